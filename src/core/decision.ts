@@ -1,0 +1,68 @@
+import type { EndpointId } from "./endpoint/endpoint.ts";
+import type { Freshness } from "./endpoint/snapshot.ts";
+import type { Micros } from "./units.ts";
+
+export type Decision = Routed | Rejected;
+
+export interface Routed {
+  readonly kind: "routed";
+  readonly at: Micros;
+  /** Counts decisions from 0; names the random stream. */
+  readonly sequence: number;
+  readonly requestId: string;
+  /** 1 for the first try. */
+  readonly attempt: number;
+  readonly profile: string;
+  readonly endpoint: EndpointId;
+  /**
+   * Why, in one word: "only" (one candidate), the name of the scorer whose weighted lead over the runner-up was the
+   * largest, "tie" (the tie rule chose), or the picker's own name where it does not follow the totals.
+   */
+  readonly reason: string;
+  /** Prompt tokens that the chosen endpoint is believed to hold. */
+  readonly hitTokens: number;
+  /** Some candidate's signal was missing or too old, and the router's own ledger stood in for it. */
+  readonly usedLedger: boolean;
+  readonly breakdown: Breakdown;
+}
+
+export interface Rejected {
+  readonly kind: "rejected";
+  readonly at: Micros;
+  readonly sequence: number;
+  readonly requestId: string;
+  readonly attempt: number;
+  readonly profile: string;
+  readonly reason: RejectReason;
+  readonly breakdown: Breakdown;
+}
+
+/** no-endpoint: none is known or none is left to try. unknown-model: none serves it. saturated: a guard refused all. */
+export type RejectReason = "no-endpoint" | "unknown-model" | "saturated";
+
+/** Everything that led to a decision, a row per endpoint in order of id. */
+export interface Breakdown {
+  readonly candidates: readonly CandidateRow[];
+  /** Scorers in profile order with their normalised weights. */
+  readonly scorers: readonly { readonly name: string; readonly weight: number }[];
+  /** Values after clamping to [0, 1]: `values[s * candidates.length + i]`; NaN where a filter removed the candidate. */
+  readonly values: Float64Array;
+  /** Weighted sums; NaN where a filter removed the candidate. */
+  readonly totals: Float64Array;
+  /** Scorer values that were out of [0, 1] and were clamped. */
+  readonly clamped: number;
+}
+
+export interface CandidateRow {
+  readonly endpoint: EndpointId;
+  /** Filter that removed it, "" if none did. */
+  readonly removedBy: string;
+  readonly freshness: Freshness;
+  /** Age of the scraped signals; -1 when there never was a scrape. */
+  readonly loadAgeMicros: number;
+  readonly effectiveLoad: number;
+  readonly kvUtilization: number;
+  readonly requestsInFlight: number;
+  readonly prefillTokensQueued: number;
+  readonly hitTokens: number;
+}

@@ -1,0 +1,42 @@
+import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
+
+/** fresh: scraped within its bound. stale: scraped before. unknown: never scraped. */
+export type Freshness = "fresh" | "stale" | "unknown";
+
+/**
+ * One endpoint as a decision sees it. Plugins only read it. It is valid during that decision alone: the router reuses
+ * the object.
+ *
+ * The gauges come from the last scrape while that is fresh, else from the router's own ledger; `freshness` says which.
+ */
+export interface Snapshot {
+  readonly id: EndpointId;
+  readonly endpoint: Endpoint;
+  readonly freshness: Freshness;
+  /** Age of `load`; -1 when there never was a scrape. */
+  readonly loadAgeMicros: number;
+  /** The last scrape, however old; undefined when there never was one. */
+  readonly load: Load | undefined;
+  /**
+   * Requests that occupy the endpoint: our own in flight, plus the ones of others, which is what the last fresh scrape
+   * showed beyond our own at that moment. Counts what was dispatched since the scrape, so it never goes blind.
+   */
+  readonly effectiveLoad: number;
+  /** Share of KV blocks in use, in [0, 1]: scraped while fresh, else tokens in flight over the capacity. */
+  readonly kvUtilization: number;
+  /** Our own requests in flight there, counted in engine requests. */
+  readonly requestsInFlight: number;
+  /** Prompt tokens dispatched there, less expected hits, whose first token has not been seen. */
+  readonly prefillTokensQueued: number;
+  /** Prompt and output tokens of requests there that are past their first token. */
+  readonly decodeTokens: number;
+  /** Prompt tokens of all requests in flight there. */
+  readonly promptTokensInFlight: number;
+  /** Leading blocks of this request's prompt that it is believed to hold. */
+  readonly hitBlocks: number;
+  /** The same in tokens, at most the prompt's length. */
+  readonly hitTokens: number;
+  /** Moving averages of what this router saw there; undefined before the first. */
+  readonly ttftMicros: number | undefined;
+  readonly tpotMicros: number | undefined;
+}

@@ -1,0 +1,16 @@
+import type { Decision } from "../decision.ts";
+import type { Snapshot } from "../endpoint/snapshot.ts";
+import type { Input } from "../input.ts";
+import type { Random } from "../random.ts";
+import type { RouteRequest } from "../request.ts";
+
+export interface Filter {
+  readonly name: string;
+  /**
+   * Writes 1 into keep[i] for each candidate that may serve and 0 for each that may not; keep arrives all 1. Candidates
+   * are in order of id and at least one. Removing all refuses the request. Mutates nothing else.
+   */
+  filter(request: RouteRequest, candidates: readonly Snapshot[], keep: Uint8Array, random: Random): void;
+  /** Sees every input after it took effect, and the decision it caused; the only place where a filter changes state. */
+  observe?(input: Input, decision: Decision | undefined): void;
+}

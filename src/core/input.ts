@@ -1,0 +1,109 @@
+import type { Endpoint, EndpointId, Load } from "./endpoint/endpoint.ts";
+import type { ProfileSpec } from "./profile/spec.ts";
+import type { RouteRequest } from "./request.ts";
+import type { Micros } from "./units.ts";
+
+/**
+ * Everything that can reach the router, in the order in which it is accepted. A trace is this list.
+ *
+ * Exogenous inputs do not depend on what the router decided and survive any what-if. Endogenous inputs are consequences
+ * of decisions: they hold only for the policy that made them. They name a request, never the endpoint that served it.
+ */
+export type Input = ExogenousInput | EndogenousInput;
+
+export type ExogenousInput =
+  | { readonly kind: "endpoint-joined"; readonly at: Micros; readonly endpoint: Endpoint }
+  /** New facts about an endpoint that is here already: models, capacity, labels. */
+  | { readonly kind: "endpoint-changed"; readonly at: Micros; readonly endpoint: Endpoint }
+  | { readonly kind: "endpoint-left"; readonly at: Micros; readonly endpoint: EndpointId }
+  /** No new requests for it; those in flight go on. */
+  | { readonly kind: "endpoint-cordoned"; readonly at: Micros; readonly endpoint: EndpointId }
+  | { readonly kind: "endpoint-uncordoned"; readonly at: Micros; readonly endpoint: EndpointId }
+  | { readonly kind: "profile-changed"; readonly at: Micros; readonly name: string; readonly profile: ProfileSpec }
+  | RequestArrived;
+
+export type EndogenousInput =
+  | { readonly kind: "load-observed"; readonly at: Micros; readonly endpoint: EndpointId; readonly load: Load }
+  | FirstToken
+  | { readonly kind: "progress"; readonly at: Micros; readonly requestId: string; readonly outputTokens: number }
+  | AttemptFailed
+  | RequestRetried
+  | RequestFinished
+  | BlocksStored
+  | BlocksRemoved
+  | { readonly kind: "blocks-cleared"; readonly at: Micros; readonly endpoint: EndpointId };
+
+export interface RequestArrived {
+  readonly kind: "request-arrived";
+  readonly at: Micros;
+  readonly request: RouteRequest;
+}
+
+/** The first non-empty token of the answer was seen. */
+export interface FirstToken {
+  readonly kind: "first-token";
+  readonly at: Micros;
+  readonly requestId: string;
+}
+
+/** The chosen endpoint failed before the client got a byte; its charge is released and its blocks withdrawn. */
+export interface AttemptFailed {
+  readonly kind: "attempt-failed";
+  readonly at: Micros;
+  readonly requestId: string;
+  readonly fault: Fault;
+}
+
+/** Why an endpoint could not serve. All but "saturated" and "draining" speak against its health. */
+export type Fault = "connect" | "status" | "saturated" | "draining" | "cut" | "timeout" | "garbage";
+
+/** Asks for another endpoint for a request whose attempt failed; those already tried are left out. */
+export interface RequestRetried {
+  readonly kind: "request-retried";
+  readonly at: Micros;
+  readonly requestId: string;
+}
+
+/** The last word on a request, once and on every path. */
+export interface RequestFinished {
+  readonly kind: "request-finished";
+  readonly at: Micros;
+  readonly requestId: string;
+  readonly outcome: Outcome;
+  /** The engine's own counts; undefined where it did not tell. */
+  readonly promptTokens: number | undefined;
+  readonly cachedTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+}
+
+/** ok: complete. failed: broke after the last attempt. aborted: the client left. timeout: a limit of ours. refused: never placed. */
+export type Outcome = "ok" | "failed" | "aborted" | "timeout" | "refused";
+
+/** An engine reported blocks of its KV cache. `lanes` are chain hashes as in BlockChain, parent first. */
+export interface BlocksStored {
+  readonly kind: "blocks-stored";
+  readonly at: Micros;
+  readonly endpoint: EndpointId;
+  readonly lanes: Int32Array;
+}
+
+export interface BlocksRemoved {
+  readonly kind: "blocks-removed";
+  readonly at: Micros;
+  readonly endpoint: EndpointId;
+  readonly lanes: Int32Array;
+}
+
+const EXOGENOUS: ReadonlySet<Input["kind"]> = new Set([
+  "endpoint-joined",
+  "endpoint-changed",
+  "endpoint-left",
+  "endpoint-cordoned",
+  "endpoint-uncordoned",
+  "profile-changed",
+  "request-arrived",
+]);
+
+export function isExogenous(input: Input): input is ExogenousInput {
+  return EXOGENOUS.has(input.kind);
+}

@@ -1,0 +1,13 @@
+import type { Decision } from "../decision.ts";
+import type { Snapshot } from "../endpoint/snapshot.ts";
+import type { Input } from "../input.ts";
+import type { Random } from "../random.ts";
+import type { RouteRequest } from "../request.ts";
+
+export interface Picker {
+  readonly name: string;
+  /** Index of the chosen candidate. Candidates are in order of id and at least one; totals[i] is candidate i's. */
+  pick(request: RouteRequest, candidates: readonly Snapshot[], totals: Float64Array, random: Random): number;
+  /** Sees every input after it took effect, and the decision it caused; the only place where a picker changes state. */
+  observe?(input: Input, decision: Decision | undefined): void;
+}

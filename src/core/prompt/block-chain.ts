@@ -1,0 +1,16 @@
+/**
+ * A prompt as the router knows it: the chained hashes of its full blocks, in order. Hash i stands for everything up to
+ * and including block i, so two prompts share a prefix of exactly as many blocks as their chains share entries.
+ *
+ * `lanes` holds two 32-bit words per block, low then high: block i is (lanes[2i], lanes[2i + 1]). A partial last block
+ * has no hash.
+ */
+export interface BlockChain {
+  readonly lanes: Int32Array;
+  /** Number of full blocks. */
+  readonly length: number;
+  /** Tokens that one block stands for; a fraction where blocks are cut by bytes and tokens are estimated. */
+  readonly blockTokens: number;
+}
+
+export const EMPTY_CHAIN: BlockChain = { lanes: new Int32Array(0), length: 0, blockTokens: 16 };

@@ -1,0 +1,30 @@
+import type { BlockChain } from "./prompt/block-chain.ts";
+
+/**
+ * What a client declared, as far as routing may know it. It has no output length: the simulator keeps that ground truth
+ * in another type, so that no policy can read it.
+ */
+export interface RouteRequest {
+  /** Unique among requests in flight. */
+  readonly id: string;
+  /** Model or LoRA adapter, as the client named it. */
+  readonly model: string;
+  /** Who asks; "" when unknown. */
+  readonly tenant: string;
+  /** Conversation that the client named; "" when it named none. */
+  readonly session: string;
+  /** Service class, for example "critical" or "batch"; "" when unset. */
+  readonly sloClass: string;
+  /** vLLM's priority: lower runs earlier. */
+  readonly priority: number;
+  /** Prompt length; an estimate unless `promptTokensExact`. */
+  readonly promptTokens: number;
+  readonly promptTokensExact: boolean;
+  /** The client's ceiling on generated tokens, if it gave one. */
+  readonly outputTokensMax: number | undefined;
+  /** Engine requests that this one fans out to: prompts times n. */
+  readonly sequences: number;
+  readonly blocks: BlockChain;
+  /** Profile that the host selected for this request; "" is the router's default. */
+  readonly profile: string;
+}

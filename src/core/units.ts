@@ -1,0 +1,5 @@
+/** Integer microseconds on the host's clock: wall clock live, virtual time simulated. */
+export type Micros = number;
+
+export const MICROS_PER_MILLI = 1_000;
+export const MICROS_PER_SECOND = 1_000_000;
