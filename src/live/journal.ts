@@ -1,0 +1,33 @@
+import type { Decision } from "#core/decision.ts";
+import type { Input, RequestArrived, RequestRetried } from "#core/input.ts";
+import type { Router } from "#core/router.ts";
+
+/** Sees every input in order, with the decision that it caused. It must return at once and never throw. */
+export interface JournalListener {
+  accepted(input: Input, decision: Decision | undefined): void;
+}
+
+/**
+ * The only way into the live router: whatever reaches the core reaches the recorder, the metrics and the shadow too, in
+ * the same order.
+ */
+export class Journal {
+  readonly router: Router;
+  readonly #listeners: JournalListener[] = [];
+
+  constructor(router: Router) {
+    this.router = router;
+  }
+
+  listen(listener: JournalListener): void {
+    this.#listeners.push(listener);
+  }
+
+  accept(input: RequestArrived | RequestRetried): Decision;
+  accept(input: Input): Decision | undefined;
+  accept(input: Input): Decision | undefined {
+    const decision = this.router.accept(input);
+    for (const listener of this.#listeners) listener.accepted(input, decision);
+    return decision;
+  }
+}

@@ -1,0 +1,27 @@
+import type { Outcome } from "#core/input.ts";
+
+/** How one request went, told once when it is over. No prompt, no answer, no key. */
+export interface RequestSummary {
+  readonly requestId: string;
+  /** The route's pattern, from a closed set: "/v1/chat/completions", "/v1/completions" or "/v1/*". */
+  readonly route: string;
+  /** Served name of the model; "" when the request named none that is served. */
+  readonly model: string;
+  /** The endpoint that answered last; "" when none did. */
+  readonly endpoint: string;
+  readonly status: number;
+  readonly outcome: Outcome;
+  readonly stream: boolean;
+  readonly attempts: number;
+  /** Decision to first non-empty token; undefined where none came. Whole body for answers that do not stream. */
+  readonly ttftMicros: number | undefined;
+  /** Mean time per output token after the first; undefined below two tokens or where the engine did not count. */
+  readonly tpotMicros: number | undefined;
+  /** Request read to last byte. */
+  readonly e2eMicros: number;
+  readonly promptTokens: number | undefined;
+  readonly cachedTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  /** The router's own belief at decision time. */
+  readonly hitTokens: number;
+}

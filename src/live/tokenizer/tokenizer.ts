@@ -1,0 +1,46 @@
+import type { BlockChain } from "#core/prompt/block-chain.ts";
+
+/** What a request asks the engine to read, before it is tokens. */
+export type PromptSource =
+  /** Chat: the messages as the client sent them, with what else a chat template may read. */
+  | {
+      readonly kind: "chat";
+      readonly messages: readonly ChatMessage[];
+      readonly tools: readonly unknown[] | undefined;
+      /** chat_template_kwargs, add_generation_prompt, continue_final_message, documents as in the body. */
+      readonly template: Readonly<Record<string, unknown>>;
+    }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "tokens"; readonly tokens: readonly number[] };
+
+export interface ChatMessage {
+  readonly role: string;
+  /** A string, or parts as OpenAI defines them, or null beside tool calls. */
+  readonly content?: unknown;
+  readonly [field: string]: unknown;
+}
+
+/** Separates caches that must not share: engines never share blocks across these. "" where not used. */
+export interface CacheScope {
+  /** Base model or adapter, as the client named it. */
+  readonly model: string;
+  readonly salt: string;
+}
+
+export interface TokenizedPrompt {
+  readonly blocks: BlockChain;
+  readonly promptTokens: number;
+  /** The count and the blocks are the engine's own, token for token. */
+  readonly exact: boolean;
+  /** The configured tokenizer did not answer and the estimate stood in for it. */
+  readonly fellBack: boolean;
+}
+
+export interface Tokenizer {
+  readonly name: "estimate" | "character" | "tiktoken" | "huggingface" | "vllm";
+  /** Answers at once where it can, so that the common path has no await. Never throws on what a client sent. */
+  encode(prompt: PromptSource, scope: CacheScope): TokenizedPrompt | Promise<TokenizedPrompt>;
+  /** The engine's own count for a prompt that was encoded here; lets an estimate correct its ratio. */
+  learn(model: string, prompt: TokenizedPrompt, promptTokens: number): void;
+  close(): void;
+}
