@@ -6,8 +6,10 @@ import type { RouteRequest } from "../request.ts";
 
 export interface Picker {
   readonly name: string;
+  /** Whether it picks among the best totals, so that scorers are the reason for its choice. */
+  readonly followsTotals: boolean;
   /** Index of the chosen candidate. Candidates are in order of id and at least one; totals[i] is candidate i's. */
   pick(request: RouteRequest, candidates: readonly Snapshot[], totals: Float64Array, random: Random): number;
-  /** Sees every input after it took effect, and the decision it caused; the only place where a picker changes state. */
-  observe?(input: Input, decision: Decision | undefined): void;
+  /** Sees each decision of its own profile once it took effect; the only place where a picker changes state. */
+  observe?(input: Input, decision: Decision): void;
 }

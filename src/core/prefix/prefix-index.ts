@@ -1,5 +1,6 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
+import type { Micros } from "../units.ts";
 
 /** Which endpoint is believed to hold which prefix. Endpoints are addressed by the small slot number that join gave. */
 export interface PrefixIndex {
@@ -17,6 +18,9 @@ export interface PrefixIndex {
   insert(slot: number, chain: BlockChain): Insertion;
   /** Takes an insertion back: what it added and nobody has touched since. Does nothing when the endpoint has left. */
   withdraw(insertion: Insertion): void;
+  /** An engine reported blocks (chain lanes, parent first); only an index that is fed by events has it. */
+  stored?(slot: number, lanes: Int32Array, at: Micros): void;
+  removed?(slot: number, lanes: Int32Array, at: Micros): void;
   /** Blocks held by the endpoint. */
   size(slot: number): number;
 }

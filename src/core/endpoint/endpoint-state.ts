@@ -1,0 +1,93 @@
+import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { Breaker, type BreakerOptions } from "./breaker.ts";
+import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
+import { Ewma } from "./ewma.ts";
+import type { Account } from "./ledger.ts";
+import type { Freshness, Snapshot } from "./snapshot.ts";
+
+/** Room for prefixes where the engine's KV size is unknown: 31,250 blocks of 16 tokens (llm-d's default). */
+export const KV_CAPACITY_TOKENS_DEFAULT = 500_000;
+
+const OBSERVED_LATENCY_TAU_MICROS = 10 * MICROS_PER_SECOND;
+
+/** One endpoint as the router keeps it; what a decision sees of it is the Snapshot part. */
+export class EndpointState implements Snapshot, Account {
+  readonly id: EndpointId;
+  endpoint: Endpoint;
+  /** Its number in the prefix index. */
+  readonly slot: number;
+  readonly breaker: Breaker;
+  cordoned = false;
+
+  freshness: Freshness = "unknown";
+  loadAgeMicros = -1;
+  load: Load | undefined = undefined;
+  effectiveLoad = 0;
+  kvUtilization = 0;
+  requestsInFlight = 0;
+  prefillTokensQueued = 0;
+  decodeTokens = 0;
+  promptTokensInFlight = 0;
+  hitBlocks = 0;
+  hitTokens = 0;
+
+  #loadObservedAt: Micros = 0;
+  /** Requests that the last scrape showed beyond our own. */
+  #foreignRequests = 0;
+  readonly #ttft = new Ewma(OBSERVED_LATENCY_TAU_MICROS);
+  readonly #tpot = new Ewma(OBSERVED_LATENCY_TAU_MICROS);
+
+  constructor(endpoint: Endpoint, slot: number, breaker: BreakerOptions) {
+    this.id = endpoint.id;
+    this.endpoint = endpoint;
+    this.slot = slot;
+    this.breaker = new Breaker(breaker);
+  }
+
+  get ttftMicros(): number | undefined {
+    return this.#ttft.value;
+  }
+
+  get tpotMicros(): number | undefined {
+    return this.#tpot.value;
+  }
+
+  get kvCapacityTokens(): number {
+    return this.endpoint.kvCapacityTokens ?? KV_CAPACITY_TOKENS_DEFAULT;
+  }
+
+  serves(model: string): boolean {
+    return this.endpoint.models.length === 0 || this.endpoint.models.includes(model);
+  }
+
+  observeLoad(at: Micros, load: Load): void {
+    this.load = load;
+    this.#loadObservedAt = at;
+    const seen = load.running === undefined ? 0 : load.running + (load.waiting ?? 0);
+    this.#foreignRequests = Math.max(0, seen - this.requestsInFlight);
+  }
+
+  observeTtft(at: Micros, micros: number): void {
+    this.#ttft.add(at, micros);
+  }
+
+  observeTpot(at: Micros, micros: number): void {
+    this.#tpot.add(at, micros);
+  }
+
+  /** Brings the derived gauges up to `at`. */
+  refresh(at: Micros, staleAfterMicros: number): void {
+    const load = this.load;
+    this.loadAgeMicros = load === undefined ? -1 : at - this.#loadObservedAt;
+    this.freshness = load === undefined ? "unknown" : this.loadAgeMicros <= staleAfterMicros ? "fresh" : "stale";
+    const fresh = this.freshness === "fresh";
+    this.effectiveLoad = this.requestsInFlight + (fresh ? this.#foreignRequests : 0);
+    const scraped = fresh ? load?.kvUtilization : undefined;
+    this.kvUtilization = scraped ?? Math.min(1, this.tokensInFlight / this.kvCapacityTokens);
+  }
+
+  /** Tokens whose keys and values our requests occupy there, as far as we can know. */
+  get tokensInFlight(): number {
+    return this.prefillTokensQueued + this.decodeTokens;
+  }
+}

@@ -1,0 +1,165 @@
+import { assert } from "../assert.ts";
+import type { PrefixIndex } from "../prefix/prefix-index.ts";
+import { ELIGIBILITY } from "../profile/profile.ts";
+import type { RouteRequest } from "../request.ts";
+import type { Micros } from "../units.ts";
+import type { BreakerOptions, BreakerState } from "./breaker.ts";
+import type { Endpoint, EndpointId } from "./endpoint.ts";
+import { EndpointState, KV_CAPACITY_TOKENS_DEFAULT } from "./endpoint-state.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+export interface FleetOptions {
+  readonly index: PrefixIndex;
+  /** Tokens per block of the prompts' chains, for turning a KV capacity into blocks. */
+  readonly blockTokens: number;
+  /** A scrape older than this is stale, and the ledger stands in for it. */
+  readonly staleAfterMicros: Micros;
+  readonly breaker: BreakerOptions;
+}
+
+/** One endpoint's state for status pages. */
+export interface EndpointRow extends Snapshot {
+  readonly cordoned: boolean;
+  readonly breaker: BreakerState;
+  readonly indexBlocks: number;
+}
+
+/** The endpoints of one router, in order of id, so that sums and ties do not depend on who joined first. */
+export class Fleet {
+  readonly #options: FleetOptions;
+  readonly #byId = new Map<EndpointId, EndpointState>();
+  states: readonly EndpointState[] = [];
+  ids: readonly EndpointId[] = [];
+  /** Why states[i] may not serve the request at hand: an index into ELIGIBILITY, 0 when it may. */
+  ineligible = new Uint8Array(0);
+  #hits = new Int32Array(0);
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+  }
+
+  get(id: EndpointId): EndpointState | undefined {
+    return this.#byId.get(id);
+  }
+
+  join(endpoint: Endpoint): void {
+    assert(!this.#byId.has(endpoint.id), "an endpoint joins once");
+    const slot = this.#options.index.join(endpoint.id, this.#capacityBlocks(endpoint));
+    this.#byId.set(endpoint.id, new EndpointState(endpoint, slot, this.#options.breaker));
+    this.#reorder();
+  }
+
+  change(endpoint: Endpoint): void {
+    const state = this.#byId.get(endpoint.id);
+    if (state === undefined) return;
+    state.endpoint = endpoint;
+    this.#options.index.resize(state.slot, this.#capacityBlocks(endpoint));
+  }
+
+  leave(id: EndpointId): void {
+    const state = this.#byId.get(id);
+    if (state === undefined) return;
+    this.#options.index.leave(state.slot);
+    this.#byId.delete(id);
+    this.#reorder();
+  }
+
+  cordon(id: EndpointId, cordoned: boolean): void {
+    const state = this.#byId.get(id);
+    if (state !== undefined) state.cordoned = cordoned;
+  }
+
+  /** Brings every snapshot up to this request; true when a ledger stands in for a scrape. */
+  refresh(at: Micros, request: RouteRequest): boolean {
+    if (request.blocks.length > 0) this.#options.index.match(request.blocks, this.#hits);
+    else this.#hits.fill(0);
+    let usedLedger = false;
+    for (const state of this.states) {
+      state.refresh(at, this.#options.staleAfterMicros);
+      state.hitBlocks = this.#hits[state.slot]!;
+      state.hitTokens = hitTokens(request, state.hitBlocks);
+      if (state.freshness !== "fresh") usedLedger = true;
+    }
+    return usedLedger;
+  }
+
+  /**
+   * Marks who may not serve. Where breakers alone stand in the way they are ignored: an endpoint that may fail is better
+   * than none. Returns why nobody is left, or undefined.
+   */
+  markIneligible(at: Micros, model: string, tried: readonly EndpointId[]): "no-endpoint" | "unknown-model" | undefined {
+    let serving = 0;
+    let left = 0;
+    let allowed = 0;
+    for (let i = 0; i < this.states.length; i++) {
+      const verdict = eligibility(this.states[i]!, at, model, tried);
+      this.ineligible[i] = verdict;
+      if (verdict !== UNKNOWN_MODEL) serving++;
+      if (verdict === 0 || verdict === BREAKER) left++;
+      if (verdict === 0) allowed++;
+    }
+    if (left === 0) return this.states.length > 0 && serving === 0 ? "unknown-model" : "no-endpoint";
+    if (allowed === 0)
+      for (let i = 0; i < this.states.length; i++) if (this.ineligible[i] === BREAKER) this.ineligible[i] = 0;
+    return undefined;
+  }
+
+  rows(at: Micros): EndpointRow[] {
+    return this.states.map((state) => {
+      state.refresh(at, this.#options.staleAfterMicros);
+      return {
+        id: state.id,
+        endpoint: state.endpoint,
+        freshness: state.freshness,
+        loadAgeMicros: state.loadAgeMicros,
+        load: state.load,
+        effectiveLoad: state.effectiveLoad,
+        kvUtilization: state.kvUtilization,
+        requestsInFlight: state.requestsInFlight,
+        prefillTokensQueued: state.prefillTokensQueued,
+        decodeTokens: state.decodeTokens,
+        promptTokensInFlight: state.promptTokensInFlight,
+        hitBlocks: 0,
+        hitTokens: 0,
+        ttftMicros: state.ttftMicros,
+        tpotMicros: state.tpotMicros,
+        cordoned: state.cordoned,
+        breaker: state.breaker.state(at),
+        indexBlocks: this.#options.index.size(state.slot),
+      };
+    });
+  }
+
+  #capacityBlocks(endpoint: Endpoint): number {
+    return Math.floor((endpoint.kvCapacityTokens ?? KV_CAPACITY_TOKENS_DEFAULT) / this.#options.blockTokens);
+  }
+
+  #reorder(): void {
+    this.states = [...this.#byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    this.ids = this.states.map((state) => state.id);
+    this.#hits = new Int32Array(this.states.reduce((most, state) => Math.max(most, state.slot + 1), 0));
+    this.ineligible = new Uint8Array(this.states.length);
+  }
+}
+
+const UNKNOWN_MODEL = ELIGIBILITY.indexOf("unknown-model");
+const CORDONED = ELIGIBILITY.indexOf("cordoned");
+const TRIED = ELIGIBILITY.indexOf("tried");
+const BREAKER = ELIGIBILITY.indexOf("breaker");
+
+function eligibility(state: EndpointState, at: Micros, model: string, tried: readonly EndpointId[]): number {
+  if (!state.serves(model)) return UNKNOWN_MODEL;
+  if (state.cordoned) return CORDONED;
+  if (tried.includes(state.id)) return TRIED;
+  return state.breaker.allows(at) ? 0 : BREAKER;
+}
+
+/**
+ * Tokens that the engine will not compute. It recomputes at least one token, and so the whole last block of a prompt
+ * that it holds entirely.
+ */
+function hitTokens(request: RouteRequest, hitBlocks: number): number {
+  const { blockTokens } = request.blocks;
+  const blocks = hitBlocks * blockTokens >= request.promptTokens ? hitBlocks - 1 : hitBlocks;
+  return Math.max(0, Math.floor(blocks * blockTokens));
+}

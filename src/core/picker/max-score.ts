@@ -1,0 +1,82 @@
+import { pickerPlugin } from "../profile/plugin.ts";
+import { mix32, nameHash } from "../random.ts";
+import type { RouteRequest } from "../request.ts";
+import type { Snapshot } from "../endpoint/snapshot.ts";
+
+/**
+ * Picks the highest total. Totals within `epsilon` of the highest tie; `tieBreak` then chooses:
+ * lowest-id (001 E.4), random (one draw of the decision's stream), stable-hash of endpoint and prompt prefix (002, so
+ * that a prefix stays where it is), or rotate (003 unified: a counter that advances with each tie).
+ */
+export const maxScore = pickerPlugin({
+  summary: "the highest total",
+  reads: ["none"],
+  source: "requirements 001 E.4, 002, 003; llm-d max-score-picker",
+  parameters: {
+    tieBreak: {
+      type: "choice",
+      default: "lowest-id",
+      values: ["lowest-id", "random", "stable-hash", "rotate"],
+      meaning: "how equal totals are told apart",
+    },
+    epsilon: { type: "number", default: 0, min: 0, max: 1, meaning: "totals this close to the highest count as equal" },
+  },
+  create(name, { tieBreak, epsilon }) {
+    let ties = 0;
+    return {
+      name,
+      followsTotals: true,
+      pick(request, candidates, totals, random) {
+        const tied = tiedIndexes(totals, candidates.length, epsilon);
+        if (tied.length === 1) return tied[0]!;
+        switch (tieBreak) {
+          case "lowest-id":
+            return tied[0]!;
+          case "random":
+            return tied[random.below(tied.length)]!;
+          case "rotate":
+            return tied[ties % tied.length]!;
+          case "stable-hash":
+            return highestHash(tied, request, candidates);
+        }
+      },
+      observe(_input, decision) {
+        if (decision.kind === "routed" && decision.reason === "tie") ties++;
+      },
+    };
+  },
+});
+
+/** Candidates whose total is within epsilon of the highest, in order. */
+function tiedIndexes(totals: Float64Array, count: number, epsilon: number): number[] {
+  let best = -Infinity;
+  for (let i = 0; i < count; i++) best = Math.max(best, totals[i]!);
+  const tied: number[] = [];
+  for (let i = 0; i < count; i++) if (totals[i]! >= best - epsilon) tied.push(i);
+  return tied;
+}
+
+/** Rendezvous hashing: each endpoint keeps its rank for a prefix whoever else comes or goes. */
+function highestHash(tied: readonly number[], request: RouteRequest, candidates: readonly Snapshot[]): number {
+  const prefix = prefixKey(request);
+  let chosen = tied[0]!;
+  let highest = -1;
+  for (const index of tied) {
+    const hash = mix32(nameHash(candidates[index]!.id) ^ prefix);
+    if (hash > highest) {
+      highest = hash;
+      chosen = index;
+    }
+  }
+  return chosen;
+}
+
+/** Names the prompt by its first blocks, at most `PREFIX_BLOCKS` as in 002; a prompt below one block by its length. */
+function prefixKey(request: RouteRequest): number {
+  const { lanes, length } = request.blocks;
+  if (length === 0) return mix32(request.promptTokens);
+  const block = Math.min(length, PREFIX_BLOCKS) - 1;
+  return mix32(lanes[2 * block]! ^ mix32(lanes[2 * block + 1]!));
+}
+
+const PREFIX_BLOCKS = 4;

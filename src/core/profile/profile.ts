@@ -1,0 +1,172 @@
+import { assert } from "../assert.ts";
+import { ColumnBreakdown } from "../breakdown.ts";
+import type { Decision } from "../decision.ts";
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import type { Snapshot } from "../endpoint/snapshot.ts";
+import type { Filter } from "../filter/filter.ts";
+import type { Input } from "../input.ts";
+import type { Picker } from "../picker/picker.ts";
+import type { Random } from "../random.ts";
+import type { RouteRequest } from "../request.ts";
+import type { Scorer } from "../scorer/scorer.ts";
+import { CATALOG } from "./catalog.ts";
+import type { Plugin } from "./plugin.ts";
+import type { PluginSpec, ProfileSpec } from "./spec.ts";
+
+/** What the router itself removes candidates for, before any filter. Order gives the index in breakdowns. */
+export const ELIGIBILITY = ["", "unknown-model", "cordoned", "tried", "breaker"] as const;
+
+export interface Choice {
+  /** Index into the snapshots; -1 when nobody is left. */
+  readonly index: number;
+  /** As Routed.reason; for a refusal, the name of the filter that removed the last candidate. */
+  readonly reason: string;
+  readonly breakdown: ColumnBreakdown;
+}
+
+/** Filters, then weighted scorers, then the picker: one policy, built from a checked spec. */
+export class Profile {
+  readonly name: string;
+  readonly spec: ProfileSpec;
+  readonly #filters: readonly Filter[];
+  readonly #scorers: readonly Scorer[];
+  readonly #picker: Picker;
+  readonly #pickerEpsilon: number;
+  readonly #weights: readonly { readonly name: string; readonly weight: number }[];
+  readonly #removers: readonly string[];
+  #keep = new Uint8Array(0);
+  #scores = new Float64Array(0);
+  #totals = new Float64Array(0);
+
+  constructor(name: string, spec: ProfileSpec) {
+    this.name = name;
+    this.spec = spec;
+    this.#filters = spec.filters.map((entry) => build<Filter>(CATALOG.filters, entry));
+    this.#scorers = spec.scorers.map((entry) => build<Scorer>(CATALOG.scorers, entry));
+    this.#picker = build<Picker>(CATALOG.pickers, spec.picker);
+    this.#pickerEpsilon = Number(spec.picker.parameters["epsilon"] ?? 0);
+    const sum = spec.scorers.reduce((total, scorer) => total + scorer.weight, 0);
+    this.#weights = spec.scorers.map((scorer) => ({ name: scorer.plugin, weight: scorer.weight / sum }));
+    this.#removers = [...ELIGIBILITY, ...spec.filters.map((filter) => filter.plugin)];
+  }
+
+  /**
+   * Chooses among `snapshots` (in order of id) whose `ineligible` entry is 0; other entries index ELIGIBILITY. Changes
+   * nothing but its own scratch space.
+   */
+  choose(
+    request: RouteRequest,
+    snapshots: readonly Snapshot[],
+    endpoints: readonly EndpointId[],
+    ineligible: Uint8Array,
+    random: Random,
+  ): Choice {
+    const breakdown = new ColumnBreakdown(snapshots, endpoints, this.#weights, this.#removers);
+    let left: number[] = [];
+    for (let i = 0; i < snapshots.length; i++) {
+      if (ineligible[i] === 0) left.push(i);
+      else breakdown.remove(i, ineligible[i]!);
+    }
+    if (left.length === 0) return { index: -1, reason: "", breakdown };
+    for (let f = 0; f < this.#filters.length; f++) {
+      left = this.#filterOnce(f, request, snapshots, left, breakdown, random);
+      if (left.length === 0) return { index: -1, reason: this.#filters[f]!.name, breakdown };
+    }
+    const candidates = left.map((index) => snapshots[index]!);
+    const totals = this.#total(request, candidates, left, breakdown);
+    const picked = this.#picker.pick(request, candidates, totals, random);
+    assert(picked >= 0 && picked < candidates.length, "a picker picks one of its candidates");
+    return { index: left[picked]!, reason: this.#reason(left, picked, totals, breakdown), breakdown };
+  }
+
+  /** Scorers and filters see every input, so that a profile which is not in force stays warm; the picker only its own decisions. */
+  observe(input: Input, decision: Decision | undefined): void {
+    for (const filter of this.#filters) filter.observe?.(input, decision);
+    for (const scorer of this.#scorers) scorer.observe?.(input, decision);
+    if (decision !== undefined && decision.profile === this.name) this.#picker.observe?.(input, decision);
+  }
+
+  #filterOnce(
+    f: number,
+    request: RouteRequest,
+    snapshots: readonly Snapshot[],
+    left: readonly number[],
+    breakdown: ColumnBreakdown,
+    random: Random,
+  ): number[] {
+    if (this.#keep.length < left.length) this.#keep = new Uint8Array(left.length);
+    const keep = this.#keep.subarray(0, left.length).fill(1);
+    const candidates = left.map((index) => snapshots[index]!);
+    this.#filters[f]!.filter(request, candidates, keep, random);
+    const kept: number[] = [];
+    for (let i = 0; i < left.length; i++) {
+      if (keep[i] === 1) kept.push(left[i]!);
+      else breakdown.remove(left[i]!, ELIGIBILITY.length + f);
+    }
+    return kept;
+  }
+
+  /** Clamps each score to [0, 1] (INV-1), weighs and sums in profile order. */
+  #total(
+    request: RouteRequest,
+    candidates: readonly Snapshot[],
+    left: readonly number[],
+    breakdown: ColumnBreakdown,
+  ): Float64Array {
+    const count = candidates.length;
+    if (this.#scores.length < count) {
+      this.#scores = new Float64Array(count);
+      this.#totals = new Float64Array(count);
+    }
+    const scores = this.#scores.subarray(0, count);
+    const totals = this.#totals.subarray(0, count).fill(0);
+    const rowLength = breakdown.totals.length;
+    for (let s = 0; s < this.#scorers.length; s++) {
+      const { weight } = this.#weights[s]!;
+      scores.fill(0);
+      this.#scorers[s]!.score(request, candidates, scores);
+      for (let i = 0; i < count; i++) {
+        let score = scores[i]!;
+        assert(!Number.isNaN(score), "a score is a number");
+        if (score < 0 || score > 1) {
+          score = score < 0 ? 0 : 1;
+          breakdown.clamped++;
+        }
+        breakdown.values[s * rowLength + left[i]!] = score;
+        totals[i]! += score * weight;
+      }
+    }
+    for (let i = 0; i < count; i++) breakdown.totals[left[i]!] = totals[i]!;
+    return totals;
+  }
+
+  /** The scorer that put the winner furthest ahead of the runner-up, in weighted terms. */
+  #reason(left: readonly number[], picked: number, totals: Float64Array, breakdown: ColumnBreakdown): string {
+    if (left.length === 1) return "only";
+    if (!this.#picker.followsTotals) return this.#picker.name;
+    let runnerUp = -1;
+    for (let i = 0; i < left.length; i++) {
+      if (i !== picked && (runnerUp < 0 || totals[i]! > totals[runnerUp]!)) runnerUp = i;
+    }
+    if (Math.abs(totals[picked]! - totals[runnerUp]!) <= this.#pickerEpsilon) return "tie";
+    let lead = -Infinity;
+    let reason = this.#picker.name;
+    const rowLength = breakdown.totals.length;
+    for (let s = 0; s < this.#scorers.length; s++) {
+      const row = s * rowLength;
+      const ahead =
+        (breakdown.values[row + left[picked]!]! - breakdown.values[row + left[runnerUp]!]!) * this.#weights[s]!.weight;
+      if (ahead > lead) {
+        lead = ahead;
+        reason = this.#weights[s]!.name;
+      }
+    }
+    return reason;
+  }
+}
+
+function build<T>(table: Readonly<Record<string, Plugin<T>>>, spec: PluginSpec): T {
+  const plugin = Object.hasOwn(table, spec.plugin) ? table[spec.plugin] : undefined;
+  assert(plugin !== undefined, `the profile was checked: ${spec.plugin} is in the catalog`);
+  return plugin.create(spec.plugin, spec.parameters);
+}

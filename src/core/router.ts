@@ -1,0 +1,260 @@
+import { assert } from "./assert.ts";
+import type { Decision } from "./decision.ts";
+import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
+import type { EndpointId } from "./endpoint/endpoint.ts";
+import type { EndpointState } from "./endpoint/endpoint-state.ts";
+import { type EndpointRow, Fleet } from "./endpoint/fleet.ts";
+import { Ledger } from "./endpoint/ledger.ts";
+import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetried } from "./input.ts";
+import type { Insertion, PrefixIndex } from "./prefix/prefix-index.ts";
+import { Profile } from "./profile/profile.ts";
+import type { ProfileSpec } from "./profile/spec.ts";
+import { randomFor } from "./random.ts";
+import type { RouteRequest } from "./request.ts";
+import type { Micros } from "./units.ts";
+
+export interface RouterOptions {
+  /** Names every random stream. */
+  readonly seed: number;
+  /** Profiles by name; `defaultProfile` names the one for requests that select none. */
+  readonly profiles: Readonly<Record<string, ProfileSpec>>;
+  readonly defaultProfile: string;
+  /** Takes the endpoints' prefixes; empty at the start. */
+  readonly index: PrefixIndex;
+  /** Tokens per block of the prompts' chains, for turning a KV capacity into blocks. */
+  readonly blockTokens: number;
+  /** A scrape older than this is stale, and the ledger stands in for it. */
+  readonly staleAfterMicros: Micros;
+  readonly breaker?: BreakerOptions;
+}
+
+/** A request between its arrival and its end. */
+interface Pending {
+  readonly request: RouteRequest;
+  /** Endpoints that this request was sent to; a retry leaves them out. */
+  readonly tried: EndpointId[];
+  /** Where the current attempt is, and what it will release; undefined between attempts. */
+  state: EndpointState | undefined;
+  insertion: Insertion | undefined;
+  sentAt: Micros;
+  firstTokenAt: Micros | undefined;
+}
+
+/**
+ * The decision, and all state behind it. Both hosts, live and simulated, run this class and nothing beside it.
+ *
+ * `accept` takes inputs in order of time and is synchronous: between reading the snapshots and charging the ledger
+ * nothing else runs. Same options and same inputs give the same decisions, bit for bit. The pending table holds the
+ * requests in flight, which the host bounds.
+ */
+export class Router {
+  readonly #seed: number;
+  readonly #defaultProfile: string;
+  readonly #profiles = new Map<string, Profile>();
+  readonly #index: PrefixIndex;
+  readonly #fleet: Fleet;
+  readonly #ledger = new Ledger();
+  readonly #pending = new Map<string, Pending>();
+  #sequence = 0;
+  /** Inputs about requests that are not in flight: a late word after the end, or a gap in a trace. */
+  strayInputs = 0;
+
+  constructor(options: RouterOptions) {
+    this.#seed = options.seed;
+    this.#defaultProfile = options.defaultProfile;
+    this.#index = options.index;
+    this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
+    for (const [name, spec] of Object.entries(options.profiles)) this.#profiles.set(name, new Profile(name, spec));
+    assert(this.#profiles.has(options.defaultProfile), "the default profile is among the profiles");
+  }
+
+  accept(input: RequestArrived | RequestRetried): Decision;
+  accept(input: Input): Decision | undefined;
+  accept(input: Input): Decision | undefined {
+    const decision = this.#decision(input);
+    for (const profile of this.#profiles.values()) profile.observe(input, decision);
+    return decision;
+  }
+
+  /** Requests between arrival and end. */
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  /** Requests that are charged to some endpoint. */
+  get openCharges(): number {
+    return this.#ledger.open;
+  }
+
+  hasProfile(name: string): boolean {
+    return this.#profiles.has(name);
+  }
+
+  endpointRows(at: Micros): EndpointRow[] {
+    return this.#fleet.rows(at);
+  }
+
+  #decision(input: Input): Decision | undefined {
+    if (input.kind === "request-arrived") return this.#arrived(input);
+    if (input.kind === "request-retried") return this.#retried(input);
+    this.#apply(input);
+    return undefined;
+  }
+
+  #apply(input: Exclude<Input, RequestArrived | RequestRetried>): void {
+    switch (input.kind) {
+      case "first-token":
+        this.#firstToken(input.at, input.requestId);
+        break;
+      case "progress":
+        this.#ledger.progress(input.requestId, input.outputTokens);
+        break;
+      case "attempt-failed":
+        this.#attemptFailed(input);
+        break;
+      case "request-finished":
+        this.#finished(input);
+        break;
+      case "load-observed":
+        this.#fleet.get(input.endpoint)?.observeLoad(input.at, input.load);
+        break;
+      case "endpoint-joined":
+        this.#fleet.join(input.endpoint);
+        break;
+      case "endpoint-changed":
+        this.#fleet.change(input.endpoint);
+        break;
+      case "endpoint-left":
+        this.#fleet.leave(input.endpoint);
+        break;
+      case "endpoint-cordoned":
+      case "endpoint-uncordoned":
+        this.#fleet.cordon(input.endpoint, input.kind === "endpoint-cordoned");
+        break;
+      case "profile-changed":
+        this.#profiles.set(input.name, new Profile(input.name, input.profile));
+        break;
+      case "blocks-stored":
+      case "blocks-removed":
+      case "blocks-cleared":
+        this.#blocksChanged(input);
+        break;
+    }
+  }
+
+  #arrived({ at, request }: RequestArrived): Decision {
+    assert(!this.#pending.has(request.id), "a request id is in flight once");
+    const pending: Pending = {
+      request,
+      tried: [],
+      state: undefined,
+      insertion: undefined,
+      sentAt: at,
+      firstTokenAt: undefined,
+    };
+    this.#pending.set(request.id, pending);
+    return this.#decide(at, pending);
+  }
+
+  #retried({ at, requestId }: RequestRetried): Decision {
+    const pending = this.#pending.get(requestId);
+    assert(pending !== undefined, "a retried request is in flight");
+    assert(pending.state === undefined, "a request is retried after its attempt failed");
+    return this.#decide(at, pending);
+  }
+
+  #decide(at: Micros, pending: Pending): Decision {
+    const { request } = pending;
+    const fleet = this.#fleet;
+    const profile = this.#profiles.get(request.profile) ?? this.#profiles.get(this.#defaultProfile)!;
+    const sequence = this.#sequence++;
+    const usedLedger = fleet.refresh(at, request);
+    const refusal = fleet.markIneligible(at, request.model, pending.tried);
+    const random = randomFor(this.#seed, sequence);
+    const choice = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
+    const attempt = pending.tried.length + 1;
+    const common = { at, sequence, requestId: request.id, attempt, profile: profile.name, breakdown: choice.breakdown };
+    if (choice.index < 0) return { kind: "rejected", ...common, reason: refusal ?? "saturated" };
+    const state = fleet.states[choice.index]!;
+    this.#commit(at, pending, state);
+    return {
+      kind: "routed",
+      ...common,
+      endpoint: state.id,
+      reason: choice.reason,
+      hitTokens: state.hitTokens,
+      usedLedger,
+    };
+  }
+
+  #commit(at: Micros, pending: Pending, state: EndpointState): void {
+    const { request } = pending;
+    this.#ledger.charge(request.id, state, {
+      sequences: request.sequences,
+      promptTokens: request.promptTokens,
+      newTokens: Math.max(1, request.promptTokens - state.hitTokens),
+    });
+    pending.insertion = request.blocks.length > 0 ? this.#index.insert(state.slot, request.blocks) : undefined;
+    pending.state = state;
+    pending.sentAt = at;
+    pending.tried.push(state.id);
+    state.breaker.sent(at);
+  }
+
+  #firstToken(at: Micros, requestId: string): void {
+    const pending = this.#pending.get(requestId);
+    if (pending?.state === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    if (pending.firstTokenAt !== undefined) return;
+    pending.firstTokenAt = at;
+    pending.state.observeTtft(at, at - pending.sentAt);
+    this.#ledger.firstToken(requestId);
+  }
+
+  #attemptFailed({ at, requestId, fault }: AttemptFailed): void {
+    const pending = this.#pending.get(requestId);
+    if (pending?.state === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    pending.state.breaker.failed(at, fault);
+    this.#release(pending, true);
+  }
+
+  #finished({ at, requestId, outcome, outputTokens }: RequestFinished): void {
+    const pending = this.#pending.get(requestId);
+    if (pending === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    this.#pending.delete(requestId);
+    const { state, firstTokenAt } = pending;
+    if (state === undefined) return;
+    if (outcome === "ok") state.breaker.succeeded();
+    else if (outcome === "failed") state.breaker.failed(at, "cut");
+    else if (outcome === "timeout") state.breaker.failed(at, "timeout");
+    else state.breaker.undecided();
+    if (outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1) {
+      state.observeTpot(at, (at - firstTokenAt) / (outputTokens - 1));
+    }
+    this.#release(pending, outcome !== "ok" && firstTokenAt === undefined);
+  }
+
+  #release(pending: Pending, withdraw: boolean): void {
+    this.#ledger.release(pending.request.id);
+    if (withdraw && pending.insertion !== undefined) this.#index.withdraw(pending.insertion);
+    pending.insertion = undefined;
+    pending.state = undefined;
+    pending.firstTokenAt = undefined;
+  }
+
+  #blocksChanged(input: Extract<Input, { kind: "blocks-stored" | "blocks-removed" | "blocks-cleared" }>): void {
+    const slot = this.#fleet.get(input.endpoint)?.slot;
+    if (slot === undefined) return;
+    if (input.kind === "blocks-stored") this.#index.stored?.(slot, input.lanes, input.at);
+    else if (input.kind === "blocks-removed") this.#index.removed?.(slot, input.lanes, input.at);
+    else this.#index.clear(slot);
+  }
+}
