@@ -1,0 +1,71 @@
+import { Command, CommanderError, type Help, type Option } from "commander";
+import { ConfigError } from "../config/config-error.ts";
+
+/** What a command could not do although it was asked rightly: a port in use, a lost disk. One line for people. */
+export class CommandFailure extends Error {
+  override readonly name = "CommandFailure";
+}
+
+/** Exit codes: what was asked is wrong, or it could not be done. */
+const EXIT_USAGE = 2;
+const EXIT_FAILURE = 1;
+
+/** The root command, which says everything about every command in its help. */
+export function createProgram(version: string, commands: readonly Command[]): Command {
+  const program = new Command("gnomon");
+  program.description("A request router for vLLM, with a shadow simulator beside it. Without a command: serve.");
+  program.version(version, "-V, --version", "print the version");
+  program.exitOverride();
+  program.configureOutput({ outputError: () => {} });
+  for (const command of commands) {
+    command.copyInheritedSettings(program);
+    program.addCommand(command, { isDefault: command.name() === "serve" });
+  }
+  program.addHelpText("after", () => commands.map((command) => commandHelp(command, program.createHelp())).join("\n"));
+  return program;
+}
+
+/** Runs the command line; resolves with the exit code once the command is over. */
+export async function run(
+  program: Command,
+  argv: readonly string[],
+  complain: (line: string) => void,
+): Promise<number> {
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0 || error.code === "commander.help") return error.exitCode === 0 ? 0 : EXIT_USAGE;
+      complain(error.message.replace(/^error: /, ""));
+      return EXIT_USAGE;
+    }
+    if (error instanceof ConfigError) {
+      for (const line of error.lines) complain(line);
+      return EXIT_USAGE;
+    }
+    if (error instanceof CommandFailure) {
+      complain(error.message);
+      return EXIT_FAILURE;
+    }
+    throw error;
+  }
+}
+
+/** Refuses an option that existed once, naming what replaced it. */
+export function removedOption(option: Option, successor: string): Option {
+  return option.hideHelp().argParser(() => {
+    throw new CommanderError(EXIT_USAGE, "gnomon.removedOption", `${option.long} was removed; use ${successor}`);
+  });
+}
+
+function commandHelp(command: Command, help: Help): string {
+  const options = help.visibleOptions(command).filter((option) => option.long !== "--help");
+  const width = Math.max(0, ...options.map((option) => option.flags.length)) + 2;
+  const rows = options.map((option) => `  ${option.flags.padEnd(width)}${help.optionDescription(option)}`);
+  return [
+    `\ngnomon ${command.name()} ${help.commandUsage(command).split(" ").slice(2).join(" ")}`,
+    `  ${command.description()}`,
+    ...rows,
+  ].join("\n");
+}

@@ -1,0 +1,75 @@
+import * as z from "zod";
+
+/** The part of JSON Schema that zod writes for our schemas, with our own `expected` and `secret`. */
+export interface SchemaNode {
+  readonly type?: "integer" | "number" | "string" | "boolean" | "array" | "object";
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly const?: string | number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly minLength?: number;
+  readonly maxItems?: number;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly required?: readonly string[];
+  readonly items?: SchemaNode;
+  readonly additionalProperties?: SchemaNode | boolean;
+  readonly anyOf?: readonly SchemaNode[];
+  /** What a value must be, in words, where the rest cannot say it. */
+  readonly expected?: string;
+  /** The value must not be shown, whatever was written there. */
+  readonly secret?: boolean;
+}
+
+export type Path = readonly (string | number)[];
+
+/** The schema as plain data that can be walked. */
+export function schemaNode(schema: z.ZodType): SchemaNode {
+  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any", target: "draft-2020-12" }) as SchemaNode;
+}
+
+/** The node that governs the value at `path`; undefined below a key that the schema does not know. */
+export function nodeAt(root: SchemaNode, path: Path): SchemaNode | undefined {
+  let node: SchemaNode | undefined = root;
+  for (const key of path) node = node === undefined ? undefined : childOf(node, key);
+  return node;
+}
+
+function childOf(node: SchemaNode, key: string | number): SchemaNode | undefined {
+  if (typeof key === "number") return node.items;
+  const named = node.properties !== undefined && Object.hasOwn(node.properties, key) ? node.properties[key] : undefined;
+  if (named !== undefined) return named;
+  return typeof node.additionalProperties === "object" ? node.additionalProperties : undefined;
+}
+
+/** What the schema accepts, in words, for error messages and for the table of keys. */
+export function expectation(node: SchemaNode): string {
+  if (node.expected !== undefined) return node.expected;
+  if (node.enum !== undefined) return `one of ${node.enum.join(", ")}`;
+  if (node.const !== undefined) return String(node.const);
+  if (node.anyOf !== undefined) return node.anyOf.map(expectation).join(" or ");
+  switch (node.type) {
+    case "integer":
+      return `an integer${range(node)}`;
+    case "number":
+      return `a number${range(node)}`;
+    case "string":
+      return (node.minLength ?? 0) > 0 ? "a string that is not empty" : "a string";
+    case "boolean":
+      return "true or false";
+    case "array":
+      return node.maxItems === undefined ? "a list" : `a list of at most ${node.maxItems}`;
+    case "object":
+      return "a mapping";
+    case undefined:
+      return "a value";
+  }
+}
+
+function range(node: SchemaNode): string {
+  const low = node.exclusiveMinimum !== undefined ? `(${node.exclusiveMinimum}` : `[${node.minimum ?? "-inf"}`;
+  if (low === "[-inf" && node.maximum === undefined) return "";
+  return ` in ${low}, ${node.maximum ?? "inf"}]`;
+}
