@@ -50,6 +50,7 @@ export function expectation(node: SchemaNode): string {
   if (node.enum !== undefined) return `one of ${node.enum.join(", ")}`;
   if (node.const !== undefined) return String(node.const);
   if (node.anyOf !== undefined) return node.anyOf.map(expectation).join(" or ");
+  if (node.type === undefined) return "a value";
   switch (node.type) {
     case "integer":
       return `an integer${range(node)}`;
@@ -63,8 +64,6 @@ export function expectation(node: SchemaNode): string {
       return node.maxItems === undefined ? "a list" : `a list of at most ${node.maxItems}`;
     case "object":
       return "a mapping";
-    case undefined:
-      return "a value";
   }
 }
 
