@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Picker } from "#core/picker/picker.ts";
+import type { Plugin } from "#core/profile/plugin.ts";
+import type { ParameterValue } from "#core/profile/spec.ts";
+import { randomFor } from "#core/random.ts";
+import { drawState } from "../state.ts";
+
+const STATES = 300;
+
+/** What every picker owes: one of its candidates, the best if it follows totals, the same each time, inputs left alone. */
+export function pickerContract(name: string, plugin: Plugin<Picker>, given: Record<string, ParameterValue> = {}): void {
+  const title = `${name} ${JSON.stringify(given)}`;
+  const states = Array.from({ length: STATES }, (_, i) => {
+    const random = randomFor(43, i);
+    const state = drawState(random, i % 7 === 0 ? 100 : 6);
+    return { ...state, totals: Float64Array.from(state.candidates, () => random.below(4) / 3) };
+  });
+  const pick = (picker: Picker, i: number) => {
+    const { request, candidates, totals } = states[i]!;
+    return picker.pick(request, candidates, totals, randomFor(5, i));
+  };
+
+  test(`${title}: picks one of the candidates`, () => {
+    const picker = plugin.create(name, given);
+    for (let i = 0; i < STATES; i++) {
+      const picked = pick(picker, i);
+      assert.ok(Number.isInteger(picked) && picked >= 0 && picked < states[i]!.candidates.length);
+    }
+  });
+
+  test(`${title}: INV-3, the same state and stream give the same pick, on the same and on another instance`, () => {
+    const picker = plugin.create(name, given);
+    for (let i = 0; i < STATES; i++) {
+      const first = pick(picker, i);
+      assert.equal(pick(picker, i), first);
+      assert.equal(pick(plugin.create(name, given), i), first);
+    }
+  });
+
+  test(`${title}: leaves the request, the candidates and the totals as they were`, () => {
+    const picker = plugin.create(name, given);
+    for (let i = 0; i < STATES; i++) {
+      const before = JSON.stringify(states[i]);
+      pick(picker, i);
+      assert.equal(JSON.stringify(states[i]), before);
+    }
+  });
+
+  test(`${title}: a picker that follows totals takes one of the highest`, () => {
+    const picker = plugin.create(name, given);
+    if (!picker.followsTotals) return;
+    for (let i = 0; i < STATES; i++) {
+      const { totals } = states[i]!;
+      assert.ok(totals[pick(picker, i)]! >= Math.max(...totals) - Number(given["epsilon"] ?? 0));
+    }
+  });
+}

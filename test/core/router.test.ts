@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Decision } from "#core/decision.ts";
+import type { Fault } from "#core/input.ts";
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import { Router } from "#core/router.ts";
+import { chain, load, request } from "./state.ts";
+import { drawTraffic } from "./traffic.ts";
+
+function router(ids: readonly string[], models: readonly string[] = []): Router {
+  const made = new Router({
+    seed: 1,
+    profiles: { default: DEFAULT_PROFILE },
+    defaultProfile: "default",
+    index: new ApproximateIndex(),
+    blockTokens: 16,
+    staleAfterMicros: 1_000_000,
+  });
+  for (const id of ids) {
+    made.accept({
+      kind: "endpoint-joined",
+      at: 0,
+      endpoint: { id, models, labels: {}, kvCapacityTokens: 16_000, concurrencyMax: 8 },
+    });
+  }
+  return made;
+}
+
+const ask = (made: Router, id: string, at = 10, more: Partial<Parameters<typeof request>[0]> = {}): Decision =>
+  made.accept({ kind: "request-arrived", at, request: request({ ...more, id }) });
+const fail = (made: Router, requestId: string, at: number, fault: Fault = "connect") =>
+  made.accept({ kind: "attempt-failed", at, requestId, fault });
+const finish = (made: Router, requestId: string, at = 50) =>
+  made.accept({
+    kind: "request-finished",
+    at,
+    requestId,
+    outcome: "ok",
+    promptTokens: 10,
+    cachedTokens: 0,
+    outputTokens: 4,
+  });
+const endpointOf = (decision: Decision) =>
+  decision.kind === "routed" ? decision.endpoint : assert.fail(decision.reason);
+
+test("conservation: when all requests are over, every charge of every endpoint is released", () => {
+  for (let seed = 100; seed < 130; seed++) {
+    const made = router([]);
+    const log = drawTraffic(made, seed, 500);
+    const arrived = log.filter(({ input }) => input.kind === "request-arrived").length;
+    const finished = log.filter(({ input }) => input.kind === "request-finished").length;
+    assert.equal(finished, arrived, `seed ${seed}`);
+    assert.equal(made.inFlight, 0, `seed ${seed}`);
+    assert.equal(made.openCharges, 0, `seed ${seed}`);
+    for (const row of made.endpointRows(0)) {
+      assert.deepEqual(
+        [row.requestsInFlight, row.prefillTokensQueued, row.decodeTokens, row.promptTokensInFlight],
+        [0, 0, 0, 0],
+        `seed ${seed}: ${row.id}`,
+      );
+    }
+  }
+});
+
+test("a retry leaves out every endpoint that was tried, and is refused when none is left", () => {
+  const made = router(["a", "b", "c"]);
+  const tried = [endpointOf(ask(made, "r"))];
+  for (let attempt = 2; attempt <= 3; attempt++) {
+    fail(made, "r", 10 + attempt);
+    const decision = made.accept({ kind: "request-retried", at: 10 + attempt, requestId: "r" });
+    assert.equal(decision.attempt, attempt);
+    tried.push(endpointOf(decision));
+  }
+  assert.deepEqual([...tried].sort(), ["a", "b", "c"]);
+  fail(made, "r", 20);
+  const last = made.accept({ kind: "request-retried", at: 20, requestId: "r" });
+  assert.equal(last.kind === "rejected" && last.reason, "no-endpoint");
+});
+
+test("no endpoint, none that serves the model, none but cordoned ones: each is refused with its own reason", () => {
+  const none = ask(router([]), "r");
+  assert.equal(none.kind === "rejected" && none.reason, "no-endpoint");
+  const other = ask(router(["a"], ["x"]), "r");
+  assert.equal(other.kind === "rejected" && other.reason, "unknown-model");
+  const made = router(["a"]);
+  made.accept({ kind: "endpoint-cordoned", at: 1, endpoint: "a" });
+  const cordoned = ask(made, "r");
+  assert.equal(cordoned.kind === "rejected" && cordoned.reason, "no-endpoint");
+  assert.equal(cordoned.breakdown.candidates[0]?.removedBy, "cordoned");
+  made.accept({ kind: "endpoint-uncordoned", at: 20, endpoint: "a" });
+  assert.equal(endpointOf(ask(made, "s", 21)), "a");
+});
+
+test("unknown is not zero: an endpoint that was never scraped is judged by the ledger, not taken for idle", () => {
+  const made = router(["a", "b"]);
+  for (let i = 0; i < 6; i++) made.accept({ kind: "endpoint-cordoned", at: i, endpoint: "b" });
+  for (let i = 0; i < 6; i++) ask(made, `a${i}`, i + 1, { blocks: chain(50 + i, 3) });
+  made.accept({ kind: "endpoint-uncordoned", at: 8, endpoint: "b" });
+  made.accept({
+    kind: "load-observed",
+    at: 9,
+    endpoint: "b",
+    load: load({ running: 2, waiting: 0, kvUtilization: 0.1 }),
+  });
+  const decision = ask(made, "r", 10, { blocks: chain(99, 3) });
+  assert.equal(endpointOf(decision), "b");
+  assert.ok(decision.kind === "routed" && decision.usedLedger);
+  const [a, b] = decision.breakdown.candidates;
+  assert.deepEqual([a?.freshness, a?.loadAgeMicros, a?.effectiveLoad], ["unknown", -1, 6]);
+  assert.deepEqual([b?.freshness, b?.loadAgeMicros, b?.effectiveLoad], ["fresh", 1, 2]);
+});
+
+test("a scrape adds the load of others to our own, and stops counting when it is stale", () => {
+  const made = router(["a"]);
+  ask(made, "one", 1);
+  made.accept({
+    kind: "load-observed",
+    at: 5,
+    endpoint: "a",
+    load: load({ running: 4, waiting: 3, kvUtilization: 0.5 }),
+  });
+  ask(made, "two", 6);
+  assert.equal(made.endpointRows(7)[0]?.effectiveLoad, 8, "two of ours and the six of others");
+  finish(made, "one");
+  assert.equal(made.endpointRows(60)[0]?.effectiveLoad, 7);
+  const stale = made.endpointRows(2_000_000)[0];
+  assert.deepEqual([stale?.freshness, stale?.effectiveLoad], ["stale", 1]);
+});
+
+test("a burst between two scrapes spreads: the ledger sees what the gauges do not", () => {
+  const made = router(["a", "b", "c", "d"]);
+  for (const id of ["a", "b", "c", "d"]) {
+    made.accept({
+      kind: "load-observed",
+      at: 1,
+      endpoint: id,
+      load: load({ running: 0, waiting: 0, kvUtilization: 0 }),
+    });
+  }
+  const counts = new Map<string, number>();
+  for (let i = 0; i < 40; i++) {
+    const endpoint = endpointOf(ask(made, `r${i}`, 2, { blocks: chain(200 + i, 5) }));
+    counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
+  }
+  assert.deepEqual([...counts.values()], [10, 10, 10, 10]);
+});
+
+test("affinity does not feed a hot endpoint: the guard moves one shared prefix on when its holder runs far ahead", () => {
+  const made = router(["a", "b", "c"]);
+  const loads = new Map<string, number>();
+  for (let i = 0; i < 60; i++) {
+    const endpoint = endpointOf(ask(made, `r${i}`, 2 + i, { blocks: chain(7, 50) }));
+    loads.set(endpoint, (loads.get(endpoint) ?? 0) + 1);
+  }
+  assert.ok(Math.max(...loads.values()) <= 1.25 * 20 + 5, JSON.stringify([...loads]));
+});
+
+test("a failed attempt takes its prefix back, a finished one leaves it", () => {
+  const made = router(["a", "b"]);
+  const first = endpointOf(ask(made, "r", 10, { blocks: chain(3, 8) }));
+  fail(made, "r", 11);
+  const second = endpointOf(made.accept({ kind: "request-retried", at: 11, requestId: "r" }));
+  made.accept({ kind: "first-token", at: 12, requestId: "r" });
+  finish(made, "r", 13);
+  const rows = new Map(made.endpointRows(14).map((row) => [row.id, row.indexBlocks]));
+  assert.deepEqual([rows.get(first), rows.get(second)], [0, 8]);
+});
+
+test("a late word about a request that is over is counted and changes nothing", () => {
+  const made = router(["a"]);
+  ask(made, "r");
+  finish(made, "r");
+  finish(made, "r");
+  made.accept({ kind: "first-token", at: 60, requestId: "r" });
+  fail(made, "r", 61);
+  assert.equal(made.strayInputs, 3);
+  assert.equal(made.endpointRows(70)[0]?.requestsInFlight, 0);
+});
+
+test("a draining endpoint is left alone at once, and tried again by one request after its pause", () => {
+  const made = router(["a", "b"]);
+  const drained = endpointOf(ask(made, "r", 10));
+  fail(made, "r", 11, "draining");
+  const other = drained === "a" ? "b" : "a";
+  for (let i = 0; i < 8; i++) assert.equal(endpointOf(ask(made, `x${i}`, 20 + i, { blocks: chain(60 + i, 2) })), other);
+  const later = [0, 1, 2].map((i) => endpointOf(ask(made, `y${i}`, 2_000_000 + i, { blocks: chain(80 + i, 2) })));
+  assert.equal(later.filter((endpoint) => endpoint === drained).length, 1, "one probe, no more until it answered");
+});
+
+test("when every breaker is open the request is sent all the same", () => {
+  const made = router(["a", "b"]);
+  for (const id of ["r", "s"]) {
+    ask(made, id, 10);
+    fail(made, id, 11, "draining");
+    made.accept({ kind: "request-retried", at: 11, requestId: id });
+    fail(made, id, 12, "draining");
+  }
+  assert.equal(ask(made, "t", 13).kind, "routed");
+});
