@@ -1,0 +1,50 @@
+import { Blake3Hasher } from "./blake3-hasher.ts";
+import { FastHasher } from "./fast-hasher.ts";
+
+/** What a block hands to the next: 8 words. The first parent is the root, which the host derives from model, adapter and salt. */
+export type ChainValue = Int32Array;
+
+/** Hashes full blocks, each over the chain value before it. One instance serves one caller at a time. */
+export interface BlockHasher {
+  /** 32-bit words hashed per block: its tokens, or its bytes divided by 4. */
+  readonly blockWords: number;
+  /**
+   * Continues a chain by `blocks` full blocks, read from `words` at `firstWord`. `value` is read as the parent and left
+   * holding the last chain value. Writes two lanes per block, low word first, to `lanes` from block `firstBlock` on.
+   */
+  extend(
+    value: ChainValue,
+    words: Int32Array,
+    firstWord: number,
+    blocks: number,
+    lanes: Int32Array,
+    firstBlock: number,
+  ): void;
+}
+
+/** Words per block that a hasher takes: 256 KiB a block. */
+const BLOCK_WORDS_MAX = 65_536;
+
+/**
+ * Chain value i is BLAKE3(chain value i-1, words of block i), all words little-endian; the lanes are its first 64 bits.
+ * Throws a RangeError unless `blockWords` is an integer in [1, 65536].
+ */
+export function blake3Hasher(blockWords: number): BlockHasher {
+  checkBlockWords(blockWords);
+  return new Blake3Hasher(blockWords);
+}
+
+/**
+ * A keyed multiply-mix over two 32-bit lanes, several times cheaper than BLAKE3 and no cryptographic hash: who chooses
+ * prompts can make two of them collide, which misroutes and nothing more.
+ * Throws a RangeError unless `blockWords` is an integer in [1, 65536].
+ */
+export function fastHasher(blockWords: number): BlockHasher {
+  checkBlockWords(blockWords);
+  return new FastHasher(blockWords);
+}
+
+function checkBlockWords(blockWords: number): void {
+  if (Number.isInteger(blockWords) && blockWords >= 1 && blockWords <= BLOCK_WORDS_MAX) return;
+  throw new RangeError(`blockWords is ${blockWords}; accepted is an integer from 1 to ${BLOCK_WORDS_MAX}`);
+}
