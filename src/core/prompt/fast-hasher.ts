@@ -1,5 +1,8 @@
 import type { BlockHasher, ChainValue } from "./block-hash.ts";
 
+/** The golden ratio in 32 bits. */
+const STEP = 0x9e3779b9;
+
 /**
  * Two lanes, each a bijection of its 32 bits for any given word, so that blocks which differ in one word always differ:
  *
@@ -7,7 +10,8 @@ import type { BlockHasher, ChainValue } from "./block-hash.ts";
  *     high = imul(rotl(high, 15) + word, 0x85ebca77) + low
  *
  * At the end of a block both are finalised (murmur3's finalizer) and crossed. Words 2 and 3 of the chain value are the
- * key: they enter every block and never change; words 4 to 7 are ignored.
+ * key: they enter every block and never change; words 4 to 7 are ignored. A constant enters with them, or zeros would
+ * hash to zero for ever.
  */
 export class FastHasher implements BlockHasher {
   readonly blockWords: number;
@@ -32,8 +36,8 @@ export class FastHasher implements BlockHasher {
     let word = firstWord;
     let lane = 2 * firstBlock;
     for (let block = 0; block < blocks; block++) {
-      low ^= lowKey;
-      high ^= highKey;
+      low = ((low ^ lowKey) + STEP) | 0;
+      high = ((high ^ highKey) - STEP) | 0;
       for (const end = word + blockWords; word < end; word++) {
         const next = words[word]!;
         low = Math.imul(((low << 13) | (low >>> 19)) ^ next, 0x9e3779b1);

@@ -99,6 +99,14 @@ for (const [name, hasherFor] of Object.entries(HASHERS)) {
       }
     });
 
+    it("never repeats a hash along a chain of zeros", () => {
+      for (const blockWords of [1, 16]) {
+        const lanes = chain(hasherFor(blockWords), new Int32Array(VALUE_WORDS), new Int32Array(1000 * blockWords));
+        const hashes = new Set(Array.from({ length: 1000 }, (_, i) => `${lanes[2 * i]},${lanes[2 * i + 1]}`));
+        assert.equal(hashes.size, 1000);
+      }
+    });
+
     it("writes only its own lanes", () => {
       const lanes = new Int32Array(12).fill(-7);
       hasherFor(4).extend(new Int32Array(VALUE_WORDS), new Int32Array(8), 0, 2, lanes, 2);

@@ -1,0 +1,302 @@
+import { assert } from "../assert.ts";
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import type { BlockChain } from "../prompt/block-chain.ts";
+import { HoldingPool, NO_HOLDING } from "./holding-pool.ts";
+import type { Insertion, PrefixIndex } from "./prefix-index.ts";
+import { RUN_BLOCKS_MAX } from "./run-arena.ts";
+import { NO_SEGMENT, SegmentTable } from "./segment-table.ts";
+
+/** Endpoints that an index takes: a segment's holders are searched in line. */
+export const SLOTS_MAX = 4_096;
+
+/**
+ * Guesses what each engine's prefix cache holds from what was sent there: per endpoint, strictly the least recently used
+ * block goes first. An insertion touches all blocks of its chain at one instant, and among blocks of one instant the
+ * deepest goes first, so a held block's ancestors are held too.
+ *
+ * The blocks form one radix tree for all endpoints. A segment of it is a run of hashes without a branch, found through
+ * the hash of its first block; where a chain leaves a run is found by bisection. What an endpoint holds is a leading
+ * part of a run, one holding per segment and endpoint, all of it touched at the same instant: a chain that ends or
+ * branches inside a run splits it. So one insertion costs a step per segment on its path, not per block, and a lookup
+ * answers for all endpoints at once.
+ *
+ * Keys are 64 bits. Among n blocks held, a chain that was never seen finds a wrong match with probability below
+ * n / 2^64 per lookup of a segment (n = 10^7: 6e-13), and all that comes of it is a misrouted request.
+ */
+export class ApproximateIndex implements PrefixIndex {
+  readonly #segments = new SegmentTable();
+  readonly #holdings = new HoldingPool(this.#segments);
+  /** Per slot; undefined when the slot is free. */
+  readonly #endpoints: (EndpointId | undefined)[] = [];
+  readonly #capacities: number[] = [];
+  readonly #sizes: number[] = [];
+  #stamp = 0;
+  /** The segments that the last walk matched, from the root on. */
+  readonly #path: number[] = [];
+  /** Blocks of the last of them that matched. */
+  #lastBlocks = 0;
+
+  /** Memory of the index, including room that is free. */
+  get bytes(): number {
+    return this.#segments.bytes + this.#holdings.bytes;
+  }
+
+  get segments(): number {
+    return this.#segments.count;
+  }
+
+  get holdings(): number {
+    return this.#holdings.count;
+  }
+
+  join(endpoint: EndpointId, capacityBlocks: number): number {
+    assert(!this.#endpoints.includes(endpoint), "an endpoint joins once");
+    assertCapacity(capacityBlocks);
+    const freed = this.#endpoints.indexOf(undefined);
+    const slot = freed === -1 ? this.#endpoints.length : freed;
+    assert(slot < SLOTS_MAX, "no more than SLOTS_MAX endpoints");
+    this.#endpoints[slot] = endpoint;
+    this.#capacities[slot] = capacityBlocks;
+    this.#sizes[slot] = 0;
+    this.#holdings.addSlot(slot);
+    return slot;
+  }
+
+  leave(slot: number): void {
+    this.clear(slot);
+    this.#endpoints[slot] = undefined;
+  }
+
+  resize(slot: number, capacityBlocks: number): void {
+    assertCapacity(capacityBlocks);
+    this.#assertTaken(slot);
+    this.#capacities[slot] = capacityBlocks;
+    this.#evict(slot);
+  }
+
+  clear(slot: number): void {
+    this.#assertTaken(slot);
+    for (let oldest = this.#holdings.oldest(slot); oldest !== NO_HOLDING; oldest = this.#holdings.oldest(slot)) {
+      this.#trim(oldest, this.#holdings.blocks[oldest]!);
+    }
+  }
+
+  size(slot: number): number {
+    this.#assertTaken(slot);
+    return this.#sizes[slot]!;
+  }
+
+  match(chain: BlockChain, hits: Int32Array): void {
+    hits.fill(0);
+    this.#walk(chain, chain.length);
+    const { firstHolding, start, length } = this.#segments;
+    const { slot, blocks, next } = this.#holdings;
+    const path = this.#path;
+    for (let i = 0; i < path.length; i++) {
+      const segment = path[i]!;
+      const before = start[segment]!;
+      const matched = i === path.length - 1 ? this.#lastBlocks : length[segment]!;
+      for (let h = firstHolding[segment]!; h !== NO_HOLDING; h = next[h]!) {
+        hits[slot[h]!] = before + Math.min(blocks[h]!, matched);
+      }
+    }
+  }
+
+  insert(slot: number, chain: BlockChain): Insertion {
+    this.#assertTaken(slot);
+    const stamp = ++this.#stamp;
+    const wanted = Math.min(chain.length, this.#capacities[slot]!);
+    const reached = this.#walk(chain, wanted);
+    let holding = this.#deepestOnPath(slot);
+    const held = this.#heldOnPath(holding);
+    if (reached > 0) holding = this.#splitWhereLeft(holding, reached < wanted);
+    holding = this.#holdPath(slot, holding, stamp);
+    if (reached < wanted) holding = this.#append(slot, chain, reached, wanted, holding, stamp);
+    const end = this.#endOf(holding);
+    for (let h = holding; h !== NO_HOLDING; h = this.#holdings.parent[h]!) this.#holdings.touch(h, stamp);
+    this.#sizes[slot]! += end - held;
+    this.#evict(slot);
+    return new Receipt(slot, stamp, holding, held);
+  }
+
+  withdraw(insertion: Insertion): void {
+    assert(insertion instanceof Receipt, "an insertion is withdrawn where it was made");
+    const { slot, stamp, deepest, held } = insertion;
+    if (this.#endpoints[slot] === undefined) return;
+    const { parent, stamp: stamps } = this.#holdings;
+    // Eviction goes by age, so once it has reached this insertion, the rest of it is what is oldest.
+    const oldest = this.#holdings.oldest(slot);
+    let holding = oldest !== NO_HOLDING && stamps[oldest] === stamp ? oldest : deepest;
+    while (holding !== NO_HOLDING && stamps[holding] === stamp) {
+      const added = this.#endOf(holding) - held;
+      if (added <= 0) return;
+      const above = parent[holding]!;
+      this.#trim(holding, Math.min(added, this.#holdings.blocks[holding]!));
+      holding = above;
+    }
+  }
+
+  /** Follows the chain down the tree, up to block `limit`, and returns how far it went. */
+  #walk(chain: BlockChain, limit: number): number {
+    const segments = this.#segments;
+    const { lanes } = chain;
+    let depth = 0;
+    let above = NO_SEGMENT;
+    this.#path.length = 0;
+    this.#lastBlocks = 0;
+    while (depth < limit) {
+      const segment = segments.find(lanes, depth);
+      if (segment === NO_SEGMENT || segments.parent[segment] !== above) break;
+      const comparable = Math.min(segments.length[segment]!, limit - depth);
+      const equal = segments.common(segment, lanes, depth, comparable);
+      this.#path.push(segment);
+      this.#lastBlocks = equal;
+      depth += equal;
+      if (equal < segments.length[segment]!) break;
+      above = segment;
+    }
+    return depth;
+  }
+
+  /** The slot's holding of the deepest segment on the path that it has one of; ancestors are held, so bisection finds it. */
+  #deepestOnPath(slot: number): number {
+    let deepest = NO_HOLDING;
+    let low = 0;
+    let high = this.#path.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const holding = this.#holdings.find(this.#path[middle]!, slot);
+      if (holding === NO_HOLDING) {
+        high = middle;
+      } else {
+        deepest = holding;
+        low = middle + 1;
+      }
+    }
+    return deepest;
+  }
+
+  /** Leading blocks of the chain that the slot holds. */
+  #heldOnPath(deepest: number): number {
+    if (deepest === NO_HOLDING) return 0;
+    const segment = this.#holdings.segment[deepest]!;
+    const blocks = this.#holdings.blocks[deepest]!;
+    const matched = segment === this.#path.at(-1) ? Math.min(blocks, this.#lastBlocks) : blocks;
+    return this.#segments.start[segment]! + matched;
+  }
+
+  /** Splits the last segment of the path if the chain branches off inside it, or ends inside what the slot holds of it. */
+  #splitWhereLeft(deepest: number, goesOn: boolean): number {
+    const last = this.#path.at(-1)!;
+    const matched = this.#lastBlocks;
+    if (matched === this.#segments.length[last]) return deepest;
+    const holdsMore =
+      deepest !== NO_HOLDING && this.#holdings.segment[deepest] === last && this.#holdings.blocks[deepest]! > matched;
+    if (!goesOn && !holdsMore) return deepest;
+    const head = this.#segments.split(last, matched);
+    this.#holdings.split(last, head);
+    this.#path[this.#path.length - 1] = head;
+    return holdsMore ? this.#holdings.parent[deepest]! : deepest;
+  }
+
+  /** Makes the slot hold the whole path, of which it has `deepest` and what is above. Returns the deepest holding. */
+  #holdPath(slot: number, deepest: number, stamp: number): number {
+    const path = this.#path;
+    let holding = deepest;
+    let i = 0;
+    if (deepest !== NO_HOLDING) {
+      i = path.indexOf(this.#holdings.segment[deepest]!);
+      this.#holdings.blocks[deepest] = this.#blocksOnPath(i);
+      i++;
+    }
+    for (; i < path.length; i++) {
+      holding = this.#holdings.add(path[i]!, slot, this.#blocksOnPath(i), holding, stamp);
+    }
+    return holding;
+  }
+
+  #blocksOnPath(i: number): number {
+    return i === this.#path.length - 1 ? this.#lastBlocks : this.#segments.length[this.#path[i]!]!;
+  }
+
+  /** Adds blocks [from, to) of the chain to the tree below the path, held by the slot. Returns the deepest holding. */
+  #append(slot: number, chain: BlockChain, from: number, to: number, above: number, stamp: number): number {
+    const segments = this.#segments;
+    const holdings = this.#holdings;
+    let depth = from;
+    let holding = above;
+    let segment = this.#path.at(-1) ?? NO_SEGMENT;
+    if (segment !== NO_SEGMENT && segments.children[segment] === 0) {
+      const blocks = Math.min(to - depth, RUN_BLOCKS_MAX - segments.length[segment]!);
+      if (blocks > 0) {
+        segments.extend(segment, chain.lanes, depth, blocks);
+        holdings.blocks[holding]! += blocks;
+        depth += blocks;
+      }
+    }
+    while (depth < to) {
+      // Another chain's segment under the same 64 bits: the rest of this one stays unknown.
+      if (segments.find(chain.lanes, depth) !== NO_SEGMENT) break;
+      const blocks = Math.min(to - depth, RUN_BLOCKS_MAX);
+      segment = segments.add(segment, chain.lanes, depth, blocks);
+      segments.firstHolding[segment] = NO_HOLDING;
+      holding = holdings.add(segment, slot, blocks, holding, stamp);
+      depth += blocks;
+    }
+    return holding;
+  }
+
+  /** Blocks from the root to the end of the holding. */
+  #endOf(holding: number): number {
+    if (holding === NO_HOLDING) return 0;
+    return this.#segments.start[this.#holdings.segment[holding]!]! + this.#holdings.blocks[holding]!;
+  }
+
+  #evict(slot: number): void {
+    for (;;) {
+      const excess = this.#sizes[slot]! - this.#capacities[slot]!;
+      if (excess <= 0) return;
+      const oldest = this.#holdings.oldest(slot);
+      this.#trim(oldest, Math.min(excess, this.#holdings.blocks[oldest]!));
+    }
+  }
+
+  /** Takes the last blocks off a holding without children, and what nobody holds any more out of the tree. */
+  #trim(holding: number, blocks: number): void {
+    const holdings = this.#holdings;
+    const segments = this.#segments;
+    const segment = holdings.segment[holding]!;
+    const before = holdings.blocks[holding]!;
+    this.#sizes[holdings.slot[holding]!]! -= blocks;
+    if (blocks === before) holdings.remove(holding);
+    else holdings.blocks[holding] = before - blocks;
+    if (before < segments.length[segment]!) return;
+    const kept = holdings.blocksMax(segment);
+    if (kept === 0) segments.remove(segment);
+    else if (kept < before) segments.truncate(segment, kept);
+  }
+
+  #assertTaken(slot: number): void {
+    assert(this.#endpoints[slot] !== undefined, "the slot belongs to an endpoint");
+  }
+}
+
+class Receipt implements Insertion {
+  readonly slot: number;
+  readonly stamp: number;
+  /** The chain's deepest holding when it was inserted. */
+  readonly deepest: number;
+  /** Leading blocks that were held before. */
+  readonly held: number;
+
+  constructor(slot: number, stamp: number, deepest: number, held: number) {
+    this.slot = slot;
+    this.stamp = stamp;
+    this.deepest = deepest;
+    this.held = held;
+  }
+}
+
+function assertCapacity(blocks: number): void {
+  assert(Number.isInteger(blocks) && blocks >= 0, "a capacity is a whole number of blocks");
+}
