@@ -1,0 +1,114 @@
+import type { Dispatcher } from "undici";
+
+import { nowMicros } from "./clock.ts";
+import type { AnswerHeaders } from "./headers.ts";
+import type { Upstream } from "./upstream-pools.ts";
+
+/** Hears how an attempt goes, until it is detached. */
+export interface AttemptListener {
+  answerStarted(status: number, headers: AnswerHeaders): void;
+  answerData(chunk: Buffer): void;
+  answerEnded(): void;
+  /** The connection failed or broke; no more is heard after it. */
+  attemptBroke(error: Error): void;
+}
+
+export interface UpstreamRequest {
+  readonly path: string;
+  readonly headers: string[];
+  readonly body: Buffer;
+}
+
+/** A reset this soon after the request went out means a kept connection that the endpoint was just closing. */
+const STALE_RESET_MICROS = 1_000_000;
+const RESET_CODES: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
+/** One request on its way to one endpoint, straight from undici's dispatcher. */
+export class Attempt implements Dispatcher.DispatchHandler {
+  readonly #upstream: Upstream;
+  readonly #request: UpstreamRequest;
+  #listener: AttemptListener | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #startedAt = 0;
+  #answered = false;
+  #open = true;
+  /** The request went out a second time. */
+  reconnected = false;
+
+  constructor(upstream: Upstream, request: UpstreamRequest, listener: AttemptListener) {
+    this.#upstream = upstream;
+    this.#request = request;
+    this.#listener = listener;
+    upstream.inFlight++;
+  }
+
+  send(): void {
+    const { path, headers, body } = this.#request;
+    this.#upstream.pool.dispatch({ path, method: "POST", headers, body }, this);
+  }
+
+  /** Stops hearing and ends the connection at once, so that the engine stops too. */
+  abort(): void {
+    this.#listener = undefined;
+    this.#controller?.abort(new Error("no longer wanted"));
+  }
+
+  pause(): void {
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#startedAt = nowMicros();
+    if (this.#listener === undefined) controller.abort(new Error("no longer wanted"));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    if (status < 200) return;
+    this.#answered = true;
+    this.#listener?.answerStarted(status, headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#listener?.answerData(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#close();
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.answerEnded();
+  }
+
+  /**
+   * A kept connection may close just as it is used again. Nothing was answered then, the endpoint is well, and the same
+   * request goes out once more on a new connection; should the endpoint be gone after all, that fails to connect.
+   */
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    if (this.#listener !== undefined && !this.reconnected && !this.#answered && this.#isStaleReset(error)) {
+      this.reconnected = true;
+      this.#controller = undefined;
+      this.send();
+      return;
+    }
+    this.#close();
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.attemptBroke(error);
+  }
+
+  #isStaleReset(error: Error): boolean {
+    if (this.#startedAt === 0 || nowMicros() - this.#startedAt > STALE_RESET_MICROS) return false;
+    return "code" in error && typeof error.code === "string" && RESET_CODES.has(error.code);
+  }
+
+  #close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#upstream.inFlight--;
+  }
+}

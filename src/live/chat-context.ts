@@ -1,0 +1,45 @@
+import type { Fault } from "#core/input.ts";
+
+import type { DeadlineSweep } from "./deadline-sweep.ts";
+import type { EndpointDirectory } from "./endpoint-directory.ts";
+import type { GatewayCounters } from "./gateway-counters.ts";
+import type { Identifier } from "./identity.ts";
+import type { Journal } from "./journal.ts";
+import type { GatewayLimits } from "./limits.ts";
+import type { RequestSummary } from "./request-summary.ts";
+import type { RetryBudget } from "./retry-budget.ts";
+import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+import type { UpstreamPools } from "./upstream-pools.ts";
+
+/** Hears what became of requests, for metrics and logs. It must return at once and never throw. */
+export interface RequestObserver {
+  /** Once per inference request, refused ones included, when its answer is over. */
+  finished(summary: RequestSummary): void;
+  /** An attempt failed and the request goes to another endpoint. */
+  retried(fault: Fault): void;
+  /** The configured tokenizer did not answer for this model and the estimate stood in. */
+  tokenizerFellBack(model: string): void;
+}
+
+/** What all requests share. */
+export interface ChatContext {
+  readonly journal: Journal;
+  readonly directory: EndpointDirectory;
+  readonly pools: UpstreamPools;
+  readonly tokenizer: (model: string) => Tokenizer;
+  readonly limits: GatewayLimits;
+  readonly counters: GatewayCounters;
+  readonly observe: RequestObserver;
+  readonly identifier: Identifier;
+  readonly retryBudget: RetryBudget;
+  readonly sweep: DeadlineSweep;
+  /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
+  readonly requestUsage: boolean;
+  /** Clients authenticate to the gateway, so that their keys are not the engines'. */
+  readonly keepsAuthorization: boolean;
+  /** Ids of requests in flight; the router needs them unique. */
+  readonly inFlight: Set<string>;
+  bodyBytesInFlight: number;
+  /** No new requests; those in flight finish. */
+  draining: boolean;
+}

@@ -1,0 +1,74 @@
+/** Why the gateway itself answers with an error. */
+export type ErrorReason =
+  | "bad-request"
+  | "unauthorized"
+  | "unknown-path"
+  | "unknown-model"
+  | "wrong-method"
+  | "too-large"
+  | "saturated"
+  | "internal"
+  | "upstream-broke"
+  | "no-endpoint"
+  | "full"
+  | "draining"
+  | "deadline";
+
+interface ErrorRow {
+  readonly status: number;
+  /** vLLM's word where it has one, which is also what its clients switch on. */
+  readonly type: string;
+  /** Seconds after which trying again may help. */
+  readonly retryAfter: number | undefined;
+}
+
+/** One table for every error of the gateway's own. */
+export const ERRORS: Readonly<Record<ErrorReason, ErrorRow>> = {
+  "bad-request": { status: 400, type: "BadRequestError", retryAfter: undefined },
+  unauthorized: { status: 401, type: "AuthenticationError", retryAfter: undefined },
+  "unknown-path": { status: 404, type: "NotFoundError", retryAfter: undefined },
+  "unknown-model": { status: 404, type: "NotFoundError", retryAfter: undefined },
+  "wrong-method": { status: 405, type: "MethodNotAllowedError", retryAfter: undefined },
+  "too-large": { status: 413, type: "RequestTooLargeError", retryAfter: undefined },
+  saturated: { status: 429, type: "RateLimitError", retryAfter: 1 },
+  internal: { status: 500, type: "InternalServerError", retryAfter: undefined },
+  "upstream-broke": { status: 502, type: "BadGatewayError", retryAfter: undefined },
+  "no-endpoint": { status: 503, type: "ServiceUnavailableError", retryAfter: 2 },
+  full: { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },
+  draining: { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },
+  deadline: { status: 504, type: "GatewayTimeoutError", retryAfter: undefined },
+};
+
+/** A request that the gateway will not serve. */
+export interface Refusal {
+  readonly reason: ErrorReason;
+  /** For people; never holds a prompt or a key. */
+  readonly message: string;
+  /** The field at fault, as OpenAI names it. */
+  readonly param: string | null;
+}
+
+export function refusal(reason: ErrorReason, message: string, param: string | null = null): Refusal {
+  return { reason, message, param };
+}
+
+/** OpenAI's error object with vLLM's integer code. */
+export function errorBody({ reason, message, param }: Refusal): string {
+  const { status, type } = ERRORS[reason];
+  return JSON.stringify({ error: { message, type, param, code: status } });
+}
+
+/** Flat header list of an error answer, without those that every answer carries. */
+export function errorHeaders({ reason }: Refusal, body: string): string[] {
+  const headers = [
+    "content-type",
+    "application/json",
+    "content-length",
+    String(Buffer.byteLength(body)),
+    "x-gnomon-reason",
+    reason,
+  ];
+  const { retryAfter } = ERRORS[reason];
+  if (retryAfter !== undefined) headers.push("retry-after", String(retryAfter));
+  return headers;
+}

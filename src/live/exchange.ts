@@ -1,0 +1,183 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+
+import type { ChatContext } from "./chat-context.ts";
+import { ClientWriter } from "./client-writer.ts";
+import { nowMicros } from "./clock.ts";
+import type { Swept } from "./deadline-sweep.ts";
+import { ERRORS, type Refusal, errorBody, errorHeaders, refusal } from "./errors.ts";
+import type { Forward, ForwardResult } from "./forward.ts";
+import { type OwnHeaders, pushOwn } from "./headers.ts";
+import { requestIdOf } from "./identity.ts";
+import type { RequestSummary } from "./request-summary.ts";
+import type { Route } from "./route.ts";
+
+/** One inference request and its answer, from the request's head to the answer's last byte. */
+export class Exchange implements Swept {
+  readonly context: ChatContext;
+  readonly incoming: IncomingMessage;
+  readonly writer: ClientWriter;
+  readonly route: Route;
+  /** Path and query as the endpoint gets them. */
+  readonly path: string;
+  readonly requestId: string;
+  /** The same, made unique among requests in flight; what the router knows. */
+  readonly routeId: string;
+  readonly openedAt: Micros = nowMicros();
+  arrivedAt: Micros = this.openedAt;
+  model = "";
+  stream = false;
+  /** The client left, or the answer is complete. */
+  over = false;
+  /** The router knows the request and has not been told of its end. */
+  #routed = false;
+  #forward: Forward | undefined;
+  #bodyBytes = 0;
+  #overAt: Micros = 0;
+  #learner: ((promptTokens: number) => void) | undefined;
+  readonly #response: ServerResponse;
+
+  constructor(
+    context: ChatContext,
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    place: { readonly route: Route; readonly path: string },
+  ) {
+    this.context = context;
+    this.incoming = incoming;
+    this.#response = response;
+    this.writer = new ClientWriter(response);
+    this.route = place.route;
+    this.path = place.path;
+    this.requestId = requestIdOf(incoming.headers);
+    this.routeId = uniqueId(this.requestId, context.inFlight);
+    context.inFlight.add(this.routeId);
+    context.sweep.add(this);
+    response.on("close", () => this.#closed());
+  }
+
+  /** Counts the body among those held, until the exchange is over. */
+  holdBody(bytes: number): void {
+    this.#bodyBytes = bytes;
+    this.context.bodyBytesInFlight += bytes;
+  }
+
+  /** Who wants the engine's own count of the prompt. */
+  learnWith(learner: (promptTokens: number) => void): void {
+    this.#learner = learner;
+  }
+
+  /** The router is about to hear of the request's arrival; from here on it must hear of its end. */
+  arrived(model: string): void {
+    this.model = model;
+    this.#routed = true;
+  }
+
+  forward(forward: Forward): void {
+    this.#forward = forward;
+    forward.send();
+  }
+
+  /** Answers with an error of the gateway's own and ends the exchange. */
+  refuse(refused: Refusal): void {
+    if (this.over) return;
+    const { reason } = refused;
+    this.context.counters.refused[reason] = (this.context.counters.refused[reason] ?? 0) + 1;
+    this.answerRefusal(refused, "");
+    const outcome = reason === "deadline" ? "timeout" : "refused";
+    this.finished({ outcome, usage: undefined, outputTokens: undefined, firstTokenAt: undefined });
+  }
+
+  answerRefusal(refused: Refusal, endpoint: string): void {
+    const body = errorBody(refused);
+    const headers = errorHeaders(refused, body);
+    pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.draining });
+    this.writer.whole(ERRORS[refused.reason].status, headers, body);
+  }
+
+  ownHeaders(endpoint: string, reason: string): OwnHeaders {
+    return { requestId: this.requestId, endpoint, reason, close: this.context.draining };
+  }
+
+  /** The one place where a request ends: tells the router, once, and then the observer. */
+  finished(result: ForwardResult): void {
+    if (this.over) return;
+    const { context } = this;
+    const at = nowMicros();
+    this.over = true;
+    this.#overAt = at;
+    if (this.#routed) {
+      context.journal.accept({
+        kind: "request-finished",
+        at,
+        requestId: this.routeId,
+        outcome: result.outcome,
+        promptTokens: result.usage?.promptTokens,
+        cachedTokens: result.usage?.cachedTokens,
+        outputTokens: result.outputTokens,
+      });
+    }
+    context.bodyBytesInFlight -= this.#bodyBytes;
+    if (result.usage?.promptTokens !== undefined) this.#learner?.(result.usage.promptTokens);
+    context.observe.finished(this.#summary(at, result));
+  }
+
+  #summary(at: Micros, { outcome, usage, outputTokens, firstTokenAt }: ForwardResult): RequestSummary {
+    const forward = this.#forward;
+    const whole = outcome === "ok" && firstTokenAt === undefined ? at : undefined;
+    const ttftEnd = firstTokenAt ?? whole;
+    const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
+    return {
+      requestId: this.requestId,
+      route: this.route.pattern,
+      model: this.model,
+      endpoint: forward?.endpoint ?? "",
+      status: this.writer.headSent ? this.#response.statusCode : 0,
+      outcome,
+      stream: this.stream,
+      attempts: forward?.attempts ?? 0,
+      ttftMicros: ttftEnd === undefined || forward === undefined ? undefined : ttftEnd - forward.decidedAt,
+      tpotMicros: counted ? (at - firstTokenAt) / (outputTokens - 1) : undefined,
+      e2eMicros: at - this.arrivedAt,
+      promptTokens: usage?.promptTokens,
+      cachedTokens: usage?.cachedTokens,
+      outputTokens,
+      hitTokens: forward?.hitTokens ?? 0,
+    };
+  }
+
+  sweep(at: Micros): void {
+    if (!this.over) this.#forward?.sweep(at);
+    else if (at - this.#overAt > this.context.limits.writeStallMillisMax * MICROS_PER_MILLI) this.stalled();
+  }
+
+  /** A defect of ours met this request; the process and all other requests go on. */
+  bug(_error: unknown): void {
+    this.context.counters.internalErrors++;
+    if (this.writer.headSent) this.writer.destroy();
+    else this.refuse(refusal("internal", "The gateway failed on this request."));
+  }
+
+  /** The client does not read what waits for it. */
+  stalled(): void {
+    this.context.counters.clientStalls++;
+    this.writer.destroy();
+  }
+
+  #closed(): void {
+    this.context.sweep.remove(this);
+    this.context.inFlight.delete(this.routeId);
+    if (this.over) return;
+    if (this.#forward !== undefined) return this.#forward.abandon();
+    this.context.counters.clientAborts++;
+    this.finished({ outcome: "aborted", usage: undefined, outputTokens: undefined, firstTokenAt: undefined });
+  }
+}
+
+function uniqueId(id: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(id)) return id;
+  let n = 2;
+  while (taken.has(`${id}.${n}`)) n++;
+  return `${id}.${n}`;
+}

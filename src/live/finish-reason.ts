@@ -1,0 +1,28 @@
+/**
+ * What the choices in the bytes of OpenAI's JSON say about their end: none has a choice at all, some choice ended in
+ * "abort", or neither.
+ *
+ * Told by the name between bare quotes, which cannot stand inside a JSON string, where the quotes would be escaped.
+ */
+export function scanFinishReasons(json: Buffer, start: number, end: number): "no-choice" | "abort" | "choice" {
+  let at = json.indexOf(NAME, start);
+  if (at < 0 || at >= end) return "no-choice";
+  while (at >= 0 && at < end) {
+    let value = at + NAME.length;
+    while (json[value] === COLON || json[value]! <= SPACE) value++;
+    if (matchesAt(json, value, ABORT)) return "abort";
+    at = json.indexOf(NAME, value);
+  }
+  return "choice";
+}
+
+/** The bytes at `at` are those of `expected`. */
+export function matchesAt(bytes: Buffer, at: number, expected: Buffer): boolean {
+  for (let i = 0; i < expected.length; i++) if (bytes[at + i] !== expected[i]) return false;
+  return true;
+}
+
+const NAME = Buffer.from('"finish_reason"');
+const ABORT = Buffer.from('"abort"');
+const COLON = 0x3a;
+const SPACE = 0x20;

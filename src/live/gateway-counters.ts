@@ -1,0 +1,51 @@
+/** What the request path counts; each only grows. Read by the metrics, written nowhere else. */
+export interface GatewayCounters {
+  /** Requests answered by the gateway itself, by reason. */
+  readonly refused: Record<string, number>;
+  /** Attempts that failed before the client got a byte, by fault. */
+  readonly faults: Record<string, number>;
+  retries: number;
+  /** Retries that the budget did not allow. */
+  retriesDenied: number;
+  /** Requests sent again to the same endpoint since a kept connection had just closed. */
+  reconnects: number;
+  /** Answers that broke after the client got bytes. */
+  cuts: number;
+  clientAborts: number;
+  /** Clients cut off since they did not read. */
+  clientStalls: number;
+  /** Requests whose limit ran out. */
+  timeouts: number;
+  /** Connections refused above the limit. */
+  connectionsDropped: number;
+  /** Requests that were not HTTP. */
+  malformedHttp: number;
+  /** Events or answers that passed unread above the limit. */
+  uninspected: number;
+  /** Inputs about progress that reached the router. */
+  progressInputs: number;
+  /** Prompts whose tokenizer fell back to the estimate. */
+  tokenizerFallbacks: number;
+  /** Bugs caught at the edge of a request; each is a defect. */
+  internalErrors: number;
+}
+
+export function newCounters(): GatewayCounters {
+  return {
+    refused: {},
+    faults: {},
+    retries: 0,
+    retriesDenied: 0,
+    reconnects: 0,
+    cuts: 0,
+    clientAborts: 0,
+    clientStalls: 0,
+    timeouts: 0,
+    connectionsDropped: 0,
+    malformedHttp: 0,
+    uninspected: 0,
+    progressInputs: 0,
+    tokenizerFallbacks: 0,
+    internalErrors: 0,
+  };
+}

@@ -1,0 +1,210 @@
+import { type Server, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { type HttpBindings, getRequestListener } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Hono } from "hono";
+
+import { serveChat } from "./chat.ts";
+import type { ChatContext, RequestObserver } from "./chat-context.ts";
+import { type ClientAuth, clientAuth } from "./client-auth.ts";
+import { DeadlineSweep } from "./deadline-sweep.ts";
+import type { EndpointDirectory } from "./endpoint-directory.ts";
+import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./errors.ts";
+import { Exchange } from "./exchange.ts";
+import { type GatewayCounters, newCounters } from "./gateway-counters.ts";
+import { Identifier, type IdentityOptions } from "./identity.ts";
+import type { Journal } from "./journal.ts";
+import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
+import { servedModels } from "./models.ts";
+import { RetryBudget } from "./retry-budget.ts";
+import { isKnownRoute, routeOf } from "./route.ts";
+import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+import { UpstreamPools } from "./upstream-pools.ts";
+
+export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
+
+export interface GatewayOptions {
+  readonly journal: Journal;
+  readonly directory: EndpointDirectory;
+  /** The tokenizer for a model as the client named it. */
+  readonly tokenizer: (model: string) => Tokenizer;
+  readonly observe: RequestObserver;
+  readonly identity: IdentityOptions;
+  readonly limits?: Partial<GatewayLimits>;
+  /** Bearer tokens that clients must send; none lets everybody in and passes their Authorization on to the engines. */
+  readonly clientKeys?: readonly string[];
+  /** Asks engines for usage in every stream, and keeps the chunk that this adds from clients that did not ask. */
+  readonly requestUsage?: boolean;
+  /** Mounts what else is served on the same port, before the unknown paths. */
+  readonly statusRoutes?: (app: GatewayApp) => void;
+}
+
+export interface Gateway {
+  readonly app: GatewayApp;
+  readonly counters: GatewayCounters;
+  readonly limits: GatewayLimits;
+  /** Requests between their head and their last byte. */
+  inFlight(): number;
+  /** Rejects with the socket's error when the address cannot be had. Port 0 takes a free one. */
+  listen(host: string, port: number): Promise<{ readonly url: string }>;
+  /** Takes no more requests, waits for those in flight at most `graceMillis`, then cuts them off. */
+  close(graceMillis: number): Promise<void>;
+}
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const limits: GatewayLimits = { ...DEFAULT_LIMITS, ...options.limits };
+  const counters = newCounters();
+  const pools = new UpstreamPools(limits);
+  options.directory.listen(pools);
+  const context: ChatContext = {
+    ...options,
+    pools,
+    limits,
+    counters,
+    identifier: new Identifier(options.identity),
+    retryBudget: new RetryBudget(limits.retryRatio, limits.retryBurst),
+    sweep: new DeadlineSweep(limits.sweepMillis),
+    requestUsage: options.requestUsage ?? false,
+    keepsAuthorization: options.clientKeys !== undefined,
+    inFlight: new Set(),
+    bodyBytesInFlight: 0,
+    draining: false,
+  };
+  const app: GatewayApp = new Hono();
+  options.statusRoutes?.(app);
+  addRoutes(app, context, options.clientKeys === undefined ? () => true : clientAuth(options.clientKeys));
+  const server = newServer(app, context);
+  return {
+    app,
+    counters,
+    limits,
+    inFlight: () => context.inFlight.size,
+    listen: (host, port) => listen(server, host, port),
+    close: (graceMillis) => close(server, context, graceMillis),
+  };
+}
+
+function addRoutes(app: GatewayApp, context: ChatContext, allowed: ClientAuth): void {
+  app.post("/v1/*", (c) => {
+    const { incoming, outgoing } = c.env;
+    const { url = "/" } = incoming;
+    const query = url.indexOf("?");
+    const path = withoutSlash(query < 0 ? url : url.slice(0, query));
+    const place = { route: routeOf(path), path: query < 0 ? path : path + url.slice(query) };
+    const exchange = new Exchange(context, incoming, outgoing, place);
+    const refused = refusalAtDoor(context, path, allowed(incoming.headers.authorization));
+    if (refused !== undefined) exchange.refuse(refused);
+    else serveChat(exchange).catch((error: unknown) => exchange.bug(error));
+    return RESPONSE_ALREADY_SENT;
+  });
+  app.get("/v1/models", (c) => {
+    if (!allowed(c.req.header("authorization"))) return errorResponse(UNAUTHORIZED);
+    return c.json({ object: "list", data: servedModels(context.directory) });
+  });
+  app.get("/v1/models/:id{.+}", (c) => {
+    if (!allowed(c.req.header("authorization"))) return errorResponse(UNAUTHORIZED);
+    const id = c.req.param("id");
+    const model = servedModels(context.directory).find((served) => served.id === id);
+    return model === undefined
+      ? errorResponse(refusal("unknown-model", "This model is not served.", "model"))
+      : c.json(model);
+  });
+  app.notFound((c) => {
+    const { path, method } = c.req;
+    if (isKnownRoute(path)) return errorResponse(refusal("wrong-method", `${path} takes POST.`), { allow: "POST" });
+    return errorResponse(refusal("unknown-path", `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`));
+  });
+  app.onError(() => {
+    context.counters.internalErrors++;
+    return errorResponse(refusal("internal", "The gateway failed on this request."));
+  });
+}
+
+const PATH_SHOWN_MAX = 200;
+const UNAUTHORIZED = refusal("unauthorized", "Send one of this gateway's keys as a bearer token.");
+
+/** What can be told before the body is read. */
+function refusalAtDoor(context: ChatContext, path: string, allowed: boolean): Refusal | undefined {
+  if (!allowed) return UNAUTHORIZED;
+  if (context.draining) return refusal("draining", "The gateway is shutting down.");
+  if (context.inFlight.size > context.limits.requestsInFlightMax) {
+    return refusal("full", "The gateway serves as many requests as it may; try again later.");
+  }
+  if (DOT_SEGMENT.test(path)) return refusal("unknown-path", "The path must not hold dot segments.");
+  return undefined;
+}
+
+/** Would let a client reach beyond /v1 on an engine whose server resolves them. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
+function withoutSlash(path: string): string {
+  return path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+function errorResponse(refused: Refusal, headers: Record<string, string> = {}): Response {
+  const body = errorBody(refused);
+  const flat = errorHeaders(refused, body);
+  const all: Record<string, string> = { ...headers };
+  for (let i = 0; i < flat.length; i += 2) all[flat[i]!] = flat[i + 1]!;
+  return new Response(body, { status: ERRORS[refused.reason].status, headers: all });
+}
+
+/**
+ * The server's own limits bound the receiving of a request; a long answer is not touched by them. Clients' sockets send
+ * small packets at once.
+ */
+function newServer(app: GatewayApp, context: ChatContext): Server {
+  const { limits, counters } = context;
+  const listener = getRequestListener(app.fetch, {
+    hostname: "gateway.invalid",
+    errorHandler: () => errorResponse(refusal("bad-request", "The request's host or target is malformed.")),
+  });
+  const server = createServer(
+    {
+      noDelay: true,
+      keepAliveTimeout: limits.clientKeepAliveMillis,
+      headersTimeout: limits.headersMillisMax,
+      requestTimeout: limits.requestReadMillisMax,
+    },
+    (incoming, outgoing) => void listener(incoming, outgoing),
+  );
+  server.maxConnections = limits.clientConnectionsMax;
+  server.on("drop", () => counters.connectionsDropped++);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    counters.malformedHttp++;
+    if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+    const body = errorBody(refusal("bad-request", "This is not a well-formed HTTP/1.1 request."));
+    const length = Buffer.byteLength(body);
+    socket.end(
+      `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${body}`,
+    );
+  });
+  return server;
+}
+
+function listen(server: Server, host: string, port: number): Promise<{ url: string }> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.removeListener("error", reject);
+      const { address, port: taken, family } = server.address() as AddressInfo;
+      resolve({ url: `http://${family === "IPv6" ? `[${address}]` : address}:${taken}` });
+    });
+  });
+}
+
+async function close(server: Server, context: ChatContext, graceMillis: number): Promise<void> {
+  context.draining = true;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const deadline = Date.now() + graceMillis;
+  while (context.inFlight.size > 0 && Date.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MILLIS));
+  }
+  server.closeAllConnections();
+  await closed;
+  context.sweep.stop();
+  await context.pools.destroy();
+}
+
+const DRAIN_POLL_MILLIS = 20;

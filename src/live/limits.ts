@@ -1,0 +1,86 @@
+/**
+ * Everything that the gateway holds or waits for has one of these bounds. Times are in milliseconds and are checked by a
+ * sweep every `sweepMillis`, so that no request owns a timer.
+ */
+export interface GatewayLimits {
+  /** One request body, in bytes; more is 413. */
+  readonly bodyBytesMax: number;
+  /** Request bodies held at once, in bytes; more is 429. */
+  readonly bodyBytesInFlightMax: number;
+  /** Requests between their head and their last byte; more is 503. */
+  readonly requestsInFlightMax: number;
+  /** Sockets of clients; more are closed at once. */
+  readonly clientConnectionsMax: number;
+  /** Sockets to one endpoint, which is also the most requests that it is given at once. */
+  readonly upstreamConnectionsMax: number;
+  /** Endpoints that one request may be sent to. */
+  readonly attemptsMax: number;
+  /** Retries allowed per request in the long run, beyond `retryBurst`. */
+  readonly retryRatio: number;
+  /** Retries that may come at once, as when an endpoint dies with this many in flight. */
+  readonly retryBurst: number;
+  /** Opening a connection to an endpoint. */
+  readonly connectMillisMax: number;
+  /** From the arrival to the first body byte, for requests that stream. */
+  readonly firstByteMillisMax: number;
+  /** Between two pieces of a body. */
+  readonly idleMillisMax: number;
+  /** From the arrival to the last byte; also bounds answers that do not stream. */
+  readonly totalMillisMax: number;
+  /** A client that reads nothing while bytes wait for it. */
+  readonly writeStallMillisMax: number;
+  /** Head of a request. */
+  readonly headersMillisMax: number;
+  /** Head and body of a request. */
+  readonly requestReadMillisMax: number;
+  /** Kept connections of clients; above a load balancer's idle limit. */
+  readonly clientKeepAliveMillis: number;
+  /** Kept connections to endpoints; below vLLM's 5 s. */
+  readonly upstreamKeepAliveMillis: number;
+  /** An answer that does not stream is held back and inspected up to this many bytes. */
+  readonly answerBytesInspected: number;
+  /** An error answer is kept for passing on up to this many bytes. */
+  readonly errorBytesKept: number;
+  /** One server-sent event is inspected up to this many bytes; more of it passes unread. */
+  readonly eventBytesInspected: number;
+  /** Events before the first token are held back up to this many bytes. */
+  readonly holdBytesMax: number;
+  /** After this long the answer's head goes out without a body; undefined holds it until the first body byte. */
+  readonly holdMillis: number | undefined;
+  /** Output tokens between two progress inputs of a request. */
+  readonly progressTokens: number;
+  /** Time between two progress inputs of a request whose output is slower than that. */
+  readonly progressMillis: number;
+  readonly sweepMillis: number;
+}
+
+const MIB = 1024 * 1024;
+const MINUTE = 60_000;
+
+export const DEFAULT_LIMITS: GatewayLimits = {
+  bodyBytesMax: 32 * MIB,
+  bodyBytesInFlightMax: 1024 * MIB,
+  requestsInFlightMax: 16_384,
+  clientConnectionsMax: 32_768,
+  upstreamConnectionsMax: 4_096,
+  attemptsMax: 3,
+  retryRatio: 0.2,
+  retryBurst: 1_000,
+  connectMillisMax: 5_000,
+  firstByteMillisMax: 10 * MINUTE,
+  idleMillisMax: 2 * MINUTE,
+  totalMillisMax: 60 * MINUTE,
+  writeStallMillisMax: 2 * MINUTE,
+  headersMillisMax: MINUTE,
+  requestReadMillisMax: 5 * MINUTE,
+  clientKeepAliveMillis: 75_000,
+  upstreamKeepAliveMillis: 4_000,
+  answerBytesInspected: 8 * MIB,
+  errorBytesKept: 64 * 1024,
+  eventBytesInspected: MIB,
+  holdBytesMax: 64 * 1024,
+  holdMillis: undefined,
+  progressTokens: 64,
+  progressMillis: 1_000,
+  sweepMillis: 250,
+};

@@ -1,0 +1,114 @@
+import type { Dialect } from "./route.ts";
+import { type SseKind, classifyFirst, classifyLater } from "./sse-event.ts";
+
+/**
+ * Cuts a stream of server-sent events into whole events and says what each is, over the bytes as they came, whatever
+ * the chunks' bounds.
+ *
+ * Push a chunk, then call `next` until it is false: event by event, `kind` says what lies in
+ * `bytes[start..end)`. Bytes of an event that is not whole yet stay inside until the next chunk; `consumed` is where
+ * they begin.
+ */
+export class SseScanner {
+  /** What was pushed last, behind the unfinished event of before. */
+  bytes: Buffer = EMPTY;
+  start = 0;
+  end = 0;
+  kind: SseKind = "meta";
+  /** End of the last whole event in `bytes`. */
+  consumed = 0;
+  /** Events that were longer than the limit and passed unread. */
+  uninspected = 0;
+
+  readonly #dialect: Dialect;
+  readonly #eventBytesMax: number;
+  /** Where to go on looking for a line's end. */
+  #looked = 0;
+  #sawToken = false;
+  /** Inside an event that is too long: its bytes pass until its end. */
+  #skipping = false;
+
+  constructor(dialect: Dialect, eventBytesMax: number) {
+    this.#dialect = dialect;
+    this.#eventBytesMax = eventBytesMax;
+  }
+
+  push(chunk: Buffer): void {
+    const rest = this.bytes.length - this.consumed;
+    if (rest === 0) {
+      this.bytes = chunk;
+      this.#looked = 0;
+    } else {
+      this.#looked -= this.consumed;
+      this.bytes = Buffer.concat([this.bytes.subarray(this.consumed), chunk], rest + chunk.length);
+    }
+    this.consumed = 0;
+  }
+
+  next(): boolean {
+    const start = this.consumed;
+    const end = this.#eventEnd();
+    if (end < 0) return this.#skipLong();
+    this.start = start;
+    this.end = end;
+    this.consumed = end;
+    this.#looked = end;
+    if (this.#skipping) {
+      this.#skipping = false;
+      this.kind = "meta";
+    } else if (this.#sawToken) {
+      this.kind = classifyLater(this.#dialect, this.bytes, start, end);
+    } else {
+      this.kind = classifyFirst(this.#dialect, this.bytes, start, end);
+      this.#sawToken = this.kind === "token";
+    }
+    return true;
+  }
+
+  /** Bytes of an event that never became whole. */
+  get rest(): Buffer {
+    return this.bytes.subarray(this.consumed);
+  }
+
+  /** After an empty line, told by a line feed that another one follows, with or without a carriage return; -1 if none. */
+  #eventEnd(): number {
+    const { bytes } = this;
+    for (;;) {
+      const feed = bytes.indexOf(LF, this.#looked);
+      if (feed < 0) {
+        this.#looked = bytes.length;
+        return -1;
+      }
+      const next = bytes[feed + 1];
+      if (next === LF) return feed + 2;
+      if (next === CR && bytes[feed + 2] === LF) return feed + 3;
+      if (next === undefined || (next === CR && feed + 2 === bytes.length)) {
+        this.#looked = feed;
+        return -1;
+      }
+      this.#looked = feed + 1;
+    }
+  }
+
+  /** Lets an event that grew beyond the limit pass in pieces; the first of them counts as a token. */
+  #skipLong(): boolean {
+    const { length } = this.bytes;
+    if (length - this.consumed <= this.#eventBytesMax && !this.#skipping) return false;
+    if (length - this.consumed <= TAIL_KEPT) return false;
+    if (!this.#skipping) this.uninspected++;
+    this.kind = this.#skipping ? "meta" : "token";
+    this.#skipping = true;
+    this.#sawToken = true;
+    this.start = this.consumed;
+    this.end = length - TAIL_KEPT;
+    this.consumed = this.end;
+    this.#looked = this.end;
+    return true;
+  }
+}
+
+const LF = 10;
+const CR = 13;
+/** Enough to recognise the empty line that ends an event across chunks. */
+const TAIL_KEPT = 2;
+const EMPTY = Buffer.alloc(0);

@@ -1,0 +1,86 @@
+import type { Fault } from "#core/input.ts";
+
+import type { Answer, AnswerHead, Delivery } from "./answer.ts";
+import { scanFinishReasons } from "./finish-reason.ts";
+import { PassAnswer } from "./pass-answer.ts";
+import { findUsage } from "./usage.ts";
+
+/**
+ * Holds an answer that comes in one piece until it is whole, so that one that is no good can still be had from another
+ * endpoint: an error of the engine, a text cut off by its end, or no JSON at all. An answer longer than the bound goes
+ * through as it comes.
+ */
+export class WholeAnswer implements Answer {
+  readonly #delivery: Delivery;
+  readonly #head: AnswerHead;
+  readonly #bytesMax: number;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #passing: PassAnswer | undefined;
+
+  constructor(delivery: Delivery, head: AnswerHead) {
+    this.#delivery = delivery;
+    this.#head = head;
+    const { answerBytesInspected, errorBytesKept } = delivery.limits;
+    this.#bytesMax = head.status >= 500 ? errorBytesKept : answerBytesInspected;
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#passing !== undefined) return this.#passing.data(chunk);
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes <= this.#bytesMax) return;
+    if (this.#head.status >= 500) return this.#delivery.attemptFailed(faultOf(this.#head.status, EMPTY));
+    this.#delivery.counters.uninspected++;
+    this.#passing = new PassAnswer(this.#delivery, this.#head);
+    for (const held of this.#chunks.splice(0)) this.#passing.data(held);
+  }
+
+  ended(): void {
+    if (this.#passing !== undefined) return this.#passing.ended();
+    const { status } = this.#head;
+    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes);
+    if (status >= 500) {
+      this.#delivery.attemptFailed(faultOf(status, body), { ...this.#head, body });
+    } else if (!looksLikeJson(body)) {
+      this.#delivery.attemptFailed("garbage");
+    } else if (scanFinishReasons(body, 0, body.length) === "abort") {
+      this.#delivery.attemptFailed("draining");
+    } else {
+      this.#send(body);
+    }
+  }
+
+  broke(fault: Fault): void {
+    if (this.#passing !== undefined) return this.#passing.broke(fault);
+    this.#delivery.attemptFailed(fault);
+  }
+
+  #send(body: Buffer): void {
+    const headers = this.#delivery.headers(this.#head, false);
+    headers.push("content-length", String(body.length));
+    this.#delivery.writer.whole(this.#head.status, headers, body);
+    this.#delivery.finished({ outcome: "ok", usage: findUsage(body), tokensSeen: undefined });
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** What an engine's error says about it; the words are vLLM's. */
+export function faultOf(status: number, body: Buffer): Fault {
+  if (status === 503 && ADMISSION_WORDS.some((words) => body.includes(words))) return "saturated";
+  return body.includes(SHUTDOWN_WORDS) ? "draining" : "status";
+}
+
+const ADMISSION_WORDS = ["currently busy and cannot accept", "prefill token backlog limit"];
+const SHUTDOWN_WORDS = "cannot schedule new futures after shutdown";
+
+/** An object, from its first to its last byte; what is between is the engine's word. */
+function looksLikeJson(body: Buffer): boolean {
+  let first = 0;
+  let last = body.length - 1;
+  while (first < last && body[first]! <= 0x20) first++;
+  while (last > first && body[last]! <= 0x20) last--;
+  const open = body[first];
+  return (open === 0x7b && body[last] === 0x7d) || (open === 0x5b && body[last] === 0x5d);
+}
