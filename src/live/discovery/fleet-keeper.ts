@@ -1,0 +1,136 @@
+import { Agent } from "undici";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Micros } from "#core/units.ts";
+import { nowMicros } from "../clock.ts";
+import type { EndpointDirectory } from "../endpoint-directory.ts";
+import type { Journal } from "../journal.ts";
+import type { ScrapeCounts } from "../scrape.ts";
+import { KEEPER_TIMES_DEFAULT, type KeeperEvent, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
+import type { Target } from "./target.ts";
+
+export interface FleetKeeperOptions {
+  readonly journal: Journal;
+  readonly directory: EndpointDirectory;
+  readonly times?: Partial<KeeperTimes>;
+  /** Told what happens to servers, for the log. */
+  readonly report?: (event: KeeperEvent) => void;
+  readonly now?: () => Micros;
+  readonly connectMillis?: number;
+  /** Endpoints that may be known at once. */
+  readonly endpointsMax?: number;
+}
+
+/** How one server's scrapes stand. */
+export interface ScrapeRow {
+  readonly url: string;
+  readonly counts: Readonly<ScrapeCounts>;
+  /** Since the last page that was read; -1 before the first. */
+  readonly ageMicros: number;
+  /** Why the last scrape failed, "" when it did not. */
+  readonly lastError: string;
+}
+
+/** vLLM closes idle connections after 5 s; a connection that is dropped sooner is never found closed. */
+const KEEP_ALIVE_MILLIS = 4_000;
+
+const ENDPOINTS_MAX_DEFAULT = 4_096;
+
+/**
+ * Keeps the directory and the router in step with what the sources of endpoints say and the servers answer. A source
+ * hands over all its targets each time; what it no longer names is removed.
+ */
+export class FleetKeeper {
+  readonly #options: FleetKeeperOptions;
+  readonly #dispatcher: Agent;
+  readonly #servers = new Map<string, ServerKeeper>();
+  readonly #targets = new Map<EndpointId, { readonly source: string; readonly target: Target }>();
+  readonly #leaving = new Set<Promise<void>>();
+  #stopped = false;
+  /** Targets that were not taken, for another source has one of that id or there are too many. */
+  targetsRefused = 0;
+
+  constructor(options: FleetKeeperOptions) {
+    this.#options = options;
+    this.#dispatcher = new Agent({
+      connections: 1,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MILLIS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
+      connect: { timeout: options.connectMillis ?? 2_000 },
+      allowH2: false,
+    });
+  }
+
+  /** Takes what one source knows now. The first source that names an id keeps it. */
+  setTargets(source: string, targets: readonly Target[]): void {
+    if (this.#stopped) return;
+    const named = new Set(targets.map((target) => target.id));
+    for (const [id, known] of this.#targets) if (known.source === source && !named.has(id)) this.#remove(id);
+    for (const target of targets) this.#put(source, target);
+  }
+
+  rows(): ScrapeRow[] {
+    const at = this.#now();
+    return [...this.#servers.values()].map(({ url, scraper }) => ({
+      url,
+      counts: scraper.counts,
+      ageMicros: scraper.lastPageAt < 0 ? -1 : at - scraper.lastPageAt,
+      lastError: scraper.lastError,
+    }));
+  }
+
+  /** Ends all scraping; the endpoints stay in the router. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([...this.#leaving, ...[...this.#servers.values()].map((server) => server.stop())]);
+    await this.#dispatcher.destroy();
+  }
+
+  #put(source: string, target: Target): void {
+    const known = this.#targets.get(target.id);
+    const full = this.#targets.size >= (this.#options.endpointsMax ?? ENDPOINTS_MAX_DEFAULT);
+    if (known === undefined ? full : known.source !== source) {
+      this.targetsRefused++;
+      this.#report({ kind: "removed", subject: target.id, detail: full ? "too many endpoints" : "named twice" });
+      return;
+    }
+    if (known !== undefined && !sameAddress(known.target, target)) this.#remove(target.id);
+    this.#targets.set(target.id, { source, target });
+    const server = this.#servers.get(target.url);
+    if (server !== undefined) server.put(target);
+    else this.#servers.set(target.url, this.#serve(target));
+  }
+
+  #serve(target: Target): ServerKeeper {
+    const { journal, directory, times } = this.#options;
+    return new ServerKeeper(target.url, target, {
+      journal,
+      directory,
+      dispatcher: this.#dispatcher,
+      times: { ...KEEPER_TIMES_DEFAULT, ...times },
+      now: this.#now,
+      report: this.#report,
+    });
+  }
+
+  #remove(id: EndpointId): void {
+    const known = this.#targets.get(id);
+    const server = known && this.#servers.get(known.target.url);
+    if (server === undefined) return;
+    this.#targets.delete(id);
+    server.remove(id);
+    this.#report({ kind: "removed", subject: id, detail: "its source names it no longer" });
+    if (server.size > 0) return;
+    this.#servers.delete(server.url);
+    const leaving = server.stop().finally(() => this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
+  }
+
+  readonly #now = (): Micros => (this.#options.now ?? nowMicros)();
+
+  readonly #report = (event: KeeperEvent): void => this.#options.report?.(event);
+}
+
+function sameAddress(a: Target, b: Target): boolean {
+  return a.url === b.url && a.dataParallelRank === b.dataParallelRank && a.apiKey === b.apiKey;
+}

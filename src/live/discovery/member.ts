@@ -1,0 +1,125 @@
+import type { Endpoint } from "#core/endpoint/endpoint.ts";
+import type { Micros } from "#core/units.ts";
+import type { EndpointDirectory, EndpointEntry, ServedModel } from "../endpoint-directory.ts";
+import type { Journal } from "../journal.ts";
+import type { EnginePage } from "../scrape-map.ts";
+import { capacityTokensOf, loadOf, type Reading, readingOf, restarted } from "../scrape-map-load.ts";
+import type { Target } from "./target.ts";
+
+/** One endpoint of a server: its entry in the directory, and what of it the router has been told. */
+export class Member {
+  readonly entry: EndpointEntry;
+  readonly #journal: Journal;
+  readonly #directory: EndpointDirectory;
+  #target: Target;
+  /** As the router knows it; undefined while it is not in the router. */
+  #endpoint: Endpoint | undefined;
+  #cordoned = false;
+  #reading: Reading | undefined;
+  /** What the engine said of its room, kept while a page leaves it out. */
+  #capacityTokens: number | undefined;
+
+  constructor(target: Target, journal: Journal, directory: EndpointDirectory) {
+    this.#target = target;
+    this.#journal = journal;
+    this.#directory = directory;
+    const { id, url, dataParallelRank, apiKey } = target;
+    this.entry = { id, url, dataParallelRank, apiKey, state: "waiting", detail: "not asked yet", models: [] };
+    directory.add(this.entry);
+  }
+
+  /** Enters the router. `page` is the server's first, if it gave one. */
+  join(at: Micros, models: readonly ServedModel[], page: EnginePage | undefined): void {
+    this.entry.models = models;
+    this.entry.state = "ready";
+    this.entry.detail = "";
+    this.#reading = page && readingOf(at, page, this.#target.dataParallelRank);
+    this.#capacityTokens = this.#reading && capacityTokensOf(this.#reading);
+    const endpoint = this.#describe();
+    const { id } = endpoint;
+    this.#endpoint = endpoint;
+    this.#cordoned = false;
+    this.#journal.accept({ kind: "endpoint-joined", at, endpoint });
+    this.#cordon(at);
+    if (this.#reading === undefined) return;
+    this.#journal.accept({ kind: "load-observed", at, endpoint: id, load: loadOf(this.#reading, undefined) });
+  }
+
+  /** The server lists other models now, such as a new adapter. */
+  remodel(at: Micros, models: readonly ServedModel[]): void {
+    this.entry.models = models;
+    this.#tell(at);
+  }
+
+  /** Its source says something new of it. */
+  retarget(at: Micros, target: Target): void {
+    this.#target = target;
+    this.#tell(at);
+    if (this.#endpoint !== undefined) this.#cordon(at);
+  }
+
+  /**
+   * Tells the router the load that a page shows. A page that does not speak of this rank is passed over: its signals age
+   * then, as after a failed scrape. An engine that was started anew holds no blocks any more.
+   */
+  observe(at: Micros, page: EnginePage): void {
+    const reading = readingOf(at, page, this.#target.dataParallelRank);
+    if (this.#endpoint === undefined || reading === undefined) return;
+    const endpoint = this.#target.id;
+    let before = this.#reading;
+    if (before !== undefined && restarted(reading, before)) {
+      this.#journal.accept({ kind: "blocks-cleared", at, endpoint });
+      before = undefined;
+    }
+    this.#reading = reading;
+    this.#journal.accept({ kind: "load-observed", at, endpoint, load: loadOf(reading, before) });
+    const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
+    if (capacityTokens === this.#capacityTokens) return;
+    this.#capacityTokens = capacityTokens;
+    this.#tell(at);
+  }
+
+  /** Leaves the router, which forgets its cache; the directory keeps it. */
+  lose(at: Micros, detail: string): void {
+    this.entry.state = "lost";
+    this.entry.detail = detail;
+    this.#leave(at);
+  }
+
+  remove(at: Micros): void {
+    this.#leave(at);
+    this.#directory.remove(this.#target.id);
+  }
+
+  #leave(at: Micros): void {
+    if (this.#endpoint === undefined) return;
+    this.#endpoint = undefined;
+    this.#journal.accept({ kind: "endpoint-left", at, endpoint: this.#target.id });
+  }
+
+  #tell(at: Micros): void {
+    if (this.#endpoint === undefined) return;
+    const endpoint = this.#describe();
+    if (JSON.stringify(endpoint) === JSON.stringify(this.#endpoint)) return;
+    this.#endpoint = endpoint;
+    this.#journal.accept({ kind: "endpoint-changed", at, endpoint });
+  }
+
+  #cordon(at: Micros): void {
+    const { cordoned, id } = this.#target;
+    if (cordoned === this.#cordoned) return;
+    this.#cordoned = cordoned;
+    this.#journal.accept({ kind: cordoned ? "endpoint-cordoned" : "endpoint-uncordoned", at, endpoint: id });
+  }
+
+  #describe(): Endpoint {
+    const { id, labels, kvCapacityTokens, concurrencyMax } = this.#target;
+    return {
+      id,
+      models: this.entry.models.map((model) => model.id),
+      labels,
+      kvCapacityTokens: this.#capacityTokens ?? kvCapacityTokens,
+      concurrencyMax,
+    };
+  }
+}

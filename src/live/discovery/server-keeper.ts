@@ -1,0 +1,247 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Dispatcher } from "undici";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import { mix32, nameHash } from "#core/random.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { EndpointDirectory, ServedModel } from "../endpoint-directory.ts";
+import type { Journal } from "../journal.ts";
+import { nextTurn, Scraper, type ScrapeResult } from "../scrape.ts";
+import type { EnginePage } from "../scrape-map.ts";
+import { askEngine } from "./engine-request.ts";
+import { Member } from "./member.ts";
+import { readServedModels } from "./served-models.ts";
+import type { Target } from "./target.ts";
+
+/** Bounds and intervals of looking after servers, in milliseconds. */
+export interface KeeperTimes {
+  readonly scrapeIntervalMillis: number;
+  readonly scrapeTimeoutMillis: number;
+  /** Between two reads of /v1/models, for adapters that come and go. */
+  readonly modelsIntervalMillis: number;
+  /** A server to which no connection could be made for this long is lost. */
+  readonly lostAfterMillis: number;
+  /** Pause after the first unanswered question to a server that is not ready; doubles up to the maximum. */
+  readonly retryMillis: number;
+  readonly retryMillisMax: number;
+}
+
+export const KEEPER_TIMES_DEFAULT: KeeperTimes = {
+  scrapeIntervalMillis: 1_000,
+  scrapeTimeoutMillis: 2_000,
+  modelsIntervalMillis: 30_000,
+  lostAfterMillis: 5_000,
+  retryMillis: 250,
+  retryMillisMax: 5_000,
+};
+
+/** What happened to a server or an endpoint, for the log. Details hold no keys. */
+export interface KeeperEvent {
+  readonly kind: "waiting" | "ready" | "lost" | "removed" | "source-failed" | "source-recovered";
+  /** URL of the server or id of the endpoint; of a source, its name. */
+  readonly subject: string;
+  readonly detail: string;
+}
+
+export interface KeeperOptions {
+  readonly journal: Journal;
+  readonly directory: EndpointDirectory;
+  readonly dispatcher: Dispatcher;
+  readonly times: KeeperTimes;
+  readonly now: () => Micros;
+  readonly report: (event: KeeperEvent) => void;
+}
+
+const MODELS_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * Looks after one server and the endpoints behind it (one, or one per data-parallel rank), in a single loop, so that at
+ * most one question is under way.
+ *
+ * waiting: GET /v1/models is asked with growing pauses until it is answered; then a first scrape brings the capacity,
+ * and the endpoints join the router. An engine whose metrics cannot be read joins all the same.
+ *
+ * ready: scraped on a fixed grid. A scrape that fails says nothing about the engine's health: the signals age, the
+ * router's ledger stands in for them, and requests that fail open the breaker. Only where nobody accepts a connection
+ * for `lostAfterMillis` the endpoints leave the router, since what comes back after that is a new process with an empty
+ * cache; a process that was replaced sooner is seen by its counters.
+ *
+ * lost: as waiting, and the endpoints join again when it answers.
+ */
+export class ServerKeeper {
+  readonly url: string;
+  readonly scraper: Scraper;
+  readonly #options: KeeperOptions;
+  readonly #apiKey: string | undefined;
+  readonly #members = new Map<EndpointId, Member>();
+  readonly #stop = new AbortController();
+  readonly #done: Promise<void>;
+  /** Set while the server is ready, for members that come later. */
+  #ready: { models: readonly ServedModel[]; page: EnginePage | undefined } | undefined;
+  #detail = "";
+
+  constructor(url: string, first: Target, options: KeeperOptions) {
+    this.url = url;
+    this.#options = options;
+    this.#apiKey = first.apiKey;
+    const { dispatcher, now, times } = options;
+    const timeoutMillis = times.scrapeTimeoutMillis;
+    this.scraper = new Scraper({ url, apiKey: first.apiKey, dispatcher, timeoutMillis, now, stop: this.#stop.signal });
+    this.put(first);
+    this.#done = this.#run();
+  }
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  /** Adds an endpoint or changes it. */
+  put(target: Target): void {
+    const at = this.#options.now();
+    let member = this.#members.get(target.id);
+    if (member !== undefined) {
+      member.retarget(at, target);
+      return;
+    }
+    member = new Member(target, this.#options.journal, this.#options.directory);
+    this.#members.set(target.id, member);
+    if (this.#ready !== undefined) member.join(at, this.#ready.models, this.#ready.page);
+  }
+
+  remove(id: EndpointId): void {
+    this.#members.get(id)?.remove(this.#options.now());
+    this.#members.delete(id);
+  }
+
+  /** Ends the loop; the endpoints stay as they are. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#done;
+  }
+
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      const models = await this.#untilAnswered();
+      if (models === undefined) return;
+      const first = await this.scraper.scrape();
+      if (this.#stopped) return;
+      this.#admit(models, first.kind === "page" ? first.page : undefined);
+      const detail = await this.#whileThere();
+      if (this.#stopped) return;
+      this.#lose(detail);
+    }
+  }
+
+  async #untilAnswered(): Promise<readonly ServedModel[] | undefined> {
+    const { retryMillis, retryMillisMax } = this.#options.times;
+    for (let attempt = 0; !this.#stopped; attempt++) {
+      const models = await this.#askModels();
+      if (typeof models !== "string") return models;
+      if (this.#stopped) return undefined;
+      this.#notReady(models);
+      const pause = Math.min(retryMillisMax, retryMillis * 2 ** Math.min(attempt, 20));
+      const jitter = 0.8 + 0.4 * (mix32(nameHash(this.url) + attempt) / 2 ** 32);
+      await this.#sleep(pause * jitter);
+    }
+    return undefined;
+  }
+
+  /** The models, or why there are none. */
+  async #askModels(): Promise<readonly ServedModel[] | string> {
+    const answer = await askEngine(`${this.url}/v1/models`, {
+      dispatcher: this.#options.dispatcher,
+      apiKey: this.#apiKey,
+      timeoutMillis: this.#options.times.scrapeTimeoutMillis,
+      bytesMax: MODELS_BYTES_MAX,
+      stop: this.#stop.signal,
+    });
+    if (answer.kind === "failed") return `GET /v1/models: ${answer.detail}`;
+    return readServedModels(answer.text) ?? "GET /v1/models: the answer is no list of models";
+  }
+
+  #notReady(detail: string): void {
+    for (const { entry } of this.#members.values()) entry.detail = detail;
+    if (detail !== this.#detail) this.#report("waiting", detail);
+    this.#detail = detail;
+  }
+
+  #admit(models: readonly ServedModel[], page: EnginePage | undefined): void {
+    const at = this.#options.now();
+    this.#ready = { models, page };
+    this.#detail = "";
+    for (const member of this.#members.values()) member.join(at, models, page);
+    this.#report("ready", `serves ${models.length} models`);
+  }
+
+  #lose(detail: string): void {
+    const at = this.#options.now();
+    this.#ready = undefined;
+    for (const member of this.#members.values()) member.lose(at, detail);
+    this.#report("lost", detail);
+  }
+
+  /** Scrapes turn by turn; returns why the server is lost. */
+  async #whileThere(): Promise<string> {
+    const { now, times } = this.#options;
+    const interval = times.scrapeIntervalMillis * MICROS_PER_MILLI;
+    const phase = nameHash(this.url) % interval;
+    let modelsAt = now() + times.modelsIntervalMillis * MICROS_PER_MILLI;
+    let unreachableSince: Micros | undefined;
+    let turn = nextTurn(now(), interval, phase);
+    for (;;) {
+      await this.#sleep((turn - now()) / MICROS_PER_MILLI);
+      if (this.#stopped) return "";
+      const result = await this.scraper.scrape();
+      if (this.#stopped) return "";
+      if (isUnreachable(result)) {
+        unreachableSince ??= result.at;
+        if (result.at - unreachableSince >= times.lostAfterMillis * MICROS_PER_MILLI) return result.detail;
+      } else {
+        this.#observe(result);
+        // Whoever came back may serve other models than whoever went.
+        if (unreachableSince !== undefined || result.at >= modelsAt) {
+          await this.#readModelsAgain();
+          modelsAt = now() + times.modelsIntervalMillis * MICROS_PER_MILLI;
+        }
+        unreachableSince = undefined;
+      }
+      const next = nextTurn(now(), interval, phase);
+      this.scraper.counts.skipped += Math.max(0, Math.round((next - turn) / interval) - 1);
+      turn = next;
+    }
+  }
+
+  #observe(result: ScrapeResult): void {
+    if (result.kind !== "page" || this.#ready === undefined) return;
+    this.#ready.page = result.page;
+    for (const member of this.#members.values()) member.observe(result.at, result.page);
+  }
+
+  /** A list that cannot be read now leaves the last one in force. */
+  async #readModelsAgain(): Promise<void> {
+    const models = await this.#askModels();
+    if (typeof models === "string" || this.#ready === undefined) return;
+    const at = this.#options.now();
+    this.#ready.models = models;
+    for (const member of this.#members.values()) member.remodel(at, models);
+  }
+
+  #report(kind: KeeperEvent["kind"], detail: string): void {
+    this.#options.report({ kind, subject: this.url, detail });
+  }
+
+  async #sleep(millis: number): Promise<void> {
+    try {
+      await sleep(Math.max(0, millis), undefined, { signal: this.#stop.signal });
+    } catch {
+      // Stopped; the loops look at that themselves.
+    }
+  }
+}
+
+function isUnreachable(result: ScrapeResult): result is Extract<ScrapeResult, { kind: "failed" }> {
+  return result.kind === "failed" && result.fault === "connect";
+}

@@ -1,0 +1,17 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+
+/** One engine as a source of endpoints names it, before anybody has asked it. */
+export interface Target {
+  readonly id: EndpointId;
+  /** Origin, without a trailing slash. Targets with one URL are ranks of one server and share its scrapes. */
+  readonly url: string;
+  /** Data-parallel rank that it addresses; undefined where the server balances its ranks itself. */
+  readonly dataParallelRank: number | undefined;
+  readonly apiKey: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Takes no new requests, as a pod that is going away. */
+  readonly cordoned: boolean;
+  /** What the source knows where the engine itself does not say. */
+  readonly kvCapacityTokens: number | undefined;
+  readonly concurrencyMax: number | undefined;
+}

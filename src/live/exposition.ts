@@ -1,0 +1,130 @@
+/** Largest metrics page that is read; vLLM's are 50-75 KB. */
+export const EXPOSITION_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Sees one sample. `labels` belongs to the caller's page and may be kept. */
+export type SampleVisitor = (name: string, labels: ReadonlyMap<string, string>, value: number) => void;
+
+/**
+ * Reads Prometheus' text format, and OpenMetrics' as far as samples go: comments, timestamps and exemplars are skipped.
+ * Only samples whose full name (with `_sum`, `_total`, ...) is wanted are parsed and visited, in the page's order; of
+ * the others, which are most of a page, only the name is compared.
+ *
+ * Returns the number of wanted lines that could not be read; those are left out.
+ */
+export function readExposition(page: string, wanted: ReadonlySet<string>, visit: SampleVisitor): number {
+  let malformed = 0;
+  let name = "";
+  let isWanted = false;
+  for (let start = 0; start < page.length;) {
+    const newline = page.indexOf("\n", start);
+    const end = newline < 0 ? page.length : newline;
+    start = skipBlanks(page, start, end);
+    if (start < end && page.charCodeAt(start) !== HASH) {
+      if (name === "" || !page.startsWith(name, start) || !endsName(page.charCodeAt(start + name.length))) {
+        let nameEnd = start;
+        while (nameEnd < end && !endsName(page.charCodeAt(nameEnd))) nameEnd++;
+        name = page.slice(start, nameEnd);
+        isWanted = wanted.has(name);
+      }
+      if (isWanted && !readSample(page, name, start + name.length, end, visit)) malformed++;
+    }
+    start = end + 1;
+  }
+  return malformed;
+}
+
+const TAB = 9;
+const CARRIAGE_RETURN = 13;
+const BLANK = 32;
+const QUOTE = 34;
+const HASH = 35;
+const COMMA = 44;
+const EQUALS = 61;
+const BACKSLASH = 92;
+const OPEN = 123;
+const CLOSE = 125;
+
+const NO_LABELS: ReadonlyMap<string, string> = new Map();
+
+function isBlank(code: number): boolean {
+  return code === BLANK || code === TAB || code === CARRIAGE_RETURN;
+}
+
+function endsName(code: number): boolean {
+  return code === OPEN || isBlank(code);
+}
+
+function skipBlanks(page: string, from: number, end: number): number {
+  let at = from;
+  while (at < end && isBlank(page.charCodeAt(at))) at++;
+  return at;
+}
+
+function readSample(page: string, name: string, from: number, end: number, visit: SampleVisitor): boolean {
+  let at = skipBlanks(page, from, end);
+  let labels = NO_LABELS;
+  if (page.charCodeAt(at) === OPEN) {
+    const read = new Map<string, string>();
+    at = readLabels(page, at + 1, end, read);
+    if (at < 0) return false;
+    labels = read;
+  }
+  at = skipBlanks(page, at, end);
+  let valueEnd = at;
+  while (valueEnd < end && !isBlank(page.charCodeAt(valueEnd))) valueEnd++;
+  const value = readValue(page.slice(at, valueEnd));
+  if (value === undefined) return false;
+  visit(name, labels, value);
+  return true;
+}
+
+/** Returns the position after the closing brace, or -1. */
+function readLabels(page: string, from: number, end: number, labels: Map<string, string>): number {
+  let at = from;
+  for (;;) {
+    while (at < end && (isBlank(page.charCodeAt(at)) || page.charCodeAt(at) === COMMA)) at++;
+    if (at >= end) return -1;
+    if (page.charCodeAt(at) === CLOSE) return at + 1;
+    const nameStart = at;
+    while (at < end && page.charCodeAt(at) !== EQUALS) at++;
+    const name = page.slice(nameStart, at).trimEnd();
+    at = skipBlanks(page, at + 1, end);
+    if (name === "" || page.charCodeAt(at) !== QUOTE || at >= end) return -1;
+    const valueStart = at + 1;
+    at = valueStart;
+    let escaped = false;
+    while (at < end && page.charCodeAt(at) !== QUOTE) {
+      if (page.charCodeAt(at) === BACKSLASH) {
+        escaped = true;
+        at++;
+      }
+      at++;
+    }
+    if (at >= end) return -1;
+    const value = page.slice(valueStart, at);
+    labels.set(name, escaped ? unescapeLabel(value) : value);
+    at++;
+  }
+}
+
+function unescapeLabel(text: string): string {
+  return text.replace(/\\(.)/g, (whole, code: string) =>
+    code === "n" ? "\n" : code === "\\" || code === '"' ? code : whole,
+  );
+}
+
+function readValue(text: string): number | undefined {
+  const value = Number(text);
+  if (!Number.isNaN(value)) return text === "" ? undefined : value;
+  switch (text.toLowerCase()) {
+    case "nan":
+      return NaN;
+    case "inf":
+    case "+inf":
+      return Infinity;
+    case "-inf":
+      return -Infinity;
+    default:
+      return undefined;
+  }
+}

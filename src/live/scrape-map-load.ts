@@ -1,0 +1,134 @@
+import type { Load } from "#core/endpoint/endpoint.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { EnginePage, RankSignals, Signal } from "./scrape-map.ts";
+
+/** One scrape of one endpoint: the ranks that it stands for, put together. */
+export interface Reading {
+  readonly at: Micros;
+  readonly page: EnginePage;
+  readonly ranks: readonly RankSignals[];
+}
+
+/**
+ * The part of a page that belongs to an endpoint: one rank where it is addressed by rank, else all of them. Undefined
+ * when the page does not say how many requests run there: then it is no engine's page, or not of that rank.
+ */
+export function readingOf(at: Micros, page: EnginePage, dataParallelRank: number | undefined): Reading | undefined {
+  const ranks = ranksOf(page, dataParallelRank);
+  return ranks.some(isEngine) ? { at, page, ranks } : undefined;
+}
+
+function isEngine(rank: RankSignals): boolean {
+  return !Number.isNaN(rank.get("running"));
+}
+
+function ranksOf(page: EnginePage, dataParallelRank: number | undefined): RankSignals[] {
+  const ranks = [...page.ranks.values()];
+  // A page of one engine is that of a rank behind its own address, whatever its label says.
+  if (dataParallelRank === undefined || ranks.filter(isEngine).length === 1) return ranks;
+  const rank = page.ranks.get(String(dataParallelRank));
+  return rank === undefined ? [] : [rank];
+}
+
+/** The signals of `now`, with means and rates over the time since `before`; those are undefined without `before`. */
+export function loadOf(now: Reading, before: Reading | undefined): Load {
+  const { adapters } = now.page;
+  return {
+    running: known(total(now, "running")),
+    waiting: known(total(now, "waiting")),
+    kvUtilization: share(mean(now, "kvUtilization")),
+    prefixHitRatio: share(prefixHitRatio(now)),
+    ttftMicros: before && meanMicros(now, before, "ttftSum", "ttftCount"),
+    tpotMicros: before && meanMicros(now, before, "tpotSum", "tpotCount"),
+    tokensPerSecond: before && tokensPerSecond(now, before),
+    adaptersRunning: adapters?.running,
+    adaptersWaiting: adapters?.waiting,
+    adaptersMax: adapters?.max,
+    watts: undefined,
+    smUtilization: undefined,
+  };
+}
+
+const COUNTERS: readonly Signal[] = ["promptTokens", "generationTokens", "ttftCount", "cacheQueries"];
+
+/**
+ * Whether the engine was started anew in between, which empties its cache: a counter went back, or the process is
+ * another one. Python writes the start with a resolution of 10 ms.
+ */
+export function restarted(now: Reading, before: Reading): boolean {
+  const started = now.page.processStart;
+  const startedBefore = before.page.processStart;
+  if (started !== undefined && startedBefore !== undefined && Math.abs(started - startedBefore) > 0.5) return true;
+  return COUNTERS.some((signal) => total(now, signal) < total(before, signal));
+}
+
+/**
+ * Room for reusable keys and values, in tokens. One block of vLLM's pool is its null block and never holds any, so
+ *
+ *     capacity = (blocks - 1) * blockTokens
+ *
+ * `kv_cache_size_tokens` is blocks * blockTokens of one rank. `num_gpu_blocks` is the sum over the ranks of a page: a
+ * page of two ranks with 2,048 blocks each has 4,096 in both series. SGLang says the usable tokens themselves.
+ */
+export function capacityTokensOf(reading: Reading): number | undefined {
+  const ranksOnPage = [...reading.page.ranks.values()].filter((rank) => rank.get("blocks") > 0).length;
+  return known(sumOf(reading.ranks.map((rank) => rankCapacityTokens(rank, ranksOnPage))));
+}
+
+function rankCapacityTokens(rank: RankSignals, ranksOnPage: number): number {
+  const blockTokens = rank.get("blockTokens");
+  const isVllm = rank.dialect === "vllm";
+  const said = rank.get("capacityTokens");
+  const tokens = said > 0 ? said : (rank.get("blocks") / (isVllm ? ranksOnPage : 1)) * blockTokens;
+  const usable = Math.floor(tokens) - (isVllm && blockTokens > 0 ? blockTokens : 0);
+  return usable > 0 ? usable : NaN;
+}
+
+/**
+ * Engines that count tokens by source count each once, at admission; the counters of older vLLM repeat a prompt at every
+ * attempt to admit it.
+ */
+function prefixHitRatio(reading: Reading): number {
+  const cached = total(reading, "promptTokensCached") / total(reading, "promptTokens");
+  if (!Number.isNaN(cached)) return cached;
+  const hits = total(reading, "cacheHits") / total(reading, "cacheQueries");
+  return Number.isNaN(hits) ? mean(reading, "cacheHitRatio") : hits;
+}
+
+/** Undefined when nothing was counted in between: an idle engine has no latency, not a latency of zero. */
+function meanMicros(now: Reading, before: Reading, sum: Signal, count: Signal): number | undefined {
+  const counted = total(now, count) - total(before, count);
+  const seconds = total(now, sum) - total(before, sum);
+  return counted > 0 && seconds >= 0 ? Math.round((seconds / counted) * MICROS_PER_SECOND) : undefined;
+}
+
+function tokensPerSecond(now: Reading, before: Reading): number | undefined {
+  const elapsed = (now.at - before.at) / MICROS_PER_SECOND;
+  const tokens = (reading: Reading) => sumOf([total(reading, "promptTokens"), total(reading, "generationTokens")]);
+  const rate = (tokens(now) - tokens(before)) / elapsed;
+  return elapsed > 0 && rate >= 0 ? rate : undefined;
+}
+
+function total(reading: Reading, signal: Signal): number {
+  return sumOf(reading.ranks.map((rank) => rank.get(signal)));
+}
+
+function mean(reading: Reading, signal: Signal): number {
+  const values = reading.ranks.map((rank) => rank.get(signal)).filter((value) => !Number.isNaN(value));
+  return sumOf(values) / values.length;
+}
+
+/** NaN is unknown and adds nothing; all unknown is unknown. */
+function sumOf(values: readonly number[]): number {
+  let sum = NaN;
+  for (const value of values) if (!Number.isNaN(value)) sum = Number.isNaN(sum) ? value : sum + value;
+  return sum;
+}
+
+function known(value: number): number | undefined {
+  return Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+function share(value: number): number | undefined {
+  return Number.isFinite(value) ? Math.min(1, Math.max(0, value)) : undefined;
+}
