@@ -1,0 +1,180 @@
+import { assert } from "#core/assert.ts";
+import type { ChainState } from "./chain-state.ts";
+import type { MemoDescription } from "./described-tokenizer.ts";
+
+/** What a node costs besides its text and its lanes. */
+const NODE_BYTES = 640;
+/**
+ * V8 hashes longer strings by their length alone, so that a map of them could be made to degenerate; longer texts are
+ * filed under a sample of themselves.
+ */
+const MAP_KEY_CHARS_MAX = 8192;
+const SAMPLE_CHARS = 256;
+/** Nodes under one key: the same text in different roles, or texts with the same sample. */
+const SIBLINGS_MAX = 16;
+
+/** A message at one place of a conversation: everything before it is its parent. */
+export interface MemoNode {
+  readonly tag: string;
+  readonly text: string;
+  readonly state: ChainState;
+}
+
+class Node implements MemoNode {
+  readonly parent: Node | undefined;
+  readonly tag: string;
+  readonly text: string;
+  readonly state: ChainState;
+  readonly bytes: number;
+  linked = false;
+  /** The child last seen, to be compared without hashing. */
+  latest: Node | undefined = undefined;
+  children: Map<string, Node> | undefined = undefined;
+  /** The next child under the same key. */
+  sibling: Node | undefined = undefined;
+  newer: Node | undefined = undefined;
+  older: Node | undefined = undefined;
+
+  constructor(parent: Node | undefined, tag: string, text: string, state: ChainState) {
+    this.parent = parent;
+    this.tag = tag;
+    this.text = text;
+    this.state = state;
+    const blocks = state.blocks - (parent === undefined ? 0 : parent.state.blocks);
+    this.bytes = NODE_BYTES + 2 * (tag.length + text.length) + 16 * blocks;
+  }
+}
+
+/**
+ * Remembers, per prefix of messages, where its chain stands, so that a conversation costs what is new in it. A tree: a
+ * path from a root is a conversation. Bounded in entries and bytes; the least recently used goes first, and since a walk
+ * touches a node's ancestors after it, that is always a leaf.
+ */
+export class PrefixMemo {
+  readonly #entriesMax: number;
+  readonly #bytesMax: number;
+  readonly #top: Node;
+  #newest: Node | undefined = undefined;
+  #oldest: Node | undefined = undefined;
+  #entries = 0;
+  #bytes = 0;
+  hits = 0;
+  misses = 0;
+  evictions = 0;
+
+  constructor(entriesMax: number, bytesMax: number, top: ChainState) {
+    this.#entriesMax = entriesMax;
+    this.#bytesMax = bytesMax;
+    this.#top = new Node(undefined, "", "", top);
+    this.#top.linked = true;
+  }
+
+  describe(): MemoDescription {
+    const { hits, misses, evictions } = this;
+    return { entries: this.#entries, bytes: this.#bytes, hits, misses, evictions };
+  }
+
+  /** The parent of all roots. */
+  get top(): MemoNode {
+    return this.#top;
+  }
+
+  find(parent: MemoNode, tag: string, text: string): MemoNode | undefined {
+    const under = parent as Node;
+    const latest = under.latest;
+    if (latest !== undefined && latest.tag === tag && latest.text === text) return latest;
+    let child = under.children?.get(keyOf(text));
+    while (child !== undefined && (child.tag !== tag || child.text !== text)) child = child.sibling;
+    if (child !== undefined) under.latest = child;
+    return child;
+  }
+
+  /**
+   * Files what follows `parent`; `touch` must follow before anything else is filed. Answers the node already there, if
+   * another request was first.
+   */
+  add(parent: MemoNode, tag: string, text: string, state: ChainState): MemoNode {
+    const under = parent as Node;
+    const known = this.find(parent, tag, text);
+    if (known !== undefined) return known;
+    const node = new Node(under, tag, text, state);
+    if (!under.linked || this.#entriesMax === 0 || node.bytes > this.#bytesMax) return node;
+    const key = keyOf(text);
+    under.children ??= new Map();
+    const first = under.children.get(key);
+    if (siblings(first) >= SIBLINGS_MAX) return node;
+    node.sibling = first;
+    under.children.set(key, node);
+    under.latest = node;
+    node.linked = true;
+    this.#entries++;
+    this.#bytes += node.bytes;
+    this.#push(node);
+    return node;
+  }
+
+  /** Marks a node and all before it as used now, then evicts what is over the bounds. */
+  touch(node: MemoNode): void {
+    for (let at: Node | undefined = node as Node; at !== undefined && at !== this.#top; at = at.parent) {
+      if (!at.linked || this.#newest === at) continue;
+      this.#unlink(at);
+      this.#push(at);
+    }
+    while (this.#entries > this.#entriesMax || this.#bytes > this.#bytesMax) this.#evict();
+  }
+
+  #evict(): void {
+    const leaf = this.#oldest;
+    assert(leaf !== undefined, "a memo over its bound has an oldest node");
+    assert(leaf.children === undefined || leaf.children.size === 0, "the oldest node of the memo is a leaf");
+    this.#unlink(leaf);
+    leaf.linked = false;
+    this.#entries--;
+    this.#bytes -= leaf.bytes;
+    this.evictions++;
+    detach(leaf.parent!, leaf);
+  }
+
+  #push(node: Node): void {
+    node.older = this.#newest;
+    node.newer = undefined;
+    if (this.#newest !== undefined) this.#newest.newer = node;
+    this.#newest = node;
+    this.#oldest ??= node;
+  }
+
+  #unlink(node: Node): void {
+    if (node.newer === undefined) this.#newest = node.older;
+    else node.newer.older = node.older;
+    if (node.older === undefined) this.#oldest = node.newer;
+    else node.older.newer = node.newer;
+    node.newer = undefined;
+    node.older = undefined;
+  }
+}
+
+function detach(parent: Node, leaf: Node): void {
+  if (parent.latest === leaf) parent.latest = undefined;
+  const key = keyOf(leaf.text);
+  const children = parent.children!;
+  const first = children.get(key)!;
+  if (first !== leaf) {
+    let before = first;
+    while (before.sibling !== leaf) before = before.sibling!;
+    before.sibling = leaf.sibling;
+  } else if (leaf.sibling === undefined) children.delete(key);
+  else children.set(key, leaf.sibling);
+}
+
+function siblings(first: Node | undefined): number {
+  let count = 0;
+  for (let at = first; at !== undefined; at = at.sibling) count++;
+  return count;
+}
+
+function keyOf(text: string): string {
+  if (text.length <= MAP_KEY_CHARS_MAX) return text;
+  const middle = text.length >> 1;
+  const samples = [text.slice(0, SAMPLE_CHARS), text.slice(middle, middle + SAMPLE_CHARS), text.slice(-SAMPLE_CHARS)];
+  return `${text.length}:${samples.join("")}`;
+}
