@@ -1,0 +1,121 @@
+import type { StepTimeSpec } from "./step-time/step-time.ts";
+
+/** One engine: sizes as vLLM names them in comments, times in microseconds. */
+export interface EngineConfig {
+  /** Tokens per KV block (block_size). */
+  readonly blockTokens: number;
+  /** KV blocks as vLLM reports them (num_gpu_blocks); one of them is reserved and never used. */
+  readonly kvBlocks: number;
+  /** Requests in a batch at most (max_num_seqs). */
+  readonly sequencesMax: number;
+  /** Tokens in a step at most (max_num_batched_tokens). */
+  readonly batchTokensMax: number;
+  /** Tokens of one request in a step at most (long_prefill_token_threshold); 0 for no such limit. */
+  readonly longPrefillTokens: number;
+  /** Prompt and output of a request at most (max_model_len). */
+  readonly modelTokensMax: number;
+  /** Reuse of KV blocks with equal content (enable_prefix_caching). */
+  readonly prefixCaching: boolean;
+  /** Part of the usable blocks that must stay free when a request is admitted beside others (watermark), in [0, 1). */
+  readonly watermark: number;
+  /** Admit only what fits as a whole, though computed in chunks (scheduler_reserve_full_isl). */
+  readonly reserveFullPrompt: boolean;
+  readonly scheduler: SchedulerPolicy;
+  readonly preemption: PreemptionPolicy;
+  /** From submission until the scheduler can see the request. */
+  readonly queueDelay: QueueDelay;
+  readonly stepTime: StepTimeSpec;
+  readonly stepGap: StepGap;
+  /** A step is composed when its predecessor starts, not when it ends (async_scheduling). */
+  readonly asyncScheduling: boolean;
+  readonly semantics: EngineSemantics;
+  /** A second, slower tier for evicted blocks; undefined for none. */
+  readonly tier: KvTierConfig | undefined;
+  /** Advance many decode steps as one where nothing can change between them. The results are the same. */
+  readonly coalesce: boolean;
+  /** Verify the invariants after every step. */
+  readonly check: boolean;
+}
+
+export const SCHEDULER_POLICIES = ["fcfs", "priority-fcfs", "sjf"] as const;
+/** `fcfs`: arrival. `priority-fcfs`: priority, then arrival, then id. `sjf`: prompt length, then arrival, then id. */
+export type SchedulerPolicy = (typeof SCHEDULER_POLICIES)[number];
+
+export const PREEMPTION_POLICIES = ["tail", "lowest-priority"] as const;
+/** Who yields when blocks run out. `tail`: the last admitted. `lowest-priority`: then the latest arrival among equals. */
+export type PreemptionPolicy = (typeof PREEMPTION_POLICIES)[number];
+
+/** base + perPromptToken * prompt tokens (alpha0, alpha1), truncated to whole microseconds. */
+export interface QueueDelay {
+  readonly baseMicros: number;
+  readonly perPromptTokenMicros: number;
+}
+
+/** Idle time between a step's end and the next one's start: base, more after a prefill, more per decode. */
+export interface StepGap {
+  readonly baseMicros: number;
+  readonly afterPrefillMicros: number;
+  readonly perDecodeMicros: number;
+}
+
+/** Where simulators differ from vLLM; the first value of each is vLLM's. */
+export interface EngineSemantics {
+  /** When a finished request gives back its blocks and its place in the batch. */
+  readonly completion: "step-end" | "last-step-start";
+  /** What a preempted request has left. */
+  readonly preempted: "keeps-tokens" | "restarts";
+  /** What is computed for a prompt that is cached whole. */
+  readonly fullHit: "last-token" | "nothing";
+  /** Where the first chunk after a prefix hit is taken to begin, in its step time. */
+  readonly hitChunkStart: "true-position" | "zero";
+  /** Whether the last generated token takes a place in the KV cache. */
+  readonly finalToken: "not-stored" | "stored";
+}
+
+/** Blocks on the CPU: copied out when the GPU fills, copied back on a hit. */
+export interface KvTierConfig {
+  /** Blocks that the CPU holds. */
+  readonly cpuBlocks: number;
+  /** Used part of the GPU's blocks from which freed blocks are copied out, in [0, 1]. */
+  readonly offloadThreshold: number;
+  readonly transferBaseMicros: number;
+  readonly blockBytes: number;
+  readonly bytesPerSecond: number;
+  /** A block copied back within this time of being copied out counts as thrashing. */
+  readonly thrashWindowMicros: number;
+}
+
+export const VLLM_SEMANTICS: EngineSemantics = {
+  completion: "step-end",
+  preempted: "keeps-tokens",
+  fullHit: "last-token",
+  hitChunkStart: "true-position",
+  finalToken: "not-stored",
+};
+
+/** A vLLM server's defaults on a GPU with less than 70 GiB; the step time is a placeholder of an 8B model's order. */
+export const ENGINE_DEFAULTS: EngineConfig = {
+  blockTokens: 16,
+  kvBlocks: 8192,
+  sequencesMax: 256,
+  batchTokensMax: 2048,
+  longPrefillTokens: 0,
+  modelTokensMax: 8192,
+  prefixCaching: true,
+  watermark: 0,
+  reserveFullPrompt: true,
+  scheduler: "fcfs",
+  preemption: "tail",
+  queueDelay: { baseMicros: 0, perPromptTokenMicros: 0 },
+  stepTime: { kind: "coefficients", baseMicros: 6000, perPrefillTokenMicros: 20, perDecodeMicros: 50 },
+  stepGap: { baseMicros: 0, afterPrefillMicros: 0, perDecodeMicros: 0 },
+  asyncScheduling: false,
+  semantics: VLLM_SEMANTICS,
+  tier: undefined,
+  coalesce: true,
+  check: false,
+};
+
+export function engineDefaults(overrides: Partial<EngineConfig> = {}): EngineConfig {
+  return { ...ENGINE_DEFAULTS, ...overrides };
+}

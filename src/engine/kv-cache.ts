@@ -1,0 +1,160 @@
+import { assert } from "#core/assert.ts";
+import type { Micros } from "#core/units.ts";
+import { BlockIndex } from "./block-index.ts";
+import { FreeList } from "./free-list.ts";
+import type { Sequence } from "./sequence.ts";
+import type { EngineSink } from "./sink.ts";
+
+/** What a block holds: nothing whole, a full block with a known hash, a full block whose hash nobody gave. */
+const PARTIAL = 0;
+const HASHED = 1;
+const ANONYMOUS = 2;
+
+/**
+ * vLLM's block pool. Full blocks keep their content after release and can be hit until they are overwritten; the free
+ * list is the order of overwriting. A request's blocks are released last block first, so that the tail of a sequence
+ * goes before its head; a partial block can never be hit and goes to the front of the list.
+ */
+export class KvCache {
+  /** Blocks that can be used: one of vLLM's is reserved. */
+  readonly usable: number;
+  readonly blockTokens: number;
+  blockHits = 0;
+  blockMisses = 0;
+  /** Leading blocks found by the last lookup, and how many of them nobody uses. */
+  hitCount = 0;
+  hitFree = 0;
+  readonly #caching: boolean;
+  readonly #sink: EngineSink;
+  readonly #free: FreeList;
+  readonly #index: BlockIndex;
+  readonly #references: Int32Array;
+  readonly #content: Uint8Array;
+  #hits = new Int32Array(64);
+
+  constructor(kvBlocks: number, blockTokens: number, caching: boolean, sink: EngineSink) {
+    this.usable = kvBlocks - 1;
+    this.blockTokens = blockTokens;
+    this.#caching = caching;
+    this.#sink = sink;
+    this.#free = new FreeList(this.usable);
+    this.#index = new BlockIndex(this.usable);
+    this.#references = new Int32Array(this.usable);
+    this.#content = new Uint8Array(this.usable);
+  }
+
+  get free(): number {
+    return this.#free.size;
+  }
+
+  get used(): number {
+    return this.usable - this.#free.size;
+  }
+
+  /** Leading blocks of a chain that are in the cache, at most `blocksMax`; touches nothing. */
+  prefixBlocks(lanes: Int32Array, blocksMax: number): number {
+    const limit = Math.min(blocksMax, lanes.length >> 1);
+    let count = 0;
+    while (count < limit && this.#index.find(lanes[2 * count] ?? 0, lanes[2 * count + 1] ?? 0) >= 0) count++;
+    return count;
+  }
+
+  /** Finds the leading blocks of a chain, at most `blocksMax`, for a following claim. */
+  lookup(lanes: Int32Array, blocksMax: number): number {
+    const limit = this.#caching ? Math.min(blocksMax, lanes.length >> 1) : 0;
+    if (limit > this.#hits.length) this.#hits = new Int32Array(limit * 2);
+    let count = 0;
+    let free = 0;
+    for (; count < limit; count++) {
+      const block = this.#index.find(lanes[2 * count] ?? 0, lanes[2 * count + 1] ?? 0);
+      if (block < 0) break;
+      this.#hits[count] = block;
+      if (this.#references[block] === 0) free++;
+    }
+    this.hitCount = count;
+    this.hitFree = free;
+    return count;
+  }
+
+  /** Gives the blocks of the last lookup to a sequence that holds none. */
+  claim(sequence: Sequence): void {
+    for (let i = 0; i < this.hitCount; i++) {
+      const block = this.#hits[i] ?? 0;
+      const references = this.#references[block] ?? 0;
+      if (references === 0) this.#free.remove(block);
+      this.#references[block] = references + 1;
+      sequence.pushBlock(block);
+    }
+    sequence.cachedBlocks = this.hitCount;
+    this.blockHits += this.hitCount;
+  }
+
+  /** Blocks that the sequence lacks to hold `tokens` tokens. */
+  lacking(sequence: Sequence, tokens: number): number {
+    return Math.ceil(tokens / this.blockTokens) - sequence.unclaimed - sequence.blockCount;
+  }
+
+  /** Gives the sequence so many empty blocks, which must be free; overwrites what they held. */
+  take(sequence: Sequence, count: number, at: Micros): void {
+    for (let i = 0; i < count; i++) {
+      const block = this.#free.popFront();
+      if (this.#content[block] === HASHED) {
+        this.#index.remove(block);
+        this.#sink.blockRemoved?.(at, this.#index.low(block), this.#index.high(block));
+      }
+      this.#content[block] = PARTIAL;
+      this.#references[block] = 1;
+      sequence.pushBlock(block);
+    }
+    if (count > 0) this.blockMisses += count;
+  }
+
+  /** The first `tokens` tokens of the sequence are being computed: its full blocks can be hit from now on. */
+  store(sequence: Sequence, tokens: number, at: Micros): void {
+    if (!this.#caching) return;
+    const full = Math.floor(tokens / this.blockTokens);
+    const first = sequence.cachedBlocks;
+    if (full <= first) return;
+    const { lanes } = sequence.request;
+    const known = Math.min(full, sequence.unclaimed > 0 ? 0 : lanes.length >> 1);
+    for (let i = Math.max(first, sequence.unclaimed); i < full; i++) {
+      const block = sequence.blocks[i - sequence.unclaimed] ?? 0;
+      if (i < known) this.#index.insert(block, lanes[2 * i] ?? 0, lanes[2 * i + 1] ?? 0);
+      this.#content[block] = i < known ? HASHED : ANONYMOUS;
+    }
+    sequence.cachedBlocks = full;
+    if (known > first) this.#sink.blocksStored?.(at, sequence.request, first, known - first);
+  }
+
+  /** Takes all blocks from the sequence. */
+  release(sequence: Sequence): void {
+    for (let i = sequence.blockCount - 1; i >= 0; i--) {
+      const block = sequence.blocks[i] ?? 0;
+      const references = (this.#references[block] ?? 0) - 1;
+      this.#references[block] = references;
+      if (references > 0) continue;
+      if (this.#content[block] === PARTIAL) this.#free.pushFront(block);
+      else this.#free.pushBack(block);
+    }
+    sequence.blockCount = 0;
+    sequence.unclaimed = 0;
+    sequence.cachedBlocks = 0;
+  }
+
+  /** Asserts that used and free blocks make up the pool and that references agree with what the sequences hold. */
+  verify(running: readonly Sequence[]): void {
+    const held = new Int32Array(this.usable);
+    for (const sequence of running) {
+      for (let i = 0; i < sequence.blockCount; i++) {
+        const block = sequence.blocks[i] ?? 0;
+        held[block] = (held[block] ?? 0) + 1;
+      }
+    }
+    let used = 0;
+    for (let block = 0; block < this.usable; block++) {
+      assert(held[block] === this.#references[block], "a KV block's references are its holders");
+      if ((held[block] ?? 0) > 0) used++;
+    }
+    assert(used + this.#free.size === this.usable, "used and free KV blocks make up the pool");
+  }
+}

@@ -1,0 +1,198 @@
+import { assert } from "#core/assert.ts";
+import type { Micros } from "#core/units.ts";
+import type { EngineConfig } from "./config.ts";
+import type { KvCache } from "./kv-cache.ts";
+import type { Sequence } from "./sequence.ts";
+import type { EngineSink } from "./sink.ts";
+import { addDecode, addPrefill, type BatchShape, clearShape, emptyShape } from "./step-time/batch-shape.ts";
+import { createWaitQueue, type WaitQueue } from "./wait-queue.ts";
+
+/** Why the head of the waiting queue was not admitted in the last step. */
+export type Blocked = "nothing-waits" | "batch-full" | "no-tokens-left" | "no-blocks" | "preempted";
+
+/**
+ * vLLM's scheduler: running requests first, in the order of their admission, each getting its next token or chunk while
+ * the token budget lasts; then, unless somebody was preempted, the head of the waiting queue for as long as it fits.
+ */
+export class Scheduler {
+  readonly running: Sequence[] = [];
+  readonly waiting: WaitQueue;
+  readonly shape: BatchShape = emptyShape();
+  blocked: Blocked = "nothing-waits";
+  preemptions = 0;
+  prefixQueriesTokens = 0;
+  prefixHitsTokens = 0;
+  readonly #config: EngineConfig;
+  readonly #kv: KvCache;
+  readonly #sink: EngineSink;
+  readonly #watermarkBlocks: number;
+  #tokensLeft = 0;
+
+  constructor(config: EngineConfig, kv: KvCache, sink: EngineSink) {
+    this.#config = config;
+    this.#kv = kv;
+    this.#sink = sink;
+    this.#watermarkBlocks = Math.floor(config.watermark * kv.usable);
+    this.waiting = createWaitQueue(config.scheduler);
+  }
+
+  /** Composes the step that starts now. Every member has `inStep` and its `scheduled` tokens counted as computed. */
+  compose(at: Micros): void {
+    this.#tokensLeft = this.#config.batchTokensMax;
+    const preempted = this.#continueRunning(at);
+    if (preempted) this.blocked = "preempted";
+    else this.#admitWaiting(at);
+    this.#describe();
+  }
+
+  /** Puts the shape of the composed step together; a prefix hit's first chunk begins where the semantics say. */
+  #describe(): void {
+    clearShape(this.shape);
+    const hitChunkAtZero = this.#config.semantics.hitChunkStart === "zero";
+    for (const sequence of this.running) {
+      if (!sequence.inStep) continue;
+      const start = sequence.computed - sequence.scheduled;
+      if (sequence.decoding) addDecode(this.shape, start);
+      else if (sequence.scheduled > 0) {
+        addPrefill(this.shape, hitChunkAtZero && sequence.hitChunk ? 0 : start, sequence.scheduled);
+      }
+    }
+  }
+
+  #continueRunning(at: Micros): boolean {
+    const { running } = this;
+    const preemptionsBefore = this.preemptions;
+    for (let i = 0; i < running.length && this.#tokensLeft > 0; i++) {
+      const sequence = running[i];
+      assert(sequence !== undefined, "a running request exists");
+      const tokens = this.#chunk(sequence.tokens - sequence.computed);
+      const lacking = this.#kv.lacking(sequence, sequence.computed + tokens);
+      if (lacking > this.#kv.free) {
+        const index = this.#makeRoom(sequence, i, lacking, at);
+        if (index < 0) break;
+        i = index;
+      }
+      this.#schedule(sequence, tokens, lacking, at);
+    }
+    return this.preemptions > preemptionsBefore;
+  }
+
+  /** Tokens of this request in this step, at most `wanted`. */
+  #chunk(wanted: number): number {
+    const { longPrefillTokens } = this.#config;
+    const limit = longPrefillTokens > 0 && longPrefillTokens < wanted ? longPrefillTokens : wanted;
+    return limit < this.#tokensLeft ? limit : this.#tokensLeft;
+  }
+
+  #schedule(sequence: Sequence, tokens: number, lacking: number, at: Micros): void {
+    if (lacking > 0) this.#kv.take(sequence, lacking, at);
+    sequence.computed += tokens;
+    sequence.scheduled = tokens;
+    sequence.inStep = true;
+    this.#tokensLeft -= tokens;
+    this.#kv.store(sequence, sequence.computed, at);
+  }
+
+  /** Preempts until `lacking` blocks are free. Returns the new index of the sequence, or -1 if it had to go itself. */
+  #makeRoom(sequence: Sequence, index: number, lacking: number, at: Micros): number {
+    let i = index;
+    while (lacking > this.#kv.free) {
+      const victimIndex = this.#victim();
+      const victim = this.running[victimIndex];
+      assert(victim !== undefined, "a victim runs");
+      this.running.splice(victimIndex, 1);
+      this.#tokensLeft += victim.scheduled;
+      this.#preempt(victim, at);
+      if (victim === sequence) return -1;
+      if (victimIndex < i) i--;
+    }
+    return i;
+  }
+
+  #victim(): number {
+    const { running } = this;
+    let victim = running.length - 1;
+    if (this.#config.preemption === "tail") return victim;
+    for (let i = victim - 1; i >= 0; i--) {
+      const candidate = running[i];
+      const worst = running[victim];
+      assert(candidate !== undefined && worst !== undefined, "a running request exists");
+      if (candidate.request.priority < worst.request.priority) continue;
+      if (candidate.request.priority > worst.request.priority || candidate.submittedAt > worst.submittedAt) victim = i;
+    }
+    return victim;
+  }
+
+  /** Recompute: the blocks go back, the tokens stay (or not, where preemption restarts). */
+  #preempt(victim: Sequence, at: Micros): void {
+    this.#kv.release(victim);
+    victim.state = "waiting";
+    victim.computed = 0;
+    victim.scheduled = 0;
+    victim.inStep = false;
+    victim.decoding = false;
+    if (this.#config.semantics.preempted === "restarts") {
+      victim.generated = 0;
+      victim.cachedTokens = -1;
+    }
+    this.waiting.pushPreempted(victim);
+    this.preemptions++;
+    this.#sink.preempted?.(at, victim.request);
+  }
+
+  #admitWaiting(at: Micros): void {
+    for (;;) {
+      this.blocked = this.#whyNot();
+      if (this.blocked !== "batch-full" && this.waiting.size === 0) this.blocked = "nothing-waits";
+      if (this.blocked !== "no-blocks" || !this.#admit(this.waiting.peek(), at)) return;
+    }
+  }
+
+  /** The first limit that forbids an admission; `no-blocks` while only the blocks remain to be asked. */
+  #whyNot(): Blocked {
+    if (this.running.length >= this.#config.sequencesMax) return "batch-full";
+    if (this.#tokensLeft <= 0) return "no-tokens-left";
+    return "no-blocks";
+  }
+
+  #admit(head: Sequence, at: Micros): boolean {
+    const { blockTokens } = this.#kv;
+    const wholeHit = this.#config.semantics.fullHit === "nothing";
+    const hitTokensMax = wholeHit ? head.tokens : head.tokens - 1;
+    const blocksMax = head.request.cacheRead ? Math.floor(hitTokensMax / blockTokens) : 0;
+    const hits = this.#kv.lookup(head.request.lanes, blocksMax);
+    const hitTokens = hits * blockTokens;
+    const tokens = this.#chunk(head.tokens - hitTokens);
+    const lacking = tokens === 0 ? 0 : Math.ceil((hitTokens + tokens) / blockTokens) - hits;
+    if (tokens > 0 && !this.#fits(head, hits, lacking)) return false;
+
+    this.waiting.shift();
+    this.running.push(head);
+    head.state = "running";
+    if (head.cachedTokens < 0) this.#countAdmission(head, hitTokens, at);
+    if (tokens > 0) this.#kv.claim(head);
+    else {
+      head.unclaimed = hits;
+      head.cachedBlocks = hits;
+    }
+    head.computed = hitTokens;
+    head.hitChunk = hits > 0;
+    this.#schedule(head, tokens, lacking, at);
+    return true;
+  }
+
+  #fits(head: Sequence, hits: number, lacking: number): boolean {
+    const { free, hitFree, blockTokens } = this.#kv;
+    let needed = lacking;
+    if (this.#config.reserveFullPrompt) needed = Math.max(needed, Math.ceil(head.tokens / blockTokens) - hits);
+    const spare = this.running.length > 0 ? this.#watermarkBlocks : 0;
+    return needed + hitFree + spare <= free;
+  }
+
+  #countAdmission(head: Sequence, hitTokens: number, at: Micros): void {
+    head.cachedTokens = hitTokens;
+    this.prefixQueriesTokens += head.request.promptTokens;
+    this.prefixHitsTokens += hitTokens;
+    this.#sink.admitted?.(at, head.request, hitTokens);
+  }
+}

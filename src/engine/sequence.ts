@@ -1,0 +1,81 @@
+import type { Micros } from "#core/units.ts";
+import type { EngineRequest } from "./request.ts";
+
+export type SequenceState = "arriving" | "waiting" | "running" | "ended";
+
+/** A request inside an engine: how far it is and which blocks it holds. Pooled, hence the mutable request. */
+export class Sequence {
+  request: EngineRequest = NO_REQUEST;
+  state: SequenceState = "ended";
+  /** Number of the submission, the last resort of every ordering and the identity across pooling. */
+  order = -1;
+  submittedAt: Micros = 0;
+  visibleAt: Micros = 0;
+  /** Tokens to generate, the model's length applied. */
+  target = 0;
+  /** Tokens whose KV is computed or being computed in the step that runs. */
+  computed = 0;
+  generated = 0;
+  /** Tokens of the step that runs; 0 if it is not in it. */
+  scheduled = 0;
+  /** In the step that runs, even with no tokens to compute. */
+  inStep = false;
+  /** Has a token since its last admission: computes one token a step. */
+  decoding = false;
+  /** Prompt tokens found in the cache at its first admission; -1 before. */
+  cachedTokens = -1;
+  /** The chunk in the step that runs is the first after a prefix hit. */
+  hitChunk = false;
+  /** The client has gone; leaves when the step that runs has ended. */
+  leaving = false;
+  /** Blocks held, in order; `unclaimed` leading blocks of the sequence are not among them. */
+  blocks = new Int32Array(8);
+  blockCount = 0;
+  unclaimed = 0;
+  /** Leading blocks that were offered to the prefix cache. */
+  cachedBlocks = 0;
+
+  reset(request: EngineRequest, order: number, submittedAt: Micros, visibleAt: Micros, target: number): void {
+    this.request = request;
+    this.state = "arriving";
+    this.order = order;
+    this.submittedAt = submittedAt;
+    this.visibleAt = visibleAt;
+    this.target = target;
+    this.computed = 0;
+    this.generated = 0;
+    this.scheduled = 0;
+    this.inStep = false;
+    this.decoding = false;
+    this.cachedTokens = -1;
+    this.hitChunk = false;
+    this.leaving = false;
+    this.blockCount = 0;
+    this.unclaimed = 0;
+    this.cachedBlocks = 0;
+  }
+
+  /** Tokens that exist: the prompt and what was generated. */
+  get tokens(): number {
+    return this.request.promptTokens + this.generated;
+  }
+
+  pushBlock(block: number): void {
+    if (this.blockCount === this.blocks.length) {
+      const grown = new Int32Array(this.blockCount * 2);
+      grown.set(this.blocks);
+      this.blocks = grown;
+    }
+    this.blocks[this.blockCount++] = block;
+  }
+}
+
+const NO_REQUEST: EngineRequest = {
+  id: "",
+  promptTokens: 1,
+  outputTokens: 1,
+  lanes: new Int32Array(0),
+  priority: 0,
+  deadlineAt: undefined,
+  cacheRead: true,
+};

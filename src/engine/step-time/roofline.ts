@@ -1,0 +1,112 @@
+import type { BatchShape } from "./batch-shape.ts";
+import type { StepTime } from "./step-time.ts";
+
+/** Shape of a dense or mixture-of-experts transformer, named as in a Hugging Face config.json. */
+export interface ModelShape {
+  readonly layers: number;
+  readonly hidden: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly intermediate: number;
+  readonly bytesPerParameter: number;
+  /** Bytes of a weight where weights are quantised; bytesPerParameter when left out. */
+  readonly weightBytes?: number;
+  /** Matrices of the feed-forward block: 2, or 3 with a gate. */
+  readonly mlpMatrices: number;
+  /** Experts and experts per token; left out for a dense model. */
+  readonly experts?: { readonly count: number; readonly perToken: number };
+}
+
+export interface HardwareShape {
+  readonly tflopsPeak: number;
+  /** Terabytes per second. */
+  readonly bandwidthTbs: number;
+  /** Fractions of the peak that prefill and decode reach. */
+  readonly mfuPrefill: number;
+  readonly mfuDecode: number;
+}
+
+/**
+ * One crossover for the whole step: step = max(compute, memory).
+ *
+ * With d = hidden, L = layers, h = heads, dh = d / h, k = kvHeads * dh, and for a sequence that computes n tokens with
+ * s before it, ctx = s + (n - 1) / 2:
+ *
+ *   flops(s, n) = L * (2n (d^2 + 2dk) + 2n d^2 + 4 h n ctx dh + 5 h n ctx + 2 n d + 2n * matrices * d * dff [* experts per token])
+ *   bytes(s, n) = 2 L k b n + 2 L k b s + L d b n
+ *   weights     = L * (d (d + 2k) + d^2 + matrices * d * dff [* effective experts]) * weightBytes
+ *   compute     = (sum of prefill flops) / tp / (peak * mfuPrefill) + (sum of decode flops) / tp / (peak * mfuDecode)
+ *   memory      = (weights / tp + sum of bytes / tp) / bandwidth
+ *
+ * Effective experts of B new tokens: N (1 - ((N - k) / N)^B), multiplied out rather than raised, since powers differ
+ * between engines in the last bit. The formula is that of BLIS (inference-sim), which takes two feed-forward matrices.
+ */
+export interface RooflineSpec {
+  readonly kind: "roofline";
+  readonly model: ModelShape;
+  readonly hardware: HardwareShape;
+  readonly tensorParallel: number;
+}
+
+export class RooflineStepTime implements StepTime {
+  readonly stateless = true;
+  readonly #flopsPerToken: number;
+  readonly #flopsPerPair: number;
+  readonly #bytesPerToken: number;
+  readonly #bytesPerContextToken: number;
+  readonly #attentionWeights: number;
+  readonly #mlpWeights: number;
+  readonly #weightBytes: number;
+  readonly #experts: { readonly count: number; readonly perToken: number } | undefined;
+  readonly #tensorParallel: number;
+  readonly #prefillFlopsPerSecond: number;
+  readonly #decodeFlopsPerSecond: number;
+  readonly #bytesPerSecond: number;
+
+  constructor(spec: RooflineSpec) {
+    const { model, hardware } = spec;
+    const d = model.hidden;
+    const layers = model.layers;
+    const headSize = d / model.heads;
+    const k = model.kvHeads * headSize;
+    const mlp = model.mlpMatrices * d * model.intermediate;
+    const expertsPerToken = model.experts?.perToken ?? 1;
+    this.#flopsPerToken = layers * (2 * (d * d + 2 * d * k) + 2 * d * d + 2 * d + 2 * mlp * expertsPerToken);
+    this.#flopsPerPair = layers * (4 * model.heads * headSize + 5 * model.heads);
+    this.#bytesPerContextToken = 2 * layers * k * model.bytesPerParameter;
+    this.#bytesPerToken = this.#bytesPerContextToken + layers * d * model.bytesPerParameter;
+    this.#attentionWeights = layers * (d * (d + 2 * k) + d * d);
+    this.#mlpWeights = layers * mlp;
+    this.#weightBytes = model.weightBytes ?? model.bytesPerParameter;
+    this.#experts = model.experts;
+    this.#tensorParallel = spec.tensorParallel;
+    this.#prefillFlopsPerSecond = hardware.tflopsPeak * 1e12 * hardware.mfuPrefill;
+    this.#decodeFlopsPerSecond = hardware.tflopsPeak * 1e12 * hardware.mfuDecode;
+    this.#bytesPerSecond = hardware.bandwidthTbs * 1e12;
+  }
+
+  micros(shape: Readonly<BatchShape>): number {
+    const tokens = shape.prefillTokens + shape.decodeSequences;
+    if (tokens === 0) return 0;
+    const tp = this.#tensorParallel;
+    const prefillFlops =
+      this.#flopsPerToken * shape.prefillTokens + this.#flopsPerPair * (shape.prefillPairsTwice / 2);
+    const decodeFlops = this.#flopsPerToken * shape.decodeSequences + this.#flopsPerPair * shape.decodeContextTokens;
+    const computeSeconds =
+      prefillFlops / tp / this.#prefillFlopsPerSecond + decodeFlops / tp / this.#decodeFlopsPerSecond;
+    const bytes =
+      this.#bytesPerToken * tokens +
+      this.#bytesPerContextToken * (shape.prefillContextTokens + shape.decodeContextTokens);
+    const weights = (this.#attentionWeights + this.#mlpWeights * this.#expertsLoaded(tokens)) * this.#weightBytes;
+    const memorySeconds = (weights / tp + bytes / tp) / this.#bytesPerSecond;
+    return Math.max(computeSeconds, memorySeconds) * 1e6;
+  }
+
+  #expertsLoaded(tokens: number): number {
+    if (this.#experts === undefined) return 1;
+    const { count, perToken } = this.#experts;
+    let missed = 1;
+    for (let i = 0; i < tokens && missed > 1e-12; i++) missed *= (count - perToken) / count;
+    return count * (1 - missed);
+  }
+}

@@ -1,0 +1,27 @@
+import type { BatchShape } from "./batch-shape.ts";
+import { CoefficientStepTime, type CoefficientSpec } from "./coefficients.ts";
+import { MeasuredStepTime, type MeasuredSpec } from "./measured.ts";
+import { RooflineStepTime, type RooflineSpec } from "./roofline.ts";
+
+/** How long a step takes. An implementation may count the steps that it was asked for, so an engine owns its own. */
+export interface StepTime {
+  /** Microseconds, not yet rounded; the engine truncates and makes it at least 1. */
+  micros(shape: Readonly<BatchShape>): number;
+  /** True when the answer depends on the shape alone, so that steps may be computed ahead. */
+  readonly stateless: boolean;
+}
+
+export type StepTimeSpec = CoefficientSpec | RooflineSpec | MeasuredSpec;
+
+export const STEP_TIME_KINDS = ["coefficients", "roofline", "measured"] as const;
+
+export function createStepTime(spec: StepTimeSpec): StepTime {
+  switch (spec.kind) {
+    case "coefficients":
+      return new CoefficientStepTime(spec);
+    case "roofline":
+      return new RooflineStepTime(spec);
+    case "measured":
+      return new MeasuredStepTime(spec);
+  }
+}

@@ -1,0 +1,173 @@
+import { assert } from "#core/assert.ts";
+import type { SchedulerPolicy } from "./config.ts";
+import type { Sequence } from "./sequence.ts";
+
+type Precedes = (a: Sequence, b: Sequence) => boolean;
+
+/** Requests that wait for a place in the batch. A preempted one comes back ahead of all others, or where its rank is. */
+export interface WaitQueue {
+  readonly size: number;
+  push(sequence: Sequence): void;
+  pushPreempted(sequence: Sequence): void;
+  /** The next to be admitted; there must be one. */
+  peek(): Sequence;
+  shift(): Sequence;
+  /** Takes out a request that must be in the queue. */
+  remove(sequence: Sequence): void;
+}
+
+export function createWaitQueue(policy: SchedulerPolicy): WaitQueue {
+  switch (policy) {
+    case "fcfs":
+      return new ArrivalOrder();
+    case "priority-fcfs":
+      return new RankOrder((a, b) => {
+        if (a.request.priority !== b.request.priority) return a.request.priority < b.request.priority;
+        return arrivedBefore(a, b);
+      });
+    case "sjf":
+      return new RankOrder((a, b) => {
+        if (a.request.promptTokens !== b.request.promptTokens) return a.request.promptTokens < b.request.promptTokens;
+        return arrivedBefore(a, b);
+      });
+  }
+}
+
+function arrivedBefore(a: Sequence, b: Sequence): boolean {
+  if (a.submittedAt !== b.submittedAt) return a.submittedAt < b.submittedAt;
+  return a.request.id < b.request.id;
+}
+
+/** A ring that takes from the front and puts at both ends. */
+class ArrivalOrder implements WaitQueue {
+  size = 0;
+  #ring: (Sequence | undefined)[] = Array.from({ length: 64 });
+  #first = 0;
+
+  push(sequence: Sequence): void {
+    this.#makeRoom();
+    this.#ring[(this.#first + this.size) & (this.#ring.length - 1)] = sequence;
+    this.size++;
+  }
+
+  pushPreempted(sequence: Sequence): void {
+    this.#makeRoom();
+    this.#first = (this.#first - 1) & (this.#ring.length - 1);
+    this.#ring[this.#first] = sequence;
+    this.size++;
+  }
+
+  peek(): Sequence {
+    return this.#at(0);
+  }
+
+  shift(): Sequence {
+    const sequence = this.#at(0);
+    this.#ring[this.#first] = undefined;
+    this.#first = (this.#first + 1) & (this.#ring.length - 1);
+    this.size--;
+    return sequence;
+  }
+
+  remove(sequence: Sequence): void {
+    const mask = this.#ring.length - 1;
+    let i = 0;
+    while (i < this.size && this.#ring[(this.#first + i) & mask] !== sequence) i++;
+    assert(i < this.size, "a removed request waits");
+    for (; i < this.size - 1; i++) {
+      this.#ring[(this.#first + i) & mask] = this.#ring[(this.#first + i + 1) & mask];
+    }
+    this.size--;
+    this.#ring[(this.#first + this.size) & mask] = undefined;
+  }
+
+  #at(offset: number): Sequence {
+    const sequence = this.#ring[(this.#first + offset) & (this.#ring.length - 1)];
+    assert(sequence !== undefined, "a request waits");
+    return sequence;
+  }
+
+  #makeRoom(): void {
+    const { length } = this.#ring;
+    if (this.size < length) return;
+    const grown: (Sequence | undefined)[] = Array.from({ length: length * 2 });
+    for (let i = 0; i < this.size; i++) grown[i] = this.#ring[(this.#first + i) & (length - 1)];
+    this.#ring = grown;
+    this.#first = 0;
+  }
+}
+
+/** A binary heap. */
+class RankOrder implements WaitQueue {
+  readonly #heap: Sequence[] = [];
+  readonly #precedes: Precedes;
+
+  constructor(precedes: Precedes) {
+    this.#precedes = precedes;
+  }
+
+  get size(): number {
+    return this.#heap.length;
+  }
+
+  push(sequence: Sequence): void {
+    this.#heap.push(sequence);
+    this.#rise(this.#heap.length - 1);
+  }
+
+  pushPreempted(sequence: Sequence): void {
+    this.push(sequence);
+  }
+
+  peek(): Sequence {
+    return this.#at(0);
+  }
+
+  shift(): Sequence {
+    const first = this.#at(0);
+    this.remove(first);
+    return first;
+  }
+
+  remove(sequence: Sequence): void {
+    const hole = this.#heap.indexOf(sequence);
+    assert(hole >= 0, "a removed request waits");
+    const last = this.#heap.pop();
+    if (last === undefined || last === sequence) return;
+    this.#heap[hole] = last;
+    this.#rise(hole);
+    this.#sink(hole);
+  }
+
+  #rise(from: number): void {
+    const moving = this.#at(from);
+    let i = from;
+    while (i > 0) {
+      const parent = this.#at((i - 1) >> 1);
+      if (!this.#precedes(moving, parent)) break;
+      this.#heap[i] = parent;
+      i = (i - 1) >> 1;
+    }
+    this.#heap[i] = moving;
+  }
+
+  #sink(from: number): void {
+    const moving = this.#at(from);
+    let i = from;
+    for (;;) {
+      let child = 2 * i + 1;
+      if (child >= this.#heap.length) break;
+      if (child + 1 < this.#heap.length && this.#precedes(this.#at(child + 1), this.#at(child))) child++;
+      if (!this.#precedes(this.#at(child), moving)) break;
+      this.#heap[i] = this.#at(child);
+      i = child;
+    }
+    this.#heap[i] = moving;
+  }
+
+  #at(index: number): Sequence {
+    const sequence = this.#heap[index];
+    assert(sequence !== undefined, "a request waits");
+    return sequence;
+  }
+}
