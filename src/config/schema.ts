@@ -205,7 +205,7 @@ const record = z.strictObject({
     .enum(["never", "segment", "flush"])
     .default("segment")
     .describe("When to force data to the disk: never, as a segment closes, or at every flush."),
-  compressionLevel: z.int().min(1).max(19).default(3).describe("zstd level."),
+  compressionLevel: z.int().min(1).max(19).default(1).describe("zstd level."),
 });
 
 const admin = z.strictObject({

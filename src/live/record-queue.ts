@@ -1,0 +1,98 @@
+import type { Decision } from "#core/decision.ts";
+import type { Input } from "#core/input.ts";
+import type { Micros } from "#core/units.ts";
+
+export interface QueuedRecord {
+  readonly input: Input;
+  readonly decision: Decision | undefined;
+  /** Records that were dropped between the one before and this one. */
+  readonly droppedBefore: number;
+}
+
+/** Bytes of a record's objects without its arrays, roughly. */
+const RECORD_BYTES = 512;
+
+/**
+ * Records on their way to a recorder, bounded by bytes. The bound covers text too that was made of them and is not on
+ * the disk yet: `held` adds it, `release` takes it off.
+ */
+export class RecordQueue {
+  readonly #bytesMax: number;
+  #items: QueuedRecord[] = [];
+  #next = 0;
+  #bytes = 0;
+  #dropped = 0;
+  #droppedSince = 0;
+  #lastAt: Micros = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  get empty(): boolean {
+    return this.#next === this.#items.length;
+  }
+
+  /** False when there was no room and the record was dropped. */
+  push(input: Input, decision: Decision | undefined): boolean {
+    const bytes = bytesOf(input, decision);
+    this.#lastAt = input.at;
+    if (this.#bytes + bytes > this.#bytesMax) {
+      this.lost(1);
+      return false;
+    }
+    this.#bytes += bytes;
+    this.#items.push({ input, decision, droppedBefore: this.#droppedSince });
+    this.#droppedSince = 0;
+    return true;
+  }
+
+  shift(): QueuedRecord | undefined {
+    const item = this.#items[this.#next];
+    if (item === undefined) return undefined;
+    this.#next++;
+    this.#bytes -= bytesOf(item.input, item.decision);
+    if (this.#next === this.#items.length) {
+      this.#items = [];
+      this.#next = 0;
+    }
+    return item;
+  }
+
+  /** Records dropped since the last one that was queued, told once; and the time of the last record seen. */
+  takeDropped(): { at: Micros; dropped: number } {
+    const dropped = this.#droppedSince;
+    this.#droppedSince = 0;
+    return { at: this.#lastAt, dropped };
+  }
+
+  /** Counts records that are dropped without having been queued, or after. */
+  lost(records: number): void {
+    this.#dropped += records;
+    this.#droppedSince += records;
+  }
+
+  held(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+}
+
+function bytesOf(input: Input, decision: Decision | undefined): number {
+  let bytes = RECORD_BYTES;
+  if (input.kind === "request-arrived") bytes += input.request.blocks.lanes.byteLength;
+  if (input.kind === "blocks-stored" || input.kind === "blocks-removed") bytes += input.lanes.byteLength;
+  if (decision !== undefined) bytes += decision.breakdown.values.byteLength + 10 * decision.breakdown.totals.byteLength;
+  return bytes;
+}

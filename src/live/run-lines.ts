@@ -1,0 +1,102 @@
+import type { Decision } from "#core/decision.ts";
+import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Input } from "#core/input.ts";
+import type { Micros } from "#core/units.ts";
+import { TraceEncoder } from "#trace/encoder.ts";
+import { TRACE_VERSION, type TraceHash, type TraceRouter } from "#trace/record.ts";
+
+/** What stays the same from a recorder's start to its end. */
+export interface Run {
+  /** Unique among the runs that share a folder. */
+  readonly id: string;
+  readonly startWallMicros: number;
+  readonly router: TraceRouter;
+  readonly hash: TraceHash;
+  /** Endpoints that the router has already. */
+  readonly endpoints: readonly Endpoint[];
+}
+
+/** Lines of one run since they were last taken, and what a header must say at this point of it. */
+export class RunLines {
+  readonly #run: Run;
+  readonly #encoder: TraceEncoder;
+  readonly #endpoints: Map<EndpointId, Endpoint>;
+  #router: TraceRouter;
+  #segment = -1;
+  #text = "";
+  #records = 0;
+  #begun: number | undefined;
+
+  constructor(run: Run) {
+    this.#run = run;
+    this.#encoder = new TraceEncoder(run.hash.blockTokens);
+    this.#endpoints = new Map(run.endpoints.map((endpoint) => [endpoint.id, endpoint]));
+    this.#router = run.router;
+  }
+
+  get chars(): number {
+    return this.#text.length;
+  }
+
+  /** Writes the header of the next segment; returns its length in characters. What came before must be taken. */
+  beginSegment(): number {
+    const { id: run, startWallMicros, hash } = this.#run;
+    const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const segment = ++this.#segment;
+    this.#begun = segment;
+    return this.#append(
+      this.#encoder.header({
+        version: TRACE_VERSION,
+        run,
+        segment,
+        startWallMicros,
+        router: this.#router,
+        hash,
+        endpoints,
+      }),
+    );
+  }
+
+  gap(at: Micros, dropped: number): number {
+    return this.#append(this.#encoder.gap(at, dropped));
+  }
+
+  /** Writes one record; returns its length in characters, or -1 for one that has no JSON form. */
+  record(input: Input, decision: Decision | undefined): number {
+    this.#follow(input);
+    let line: string;
+    try {
+      line = this.#encoder.record(input, decision);
+    } catch (error) {
+      if (error instanceof RangeError) return -1;
+      throw error;
+    }
+    this.#records++;
+    return this.#append(line);
+  }
+
+  /** What was written since the last call; undefined when nothing was. */
+  take(): { text: string; records: number; segment: number | undefined } | undefined {
+    if (this.#text === "") return undefined;
+    const taken = { text: this.#text, records: this.#records, segment: this.#begun };
+    this.#text = "";
+    this.#records = 0;
+    this.#begun = undefined;
+    return taken;
+  }
+
+  #append(line: string): number {
+    this.#text += `${line}\n`;
+    return line.length + 1;
+  }
+
+  /** Keeps what the next segment's header says. */
+  #follow(input: Input): void {
+    if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed")
+      this.#endpoints.set(input.endpoint.id, input.endpoint);
+    else if (input.kind === "endpoint-left") this.#endpoints.delete(input.endpoint);
+    else if (input.kind === "profile-changed") {
+      this.#router = { ...this.#router, profiles: { ...this.#router.profiles, [input.name]: input.profile } };
+    }
+  }
+}

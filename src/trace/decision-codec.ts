@@ -1,0 +1,171 @@
+import { ColumnBreakdown } from "#core/breakdown.ts";
+import type { Breakdown, CandidateRow, Decision, RejectReason } from "#core/decision.ts";
+import type { Freshness } from "#core/endpoint/snapshot.ts";
+import type { Micros } from "#core/units.ts";
+import { Fields, expected } from "./fields.ts";
+import { breakdownDigest, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
+
+/** Candidates that a decision is written with; of a larger fleet the chosen one and those with the highest totals. */
+export const CANDIDATES_MAX = 8;
+
+const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
+const REJECT_REASONS: readonly RejectReason[] = ["no-endpoint", "unknown-model", "saturated"];
+/** Columns of a row before the total and the scorers' values. */
+const ROW_COLUMNS = 9;
+
+/** A decision as a JSON object. Its time and request are its input's and are not written again. */
+export function encodeDecision(decision: Decision): string {
+  const { breakdown } = decision;
+  const head = `{"sequence":${decision.sequence},"attempt":${decision.attempt},"profile":${JSON.stringify(decision.profile)}`;
+  const chosen = decision.kind === "routed" ? decision.endpoint : "";
+  const outcome =
+    decision.kind === "routed"
+      ? `,"endpoint":${JSON.stringify(chosen)},"reason":${JSON.stringify(decision.reason)},"hitTokens":${decision.hitTokens},"usedLedger":${decision.usedLedger}`
+      : `,"rejected":"${decision.reason}"`;
+  return `${head}${outcome},"breakdown":${encodeBreakdown(breakdown, chosen)}}`;
+}
+
+/** Reads a decision back; `at` and `requestId` come from its input. */
+export function decodeDecision(fields: Fields, at: Micros, requestId: string): RecordedDecision {
+  const common = {
+    at,
+    requestId,
+    sequence: fields.integer("sequence", 0),
+    attempt: fields.integer("attempt", 1),
+    profile: fields.string("profile"),
+    breakdown: decodeBreakdown(fields.object("breakdown")),
+  };
+  if (fields.has("rejected")) return { kind: "rejected", ...common, reason: fields.oneOf("rejected", REJECT_REASONS) };
+  return {
+    kind: "routed",
+    ...common,
+    endpoint: fields.string("endpoint"),
+    reason: fields.string("reason"),
+    hitTokens: fields.number("hitTokens"),
+    usedLedger: fields.boolean("usedLedger"),
+  };
+}
+
+/** `[endpoint, removedBy, freshness, loadAge, load, kv, inFlight, prefill, hit, total, one value per scorer]` a row. */
+function encodeBreakdown(breakdown: Breakdown, chosen: string): string {
+  const { scorers, totals, values } = breakdown;
+  const count = totals.length;
+  let rows = "";
+  for (const i of keptCandidates(breakdown, chosen)) {
+    rows += `${rows === "" ? "[" : ",["}${rowHead(rowOf(breakdown, i))},${finite(totals[i]!)}`;
+    for (let s = 0; s < scorers.length; s++) rows += `,${finite(values[s * count + i]!)}`;
+    rows += "]";
+  }
+  const clamped = breakdown.clamped === 0 ? "" : `"clamped":${breakdown.clamped},`;
+  return `{"endpoints":${count},${clamped}"digest":${breakdownDigest(breakdown)},"scorers":${scorersJson(scorers)},"rows":[${rows}]}`;
+}
+
+function rowHead(row: CandidateRow): string {
+  const signals = `${row.loadAgeMicros},${finite(row.effectiveLoad)},${finite(row.kvUtilization)},${row.requestsInFlight},${row.prefillTokensQueued},${row.hitTokens}`;
+  return `${JSON.stringify(row.endpoint)},${JSON.stringify(row.removedBy)},${FRESHNESS.indexOf(row.freshness)},${signals}`;
+}
+
+/** Indexes of all candidates up to the bound; beyond it of the chosen one and the highest totals, in order of id. */
+function keptCandidates(breakdown: Breakdown, chosen: string): number[] {
+  const { totals } = breakdown;
+  const kept: number[] = [];
+  if (totals.length <= CANDIDATES_MAX) {
+    for (let i = 0; i < totals.length; i++) kept.push(i);
+    return kept;
+  }
+  const rank = (i: number) =>
+    endpointOf(breakdown, i) === chosen ? Infinity : Number.isNaN(totals[i]!) ? -Infinity : totals[i]!;
+  const ranks: number[] = [];
+  for (let i = 0; i < totals.length; i++) {
+    const own = rank(i);
+    if (kept.length === CANDIDATES_MAX && own <= ranks[CANDIDATES_MAX - 1]!) continue;
+    let place = Math.min(kept.length, CANDIDATES_MAX - 1);
+    for (; place > 0 && own > ranks[place - 1]!; place--) {
+      kept[place] = kept[place - 1]!;
+      ranks[place] = ranks[place - 1]!;
+    }
+    kept[place] = i;
+    ranks[place] = own;
+  }
+  return kept.sort((a, b) => a - b);
+}
+
+/** One candidate without making the rows of all, where the router's own breakdown can. */
+function rowOf(breakdown: Breakdown, index: number): CandidateRow {
+  return breakdown instanceof ColumnBreakdown ? breakdown.row(index) : breakdown.candidates[index]!;
+}
+
+function endpointOf(breakdown: Breakdown, index: number): string {
+  return breakdown instanceof ColumnBreakdown ? breakdown.endpoints[index]! : breakdown.candidates[index]!.endpoint;
+}
+
+/** Profiles hold one array of scorers for life, so its text is made once. */
+const SCORERS_JSON = new WeakMap<Breakdown["scorers"], string>();
+
+function scorersJson(scorers: Breakdown["scorers"]): string {
+  let text = SCORERS_JSON.get(scorers);
+  if (text === undefined) {
+    text = JSON.stringify(scorers.map(({ name, weight }) => [name, weight]));
+    SCORERS_JSON.set(scorers, text);
+  }
+  return text;
+}
+
+function finite(value: number): string {
+  return Number.isFinite(value) ? (Object.is(value, -0) ? "-0" : String(value)) : "null";
+}
+
+function decodeBreakdown(fields: Fields): RecordedBreakdown {
+  const scorers = fields.list("scorers").map((entry, i) => {
+    const [name, weight] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof name !== "string" || typeof weight !== "number")
+      throw expected(`${fields.pathOf("scorers")}[${i}]`, "a name and a weight", entry);
+    return { name, weight };
+  });
+  const rows = fields.list("rows");
+  const candidates: CandidateRow[] = [];
+  const totals = new Float64Array(rows.length);
+  const values = new Float64Array(rows.length * scorers.length);
+  rows.forEach((entry, i) => {
+    const row = decodeRow(entry, ROW_COLUMNS + 1 + scorers.length, `${fields.pathOf("rows")}[${i}]`);
+    candidates.push(row.candidate);
+    totals[i] = row.numbers[0]!;
+    for (let s = 0; s < scorers.length; s++) values[s * rows.length + i] = row.numbers[1 + s]!;
+  });
+  const endpointCount = fields.integer("endpoints", candidates.length);
+  return {
+    candidates,
+    scorers,
+    totals,
+    values,
+    endpointCount,
+    clamped: fields.integer("clamped", 0, 0),
+    digest: fields.integer("digest", 0),
+  };
+}
+
+function decodeRow(entry: unknown, columns: number, path: string): { candidate: CandidateRow; numbers: number[] } {
+  if (!Array.isArray(entry) || entry.length !== columns) throw expected(path, `a row of ${columns}`, entry);
+  const [endpoint, removedBy, freshness, ...rest] = entry as unknown[];
+  const name = typeof freshness === "number" ? FRESHNESS[freshness] : undefined;
+  if (typeof endpoint !== "string" || typeof removedBy !== "string" || name === undefined)
+    throw expected(path, "endpoint, removedBy and freshness first", entry);
+  const numbers = rest.map((value) => {
+    if (value !== null && typeof value !== "number") throw expected(path, "numbers", entry);
+    return value ?? NaN;
+  });
+  return {
+    candidate: {
+      endpoint,
+      removedBy,
+      freshness: name,
+      loadAgeMicros: numbers[0]!,
+      effectiveLoad: numbers[1]!,
+      kvUtilization: numbers[2]!,
+      requestsInFlight: numbers[3]!,
+      prefillTokensQueued: numbers[4]!,
+      hitTokens: numbers[5]!,
+    },
+    numbers: numbers.slice(6),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Decision } from "#core/decision.ts";
+import type { Input } from "#core/input.ts";
+import type { BlockChain } from "#core/prompt/block-chain.ts";
+import type { Micros } from "#core/units.ts";
+import { BlockTable, TABLE_BLOCKS_MAX } from "./block-table.ts";
+import { encodeDecision } from "./decision-codec.ts";
+import { encodeHeader } from "./header-codec.ts";
+import { encodeInput } from "./input-codec.ts";
+import { encodeLanes } from "./lanes.ts";
+import type { TraceHeader } from "./record.ts";
+
+/** Writes the lines of one segment, in order. Lines have no newline. Text is ASCII or whatever ids and names hold. */
+export class TraceEncoder {
+  readonly #table: BlockTable;
+  readonly #blockTokens: number;
+  /** Blocks that were written although they had been written before, because the table started afresh or was too small. */
+  blocksRepeated = 0;
+
+  constructor(blockTokens: number, blocksMax: number = TABLE_BLOCKS_MAX) {
+    this.#blockTokens = blockTokens;
+    this.#table = new BlockTable(blocksMax);
+  }
+
+  /** First line of a segment; what follows refers to nothing before it. */
+  header(header: TraceHeader): string {
+    this.#table.clear();
+    return encodeHeader(header);
+  }
+
+  record(input: Input, decision: Decision | undefined): string {
+    let line = `{${encodeInput(input)}`;
+    if (decision !== undefined) line += `,"decision":${encodeDecision(decision)}`;
+    if (input.kind === "request-arrived") line += this.#chain(input.request.blocks);
+    return `${line}}`;
+  }
+
+  gap(at: Micros, dropped: number): string {
+    return `{"kind":"gap","at":${at},"dropped":${dropped}}`;
+  }
+
+  /**
+   * `"chain":{"parent":p,"first":f,"lanes":"…"}`: block number p of this segment, absent at a chain's head, then new
+   * blocks numbered from f. `fresh` says that numbering starts afresh at this record. A chain larger than the whole table
+   * is written without numbers.
+   */
+  #chain(chain: BlockChain): string {
+    const cut = chain.blockTokens === this.#blockTokens ? "" : `"blockTokens":${chain.blockTokens}`;
+    if (chain.length === 0) return cut === "" ? "" : `,"chain":{${cut}}`;
+    let marks = cut === "" ? "" : `${cut},`;
+    if (!this.#table.fits(chain)) {
+      this.blocksRepeated += this.#table.size;
+      this.#table.clear();
+      marks += `"fresh":true,`;
+      if (!this.#table.fits(chain))
+        return `,"chain":{${marks}"lanes":"${encodeLanes(chain.lanes.subarray(0, 2 * chain.length))}"}`;
+    }
+    const { parent, first, known } = this.#table.add(chain);
+    const from = parent < 0 ? "" : `"parent":${parent},`;
+    const lanes = encodeLanes(chain.lanes.subarray(2 * known, 2 * chain.length));
+    return `,"chain":{${marks}${from}"first":${first},"lanes":"${lanes}"}`;
+  }
+}

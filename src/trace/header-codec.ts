@@ -1,0 +1,65 @@
+import type { BreakerOptions } from "#core/endpoint/breaker.ts";
+import { Fields, TraceFormatError } from "./fields.ts";
+import { decodeEndpoint } from "./input-codec.ts";
+import { decodeProfile } from "./profile-codec.ts";
+import { TRACE_VERSION, type TraceHash, type TraceHeader, type TraceRouter } from "./record.ts";
+
+/** Unit of every time in a trace of version 1. */
+const CLOCK_UNIT = "microseconds";
+
+export function encodeHeader({ version, ...rest }: TraceHeader): string {
+  return JSON.stringify({ kind: "header", format: "gnomon-trace", version, clock: CLOCK_UNIT, ...rest });
+}
+
+/** Reads a header; throws TraceFormatError, for a version that is not known before all else. */
+export function decodeHeader(fields: Fields): TraceHeader {
+  if (fields.raw("kind") !== "header" || fields.raw("format") !== "gnomon-trace") {
+    throw new TraceFormatError("invalid", "expected a gnomon trace, which begins with a header, got something else");
+  }
+  const version = fields.raw("version");
+  if (version !== TRACE_VERSION) {
+    throw new TraceFormatError(
+      "invalid",
+      `version: expected ${TRACE_VERSION}, got ${JSON.stringify(version) ?? "nothing"}`,
+    );
+  }
+  fields.oneOf("clock", [CLOCK_UNIT]);
+  return {
+    version,
+    run: fields.string("run"),
+    segment: fields.integer("segment", 0),
+    startWallMicros: fields.integer("startWallMicros", 0),
+    router: decodeRouter(fields.object("router")),
+    hash: decodeHash(fields.object("hash")),
+    endpoints: fields.list("endpoints").map((entry, i) => decodeEndpoint(new Fields(entry, `endpoints[${i}]`))),
+  };
+}
+
+function decodeRouter(fields: Fields): TraceRouter {
+  const profiles = fields.object("profiles");
+  return {
+    seed: fields.number("seed"),
+    profiles: Object.fromEntries(profiles.keys().map((name) => [name, decodeProfile(profiles.object(name))])),
+    defaultProfile: fields.string("defaultProfile"),
+    blockTokens: fields.number("blockTokens"),
+    staleAfterMicros: fields.integer("staleAfterMicros", 0),
+    breaker: fields.has("breaker") ? decodeBreaker(fields.object("breaker")) : undefined,
+  };
+}
+
+function decodeBreaker(fields: Fields): BreakerOptions {
+  return {
+    failuresMax: fields.number("failuresMax"),
+    pauseMicros: fields.number("pauseMicros"),
+    pauseMicrosMax: fields.number("pauseMicrosMax"),
+    saturatedPauseMicros: fields.number("saturatedPauseMicros"),
+  };
+}
+
+function decodeHash(fields: Fields): TraceHash {
+  return {
+    algorithm: fields.oneOf("algorithm", ["blake3", "fast"]),
+    blockTokens: fields.number("blockTokens"),
+    tokenizer: fields.string("tokenizer"),
+  };
+}

@@ -1,0 +1,183 @@
+import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
+import type { Fault, Input, Outcome, RequestFinished } from "#core/input.ts";
+import type { BlockChain } from "#core/prompt/block-chain.ts";
+import type { RouteRequest } from "#core/request.ts";
+import { Fields, TraceFormatError } from "./fields.ts";
+import { decodeLanes, encodeLanes } from "./lanes.ts";
+import { decodeProfile } from "./profile-codec.ts";
+
+const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage"];
+const OUTCOMES: readonly Outcome[] = ["ok", "failed", "aborted", "timeout", "refused"];
+
+/**
+ * The fields of an input as the inside of a JSON object, without its chain, which the caller writes. Fields at their
+ * usual value ("", 0, 1, undefined) are left out.
+ */
+export function encodeInput(input: Input): string {
+  const head = `"kind":"${input.kind}","at":${input.at}`;
+  switch (input.kind) {
+    case "request-arrived":
+      return `${head},"request":${encodeRequest(input.request)}`;
+    case "request-retried":
+    case "first-token":
+      return `${head},"requestId":${JSON.stringify(input.requestId)}`;
+    case "progress":
+      return `${head},"requestId":${JSON.stringify(input.requestId)},"outputTokens":${number(input.outputTokens)}`;
+    case "attempt-failed":
+      return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}"`;
+    case "request-finished":
+      return `${head},"requestId":${JSON.stringify(input.requestId)},"outcome":"${input.outcome}"${counts(input)}`;
+    case "load-observed":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"load":${encodeLoad(input.load)}`;
+    case "endpoint-joined":
+    case "endpoint-changed":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)}`;
+    case "endpoint-left":
+    case "endpoint-cordoned":
+    case "endpoint-uncordoned":
+    case "blocks-cleared":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)}`;
+    case "profile-changed":
+      return `${head},"name":${JSON.stringify(input.name)},"profile":${JSON.stringify(input.profile)}`;
+    case "blocks-stored":
+    case "blocks-removed":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"lanes":"${encodeLanes(input.lanes)}"`;
+  }
+}
+
+/** Reads an input back. `chain` gives the blocks of a request that arrives. */
+export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
+  const at = fields.integer("at", 0);
+  const kind = fields.string("kind") as Input["kind"];
+  switch (kind) {
+    case "request-arrived":
+      return { kind, at, request: decodeRequest(fields.object("request"), chain()) };
+    case "request-retried":
+    case "first-token":
+      return { kind, at, requestId: fields.string("requestId") };
+    case "progress":
+      return { kind, at, requestId: fields.string("requestId"), outputTokens: fields.integer("outputTokens", 0) };
+    case "attempt-failed":
+      return { kind, at, requestId: fields.string("requestId"), fault: fields.oneOf("fault", FAULTS) };
+    case "request-finished":
+      return decodeFinished(at, fields);
+    case "load-observed":
+      return { kind, at, endpoint: fields.string("endpoint"), load: decodeLoad(fields.object("load")) };
+    case "endpoint-joined":
+    case "endpoint-changed":
+      return { kind, at, endpoint: decodeEndpoint(fields.object("endpoint")) };
+    case "endpoint-left":
+    case "endpoint-cordoned":
+    case "endpoint-uncordoned":
+    case "blocks-cleared":
+      return { kind, at, endpoint: fields.string("endpoint") };
+    case "profile-changed":
+      return { kind, at, name: fields.string("name"), profile: decodeProfile(fields.object("profile")) };
+    case "blocks-stored":
+    case "blocks-removed":
+      return {
+        kind,
+        at,
+        endpoint: fields.string("endpoint"),
+        lanes: decodeLanes(fields.string("lanes"), fields.pathOf("lanes")),
+      };
+    default:
+      throw new TraceFormatError(
+        "unknown-kind",
+        `kind: expected a kind of version 1, got ${JSON.stringify(kind satisfies never)}`,
+      );
+  }
+}
+
+export function decodeEndpoint(fields: Fields): Endpoint {
+  const labels = fields.object("labels");
+  return {
+    id: fields.string("id"),
+    models: fields.strings("models"),
+    labels: Object.fromEntries(labels.keys().map((key) => [key, labels.string(key)])),
+    kvCapacityTokens: fields.optionalNumber("kvCapacityTokens"),
+    concurrencyMax: fields.optionalNumber("concurrencyMax"),
+  };
+}
+
+function encodeRequest(request: RouteRequest): string {
+  let text = `{"id":${JSON.stringify(request.id)},"model":${JSON.stringify(request.model)},"promptTokens":${number(request.promptTokens)}`;
+  if (request.promptTokensExact) text += `,"promptTokensExact":true`;
+  if (request.tenant !== "") text += `,"tenant":${JSON.stringify(request.tenant)}`;
+  if (request.session !== "") text += `,"session":${JSON.stringify(request.session)}`;
+  if (request.sloClass !== "") text += `,"sloClass":${JSON.stringify(request.sloClass)}`;
+  if (request.priority !== 0) text += `,"priority":${number(request.priority)}`;
+  if (request.outputTokensMax !== undefined) text += `,"outputTokensMax":${number(request.outputTokensMax)}`;
+  if (request.sequences !== 1) text += `,"sequences":${number(request.sequences)}`;
+  if (request.profile !== "") text += `,"profile":${JSON.stringify(request.profile)}`;
+  return `${text}}`;
+}
+
+function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
+  return {
+    id: fields.string("id"),
+    model: fields.string("model"),
+    tenant: fields.string("tenant", ""),
+    session: fields.string("session", ""),
+    sloClass: fields.string("sloClass", ""),
+    priority: fields.number("priority", 0),
+    promptTokens: fields.number("promptTokens"),
+    promptTokensExact: fields.boolean("promptTokensExact", false),
+    outputTokensMax: fields.optionalNumber("outputTokensMax"),
+    sequences: fields.integer("sequences", 1, 1),
+    blocks,
+    profile: fields.string("profile", ""),
+  };
+}
+
+function counts({ promptTokens, cachedTokens, outputTokens }: RequestFinished): string {
+  let text = "";
+  if (promptTokens !== undefined) text += `,"promptTokens":${number(promptTokens)}`;
+  if (cachedTokens !== undefined) text += `,"cachedTokens":${number(cachedTokens)}`;
+  if (outputTokens !== undefined) text += `,"outputTokens":${number(outputTokens)}`;
+  return text;
+}
+
+function decodeFinished(at: number, fields: Fields): RequestFinished {
+  return {
+    kind: "request-finished",
+    at,
+    requestId: fields.string("requestId"),
+    outcome: fields.oneOf("outcome", OUTCOMES),
+    promptTokens: fields.optionalInteger("promptTokens", 0),
+    cachedTokens: fields.optionalInteger("cachedTokens", 0),
+    outputTokens: fields.optionalInteger("outputTokens", 0),
+  };
+}
+
+function encodeLoad(load: Load): string {
+  let text = "";
+  for (const [name, value] of Object.entries(load)) {
+    if (value === undefined) continue;
+    text += `${text === "" ? "" : ","}"${name}":${typeof value === "number" ? number(value) : JSON.stringify(value)}`;
+  }
+  return `{${text}}`;
+}
+
+function decodeLoad(fields: Fields): Load {
+  return {
+    running: fields.optionalNumber("running"),
+    waiting: fields.optionalNumber("waiting"),
+    kvUtilization: fields.optionalNumber("kvUtilization"),
+    prefixHitRatio: fields.optionalNumber("prefixHitRatio"),
+    ttftMicros: fields.optionalNumber("ttftMicros"),
+    tpotMicros: fields.optionalNumber("tpotMicros"),
+    tokensPerSecond: fields.optionalNumber("tokensPerSecond"),
+    adaptersRunning: fields.optionalStrings("adaptersRunning"),
+    adaptersWaiting: fields.optionalStrings("adaptersWaiting"),
+    adaptersMax: fields.optionalNumber("adaptersMax"),
+    watts: fields.optionalNumber("watts"),
+    smUtilization: fields.optionalNumber("smUtilization"),
+  };
+}
+
+/** Shortest text that reads back as the same number; minus zero included. Throws a RangeError for what JSON lacks. */
+function number(value: number): string {
+  if (!Number.isFinite(value)) throw new RangeError(`${value} has no JSON form`);
+  return Object.is(value, -0) ? "-0" : String(value);
+}

@@ -1,0 +1,26 @@
+import type { ParameterValue, PluginSpec, ProfileSpec } from "#core/profile/spec.ts";
+import { Fields, expected } from "./fields.ts";
+
+/** Reads a profile's shape. Whether its names exist is for the catalog of the core that replays it to say. */
+export function decodeProfile(fields: Fields): ProfileSpec {
+  const filters = fields
+    .list("filters")
+    .map((entry, i) => decodePlugin(new Fields(entry, `${fields.pathOf("filters")}[${i}]`)));
+  const scorers = fields.list("scorers").map((entry, i) => {
+    const scorer = new Fields(entry, `${fields.pathOf("scorers")}[${i}]`);
+    return { ...decodePlugin(scorer), weight: scorer.number("weight") };
+  });
+  return { filters, scorers, picker: decodePlugin(fields.object("picker")) };
+}
+
+function decodePlugin(fields: Fields): PluginSpec {
+  const parameters = fields.object("parameters");
+  const values: [string, ParameterValue][] = parameters.keys().map((key) => [key, decodeParameter(parameters, key)]);
+  return { plugin: fields.string("plugin"), parameters: Object.fromEntries(values) };
+}
+
+function decodeParameter(parameters: Fields, key: string): ParameterValue {
+  const value = parameters.raw(key);
+  if (typeof value === "number" || typeof value === "string" || typeof value === "boolean") return value;
+  throw expected(parameters.pathOf(key), "a number, a string, or true or false", value);
+}

@@ -1,0 +1,91 @@
+import type { Breakdown, Rejected, Routed } from "#core/decision.ts";
+import type { BreakerOptions } from "#core/endpoint/breaker.ts";
+import type { Endpoint } from "#core/endpoint/endpoint.ts";
+import type { Input } from "#core/input.ts";
+import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { Micros } from "#core/units.ts";
+
+/** The only version that exists. A reader refuses every other. */
+export const TRACE_VERSION = 1;
+
+/** First record of every segment: what is needed to build the router that made the decisions below it. */
+export interface TraceHeader {
+  readonly version: typeof TRACE_VERSION;
+  /** Names one run of one recorder; its segments share it. */
+  readonly run: string;
+  /** Position of this segment in its run, from 0. */
+  readonly segment: number;
+  /** Wall time of `at === 0`, in microseconds since 1970. */
+  readonly startWallMicros: number;
+  readonly router: TraceRouter;
+  readonly hash: TraceHash;
+  /** Endpoints that were there when the segment began, in order of id. */
+  readonly endpoints: readonly Endpoint[];
+}
+
+/** Options of the recorded router. */
+export interface TraceRouter {
+  readonly seed: number;
+  readonly profiles: Readonly<Record<string, ProfileSpec>>;
+  readonly defaultProfile: string;
+  readonly blockTokens: number;
+  readonly staleAfterMicros: Micros;
+  readonly breaker: BreakerOptions | undefined;
+}
+
+/** How block hashes were made. The key is never written, so a trace is no dictionary of prompts. */
+export interface TraceHash {
+  readonly algorithm: "blake3" | "fast";
+  readonly blockTokens: number;
+  /** Tokenizer that cut the prompts, as it was named in the configuration. */
+  readonly tokenizer: string;
+}
+
+/** One input and the decision that it caused. */
+export interface TraceRecord {
+  readonly kind: "record";
+  readonly input: Input;
+  readonly decision: RecordedDecision | undefined;
+}
+
+/** Records that the recorder had to drop, told where they are missing. */
+export interface TraceGap {
+  readonly kind: "gap";
+  readonly at: Micros;
+  readonly dropped: number;
+}
+
+/** A run begins. State from before it says nothing about what follows. */
+export interface TraceRun {
+  readonly kind: "run";
+  readonly header: TraceHeader;
+}
+
+export type TraceItem = TraceRun | TraceRecord | TraceGap;
+
+/** A decision as it was written: exact but for candidates beyond the bound, whose values only the digest covers. */
+export type RecordedDecision = (Omit<Routed, "breakdown"> | Omit<Rejected, "breakdown">) & {
+  readonly breakdown: RecordedBreakdown;
+};
+
+export interface RecordedBreakdown extends Breakdown {
+  /** Endpoints that the decision saw; `candidates` holds the chosen one and the best others, up to the bound. */
+  readonly endpointCount: number;
+  /** breakdownDigest of the complete breakdown. */
+  readonly digest: number;
+}
+
+/**
+ * A number that two breakdowns share only when every total and every scorer's value is the same, bit for bit (FNV-1a
+ * over 32-bit words, low word first; two different ones agree by chance once in 4e9).
+ */
+export function breakdownDigest(breakdown: Pick<Breakdown, "totals" | "values">): number {
+  return digestWords(digestWords(0x811c9dc5, breakdown.totals), breakdown.values) >>> 0;
+}
+
+function digestWords(seed: number, values: Float64Array): number {
+  const words = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+  let hash = seed;
+  for (let i = 0; i < words.length; i++) hash = Math.imul(hash ^ words[i]!, 0x01000193);
+  return hash;
+}

@@ -1,0 +1,71 @@
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { constants, createZstdDecompress } from "node:zlib";
+
+const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+const NEWLINE = 10;
+
+/** A longer line is no record: the longest holds some ten thousand block hashes. */
+export const LINE_BYTES_MAX = 16_777_216;
+
+/** Lines of a file, in batches as they are read. `fault` ends the file early, or tells of a line that was left out. */
+export interface LineBatch {
+  readonly lines: readonly string[];
+  readonly fault: "torn" | "too-long" | "corrupt" | undefined;
+}
+
+/** Streams the complete lines of a file, plain or compressed with zstd, in bounded memory. */
+export async function* segmentLines(path: string): AsyncGenerator<LineBatch> {
+  const source = createReadStream(path, { highWaterMark: 262_144 });
+  const stream = (await isZstd(path))
+    ? source.pipe(createZstdDecompress({ chunkSize: 262_144, finishFlush: constants.ZSTD_e_end }))
+    : source;
+  source.once("error", (error) => stream.destroy(error));
+  let rest: Buffer = Buffer.alloc(0);
+  let skipping = false;
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      const end = chunk.lastIndexOf(NEWLINE);
+      if (end < 0) {
+        if (!skipping) rest = Buffer.concat([rest, chunk]);
+      } else {
+        const start = skipping ? chunk.indexOf(NEWLINE) + 1 : 0;
+        const head = skipping ? Buffer.alloc(0) : rest;
+        skipping = false;
+        const text = Buffer.concat([head, chunk.subarray(start, end)]).toString("utf8");
+        rest = chunk.subarray(end + 1);
+        if (text !== "") yield { lines: text.split("\n"), fault: undefined };
+      }
+      if (rest.length > LINE_BYTES_MAX) {
+        rest = Buffer.alloc(0);
+        skipping = true;
+        yield { lines: [], fault: "too-long" };
+      }
+    }
+  } catch (error) {
+    yield { lines: [], fault: faultOf(error) };
+    return;
+  } finally {
+    source.destroy();
+  }
+  if (rest.length > 0) yield { lines: [], fault: "torn" };
+}
+
+async function isZstd(path: string): Promise<boolean> {
+  const file = await open(path, "r");
+  try {
+    const magic = Buffer.alloc(ZSTD_MAGIC.length);
+    await file.read(magic, 0, magic.length, 0);
+    return magic.equals(ZSTD_MAGIC);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Compressed data that ends early was being written; anything else that zstd refuses is damage. */
+function faultOf(error: unknown): "torn" | "corrupt" {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "Z_BUF_ERROR") return "torn";
+  if (code.startsWith("ZSTD_") || code.startsWith("Z_")) return "corrupt";
+  throw error;
+}

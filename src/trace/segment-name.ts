@@ -1,0 +1,21 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+const SEGMENT_DIGITS = 6;
+const SEGMENT_FILE = /\.ndjson(\.zst)?$/;
+
+/** File name of a segment: names sort by start of the run, then by run, then by segment. */
+export function segmentName(startWallMicros: number, run: string, segment: number): string {
+  const start = new Date(startWallMicros / 1000).toISOString().replaceAll(/[-:.]/g, "");
+  return `${start}-${run}-${String(segment).padStart(SEGMENT_DIGITS, "0")}.ndjson.zst`;
+}
+
+/** Files of a trace in reading order: the file itself, or the segments in a folder. Rejects when there is none. */
+export async function segmentFiles(path: string): Promise<string[]> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) throw new Error(`${path}: expected a trace file or a folder of segments, got no such file`);
+  if (!found.isDirectory()) return [path];
+  const names = (await readdir(path)).filter((name) => SEGMENT_FILE.test(name)).sort();
+  if (names.length === 0) throw new Error(`${path}: expected trace segments (*.ndjson.zst), got a folder without any`);
+  return names.map((name) => join(path, name));
+}

@@ -1,0 +1,76 @@
+import { open, type FileHandle } from "node:fs/promises";
+import { type ZstdCompress, constants, createZstdCompress } from "node:zlib";
+
+export interface SegmentOptions {
+  /** zstd level, 1 to 19. */
+  readonly compressionLevel: number;
+  /** Whether every append is forced to the disk before it counts as written. */
+  readonly syncEveryAppend: boolean;
+}
+
+/**
+ * One file of lines in one zstd frame, which is flushed after every append: what was appended before a crash can be
+ * read. Compression runs on the thread pool. Not for concurrent use: await each call.
+ */
+export class SegmentWriter {
+  readonly #file: FileHandle;
+  readonly #options: SegmentOptions;
+  readonly #zstd: ZstdCompress;
+  #compressed: Buffer[] = [];
+  #failure: Error | undefined;
+  /** Compressed bytes in the file. */
+  bytes = 0;
+
+  /** Creates the file, which must not be there yet. */
+  static async create(path: string, options: SegmentOptions): Promise<SegmentWriter> {
+    return new SegmentWriter(await open(path, "wx"), options);
+  }
+
+  private constructor(file: FileHandle, options: SegmentOptions) {
+    this.#file = file;
+    this.#options = options;
+    this.#zstd = createZstdCompress({
+      params: { [constants.ZSTD_c_compressionLevel]: options.compressionLevel, [constants.ZSTD_c_checksumFlag]: 1 },
+    });
+    this.#zstd.on("data", (chunk: Buffer) => this.#compressed.push(chunk));
+    this.#zstd.on("error", (error) => (this.#failure = error));
+  }
+
+  /** Lines, each with its newline. Rejects when they could not be written; the segment is then of no further use. */
+  async append(lines: string): Promise<void> {
+    this.#zstd.write(lines);
+    await new Promise<void>((resolve) => this.#zstd.flush(() => resolve()));
+    await this.#store();
+    if (this.#options.syncEveryAppend) await this.#file.datasync();
+  }
+
+  /** Ends the frame and closes the file, forced to the disk first if `sync`. */
+  async close(sync: boolean): Promise<void> {
+    try {
+      await new Promise<void>((resolve) => {
+        this.#zstd.once("close", resolve);
+        this.#zstd.end();
+      });
+      await this.#store();
+      if (sync) await this.#file.sync();
+    } finally {
+      await this.#file.close();
+    }
+  }
+
+  /** Closes the file as it is, after a failure. */
+  async abandon(): Promise<void> {
+    this.#zstd.destroy();
+    await this.#file.close().catch(() => {});
+  }
+
+  async #store(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    const chunks = this.#compressed;
+    this.#compressed = [];
+    for (const chunk of chunks) {
+      await this.#file.appendFile(chunk);
+      this.bytes += chunk.length;
+    }
+  }
+}

@@ -1,0 +1,178 @@
+import fc from "fast-check";
+import type { Breakdown, Decision } from "#core/decision.ts";
+import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
+import type { Input } from "#core/input.ts";
+import type { BlockChain } from "#core/prompt/block-chain.ts";
+import { mix32 } from "#core/random.ts";
+import type { RouteRequest } from "#core/request.ts";
+import type { TraceHeader } from "#trace/record.ts";
+
+/** Arbitrary parts of a trace, for properties over the codec. */
+
+export const HEADER: TraceHeader = {
+  version: 1,
+  run: "0a1b2c3d",
+  segment: 0,
+  startWallMicros: 1_790_000_000_123_456,
+  router: {
+    seed: 7,
+    profiles: {
+      weighted: {
+        filters: [],
+        scorers: [{ plugin: "queue-depth", weight: 2, parameters: {} }],
+        picker: { plugin: "max-score", parameters: { tieBreak: "random", epsilon: 0.25, deep: true } },
+      },
+    },
+    defaultProfile: "weighted",
+    blockTokens: 16,
+    staleAfterMicros: 2_000_000,
+    breaker: { failuresMax: 3, pauseMicros: 1, pauseMicrosMax: 2, saturatedPauseMicros: 3 },
+  },
+  hash: { algorithm: "blake3", blockTokens: 16, tokenizer: "estimate" },
+  endpoints: [],
+};
+
+/**
+ * A chain whose block i depends on all symbols up to i, as a real one does. Few symbols make many shared prefixes.
+ */
+export function chainOf(symbols: readonly number[], blockTokens = 16): BlockChain {
+  const lanes = new Int32Array(2 * symbols.length);
+  let low = 1;
+  let high = 2;
+  symbols.forEach((symbol, i) => {
+    low = mix32(low ^ mix32(symbol + 1)) | 0;
+    high = mix32(high ^ low) | 0;
+    lanes[2 * i] = low;
+    lanes[2 * i + 1] = high;
+  });
+  return { lanes, length: symbols.length, blockTokens };
+}
+
+const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
+const count = fc.nat(1_000_000);
+/** Records of the usual prototype, as the code makes them. */
+const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
+  fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+const word = fc.string({ unit: "binary", maxLength: 12 });
+
+export const chains: fc.Arbitrary<BlockChain> = fc
+  .tuple(fc.array(fc.nat(2), { maxLength: 24 }), fc.constantFrom(16, 16, 128, 15.750000000000002))
+  .map(([symbols, blockTokens]) => chainOf(symbols, blockTokens));
+
+const requests: fc.Arbitrary<RouteRequest> = record({
+  id: word,
+  model: word,
+  tenant: word,
+  session: word,
+  sloClass: word,
+  priority: fc.integer({ min: -5, max: 5 }),
+  promptTokens: count,
+  promptTokensExact: fc.boolean(),
+  outputTokensMax: maybe(count),
+  sequences: fc.integer({ min: 1, max: 4 }),
+  blocks: chains,
+  profile: word,
+});
+
+const endpoints: fc.Arbitrary<Endpoint> = record({
+  id: word,
+  models: fc.array(word, { maxLength: 3 }),
+  labels: fc.dictionary(word, word, { maxKeys: 3, noNullPrototype: true }),
+  kvCapacityTokens: maybe(count),
+  concurrencyMax: maybe(count),
+});
+
+const loads: fc.Arbitrary<Load> = record({
+  running: maybe(count),
+  waiting: maybe(count),
+  kvUtilization: maybe(finite),
+  prefixHitRatio: maybe(finite),
+  ttftMicros: maybe(finite),
+  tpotMicros: maybe(finite),
+  tokensPerSecond: maybe(finite),
+  adaptersRunning: maybe(fc.array(word, { maxLength: 2 })),
+  adaptersWaiting: maybe(fc.array(word, { maxLength: 2 })),
+  adaptersMax: maybe(count),
+  watts: maybe(finite),
+  smUtilization: maybe(finite),
+});
+
+const lanes = fc
+  .array(fc.integer({ min: -0x8000_0000, max: 0x7fff_ffff }), { maxLength: 8 })
+  .map((words) => Int32Array.from([...words, ...words]));
+
+export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
+  fc.oneof(
+    requests.map((request): Input => ({ kind: "request-arrived", at, request })),
+    word.map((requestId): Input => ({ kind: "request-retried", at, requestId })),
+    word.map((requestId): Input => ({ kind: "first-token", at, requestId })),
+    fc
+      .tuple(word, count)
+      .map(([requestId, outputTokens]): Input => ({ kind: "progress", at, requestId, outputTokens })),
+    fc
+      .tuple(word, fc.constantFrom("connect", "cut", "garbage"))
+      .map(([requestId, fault]): Input => ({ kind: "attempt-failed", at, requestId, fault })),
+    record({ requestId: word, promptTokens: maybe(count), cachedTokens: maybe(count), outputTokens: maybe(count) }).map(
+      (counts): Input => ({ kind: "request-finished", at, outcome: "aborted", ...counts }),
+    ),
+    fc.tuple(word, loads).map(([endpoint, load]): Input => ({ kind: "load-observed", at, endpoint, load })),
+    endpoints.map((endpoint): Input => ({ kind: "endpoint-joined", at, endpoint })),
+    endpoints.map((endpoint): Input => ({ kind: "endpoint-changed", at, endpoint })),
+    word.map((endpoint): Input => ({ kind: "endpoint-left", at, endpoint })),
+    word.map((endpoint): Input => ({ kind: "endpoint-cordoned", at, endpoint })),
+    word.map((endpoint): Input => ({ kind: "endpoint-uncordoned", at, endpoint })),
+    word.map((endpoint): Input => ({ kind: "blocks-cleared", at, endpoint })),
+    word.map((name): Input => ({ kind: "profile-changed", at, name, profile: HEADER.router.profiles["weighted"]! })),
+    fc.tuple(word, lanes).map(([endpoint, words]): Input => ({ kind: "blocks-stored", at, endpoint, lanes: words })),
+    fc.tuple(word, lanes).map(([endpoint, words]): Input => ({ kind: "blocks-removed", at, endpoint, lanes: words })),
+  ),
+);
+
+/** A breakdown of `size` candidates, some of them removed by a filter. */
+export function breakdowns(size: fc.Arbitrary<number>): fc.Arbitrary<Breakdown> {
+  const candidate = record({
+    removed: fc.boolean(),
+    load: finite,
+    total: fc.double({ min: 0, max: 1, noNaN: true }),
+    tokens: count,
+  });
+  return size
+    .chain((length) => fc.array(candidate, { minLength: length, maxLength: length }))
+    .map((rows) => ({
+      candidates: rows.map((row, i) => ({
+        endpoint: `http://engine-${String(i).padStart(3, "0")}:8000`,
+        removedBy: row.removed ? "imbalance" : "",
+        freshness: row.tokens % 2 === 0 ? "fresh" : "stale",
+        loadAgeMicros: row.tokens - 1,
+        effectiveLoad: row.load,
+        kvUtilization: row.total,
+        requestsInFlight: row.tokens,
+        prefillTokensQueued: row.tokens,
+        hitTokens: row.tokens,
+      })),
+      scorers: [
+        { name: "a", weight: 0.1 },
+        { name: "b", weight: 0.9 },
+      ],
+      totals: Float64Array.from(rows, (row) => (row.removed ? NaN : row.total)),
+      values: Float64Array.from([...rows, ...rows], (row) => (row.removed ? NaN : row.total / 3)),
+      clamped: rows.length % 3,
+    }));
+}
+
+export function decisions(size: fc.Arbitrary<number>): fc.Arbitrary<Decision> {
+  return fc.tuple(breakdowns(size), fc.nat(9), fc.boolean()).map(([breakdown, sequence, refused]): Decision => {
+    const common = { at: 0, sequence, requestId: "", attempt: 1 + (sequence % 3), profile: "weighted", breakdown };
+    const chosen = breakdown.candidates[sequence % Math.max(1, breakdown.candidates.length)];
+    if (refused || chosen === undefined) return { kind: "rejected", ...common, reason: "saturated" };
+    return {
+      kind: "routed",
+      ...common,
+      endpoint: chosen.endpoint,
+      reason: "tie",
+      hitTokens: sequence * 16,
+      usedLedger: true,
+    };
+  });
+}
