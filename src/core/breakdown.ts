@@ -2,6 +2,9 @@ import type { Breakdown, CandidateRow } from "./decision.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { Freshness, Snapshot } from "./endpoint/snapshot.ts";
 
+/** Stands in `values` for a scorer that abstained. */
+export const ABSTAINED = -1;
+
 const COLUMNS = 7;
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 
@@ -56,19 +59,22 @@ export class ColumnBreakdown implements Breakdown {
   }
 
   get candidates(): readonly CandidateRow[] {
-    return this.endpoints.map((endpoint, i) => {
-      const at = i * COLUMNS;
-      return {
-        endpoint,
-        removedBy: this.#removers[this.#removedBy[i]!]!,
-        freshness: FRESHNESS[this.#signals[at]!]!,
-        loadAgeMicros: this.#signals[at + 1]!,
-        effectiveLoad: this.#signals[at + 2]!,
-        kvUtilization: this.#signals[at + 3]!,
-        requestsInFlight: this.#signals[at + 4]!,
-        prefillTokensQueued: this.#signals[at + 5]!,
-        hitTokens: this.#signals[at + 6]!,
-      };
-    });
+    return this.endpoints.map((_, i) => this.row(i));
+  }
+
+  /** One of `candidates`, for who needs few of many. */
+  row(index: number): CandidateRow {
+    const at = index * COLUMNS;
+    return {
+      endpoint: this.endpoints[index]!,
+      removedBy: this.#removers[this.#removedBy[index]!]!,
+      freshness: FRESHNESS[this.#signals[at]!]!,
+      loadAgeMicros: this.#signals[at + 1]!,
+      effectiveLoad: this.#signals[at + 2]!,
+      kvUtilization: this.#signals[at + 3]!,
+      requestsInFlight: this.#signals[at + 4]!,
+      prefillTokensQueued: this.#signals[at + 5]!,
+      hitTokens: this.#signals[at + 6]!,
+    };
   }
 }

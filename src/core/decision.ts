@@ -45,7 +45,10 @@ export interface Breakdown {
   readonly candidates: readonly CandidateRow[];
   /** Scorers in profile order with their normalised weights. */
   readonly scorers: readonly { readonly name: string; readonly weight: number }[];
-  /** Values after clamping to [0, 1]: `values[s * candidates.length + i]`; NaN where a filter removed the candidate. */
+  /**
+   * Values after clamping to [0, 1]: `values[s * candidates.length + i]`; -1 where the scorer abstained, NaN where a
+   * filter removed the candidate.
+   */
   readonly values: Float64Array;
   /** Weighted sums; NaN where a filter removed the candidate. */
   readonly totals: Float64Array;

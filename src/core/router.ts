@@ -11,6 +11,7 @@ import { Profile } from "./profile/profile.ts";
 import type { ProfileSpec } from "./profile/spec.ts";
 import { randomFor } from "./random.ts";
 import type { RouteRequest } from "./request.ts";
+import { SessionInference } from "./session/session-inference.ts";
 import type { Micros } from "./units.ts";
 
 export interface RouterOptions {
@@ -54,6 +55,8 @@ export class Router {
   readonly #index: PrefixIndex;
   readonly #fleet: Fleet;
   readonly #ledger = new Ledger();
+  readonly #sessions = new SessionInference();
+  #readsSessions = false;
   readonly #pending = new Map<string, Pending>();
   #sequence = 0;
   /** Inputs about requests that are not in flight: a late word after the end, or a gap in a trace. */
@@ -64,15 +67,18 @@ export class Router {
     this.#defaultProfile = options.defaultProfile;
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
-    for (const [name, spec] of Object.entries(options.profiles)) this.#profiles.set(name, new Profile(name, spec));
+    for (const [name, spec] of Object.entries(options.profiles)) this.#setProfile(name, spec);
     assert(this.#profiles.has(options.defaultProfile), "the default profile is among the profiles");
   }
 
   accept(input: RequestArrived | RequestRetried): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input): Decision | undefined {
+    const request = "requestId" in input ? this.#pending.get(input.requestId)?.request : undefined;
     const decision = this.#decision(input);
-    for (const profile of this.#profiles.values()) profile.observe(input, decision);
+    const about =
+      request ?? (input.kind === "request-arrived" ? this.#pending.get(input.request.id)?.request : undefined);
+    for (const profile of this.#profiles.values()) profile.observe(input, decision, about);
     return decision;
   }
 
@@ -132,7 +138,7 @@ export class Router {
         this.#fleet.cordon(input.endpoint, input.kind === "endpoint-cordoned");
         break;
       case "profile-changed":
-        this.#profiles.set(input.name, new Profile(input.name, input.profile));
+        this.#setProfile(input.name, input.profile);
         break;
       case "blocks-stored":
       case "blocks-removed":
@@ -142,8 +148,14 @@ export class Router {
     }
   }
 
-  #arrived({ at, request }: RequestArrived): Decision {
-    assert(!this.#pending.has(request.id), "a request id is in flight once");
+  #setProfile(name: string, spec: ProfileSpec): void {
+    this.#profiles.set(name, new Profile(name, spec));
+    this.#readsSessions = [...this.#profiles.values()].some((profile) => profile.reads.has("session"));
+  }
+
+  #arrived({ at, request: asked }: RequestArrived): Decision {
+    assert(!this.#pending.has(asked.id), "a request id is in flight once");
+    const request = this.#readsSessions ? { ...asked, session: this.#sessions.sessionOf(asked) } : asked;
     const pending: Pending = {
       request,
       tried: [],

@@ -26,6 +26,7 @@ export function load(given: Partial<Load>): Load {
 /** A frozen snapshot of an idle, never scraped endpoint, with what is given laid over it. */
 export function snapshot(given: Partial<Snapshot> & { readonly id: string }): Snapshot {
   return Object.freeze({
+    at: 0,
     endpoint: Object.freeze({
       id: given.id,
       models: Object.freeze(["m"]),

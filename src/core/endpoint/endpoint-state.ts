@@ -19,6 +19,7 @@ export class EndpointState implements Snapshot, Account {
   readonly breaker: Breaker;
   cordoned = false;
 
+  at: Micros = 0;
   freshness: Freshness = "unknown";
   loadAgeMicros = -1;
   load: Load | undefined = undefined;
@@ -77,6 +78,7 @@ export class EndpointState implements Snapshot, Account {
 
   /** Brings the derived gauges up to `at`. */
   refresh(at: Micros, staleAfterMicros: number): void {
+    this.at = at;
     const load = this.load;
     this.loadAgeMicros = load === undefined ? -1 : at - this.#loadObservedAt;
     this.freshness = load === undefined ? "unknown" : this.loadAgeMicros <= staleAfterMicros ? "fresh" : "stale";

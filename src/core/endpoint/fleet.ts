@@ -110,6 +110,7 @@ export class Fleet {
       return {
         id: state.id,
         endpoint: state.endpoint,
+        at,
         freshness: state.freshness,
         loadAgeMicros: state.loadAgeMicros,
         load: state.load,

@@ -1,3 +1,4 @@
+import type { Micros } from "../units.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
 
 /** fresh: scraped within its bound. stale: scraped before. unknown: never scraped. */
@@ -12,6 +13,8 @@ export type Freshness = "fresh" | "stale" | "unknown";
 export interface Snapshot {
   readonly id: EndpointId;
   readonly endpoint: Endpoint;
+  /** Time of the decision. */
+  readonly at: Micros;
   readonly freshness: Freshness;
   /** Age of `load`; -1 when there never was a scrape. */
   readonly loadAgeMicros: number;

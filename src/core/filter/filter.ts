@@ -11,6 +11,9 @@ export interface Filter {
    * are in order of id and at least one. Removing all refuses the request. Mutates nothing else.
    */
   filter(request: RouteRequest, candidates: readonly Snapshot[], keep: Uint8Array, random: Random): void;
-  /** Sees every input after it took effect, and the decision it caused; the only place where a filter changes state. */
-  observe?(input: Input, decision: Decision | undefined): void;
+  /**
+   * Sees every input after it took effect, the decision it caused, and the request it is about; the only place where a
+   * filter changes state.
+   */
+  observe?(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void;
 }

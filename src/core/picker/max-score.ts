@@ -6,7 +6,8 @@ import type { Snapshot } from "../endpoint/snapshot.ts";
 /**
  * Picks the highest total. Totals within `epsilon` of the highest tie; `tieBreak` then chooses:
  * lowest-id (001 E.4), random (one draw of the decision's stream), stable-hash of endpoint and prompt prefix (002, so
- * that a prefix stays where it is), or rotate (003 unified: a counter that advances with each tie).
+ * that a prefix stays where it is), rotate (a counter that advances with each tie), or coldest-work (003 unified: fewest
+ * new tokens, then fewest requests in flight, then rotate).
  */
 export const maxScore = pickerPlugin({
   summary: "the highest total",
@@ -16,7 +17,7 @@ export const maxScore = pickerPlugin({
     tieBreak: {
       type: "choice",
       default: "lowest-id",
-      values: ["lowest-id", "random", "stable-hash", "rotate"],
+      values: ["lowest-id", "random", "stable-hash", "rotate", "coldest-work"],
       meaning: "how equal totals are told apart",
     },
     epsilon: { type: "number", default: 0, min: 0, max: 1, meaning: "totals this close to the highest count as equal" },
@@ -36,6 +37,10 @@ export const maxScore = pickerPlugin({
             return tied[random.below(tied.length)]!;
           case "rotate":
             return tied[ties % tied.length]!;
+          case "coldest-work": {
+            const coldest = leastWork(tied, request, candidates);
+            return coldest[ties % coldest.length]!;
+          }
           case "stable-hash":
             return highestHash(tied, request, candidates);
         }
@@ -54,6 +59,15 @@ function tiedIndexes(totals: Float64Array, count: number, epsilon: number): numb
   const tied: number[] = [];
   for (let i = 0; i < count; i++) if (totals[i]! >= best - epsilon) tied.push(i);
   return tied;
+}
+
+/** Of the tied ones, those with the fewest new tokens and then the fewest requests. */
+function leastWork(tied: readonly number[], request: RouteRequest, candidates: readonly Snapshot[]): number[] {
+  const fresh = (i: number) => Math.max(0, request.promptTokens - candidates[i]!.hitTokens);
+  const least = Math.min(...tied.map(fresh));
+  const warm = tied.filter((i) => fresh(i) === least);
+  const fewest = Math.min(...warm.map((i) => candidates[i]!.requestsInFlight));
+  return warm.filter((i) => candidates[i]!.requestsInFlight === fewest);
 }
 
 /** Rendezvous hashing: each endpoint keeps its rank for a prefix whoever else comes or goes. */

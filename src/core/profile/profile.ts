@@ -1,5 +1,5 @@
 import { assert } from "../assert.ts";
-import { ColumnBreakdown } from "../breakdown.ts";
+import { ABSTAINED, ColumnBreakdown } from "../breakdown.ts";
 import type { Decision } from "../decision.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
@@ -8,9 +8,9 @@ import type { Input } from "../input.ts";
 import type { Picker } from "../picker/picker.ts";
 import type { Random } from "../random.ts";
 import type { RouteRequest } from "../request.ts";
-import type { Scorer } from "../scorer/scorer.ts";
+import { ABSTAIN, type Scorer } from "../scorer/scorer.ts";
 import { CATALOG } from "./catalog.ts";
-import type { Plugin } from "./plugin.ts";
+import type { Plugin, Signal } from "./plugin.ts";
 import type { PluginSpec, ProfileSpec } from "./spec.ts";
 
 /** What the router itself removes candidates for, before any filter. Order gives the index in breakdowns. */
@@ -28,6 +28,8 @@ export interface Choice {
 export class Profile {
   readonly name: string;
   readonly spec: ProfileSpec;
+  /** Signals that its plugins read. */
+  readonly reads: ReadonlySet<Signal>;
   readonly #filters: readonly Filter[];
   readonly #scorers: readonly Scorer[];
   readonly #picker: Picker;
@@ -37,16 +39,22 @@ export class Profile {
   #keep = new Uint8Array(0);
   #scores = new Float64Array(0);
   #totals = new Float64Array(0);
+  #abstained = new Float64Array(0);
 
   constructor(name: string, spec: ProfileSpec) {
     this.name = name;
     this.spec = spec;
-    this.#filters = spec.filters.map((entry) => build<Filter>(CATALOG.filters, entry));
-    this.#scorers = spec.scorers.map((entry) => build<Scorer>(CATALOG.scorers, entry));
+    this.#filters = spec.filters.map((filter) => build<Filter>(CATALOG.filters, filter));
+    this.#scorers = spec.scorers.map((scorer) => build<Scorer>(CATALOG.scorers, scorer));
     this.#picker = build<Picker>(CATALOG.pickers, spec.picker);
     this.#pickerEpsilon = Number(spec.picker.parameters["epsilon"] ?? 0);
     const sum = spec.scorers.reduce((total, scorer) => total + scorer.weight, 0);
     this.#weights = spec.scorers.map((scorer) => ({ name: scorer.plugin, weight: scorer.weight / sum }));
+    this.reads = new Set([
+      ...spec.filters.flatMap(({ plugin }) => entry(CATALOG.filters, plugin).reads),
+      ...spec.scorers.flatMap(({ plugin }) => entry(CATALOG.scorers, plugin).reads),
+      ...entry(CATALOG.pickers, spec.picker.plugin).reads,
+    ]);
     this.#removers = [...ELIGIBILITY, ...spec.filters.map((filter) => filter.plugin)];
   }
 
@@ -80,9 +88,9 @@ export class Profile {
   }
 
   /** Scorers and filters see every input, so that a profile which is not in force stays warm; the picker only its own decisions. */
-  observe(input: Input, decision: Decision | undefined): void {
-    for (const filter of this.#filters) filter.observe?.(input, decision);
-    for (const scorer of this.#scorers) scorer.observe?.(input, decision);
+  observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
+    for (const filter of this.#filters) filter.observe?.(input, decision, request);
+    for (const scorer of this.#scorers) scorer.observe?.(input, decision, request);
     if (decision !== undefined && decision.profile === this.name) this.#picker.observe?.(input, decision);
   }
 
@@ -106,7 +114,10 @@ export class Profile {
     return kept;
   }
 
-  /** Clamps each score to [0, 1] (INV-1), weighs and sums in profile order. */
+  /**
+   * Clamps each score to [0, 1] (INV-1), weighs and sums in profile order. Where a scorer abstains from a candidate, the
+   * weights of its other scorers are scaled up to sum 1.
+   */
   #total(
     request: RouteRequest,
     candidates: readonly Snapshot[],
@@ -117,9 +128,11 @@ export class Profile {
     if (this.#scores.length < count) {
       this.#scores = new Float64Array(count);
       this.#totals = new Float64Array(count);
+      this.#abstained = new Float64Array(count);
     }
     const scores = this.#scores.subarray(0, count);
     const totals = this.#totals.subarray(0, count).fill(0);
+    const abstained = this.#abstained.subarray(0, count).fill(0);
     const rowLength = breakdown.totals.length;
     for (let s = 0; s < this.#scorers.length; s++) {
       const { weight } = this.#weights[s]!;
@@ -128,15 +141,24 @@ export class Profile {
       for (let i = 0; i < count; i++) {
         let score = scores[i]!;
         assert(!Number.isNaN(score), "a score is a number");
+        const cell = s * rowLength + left[i]!;
+        if (score === ABSTAIN) {
+          abstained[i]! += weight;
+          breakdown.values[cell] = ABSTAINED;
+          continue;
+        }
         if (score < 0 || score > 1) {
           score = score < 0 ? 0 : 1;
           breakdown.clamped++;
         }
-        breakdown.values[s * rowLength + left[i]!] = score;
+        breakdown.values[cell] = score;
         totals[i]! += score * weight;
       }
     }
-    for (let i = 0; i < count; i++) breakdown.totals[left[i]!] = totals[i]!;
+    for (let i = 0; i < count; i++) {
+      if (abstained[i]! > 0 && abstained[i]! < 1) totals[i]! /= 1 - abstained[i]!;
+      breakdown.totals[left[i]!] = totals[i]!;
+    }
     return totals;
   }
 
@@ -166,7 +188,11 @@ export class Profile {
 }
 
 function build<T>(table: Readonly<Record<string, Plugin<T>>>, spec: PluginSpec): T {
-  const plugin = Object.hasOwn(table, spec.plugin) ? table[spec.plugin] : undefined;
-  assert(plugin !== undefined, `the profile was checked: ${spec.plugin} is in the catalog`);
-  return plugin.create(spec.plugin, spec.parameters);
+  return entry(table, spec.plugin).create(spec.plugin, spec.parameters);
+}
+
+function entry<T>(table: Readonly<Record<string, Plugin<T>>>, name: string): Plugin<T> {
+  const plugin = Object.hasOwn(table, name) ? table[name] : undefined;
+  assert(plugin !== undefined, `the profile was checked: ${name} is in the catalog`);
+  return plugin;
 }

@@ -3,18 +3,34 @@ import { scorerPlugin } from "../profile/plugin.ts";
 /**
  * Prefers the endpoint that is believed to hold the longest leading part of the prompt.
  *
- *     score = leading blocks held / full blocks of the prompt, 0 for a prompt below one block
+ *     share = leading blocks held / full blocks of the prompt, 0 for a prompt below one block
+ *     score = w * min(1, tokens held / scale)^2 + (1 - w) * share
  */
 export const prefixAffinity = scorerPlugin({
   summary: "share of the prompt's leading blocks that the endpoint is believed to hold",
   reads: ["prefix-index"],
-  source: "requirements 000 §6; llm-d prefix-cache-scorer",
-  parameters: {},
-  create: (name) => ({
+  source: "requirements 000 §6; llm-d prefix-cache-scorer for the match-length term; 002 for leadingBlocksMax",
+  parameters: {
+    matchLengthWeight: { type: "number", default: 0, min: 0, max: 1, meaning: "weight w of the absolute length" },
+    matchLengthScaleTokens: { type: "number", default: 8192, min: 1, meaning: "tokens held that count as the most" },
+    leadingBlocksMax: {
+      type: "integer",
+      default: 0,
+      min: 0,
+      meaning: "look at so many leading blocks only; 0 for all",
+    },
+  },
+  create: (name, { matchLengthWeight, matchLengthScaleTokens, leadingBlocksMax }) => ({
     name,
-    score(request, candidates, scores) {
-      const blocks = request.blocks.length;
-      for (let i = 0; i < candidates.length; i++) scores[i] = blocks === 0 ? 0 : candidates[i]!.hitBlocks / blocks;
+    score({ blocks }, candidates, scores) {
+      const most = leadingBlocksMax === 0 ? Infinity : leadingBlocksMax;
+      const total = Math.min(blocks.length, most);
+      for (let i = 0; i < candidates.length; i++) {
+        const held = Math.min(candidates[i]!.hitBlocks, most);
+        const share = total === 0 ? 0 : held / total;
+        const length = Math.min(1, (held * blocks.blockTokens) / matchLengthScaleTokens);
+        scores[i] = matchLengthWeight * length * length + (1 - matchLengthWeight) * share;
+      }
     },
   }),
 });

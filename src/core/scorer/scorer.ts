@@ -3,10 +3,19 @@ import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Input } from "../input.ts";
 import type { RouteRequest } from "../request.ts";
 
+/** A score that says nothing: the candidate's total is the weighted mean of its other scores. */
+export const ABSTAIN: number = -Infinity;
+
 export interface Scorer {
   readonly name: string;
-  /** Writes one score in [0, 1] per candidate into scores[0..candidates.length), 1 being best. Mutates nothing else. */
+  /**
+   * Writes one score per candidate into scores[0..candidates.length): a number in [0, 1], 1 being best, or ABSTAIN where
+   * the scorer knows nothing of the candidate. Mutates nothing else.
+   */
   score(request: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void;
-  /** Sees every input after it took effect, and the decision it caused; the only place where a scorer changes state. */
-  observe?(input: Input, decision: Decision | undefined): void;
+  /**
+   * Sees every input after it took effect, the decision it caused, and the request it is about; the only place where a
+   * scorer changes state.
+   */
+  observe?(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Plugin } from "#core/profile/plugin.ts";
 import { randomFor } from "#core/random.ts";
-import type { Scorer } from "#core/scorer/scorer.ts";
+import { ABSTAIN, type Scorer } from "#core/scorer/scorer.ts";
 import { drawState } from "../state.ts";
 
 const STATES = 300;
@@ -11,13 +11,13 @@ const STATES = 300;
 export function scorerContract(name: string, plugin: Plugin<Scorer>): void {
   const states = Array.from({ length: STATES }, (_, i) => drawState(randomFor(41, i), i % 7 === 0 ? 100 : 6));
 
-  test(`${name}: INV-1 and INV-2, every candidate gets a score in [0, 1]`, () => {
+  test(`${name}: INV-1 and INV-2, every candidate gets a score in [0, 1], or the scorer abstains`, () => {
     const scorer = plugin.create(name, {});
     states.forEach(({ request, candidates }, i) => {
       const scores = new Float64Array(candidates.length + 2).fill(-7);
       scorer.score(request, candidates, scores);
       for (let c = 0; c < candidates.length; c++) {
-        assert.ok(scores[c]! >= 0 && scores[c]! <= 1, `state ${i}, candidate ${c}: ${scores[c]}`);
+        assert.ok(scores[c] === ABSTAIN || (scores[c]! >= 0 && scores[c]! <= 1), `state ${i}, candidate ${c}: ${scores[c]}`);
       }
       assert.deepEqual([...scores.slice(candidates.length)], [-7, -7], "writes nothing beyond the candidates");
     });

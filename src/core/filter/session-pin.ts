@@ -1,0 +1,29 @@
+import { filterPlugin } from "../profile/plugin.ts";
+import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
+import { AffinityTable } from "../session/affinity-table.ts";
+
+/**
+ * Keeps a session on the endpoint that it is bound to, under any load. A session is bound by its first decision, and
+ * again only when its endpoint cannot serve.
+ */
+export const sessionPin = filterPlugin({
+  summary: "keeps only the endpoint that the session is bound to",
+  reads: ["session"],
+  source: "requirements 003 §3 sticky; llm-d session-affinity-filter",
+  parameters: AFFINITY_PARAMETERS,
+  create(name, { sessionsMax, idleSecondsMax }) {
+    const table = new AffinityTable(sessionsMax, idleSecondsMax * 1_000_000);
+    return {
+      name,
+      filter(request, candidates, keep) {
+        const bound = table.endpointOf(request.session, candidates[0]!.at);
+        if (!candidates.some(({ id }) => id === bound)) return;
+        candidates.forEach(({ id }, i) => (keep[i] = id === bound ? 1 : 0));
+      },
+      observe(input, decision, request) {
+        if (decision?.kind === "routed" && request !== undefined)
+          table.bind(request.session, decision.endpoint, input.at);
+      },
+    };
+  },
+});

@@ -1,0 +1,44 @@
+/**
+ * A map that forgets: beyond `entriesMax` the entries that were set longest ago leave, an eighth of the map at a time,
+ * since taking a Map's first key over and over walks the holes that the earlier ones left.
+ */
+export class RecentMap<K, V> {
+  readonly #entries = new Map<K, V>();
+  readonly #entriesMax: number;
+
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Makes the entry the most recent. */
+  set(key: K, value: V): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size > this.#entriesMax) this.#forget();
+  }
+
+  delete(key: K): void {
+    this.#entries.delete(key);
+  }
+
+  /** Least recent first. */
+  values(): IterableIterator<V> {
+    return this.#entries.values();
+  }
+
+  #forget(): void {
+    let excess = this.#entries.size - this.#entriesMax + (this.#entriesMax >> 3);
+    for (const key of this.#entries.keys()) {
+      if (excess-- <= 0) return;
+      this.#entries.delete(key);
+    }
+  }
+}

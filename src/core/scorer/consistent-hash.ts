@@ -1,0 +1,50 @@
+import { scorerPlugin } from "../profile/plugin.ts";
+import { mix32, nameHash } from "../random.ts";
+import type { RouteRequest } from "../request.ts";
+import { ABSTAIN } from "./scorer.ts";
+
+/**
+ * Ranks the endpoints for a key by rendezvous hashing: when one comes or goes, only its own keys move. The highest rank
+ * scores 1; a loaded endpoint that a filter removed hands its keys to the next in rank.
+ *
+ *     score = hash(endpoint, key) / 2^32
+ *
+ * A request without the key is abstained from, so that the next scorer decides.
+ */
+export const consistentHash = scorerPlugin({
+  summary: "rank of the endpoint for the request's session, tenant or prompt prefix",
+  reads: ["session", "tenant", "prefix-index"],
+  source: "SMG consistent_hashing and prefix_hash, production-stack session (rings there)",
+  parameters: {
+    key: {
+      type: "choice",
+      default: "session",
+      values: ["session", "tenant", "prefix"],
+      meaning: "what stays together",
+    },
+    prefixTokens: { type: "integer", default: 256, min: 1, meaning: "leading tokens that name a prefix" },
+  },
+  create: (name, { key, prefixTokens }) => ({
+    name,
+    score(request, candidates, scores) {
+      const hash = keyHash(request, key, prefixTokens);
+      for (let i = 0; i < candidates.length; i++) {
+        scores[i] = hash === undefined ? ABSTAIN : mix32(nameHash(candidates[i]!.id) ^ hash) / 0x1_0000_0000;
+      }
+    },
+  }),
+});
+
+function keyHash(
+  request: RouteRequest,
+  key: "session" | "tenant" | "prefix",
+  prefixTokens: number,
+): number | undefined {
+  if (key === "prefix") {
+    const { lanes, length, blockTokens } = request.blocks;
+    const block = Math.min(length, Math.max(1, Math.floor(prefixTokens / blockTokens))) - 1;
+    return block < 0 ? undefined : mix32(lanes[2 * block]! ^ mix32(lanes[2 * block + 1]!));
+  }
+  const value = key === "session" ? request.session : request.tenant;
+  return value === "" ? undefined : nameHash(value);
+}

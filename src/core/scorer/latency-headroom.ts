@@ -1,0 +1,77 @@
+import type { Snapshot } from "../endpoint/snapshot.ts";
+import { scorerPlugin } from "../profile/plugin.ts";
+import { ABSTAIN } from "./scorer.ts";
+
+/**
+ * Packs requests onto the endpoint that meets the targets most tightly (`least`) or most loosely (`most`), by this
+ * router's own moving averages of TTFT and TPOT there.
+ *
+ *     headroom = target - observed, for each of TTFT and TPOT
+ *     h'       = |headroom| scaled between the endpoints of the set; a dimension without range has no weight
+ *     combined = ttftWeight * h'_ttft + tpotWeight * h'_tpot, weights normalised
+ *     score    = 1 - combined (least) or combined (most); 0 outside the set
+ *
+ * The set is the endpoints with both headrooms at or above 0; where there is none, those that miss one target only, and
+ * else all. There `least` means the smallest miss. Endpoints without an observation are abstained from.
+ */
+export const latencyHeadroom = scorerPlugin({
+  summary: "distance to the TTFT and TPOT targets by this router's own observations",
+  reads: ["observed-latency"],
+  source: "llm-d latency-scorer, with observed instead of predicted latency",
+  parameters: {
+    ttftTargetMillis: { type: "number", default: 500, min: 0.001, meaning: "target time to first token" },
+    tpotTargetMillis: { type: "number", default: 50, min: 0.001, meaning: "target time per output token" },
+    ttftWeight: { type: "number", default: 0.8, min: 0, meaning: "weight of TTFT headroom" },
+    tpotWeight: { type: "number", default: 0.2, min: 0, meaning: "weight of TPOT headroom" },
+    strategy: {
+      type: "choice",
+      default: "least",
+      values: ["least", "most"],
+      meaning: "which headroom among those that meet the targets",
+    },
+  },
+  create: (name, { ttftTargetMillis, tpotTargetMillis, ttftWeight, tpotWeight, strategy }) => ({
+    name,
+    score(_request, candidates, scores) {
+      const ttft = candidates.map((candidate) => headroom(ttftTargetMillis, candidate.ttftMicros));
+      const tpot = candidates.map((candidate) => headroom(tpotTargetMillis, candidate.tpotMicros));
+      const set = bestTier(ttft, tpot);
+      const meets = set.some((i) => ttft[i]! >= 0 && tpot[i]! >= 0);
+      const combined = combine(set, [ttft, tpot], [ttftWeight, tpotWeight]);
+      for (let i = 0; i < candidates.length; i++) scores[i] = known(candidates[i]!) ? 0 : ABSTAIN;
+      set.forEach((i, at) => (scores[i] = meets && strategy === "most" ? combined[at]! : 1 - combined[at]!));
+    },
+  }),
+});
+
+const known = ({ ttftMicros, tpotMicros }: Snapshot) => ttftMicros !== undefined && tpotMicros !== undefined;
+
+/** NaN where nothing was observed. */
+const headroom = (targetMillis: number, observed: number | undefined) => targetMillis * 1000 - (observed ?? NaN);
+
+function bestTier(ttft: readonly number[], tpot: readonly number[]): number[] {
+  const observed = ttft.map((_, i) => i).filter((i) => !Number.isNaN(ttft[i]!) && !Number.isNaN(tpot[i]!));
+  const misses = (i: number) => (ttft[i]! < 0 ? 2 : 0) + (tpot[i]! < 0 ? 1 : 0);
+  const least = Math.min(...observed.map(misses));
+  return observed.filter((i) => misses(i) === least);
+}
+
+/** Weighted sum of the absolute headrooms, each scaled to [0, 1] over the set; 0.5 where no dimension has a range. */
+function combine(
+  set: readonly number[],
+  headrooms: readonly (readonly number[])[],
+  weights: readonly number[],
+): number[] {
+  const spans = headrooms.map((values) => {
+    const sizes = set.map((i) => Math.abs(values[i]!));
+    return { min: Math.min(...sizes), max: Math.max(...sizes) };
+  });
+  const used = spans.map(({ min, max }, d) => (max - min > 1e-9 ? weights[d]! : 0));
+  const sum = used.reduce((a, b) => a + b, 0);
+  return set.map((i) => {
+    if (sum === 0) return 0.5;
+    return spans.reduce((total, { min, max }, d) => {
+      return used[d] === 0 ? total : total + (used[d]! / sum) * ((Math.abs(headrooms[d]![i]!) - min) / (max - min));
+    }, 0);
+  });
+}

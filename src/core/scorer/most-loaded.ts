@@ -1,0 +1,21 @@
+import { scorerPlugin } from "../profile/plugin.ts";
+import { lowerIsBetter } from "./min-max.ts";
+
+/**
+ * Prefers the most loaded endpoint: the worst that a policy can do, as a lower bound for experiments.
+ *
+ *     score = (load - min) / (max - min), 1 where all are equal
+ */
+export const mostLoaded = scorerPlugin({
+  summary: "requests there, the most loaded scoring best (a lower bound for experiments)",
+  reads: ["ledger", "scrape:load"],
+  source: "BLIS always-busiest",
+  parameters: {},
+  create: (name) => ({
+    name,
+    score(_request, candidates, scores) {
+      for (let i = 0; i < candidates.length; i++) scores[i] = -candidates[i]!.effectiveLoad;
+      lowerIsBetter(scores, candidates.length);
+    },
+  }),
+});

@@ -1,0 +1,37 @@
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import { scorerPlugin } from "../profile/plugin.ts";
+import { RecentMap } from "../recent-map.ts";
+
+/**
+ * Spreads prompts that nobody holds: the endpoint that got such a prompt longest ago comes first.
+ *
+ *     warm (some candidate holds a block): 0.5 for all
+ *     cold: 1 - rank / (n - 1), never used first in order of id, then the longest unused
+ */
+export const noHitLru = scorerPlugin({
+  summary: "for prompts that nobody holds, how long ago the endpoint got one",
+  reads: ["prefix-index"],
+  source: "llm-d no-hit-lru-scorer",
+  parameters: {
+    lruSize: { type: "integer", default: 1024, min: 1, meaning: "endpoints remembered" },
+  },
+  create(name, { lruSize }) {
+    /** Endpoint → number of its last cold request. */
+    const lastCold = new RecentMap<EndpointId, number>(lruSize);
+    let coldRequests = 0;
+    return {
+      name,
+      score(_request, candidates, scores) {
+        const warm = candidates.some(({ hitBlocks }) => hitBlocks > 0);
+        if (warm || candidates.length <= 1) return void scores.fill(warm ? 0.5 : 1, 0, candidates.length);
+        const ranked = candidates.map((candidate, i) => ({ i, last: lastCold.get(candidate.id) ?? -1 }));
+        ranked.sort((a, b) => a.last - b.last || a.i - b.i);
+        ranked.forEach(({ i }, rank) => (scores[i] = 1 - rank / (candidates.length - 1)));
+      },
+      observe(_input, decision) {
+        if (decision?.kind !== "routed" || decision.breakdown.candidates.some(({ hitTokens }) => hitTokens > 0)) return;
+        lastCold.set(decision.endpoint, coldRequests++);
+      },
+    };
+  },
+});

@@ -1,0 +1,45 @@
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import { Ewma } from "../endpoint/ewma.ts";
+import { scorerPlugin } from "../profile/plugin.ts";
+import { lowerIsBetter } from "./min-max.ts";
+
+/**
+ * Prefers endpoints whose requests carry the least token work, as AIBrix's code does (its text says the opposite).
+ *
+ *     cost = 2 * mean prompt tokens + mean output tokens, per finished request there
+ *
+ * Scaled between the candidates; one without a finished request scores 0, as there.
+ */
+export const throughput = scorerPlugin({
+  summary: "mean token work of the requests that finished there, scaled between the candidates",
+  reads: ["observed-latency"],
+  source: "AIBrix throughput",
+  parameters: {
+    tauSeconds: { type: "number", default: 60, min: 0.1, meaning: "time constant of the means" },
+  },
+  create(name, { tauSeconds }) {
+    const work = new Map<EndpointId, Ewma>();
+    const placed = new Map<string, EndpointId>();
+    return {
+      name,
+      score(_request, candidates, scores) {
+        const costs = candidates.map(({ id }) => work.get(id)?.value);
+        const worst = Math.max(0, ...costs.filter((cost) => cost !== undefined));
+        costs.forEach((cost, i) => (scores[i] = cost ?? worst));
+        lowerIsBetter(scores, candidates.length);
+        costs.forEach((cost, i) => (scores[i] = cost === undefined ? 0 : scores[i]!));
+      },
+      observe(input, decision, request) {
+        if (decision?.kind === "routed") placed.set(decision.requestId, decision.endpoint);
+        if (input.kind === "endpoint-left") work.delete(input.endpoint);
+        if (input.kind !== "request-finished" || request === undefined) return;
+        const endpoint = placed.get(input.requestId);
+        placed.delete(input.requestId);
+        if (endpoint === undefined || input.outcome !== "ok" || input.outputTokens === undefined) return;
+        let mean = work.get(endpoint);
+        if (mean === undefined) work.set(endpoint, (mean = new Ewma(tauSeconds * 1_000_000)));
+        mean.add(input.at, 2 * (input.promptTokens ?? request.promptTokens) + input.outputTokens);
+      },
+    };
+  },
+});

@@ -1,0 +1,38 @@
+import { runningRequests } from "../endpoint/gauge.ts";
+import type { Snapshot } from "../endpoint/snapshot.ts";
+import { scorerPlugin } from "../profile/plugin.ts";
+
+/**
+ * Prefers idle hardware.
+ *
+ *     score = 1 - util,  util = max(in flight / most concurrent, SM activity)
+ *
+ * SM activity counts where a DCGM exporter told it. Most concurrent is the endpoint's own where known.
+ */
+export const utilization = scorerPlugin({
+  summary: "share of the endpoint's concurrency and of its multiprocessors that is free",
+  reads: ["ledger", "scrape:load", "scrape:power"],
+  source: "requirements 002 util(n)",
+  parameters: {
+    concurrencyMax: {
+      type: "integer",
+      default: 64,
+      min: 1,
+      meaning: "requests at once where the endpoint's own limit is unknown",
+    },
+  },
+  create: (name, { concurrencyMax }) => ({
+    name,
+    score(_request, candidates, scores) {
+      for (let i = 0; i < candidates.length; i++) scores[i] = 1 - usedShare(candidates[i]!, concurrencyMax);
+    },
+  }),
+});
+
+/** In [0, 1]. */
+export function usedShare(snapshot: Snapshot, concurrencyMaxDefault: number): number {
+  const inFlight = Math.max(snapshot.effectiveLoad, snapshot.freshness === "fresh" ? runningRequests(snapshot) : 0);
+  const requests = inFlight / (snapshot.endpoint.concurrencyMax ?? concurrencyMaxDefault);
+  const sm = snapshot.freshness === "fresh" ? (snapshot.load?.smUtilization ?? 0) : 0;
+  return Math.min(1, Math.max(requests, sm));
+}
