@@ -9,6 +9,8 @@ export interface AttemptListener {
   answerStarted(status: number, headers: AnswerHeaders): void;
   answerData(chunk: Buffer): void;
   answerEnded(): void;
+  /** A kept connection was stale and the request goes out once more. */
+  attemptReconnects(): void;
   /** The connection failed or broke; no more is heard after it. */
   attemptBroke(error: Error): void;
 }
@@ -32,8 +34,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #startedAt = 0;
   #answered = false;
   #open = true;
-  /** The request went out a second time. */
-  reconnected = false;
+  #reconnected = false;
 
   constructor(upstream: Upstream, request: UpstreamRequest, listener: AttemptListener) {
     this.#upstream = upstream;
@@ -86,19 +87,26 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   /**
    * A kept connection may close just as it is used again. Nothing was answered then, the endpoint is well, and the same
-   * request goes out once more on a new connection; should the endpoint be gone after all, that fails to connect.
+   * request goes out once more on a new connection; should the endpoint be gone after all, that fails to connect. Undici
+   * is still taking the old connection apart when it calls this, so the request goes out after that.
    */
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#listener !== undefined && !this.reconnected && !this.#answered && this.#isStaleReset(error)) {
-      this.reconnected = true;
+    if (this.#listener !== undefined && !this.#reconnected && !this.#answered && this.#isStaleReset(error)) {
+      this.#reconnected = true;
+      this.#listener.attemptReconnects();
       this.#controller = undefined;
-      this.send();
+      queueMicrotask(() => this.#sendAgain());
       return;
     }
     this.#close();
     const listener = this.#listener;
     this.#listener = undefined;
     listener?.attemptBroke(error);
+  }
+
+  #sendAgain(): void {
+    if (this.#listener === undefined) this.#close();
+    else this.send();
   }
 
   #isStaleReset(error: Error): boolean {

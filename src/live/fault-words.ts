@@ -71,11 +71,9 @@ export function faultOfError(error: Error): Fault | undefined {
     case "UND_ERR_NOT_SUPPORTED":
     case "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH":
       return undefined;
-    case "HPE_INVALID_CONSTANT":
-    case "HPE_INVALID_VERSION":
     case "UND_ERR_HEADERS_OVERFLOW":
       return "garbage";
     default:
-      return code.startsWith("HPE_") ? "garbage" : "connect";
+      return error.name === "HTTPParserError" ? "garbage" : "connect";
   }
 }

@@ -110,8 +110,11 @@ export class Forward implements AttemptListener, Delivery {
     this.#answer?.ended();
   }
 
+  attemptReconnects(): void {
+    this.counters.reconnects++;
+  }
+
   attemptBroke(error: Error): void {
-    this.counters.reconnects += this.#attempt?.reconnected === true ? 1 : 0;
     if (this.#answer !== undefined) return this.#answer.broke("cut");
     const fault = faultOfError(error);
     if (fault !== undefined) return this.attemptFailed(fault);
@@ -177,7 +180,10 @@ export class Forward implements AttemptListener, Delivery {
     context.journal.accept({ kind: "attempt-failed", at: nowMicros(), requestId: routeId, fault });
     if (!this.#mayRetry(fault)) return this.#giveUp(fault, kept);
     const decision = context.journal.accept({ kind: "request-retried", at: nowMicros(), requestId: routeId });
-    if (decision.kind === "rejected") return this.#giveUp(fault, kept);
+    if (decision.kind === "rejected") {
+      context.retryBudget.refund();
+      return this.#giveUp(fault, kept);
+    }
     this.counters.retries++;
     context.observe.retried(fault);
     this.#routed = decision;

@@ -203,6 +203,8 @@ async function close(server: Server, context: ChatContext, graceMillis: number):
   }
   server.closeAllConnections();
   await closed;
+  // The answers that were cut hear of it in the turn after their sockets.
+  await new Promise((resolve) => setImmediate(resolve));
   context.sweep.stop();
   await context.pools.destroy();
 }

@@ -23,4 +23,9 @@ export class RetryBudget {
     this.#saved -= 1;
     return true;
   }
+
+  /** Gives a retry back that could not be made. */
+  refund(): void {
+    this.#saved += 1;
+  }
 }

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { type Rig, ask, startRig } from "./rig.ts";
+import { type Reply, STREAM_END, STREAM_HEAD, chunk, event, roleChunk, tokenChunk } from "./stub-engine.ts";
+
+const BODIES: Readonly<Record<string, object>> = {
+  "/v1/chat/completions": { model: "tiny", messages: [{ role: "user", content: "x" }], stream: true },
+  "/v1/completions": { model: "tiny", prompt: "x", stream: true },
+  "/v1/messages": { model: "tiny", messages: [{ role: "user", content: "x" }], max_tokens: 5, stream: true },
+  "/v1/responses": { model: "tiny", input: "x", stream: true },
+};
+
+async function streamed(path: string, reply: Reply): Promise<{ body: string; cut: boolean; status: number; rig: Rig }> {
+  const rig = await startRig([reply]);
+  try {
+    const { body, cut, status } = await ask(rig.url, BODIES[path]!, { path });
+    return { body, cut, status, rig };
+  } finally {
+    await rig.close();
+  }
+}
+
+function typed(type: string, more: object = {}): string {
+  return chunk(`event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`);
+}
+
+const completionToken = (text: string, finish: string | null = null): string =>
+  event({ id: "cmpl", choices: [{ index: 0, text, finish_reason: finish }] });
+
+/** The first part of a good stream of each dialect, up to a token, and the mark of its end. */
+const DIALECTS: Readonly<Record<string, { start: string; end: string }>> = {
+  "/v1/chat/completions": { start: roleChunk() + tokenChunk("one"), end: event("[DONE]") },
+  "/v1/completions": { start: completionToken("one"), end: event("[DONE]") },
+  "/v1/messages": {
+    start: typed("message_start", { message: {} }) + typed("content_block_delta", { delta: { text: "one" } }),
+    end: typed("message_stop"),
+  },
+  "/v1/responses": {
+    start: typed("response.created") + typed("response.output_text.delta", { delta: "one" }),
+    end: typed("response.completed", { response: { usage: { input_tokens: 3, output_tokens: 1 } } }),
+  },
+};
+
+function textOf(chunks: string): string {
+  return [...chunks.matchAll(/^(?:event|data): .*$/gm)].map(([line]) => line).join("\n");
+}
+
+describe("a stream that is cut never looks complete", () => {
+  for (const [path, { start, end }] of Object.entries(DIALECTS)) {
+    const kinds: [name: string, reply: Reply][] = [
+      ["reset", (_r, s) => void s.write(STREAM_HEAD + start, () => setTimeout(() => s.resetAndDestroy(), 5))],
+      ["close", (_r, s) => void s.write(STREAM_HEAD + start, () => s.end())],
+      ["end without the mark", (_r, s) => void s.write(STREAM_HEAD + start + STREAM_END)],
+      ["half an event", (_r, s) => void s.end(STREAM_HEAD + start + chunk('data: {"choices":[{"ind'))],
+    ];
+    for (const [name, reply] of kinds) {
+      test(`${path}: ${name}`, async () => {
+        const { body, cut, rig } = await streamed(path, reply);
+        assert.equal(cut, false, "the connection ends cleanly after the error");
+        assert.ok(textOf(body).startsWith(textOf(start)), "what came before the cut is there");
+        assert.ok(!textOf(body).includes(textOf(end)));
+        assert.match(body, /"error"/);
+        assert.match(body, /incomplete/);
+        assert.equal(rig.summaries[0]!.outcome, "failed");
+        assert.equal(rig.gateway.counters.cuts, 1);
+      });
+    }
+
+    test(`${path}: a whole one passes byte for byte`, async () => {
+      const { body, rig } = await streamed(path, (_r, s) => void s.write(STREAM_HEAD + start + end + STREAM_END));
+      assert.ok(!body.includes("incomplete"));
+      assert.ok(textOf(body).endsWith(textOf(end)));
+      assert.equal(rig.summaries[0]!.outcome, "ok");
+    });
+
+    test(`${path}: a connection that breaks after the mark is a whole stream`, async () => {
+      const { body, cut, rig } = await streamed(path, (_r, s) => {
+        s.write(STREAM_HEAD + start + end, () => setTimeout(() => s.resetAndDestroy(), 5));
+      });
+      assert.equal(cut, false);
+      assert.ok(textOf(body).endsWith(textOf(end)));
+      assert.ok(!body.includes("incomplete"));
+      assert.equal(rig.summaries[0]!.outcome, "ok");
+    });
+  }
+
+  test("fact 2: finish_reason abort after tokens is withheld, with the [DONE] behind it", async () => {
+    const { body, rig } = await streamed("/v1/chat/completions", (_r, s) => {
+      s.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));
+      setTimeout(() => s.write(tokenChunk("two", "abort") + event("[DONE]") + STREAM_END), 5);
+    });
+    assert.ok(body.includes("one"));
+    assert.ok(!body.includes("[DONE]"));
+    assert.ok(!body.includes('"abort"'));
+    assert.match(body, /shutting down/);
+    assert.equal(rig.summaries[0]!.outcome, "failed");
+  });
+
+  test("fact 4: the engine's own error event goes out, without the [DONE] behind it", async () => {
+    const error = '{"error": {"message": "EngineCore", "type": "InternalServerError", "param": null, "code": 500}}';
+    const { body } = await streamed("/v1/chat/completions", (_r, s) => {
+      s.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));
+      setTimeout(() => s.write(event(error) + event("[DONE]") + STREAM_END), 5);
+    });
+    assert.ok(body.endsWith(`data: ${error}\n\n`));
+  });
+
+  test("an answer that cannot be held breaks the connection when it is cut", async () => {
+    const rig = await startRig(
+      [
+        (_r, s) =>
+          void s.write(
+            `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5000\r\n\r\n{${"x".repeat(2000)}`,
+            () => setTimeout(() => s.resetAndDestroy(), 5),
+          ),
+      ],
+      { limits: { answerBytesInspected: 1000 } },
+    );
+    const got = await ask(rig.url, { ...BODIES["/v1/chat/completions"], stream: false });
+    assert.equal(got.cut, true);
+    assert.equal(rig.gateway.counters.uninspected, 1);
+    await rig.close();
+  });
+});

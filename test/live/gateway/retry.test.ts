@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { capture } from "./captures.ts";
+import { CHAT, NEVER_OPEN, type Rig, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
+import {
+  type Reply,
+  STREAM_END,
+  STREAM_HEAD,
+  chatAnswer,
+  chunk,
+  event,
+  jsonReply,
+  roleChunk,
+  streamOf,
+  tokenChunk,
+} from "./stub-engine.ts";
+
+const STREAM = { ...CHAT, stream: true };
+const good: Reply = (request, socket) => {
+  const stream = (JSON.parse(request.body.toString()) as { stream?: boolean }).stream === true;
+  socket.write(stream ? streamOf(4) : jsonReply(200, chatAnswer("good")));
+};
+const says =
+  (bytes: string | Buffer): Reply =>
+  (_request, socket) =>
+    socket.write(bytes);
+
+async function withRig(
+  replies: readonly Reply[],
+  body: (rig: Rig) => Promise<void>,
+  options: RigOptions = {},
+): Promise<void> {
+  const rig = await startRig(replies, { breaker: NEVER_OPEN, ...options });
+  try {
+    await body(rig);
+  } finally {
+    await rig.close();
+  }
+}
+
+/** The request meets the bad engine first, and the client sees nothing of it. */
+async function assertSaved(bad: Reply, fault: string, ask_: object): Promise<void> {
+  await withRig([bad, good], async (rig) => {
+    const got = await ask(rig.url, ask_);
+    assert.equal(got.status, 200);
+    assert.equal(got.cut, false);
+    assert.equal(got.headers["x-gnomon-endpoint"], "b");
+    assert.ok(got.body.includes(ask_ === STREAM ? "[DONE]" : "good"));
+    assert.deepEqual(rig.retried, [fault]);
+    const start = ["request-arrived", "attempt-failed", "request-retried"];
+    const end = ask_ === STREAM ? ["first-token", "request-finished"] : ["request-finished"];
+    assert.deepEqual(rig.kinds(), [...start, ...end]);
+    assert.equal(rig.summaries[0]!.attempts, 2);
+    assert.equal(rig.summaries[0]!.endpoint, "b");
+    assert.equal(rig.summaries[0]!.outcome, "ok");
+  });
+}
+
+const abortStream = STREAM_HEAD + roleChunk() + tokenChunk("", "abort") + event("[DONE]") + STREAM_END;
+const errorEvent = event({ error: { message: "EngineCore", type: "InternalServerError", param: null, code: 500 } });
+
+describe("a failure before the first token is retried on another endpoint", () => {
+  const cases: [name: string, bad: Reply, fault: string][] = [
+    ["fact 1: admission 503", says(capture("err_503_queue_full").response), "saturated"],
+    ["fact 1: token backlog 503", says(capture("err_503_queued_tokens").response), "saturated"],
+    ["a 503 of something else", says(jsonReply(503, { error: "warming up" })), "status"],
+    [
+      "fact 3: a draining engine's 500",
+      says(capture("sigterm_shutdown_timeout_20_new_request_while_draining").response),
+      "draining",
+    ],
+    ["fact 4: a dead engine's 500", says(capture("request_engine_dead").response), "status"],
+    ["an error page", says("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 3\r\n\r\nbad"), "status"],
+    ["an endless error", (_r, s) => void s.write(`HTTP/1.1 500 E\r\n\r\n${"x".repeat(100_000)}`), "status"],
+    ["a reset", (_r, s) => void s.resetAndDestroy(), "connect"],
+    ["a close", (_r, s) => void s.end(), "connect"],
+    ["bytes that are not HTTP", (_r, s) => void s.end("\u0001\u0002garbage\r\n\r\n"), "garbage"],
+    ["HTML", says("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<p/>"), "garbage"],
+    ["JSON that is cut", says(jsonReply(200, '{"id":"c","choices":[')), "garbage"],
+  ];
+  for (const [name, bad, fault] of cases) {
+    test(`${name}, for an answer`, () => assertSaved(bad, fault, CHAT));
+    test(`${name}, for a stream`, () => assertSaved(bad, fault, STREAM));
+  }
+
+  test("fact 2: an answer that the engine's end cut short", () =>
+    assertSaved(says(jsonReply(200, chatAnswer("half a sen", "abort"))), "draining", CHAT));
+  test("fact 3: an empty 200 of a draining engine", () =>
+    assertSaved(
+      says(capture("sigterm_shutdown_timeout_20_new_request_ids_while_draining").response),
+      "draining",
+      CHAT,
+    ));
+  test("facts 2, 3: a stream that begins with an abort", () => assertSaved(says(abortStream), "draining", STREAM));
+  test("fact 4: a stream that begins with an error", () =>
+    assertSaved(says(STREAM_HEAD + errorEvent + event("[DONE]") + STREAM_END), "status", STREAM));
+  test("fact 9: a stream that broke after its head", () =>
+    assertSaved((_r, s) => void s.write(STREAM_HEAD, () => s.resetAndDestroy()), "cut", STREAM));
+  test("fact 9: a stream that broke after its role chunk", () =>
+    assertSaved((_r, s) => void s.write(STREAM_HEAD + roleChunk(), () => s.resetAndDestroy()), "cut", STREAM));
+  test("a stream that ends before any token", () =>
+    assertSaved(says(STREAM_HEAD + roleChunk() + STREAM_END), "cut", STREAM));
+  test("a stream of something else", () =>
+    assertSaved(says(STREAM_HEAD + chunk("data: hello\n\n") + STREAM_END), "garbage", STREAM));
+  test("an answer that broke half-way", () =>
+    assertSaved(
+      (_r, s) =>
+        void s.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{", () => s.end()),
+      "cut",
+      CHAT,
+    ));
+});
+
+describe("what is not retried", () => {
+  for (const name of ["err_too_long", "err_unknown_model", "err_image_part", "auth_wrong"]) {
+    test(`${name} passes as it was`, () =>
+      withRig([says(capture(name).response), good], async (rig) => {
+        const got = await ask(rig.url, CHAT);
+        assert.equal(got.status, capture(name).status);
+        assert.equal(got.body, capture(name).body.toString());
+        assert.equal(got.headers["x-gnomon-endpoint"], "a");
+        assert.equal(rig.summaries[0]!.outcome, "refused");
+        assert.deepEqual(rig.retried, []);
+      }));
+  }
+
+  test("a refusal in the stream's first event passes whole", () =>
+    withRig(
+      [says(STREAM_HEAD + event({ error: { message: "too long", code: 400 } }) + event("[DONE]") + STREAM_END), good],
+      async (rig) => {
+        const got = await ask(rig.url, STREAM);
+        assert.equal(got.body, 'data: {"error":{"message":"too long","code":400}}\n\ndata: [DONE]\n\n');
+        assert.equal(rig.summaries[0]!.outcome, "refused");
+      },
+    ));
+
+  test("anything after the first token", () =>
+    withRig(
+      [(_r, s) => void s.write(STREAM_HEAD + roleChunk() + tokenChunk("x"), () => s.resetAndDestroy()), good],
+      async (rig) => {
+        const got = await ask(rig.url, STREAM);
+        assert.deepEqual(rig.retried, []);
+        assert.equal(rig.engines[1]!.requests.length, 0);
+        assert.equal(got.cut, false);
+        assert.ok(!got.body.includes("[DONE]"));
+      },
+    ));
+});
+
+describe("when every endpoint fails", () => {
+  const busy = capture("err_503_queue_full");
+
+  test("the last one's own error passes as it was, with a hint when to try again", () =>
+    withRig([says(busy.response), says(busy.response)], async (rig) => {
+      const got = await ask(rig.url, CHAT);
+      assert.equal(got.status, 503);
+      assert.equal(got.body, busy.body.toString());
+      assert.equal(got.headers["retry-after"], "1");
+      assert.equal(got.headers["x-gnomon-reason"], "saturated");
+      assert.deepEqual(rig.retried, ["saturated"]);
+      assert.equal(rig.summaries[0]!.outcome, "failed");
+      assert.equal(rig.summaries[0]!.status, 503);
+    }));
+
+  test("a stream's error event becomes an error answer", () =>
+    withRig([says(STREAM_HEAD + errorEvent + event("[DONE]") + STREAM_END)], async (rig) => {
+      const got = await ask(rig.url, STREAM);
+      assert.equal(got.status, 500);
+      assert.equal(errorOf(got).message, "EngineCore");
+      assert.equal(got.headers["content-type"], "application/json");
+    }));
+
+  test("a connection error is 502", () =>
+    withRig([(_r, s) => void s.resetAndDestroy(), (_r, s) => void s.resetAndDestroy()], async (rig) => {
+      const got = await ask(rig.url, CHAT);
+      assert.equal(got.status, 502);
+      assert.equal(errorOf(got).code, 502);
+      assert.equal(got.headers["x-gnomon-reason"], "upstream-broke");
+      assert.equal(rig.summaries[0]!.attempts, 2);
+    }));
+
+  test("an aborted answer never reaches the client", () =>
+    withRig([says(jsonReply(200, chatAnswer("half", "abort")))], async (rig) => {
+      const got = await ask(rig.url, CHAT);
+      assert.equal(got.status, 503);
+      assert.ok(!got.body.includes("half"));
+    }));
+
+  test("no more attempts than the limit", () =>
+    withRig(
+      Array.from({ length: 5 }, () => says(busy.response)),
+      async (rig) => {
+        await ask(rig.url, CHAT);
+        assert.equal(
+          rig.engines.reduce((sum, engine) => sum + engine.requests.length, 0),
+          2,
+        );
+      },
+      { limits: { attemptsMax: 2 } },
+    ));
+
+  test("no more retries than the budget", () =>
+    withRig(
+      [says(busy.response), says(busy.response)],
+      async (rig) => {
+        for (let i = 0; i < 10; i++) await ask(rig.url, CHAT);
+        assert.equal(rig.retried.length, 4);
+        assert.equal(rig.gateway.counters.retriesDenied, 6);
+      },
+      { limits: { retryBurst: 2, retryRatio: 0.25 } },
+    ));
+});
+
+describe("a kept connection that closes as it is used again", () => {
+  test("is replaced without troubling the router", () =>
+    withRig(
+      [(request, socket) => (request.onConnection === 0 ? good(request, socket) : socket.resetAndDestroy())],
+      async (rig) => {
+        for (let i = 0; i < 5; i++) assert.equal((await ask(rig.url, CHAT)).status, 200);
+        assert.deepEqual(rig.retried, []);
+        assert.equal(rig.gateway.counters.reconnects, 4);
+        assert.ok(!rig.kinds().includes("attempt-failed"));
+      },
+    ));
+
+  test("and an endpoint that is really gone is a connection fault", () =>
+    withRig([good, good], async (rig) => {
+      assert.equal((await ask(rig.url, CHAT)).headers["x-gnomon-endpoint"], "a");
+      await rig.engines[0]!.kill();
+      for (let i = 0; i < 4; i++) {
+        const got = await ask(rig.url, CHAT);
+        assert.equal(got.status, 200);
+        assert.equal(got.headers["x-gnomon-endpoint"], "b");
+      }
+    }));
+});

@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { Agent, type IncomingHttpHeaders, request as httpRequest } from "node:http";
+
+import type { Decision } from "#core/decision.ts";
+import { BREAKER_DEFAULTS, type BreakerOptions } from "#core/endpoint/breaker.ts";
+import type { Fault, Input } from "#core/input.ts";
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import { Router } from "#core/router.ts";
+import { nowMicros } from "#live/clock.ts";
+import { EndpointDirectory, type EndpointEntry } from "#live/endpoint-directory.ts";
+import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
+import { Journal } from "#live/journal.ts";
+import type { RequestSummary } from "#live/request-summary.ts";
+import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
+
+import { type Reply, StubEngine } from "./stub-engine.ts";
+
+/** A gateway over the real router and engines that answer with bytes. */
+export interface Rig {
+  readonly url: string;
+  readonly gateway: Gateway;
+  readonly router: Router;
+  readonly directory: EndpointDirectory;
+  /** Ids "a", "b", ... in order of the replies given; an untouched router prefers the lowest. */
+  readonly engines: readonly StubEngine[];
+  readonly inputs: Input[];
+  readonly decisions: Decision[];
+  readonly summaries: RequestSummary[];
+  readonly retried: Fault[];
+  /** Inputs of the kinds given, of all requests, in order. */
+  kinds(): string[];
+  /** Stops all, after checking that every request ended exactly once and the ledger is empty. */
+  close(): Promise<void>;
+}
+
+export interface RigOptions extends Partial<Omit<GatewayOptions, "journal" | "directory" | "observe">> {
+  readonly models?: readonly string[];
+  readonly entry?: Partial<EndpointEntry>;
+  readonly breaker?: BreakerOptions;
+}
+
+/** An endpoint that fails is asked again at once, so that each request of a test meets it. */
+export const NEVER_OPEN: BreakerOptions = {
+  failuresMax: 1_000_000,
+  pauseMicros: 0,
+  pauseMicrosMax: 0,
+  saturatedPauseMicros: 0,
+};
+
+export async function startRig(replies: readonly Reply[], options: RigOptions = {}): Promise<Rig> {
+  const engines = await Promise.all(replies.map((reply) => new StubEngine(reply).start()));
+  const router = new Router({
+    seed: 1,
+    profiles: { default: DEFAULT_PROFILE },
+    defaultProfile: "default",
+    index: new ApproximateIndex(),
+    blockTokens: 4,
+    staleAfterMicros: 1_000_000,
+    breaker: options.breaker ?? BREAKER_DEFAULTS,
+  });
+  const journal = new Journal(router);
+  const inputs: Input[] = [];
+  const decisions: Decision[] = [];
+  journal.listen({
+    accepted(input, decision) {
+      inputs.push(input);
+      if (decision !== undefined) decisions.push(decision);
+    },
+  });
+  const directory = new EndpointDirectory();
+  engines.forEach((engine, i) => {
+    const entry = addEngine(directory, engine, String.fromCodePoint(97 + i), options);
+    const models = entry.models.map(({ id }) => id);
+    const endpoint = { id: entry.id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
+    journal.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+  });
+  const summaries: RequestSummary[] = [];
+  const retried: Fault[] = [];
+  const gateway = createGateway({
+    tokenizer: () => WORD_TOKENIZER,
+    identity: IDENTITY,
+    ...options,
+    limits: { sweepMillis: 10, ...options.limits },
+    journal,
+    directory,
+    observe: {
+      finished: (summary) => void summaries.push(summary),
+      retried: (fault) => void retried.push(fault),
+      tokenizerFellBack: () => {},
+    },
+  });
+  const { url } = await gateway.listen("127.0.0.1", 0);
+  const close = async (): Promise<void> => {
+    await gateway.close(0);
+    await Promise.all(engines.map((engine) => engine.kill().catch(() => {})));
+    assertConserved(inputs, router, gateway);
+  };
+  const kinds = () => inputs.map(({ kind }) => kind).filter((kind) => kind !== "endpoint-joined");
+  return { url, gateway, router, directory, engines, inputs, decisions, summaries, retried, kinds, close };
+}
+
+export const IDENTITY = {
+  tenantHeaders: ["x-tenant-id"],
+  sessionHeaders: ["x-session-id"],
+  profileHeader: undefined,
+  sloHeader: undefined,
+  secret: "test",
+};
+
+function addEngine(directory: EndpointDirectory, engine: StubEngine, id: string, options: RigOptions): EndpointEntry {
+  const models = (options.models ?? ["tiny"]).map((model) => ({
+    id: model,
+    object: "model" as const,
+    owned_by: "vllm",
+  }));
+  const entry: EndpointEntry = {
+    id,
+    url: engine.url,
+    dataParallelRank: undefined,
+    apiKey: undefined,
+    state: "ready",
+    detail: "",
+    models,
+    ...options.entry,
+  };
+  directory.add(entry);
+  return entry;
+}
+
+/** Every arrival has exactly one end, and nothing is charged to any endpoint. */
+export function assertConserved(inputs: readonly Input[], router: Router, gateway: Gateway): void {
+  const ends = new Map<string, number>();
+  for (const input of inputs) if (input.kind === "request-arrived") ends.set(input.request.id, 0);
+  for (const input of inputs) {
+    if (input.kind !== "request-finished") continue;
+    assert.ok(ends.has(input.requestId), `${input.requestId} ended without an arrival`);
+    ends.set(input.requestId, ends.get(input.requestId)! + 1);
+  }
+  for (const [id, count] of ends) assert.equal(count, 1, `${id} ended ${count} times`);
+  assert.equal(router.openCharges, 0);
+  assert.equal(router.inFlight, 0);
+  assert.equal(router.strayInputs, 0);
+  assert.equal(gateway.inFlight(), 0);
+  assert.equal(gateway.counters.internalErrors, 0);
+  for (const row of router.endpointRows(nowMicros())) {
+    const { requestsInFlight, prefillTokensQueued, decodeTokens, promptTokensInFlight } = row;
+    assert.deepEqual([requestsInFlight, prefillTokensQueued, decodeTokens, promptTokensInFlight], [0, 0, 0, 0]);
+  }
+}
+
+/** One token per word; blocks of four. Learns what it is told, for tests to look at. */
+export const LEARNT: number[] = [];
+export const WORD_TOKENIZER: Tokenizer = {
+  name: "estimate",
+  encode: (prompt) => encodeWords(prompt),
+  learn: (_model, _prompt, promptTokens) => void LEARNT.push(promptTokens),
+  close: () => {},
+};
+
+export function encodeWords(prompt: PromptSource): TokenizedPrompt {
+  const words =
+    prompt.kind === "tokens"
+      ? prompt.tokens.map(String)
+      : (prompt.kind === "text" ? prompt.text : JSON.stringify(prompt.messages)).split(/\s+/);
+  const length = Math.floor(words.length / 4);
+  const lanes = new Int32Array(2 * length);
+  let hash = 17;
+  for (let i = 0; i < length; i++) {
+    for (const character of words.slice(4 * i, 4 * i + 4).join(" "))
+      hash = (Math.imul(hash, 31) + character.codePointAt(0)!) | 0;
+    lanes[2 * i] = hash;
+    lanes[2 * i + 1] = i;
+  }
+  return { blocks: { lanes, length, blockTokens: 4 }, promptTokens: words.length, exact: false, fellBack: false };
+}
+
+/** What a client got. */
+export interface Got {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** The connection broke before the message was whole. */
+  readonly cut: boolean;
+}
+
+export interface Ask {
+  readonly path?: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly agent?: Agent;
+}
+
+/** One request over its own connection, unless an agent is given. */
+export function ask(url: string, body: string | Buffer | object | undefined, how: Ask = {}): Promise<Got> {
+  const { path = "/v1/chat/completions", method = "POST", headers = {}, agent } = how;
+  const text = body === undefined || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(
+      url + path,
+      { method, agent: agent ?? false, headers: { "content-type": "application/json", ...headers } },
+      (response) => {
+        const chunks: Buffer[] = [];
+        const done = (cut: boolean): void =>
+          resolve({
+            status: response.statusCode!,
+            headers: response.headers,
+            body: Buffer.concat(chunks).toString(),
+            cut,
+          });
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => done(false));
+        response.on("error", () => done(true));
+      },
+    );
+    sent.on("error", reject);
+    sent.end(text);
+  });
+}
+
+export const CHAT = { model: "tiny", messages: [{ role: "user", content: "Say hello to the world, please." }] };
+
+export function errorOf(got: Got): { message: string; type: string; param: string | null; code: number } {
+  const { error } = JSON.parse(got.body) as { error: ReturnType<typeof errorOf> };
+  assert.deepEqual(Object.keys(error), ["message", "type", "param", "code"]);
+  return error;
+}
