@@ -7,8 +7,9 @@ export function checkProfile(spec: unknown): Problem[] {
   if (!isRecord(spec))
     return [{ path: "", message: `expected a mapping with filters, scorers, picker, got ${shown(spec)}` }];
   const problems = unknownKeys(spec, ["filters", "scorers", "picker"], "");
-  problems.push(...checkList(spec["filters"] ?? [], CATALOG.filters, "filters"));
-  problems.push(...checkList(spec["scorers"] ?? [], CATALOG.scorers, "scorers", checkWeight));
+  problems.push(...checkList(spec["filters"] ?? [], CATALOG.filters, "filters", []));
+  problems.push(...checkList(spec["scorers"] ?? [], CATALOG.scorers, "scorers", ["weight"]));
+  problems.push(...checkScorers(spec["scorers"]));
   problems.push(...checkPlugin(spec["picker"], CATALOG.pickers, "picker", []));
   const scorers = spec["scorers"];
   const picker = spec["picker"];
@@ -20,31 +21,24 @@ export function checkProfile(spec: unknown): Problem[] {
 
 type PluginTable = Readonly<Record<string, { readonly parameters: ParameterTable }>>;
 
-function checkList(
-  value: unknown,
-  table: PluginTable,
-  path: string,
-  more?: (entry: Record<string, unknown>, path: string) => Problem[],
-): Problem[] {
+function checkList(value: unknown, table: PluginTable, path: string, extraKeys: readonly string[]): Problem[] {
   if (!Array.isArray(value)) return [{ path, message: `expected a list, got ${shown(value)}` }];
-  const problems: Problem[] = [];
-  const seen = new Set<unknown>();
-  value.forEach((entry: unknown, i) => {
-    const at = `${path}[${i}]`;
-    problems.push(...checkPlugin(entry, table, at, more === undefined ? [] : ["weight"]));
-    if (!isRecord(entry)) return;
-    if (seen.has(entry["plugin"]))
-      problems.push({ path: `${at}.plugin`, message: `${shown(entry["plugin"])} is there twice` });
-    seen.add(entry["plugin"]);
-    problems.push(...(more?.(entry, at) ?? []));
-  });
-  return problems;
+  return value.flatMap((entry: unknown, i) => checkPlugin(entry, table, `${path}[${i}]`, extraKeys));
 }
 
-function checkWeight(entry: Record<string, unknown>, path: string): Problem[] {
-  const weight = entry["weight"];
-  if (typeof weight === "number" && Number.isFinite(weight) && weight > 0) return [];
-  return [{ path: `${path}.weight`, message: `expected a number above 0, got ${shown(weight)}` }];
+/** A filter may stand twice with other parameters; a scorer that does would only hide its weight. */
+function checkScorers(value: unknown): Problem[] {
+  const problems: Problem[] = [];
+  const seen = new Set<unknown>();
+  (Array.isArray(value) ? value : []).forEach((entry: unknown, i) => {
+    if (!isRecord(entry)) return;
+    const { plugin, weight } = entry;
+    if (seen.has(plugin)) problems.push({ path: `scorers[${i}].plugin`, message: `${shown(plugin)} is there twice` });
+    seen.add(plugin);
+    if (typeof weight === "number" && Number.isFinite(weight) && weight > 0) return;
+    problems.push({ path: `scorers[${i}].weight`, message: `expected a number above 0, got ${shown(weight)}` });
+  });
+  return problems;
 }
 
 function checkPlugin(value: unknown, table: PluginTable, path: string, extraKeys: readonly string[]): Problem[] {
