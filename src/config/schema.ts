@@ -1,30 +1,17 @@
 import * as z from "zod";
+import { limits } from "./limits-section.ts";
+import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
+import { MIB, MILLIS_PER_DAY, environmentName, millis, origin } from "./schema-value.ts";
 
 /**
  * The whole configuration: shape, bounds, default and meaning, each said here and nowhere else. The description of every
  * key, the names of the environment variables and config/default.yaml are generated from this schema.
  */
 
-const MILLIS_PER_DAY = 86_400_000;
-const MIB = 1_048_576;
-
-const environmentName = () =>
-  z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
-    .meta({ expected: "the name of an environment variable", secret: true });
-
-const origin = () =>
-  z
-    .string()
-    .refine(isOrigin, { message: "not an origin" })
-    .meta({ expected: "an origin such as http://10.0.0.5:8000" });
-
-const millis = (min: number, max: number) => z.int().min(min).max(max);
-
 const listen = z.strictObject({
   host: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
   port: z.int().min(0).max(65_535).default(8080).describe("Port to listen on; 0 takes a free one."),
+  drainMillis: millis(0, MILLIS_PER_DAY).default(30_000).describe("Longest wait for requests in flight at shutdown."),
 });
 
 const endpoint = z.strictObject({
@@ -66,123 +53,20 @@ const discovery = z
     message: "a service or a selector, and not both, which kind kubernetes needs",
   });
 
-const routing = z.strictObject({
-  profile: z
-    .string()
-    .min(1)
-    .default("gnomon")
-    .describe("Profile by name, or the path of a profile file (with a / or .yaml)."),
-  models: z.record(z.string(), z.string().min(1)).default({}).describe("Profile per model, where it differs."),
-  profileHeader: z
-    .string()
-    .min(1)
-    .max(128)
-    .default("x-gnomon-profile")
-    .describe("Request header that may choose a profile."),
-  profilesAllowed: z
-    .array(z.string().min(1))
-    .max(64)
-    .default([])
-    .describe("Profiles that the header may choose; none by default."),
-  tenantHeader: z
-    .string()
-    .min(1)
-    .max(128)
-    .default("x-gnomon-tenant")
-    .describe("Request header that says who asks; else the API key's digest."),
-  sessionHeader: z
-    .string()
-    .min(1)
-    .max(128)
-    .default("x-session-id")
-    .describe("Request header that names the conversation."),
-  sloClassHeader: z
-    .string()
-    .min(1)
-    .max(128)
-    .default("x-gnomon-slo-class")
-    .describe("Request header with the service class."),
-  seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).describe("Seed of every random draw of the router."),
-});
-
-const prefix = z.strictObject({
-  blockTokens: z.int().min(1).max(4096).default(16).describe("Tokens per block; the engine's block size."),
-  blockHash: z
-    .enum(["blake3", "fast"])
-    .default("blake3")
-    .describe("Chain hash. fast: a two-lane mix, for very long cold prompts."),
-  capacityTokens: z
-    .int()
-    .min(1024)
-    .max(1e10)
-    .default(500_000)
-    .describe("Room per endpoint while the engine has not told its own."),
-  secretEnv: environmentName()
-    .optional()
-    .describe("Variable that holds the key of the block hashes; by default a new random key at every start."),
-});
-
-const tokenizerShape = z.strictObject({
-  kind: z
-    .enum(["estimate", "character", "tiktoken", "huggingface", "vllm"])
-    .default("estimate")
-    .describe("How prompts become tokens and blocks."),
-  file: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("tokenizer.json of kind huggingface; its folder may hold the chat template too."),
-  chatTemplate: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("File with the chat template, where it is not beside the tokenizer."),
-  encoding: z
-    .enum(["cl100k_base", "o200k_base", "p50k_base", "r50k_base"])
-    .default("cl100k_base")
-    .describe("Encoding of kind tiktoken."),
-  timeoutMillis: millis(1, 60_000)
-    .default(200)
-    .describe("Bound on one /tokenize call of kind vllm; beyond it the estimate stands in."),
-});
-
-const tokenizer = tokenizerShape.refine((value) => value.kind !== "huggingface" || value.file !== undefined, {
-  path: ["file"],
-  message: "the path of a tokenizer.json, which kind huggingface needs",
-});
-
 const scrape = z.strictObject({
-  intervalMillis: millis(10, 600_000).default(100).describe("Time between two scrapes of an endpoint's /metrics."),
-  timeoutMillis: millis(10, 600_000).default(1000).describe("Bound on one scrape."),
+  intervalMillis: millis(10, 600_000).default(1000).describe("Time between two scrapes of a server's /metrics."),
+  timeoutMillis: millis(10, 600_000).default(2000).describe("Bound on one scrape."),
   staleAfterMillis: millis(10, MILLIS_PER_DAY)
-    .default(2000)
+    .default(3000)
     .describe("Age from which the router's own ledger replaces scraped signals."),
-});
-
-const limits = z.strictObject({
-  bodyBytesMax: z
-    .int()
-    .min(1024)
-    .max(1024 * MIB)
-    .default(32 * MIB)
-    .describe("Largest request body; above it 413."),
-  requestsInFlightMax: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(4096)
-    .describe("Requests inside the gateway; above it 503."),
-  connectionsPerEndpointMax: z.int().min(1).max(65_535).default(1024).describe("Sockets to one endpoint."),
-  attemptsMax: z.int().min(1).max(16).default(3).describe("Tries of one request, the first included."),
-  connectMillis: millis(10, 600_000).default(2000).describe("Bound on connecting to an endpoint."),
-  firstByteMillis: millis(0, MILLIS_PER_DAY)
-    .default(0)
-    .describe("Bound on the wait for the answer's first body byte; 0 is none."),
-  idleMillis: millis(0, MILLIS_PER_DAY)
-    .default(300_000)
-    .describe("Longest silence between two chunks of an answer; 0 is none."),
-  totalMillis: millis(0, MILLIS_PER_DAY).default(0).describe("Bound on a whole request; 0 is none."),
-  drainMillis: millis(0, MILLIS_PER_DAY).default(30_000).describe("Wait for requests in flight at shutdown."),
+  modelsIntervalMillis: millis(100, MILLIS_PER_DAY).default(30_000).describe("Time between two reads of /v1/models."),
+  lostAfterMillis: millis(100, MILLIS_PER_DAY)
+    .default(5000)
+    .describe("A server that takes no connection for this long leaves the router."),
+  retryMillis: millis(10, 600_000)
+    .default(250)
+    .describe("First pause before a server that is not ready is asked again; doubles."),
+  retryMillisMax: millis(10, 600_000).default(5000).describe("Longest such pause."),
 });
 
 const record = z.strictObject({
@@ -206,6 +90,12 @@ const record = z.strictObject({
     .default("segment")
     .describe("When to force data to the disk: never, as a segment closes, or at every flush."),
   compressionLevel: z.int().min(1).max(19).default(1).describe("zstd level."),
+});
+
+const metrics = z.strictObject({
+  modelsMax: z.int().min(1).max(10_000).default(64).describe("Models with series of their own; the others share one."),
+  endpointsMax: z.int().min(1).max(10_000).default(512).describe("Endpoints with series of their own."),
+  processMetrics: z.boolean().default(true).describe("CPU, memory and event loop of this process."),
 });
 
 const admin = z.strictObject({
@@ -246,6 +136,7 @@ export const CONFIG_SCHEMA = z.strictObject({
     .describe("Engines to route to. None, with static discovery: an emulated fleet is started."),
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
+  clients: clients.prefault({}).describe("Who asks."),
   prefix: prefix.prefault({}).describe("The prefix index."),
   tokenizer: tokenizerShape
     .extend({ models: z.record(z.string(), tokenizer).default({}).describe("Tokenizer per model, where it differs.") })
@@ -258,6 +149,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   scrape: scrape.prefault({}).describe("Signals from the endpoints."),
   limits: limits.prefault({}).describe("Bounds."),
   record: record.prefault({}).describe("The trace recorder."),
+  metrics: metrics.prefault({}).describe("Prometheus page at /metrics."),
   admin: admin.prefault({}).describe("Status pages under /gnomon."),
   log: log.prefault({}).describe("Logs."),
   emulate: emulate.prefault({}).describe("The emulated fleet."),
@@ -266,9 +158,3 @@ export const CONFIG_SCHEMA = z.strictObject({
 export type Config = z.infer<typeof CONFIG_SCHEMA>;
 export type TokenizerConfig = z.infer<typeof tokenizer>;
 export type EndpointConfig = z.infer<typeof endpoint>;
-
-function isOrigin(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) return false;
-  return url.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
-}

@@ -1,0 +1,74 @@
+import * as z from "zod";
+import { MIB, MILLIS_PER_DAY, bytes, millis } from "./schema-value.ts";
+
+/** Bounds of the request path, by the names that the gateway has for them. */
+export const limits = z.strictObject({
+  bodyBytesMax: bytes()
+    .default(32 * MIB)
+    .describe("One request body; more is 413."),
+  bodyBytesInFlightMax: bytes()
+    .default(1024 * MIB)
+    .describe("Request bodies held at once; more is 429."),
+  requestsInFlightMax: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(16_384)
+    .describe("Requests between head and last byte; more is 503."),
+  clientConnectionsMax: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(32_768)
+    .describe("Sockets of clients; more are closed at once."),
+  upstreamConnectionsMax: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .default(4096)
+    .describe("Sockets to one endpoint, and so requests given to it at once."),
+  attemptsMax: z.int().min(1).max(16).default(3).describe("Endpoints that one request may be sent to."),
+  retryRatio: z
+    .number()
+    .min(0)
+    .max(10)
+    .default(0.2)
+    .describe("Retries per request in the long run, beyond retryBurst."),
+  retryBurst: z.int().min(0).max(1_000_000).default(1000).describe("Retries that may come at once."),
+  connectMillisMax: millis(1, 600_000).default(5000).describe("Connecting to an endpoint."),
+  firstByteMillisMax: millis(1, MILLIS_PER_DAY)
+    .default(600_000)
+    .describe("Arrival to the first body byte, of requests that stream."),
+  idleMillisMax: millis(1, MILLIS_PER_DAY).default(120_000).describe("Silence between two pieces of an answer."),
+  totalMillisMax: millis(1, MILLIS_PER_DAY).default(3_600_000).describe("Arrival to the last byte."),
+  writeStallMillisMax: millis(1, MILLIS_PER_DAY)
+    .default(120_000)
+    .describe("A client that reads nothing while bytes wait for it."),
+  headersMillisMax: millis(1, MILLIS_PER_DAY).default(60_000).describe("Receiving the head of a request."),
+  requestReadMillisMax: millis(1, MILLIS_PER_DAY).default(300_000).describe("Receiving head and body of a request."),
+  clientKeepAliveMillis: millis(0, MILLIS_PER_DAY)
+    .default(75_000)
+    .describe("Idle connections of clients; above a load balancer's limit."),
+  upstreamKeepAliveMillis: millis(1, MILLIS_PER_DAY)
+    .default(4000)
+    .describe("Idle connections to endpoints; below vLLM's 5 s."),
+  answerBytesInspected: bytes()
+    .default(8 * MIB)
+    .describe("Part of an answer that does not stream which is held back and inspected."),
+  errorBytesKept: bytes().default(65_536).describe("Part of an endpoint's error that is kept for passing on."),
+  eventBytesInspected: bytes().default(MIB).describe("Part of one server-sent event that is inspected."),
+  holdBytesMax: bytes().default(65_536).describe("Events before the first token that are held back."),
+  holdMillis: millis(0, MILLIS_PER_DAY)
+    .optional()
+    .describe("After this long an answer's head goes out without a body; unset holds it until the first byte."),
+  progressTokens: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(64)
+    .describe("Output tokens between two reports of progress to the router."),
+  progressMillis: millis(1, MILLIS_PER_DAY)
+    .default(1000)
+    .describe("Time between two such reports where output is slower."),
+  sweepMillis: millis(10, 60_000).default(250).describe("How often these limits are checked."),
+});

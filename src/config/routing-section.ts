@@ -1,0 +1,95 @@
+import * as z from "zod";
+import { MILLIS_PER_DAY, environmentName, header, headers, millis } from "./schema-value.ts";
+
+const breaker = z.strictObject({
+  failuresMax: z.int().min(1).max(1000).default(3).describe("Failures in a row that take an endpoint out."),
+  pauseMillis: millis(1, MILLIS_PER_DAY).default(1000).describe("First pause; doubles with each failed probe."),
+  pauseMillisMax: millis(1, MILLIS_PER_DAY).default(30_000).describe("Longest pause."),
+  saturatedPauseMillis: millis(0, MILLIS_PER_DAY)
+    .default(200)
+    .describe("Pause after an endpoint said that it is full."),
+});
+
+export const routing = z.strictObject({
+  profile: z
+    .string()
+    .min(1)
+    .default("gnomon")
+    .describe("Profile by name, or the path of a profile file (with a / or .yaml)."),
+  models: z.record(z.string(), z.string().min(1)).default({}).describe("Profile per model, where it differs."),
+  profilesAllowed: z
+    .array(z.string().min(1))
+    .max(64)
+    .default([])
+    .describe("Profiles that a request may choose by header; none by default."),
+  profileHeader: header().default("routing-strategy").describe("Request header that chooses among them."),
+  seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).describe("Seed of every random draw of the router."),
+  breaker: breaker.prefault({}).describe("When an endpoint that fails is left alone."),
+});
+
+export const clients = z.strictObject({
+  keysEnv: environmentName()
+    .optional()
+    .describe(
+      "Variable with the API keys that clients must send, comma-separated; without it everybody is let in and Authorization is passed on.",
+    ),
+  tenantHeaders: headers()
+    .default(["x-gnomon-tenant"])
+    .describe("Request headers that say who asks; else a digest of the API key, or of the body's user."),
+  sessionHeaders: headers()
+    .default(["x-session-id", "x-gnomon-session"])
+    .describe(
+      "Request headers that name the conversation; else session_id, prompt_cache_key or conversation_id of the body.",
+    ),
+  sloClassHeader: header().default("x-gnomon-slo-class").describe("Request header with the service class."),
+  requestUsage: z
+    .boolean()
+    .default(true)
+    .describe("Ask engines for token counts in every stream; clients that did not ask do not see them."),
+});
+
+export const prefix = z.strictObject({
+  blockTokens: z.int().min(1).max(4096).default(16).describe("Tokens per block; the engine's block size."),
+  blockHash: z
+    .enum(["blake3", "fast"])
+    .default("blake3")
+    .describe("Chain hash. fast: a two-lane mix, for very long cold prompts."),
+  capacityTokens: z
+    .int()
+    .min(1024)
+    .max(1e10)
+    .default(500_000)
+    .describe("Room per endpoint while the engine has not told its own."),
+  secretEnv: environmentName()
+    .optional()
+    .describe("Variable that holds the key of the block hashes; by default a new random key at every start."),
+});
+
+export const tokenizerShape = z.strictObject({
+  kind: z
+    .enum(["estimate", "character", "tiktoken", "huggingface", "vllm"])
+    .default("estimate")
+    .describe("How prompts become tokens and blocks."),
+  file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("tokenizer.json of kind huggingface; its folder may hold the chat template too."),
+  chatTemplate: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File with the chat template, where it is not beside the tokenizer."),
+  encoding: z
+    .enum(["cl100k_base", "o200k_base", "p50k_base", "r50k_base"])
+    .default("cl100k_base")
+    .describe("Encoding of kind tiktoken."),
+  timeoutMillis: millis(1, 60_000)
+    .default(200)
+    .describe("Bound on one /tokenize call of kind vllm; beyond it the estimate stands in."),
+});
+
+export const tokenizer = tokenizerShape.refine((value) => value.kind !== "huggingface" || value.file !== undefined, {
+  path: ["file"],
+  message: "the path of a tokenizer.json, which kind huggingface needs",
+});

@@ -1,0 +1,38 @@
+import * as z from "zod";
+
+export const MILLIS_PER_DAY = 86_400_000;
+export const MIB = 1_048_576;
+
+export const environmentName = () =>
+  z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+    .meta({ expected: "the name of an environment variable", secret: true });
+
+export const origin = () =>
+  z
+    .string()
+    .refine(isOrigin, { message: "not an origin" })
+    .meta({ expected: "an origin such as http://10.0.0.5:8000" });
+
+export const header = () =>
+  z
+    .string()
+    .regex(/^[a-z0-9-]{1,128}$/)
+    .meta({ expected: "a header's name in lower case" });
+
+export const headers = () => z.array(header()).max(16);
+
+export const bytes = () =>
+  z
+    .int()
+    .min(1024)
+    .max(1024 * 1024 * MIB);
+
+export const millis = (min: number, max: number) => z.int().min(min).max(max);
+
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) return false;
+  return url.pathname === "/" && url.search === "" && url.hash === "" && url.username === "";
+}
