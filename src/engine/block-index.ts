@@ -17,7 +17,11 @@ export class BlockIndex {
   /** Next block with the same content. */
   readonly #twin: Int32Array;
 
-  constructor(blocks: number) {
+  readonly #lastWriter: boolean;
+
+  /** With `lastWriter` an equal content takes the entry over, and the entry goes with whichever block is removed. */
+  constructor(blocks: number, lastWriter: boolean) {
+    this.#lastWriter = lastWriter;
     let slots = 16;
     while (slots < blocks * 2) slots *= 2;
     this.#table = new Int32Array(slots).fill(NONE);
@@ -38,9 +42,9 @@ export class BlockIndex {
     this.#twin[block] = NONE;
     const slot = this.#slotOf(low, high);
     let last = this.#table[slot] ?? NONE;
-    if (last === NONE) {
+    if (last === NONE || this.#lastWriter) {
       this.#table[slot] = block;
-      this.size++;
+      if (last === NONE) this.size++;
       return;
     }
     for (let twin = last; twin !== NONE; twin = this.#twin[twin] ?? NONE) last = twin;
@@ -52,7 +56,9 @@ export class BlockIndex {
     const slot = this.#slotOf(this.low(block), this.high(block));
     const first = this.#table[slot] ?? NONE;
     const twin = this.#twin[block] ?? NONE;
-    if (first !== block) {
+    if (this.#lastWriter) {
+      if (first !== NONE) this.#close(slot);
+    } else if (first !== block) {
       let before = first;
       while (this.#twin[before] !== block) before = this.#twin[before] ?? NONE;
       this.#twin[before] = twin;
@@ -60,7 +66,6 @@ export class BlockIndex {
       this.#table[slot] = twin;
     } else {
       this.#close(slot);
-      this.size--;
     }
   }
 
@@ -84,6 +89,7 @@ export class BlockIndex {
 
   /** Empties the slot and moves later entries of its cluster back, so that probing needs no tombstones. */
   #close(emptied: number): void {
+    this.size--;
     let hole = emptied;
     for (let slot = (hole + 1) & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const block = this.#table[slot] ?? NONE;

@@ -70,6 +70,10 @@ export interface EngineSemantics {
   readonly hitChunkStart: "true-position" | "zero";
   /** Whether the last generated token takes a place in the KV cache. */
   readonly finalToken: "not-stored" | "stored";
+  /** Where a block without full content enters the free list: the first to be overwritten, or in its turn. */
+  readonly partialBlocks: "front" | "back";
+  /** Two blocks with equal content: both can be found, or only the one written last, until either is overwritten. */
+  readonly duplicates: "coexist" | "last-writer";
 }
 
 /** Blocks on the CPU: copied out when the GPU fills, copied back on a hit. */
@@ -91,6 +95,8 @@ export const VLLM_SEMANTICS: EngineSemantics = {
   fullHit: "last-token",
   hitChunkStart: "true-position",
   finalToken: "not-stored",
+  partialBlocks: "front",
+  duplicates: "coexist",
 };
 
 /** A vLLM server's defaults on a GPU with less than 70 GiB; the step time is a placeholder of an 8B model's order. */

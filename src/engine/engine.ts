@@ -3,14 +3,16 @@ import type { Micros } from "#core/units.ts";
 import { ArrivalQueue } from "./arrival-queue.ts";
 import type { EngineConfig } from "./config.ts";
 import { DeadlineHeap } from "./deadline-heap.ts";
+import { DecodeRun } from "./decode-run.ts";
 import { KvCache } from "./kv-cache.ts";
 import { Outbox } from "./outbox.ts";
 import type { EngineRequest, FinishReason, SubmitOutcome } from "./request.ts";
+import { RunPlanner } from "./run-planner.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
 import type { EngineGauges, EngineSink } from "./sink.ts";
-import type { BatchShape } from "./step-time/batch-shape.ts";
-import { createStepTime, type StepTime } from "./step-time/step-time.ts";
+import { StepTimer } from "./step-timer.ts";
+import { clearShape } from "./step-time/batch-shape.ts";
 
 /**
  * One vLLM engine as a state machine over time. The host submits and aborts, asks when something will happen next and
@@ -22,7 +24,9 @@ export class Engine {
   readonly #sink: EngineSink;
   readonly #kv: KvCache;
   readonly #scheduler: Scheduler;
-  readonly #stepTime: StepTime;
+  readonly #timer: StepTimer;
+  readonly #run: DecodeRun;
+  readonly #planner: RunPlanner;
   readonly #outbox: Outbox;
   readonly #arrivals = new ArrivalQueue();
   readonly #deadlines = new DeadlineHeap();
@@ -44,9 +48,11 @@ export class Engine {
   constructor(config: EngineConfig, sink: EngineSink) {
     this.#config = config;
     this.#sink = sink;
-    this.#kv = new KvCache(config.kvBlocks, config.blockTokens, config.prefixCaching, sink);
+    this.#kv = new KvCache(config, sink);
     this.#scheduler = new Scheduler(config, this.#kv, sink);
-    this.#stepTime = createStepTime(config.stepTime);
+    this.#timer = new StepTimer(config);
+    this.#run = new DecodeRun(this.#kv);
+    this.#planner = new RunPlanner(config, this.#kv, this.#scheduler, this.#timer, this.#run);
     this.#early = config.semantics.completion === "last-step-start";
     this.#outbox = new Outbox(sink);
   }
@@ -69,6 +75,8 @@ export class Engine {
     this.#active.set(request.id, sequence);
     this.#arrivals.push(sequence);
     if (request.deadlineAt !== undefined) this.#deadlines.push(request.deadlineAt, sequence);
+    this.#planner.arrival(visibleAt);
+    if (this.#run.active && this.#run.exhausted) this.#endRun();
     return "queued";
   }
 
@@ -84,7 +92,8 @@ export class Engine {
   /** When something may happen next; undefined while there is nothing to do. */
   nextEventAt(): Micros | undefined {
     let next = Infinity;
-    if (this.#executing) next = this.#stepEndAt;
+    if (this.#run.active) next = this.#run.lastEndAt;
+    else if (this.#executing) next = this.#stepEndAt;
     else if (this.#scheduler.running.length + this.#scheduler.waiting.size > 0) {
       next = Math.max(this.#readyAt, this.#clock);
     } else {
@@ -103,11 +112,13 @@ export class Engine {
       assert(next >= this.#clock, "time does not run backwards");
       this.#clock = next;
       this.#outbox.flush(next);
+      if (this.#run.active) this.#advanceRun(next);
       if (this.#executing && this.#stepEndAt <= next) this.#endStep(next);
       this.#receive(next);
-      if (!this.#executing && this.#readyAt <= next && this.#hasWork()) this.#startStep(next);
+      if (this.#idle() && this.#readyAt <= next && this.#hasWork()) this.#startStep(next);
       while ((this.#deadlines.nextAt() ?? Infinity) <= next) this.#dismiss(next, this.#deadlines.take(), "deadline");
     }
+    if (this.#run.active) this.#advanceRun(at);
     if (at > this.#clock) this.#clock = at;
     this.#receive(at);
   }
@@ -123,7 +134,7 @@ export class Engine {
       prefixQueriesTokens: this.#scheduler.prefixQueriesTokens,
       prefixHitsTokens: this.#scheduler.prefixHitsTokens,
       promptTokens: this.#promptTokens,
-      generationTokens: this.#generationTokens,
+      generationTokens: this.#generationTokens + (this.#run.active ? this.#run.ended * this.#run.members : 0),
       preemptions: this.#scheduler.preemptions,
       steps: this.#steps,
       finished: this.#finished,
@@ -139,7 +150,13 @@ export class Engine {
 
   /** Tokens that the request has so far; undefined if it is not here. */
   outputTokens(id: string): number | undefined {
-    return this.#active.get(id)?.generated;
+    const sequence = this.#active.get(id);
+    if (sequence === undefined) return undefined;
+    return sequence.generated + (this.#run.active && sequence.state === "running" ? this.#run.ended : 0);
+  }
+
+  #idle(): boolean {
+    return !this.#executing && !this.#run.active;
   }
 
   #hasWork(): boolean {
@@ -156,10 +173,13 @@ export class Engine {
   }
 
   #startStep(at: Micros): void {
+    if (this.#planner.begin(at, this.#arrivals.peek()?.visibleAt ?? Infinity)) {
+      this.#advanceRun(at);
+      return;
+    }
     this.#scheduler.compose(at);
     const { shape } = this.#scheduler;
-    const micros = Math.max(1, Math.trunc(this.#stepTime.micros(shape)));
-    this.#stepEndAt = at + micros;
+    this.#stepEndAt = at + this.#timer.duration(shape);
     this.#steps++;
     this.#sink.step?.(at, this.#stepEndAt, shape);
     this.#executing = true;
@@ -171,11 +191,51 @@ export class Engine {
     if (this.#config.check) this.#verify();
   }
 
+  /** Takes the run through everything up to `at`; it is over when its last step has started. */
+  #advanceRun(at: Micros): void {
+    const run = this.#run;
+    for (;;) {
+      if (run.executing) {
+        if (run.stepEndAt > at) return;
+        run.ended++;
+      }
+      const startAt = run.nextStartAt;
+      if (startAt > at) return;
+      run.start(startAt);
+      this.#steps++;
+      this.#describeRunStep();
+      this.#sink.step?.(startAt, run.stepEndAt, this.#scheduler.shape);
+      if (run.exhausted) {
+        this.#endRun();
+        return;
+      }
+    }
+  }
+
+  /** The shape of the run's step that started last. */
+  #describeRunStep(): void {
+    const { shape } = this.#scheduler;
+    clearShape(shape);
+    shape.decodeSequences = this.#run.members;
+    shape.decodeContextTokens = this.#run.contextTokens + (this.#run.started - 1) * this.#run.members;
+  }
+
+  /** Back to single steps, in the middle of one or between two. */
+  #endRun(): void {
+    const run = this.#run;
+    this.#generationTokens += run.ended * run.members;
+    this.#executing = run.executing;
+    if (this.#executing) this.#stepEndAt = run.stepEndAt;
+    else this.#readyAt = run.nextStartAt;
+    run.collapse();
+    if (this.#config.check) this.#verify();
+  }
+
   #endStep(at: Micros): void {
     this.#executing = false;
     if (this.#early) return;
     this.#settle(at, at);
-    this.#readyAt = at + gapMicros(this.#config, this.#scheduler.shape);
+    this.#readyAt = at + this.#timer.gapAfter(this.#scheduler.shape);
     if (this.#config.check) this.#verify();
   }
 
@@ -224,6 +284,7 @@ export class Engine {
 
   /** A client has gone: tell so at once, and let go of the request as soon as no running step needs it. */
   #dismiss(at: Micros, sequence: Sequence, reason: FinishReason): void {
+    if (this.#run.active && sequence.state !== "arriving") this.#endRun();
     const { request, cachedTokens } = sequence;
     const busy = sequence.state === "running" && this.#executing && !this.#early;
     if (busy) {
@@ -261,10 +322,4 @@ export class Engine {
       assert(sequence.computed <= sequence.tokens, "only existing tokens are computed");
     }
   }
-}
-
-function gapMicros(config: EngineConfig, shape: Readonly<BatchShape>): number {
-  const { baseMicros, afterPrefillMicros, perDecodeMicros } = config.stepGap;
-  const prefill = shape.prefillSequences > 0 ? afterPrefillMicros : 0;
-  return Math.trunc(baseMicros + prefill + perDecodeMicros * shape.decodeSequences);
 }

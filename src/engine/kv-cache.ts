@@ -1,6 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 import { BlockIndex } from "./block-index.ts";
+import type { EngineConfig } from "./config.ts";
 import { FreeList } from "./free-list.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
@@ -21,10 +22,13 @@ export class KvCache {
   readonly blockTokens: number;
   blockHits = 0;
   blockMisses = 0;
+  /** Releases so far: while it stands still, the free blocks can only have become fewer. */
+  releases = 0;
   /** Leading blocks found by the last lookup, and how many of them nobody uses. */
   hitCount = 0;
   hitFree = 0;
   readonly #caching: boolean;
+  readonly #partialToFront: boolean;
   readonly #sink: EngineSink;
   readonly #free: FreeList;
   readonly #index: BlockIndex;
@@ -32,13 +36,14 @@ export class KvCache {
   readonly #content: Uint8Array;
   #hits = new Int32Array(64);
 
-  constructor(kvBlocks: number, blockTokens: number, caching: boolean, sink: EngineSink) {
-    this.usable = kvBlocks - 1;
-    this.blockTokens = blockTokens;
-    this.#caching = caching;
+  constructor(config: EngineConfig, sink: EngineSink) {
+    this.usable = config.kvBlocks - 1;
+    this.blockTokens = config.blockTokens;
+    this.#caching = config.prefixCaching;
+    this.#partialToFront = config.semantics.partialBlocks === "front";
     this.#sink = sink;
     this.#free = new FreeList(this.usable);
-    this.#index = new BlockIndex(this.usable);
+    this.#index = new BlockIndex(this.usable, config.semantics.duplicates === "last-writer");
     this.#references = new Int32Array(this.usable);
     this.#content = new Uint8Array(this.usable);
   }
@@ -133,9 +138,10 @@ export class KvCache {
       const references = (this.#references[block] ?? 0) - 1;
       this.#references[block] = references;
       if (references > 0) continue;
-      if (this.#content[block] === PARTIAL) this.#free.pushFront(block);
+      if (this.#partialToFront && this.#content[block] === PARTIAL) this.#free.pushFront(block);
       else this.#free.pushBack(block);
     }
+    this.releases++;
     sequence.blockCount = 0;
     sequence.unclaimed = 0;
     sequence.cachedBlocks = 0;

@@ -7,9 +7,6 @@ import type { EngineSink } from "./sink.ts";
 import { addDecode, addPrefill, type BatchShape, clearShape, emptyShape } from "./step-time/batch-shape.ts";
 import { createWaitQueue, type WaitQueue } from "./wait-queue.ts";
 
-/** Why the head of the waiting queue was not admitted in the last step. */
-export type Blocked = "nothing-waits" | "batch-full" | "no-tokens-left" | "no-blocks" | "preempted";
-
 /**
  * vLLM's scheduler: running requests first, in the order of their admission, each getting its next token or chunk while
  * the token budget lasts; then, unless somebody was preempted, the head of the waiting queue for as long as it fits.
@@ -18,7 +15,6 @@ export class Scheduler {
   readonly running: Sequence[] = [];
   readonly waiting: WaitQueue;
   readonly shape: BatchShape = emptyShape();
-  blocked: Blocked = "nothing-waits";
   preemptions = 0;
   prefixQueriesTokens = 0;
   prefixHitsTokens = 0;
@@ -27,6 +23,9 @@ export class Scheduler {
   readonly #sink: EngineSink;
   readonly #watermarkBlocks: number;
   #tokensLeft = 0;
+  /** Submission number of the request that lacked blocks in the last step, or -1, and the releases until then. */
+  #blockedOrder = -1;
+  #blockedReleases = 0;
 
   constructor(config: EngineConfig, kv: KvCache, sink: EngineSink) {
     this.#config = config;
@@ -39,10 +38,15 @@ export class Scheduler {
   /** Composes the step that starts now. Every member has `inStep` and its `scheduled` tokens counted as computed. */
   compose(at: Micros): void {
     this.#tokensLeft = this.#config.batchTokensMax;
+    this.#blockedOrder = -1;
     const preempted = this.#continueRunning(at);
-    if (preempted) this.blocked = "preempted";
-    else this.#admitWaiting(at);
+    if (!preempted) this.#admitWaiting(at);
     this.#describe();
+  }
+
+  /** True if the last step did not admit this request for want of blocks, and none has been released since. */
+  stillBlocked(head: Sequence): boolean {
+    return head.order === this.#blockedOrder && this.#kv.releases === this.#blockedReleases;
   }
 
   /** Puts the shape of the composed step together; a prefix hit's first chunk begins where the semantics say. */
@@ -141,18 +145,14 @@ export class Scheduler {
   }
 
   #admitWaiting(at: Micros): void {
-    for (;;) {
-      this.blocked = this.#whyNot();
-      if (this.blocked !== "batch-full" && this.waiting.size === 0) this.blocked = "nothing-waits";
-      if (this.blocked !== "no-blocks" || !this.#admit(this.waiting.peek(), at)) return;
+    const { running, waiting } = this;
+    while (waiting.size > 0 && running.length < this.#config.sequencesMax && this.#tokensLeft > 0) {
+      const head = waiting.peek();
+      if (this.#admit(head, at)) continue;
+      this.#blockedOrder = head.order;
+      this.#blockedReleases = this.#kv.releases;
+      return;
     }
-  }
-
-  /** The first limit that forbids an admission; `no-blocks` while only the blocks remain to be asked. */
-  #whyNot(): Blocked {
-    if (this.running.length >= this.#config.sequencesMax) return "batch-full";
-    if (this.#tokensLeft <= 0) return "no-tokens-left";
-    return "no-blocks";
   }
 
   #admit(head: Sequence, at: Micros): boolean {

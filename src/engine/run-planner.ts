@@ -1,0 +1,87 @@
+import type { Micros } from "#core/units.ts";
+import type { EngineConfig } from "./config.ts";
+import type { DecodeRun } from "./decode-run.ts";
+import type { KvCache } from "./kv-cache.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Sequence } from "./sequence.ts";
+import type { StepTimer } from "./step-timer.ts";
+import { clearShape } from "./step-time/batch-shape.ts";
+
+/**
+ * Finds how many of the next steps are certain: decodes of the same batch, nobody admitted, preempted or done before
+ * the last of them. What could end it earlier is either known (the first member to be done, blocks, arrivals) or
+ * reported to the planner (a submission, an abort, a deadline).
+ */
+export class RunPlanner {
+  readonly #config: EngineConfig;
+  readonly #kv: KvCache;
+  readonly #scheduler: Scheduler;
+  readonly #timer: StepTimer;
+  readonly #run: DecodeRun;
+  readonly #possible: boolean;
+  /** An arrival may change who is admitted next. */
+  #arrivalsMatter = false;
+
+  constructor(config: EngineConfig, kv: KvCache, scheduler: Scheduler, timer: StepTimer, run: DecodeRun) {
+    this.#config = config;
+    this.#kv = kv;
+    this.#scheduler = scheduler;
+    this.#timer = timer;
+    this.#run = run;
+    this.#possible =
+      config.coalesce && timer.stateless && !config.asyncScheduling && config.semantics.completion === "step-end";
+  }
+
+  /** Plans a run whose first step starts at `at`, before which nothing becomes visible until `arrivalAt`. */
+  begin(at: Micros, arrivalAt: Micros): boolean {
+    const head = this.#possible ? this.#blockedHead() : null;
+    if (head === null) return false;
+    const run = this.#run;
+    const { shape } = this.#scheduler;
+    const steps = run.begin(this.#scheduler.running);
+    const until = this.#arrivalsMatter ? arrivalAt : Infinity;
+    clearShape(shape);
+    shape.decodeSequences = run.members;
+    const gap = this.#timer.gapAfter(shape);
+    let free = this.#kv.free;
+    let startAt = at;
+    for (let step = 0; step < steps && startAt < until; step++) {
+      free -= run.blocksTaken(step);
+      if (free < 0 || (head !== undefined && run.fills(step, head.request.lanes))) break;
+      shape.decodeContextTokens = run.contextTokens + step * run.members;
+      const endAt = startAt + this.#timer.duration(shape);
+      run.plan(startAt, endAt, endAt + gap);
+      startAt = endAt + gap;
+    }
+    run.active = run.planned > 0;
+    return run.active;
+  }
+
+  /** A request will be visible at `at`. */
+  arrival(at: Micros): void {
+    if (this.#run.active && this.#arrivalsMatter) this.#run.cut(at);
+  }
+
+  /**
+   * Null if the next step may be anything but decodes of the batch as it is. Otherwise the waiting request that keeps
+   * not fitting until blocks are released or its own prefix appears, or undefined where nobody could be admitted anyway.
+   */
+  #blockedHead(): Sequence | undefined | null {
+    const { running, waiting } = this.#scheduler;
+    const { sequencesMax, batchTokensMax, scheduler } = this.#config;
+    if (running.length === 0 || running.length > batchTokensMax) return null;
+    for (const sequence of running) if (!sequence.decoding) return null;
+    const full = running.length >= sequencesMax || running.length === batchTokensMax;
+    if (full) {
+      this.#arrivalsMatter = false;
+      return undefined;
+    }
+    if (waiting.size === 0) {
+      this.#arrivalsMatter = true;
+      return undefined;
+    }
+    const head = waiting.peek();
+    this.#arrivalsMatter = scheduler !== "fcfs";
+    return this.#scheduler.stillBlocked(head) ? head : null;
+  }
+}

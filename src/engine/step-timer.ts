@@ -1,0 +1,30 @@
+import type { EngineConfig, StepGap } from "./config.ts";
+import type { BatchShape } from "./step-time/batch-shape.ts";
+import { createStepTime, type StepTime } from "./step-time/step-time.ts";
+
+/** Whole microseconds for steps and for the idle time after them. */
+export class StepTimer {
+  readonly #stepTime: StepTime;
+  readonly #gap: StepGap;
+
+  constructor(config: EngineConfig) {
+    this.#stepTime = createStepTime(config.stepTime);
+    this.#gap = config.stepGap;
+  }
+
+  /** False when a duration depends on what was asked before, so that no step may be computed ahead. */
+  get stateless(): boolean {
+    return this.#stepTime.stateless;
+  }
+
+  /** At least 1. */
+  duration(shape: Readonly<BatchShape>): number {
+    return Math.max(1, Math.trunc(this.#stepTime.micros(shape)));
+  }
+
+  gapAfter(shape: Readonly<BatchShape>): number {
+    const { baseMicros, afterPrefillMicros, perDecodeMicros } = this.#gap;
+    const prefill = shape.prefillSequences > 0 ? afterPrefillMicros : 0;
+    return Math.trunc(baseMicros + prefill + perDecodeMicros * shape.decodeSequences);
+  }
+}
