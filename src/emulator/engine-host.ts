@@ -1,0 +1,269 @@
+import { assert } from "#core/assert.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import { Engine } from "#engine/engine.ts";
+import type { EngineRequest, FinishReason } from "#engine/request.ts";
+import type { EngineGauges, EngineSink } from "#engine/sink.ts";
+import { ENGINE_DEAD } from "./http/api-error.ts";
+import { isComplete, type Answer, type Sequence } from "./generation/sequence.ts";
+import type { EngineMetrics } from "./metrics/engine-metrics.ts";
+
+/** What became of the sequences that arrived: `arrived` = finished + aborted + failed + in flight. */
+export interface HostCounts {
+  readonly arrived: number;
+  /** Came to their end by themselves. */
+  readonly finished: number;
+  /** Taken back: client gone, server stopping, or a fault. */
+  readonly aborted: number;
+  /** Lost with the engine. */
+  readonly failed: number;
+  readonly inFlight: number;
+}
+
+interface Flight {
+  readonly sequence: Sequence;
+  readonly answer: Answer;
+}
+
+/** A timer that fires this much early is taken to be on time: half of what a timer can resolve. */
+const EARLY_MICROS_MAX = 500;
+
+/**
+ * Runs the pure engine on the wall clock. One timer for the whole engine, set to its next event and read against the
+ * clock, so that lateness never adds up; whatever became ready together reaches each client in one write.
+ */
+export class EngineHost {
+  readonly config: EngineConfig;
+  readonly #engine: Engine;
+  readonly #metrics: EngineMetrics;
+  readonly #timeScale: number;
+  readonly #startedAtMs = performance.now();
+  readonly #flights = new Map<string, Flight>();
+  readonly #dirty = new Set<Answer>();
+  /** Sequences that a fault ended and the engine still has to give up. */
+  readonly #doomed: string[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #timerAt: Micros = Number.POSITIVE_INFINITY;
+  #engineAt: Micros = 0;
+  #stepAt: Micros = -1;
+  #stepTokens = 0;
+  #waitingTokens = 0;
+  #dead = false;
+  #counts = { arrived: 0, finished: 0, aborted: 0, failed: 0 };
+
+  constructor(config: EngineConfig, timeScale: number, metrics: EngineMetrics) {
+    // Every token is a write to a client, so none may be skipped.
+    this.config = { ...config, coalesce: false };
+    this.#timeScale = timeScale;
+    this.#metrics = metrics;
+    this.#engine = new Engine(this.config, this.#sink());
+  }
+
+  get counts(): HostCounts {
+    return { ...this.#counts, inFlight: this.#flights.size };
+  }
+
+  get gauges(): EngineGauges {
+    return this.#engine.gauges();
+  }
+
+  /** Prompt tokens of requests that have not been scheduled. */
+  get waitingTokens(): number {
+    return this.#waitingTokens;
+  }
+
+  get idle(): boolean {
+    return this.#flights.size === 0;
+  }
+
+  /** Engine time as wall-clock seconds. */
+  readonly toSeconds = (micros: Micros): number => micros / this.#timeScale / MICROS_PER_SECOND;
+
+  submit(answer: Answer): void {
+    if (this.#dead) {
+      answer.fail(ENGINE_DEAD);
+      return;
+    }
+    const at = this.#advance(this.#now());
+    for (const sequence of answer.sequences) this.#submitOne(at, sequence, answer);
+    // An idle engine starts on it now, not when a timer comes round.
+    this.#advance(at);
+    this.#settle();
+  }
+
+  /** Takes an answer back whose client has gone. Nothing more is written for it. */
+  cancel(answer: Answer): void {
+    if (isComplete(answer)) return;
+    const at = this.#advance(this.#now());
+    for (const { id, finish } of answer.sequences) if (finish === undefined) this.#engine.abort(at, id);
+    this.#dirty.delete(answer);
+    this.#settle();
+  }
+
+  /** Ends every answer with "abort", as a server does that is told to terminate. */
+  abortAll(): void {
+    const at = this.#advance(this.#now());
+    for (const id of Array.from(this.#flights.keys())) this.#engine.abort(at, id);
+    this.#settle();
+  }
+
+  /** The engine process dies: every answer fails, and so does whatever comes later. */
+  kill(): void {
+    this.#dead = true;
+    this.stop();
+    const answers = new Set([...this.#flights.values()].map((flight) => flight.answer));
+    this.#counts.failed += this.#flights.size;
+    this.#flights.clear();
+    this.#waitingTokens = 0;
+    for (const answer of answers) answer.fail(ENGINE_DEAD);
+  }
+
+  /** Stops the clock. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  #now(): Micros {
+    const elapsed = (performance.now() - this.#startedAtMs) * 1_000 * this.#timeScale;
+    return Math.max(this.#engineAt, Math.floor(elapsed));
+  }
+
+  #submitOne(at: Micros, sequence: Sequence, answer: Answer): void {
+    sequence.arrivedAt = at;
+    this.#counts.arrived++;
+    if (sequence.abortAfterTokens === 0) {
+      sequence.finish = "abort";
+      this.#counts.aborted++;
+      this.#dirty.add(answer);
+      return;
+    }
+    this.#flights.set(sequence.id, { sequence, answer });
+    this.#waitingTokens += sequence.prompt.length;
+    const outcome = this.#engine.submit(at, {
+      id: sequence.id,
+      promptTokens: sequence.prompt.length,
+      outputTokens: sequence.plan.tokens.length,
+      lanes: sequence.lanes,
+      priority: sequence.priority,
+      deadlineAt: undefined,
+      cacheRead: sequence.cacheRead,
+    });
+    assert(outcome === "queued", `a request that passed validation is queued, not ${outcome}`);
+  }
+
+  #advance(at: Micros): Micros {
+    if (!this.#dead) this.#engine.advanceTo(at);
+    this.#engineAt = at;
+    return at;
+  }
+
+  /** After anything that may have changed the engine: gives up the doomed, writes to clients, sets the timer. */
+  #settle(): void {
+    for (const id of this.#doomed.splice(0)) this.#engine.abort(this.#engineAt, id);
+    const dirty = [...this.#dirty];
+    this.#dirty.clear();
+    for (const answer of dirty) answer.advance();
+    this.#arm();
+  }
+
+  #arm(): void {
+    const next = this.#dead ? undefined : this.#engine.nextEventAt();
+    const at = next ?? Number.POSITIVE_INFINITY;
+    if (at === this.#timerAt) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    this.#timer = undefined;
+    if (!Number.isFinite(at)) return;
+    const delayMs = Math.round((at - this.#now()) / 1_000 / this.#timeScale);
+    this.#timer = setTimeout(this.#onTimer, Math.max(0, delayMs));
+  }
+
+  readonly #onTimer = (): void => {
+    const due = this.#timerAt;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#timer = undefined;
+    const now = this.#now();
+    const early = due - now;
+    this.#advance(early > 0 && early <= EARLY_MICROS_MAX * this.#timeScale ? due : now);
+    this.#settle();
+  };
+
+  #sink(): EngineSink {
+    return {
+      admitted: (at, request, cachedTokens) => this.#onAdmitted(at, request, cachedTokens),
+      token: (at, request, outputTokens) => this.#onToken(at, request, outputTokens),
+      preempted: (_at, request) => {
+        const flight = this.#flights.get(request.id);
+        if (flight !== undefined) flight.sequence.preemptions++;
+      },
+      finished: (at, request, reason) => this.#onFinished(at, request, reason),
+    };
+  }
+
+  #onAdmitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
+    const sequence = this.#flights.get(request.id)?.sequence;
+    if (sequence === undefined || sequence.scheduledAt >= 0) return;
+    sequence.scheduledAt = at;
+    sequence.cachedTokens = cachedTokens;
+    this.#waitingTokens -= sequence.prompt.length;
+    this.#metrics.admitted(sequence);
+  }
+
+  #onToken(at: Micros, request: EngineRequest, outputTokens: number): void {
+    const flight = this.#flights.get(request.id);
+    if (flight === undefined || flight.sequence.finish !== undefined) return;
+    const { sequence, answer } = flight;
+    this.#countStep(at, sequence, outputTokens - sequence.produced);
+    if (sequence.firstTokenAt < 0) {
+      sequence.firstTokenAt = at;
+      this.#metrics.firstToken(sequence, this.toSeconds(at - sequence.arrivedAt));
+    } else {
+      this.#metrics.laterTokens(outputTokens - sequence.produced, this.toSeconds(at - sequence.lastTokenAt));
+    }
+    sequence.produced = outputTokens;
+    sequence.lastTokenAt = at;
+    if (answer.everyToken) this.#dirty.add(answer);
+    if (sequence.abortAfterTokens !== undefined && outputTokens >= sequence.abortAfterTokens) {
+      sequence.finish = "abort";
+      this.#dirty.add(answer);
+      this.#doomed.push(sequence.id);
+    }
+  }
+
+  /** A step counts the prompt tokens that it did not find in the cache, with the prompt's first token, and the answers'. */
+  #countStep(at: Micros, sequence: Sequence, tokens: number): void {
+    if (at !== this.#stepAt) {
+      if (this.#stepTokens > 0) this.#metrics.step(this.#stepTokens);
+      this.#stepAt = at;
+      this.#stepTokens = 0;
+    }
+    this.#stepTokens += tokens;
+    if (sequence.firstTokenAt < 0) this.#stepTokens += sequence.prompt.length - sequence.cachedTokens;
+  }
+
+  #onFinished(_at: Micros, request: EngineRequest, reason: FinishReason): void {
+    const flight = this.#flights.get(request.id);
+    if (flight === undefined) return;
+    this.#flights.delete(request.id);
+    const { sequence, answer } = flight;
+    if (sequence.scheduledAt < 0) this.#waitingTokens -= sequence.prompt.length;
+    if (reason === "abort" || reason === "deadline") {
+      this.#counts.aborted++;
+      sequence.finish ??= "abort";
+    } else {
+      this.#counts.finished++;
+      sequence.finish = reason === "length" ? "length" : sequence.plan.finish;
+      this.#countFinished(sequence, sequence.finish);
+    }
+    this.#dirty.add(answer);
+  }
+
+  #countFinished(sequence: Sequence, finish: "stop" | "length"): void {
+    this.#metrics.finished(sequence, finish, this.toSeconds);
+    const { group } = sequence;
+    group.producedMax = Math.max(group.producedMax, sequence.produced);
+    if (--group.open === 0) this.#metrics.groupFinished(group.n, group.producedMax);
+  }
+}

@@ -1,0 +1,81 @@
+import type { Micros } from "#core/units.ts";
+import type { ApiError } from "../http/api-error.ts";
+import type { OutputPlan } from "./output-plan.ts";
+
+export type FinishReason = "stop" | "length" | "abort";
+
+/** The choices that one prompt of a client fans out to. Some metrics count them once. */
+export interface SequenceGroup {
+  readonly n: number;
+  /** Choices that have not finished. */
+  open: number;
+  /** Tokens of the longest choice that has finished. */
+  producedMax: number;
+}
+
+/** One request of the engine: one prompt and one answer to it. A request of a client fans out to prompts times n. */
+export interface Sequence {
+  /** Unique within the emulator. */
+  readonly id: string;
+  /** The `index` that the client sees. */
+  readonly choice: number;
+  readonly prompt: Int32Array;
+  readonly plan: OutputPlan;
+  /** Block hashes of prompt and planned answer, two words each. */
+  readonly lanes: Int32Array;
+  /** The ceiling that the client set, or the default. */
+  readonly maxTokens: number;
+  readonly group: SequenceGroup;
+  /** Lower runs earlier. */
+  readonly priority: number;
+  /** False where the whole prompt must be computed: for its own log probabilities. */
+  readonly cacheRead: boolean;
+  /** Tokens after which a fault ends it with "abort"; undefined without one. */
+  readonly abortAfterTokens: number | undefined;
+  /** Engine time of arrival; -1 before. */
+  arrivedAt: Micros;
+  /** Engine time at which it was first scheduled; -1 before. */
+  scheduledAt: Micros;
+  /** Engine time of the first token; -1 before. */
+  firstTokenAt: Micros;
+  lastTokenAt: Micros;
+  /** Prompt tokens found in the prefix cache at admission. */
+  cachedTokens: number;
+  preemptions: number;
+  /** Tokens computed so far. */
+  produced: number;
+  finish: FinishReason | undefined;
+}
+
+/** What never changes of a sequence. */
+export type SequenceSpec = Pick<
+  Sequence,
+  "id" | "choice" | "prompt" | "plan" | "lanes" | "maxTokens" | "group" | "priority" | "cacheRead" | "abortAfterTokens"
+>;
+
+export function newSequence(spec: SequenceSpec): Sequence {
+  const times = { arrivedAt: -1, scheduledAt: -1, firstTokenAt: -1, lastTokenAt: -1 };
+  return { ...spec, ...times, cachedTokens: 0, preemptions: 0, produced: 0, finish: undefined };
+}
+
+/** Where the tokens of a client's request go. */
+export interface Answer {
+  readonly sequences: readonly Sequence[];
+  /** False when only the end matters. */
+  readonly everyToken: boolean;
+  /** Some sequence has new tokens or has finished. */
+  advance(): void;
+  /** No sequence will go on. */
+  fail(error: ApiError): void;
+}
+
+/** True when nothing of an answer is still being computed. */
+export function isComplete(answer: Answer): boolean {
+  return answer.sequences.every((sequence) => sequence.finish !== undefined);
+}
+
+/** The text shown by tokens `from` (inclusive) to `to` (exclusive). */
+export function textBetween(plan: OutputPlan, from: number, to: number): string {
+  if (to - from === 1) return plan.texts[from] ?? "";
+  return plan.texts.slice(from, to).join("");
+}

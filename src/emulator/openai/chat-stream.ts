@@ -1,0 +1,77 @@
+import { textBetween, type Sequence } from "../generation/sequence.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { chatFinish, type ChatContext } from "./chat-body.ts";
+import { chatLogprobs } from "./logprobs.ts";
+import { TokenStream } from "./token-stream.ts";
+import { finalUsageJson, runningUsage, totalUsage, type UsageTotals } from "./usage.ts";
+
+/** A chat answer as an event stream. */
+export class ChatStream extends TokenStream {
+  readonly #context: ChatContext;
+  readonly #head: string;
+
+  constructor(exchange: Exchange, context: ChatContext, sequences: readonly Sequence[]) {
+    super(exchange, sequences);
+    this.#context = context;
+    const { id, created, model } = context;
+    const names = `"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created}`;
+    this.#head = `{${names},"model":${JSON.stringify(model)},"choices":[`;
+  }
+
+  /** One role event per choice. It leaves together with the first token. */
+  protected open(): void {
+    const [first] = this.sequences;
+    if (first === undefined) return;
+    const ids = this.#context.sampling.returnTokenIds ? `[${first.prompt.join(",")}]` : "null";
+    const usage = runningUsage("chat", this.#context, running(first, 0));
+    for (const { choice } of this.sequences) {
+      const delta = `{"index":${choice},"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}`;
+      this.stream.data(`${this.#head}${delta}]${usage},"prompt_token_ids":${ids},"prompt_text":null}`);
+    }
+  }
+
+  protected tokens(sequence: Sequence, from: number, to: number, last: boolean): void {
+    const { sampling, tokenizer, includeUsage, fingerprint, request } = this.#context;
+    const { plan } = sequence;
+    const text = textBetween(plan, from, to);
+    const top = request.topLogprobs;
+    const scores =
+      top === undefined ? "null" : JSON.stringify(chatLogprobs(tokenizer, plan.tokens.slice(from, to), top));
+    const ids = sampling.returnTokenIds ? `[${plan.tokens.subarray(from, to).join(",")}]` : "null";
+    const delta = `{"index":${sequence.choice},"delta":${this.#delta(sequence, text, from)},"logprobs":${scores}`;
+    const usage = runningUsage("chat", this.#context, running(sequence, to));
+    if (!last) {
+      this.stream.data(`${this.#head}${delta},"finish_reason":null,"token_ids":${ids}}]${usage}}`);
+      return;
+    }
+    const stop = JSON.stringify(sequence.finish === "stop" ? plan.stopReason : null);
+    const end = `"finish_reason":"${chatFinish(this.#context, sequence)}","stop_reason":${stop},"token_ids":${ids}`;
+    const final = !includeUsage && !this.othersOpen(sequence);
+    const mark = final ? `,"system_fingerprint":${JSON.stringify(fingerprint)}` : "";
+    this.stream.data(`${this.#head}${delta},${end}}]${usage}${mark}}`);
+  }
+
+  protected close(): void {
+    const { includeUsage, promptTokensDetails, blockTokens, fingerprint } = this.#context;
+    if (includeUsage) {
+      const usage = finalUsageJson("chat", totalUsage(this.sequences, blockTokens), promptTokensDetails);
+      this.stream.data(`${this.#head}],"usage":${usage},"system_fingerprint":${JSON.stringify(fingerprint)}}`);
+    }
+    this.stream.data("[DONE]");
+  }
+
+  #delta(sequence: Sequence, text: string, from: number): string {
+    const { tooling } = this.#context.request;
+    if (tooling.kind !== "call" || text === "") return `{"content":${JSON.stringify(text)}}`;
+    const piece = JSON.stringify(text);
+    if (from > 0) return `{"tool_calls":[{"index":0,"function":{"arguments":${piece}}}]}`;
+    const id = JSON.stringify(this.#context.toolCallIds[sequence.choice] ?? "");
+    const named = `"function":{"name":${JSON.stringify(tooling.name)},"arguments":${piece}}`;
+    return `{"tool_calls":[{"id":${id},"type":"function","index":0,${named}}]}`;
+  }
+}
+
+function running(sequence: Sequence, produced: number): UsageTotals {
+  const promptTokens = sequence.prompt.length;
+  return { promptTokens, completionTokens: produced, cachedTokens: 0, createdCacheTokens: 0 };
+}

@@ -1,0 +1,97 @@
+import { isComplete, type Answer, type Sequence } from "../generation/sequence.ts";
+import type { ApiError } from "../http/api-error.ts";
+import { EventStream } from "../http/event-stream.ts";
+import { isOpen, type Exchange } from "../http/exchange.ts";
+
+/**
+ * An answer as an event stream: one event per token and choice. While a client reads too slowly its tokens are held
+ * back and merged into one event, as vLLM does, so that what is buffered stays bounded by the answer's own length.
+ */
+export abstract class TokenStream implements Answer {
+  readonly sequences: readonly Sequence[];
+  readonly everyToken = true;
+  protected readonly stream: EventStream;
+  /** Tokens of each sequence that went into events. */
+  readonly #shown: number[];
+  readonly #closed: boolean[];
+  #opened = false;
+  #draining = false;
+  #ended = false;
+
+  constructor(exchange: Exchange, sequences: readonly Sequence[]) {
+    this.sequences = sequences;
+    this.stream = new EventStream(exchange);
+    this.#shown = sequences.map(() => 0);
+    this.#closed = sequences.map(() => false);
+  }
+
+  /** Events before the first token. */
+  protected abstract open(): void;
+  /** Tokens `from` to `to` of a sequence; `last` when the sequence has finished with them. */
+  protected abstract tokens(sequence: Sequence, from: number, to: number, last: boolean): void;
+  /** Events after the last token. */
+  protected abstract close(): void;
+
+  advance(): void {
+    if (this.#ended || !isOpen(this.stream.exchange)) return;
+    if (this.stream.congested) this.#waitForDrain();
+    else this.#write(false);
+  }
+
+  fail(error: ApiError): void {
+    if (this.#ended || !isOpen(this.stream.exchange)) return;
+    this.stream.data(error.event);
+    this.stream.data("[DONE]");
+    this.#end();
+  }
+
+  /** True while another sequence has not finished or not been written to its end. */
+  protected othersOpen(sequence: Sequence): boolean {
+    return this.sequences.some((other, index) => other !== sequence && this.#closed[index] === false);
+  }
+
+  #waitForDrain(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    this.stream.onDrain(() => {
+      this.#draining = false;
+      if (!this.#ended && isOpen(this.stream.exchange)) this.#write(true);
+    });
+  }
+
+  #write(merge: boolean): void {
+    if (!this.#opened) {
+      this.#opened = true;
+      this.open();
+    }
+    for (const [index, sequence] of this.sequences.entries()) this.#writeSequence(sequence, index, merge);
+    if (!isComplete(this)) {
+      this.stream.flush();
+      return;
+    }
+    this.close();
+    this.#end();
+  }
+
+  #writeSequence(sequence: Sequence, index: number, merge: boolean): void {
+    const { produced, finish } = sequence;
+    let shown = this.#shown[index] ?? 0;
+    if (this.#closed[index] === true) return;
+    while (shown < produced) {
+      const to = merge ? produced : shown + 1;
+      const last = to === produced && finish !== undefined;
+      if (last) this.#closed[index] = true;
+      this.tokens(sequence, shown, to, last);
+      shown = to;
+    }
+    this.#shown[index] = shown;
+    if (finish === undefined || this.#closed[index] === true) return;
+    this.#closed[index] = true;
+    this.tokens(sequence, shown, shown, true);
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.stream.end();
+  }
+}

@@ -1,0 +1,97 @@
+import type { EngineConfig } from "#engine/config.ts";
+
+/** A LoRA adapter, served under a name of its own. */
+export interface Adapter {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** A Hugging Face tokenizer: its `tokenizer.json`, and the file that holds the chat template. */
+export interface HuggingFaceFiles {
+  readonly tokenizerPath: string;
+  /** `tokenizer_config.json`, or a file that is the template itself. */
+  readonly templatePath: string;
+}
+
+/** One emulated vLLM server. Names without a unit are vLLM's flags. */
+export interface EmulatorOptions {
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** Name of the model, first of those that /v1/models lists. */
+  readonly model: string;
+  /** Further names of the same model. */
+  readonly servedModels?: readonly string[];
+  readonly adapters?: readonly Adapter[];
+  readonly engine: EngineConfig;
+  /** Engine seconds per second of the wall clock: 2 runs twice as fast. */
+  readonly timeScale: number;
+  /** Of ids and of fault draws. What an answer says depends on its prompt alone. */
+  readonly seed: number;
+  readonly apiKey?: string;
+  readonly version?: "0.32.0";
+  /** Undefined for the emulator's own tokenizer. */
+  readonly tokenizer?: HuggingFaceFiles;
+  /** Mean length of an answer that ends by itself. */
+  readonly naturalTokensMean?: number;
+  readonly enablePromptTokensDetails?: boolean;
+  readonly forceIncludeUsage?: boolean;
+  readonly enableRequestIdHeaders?: boolean;
+  readonly enableAutoToolChoice?: boolean;
+  readonly serverLoadTracking?: boolean;
+  /** Routes of VLLM_SERVER_DEV_MODE=1. */
+  readonly devMode?: boolean;
+  /** Waiting requests from which new ones are refused (--max-num-queued-reqs). */
+  readonly queuedRequestsMax?: number;
+  /** Waiting prompt tokens from which new requests are refused (--max-num-queued-tokens). */
+  readonly queuedTokensMax?: number;
+  /** 0: SIGTERM ends every answer at once. More: running answers may end by themselves for that long. */
+  readonly shutdownTimeoutSeconds?: number;
+  /** Answers faults ordered by header or admin call. */
+  readonly faults?: boolean;
+}
+
+/** Options with every default in place. */
+export type ResolvedOptions = Omit<Required<EmulatorOptions>, "tokenizer" | "queuedRequestsMax" | "queuedTokensMax"> & {
+  readonly tokenizer: HuggingFaceFiles | undefined;
+  readonly queuedRequestsMax: number;
+  readonly queuedTokensMax: number;
+};
+
+const NATURAL_TOKENS_MEAN = 160;
+
+/** Throws an Error that names the option, its value and what is accepted. */
+export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
+  check(options);
+  return {
+    servedModels: [],
+    adapters: [],
+    apiKey: "",
+    version: "0.32.0",
+    naturalTokensMean: NATURAL_TOKENS_MEAN,
+    enablePromptTokensDetails: true,
+    forceIncludeUsage: false,
+    enableRequestIdHeaders: false,
+    enableAutoToolChoice: false,
+    serverLoadTracking: false,
+    devMode: false,
+    queuedRequestsMax: Number.POSITIVE_INFINITY,
+    queuedTokensMax: Number.POSITIVE_INFINITY,
+    shutdownTimeoutSeconds: 0,
+    faults: true,
+    ...options,
+    tokenizer: options.tokenizer,
+  };
+}
+
+function check(options: EmulatorOptions): void {
+  const { engine, timeScale, model, naturalTokensMean = NATURAL_TOKENS_MEAN } = options;
+  if (model === "") throw new Error('model: is "", accepted is a name');
+  if (!(timeScale > 0 && timeScale <= 1_000)) throw new Error(`timeScale: is ${timeScale}, accepted is (0, 1000]`);
+  if (!(naturalTokensMean >= 1)) throw new Error(`naturalTokensMean: is ${naturalTokensMean}, accepted is 1 or more`);
+  const roomTokens = (engine.kvBlocks - 1) * engine.blockTokens;
+  if (engine.modelTokensMax > roomTokens) {
+    const room = `(kvBlocks - 1) * blockTokens = ${roomTokens}`;
+    throw new Error(`engine.modelTokensMax: is ${engine.modelTokensMax}, accepted is at most ${room}`);
+  }
+}

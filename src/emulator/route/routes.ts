@@ -1,0 +1,86 @@
+import { SCALE_OUT_DISABLED } from "../http/api-error.ts";
+import type { JsonObject } from "../http/body.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { Service } from "../service.ts";
+import { handleAddFault, handleClearFaults, handleListFaults, handleStats } from "./admin.ts";
+import { handleChat, handleChatBatch } from "./chat.ts";
+import { handleCompletions } from "./completions.ts";
+import { handleInvocations } from "./invocations.ts";
+import { handleModels } from "./models.ts";
+import { handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.ts";
+import { handleDetokenize, handleTokenize } from "./tokenize.ts";
+
+/** One method of one path. */
+export type Route =
+  | { readonly kind: "plain"; readonly handle: (service: Service, exchange: Exchange) => void }
+  | {
+      readonly kind: "json";
+      readonly handle: (service: Service, exchange: Exchange, body: JsonObject) => Promise<void> | void;
+      /** Generates: faults without a path of their own apply to it. */
+      readonly inference: boolean;
+    };
+
+/** Methods of a path, in the order in which the server registered them: its 405 names the first. */
+export type RouteTable = ReadonlyMap<string, ReadonlyMap<string, Route>>;
+
+/** The routes of a server, vLLM's and the emulator's own. */
+export function routeTable(faults: boolean): RouteTable {
+  const table = new Map<string, ReadonlyMap<string, Route>>(VLLM);
+  if (faults) for (const [path, methods] of ADMIN) table.set(path, methods);
+  return table;
+}
+
+const plain = (handle: (service: Service, exchange: Exchange) => void): Route => ({ kind: "plain", handle });
+const json = (handle: Extract<Route, { kind: "json" }>["handle"]): Route => ({
+  kind: "json",
+  handle,
+  inference: false,
+});
+const inference = (handle: Extract<Route, { kind: "json" }>["handle"]): Route => ({
+  kind: "json",
+  handle,
+  inference: true,
+});
+const disabled = plain(() => {
+  throw SCALE_OUT_DISABLED;
+});
+const get = (route: Route) => new Map([["GET", route]]);
+const post = (route: Route) => new Map([["POST", route]]);
+
+const VLLM: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
+  ["/v1/chat/completions", post(inference(handleChat))],
+  ["/v1/completions", post(inference(handleCompletions))],
+  ["/v1/chat/completions/batch", post(inference(handleChatBatch))],
+  ["/invocations", post(inference(handleInvocations))],
+  ["/v1/models", get(plain(handleModels))],
+  ["/tokenize", post(json(handleTokenize))],
+  ["/detokenize", post(json(handleDetokenize))],
+  ["/health", get(plain(handleHealth))],
+  [
+    "/ping",
+    new Map([
+      ["GET", plain(handleHealth)],
+      ["POST", plain(handleHealth)],
+    ]),
+  ],
+  ["/version", get(plain(handleVersion))],
+  ["/load", get(plain(handleLoad))],
+  ["/metrics", get(plain(handleMetrics))],
+  ["/v1/chat/completions/render", post(disabled)],
+  ["/v1/completions/render", post(disabled)],
+  ["/v1/messages/render", post(disabled)],
+  ["/inference/v1/generate", post(disabled)],
+  ["/inference/v1/abort_requests", post(disabled)],
+];
+
+const ADMIN: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
+  [
+    "/emulator/faults",
+    new Map([
+      ["GET", plain(handleListFaults)],
+      ["POST", json(handleAddFault)],
+      ["DELETE", plain(handleClearFaults)],
+    ]),
+  ],
+  ["/emulator/stats", get(plain(handleStats))],
+];

@@ -1,0 +1,34 @@
+import type { Exchange } from "../http/exchange.ts";
+import { sendBody, sendEmpty, sendJson } from "../http/reply.ts";
+import { renderCacheConfig } from "../metrics/cache-config.ts";
+import { renderProcess } from "../metrics/process-metrics.ts";
+import type { Service } from "../service.ts";
+
+/** GET /health, /ping. A draining server answers 200 too: a router cannot see a drain here. */
+export function handleHealth(_service: Service, exchange: Exchange): void {
+  sendEmpty(exchange, 200);
+}
+
+/** GET /version. */
+export function handleVersion(service: Service, exchange: Exchange): void {
+  sendJson(exchange, 200, JSON.stringify({ version: service.options.version }));
+}
+
+/** GET /load: answers in progress, 0 unless the server tracks them. */
+export function handleLoad(service: Service, exchange: Exchange): void {
+  const load = service.options.serverLoadTracking ? service.load : 0;
+  sendJson(exchange, 200, JSON.stringify({ server_load: load }));
+}
+
+/** GET /metrics. */
+export function handleMetrics(service: Service, exchange: Exchange): void {
+  const { running, waiting, kvUtilization, preemptions } = service.host.gauges;
+  const state = { running, waiting, kvUsage: kvUtilization, preemptions };
+  const page = [
+    renderProcess(service.startedAtSeconds),
+    service.engineMetrics.render(state),
+    renderCacheConfig(service.options.engine),
+    service.httpMetrics.render(),
+  ].join("");
+  sendBody(exchange, 200, "text/plain; version=1.0.0; charset=utf-8", page);
+}

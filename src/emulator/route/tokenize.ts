@@ -1,0 +1,50 @@
+import { badRequest } from "../http/api-error.ts";
+import { describe, type JsonObject } from "../http/body.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { sendJson } from "../http/reply.ts";
+import { readChatPrompt } from "../openai/chat-request.ts";
+import { FieldReader } from "../openai/field-reader.ts";
+import type { Service } from "../service.ts";
+
+/** POST /tokenize: a text or a conversation. */
+export async function handleTokenize(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+  const fields = new FieldReader(body);
+  const model = fields.string("model") ?? "";
+  const strings = fields.boolean("return_token_strs") ?? false;
+  const messages = fields.list("messages");
+  const prompt = messages === undefined ? (fields.string("prompt") ?? missingPrompt(fields, body)) : "";
+  fields.check();
+  service.resolveModel(model);
+  service.checkServing(exchange);
+  const tokens =
+    messages === undefined
+      ? await service.tokenizer.encode(prompt)
+      : await service.tokenizer.encodeChat(readChatPrompt(fields, messages, service.options.model));
+  const answer = {
+    count: tokens.length,
+    max_model_len: service.options.engine.modelTokensMax,
+    tokens: [...tokens],
+    token_strs: strings ? Array.from(tokens, (token) => service.tokenizer.spell(token)) : null,
+  };
+  sendJson(exchange, 200, JSON.stringify(answer));
+}
+
+/** POST /detokenize. */
+export function handleDetokenize(service: Service, exchange: Exchange, body: JsonObject): void {
+  const fields = new FieldReader(body);
+  const model = fields.string("model") ?? "";
+  const tokens = fields.list("tokens");
+  if (tokens === undefined && body["tokens"] === undefined) fields.missing("tokens");
+  fields.check();
+  service.resolveModel(model);
+  service.checkServing(exchange);
+  const unknown = tokens?.find((token) => !service.tokenizer.has(token as number));
+  if (unknown !== undefined) throw badRequest(`Token id ${describe(unknown)} is out of vocabulary`);
+  const prompt = (tokens ?? []).map((token) => service.tokenizer.decode(token as number)).join("");
+  sendJson(exchange, 200, JSON.stringify({ prompt }));
+}
+
+function missingPrompt(fields: FieldReader, body: JsonObject): string {
+  if (body["prompt"] === undefined) fields.missing("prompt");
+  return "";
+}
