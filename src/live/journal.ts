@@ -2,9 +2,12 @@ import type { Decision } from "#core/decision.ts";
 import type { Input, RequestArrived, RequestRetried } from "#core/input.ts";
 import type { Router } from "#core/router.ts";
 
-/** Sees every input in order, with the decision that it caused. It must return at once and never throw. */
+/**
+ * Sees every input in order, with the decision that it caused and the time which that took. It must return at once and
+ * never throw.
+ */
 export interface JournalListener {
-  accepted(input: Input, decision: Decision | undefined): void;
+  accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void;
 }
 
 /**
@@ -26,8 +29,10 @@ export class Journal {
   accept(input: RequestArrived | RequestRetried): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input): Decision | undefined {
+    const startMillis = performance.now();
     const decision = this.router.accept(input);
-    for (const listener of this.#listeners) listener.accepted(input, decision);
+    const decisionMicros = decision === undefined ? 0 : (performance.now() - startMillis) * 1000;
+    for (const listener of this.#listeners) listener.accepted(input, decision, decisionMicros);
     return decision;
   }
 }

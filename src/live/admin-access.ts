@@ -1,0 +1,47 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+/** What a request says of itself that matters for the status pages. */
+export interface AdminCaller {
+  readonly headers: IncomingHttpHeaders;
+  /** Of the socket; no header can change it. */
+  readonly remoteAddress: string | undefined;
+}
+
+export type AdminVerdict = "allowed" | "unauthorized" | "forbidden";
+
+/**
+ * Who may see the status pages. With a token: who sends it. Without one: only peers on a loopback address, and of those
+ * only requests that were meant for this machine and came from nobody else. A proxy on this machine, which makes
+ * everybody a loopback peer, gives itself away by its headers; a page in a browser here whose name was bound anew to
+ * 127.0.0.1, by its Host.
+ */
+export function adminAccess(token: string | undefined): (caller: AdminCaller) => AdminVerdict {
+  const expected = token === undefined ? undefined : digest(token);
+  return ({ headers, remoteAddress }) => {
+    if (expected === undefined) {
+      const local = isLoopback(remoteAddress) && !isForwarded(headers) && isLoopbackHost(headers.host);
+      return local ? "allowed" : "forbidden";
+    }
+    const sent = /^bearer +(.+)$/i.exec(headers.authorization ?? "");
+    return sent !== null && timingSafeEqual(digest(sent[1]!), expected) ? "allowed" : "unauthorized";
+  };
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+function isLoopback(address: string | undefined): boolean {
+  return address === "::1" || /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/.test(address ?? "");
+}
+
+const FORWARDING_HEADERS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+function isForwarded(headers: IncomingHttpHeaders): boolean {
+  return FORWARDING_HEADERS.some((name) => headers[name] !== undefined);
+}
+
+function isLoopbackHost(host: string | undefined): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i.test(host ?? "");
+}

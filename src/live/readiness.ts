@@ -1,0 +1,34 @@
+import type { EndpointDirectory, EndpointEntry } from "./endpoint-directory.ts";
+
+/** Endpoints that are named one by one in what is waited for. */
+const NAMED_MAX = 16;
+
+/** Whether this gateway should get traffic, and if not, what it waits for. */
+export class Readiness {
+  readonly #directory: EndpointDirectory;
+  /** The warm-up is over. */
+  warm = false;
+  /** The gateway is shutting down; a load balancer must look elsewhere. */
+  draining = false;
+
+  constructor(directory: EndpointDirectory) {
+    this.#directory = directory;
+  }
+
+  /** Empty when ready; sentences for people. */
+  waitsFor(): string[] {
+    const waits: string[] = [];
+    if (this.draining) waits.push("nothing: the gateway is shutting down");
+    if (!this.warm) waits.push("the warm-up");
+    const entries = this.#directory.all();
+    if (!entries.some((entry) => entry.state === "ready")) waits.push(...missing(entries));
+    return waits;
+  }
+}
+
+function missing(entries: readonly EndpointEntry[]): string[] {
+  if (entries.length === 0) return ["an endpoint: none is known"];
+  const named = entries.slice(0, NAMED_MAX).map(({ id, state, detail }) => `endpoint ${id} (${state}): ${detail}`);
+  const more = entries.length - named.length;
+  return more > 0 ? [...named, `and ${more} more endpoints`] : named;
+}
