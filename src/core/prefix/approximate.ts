@@ -3,6 +3,7 @@ import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 import { HoldingPool, NO_HOLDING } from "./holding-pool.ts";
 import type { Insertion, PrefixIndex } from "./prefix-index.ts";
+import { Receipt } from "./receipt.ts";
 import { RUN_BLOCKS_MAX } from "./run-arena.ts";
 import { NO_SEGMENT, SegmentTable } from "./segment-table.ts";
 
@@ -133,6 +134,17 @@ export class ApproximateIndex implements PrefixIndex {
       const above = parent[holding]!;
       this.#trim(holding, Math.min(added, this.#holdings.blocks[holding]!));
       holding = above;
+    }
+  }
+
+  /** Forgets what the endpoint holds that was last touched by this insertion or an earlier one. */
+  expire(insertion: Insertion): void {
+    assert(insertion instanceof Receipt, "an insertion expires where it was made");
+    const { slot, stamp } = insertion;
+    if (this.#endpoints[slot] === undefined) return;
+    for (let oldest = this.#holdings.oldest(slot); oldest !== NO_HOLDING; oldest = this.#holdings.oldest(slot)) {
+      if (this.#holdings.stamp[oldest]! > stamp) return;
+      this.#trim(oldest, this.#holdings.blocks[oldest]!);
     }
   }
 
@@ -278,22 +290,6 @@ export class ApproximateIndex implements PrefixIndex {
 
   #assertTaken(slot: number): void {
     assert(this.#endpoints[slot] !== undefined, "the slot belongs to an endpoint");
-  }
-}
-
-class Receipt implements Insertion {
-  readonly slot: number;
-  readonly stamp: number;
-  /** The chain's deepest holding when it was inserted. */
-  readonly deepest: number;
-  /** Leading blocks that were held before. */
-  readonly held: number;
-
-  constructor(slot: number, stamp: number, deepest: number, held: number) {
-    this.slot = slot;
-    this.stamp = stamp;
-    this.deepest = deepest;
-    this.held = held;
   }
 }
 

@@ -1,8 +1,14 @@
-import type { SegmentTable } from "./segment-table.ts";
+import { doubled } from "./doubled.ts";
 
 export const NO_HOLDING = -1;
 
 const HOLDINGS_MIN = 64;
+
+/** What a pool needs to know of the segments that are held. Read anew at each use: the arrays are replaced as they grow. */
+interface Segments {
+  readonly length: Int32Array;
+  readonly firstHolding: Int32Array;
+}
 
 /**
  * Who holds how much of which segment. A holding is one endpoint's leading blocks of one segment; all of them were last
@@ -10,7 +16,7 @@ const HOLDINGS_MIN = 64;
  * recently touched, in which a child stands before its parent when both bear one stamp.
  */
 export class HoldingPool {
-  readonly #segments: SegmentTable;
+  readonly #segments: Segments;
   segment = new Int32Array(HOLDINGS_MIN);
   slot = new Int32Array(HOLDINGS_MIN);
   /** Leading blocks of the segment that the endpoint holds, at least 1. */
@@ -32,7 +38,7 @@ export class HoldingPool {
   readonly #oldest: number[] = [];
   readonly #newest: number[] = [];
 
-  constructor(segments: SegmentTable) {
+  constructor(segments: Segments) {
     this.#segments = segments;
   }
 
@@ -117,6 +123,13 @@ export class HoldingPool {
     return most;
   }
 
+  /** Number of endpoints that hold a part of the segment. */
+  countOf(segment: number): number {
+    let count = 0;
+    for (let h = this.#segments.firstHolding[segment]!; h !== NO_HOLDING; h = this.next[h]!) count++;
+    return count;
+  }
+
   #take(slot: number, blocks: number, parent: number, stamp: number): number {
     let holding = this.#free;
     if (holding !== NO_HOLDING) {
@@ -185,10 +198,4 @@ export class HoldingPool {
     stamp.set(this.stamp);
     this.stamp = stamp;
   }
-}
-
-function doubled(array: Int32Array): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(2 * array.length);
-  larger.set(array);
-  return larger;
 }

@@ -7,12 +7,11 @@ const WORDS_PER_BLOCK = 2;
 const SLAB_SHIFT = 14;
 const SLAB_WORDS = 1 << SLAB_SHIFT;
 const SLAB_MASK = SLAB_WORDS - 1;
-const ROOM_MIN_BLOCKS = 4;
 const NONE = -1;
 
 /**
- * Memory for runs of block hashes, two words a block, in slabs of 64 KiB. Rooms come in sizes of 4, 6, 8, 12, 16, ...
- * blocks with one free list each, so a run wastes at most half its length. Handles are word addresses and stay valid
+ * Memory for runs of block hashes, two words a block, in slabs of 64 KiB. Rooms come in sizes of 1, 2, 3, 4, 6, 8,
+ * 12, 16, ... blocks with one free list each, so a run wastes at most half its length. Handles are word addresses and stay valid
  * while slabs are added.
  */
 export class RunArena {
@@ -61,16 +60,49 @@ export class RunArena {
     this.#free[size] = handle;
   }
 
-  /** Copies `blocks` blocks from one run's block `from` to the start of another. */
-  copy(target: number, source: number, from: number, blocks: number): void {
+  /** Copies blocks [from, from + blocks) of one run to block `at` of another. */
+  copy(target: number, at: number, source: number, from: number, blocks: number): void {
     const start = this.offset(source) + from * WORDS_PER_BLOCK;
-    copyWords(this.slab(target), this.offset(target), this.slab(source), start, blocks * WORDS_PER_BLOCK);
+    const words = blocks * WORDS_PER_BLOCK;
+    copyWords(this.slab(target), this.offset(target) + at * WORDS_PER_BLOCK, this.slab(source), start, words);
   }
 
-  /** Writes `blocks` blocks of `lanes`, from block `from` on, at block `at` of a run. */
+  /** Writes blocks [from, from + blocks) of `lanes` at block `at` of a run. */
   write(target: number, at: number, lanes: Int32Array, from: number, blocks: number): void {
     const start = this.offset(target) + at * WORDS_PER_BLOCK;
     copyWords(this.slab(target), start, lanes, from * WORDS_PER_BLOCK, blocks * WORDS_PER_BLOCK);
+  }
+
+  /**
+   * How many of the first `limit` blocks of a run equal `lanes` from block `block` on, given that the first one does.
+   * Chained hashes are equal up to a point and different after it, so a binary search finds the point.
+   */
+  common(handle: number, lanes: Int32Array, block: number, limit: number): number {
+    const run = this.slab(handle);
+    const offset = this.offset(handle);
+    const first = block * WORDS_PER_BLOCK;
+    let equal = 1;
+    let different = limit;
+    // A run that is in the chain whole is the usual case, so the last block is looked at first.
+    let probe = limit - 1;
+    while (equal < different) {
+      const i = probe * WORDS_PER_BLOCK;
+      if (run[offset + i] === lanes[first + i] && run[offset + i + 1] === lanes[first + i + 1]) equal = probe + 1;
+      else different = probe;
+      probe = (equal + different) >>> 1;
+    }
+    return equal;
+  }
+
+  /** The same for a run that may not be a part of one chain: compares block by block, from the run's block `at` on. */
+  equal(handle: number, at: number, lanes: Int32Array, block: number, limit: number): number {
+    const run = this.slab(handle);
+    const start = this.offset(handle) + at * WORDS_PER_BLOCK;
+    const first = block * WORDS_PER_BLOCK;
+    const words = limit * WORDS_PER_BLOCK;
+    let word = 0;
+    while (word < words && run[start + word] === lanes[first + word]) word++;
+    return Math.floor(word / WORDS_PER_BLOCK);
   }
 
   /** Forgets all runs and gives the memory back. */
@@ -86,18 +118,26 @@ export function roomFor(blocks: number): number {
   return roomOf(sizeOf(blocks));
 }
 
-/** Sizes 0, 1, 2, 3, ... have room for 4, 6, 8, 12, ... blocks. */
+/** Sizes 0, 1, 2, 3, 4, ... have room for 1, 2, 3, 4, 6, 8, 12, ... blocks. */
 function sizeOf(blocks: number): number {
-  if (blocks <= ROOM_MIN_BLOCKS) return 0;
+  if (blocks <= 2) return blocks - 1;
   const octave = 31 - Math.clz32(blocks - 1);
-  return 2 * (octave - 2) + (blocks > 3 << (octave - 1) ? 2 : 1);
+  return 2 * octave + (blocks > 3 << (octave - 1) ? 1 : 0);
 }
 
 function roomOf(size: number): number {
-  const octave = 2 + (size >>> 1);
-  return (size & 1) === 0 ? 1 << octave : 3 << (octave - 1);
+  if (size <= 1) return size + 1;
+  const octave = size >>> 1;
+  return (size & 1) === 0 ? 3 << (octave - 1) : 2 << octave;
 }
 
+/** The built-in copy wins from here on. */
+const LOOP_WORDS_MAX = 64;
+
 function copyWords(target: Int32Array, at: number, source: Int32Array, from: number, words: number): void {
+  if (words > LOOP_WORDS_MAX) {
+    target.set(source.subarray(from, from + words), at);
+    return;
+  }
   for (let i = 0; i < words; i++) target[at + i] = source[from + i]!;
 }

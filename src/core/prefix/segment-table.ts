@@ -1,3 +1,5 @@
+import { doubled } from "./doubled.ts";
+import { keyHash } from "./key-hash.ts";
 import { RunArena, roomFor } from "./run-arena.ts";
 
 export const NO_SEGMENT = -1;
@@ -46,31 +48,15 @@ export class SegmentTable {
     const high = lanes[2 * block + 1]!;
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
-    for (let i = hashOf(low, high) & mask; ; i = (i + 1) & mask) {
+    for (let i = keyHash(low, high) & mask; ; i = (i + 1) & mask) {
       const segment = buckets[i]! - 1;
       if (segment === NO_SEGMENT || (this.#low[segment] === low && this.#high[segment] === high)) return segment;
     }
   }
 
-  /**
-   * How many of the first `limit` blocks of the segment equal `lanes` from block `block` on, given that the first one
-   * does. Chained hashes are equal up to a point and different after it, so a binary search finds the point.
-   */
+  /** How many of the first `limit` blocks of the segment equal `lanes` from block `block` on; the first one does. */
   common(segment: number, lanes: Int32Array, block: number, limit: number): number {
-    const handle = this.#run[segment]!;
-    const run = this.#runs.slab(handle);
-    const offset = this.#runs.offset(handle);
-    const first = 2 * block;
-    let equal = 1;
-    let different = limit;
-    let probe = limit - 1;
-    while (equal < different) {
-      const i = 2 * probe;
-      if (run[offset + i] === lanes[first + i] && run[offset + i + 1] === lanes[first + i + 1]) equal = probe + 1;
-      else different = probe;
-      probe = (equal + different) >>> 1;
-    }
-    return equal;
+    return this.#runs.common(this.#run[segment]!, lanes, block, limit);
   }
 
   /** A new segment with a copy of `blocks` blocks of `lanes`. */
@@ -108,9 +94,9 @@ export class SegmentTable {
     const whole = this.#run[segment]!;
     const tailBlocks = this.length[segment]! - blocks;
     const head = runs.allocate(blocks);
-    runs.copy(head, whole, 0, blocks);
+    runs.copy(head, 0, whole, 0, blocks);
     const tail = runs.allocate(tailBlocks);
-    runs.copy(tail, whole, blocks, tailBlocks);
+    runs.copy(tail, 0, whole, blocks, tailBlocks);
     runs.release(whole, this.#room[segment]!);
     this.#unlink(segment);
 
@@ -164,7 +150,7 @@ export class SegmentTable {
   #move(segment: number, blocks: number, kept: number): void {
     const before = this.#run[segment]!;
     const run = this.#runs.allocate(blocks);
-    this.#runs.copy(run, before, 0, kept);
+    this.#runs.copy(run, 0, before, 0, kept);
     this.#runs.release(before, this.#room[segment]!);
     this.#run[segment] = run;
     this.#room[segment] = roomFor(blocks);
@@ -173,7 +159,7 @@ export class SegmentTable {
   #link(segment: number): void {
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
-    let i = hashOf(this.#low[segment]!, this.#high[segment]!) & mask;
+    let i = keyHash(this.#low[segment]!, this.#high[segment]!) & mask;
     while (buckets[i] !== 0) i = (i + 1) & mask;
     buckets[i] = segment + 1;
   }
@@ -182,11 +168,11 @@ export class SegmentTable {
   #unlink(segment: number): void {
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
-    let gap = hashOf(this.#low[segment]!, this.#high[segment]!) & mask;
+    let gap = keyHash(this.#low[segment]!, this.#high[segment]!) & mask;
     while (buckets[gap] !== segment + 1) gap = (gap + 1) & mask;
     for (let i = (gap + 1) & mask; buckets[i] !== 0; i = (i + 1) & mask) {
       const other = buckets[i]! - 1;
-      const home = hashOf(this.#low[other]!, this.#high[other]!) & mask;
+      const home = keyHash(this.#low[other]!, this.#high[other]!) & mask;
       if (((i - home) & mask) < ((i - gap) & mask)) continue;
       buckets[gap] = other + 1;
       gap = i;
@@ -209,16 +195,4 @@ export class SegmentTable {
     this.#buckets = new Int32Array(2 * before.length);
     for (const bucket of before) if (bucket !== 0) this.#link(bucket - 1);
   }
-}
-
-/** Lanes are hashes already, but a trace may bring small numbers. */
-function hashOf(low: number, high: number): number {
-  const mixed = Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1);
-  return mixed ^ (mixed >>> 15);
-}
-
-function doubled(array: Int32Array): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(2 * array.length);
-  larger.set(array);
-  return larger;
 }

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { Insertion } from "#core/prefix/prefix-index.ts";
-import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import { randomFor, type Random } from "#core/random.ts";
 import { NaiveLru } from "./naive-lru.ts";
-import { chainOf, RandomChains } from "./random-chains.ts";
+import { prefixIndexContract } from "./prefix-index.contract.ts";
+import { RandomChains } from "./random-chains.ts";
 
 const SEED = 7_501;
 
@@ -36,6 +36,8 @@ const WORKLOADS: Record<string, Workload> = {
     capacityMax: 12_000,
   },
 };
+
+prefixIndexContract("ApproximateIndex", () => new ApproximateIndex());
 
 describe("ApproximateIndex", () => {
   for (const [name, workload] of Object.entries(WORKLOADS)) {

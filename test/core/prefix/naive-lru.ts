@@ -44,7 +44,7 @@ export class NaiveLru {
   match(chain: BlockChain): number[] {
     return this.#caches.map((cache) => {
       let held = 0;
-      while (held < chain.length && cache?.blocks.has(keyOf(chain, held)) === true) held++;
+      while (held < chain.length && cache?.blocks.has(keyOf(chain.lanes, held)) === true) held++;
       return held;
     });
   }
@@ -53,7 +53,7 @@ export class NaiveLru {
     const stamp = ++this.#stamp;
     const { blocks } = this.#cache(slot);
     for (let depth = 0; depth < chain.length; depth++) {
-      const key = keyOf(chain, depth);
+      const key = keyOf(chain.lanes, depth);
       const block = blocks.get(key);
       if (block === undefined) blocks.set(key, { depth, addedBy: stamp, touchedBy: stamp });
       else block.touchedBy = stamp;
@@ -70,6 +70,12 @@ export class NaiveLru {
     }
   }
 
+  /** Forgets what was last touched by this insertion or an earlier one. */
+  expire(slot: number, stamp: number): void {
+    const { blocks } = this.#cache(slot);
+    for (const [key, block] of blocks) if (block.touchedBy <= stamp) blocks.delete(key);
+  }
+
   #evict(slot: number): void {
     const { blocks, capacity } = this.#cache(slot);
     if (blocks.size <= capacity) return;
@@ -84,6 +90,6 @@ export class NaiveLru {
   }
 }
 
-function keyOf(chain: BlockChain, depth: number): string {
-  return `${chain.lanes[2 * depth]},${chain.lanes[2 * depth + 1]}`;
+export function keyOf(lanes: Int32Array, block: number): string {
+  return `${lanes[2 * block]},${lanes[2 * block + 1]}`;
 }

@@ -1,0 +1,264 @@
+import { assert } from "../assert.ts";
+import type { BlockChain } from "../prompt/block-chain.ts";
+import { BlockRuns, NO_RUN, NOWHERE } from "./block-runs.ts";
+import { HoldingPool, NO_HOLDING } from "./holding-pool.ts";
+import { RUN_BLOCKS_MAX } from "./run-arena.ts";
+
+/** References that one endpoint may have, as a multiple of its capacity: beyond it, removals were lost on the way. */
+const REFERENCES_PER_CAPACITY_MAX = 4;
+
+interface Endpoint {
+  capacityBlocks: number;
+  /** Stored less removed, copies of a block counted each. */
+  references: number;
+  /** Distinct blocks. */
+  blocks: number;
+  /** Copies beyond the first, by hash. */
+  readonly copies: Map<string, number>;
+}
+
+/**
+ * What engines said they hold, whatever the order and with gaps. An engine may hold several copies of a block; it is
+ * gone when as many were removed as were stored.
+ *
+ * Blocks lie in runs. An endpoint's holding is always a leading part of a run: a gap inside one splits it, so gaps are
+ * what costs, and engines free tails first. Runs that the same endpoints hold are joined when a chain shows that one
+ * follows the other, because generated blocks arrive one by one.
+ */
+export class ConfirmedBlocks {
+  readonly #runs = new BlockRuns();
+  readonly #holdings = new HoldingPool(this.#runs);
+  readonly #endpoints: (Endpoint | undefined)[] = [];
+  #capacityBlocks = 0;
+  /** Removed blocks that were not there. */
+  strayRemovals = 0;
+  /** Stored blocks that were not recorded because their endpoint had too many. */
+  refusedBlocks = 0;
+
+  get bytes(): number {
+    return this.#runs.bytes + this.#holdings.bytes;
+  }
+
+  get runs(): number {
+    return this.#runs.count;
+  }
+
+  get holdings(): number {
+    return this.#holdings.count;
+  }
+
+  join(slot: number, capacityBlocks: number): void {
+    this.#endpoints[slot] = { capacityBlocks: 0, references: 0, blocks: 0, copies: new Map() };
+    this.#holdings.addSlot(slot);
+    this.resize(slot, capacityBlocks);
+  }
+
+  leave(slot: number): void {
+    this.clear(slot);
+    this.resize(slot, 0);
+    this.#endpoints[slot] = undefined;
+  }
+
+  /** Room for the table, and the bound on references. Evicts nothing: what the engine holds is for it to say. */
+  resize(slot: number, capacityBlocks: number): void {
+    const endpoint = this.#endpoint(slot);
+    this.#capacityBlocks += capacityBlocks - endpoint.capacityBlocks;
+    endpoint.capacityBlocks = capacityBlocks;
+    this.#runs.reserve(this.#capacityBlocks);
+  }
+
+  clear(slot: number): void {
+    const endpoint = this.#endpoint(slot);
+    for (let h = this.#holdings.oldest(slot); h !== NO_HOLDING; h = this.#holdings.oldest(slot)) {
+      this.#trim(h, this.#holdings.blocks[h]!);
+    }
+    endpoint.references = 0;
+    endpoint.blocks = 0;
+    endpoint.copies.clear();
+  }
+
+  /** Distinct blocks that the endpoint holds. */
+  size(slot: number): number {
+    return this.#endpoint(slot).blocks;
+  }
+
+  stored(slot: number, lanes: Int32Array): void {
+    const endpoint = this.#endpoint(slot);
+    const referencesMax = REFERENCES_PER_CAPACITY_MAX * endpoint.capacityBlocks;
+    const blocks = lanes.length >> 1;
+    // Where the block before is, so that a run which it ends can be continued.
+    let holding = NO_HOLDING;
+    for (let block = 0; block < blocks; block++) {
+      if (endpoint.references >= referencesMax) {
+        this.refusedBlocks += blocks - block;
+        return;
+      }
+      endpoint.references++;
+      const place = this.#runs.find(lanes, block);
+      if (place === NOWHERE) holding = this.#storeNew(slot, lanes, block, holding, endpoint);
+      else holding = this.#storeKnown(slot, lanes, block, place, endpoint);
+    }
+  }
+
+  removed(slot: number, lanes: Int32Array): void {
+    const endpoint = this.#endpoint(slot);
+    for (let block = 0; block < lanes.length >> 1; block++) {
+      if (this.#remove(slot, lanes, block, endpoint)) endpoint.references--;
+      else this.strayRemovals++;
+    }
+  }
+
+  /** Raises hits[slot], 0 at first, to the number of leading blocks of the chain that each slot holds. */
+  match(chain: BlockChain, hits: Int32Array): void {
+    const runs = this.#runs;
+    const { slot, blocks, next } = this.#holdings;
+    let depth = 0;
+    let goesOn = true;
+    while (goesOn && depth < chain.length) {
+      const place = runs.find(chain.lanes, depth);
+      if (place === NOWHERE) return;
+      const run = runs.runAt(place);
+      const position = runs.positionAt(place);
+      const limit = Math.min(runs.length[run]! - position, chain.length - depth);
+      const equal = runs.common(run, position, chain.lanes, depth, limit);
+      goesOn = false;
+      for (let h = runs.firstHolding[run]!; h !== NO_HOLDING; h = next[h]!) {
+        const held = Math.min(blocks[h]! - position, equal);
+        if (held <= 0 || hits[slot[h]!] !== depth) continue;
+        hits[slot[h]!] = depth + held;
+        if (held === equal) goesOn = true;
+      }
+      depth += equal;
+    }
+  }
+
+  /** Learns from a chain which runs follow each other, and joins those that the same endpoints hold whole. */
+  learn(chain: BlockChain): void {
+    const runs = this.#runs;
+    let depth = 0;
+    let before = NO_RUN;
+    while (depth < chain.length) {
+      const place = runs.find(chain.lanes, depth);
+      if (place === NOWHERE || runs.positionAt(place) !== 0) return;
+      const run = runs.runAt(place);
+      const length = runs.length[run]!;
+      if (runs.common(run, 0, chain.lanes, depth, Math.min(length, chain.length - depth)) < length) return;
+      depth += length;
+      if (before !== NO_RUN && runs.length[before]! + length <= RUN_BLOCKS_MAX && this.#sameHolders(before, run)) {
+        this.#join(before, run);
+      } else {
+        before = run;
+      }
+    }
+  }
+
+  #sameHolders(run: number, next: number): boolean {
+    const holdings = this.#holdings;
+    if (holdings.countOf(run) !== holdings.countOf(next)) return false;
+    for (let h = this.#runs.firstHolding[next]!; h !== NO_HOLDING; h = holdings.next[h]!) {
+      if (holdings.blocks[h] !== this.#runs.length[next]) return false;
+      const above = holdings.find(run, holdings.slot[h]!);
+      if (above === NO_HOLDING || holdings.blocks[above] !== this.#runs.length[run]) return false;
+    }
+    return true;
+  }
+
+  #join(run: number, next: number): void {
+    const holdings = this.#holdings;
+    const { firstHolding } = this.#runs;
+    for (let h = firstHolding[next]!; h !== NO_HOLDING; h = firstHolding[next]!) holdings.remove(h);
+    this.#runs.merge(run, next);
+    for (let h = firstHolding[run]!; h !== NO_HOLDING; h = holdings.next[h]!) {
+      holdings.blocks[h] = this.#runs.length[run]!;
+    }
+  }
+
+  #storeNew(slot: number, lanes: Int32Array, block: number, before: number, endpoint: Endpoint): number {
+    const runs = this.#runs;
+    const holdings = this.#holdings;
+    endpoint.blocks++;
+    if (before !== NO_HOLDING) {
+      const run = holdings.segment[before]!;
+      const endsRun = holdings.blocks[before] === runs.length[run];
+      if (endsRun && runs.extend(run, lanes, block)) {
+        holdings.blocks[before]!++;
+        return before;
+      }
+    }
+    const run = runs.add(lanes, block);
+    runs.firstHolding[run] = NO_HOLDING;
+    return holdings.add(run, slot, 1, NO_HOLDING, 0);
+  }
+
+  /** Returns the holding if the block is its last one now, else NO_HOLDING. */
+  #storeKnown(slot: number, lanes: Int32Array, block: number, place: number, endpoint: Endpoint): number {
+    const holdings = this.#holdings;
+    const run = this.#runs.runAt(place);
+    const position = this.#runs.positionAt(place);
+    const holding = holdings.find(run, slot);
+    const held = holding === NO_HOLDING ? 0 : holdings.blocks[holding]!;
+    if (position < held) {
+      const key = keyOf(lanes, block);
+      endpoint.copies.set(key, (endpoint.copies.get(key) ?? 0) + 1);
+      return position === held - 1 ? holding : NO_HOLDING;
+    }
+    endpoint.blocks++;
+    if (position > held) {
+      holdings.split(run, this.#runs.split(run, position));
+      return holdings.add(run, slot, 1, NO_HOLDING, 0);
+    }
+    if (holding === NO_HOLDING) return holdings.add(run, slot, 1, NO_HOLDING, 0);
+    holdings.blocks[holding] = held + 1;
+    return holding;
+  }
+
+  #remove(slot: number, lanes: Int32Array, block: number, endpoint: Endpoint): boolean {
+    const holdings = this.#holdings;
+    const place = this.#runs.find(lanes, block);
+    if (place === NOWHERE) return false;
+    let run = this.#runs.runAt(place);
+    const position = this.#runs.positionAt(place);
+    let holding = holdings.find(run, slot);
+    if (holding === NO_HOLDING || position >= holdings.blocks[holding]!) return false;
+    if (endpoint.copies.size > 0 && takeCopy(endpoint.copies, keyOf(lanes, block))) return true;
+    if (position < holdings.blocks[holding]! - 1) {
+      const head = this.#runs.split(run, position + 1);
+      holdings.split(run, head);
+      run = head;
+      holding = holdings.find(run, slot);
+    }
+    this.#trim(holding, 1);
+    endpoint.blocks--;
+    return true;
+  }
+
+  /** Takes the last blocks off a holding, and what nobody holds any more out of the run. */
+  #trim(holding: number, blocks: number): void {
+    const holdings = this.#holdings;
+    const run = holdings.segment[holding]!;
+    const before = holdings.blocks[holding]!;
+    if (blocks === before) holdings.remove(holding);
+    else holdings.blocks[holding] = before - blocks;
+    if (before < this.#runs.length[run]!) return;
+    const kept = holdings.blocksMax(run);
+    if (kept < before) this.#runs.truncate(run, kept);
+  }
+
+  #endpoint(slot: number): Endpoint {
+    const endpoint = this.#endpoints[slot];
+    assert(endpoint !== undefined, "the slot belongs to an endpoint");
+    return endpoint;
+  }
+}
+
+function keyOf(lanes: Int32Array, block: number): string {
+  return `${lanes[2 * block]},${lanes[2 * block + 1]}`;
+}
+
+function takeCopy(copies: Map<string, number>, key: string): boolean {
+  const count = copies.get(key);
+  if (count === undefined) return false;
+  if (count === 1) copies.delete(key);
+  else copies.set(key, count - 1);
+  return true;
+}
