@@ -39,8 +39,6 @@ export interface EmulatorOptions {
   readonly enableRequestIdHeaders?: boolean;
   readonly enableAutoToolChoice?: boolean;
   readonly serverLoadTracking?: boolean;
-  /** Routes of VLLM_SERVER_DEV_MODE=1. */
-  readonly devMode?: boolean;
   /** Waiting requests from which new ones are refused (--max-num-queued-reqs). */
   readonly queuedRequestsMax?: number;
   /** Waiting prompt tokens from which new requests are refused (--max-num-queued-tokens). */
@@ -74,7 +72,6 @@ export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
     enableRequestIdHeaders: false,
     enableAutoToolChoice: false,
     serverLoadTracking: false,
-    devMode: false,
     queuedRequestsMax: Number.POSITIVE_INFINITY,
     queuedTokensMax: Number.POSITIVE_INFINITY,
     shutdownTimeoutSeconds: 0,

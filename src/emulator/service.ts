@@ -144,12 +144,17 @@ export class Service {
     this.host.submit(answer);
   }
 
-  answerContext(exchange: Exchange, kind: "chatcmpl" | "cmpl", model: string, sampling: Sampling): AnswerContext {
+  answerContext(
+    exchange: Exchange,
+    kind: "chatcmpl" | "cmpl" | "resp",
+    model: string,
+    sampling: Sampling,
+  ): AnswerContext {
     const chosen = headerText(exchange, "x-request-id") || sampling.requestId || this.ids.next(2);
     const { forceIncludeUsage, enablePromptTokensDetails, engine } = this.options;
     const includeUsage = forceIncludeUsage || sampling.stream?.includeUsage === true;
     return {
-      id: `${kind}-${chosen}`,
+      id: `${kind}${kind === "resp" ? "_" : "-"}${chosen}`,
       model,
       created: Math.floor(Date.now() / 1_000),
       fingerprint: this.fingerprint,

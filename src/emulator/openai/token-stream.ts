@@ -40,9 +40,14 @@ export abstract class TokenStream implements Answer {
 
   fail(error: ApiError): void {
     if (this.#ended || !isOpen(this.stream.exchange)) return;
+    this.failure(error);
+    this.#end();
+  }
+
+  /** Events that tell of an error in the midst of an answer. */
+  protected failure(error: ApiError): void {
     this.stream.data(error.event);
     this.stream.data("[DONE]");
-    this.#end();
   }
 
   /** True while another sequence has not finished or not been written to its end. */
@@ -64,7 +69,14 @@ export abstract class TokenStream implements Answer {
       this.#opened = true;
       this.open();
     }
-    for (const [index, sequence] of this.sequences.entries()) this.#writeSequence(sequence, index, merge);
+    // In turns, as the tokens were computed.
+    let more = true;
+    while (more) {
+      more = false;
+      for (const [index, sequence] of this.sequences.entries()) {
+        if (this.#writeNext(sequence, index, merge)) more = true;
+      }
+    }
     if (!isComplete(this)) {
       this.stream.flush();
       return;
@@ -73,21 +85,17 @@ export abstract class TokenStream implements Answer {
     this.#end();
   }
 
-  #writeSequence(sequence: Sequence, index: number, merge: boolean): void {
+  /** The next event of a sequence; true if another one may follow. */
+  #writeNext(sequence: Sequence, index: number, merge: boolean): boolean {
     const { produced, finish } = sequence;
-    let shown = this.#shown[index] ?? 0;
-    if (this.#closed[index] === true) return;
-    while (shown < produced) {
-      const to = merge ? produced : shown + 1;
-      const last = to === produced && finish !== undefined;
-      if (last) this.#closed[index] = true;
-      this.tokens(sequence, shown, to, last);
-      shown = to;
-    }
-    this.#shown[index] = shown;
-    if (finish === undefined || this.#closed[index] === true) return;
-    this.#closed[index] = true;
-    this.tokens(sequence, shown, shown, true);
+    const shown = this.#shown[index] ?? 0;
+    if (this.#closed[index] === true || (shown === produced && finish === undefined)) return false;
+    const to = merge ? produced : Math.min(produced, shown + 1);
+    const last = to === produced && finish !== undefined;
+    this.#shown[index] = to;
+    if (last) this.#closed[index] = true;
+    this.tokens(sequence, shown, to, last);
+    return to < produced;
   }
 
   #end(): void {

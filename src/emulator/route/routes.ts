@@ -6,7 +6,9 @@ import { handleAddFault, handleClearFaults, handleListFaults, handleStats } from
 import { handleChat, handleChatBatch } from "./chat.ts";
 import { handleCompletions } from "./completions.ts";
 import { handleInvocations } from "./invocations.ts";
+import { handleCountTokens, handleMessages } from "./messages.ts";
 import { handleModels } from "./models.ts";
+import { handleResponses } from "./responses.ts";
 import { handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.ts";
 import { handleDetokenize, handleTokenize } from "./tokenize.ts";
 
@@ -51,6 +53,9 @@ const VLLM: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
   ["/v1/chat/completions", post(inference(handleChat))],
   ["/v1/completions", post(inference(handleCompletions))],
   ["/v1/chat/completions/batch", post(inference(handleChatBatch))],
+  ["/v1/messages", post(inference(handleMessages))],
+  ["/v1/messages/count_tokens", post(json(handleCountTokens))],
+  ["/v1/responses", post(inference(handleResponses))],
   ["/invocations", post(inference(handleInvocations))],
   ["/v1/models", get(plain(handleModels))],
   ["/tokenize", post(json(handleTokenize))],

@@ -1,0 +1,108 @@
+import { isComplete, textBetween, type Answer, type Sequence } from "../generation/sequence.ts";
+import type { ApiError } from "../http/api-error.ts";
+import { isOpen, type Exchange } from "../http/exchange.ts";
+import { sendJson, type HeaderList } from "../http/reply.ts";
+import type { AnswerContext } from "../openai/answer-context.ts";
+import { TokenStream } from "../openai/token-stream.ts";
+import { totalUsage } from "../openai/usage.ts";
+
+/** An answer in the shape of Anthropic's messages, as one body. */
+export class MessagesBody implements Answer {
+  readonly sequences: readonly Sequence[];
+  readonly everyToken = false;
+  readonly #exchange: Exchange;
+  readonly #context: AnswerContext;
+  readonly #leading: () => HeaderList;
+
+  constructor(exchange: Exchange, context: AnswerContext, sequences: readonly Sequence[], leading: () => HeaderList) {
+    this.sequences = sequences;
+    this.#exchange = exchange;
+    this.#context = context;
+    this.#leading = leading;
+  }
+
+  advance(): void {
+    const [sequence] = this.sequences;
+    if (sequence === undefined || !isComplete(this) || !isOpen(this.#exchange)) return;
+    const body = {
+      id: this.#context.id,
+      type: "message",
+      role: "assistant",
+      content: [{ type: "text", text: textBetween(sequence.plan, 0, sequence.produced) }],
+      model: this.#context.model,
+      stop_reason: stopReason(sequence),
+      usage: finalUsage(this.#context, this.sequences),
+    };
+    sendJson(this.#exchange, 200, JSON.stringify(body), this.#leading());
+  }
+
+  fail(error: ApiError): void {
+    if (isOpen(this.#exchange)) sendJson(this.#exchange, error.code, messagesError(error));
+  }
+}
+
+/** The same as an event stream, whose events have names and whose end has no [DONE]. */
+export class MessagesStream extends TokenStream {
+  readonly #context: AnswerContext;
+
+  constructor(exchange: Exchange, context: AnswerContext, sequences: readonly Sequence[]) {
+    super(exchange, sequences);
+    this.#context = context;
+  }
+
+  protected open(): void {
+    const usage = { input_tokens: this.sequences[0]?.prompt.length ?? 0, output_tokens: 0 };
+    const head = { id: this.#context.id, type: "message", role: "assistant", content: [], model: this.#context.model };
+    this.#event("message_start", { message: { ...head, stop_reason: null, stop_sequence: null, usage } });
+    this.#event("content_block_start", { content_block: { type: "text", text: "" }, index: 0 });
+  }
+
+  protected tokens(sequence: Sequence, from: number, to: number): void {
+    const text = textBetween(sequence.plan, from, to);
+    if (text !== "") this.#event("content_block_delta", { delta: { type: "text_delta", text }, index: 0 });
+  }
+
+  protected close(): void {
+    const [sequence] = this.sequences;
+    if (sequence === undefined) return;
+    const stop = typeof sequence.plan.stopReason === "string" ? sequence.plan.stopReason : null;
+    this.#event("content_block_stop", { index: 0 });
+    this.#event("message_delta", {
+      delta: { stop_reason: stopReason(sequence), stop_sequence: stop },
+      usage: finalUsage(this.#context, this.sequences),
+    });
+    this.#event("message_stop", {});
+  }
+
+  protected override failure(error: ApiError): void {
+    this.stream.event(`event: error\ndata: ${messagesError(error)}\n\n`);
+  }
+
+  #event(type: string, fields: object): void {
+    this.stream.event(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
+  }
+}
+
+/** An error in Anthropic's shape. */
+export function messagesError(error: ApiError): string {
+  return JSON.stringify({ type: "error", error: { type: error.type, message: error.message } });
+}
+
+function stopReason(sequence: Sequence): string {
+  if (sequence.finish === "length") return "max_tokens";
+  if (sequence.finish === "stop" && typeof sequence.plan.stopReason === "string") return "stop_sequence";
+  return sequence.finish === "stop" ? "end_turn" : "abort";
+}
+
+function finalUsage(context: AnswerContext, sequences: readonly Sequence[]): unknown {
+  const { promptTokens, completionTokens, cachedTokens, createdCacheTokens } = totalUsage(
+    sequences,
+    context.blockTokens,
+  );
+  return {
+    input_tokens: promptTokens,
+    output_tokens: completionTokens,
+    cache_creation_input_tokens: createdCacheTokens,
+    cache_read_input_tokens: cachedTokens,
+  };
+}

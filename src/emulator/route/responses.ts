@@ -1,0 +1,41 @@
+import { badRequest } from "../http/api-error.ts";
+import type { JsonObject } from "../http/body.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { readChatPrompt, type ChatRequest } from "../openai/chat-request.ts";
+import { FieldReader } from "../openai/field-reader.ts";
+import { ResponsesBody } from "../openai/responses-body.ts";
+import { readSampling } from "../openai/sampling.ts";
+import type { Service } from "../service.ts";
+import { chatSequences } from "./chat.ts";
+
+/** POST /v1/responses: a text or messages in, one body out. Streams of this shape were never captured. */
+export async function handleResponses(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
+  if (body["stream"] === true) throw badRequest("The emulator answers /v1/responses without streaming.", "stream");
+  const fields = new FieldReader(body);
+  const named = fields.string("model") ?? "";
+  const instructions = fields.string("instructions") ?? null;
+  const request = readRequest(service, fields, named, instructions);
+  const model = service.resolveModel(named);
+  service.checkServing(exchange);
+  const sequences = await chatSequences(service, exchange, request, model, 0);
+  service.admit(sequences.length);
+  const context = service.answerContext(exchange, "resp", model, request.sampling);
+  const messageId = `msg_${service.ids.next(2)}`;
+  const maxOutputTokens = sequences[0]?.maxTokens ?? 0;
+  service.run(
+    exchange,
+    new ResponsesBody(exchange, { ...context, messageId, instructions, maxOutputTokens }, sequences),
+  );
+}
+
+function readRequest(service: Service, fields: FieldReader, model: string, instructions: string | null): ChatRequest {
+  const { input } = fields.body;
+  if ((input ?? undefined) === undefined) fields.missing("input");
+  const turns = typeof input === "string" ? [{ role: "user", content: input }] : (fields.list("input") ?? []);
+  const system = instructions === null ? [] : [{ role: "system", content: instructions }];
+  const maxTokens = fields.int("max_output_tokens");
+  fields.check();
+  const prompt = readChatPrompt(fields, [...system, ...turns], service.options.model);
+  const sampling = readSampling(fields, maxTokens);
+  return { model, prompt, sampling, tooling: { kind: "text" }, topLogprobs: undefined };
+}
