@@ -59,7 +59,8 @@ export class DecodeRun {
       const left = sequence.target - sequence.generated;
       if (left < stepsLeft) stepsLeft = left;
     }
-    for (let phase = 0; phase < blockTokens; phase++) starts[phase + 1] = (starts[phase + 1] ?? 0) + (starts[phase] ?? 0);
+    for (let phase = 0; phase < blockTokens; phase++)
+      starts[phase + 1] = (starts[phase + 1] ?? 0) + (starts[phase] ?? 0);
     for (let i = running.length - 1; i >= 0; i--) {
       const phase = this.#phaseOf[i] ?? 0;
       const end = (starts[phase + 1] ?? 0) - 1;

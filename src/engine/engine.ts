@@ -51,6 +51,7 @@ export class Engine {
     this.#kv = new KvCache(config, sink);
     this.#scheduler = new Scheduler(config, this.#kv, sink);
     this.#timer = new StepTimer(config);
+    this.#readyAt = this.#timer.firstReadyAt();
     this.#run = new DecodeRun(this.#kv);
     this.#planner = new RunPlanner(config, this.#kv, this.#scheduler, this.#timer, this.#run);
     this.#early = config.semantics.completion === "last-step-start";
@@ -235,7 +236,7 @@ export class Engine {
     this.#executing = false;
     if (this.#early) return;
     this.#settle(at, at);
-    this.#readyAt = at + this.#timer.gapAfter(this.#scheduler.shape);
+    this.#readyAt = this.#timer.readyAfter(at, this.#scheduler.shape);
     if (this.#config.check) this.#verify();
   }
 
@@ -272,7 +273,13 @@ export class Engine {
     const { request, cachedTokens } = sequence;
     this.#release(sequence);
     this.#sink.released?.(at, request);
-    this.#outbox.finished(this.#clock, outAt, request, sequence.target < request.outputTokens ? "length" : "stop", cachedTokens);
+    this.#outbox.finished(
+      this.#clock,
+      outAt,
+      request,
+      sequence.target < request.outputTokens ? "length" : "stop",
+      cachedTokens,
+    );
   }
 
   #storeFinalToken(sequence: Sequence, at: Micros): void {

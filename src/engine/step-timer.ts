@@ -1,3 +1,4 @@
+import type { Micros } from "#core/units.ts";
 import type { EngineConfig, StepGap } from "./config.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";
 import { createStepTime, type StepTime } from "./step-time/step-time.ts";
@@ -20,6 +21,17 @@ export class StepTimer {
   /** At least 1. */
   duration(shape: Readonly<BatchShape>): number {
     return Math.max(1, Math.trunc(this.#stepTime.micros(shape)));
+  }
+
+  /** When the engine is ready for the first step. */
+  firstReadyAt(): Micros {
+    return this.#stepTime.nextStartAt?.() ?? 0;
+  }
+
+  /** When the engine is ready for the next step after one of this shape. */
+  readyAfter(endAt: Micros, shape: Readonly<BatchShape>): Micros {
+    const recorded = this.#stepTime.nextStartAt?.();
+    return recorded === undefined ? endAt + this.gapAfter(shape) : Math.max(endAt, recorded);
   }
 
   gapAfter(shape: Readonly<BatchShape>): number {

@@ -89,8 +89,7 @@ export class RooflineStepTime implements StepTime {
     const tokens = shape.prefillTokens + shape.decodeSequences;
     if (tokens === 0) return 0;
     const tp = this.#tensorParallel;
-    const prefillFlops =
-      this.#flopsPerToken * shape.prefillTokens + this.#flopsPerPair * (shape.prefillPairsTwice / 2);
+    const prefillFlops = this.#flopsPerToken * shape.prefillTokens + this.#flopsPerPair * (shape.prefillPairsTwice / 2);
     const decodeFlops = this.#flopsPerToken * shape.decodeSequences + this.#flopsPerPair * shape.decodeContextTokens;
     const computeSeconds =
       prefillFlops / tp / this.#prefillFlopsPerSecond + decodeFlops / tp / this.#decodeFlopsPerSecond;

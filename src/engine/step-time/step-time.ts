@@ -1,5 +1,7 @@
+import type { Micros } from "#core/units.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { CoefficientStepTime, type CoefficientSpec } from "./coefficients.ts";
+import { KernelTableStepTime, type KernelTableSpec } from "./kernel-table.ts";
 import { MeasuredStepTime, type MeasuredSpec } from "./measured.ts";
 import { RooflineStepTime, type RooflineSpec } from "./roofline.ts";
 
@@ -9,11 +11,13 @@ export interface StepTime {
   micros(shape: Readonly<BatchShape>): number;
   /** True when the answer depends on the shape alone, so that steps may be computed ahead. */
   readonly stateless: boolean;
+  /** Where a record says when the next step may start at the earliest. */
+  nextStartAt?(): Micros | undefined;
 }
 
-export type StepTimeSpec = CoefficientSpec | RooflineSpec | MeasuredSpec;
+export type StepTimeSpec = CoefficientSpec | RooflineSpec | KernelTableSpec | MeasuredSpec;
 
-export const STEP_TIME_KINDS = ["coefficients", "roofline", "measured"] as const;
+export const STEP_TIME_KINDS = ["coefficients", "roofline", "kernel-table", "measured"] as const;
 
 export function createStepTime(spec: StepTimeSpec): StepTime {
   switch (spec.kind) {
@@ -21,6 +25,8 @@ export function createStepTime(spec: StepTimeSpec): StepTime {
       return new CoefficientStepTime(spec);
     case "roofline":
       return new RooflineStepTime(spec);
+    case "kernel-table":
+      return new KernelTableStepTime(spec);
     case "measured":
       return new MeasuredStepTime(spec);
   }
