@@ -6,6 +6,7 @@ import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
 import { ENGINE_DEAD } from "./http/api-error.ts";
 import { isComplete, type Answer, type Sequence } from "./generation/sequence.ts";
+import type { AdapterMetrics } from "./metrics/adapter-metrics.ts";
 import type { EngineMetrics } from "./metrics/engine-metrics.ts";
 
 /** What became of the sequences that arrived: `arrived` = finished + aborted + failed + in flight. */
@@ -36,6 +37,7 @@ export class EngineHost {
   readonly config: EngineConfig;
   readonly #engine: Engine;
   readonly #metrics: EngineMetrics;
+  readonly #adapters: AdapterMetrics | undefined;
   readonly #timeScale: number;
   readonly #startedAtMs = performance.now();
   readonly #flights = new Map<string, Flight>();
@@ -51,11 +53,12 @@ export class EngineHost {
   #dead = false;
   #counts = { arrived: 0, finished: 0, aborted: 0, failed: 0 };
 
-  constructor(config: EngineConfig, timeScale: number, metrics: EngineMetrics) {
+  constructor(config: EngineConfig, timeScale: number, metrics: EngineMetrics, adapters: AdapterMetrics | undefined) {
     // Every token is a write to a client, so none may be skipped.
     this.config = { ...config, coalesce: false };
     this.#timeScale = timeScale;
     this.#metrics = metrics;
+    this.#adapters = adapters;
     this.#engine = new Engine(this.config, this.#sink());
   }
 
@@ -141,6 +144,7 @@ export class EngineHost {
     }
     this.#flights.set(sequence.id, { sequence, answer });
     this.#waitingTokens += sequence.prompt.length;
+    if (sequence.adapter !== "") this.#adapters?.queued(sequence.adapter);
     const outcome = this.#engine.submit(at, {
       id: sequence.id,
       promptTokens: sequence.prompt.length,
@@ -162,6 +166,8 @@ export class EngineHost {
   /** After anything that may have changed the engine: gives up the doomed, writes to clients, sets the timer. */
   #settle(): void {
     for (const id of this.#doomed.splice(0)) this.#engine.abort(this.#engineAt, id);
+    this.#countStep();
+    this.#adapters?.touch();
     const dirty = [...this.#dirty];
     this.#dirty.clear();
     for (const answer of dirty) answer.advance();
@@ -209,13 +215,14 @@ export class EngineHost {
     sequence.cachedTokens = cachedTokens;
     this.#waitingTokens -= sequence.prompt.length;
     this.#metrics.admitted(sequence);
+    if (sequence.adapter !== "") this.#adapters?.admitted(sequence.adapter);
   }
 
   #onToken(at: Micros, request: EngineRequest, outputTokens: number): void {
     const flight = this.#flights.get(request.id);
     if (flight === undefined || flight.sequence.finish !== undefined) return;
     const { sequence, answer } = flight;
-    this.#countStep(at, sequence, outputTokens - sequence.produced);
+    this.#addToStep(at, sequence, outputTokens - sequence.produced);
     if (sequence.firstTokenAt < 0) {
       sequence.firstTokenAt = at;
       this.#metrics.firstToken(sequence, this.toSeconds(at - sequence.arrivedAt));
@@ -232,15 +239,17 @@ export class EngineHost {
     }
   }
 
-  /** A step counts the prompt tokens that it did not find in the cache, with the prompt's first token, and the answers'. */
-  #countStep(at: Micros, sequence: Sequence, tokens: number): void {
-    if (at !== this.#stepAt) {
-      if (this.#stepTokens > 0) this.#metrics.step(this.#stepTokens);
-      this.#stepAt = at;
-      this.#stepTokens = 0;
-    }
+  /** A step counts the answers' tokens, and with a prompt's first token what of the prompt was not in the cache. */
+  #addToStep(at: Micros, sequence: Sequence, tokens: number): void {
+    if (at !== this.#stepAt) this.#countStep();
+    this.#stepAt = at;
     this.#stepTokens += tokens;
     if (sequence.firstTokenAt < 0) this.#stepTokens += sequence.prompt.length - sequence.cachedTokens;
+  }
+
+  #countStep(): void {
+    if (this.#stepTokens > 0) this.#metrics.step(this.#stepTokens);
+    this.#stepTokens = 0;
   }
 
   #onFinished(_at: Micros, request: EngineRequest, reason: FinishReason): void {
@@ -249,6 +258,7 @@ export class EngineHost {
     this.#flights.delete(request.id);
     const { sequence, answer } = flight;
     if (sequence.scheduledAt < 0) this.#waitingTokens -= sequence.prompt.length;
+    if (sequence.adapter !== "") this.#adapters?.left(sequence.adapter, sequence.scheduledAt >= 0);
     if (reason === "abort" || reason === "deadline") {
       this.#counts.aborted++;
       sequence.finish ??= "abort";

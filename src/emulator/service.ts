@@ -8,6 +8,7 @@ import { isComplete, newSequence, type Answer, type Sequence } from "./generatio
 import { HexIds } from "./hex-ids.ts";
 import { ApiError, badRequest, QUEUE_FULL, SHUTTING_DOWN, TOKEN_BACKLOG_FULL } from "./http/api-error.ts";
 import type { Exchange } from "./http/exchange.ts";
+import { AdapterMetrics } from "./metrics/adapter-metrics.ts";
 import { EngineMetrics } from "./metrics/engine-metrics.ts";
 import { HttpMetrics } from "./metrics/http-metrics.ts";
 import type { AnswerContext } from "./openai/answer-context.ts";
@@ -41,6 +42,8 @@ export class Service {
   readonly tokenizer: Tokenizer;
   readonly host: EngineHost;
   readonly engineMetrics: EngineMetrics;
+  /** Undefined without adapters. */
+  readonly adapterMetrics: AdapterMetrics | undefined;
   readonly httpMetrics = new HttpMetrics();
   readonly faultPlan: FaultPlan;
   readonly ids: HexIds;
@@ -59,7 +62,8 @@ export class Service {
     this.options = options;
     this.tokenizer = tokenizer;
     this.engineMetrics = new EngineMetrics(options.model, options.engine.modelTokensMax);
-    this.host = new EngineHost(options.engine, options.timeScale, this.engineMetrics);
+    this.adapterMetrics = options.adapters.length > 0 ? new AdapterMetrics() : undefined;
+    this.host = new EngineHost(options.engine, options.timeScale, this.engineMetrics, this.adapterMetrics);
     this.faultPlan = new FaultPlan(options.seed);
     this.ids = new HexIds(options.seed);
     const identity = JSON.stringify([options.model, options.engine, tokenizer.name]);
@@ -126,6 +130,7 @@ export class Service {
         lanes: hashBlocks(prompt, plan.tokens, this.options.engine.blockTokens, root),
         maxTokens,
         group,
+        adapter,
         priority: sampling.priority,
         cacheRead: !job.scoresPrompt,
         abortAfterTokens: this.phase === "serving" ? exchange.faults.abortAfterTokens : 0,

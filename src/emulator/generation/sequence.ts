@@ -26,6 +26,8 @@ export interface Sequence {
   /** The ceiling that the client set, or the default. */
   readonly maxTokens: number;
   readonly group: SequenceGroup;
+  /** LoRA adapter; "" for the base model. */
+  readonly adapter: string;
   /** Lower runs earlier. */
   readonly priority: number;
   /** False where the whole prompt must be computed: for its own log probabilities. */
@@ -50,7 +52,17 @@ export interface Sequence {
 /** What never changes of a sequence. */
 export type SequenceSpec = Pick<
   Sequence,
-  "id" | "choice" | "prompt" | "plan" | "lanes" | "maxTokens" | "group" | "priority" | "cacheRead" | "abortAfterTokens"
+  | "id"
+  | "choice"
+  | "prompt"
+  | "plan"
+  | "lanes"
+  | "maxTokens"
+  | "group"
+  | "adapter"
+  | "priority"
+  | "cacheRead"
+  | "abortAfterTokens"
 >;
 
 export function newSequence(spec: SequenceSpec): Sequence {

@@ -27,6 +27,7 @@ export function handleMetrics(service: Service, exchange: Exchange): void {
   const page = [
     renderProcess(service.startedAtSeconds),
     service.engineMetrics.render(state),
+    service.adapterMetrics?.render() ?? "",
     renderCacheConfig(service.options.engine),
     service.httpMetrics.render(),
   ].join("");
