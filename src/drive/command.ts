@@ -1,0 +1,64 @@
+import { writeFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { ImportError } from "#trace/import/import-report.ts";
+import { drive, DriveError, type DriveControl } from "./drive.ts";
+import { addDriveFlags, driveOptions, type DriveFlags } from "./flags.ts";
+import type { DriveOptions } from "./options.ts";
+import { showProgress } from "./progress-line.ts";
+import { reportTable } from "./report-table.ts";
+import type { DriveReport } from "./report.ts";
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+const EXIT_INTERRUPTED = 130;
+
+/**
+ * `gnomon drive`. Its action ends normally when no request failed unexpectedly; else it throws a CommanderError with
+ * the exit code: 1 for failed requests, 2 for what cannot be driven, 130 after an interrupt.
+ */
+export function driveCommand(): Command {
+  const command = new Command("drive").description("Send a recorded or synthetic workload and measure the answers.");
+  return addDriveFlags(command).action(async (flags: DriveFlags) => {
+    const options = driveOptions(flags, process.env);
+    if (typeof options === "string") throw new CommanderError(EXIT_USAGE, "gnomon.driveUsage", options);
+    const report = await driven(options);
+    publish(report, flags.json);
+    if (report.interrupted) throw new CommanderError(EXIT_INTERRUPTED, "gnomon.driveInterrupted", "interrupted");
+    const { failed } = report.requests;
+    if (failed > 0) throw new CommanderError(EXIT_FAILED, "gnomon.driveFailed", `${failed} requests failed`);
+  });
+}
+
+/** Runs with a progress line; the first interrupt stops sending, the second closes what is in flight. */
+async function driven(options: DriveOptions): Promise<DriveReport> {
+  let control: DriveControl | undefined;
+  let endProgress = (): void => {};
+  let interrupts = 0;
+  const onInterrupt = () => {
+    interrupts++;
+    if (interrupts > 1) control?.cancel();
+    else control?.stop();
+    process.stderr.write(interrupts > 1 ? "\nclosing\n" : "\nstopping; interrupt again to close what is in flight\n");
+  };
+  process.on("SIGINT", onInterrupt);
+  try {
+    return await drive(options, (started) => {
+      control = started;
+      endProgress = showProgress(started, process.stderr);
+    });
+  } catch (error) {
+    if (error instanceof ImportError || error instanceof DriveError)
+      throw new CommanderError(EXIT_USAGE, "gnomon.driveInput", error.message);
+    throw error;
+  } finally {
+    endProgress();
+    process.off("SIGINT", onInterrupt);
+  }
+}
+
+function publish(report: DriveReport, json: string | undefined): void {
+  const text = `${JSON.stringify(report, null, 2)}\n`;
+  (json === "-" ? process.stderr : process.stdout).write(reportTable(report));
+  if (json === "-") process.stdout.write(text);
+  else if (json !== undefined) writeFileSync(json, text);
+}

@@ -1,0 +1,149 @@
+import { Command, Option } from "commander";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { headerList, numberIn, positive, urlList, wholeIn } from "./flag-values.ts";
+import { DRIVE_DEFAULTS, type DriveOptions } from "./options.ts";
+
+/** Flags as commander hands them over. */
+export interface DriveFlags {
+  readonly url?: string[];
+  readonly trace?: string;
+  readonly sessions?: string;
+  readonly spec?: string;
+  readonly strict: boolean;
+  readonly limit: number;
+  readonly seed: number;
+  readonly model: string;
+  readonly traceModels: boolean;
+  readonly api: DriveOptions["api"];
+  readonly promptForm: DriveOptions["promptForm"];
+  readonly charsPerToken: number;
+  readonly vocabularySize: number;
+  readonly stream: boolean;
+  readonly forceOutput: boolean;
+  readonly rateScale: number;
+  readonly timeScale: number;
+  readonly concurrency: number;
+  readonly activeSessions: number;
+  readonly sessionRate: number;
+  readonly sharedPrefix: number;
+  readonly gridMillis: number;
+  readonly thinkSecondsMax: number;
+  readonly duration: number;
+  readonly drainSeconds: number;
+  readonly timeoutSeconds: number;
+  readonly tokenScale: number;
+  readonly maxInputTokens: number;
+  readonly oversize: "truncate" | "skip";
+  readonly outputScale: number;
+  readonly maxOutputTokens: number;
+  readonly abortFraction: number;
+  readonly sessionHeader: string;
+  readonly header: Record<string, string>;
+  readonly apiKeyEnv?: string;
+  readonly expect: string[];
+  readonly json?: string;
+  readonly requestsOut?: string;
+}
+
+const D = DRIVE_DEFAULTS;
+
+/** Adds every flag of `drive`, with its default and meaning. */
+export function addDriveFlags(command: Command): Command {
+  const add = (flags: string, text: string, parse: (text: string) => unknown, value?: unknown) =>
+    command.addOption(new Option(flags, text).argParser(parse).default(value));
+  const addChoice = (flags: string, text: string, choices: string[]) =>
+    command.addOption(new Option(flags, text).choices(choices).default(choices[0]));
+
+  command.option("--url <url>", "gateway or engine; repeat to take several in turn (required)", urlList);
+  command.option("--trace <file>", "recorded workload: Mooncake, Azure, LMCache, token ids (.jsonl, .csv, .gz, .zst)");
+  command.option("--sessions <dir>", "folder of recorded sessions: WEKA or LMCache");
+  command.option("--spec <file>", "synthetic workload, a YAML specification");
+  command.option("--strict", "refuse a workload with an unusable record", false);
+  add("--limit <n>", "requests at most", wholeIn(1), D.requestsMax);
+  add("--seed <n>", "of arrivals, prompts and aborts", wholeIn(0), D.seed);
+  command.option("--model <name>", "model to ask for (default: the first of /v1/models)", D.model);
+  command.option("--trace-models", "ask for the model that the trace names, where it names one", D.traceModels);
+  addChoice("--api <name>", "endpoint to call", ["completions", "chat"]);
+  addChoice("--prompt-form <form>", "prompts as words or as token ids (completions only)", ["text", "tokens"]);
+  add("--chars-per-token <x>", "length of synthetic text", positive, D.charsPerToken);
+  add("--vocabulary-size <n>", "bound of synthetic token ids", wholeIn(2_000, 10_000_000), D.vocabularyTokens);
+  command.option("--no-stream", "ask for whole answers");
+  command.option("--no-force-output", "leave out vLLM's ignore_eos and min_tokens");
+  add("--rate-scale <x>", "arrivals so many times as fast", positive, D.rateScale);
+  add("--time-scale <x>", "factor on all recorded times, think times included", positive, D.timeScale);
+  add("--concurrency <n>", "requests in flight at most", wholeIn(1, 65_536), D.concurrency);
+  add("--active-sessions <n>", "conversations under way at most", wholeIn(1), D.activeSessionsMax);
+  add(
+    "--session-rate <x>",
+    "session starts a second where a trace has no clock",
+    numberIn(0),
+    D.import.sessionsPerSecond,
+  );
+  add("--shared-prefix <x>", "share of WEKA's tool and system prompts that all have in common", numberIn(0, 1), 0);
+  add("--grid-millis <n>", "spread Mooncake arrivals over such cells; 0 for none (default: detected)", numberIn(0));
+  add("--think-seconds-max <x>", "cap on think times, before --time-scale", numberIn(0), Number.POSITIVE_INFINITY);
+  add("--duration <seconds>", "send nothing after this", positive, D.durationSeconds);
+  add("--drain-seconds <x>", "for what is in flight at the end", numberIn(0), D.drainSeconds);
+  add("--timeout-seconds <x>", "limit of one request, 0 for none", numberIn(0), D.timeoutSeconds);
+  add("--token-scale <x>", "factor on prompt lengths and shared blocks", positive, D.fit.tokenScale);
+  add("--max-input-tokens <n>", "longest prompt", wholeIn(1), D.fit.inputTokensMax);
+  addChoice("--oversize <what>", "what becomes of longer prompts", ["truncate", "skip"]);
+  add("--output-scale <x>", "factor on answer lengths", positive, D.fit.outputScale);
+  add("--max-output-tokens <n>", "longest answer", wholeIn(1), D.fit.outputTokensMax);
+  add("--abort-fraction <x>", "share of requests that the driver closes on purpose", numberIn(0, 1), D.abortFraction);
+  command.option("--session-header <name>", 'header with the session, "" for none', D.sessionHeader);
+  command.option('--header <"name: value">', "sent with every request; repeatable", headerList, {});
+  command.option("--api-key-env <variable>", "environment variable with the API key");
+  add("--expect <outcome>", "failure that does not fail the run, such as http-429; comma-separated", csv, []);
+  command.option("--json <file>", "write the report as JSON; - for stdout, the table then goes to stderr");
+  command.option("--requests-out <file>", "write a JSON line for each request");
+  return command;
+}
+
+/** Options from flags, or what is wrong with them together. */
+export function driveOptions(
+  flags: DriveFlags,
+  environment: Readonly<Record<string, string | undefined>>,
+): DriveOptions | string {
+  const workloads = [flags.trace, flags.sessions, flags.spec].filter((path) => path !== undefined);
+  const [workload] = workloads;
+  if (flags.url === undefined) return "expected --url, the gateway or engine to drive";
+  if (workload === undefined || workloads.length > 1) return "expected one of --trace, --sessions and --spec";
+  if (flags.api === "chat" && flags.promptForm === "tokens") return "--prompt-form tokens needs --api completions";
+  const key = flags.apiKeyEnv === undefined ? undefined : environment[flags.apiKeyEnv];
+  if (flags.apiKeyEnv !== undefined && (key ?? "") === "") return `--api-key-env: ${flags.apiKeyEnv} is not set`;
+  return {
+    ...D,
+    ...flags,
+    urls: flags.url,
+    workload,
+    import: {
+      ...D.import,
+      seed: flags.seed,
+      strict: flags.strict,
+      gridMillis: flags.gridMillis ?? "auto",
+      sessionsPerSecond: flags.sessionRate,
+      sharedPrefix: flags.sharedPrefix,
+      charsPerToken: flags.charsPerToken,
+    },
+    fit: {
+      tokenScale: flags.tokenScale,
+      outputScale: flags.outputScale,
+      inputTokensMax: flags.maxInputTokens,
+      outputTokensMax: flags.maxOutputTokens,
+      oversize: flags.oversize,
+      thinkMicrosMax: flags.thinkSecondsMax * MICROS_PER_SECOND,
+    },
+    vocabularyTokens: flags.vocabularySize,
+    requestsMax: flags.limit,
+    activeSessionsMax: flags.activeSessions,
+    durationSeconds: flags.duration,
+    headers: key === undefined ? flags.header : { ...flags.header, authorization: `Bearer ${key}` },
+    expected: new Set(flags.expect),
+    requestsOut: flags.requestsOut,
+  };
+}
+
+function csv(text: string): string[] {
+  return text.split(",").map((part) => part.trim());
+}

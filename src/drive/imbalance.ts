@@ -1,0 +1,43 @@
+import type { SampleLog } from "./sample-log.ts";
+
+export interface Imbalance {
+  /** Largest number in flight at one endpoint over the mean of all, weighted by time; 1 is balance. Null: one endpoint. */
+  readonly mean: number | null;
+  readonly max: number | null;
+}
+
+/**
+ * How unevenly requests were in flight over the endpoints that served at least one, from sending to the end as the
+ * driver saw them. Moments with fewer requests in flight than endpoints are left out: they cannot be even.
+ */
+export function imbalanceOf(log: SampleLog): Imbalance {
+  const endpoints = log.endpointNames.length;
+  if (endpoints < 2) return { mean: null, max: null };
+  const sent = log.column("sentMicros");
+  const ended = log.column("endMicros");
+  // Even numbers are sendings, odd ones endings of request number >> 1; an ending comes first where times are equal.
+  const events = Uint32Array.from({ length: log.size * 2 }, (_, i) => i);
+  const timeOf = (event: number) => (event % 2 === 0 ? sent : ended)[event >> 1] ?? 0;
+  events.sort((a, b) => timeOf(a) - timeOf(b) || (b % 2) - (a % 2) || a - b);
+  const inFlight = new Float64Array(endpoints);
+  let total = 0;
+  let before = 0;
+  let weighted = 0;
+  let weight = 0;
+  let max = 0;
+  for (const event of events) {
+    const at = timeOf(event);
+    if (total >= endpoints && at > before) {
+      const ratio = (Math.max(...inFlight) * endpoints) / total;
+      weighted += ratio * (at - before);
+      weight += at - before;
+      max = Math.max(max, ratio);
+    }
+    const endpoint = log.endpointOf(event >> 1);
+    const step = event % 2 === 0 ? 1 : -1;
+    inFlight[endpoint] = (inFlight[endpoint] ?? 0) + step;
+    total += step;
+    before = at;
+  }
+  return weight === 0 ? { mean: null, max: null } : { mean: weighted / weight, max };
+}

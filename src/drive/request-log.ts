@@ -1,0 +1,32 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import type { Sample } from "./sample-log.ts";
+
+const FLUSH_CHARS = 65_536;
+
+/** A JSON line a finished request; without prompts. Times are microseconds from the start of the run. */
+export class RequestLog {
+  readonly #file: number;
+  #pending = "";
+
+  /** Throws when the file cannot be written. */
+  constructor(path: string) {
+    this.#file = openSync(path, "w");
+  }
+
+  write(request: WorkloadRequest, sample: Sample): void {
+    const { index, session, turn } = request;
+    this.#pending += `${JSON.stringify({ index, session, turn, ...sample })}\n`;
+    if (this.#pending.length >= FLUSH_CHARS) this.#flush();
+  }
+
+  close(): void {
+    this.#flush();
+    closeSync(this.#file);
+  }
+
+  #flush(): void {
+    writeSync(this.#file, this.#pending);
+    this.#pending = "";
+  }
+}

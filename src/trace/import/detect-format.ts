@@ -1,0 +1,72 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { AZURE_HEADER } from "./azure.ts";
+import { ImportError, type WorkloadFormat } from "./import-report.ts";
+import { parseRecord } from "./json-record.ts";
+import { readLines, unreadable } from "./line-reader.ts";
+
+export interface DetectedFormat {
+  readonly format: WorkloadFormat;
+  /** In the order in which they are read. */
+  readonly files: readonly string[];
+}
+
+const ACCEPTED = `accepted formats:
+  mooncake   .jsonl, lines with timestamp (ms), input_length, output_length, hash_ids
+  lmcache    .jsonl, lines with timestamp (us), input, output, session_id; or a folder of such files
+  token-ids  .jsonl, lines with arrival_time_ns, input_tok_ids, output_toks
+  azure      .csv with the header ${AZURE_HEADER}
+  weka       .json with requests and block_size; or a folder of such files
+  synthetic  .yaml or .yml, a specification with conversations, arrivals and groups
+.gz and .zst of line formats are decompressed`;
+
+/** Lines of which one may be broken without hiding the format of the others. */
+const LINES_TRIED = 20;
+/** More files than this in a folder are no set of sessions. */
+const FILES_MAX = 100_000;
+
+/** Tells the format by name and content; throws ImportError naming the accepted ones. */
+export async function detectFormat(path: string): Promise<DetectedFormat> {
+  let isFolder: boolean;
+  try {
+    isFolder = (await stat(path)).isDirectory();
+  } catch (error) {
+    throw new ImportError(`${path}: ${unreadable(error)}`);
+  }
+  if (isFolder) return folderFormat(path);
+  const name = path.replace(/\.(gz|zst)$/, "");
+  if (/\.ya?ml$/.test(name)) return { format: "synthetic", files: [path] };
+  if (name.endsWith(".json") && name === path) return { format: "weka", files: [path] };
+  const format = await lineFormat(path);
+  if (format === undefined) throw new ImportError(`${path}: not a workload that can be read; ${ACCEPTED}`);
+  return { format, files: [path] };
+}
+
+async function folderFormat(path: string): Promise<DetectedFormat> {
+  const names = (await readdir(path)).sort();
+  if (names.length > FILES_MAX) throw new ImportError(`${path}: expected at most ${FILES_MAX} files in this folder`);
+  const sessions = names.filter((name) => name.endsWith(".json")).map((name) => join(path, name));
+  if (sessions.length > 0) return { format: "weka", files: sessions };
+  const texts = names.filter((name) => /\.jsonl(\.gz|\.zst)?$/.test(name)).map((name) => join(path, name));
+  for (const file of texts) {
+    const format = await lineFormat(file);
+    if (format !== "lmcache") throw new ImportError(`${file}: expected an lmcache file in a folder; ${ACCEPTED}`);
+  }
+  if (texts.length === 0) throw new ImportError(`${path}: no .json or .jsonl file in this folder; ${ACCEPTED}`);
+  return { format: "lmcache", files: texts };
+}
+
+async function lineFormat(path: string): Promise<WorkloadFormat | undefined> {
+  let tried = 0;
+  for await (const line of readLines(path)) {
+    if (line.text.trim() === AZURE_HEADER) return "azure";
+    const record = parseRecord(line.text);
+    if (typeof record !== "string") {
+      if ("hash_ids" in record && "input_length" in record) return "mooncake";
+      if ("input_tok_ids" in record) return "token-ids";
+      if ("input" in record && "output" in record && "session_id" in record) return "lmcache";
+    }
+    if (++tried >= LINES_TRIED) return undefined;
+  }
+  return undefined;
+}

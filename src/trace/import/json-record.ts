@@ -1,0 +1,45 @@
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** Tokens beyond this are a broken length, not a prompt. */
+export const TOKENS_MAX = 100_000_000;
+
+/** The object that a line holds, or the reason why it holds none. */
+export function parseRecord(text: string): JsonRecord | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return "not JSON";
+  }
+  return isRecord(value) ? value : "not a JSON object";
+}
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/** A finite number >= 0, or undefined. */
+export function amount(record: JsonRecord, key: string): number | undefined {
+  const value = record[key];
+  return typeof value === "number" && value >= 0 && Number.isFinite(value) ? value : undefined;
+}
+
+/** A whole number of tokens in [0, TOKENS_MAX], or undefined. */
+export function tokenCount(record: JsonRecord, key: string): number | undefined {
+  const value = amount(record, key);
+  return value !== undefined && Number.isInteger(value) && value <= TOKENS_MAX ? value : undefined;
+}
+
+/** Whole numbers in [0, max], or undefined. */
+export function wholeNumbers(value: unknown, max: number): readonly number[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const items: readonly unknown[] = value;
+  return items.every((item) => Number.isInteger(item) && Number(item) >= 0 && Number(item) <= max)
+    ? items.map(Number)
+    : undefined;
+}
+
+export function textField(record: JsonRecord, key: string): string | undefined {
+  const value = record[key];
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,75 @@
+import { createReadStream } from "node:fs";
+import type { Readable } from "node:stream";
+import { createGunzip, createZstdDecompress } from "node:zlib";
+import { ImportError } from "./import-report.ts";
+
+/** A longer line is no record of a trace; it is reported as an empty text with `tooLong`. */
+export const LINE_BYTES_MAX = 67_108_864;
+
+export interface Line {
+  readonly text: string;
+  /** From 1. */
+  readonly number: number;
+  readonly tooLong: boolean;
+}
+
+const NEWLINE = 10;
+
+/**
+ * The lines of a text file of any size, without their line ends; `.gz` and `.zst` are decompressed. Blank lines are
+ * passed over. Throws ImportError when the file cannot be read.
+ */
+export async function* readLines(path: string): AsyncGenerator<Line> {
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  let number = 0;
+  let tooLong = false;
+  try {
+    for await (const chunk of openBytes(path)) {
+      const bytes: Buffer = chunk;
+      let start = 0;
+      for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
+        if (!tooLong) held.push(bytes.subarray(start, end));
+        const line = finish();
+        if (line) yield line;
+        start = end + 1;
+      }
+      hold(bytes.subarray(start));
+    }
+  } catch (error) {
+    throw error instanceof ImportError ? error : new ImportError(`${path}: ${unreadable(error)}`);
+  }
+  const last = finish();
+  if (last) yield last;
+
+  function hold(rest: Buffer): void {
+    heldBytes += rest.length;
+    if (heldBytes > LINE_BYTES_MAX) [tooLong, held] = [true, []];
+    else if (!tooLong && rest.length > 0) held.push(rest);
+  }
+
+  function finish(): Line | undefined {
+    number++;
+    const text = held.length === 1 ? (held[0]?.toString("utf8") ?? "") : Buffer.concat(held).toString("utf8");
+    const line = { text: text.endsWith("\r") ? text.slice(0, -1) : text, number, tooLong };
+    [held, heldBytes, tooLong] = [[], 0, false];
+    return line.tooLong || line.text.trim() !== "" ? line : undefined;
+  }
+}
+
+function openBytes(path: string): Readable {
+  const file = createReadStream(path, { highWaterMark: 262_144 });
+  if (!path.endsWith(".gz") && !path.endsWith(".zst")) return file;
+  const plain = path.endsWith(".gz") ? createGunzip() : createZstdDecompress();
+  file.on("error", (error) => plain.destroy(error));
+  plain.on("close", () => file.destroy());
+  return file.pipe(plain);
+}
+
+export function unreadable(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ENOENT") return "no such file or folder";
+  if (code === "EISDIR") return "expected a file, got a folder";
+  if (code === "EACCES") return "permission denied";
+  return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+}

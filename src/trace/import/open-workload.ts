@@ -1,0 +1,38 @@
+import type { WorkloadRequest } from "../workload-request.ts";
+import { readAzure } from "./azure.ts";
+import { detectFormat } from "./detect-format.ts";
+import type { ImportOptions } from "./import-options.ts";
+import { ImportReport } from "./import-report.ts";
+import { readLmcache } from "./lmcache.ts";
+import { readMooncake } from "./mooncake.ts";
+import { readSynthetic } from "./synthetic.ts";
+import { readTokenIds } from "./token-ids.ts";
+import { readWeka } from "./weka.ts";
+
+export interface Workload {
+  /** Filled while the requests are read; complete when they end. */
+  readonly report: ImportReport;
+  /** The requests, once, read as they are asked for. */
+  readonly requests: AsyncGenerator<WorkloadRequest>;
+}
+
+/** Opens a trace file, a folder of sessions or a synthetic specification; throws ImportError when it is none. */
+export async function openWorkload(path: string, options: ImportOptions): Promise<Workload> {
+  const { format, files } = await detectFormat(path);
+  const report = new ImportReport(path, format, options.strict);
+  const [first = path] = files;
+  switch (format) {
+    case "mooncake":
+      return { report, requests: readMooncake(first, options, report) };
+    case "azure":
+      return { report, requests: readAzure(first, report) };
+    case "weka":
+      return { report, requests: readWeka(files, options, report) };
+    case "lmcache":
+      return { report, requests: readLmcache(files, options, report) };
+    case "token-ids":
+      return { report, requests: readTokenIds(first, report) };
+    case "synthetic":
+      return { report, requests: readSynthetic(first, options, report) };
+  }
+}

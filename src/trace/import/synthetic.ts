@@ -1,0 +1,148 @@
+import { nameHash, randomFor, type Random } from "#core/random.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
+import { namespacedBlockId } from "./block-id.ts";
+import { draw, gamma } from "./distribution.ts";
+import { exponential } from "./exponential.ts";
+import type { ImportOptions } from "./import-options.ts";
+import type { ImportReport } from "./import-report.ts";
+import { power } from "./portable-math.ts";
+import { loadSyntheticSpec, type SyntheticGroup, type SyntheticSpec } from "./synthetic-spec.ts";
+
+/** Namespace of the prefix that all prompts share; then one a group prefix, then one a conversation. */
+const COMMON_NAMESPACE = 0;
+
+/** Requests that a YAML specification describes; deterministic by its seed or that of the options. */
+export async function* readSynthetic(
+  path: string,
+  options: ImportOptions,
+  report: ImportReport,
+): AsyncGenerator<WorkloadRequest> {
+  yield* synthesize(await loadSyntheticSpec(path), options.seed, report);
+}
+
+export function* synthesize(spec: SyntheticSpec, optionSeed: number, report: ImportReport): Generator<WorkloadRequest> {
+  const seed = spec.seed ?? optionSeed;
+  const nextArrival = arrivals(spec.arrivals, randomFor(seed, nameHash("synthetic-arrivals")));
+  const groups = placeGroups(spec, seed);
+  const namespaces = groups.reduce((sum, { group }) => sum + group.prefixes, COMMON_NAMESPACE + 1);
+  const weightTotal = spec.groups.reduce((sum, { weight }) => sum + weight, 0);
+  const conversationSeed = nameHash(`synthetic-conversation/${seed}`);
+  for (let i = 0; i < spec.conversations; i++) {
+    // A stream a conversation: what one group draws does not shift another's.
+    const random = randomFor(conversationSeed, i);
+    let ticket = random.next() * weightTotal;
+    const placed = groups.find(({ group }) => (ticket -= group.weight) < 0) ?? groups.at(-1);
+    if (placed === undefined) return;
+    yield* conversation(spec, placed, i, namespaces + i, nextArrival(), random, report);
+  }
+}
+
+interface PlacedGroup {
+  readonly group: SyntheticGroup;
+  readonly namespace: number;
+  readonly prefixBlocks: Int32Array;
+  /** Cumulative popularity of its prefixes. */
+  readonly popularity: Float64Array;
+}
+
+function* conversation(
+  spec: SyntheticSpec,
+  placed: PlacedGroup,
+  index: number,
+  namespace: number,
+  arrivalMicros: Micros,
+  random: Random,
+  report: ImportReport,
+): Generator<WorkloadRequest> {
+  const { group } = placed;
+  const prefix = pick(placed.popularity, random);
+  const commonBlocks = Math.floor(spec.commonPrefixTokens / spec.blockTokens);
+  const sharedBlocks = commonBlocks + (placed.prefixBlocks[prefix] ?? 0);
+  const turns = Math.max(1, Math.round(draw(group.turns, random)));
+  let promptTokens = sharedBlocks * spec.blockTokens;
+  for (let turn = 0; turn < turns; turn++) {
+    promptTokens += Math.max(1, Math.round(draw(group.userTokens, random)));
+    const outputTokens = Math.max(1, Math.round(draw(group.outputTokens, random)));
+    const thinkMicros = Math.round(draw(group.thinkSeconds, random) * MICROS_PER_SECOND);
+    yield {
+      ...LENGTHS_ONLY,
+      index: report.accept(),
+      arrivalMicros,
+      session: turns === 1 ? "" : `${group.name}-${index}`,
+      turn,
+      thinkMicros: turn === 0 ? undefined : thinkMicros,
+      promptTokens,
+      outputTokens,
+      blockIds: Float64Array.from({ length: Math.ceil(promptTokens / spec.blockTokens) }, (_, block) =>
+        block < commonBlocks
+          ? namespacedBlockId(COMMON_NAMESPACE, block)
+          : namespacedBlockId(block < sharedBlocks ? placed.namespace + prefix : namespace, block),
+      ),
+      blockTokens: spec.blockTokens,
+      tenant: group.tenant,
+      sloClass: group.sloClass,
+      model: group.model,
+    };
+    report.records++;
+    promptTokens += outputTokens;
+  }
+}
+
+function placeGroups(spec: SyntheticSpec, seed: number): PlacedGroup[] {
+  let namespace = COMMON_NAMESPACE + 1;
+  return spec.groups.map((group) => {
+    const random = randomFor(seed, nameHash(`synthetic-prefixes/${group.name}`));
+    const placed = {
+      group,
+      namespace,
+      prefixBlocks: Int32Array.from({ length: group.prefixes }, () =>
+        Math.floor(draw(group.prefixTokens, random) / spec.blockTokens),
+      ),
+      popularity: cumulative(group.prefixes, (k) => 1 / power(k + 1, group.zipfExponent)),
+    };
+    namespace += group.prefixes;
+    return placed;
+  });
+}
+
+function arrivals(process: SyntheticSpec["arrivals"], random: Random): () => Micros {
+  let at = 0;
+  let started = false;
+  return () => {
+    if (started) at += gapSeconds(process, random) * MICROS_PER_SECOND;
+    started = true;
+    return Math.round(at);
+  };
+}
+
+function gapSeconds(process: SyntheticSpec["arrivals"], random: Random): number {
+  switch (process.process) {
+    case "constant":
+      return 1 / process.ratePerSecond;
+    case "poisson":
+      return exponential(random) / process.ratePerSecond;
+    case "gamma":
+      return gamma(1 / (process.cv * process.cv), random) / process.ratePerSecond;
+    case "together":
+      return 0;
+  }
+}
+
+function cumulative(count: number, weightOf: (k: number) => number): Float64Array {
+  let sum = 0;
+  return Float64Array.from({ length: count }, (_, k) => (sum += weightOf(k)));
+}
+
+/** First place whose cumulative weight exceeds the draw, by bisection. */
+function pick(cumulated: Float64Array, random: Random): number {
+  const ticket = random.next() * (cumulated.at(-1) ?? 0);
+  let low = 0;
+  let high = cumulated.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((cumulated[middle] ?? 0) > ticket) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
