@@ -36,6 +36,10 @@ export async function run(
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) {
+      if (error.code.startsWith("gnomon.")) {
+        complain(error.message);
+        return error.exitCode;
+      }
       if (error.exitCode === 0 || error.code === "commander.help") return error.exitCode === 0 ? 0 : EXIT_USAGE;
       complain(error.message.replace(/^error: /, ""));
       return EXIT_USAGE;

@@ -2,7 +2,7 @@ import { checkProfile, completeProfile } from "#core/profile/check.ts";
 import { DEFAULT_PROFILE } from "#core/profile/default.ts";
 import type { ScorerSpec } from "#core/profile/spec.ts";
 import { ConfigError } from "./config-error.ts";
-import { checkShape, pathText, problemLine, type Problem } from "./problem.ts";
+import { checkShape, pathText, problemLine, type Problem, unknownWord } from "./problem.ts";
 import { loadProfile, profileNames, type NamedProfile } from "./profile-file.ts";
 import { POLICY_CONFIG_SCHEMA } from "./profile-schema.ts";
 import { readYamlFile } from "./yaml-file.ts";
@@ -48,20 +48,25 @@ export function parseScorers(text: string): NonNullable<Policy["scorers"]> {
   });
 }
 
-/** The profile that a policy stands for. `from` names the flag or the file in messages. */
-export function profileOfPolicy({ policy, scorers }: Policy, from: string): NamedProfile {
+/** Where the two parts of a policy were written, for messages: a flag or a file. */
+export interface PolicyOrigin {
+  readonly policy: string;
+  readonly scorers: string;
+}
+
+/** The profile that a policy stands for. Throws ConfigError with every problem. */
+export function profileOfPolicy({ policy, scorers }: Policy, from: PolicyOrigin): NamedProfile {
   if (policy !== "weighted") return namedPolicy(policy, scorers, from);
+  const given = scorers?.map(({ name, weight }): ScorerSpec => ({ plugin: name, weight, parameters: {} }));
   const spec = {
     filters: [],
-    scorers:
-      scorers?.map(({ name, weight }): ScorerSpec => ({ plugin: name, weight, parameters: {} })) ??
-      DEFAULT_PROFILE.scorers,
+    scorers: given ?? DEFAULT_PROFILE.scorers,
     picker: { plugin: "max-score", parameters: {} },
   };
   const problems = checkProfile(spec);
   if (problems.length > 0) {
     const renamed = (path: string) => path.replace(/^scorers/, "routing-scorers").replace(/\.plugin$/, ".name");
-    throw new ConfigError(problems.map(({ path, message }) => `${renamed(path)}: ${message} (${from})`));
+    throw new ConfigError(problems.map(({ path, message }) => `${renamed(path)}: ${message} (${from.scorers})`));
   }
   return {
     name: "weighted",
@@ -71,16 +76,14 @@ export function profileOfPolicy({ policy, scorers }: Policy, from: string): Name
   };
 }
 
-function namedPolicy(policy: string, scorers: Policy["scorers"], from: string): NamedProfile {
+function namedPolicy(policy: string, scorers: Policy["scorers"], from: PolicyOrigin): NamedProfile {
   const accepted = ["weighted", ...profileNames()];
   if (!accepted.includes(policy)) {
-    throw new ConfigError([
-      `routing-policy: expected one of ${accepted.join(", ")}, got ${JSON.stringify(policy)} (${from})`,
-    ]);
+    throw new ConfigError([`routing-policy: ${unknownWord("policy", policy, accepted)} (${from.policy})`]);
   }
   if (scorers !== undefined) {
     throw new ConfigError([
-      `routing-scorers: expected none unless routing-policy is weighted, got them with ${policy} (${from})`,
+      `routing-scorers: expected none unless routing-policy is weighted, got them with ${policy} (${from.scorers})`,
     ]);
   }
   return loadProfile(policy);

@@ -1,0 +1,55 @@
+import { type Command, Option } from "commander";
+import { ConfigError } from "../config/config-error.ts";
+import { type Override, overrideFromText, valueOf } from "../config/override.ts";
+import { problemLine } from "../config/problem.ts";
+import { CONFIG_SCHEMA } from "../config/schema.ts";
+import { type Path, nodeAt, schemaNode } from "../config/schema-node.ts";
+
+/** A flag that sets one key of the configuration. */
+export interface KeyFlag {
+  /** As commander writes flags: `-p, --port <port>`. */
+  readonly flags: string;
+  readonly path: Path;
+  readonly meaning: string;
+}
+
+/** Values of a command's options, as commander hands them over. */
+export type Given = Readonly<Record<string, unknown>>;
+
+/** Adds the flags, and --config and --set, which every command with a configuration has. */
+export function addKeyFlags(command: Command, keyFlags: readonly KeyFlag[]): Command {
+  command.option("-c, --config <file>", "configuration file (YAML); config/default.yaml shows every key");
+  for (const { flags, meaning } of keyFlags) command.option(flags, meaning);
+  return command.option("--set <key=value...>", "set any key of the configuration, for example limits.attemptsMax=2");
+}
+
+/** What the flags say, as overrides of the configuration. Throws ConfigError for a --set that names no key. */
+export function keyOverrides(given: Given, keyFlags: readonly KeyFlag[]): Override[] {
+  const root = schemaNode(CONFIG_SCHEMA);
+  const overrides: Override[] = [];
+  for (const { flags, path } of keyFlags) {
+    const option = new Option(flags);
+    const value = given[option.attributeName()];
+    const from = option.long ?? flags;
+    const node = nodeAt(root, path);
+    const text = Array.isArray(value) ? value.join(",") : value;
+    if (typeof text === "string") overrides.push({ path, value: valueOf(text, node), from });
+  }
+  const problems: string[] = [];
+  for (const one of listOf(given["set"])) {
+    const override = overrideFromText(one, root);
+    if ("message" in override) problems.push(`--set: ${problemLine({ path: [], message: override.message })}`);
+    else overrides.push(override);
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return overrides;
+}
+
+export function textOf(given: Given, key: string): string | undefined {
+  const value = given[key];
+  return typeof value === "string" ? value : undefined;
+}
+
+function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}

@@ -1,0 +1,181 @@
+import { randomBytes, createHmac } from "node:crypto";
+import type { Logger } from "pino";
+import { WALL_START_MICROS } from "#live/clock.ts";
+import { DecisionRing } from "#live/decision-ring.ts";
+import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
+import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
+import { EndpointDirectory } from "#live/endpoint-directory.ts";
+import { type Gateway, createGateway } from "#live/gateway.ts";
+import { Journal } from "#live/journal.ts";
+import { GatewayMetrics } from "#live/metrics.ts";
+import { Readiness } from "#live/readiness.ts";
+import { Recorder } from "#live/recorder.ts";
+import type { RequestObserver } from "#live/chat-context.ts";
+import { statusRoutes } from "#live/status.ts";
+import { warmUp } from "#live/warm-up.ts";
+import type { Config } from "../config/schema.ts";
+import { newRouter, routerSettings } from "./live-router.ts";
+import type { ServePlan } from "./serve-options.ts";
+import { refusedBySystem } from "./system-error.ts";
+import { openTokenizers } from "./tokenizers.ts";
+
+/** Everything that a running gateway is made of, and its end. */
+export interface LiveStack {
+  readonly gateway: Gateway;
+  readonly keeper: FleetKeeper;
+  readonly directory: EndpointDirectory;
+  readonly readiness: Readiness;
+  /** Runs made-up requests, so that the first real ones meet compiled code. */
+  warmUp(): Promise<void>;
+  /** Drains, stops scraping, writes the trace to its end. */
+  close(): Promise<void>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Puts a gateway together from its plan. It listens and knows endpoints only when told. */
+export async function createLiveStack(plan: ServePlan, environment: Environment, log: Logger): Promise<LiveStack> {
+  const { config } = plan;
+  const secret = hashSecret(config, environment);
+  const settings = routerSettings(plan);
+  const router = newRouter(settings);
+  const journal = new Journal(router);
+  const directory = new EndpointDirectory();
+  const tokenizers = await openTokenizers(config, secret);
+  const recorder = await openRecorder(plan, log);
+  const keeper = newKeeper(config, journal, directory, log);
+  let gateway: Gateway | undefined;
+  const metrics = new GatewayMetrics({
+    router,
+    directory,
+    keeper,
+    counters: () => gateway?.counters,
+    recorder: () => recorder?.status(),
+    ...config.metrics,
+  });
+  const decisions = new DecisionRing(config.admin.decisionsKept);
+  const readiness = new Readiness(directory);
+  if (recorder !== undefined) journal.listen(recorder);
+  journal.listen(metrics);
+  journal.listen(decisions);
+  directory.listen(metrics);
+  const adminToken = secretOf(config.admin.tokenEnv, environment);
+  gateway = createGateway({
+    journal,
+    directory,
+    tokenizer: (model) => tokenizers.of(model),
+    observe: observer(metrics, log),
+    identity: identity(config, secret),
+    limits: gatewayLimits(config),
+    requestUsage: config.clients.requestUsage,
+    statusRoutes: statusRoutes({ router, directory, keeper, decisions, metrics, readiness, adminToken }),
+    ...clientKeys(config, environment),
+  });
+  const { drainMillis } = config.listen;
+  return {
+    gateway,
+    keeper,
+    directory,
+    readiness,
+    warmUp: async () => {
+      const profiles = Object.keys(settings.profiles);
+      const report = await warmUp({
+        journal: new Journal(newRouter(settings)),
+        profiles,
+        blockTokens: settings.blockTokens,
+      });
+      readiness.warm = true;
+      log.debug(report, "warmed up");
+    },
+    close: async () => {
+      readiness.draining = true;
+      await gateway.close(drainMillis);
+      await keeper.stop();
+      await recorder?.close();
+      tokenizers.close();
+    },
+  };
+}
+
+function hashSecret(config: Config, environment: Environment): Uint8Array {
+  const given = secretOf(config.prefix.secretEnv, environment);
+  return given === undefined ? randomBytes(SECRET_BYTES) : Buffer.from(given, "utf8");
+}
+
+const SECRET_BYTES = 32;
+
+function secretOf(variable: string | undefined, environment: Environment): string | undefined {
+  return variable === undefined ? undefined : environment[variable];
+}
+
+async function openRecorder(plan: ServePlan, log: Logger): Promise<Recorder | undefined> {
+  const { record, prefix, tokenizer } = plan.config;
+  const { directory, ...options } = record;
+  if (directory === undefined) return undefined;
+  const run = {
+    id: randomBytes(RUN_ID_BYTES).toString("hex"),
+    startWallMicros: WALL_START_MICROS,
+    router: routerSettings(plan),
+    hash: { algorithm: prefix.blockHash, blockTokens: prefix.blockTokens, tokenizer: tokenizer.kind },
+    endpoints: [],
+  };
+  try {
+    return await Recorder.open({ ...options, directory, run, onFailure: (message) => log.error(message) });
+  } catch (error) {
+    throw refusedBySystem(`record.directory ${directory}`, error);
+  }
+}
+
+const RUN_ID_BYTES = 4;
+
+function newKeeper(config: Config, journal: Journal, directory: EndpointDirectory, log: Logger): FleetKeeper {
+  const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
+  return new FleetKeeper({
+    journal,
+    directory,
+    times: { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
+    connectMillis: config.limits.connectMillisMax,
+    report: (event) => reportEvent(event, log),
+  });
+}
+
+function reportEvent({ kind, subject, detail }: KeeperEvent, log: Logger): void {
+  const level = kind === "waiting" || kind === "lost" || kind === "source-failed" ? "warn" : "info";
+  log[level]({ endpoint: subject, detail }, `endpoint ${kind}`);
+}
+
+/** Metrics for every request, and a line of log where that is asked for. */
+function observer(metrics: GatewayMetrics, log: Logger): RequestObserver {
+  if (!log.isLevelEnabled("debug")) return metrics;
+  return {
+    finished: (summary) => {
+      metrics.finished(summary);
+      log.debug(summary, "request");
+    },
+    retried: (fault) => metrics.retried(fault),
+    tokenizerFellBack: (model) => metrics.tokenizerFellBack(model),
+  };
+}
+
+function identity(config: Config, secret: Uint8Array) {
+  const { clients, routing } = config;
+  return {
+    tenantHeaders: clients.tenantHeaders,
+    sessionHeaders: clients.sessionHeaders,
+    profileHeader: routing.profilesAllowed.length === 0 ? undefined : routing.profileHeader,
+    sloHeader: clients.sloClassHeader,
+    secret: createHmac("sha256", secret).update("identity").digest("hex"),
+  };
+}
+
+function gatewayLimits({ limits: { holdMillis, ...limits } }: Config) {
+  return holdMillis === undefined ? limits : { ...limits, holdMillis };
+}
+
+function clientKeys({ clients }: Config, environment: Environment): { clientKeys?: readonly string[] } {
+  const keys = secretOf(clients.keysEnv, environment)
+    ?.split(",")
+    .map((key) => key.trim())
+    .filter((key) => key !== "");
+  return keys === undefined ? {} : { clientKeys: keys };
+}

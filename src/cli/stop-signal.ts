@@ -1,0 +1,23 @@
+/** Exit code of a process that a second signal ended at once. */
+const EXIT_FORCED = 130;
+
+/** Resolves with the first SIGINT or SIGTERM. A second one ends the process at once, whatever is still open. */
+export function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      if (stopping) process.exit(EXIT_FORCED);
+      stopping = true;
+      resolve(signal);
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+  });
+}
+
+const LINGER_MILLIS_MAX = 5_000;
+
+/** Ends the process some seconds after a shutdown, should anything keep it alive. */
+export function exitSoon(): void {
+  setTimeout(() => process.exit(), LINGER_MILLIS_MAX).unref();
+}

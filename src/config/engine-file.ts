@@ -1,0 +1,49 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import { ConfigError } from "./config-error.ts";
+import { ENGINE_FILE_SCHEMA } from "./engine-schema.ts";
+import { checkShape, problemLine, unknownWord } from "./problem.ts";
+import { readYamlFile } from "./yaml-file.ts";
+
+const ENGINES_DIRECTORY: string = resolve(import.meta.dirname, "../../config/engines");
+
+/**
+ * Reads an engine that comes with gnomon by name, or any file by its path; vLLM's defaults without either. Throws
+ * ConfigError with every problem.
+ */
+export function loadEngine(nameOrPath: string | undefined): EngineConfig {
+  if (nameOrPath === undefined) return engineDefaults();
+  const file = fileOf(nameOrPath);
+  const yaml = readYamlFile(file);
+  if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
+  const checked = checkShape(ENGINE_FILE_SCHEMA, yaml.value.value);
+  if (!checked.ok) {
+    throw new ConfigError(
+      checked.problems.map((problem) => problemLine(problem, `${file} line ${yaml.value.lineOf(problem.path)}`)),
+    );
+  }
+  const { stepTime = engineDefaults().stepTime, tier, ...rest } = checked.value;
+  return engineDefaults({ ...rest, stepTime: withoutUndefined(stepTime), tier });
+}
+
+/** Names of the engines that come with gnomon, in order. */
+export function engineNames(): string[] {
+  const files = existsSync(ENGINES_DIRECTORY) ? readdirSync(ENGINES_DIRECTORY) : [];
+  return files
+    .filter((file) => file.endsWith(".yaml"))
+    .map((file) => file.slice(0, -".yaml".length))
+    .sort();
+}
+
+function fileOf(nameOrPath: string): string {
+  if (/[/\\]|\.ya?ml$/.test(nameOrPath)) return resolve(nameOrPath);
+  const names = engineNames();
+  if (names.includes(nameOrPath)) return join(ENGINES_DIRECTORY, `${nameOrPath}.yaml`);
+  throw new ConfigError([`engine: ${unknownWord("engine", nameOrPath, names)}`]);
+}
+
+/** zod leaves keys with undefined where a key may be absent; the engine's types have them absent. */
+function withoutUndefined(stepTime: unknown): EngineConfig["stepTime"] {
+  return JSON.parse(JSON.stringify(stepTime)) as EngineConfig["stepTime"];
+}

@@ -1,0 +1,103 @@
+import * as z from "zod";
+import { PREEMPTION_POLICIES, SCHEDULER_POLICIES, VLLM_SEMANTICS, engineDefaults } from "#engine/config.ts";
+
+/** An engine file: config/engines/*.yaml. What is left out has vLLM's default. */
+
+const D = engineDefaults();
+
+const micros = () => z.number().min(0).max(1e9);
+const count = (max: number) => z.int().min(1).max(max);
+
+const coefficients = z.strictObject({
+  kind: z.literal("coefficients"),
+  baseMicros: micros(),
+  perPrefillTokenMicros: micros(),
+  perDecodeMicros: micros(),
+  perSequenceMicros: micros().default(0),
+  perPrefillMicros: micros().default(0),
+  perDecodeContextTokenMicros: micros().default(0),
+  perPrefillPairMicros: micros().default(0),
+});
+
+const model = z.strictObject({
+  layers: count(1000),
+  hidden: count(1e6),
+  heads: count(10_000),
+  kvHeads: count(10_000),
+  intermediate: count(1e7),
+  bytesPerParameter: z.number().gt(0).max(8),
+  weightBytes: z.number().gt(0).max(8).optional(),
+  mlpMatrices: z.int().min(2).max(3),
+  experts: z.strictObject({ count: count(10_000), perToken: count(10_000) }).optional(),
+});
+
+const hardware = z.strictObject({
+  tflopsPeak: z.number().gt(0).max(1e6),
+  bandwidthTbs: z.number().gt(0).max(1e4),
+  mfuPrefill: z.number().gt(0).max(1),
+  mfuDecode: z.number().gt(0).max(1),
+});
+
+const roofline = z.strictObject({ kind: z.literal("roofline"), model, hardware, tensorParallel: count(1024) });
+
+const measured = z.strictObject({
+  kind: z.literal("measured"),
+  stepMicros: z.array(z.int().min(1)).min(1).max(10_000_000),
+});
+
+const semantics = z.strictObject({
+  completion: z.enum(["step-end", "last-step-start"]).default(VLLM_SEMANTICS.completion),
+  preempted: z.enum(["keeps-tokens", "restarts"]).default(VLLM_SEMANTICS.preempted),
+  fullHit: z.enum(["last-token", "nothing"]).default(VLLM_SEMANTICS.fullHit),
+  hitChunkStart: z.enum(["true-position", "zero"]).default(VLLM_SEMANTICS.hitChunkStart),
+  finalToken: z.enum(["not-stored", "stored"]).default(VLLM_SEMANTICS.finalToken),
+  partialBlocks: z.enum(["front", "back"]).default(VLLM_SEMANTICS.partialBlocks),
+  duplicates: z.enum(["coexist", "last-writer"]).default(VLLM_SEMANTICS.duplicates),
+});
+
+const tier = z.strictObject({
+  cpuBlocks: count(1e9),
+  offloadThreshold: z.number().min(0).max(1),
+  transferBaseMicros: micros(),
+  blockBytes: count(1e9),
+  bytesPerSecond: z.number().gt(0).max(1e15),
+  thrashWindowMicros: micros(),
+});
+
+/** Tokens that fit into the cache together: one block is reserved. */
+function roomTokens(engine: { readonly kvBlocks: number; readonly blockTokens: number }): number {
+  return (engine.kvBlocks - 1) * engine.blockTokens;
+}
+
+const engine = z.strictObject({
+  blockTokens: count(4096).default(D.blockTokens),
+  kvBlocks: z.int().min(2).max(1e9).default(D.kvBlocks),
+  sequencesMax: count(1e6).default(D.sequencesMax),
+  batchTokensMax: count(1e7).default(D.batchTokensMax),
+  longPrefillTokens: z.int().min(0).max(1e7).default(D.longPrefillTokens),
+  modelTokensMax: count(1e8).default(D.modelTokensMax),
+  prefixCaching: z.boolean().default(D.prefixCaching),
+  watermark: z.number().min(0).lt(1).default(D.watermark),
+  reserveFullPrompt: z.boolean().default(D.reserveFullPrompt),
+  scheduler: z.enum(SCHEDULER_POLICIES).default(D.scheduler),
+  preemption: z.enum(PREEMPTION_POLICIES).default(D.preemption),
+  queueDelay: z
+    .strictObject({ baseMicros: micros().default(0), perPromptTokenMicros: micros().default(0) })
+    .default(D.queueDelay),
+  stepTime: z.discriminatedUnion("kind", [coefficients, roofline, measured]).optional(),
+  stepGap: z
+    .strictObject({
+      baseMicros: micros().default(0),
+      afterPrefillMicros: micros().default(0),
+      perDecodeMicros: micros().default(0),
+    })
+    .default(D.stepGap),
+  asyncScheduling: z.boolean().default(D.asyncScheduling),
+  semantics: semantics.prefault({}),
+  tier: tier.optional(),
+});
+
+export const ENGINE_FILE_SCHEMA = engine.refine((file) => file.modelTokensMax <= roomTokens(file), {
+  path: ["modelTokensMax"],
+  message: "at most (kvBlocks - 1) * blockTokens, so that the longest request fits the cache",
+});
