@@ -18,7 +18,7 @@ export interface StaticServer {
  * when two endpoints would have one id.
  */
 export function staticTargets(servers: readonly StaticServer[]): Target[] {
-  const targets = servers.flatMap(targetsOf);
+  const targets = servers.flatMap(serverTargets);
   const seen = new Set<string>();
   for (const { id } of targets) {
     if (seen.has(id)) throw new Error(`endpoints: ${id} is listed twice; give one of them another id`);
@@ -27,8 +27,9 @@ export function staticTargets(servers: readonly StaticServer[]): Target[] {
   return targets;
 }
 
-function targetsOf(server: StaticServer): Target[] {
-  const url = originOf(server.url);
+/** The targets of one server. */
+export function serverTargets(server: StaticServer): Target[] {
+  const url = new URL(server.url).origin;
   const id = server.id ?? url;
   const ranks = server.dataParallelRanks ?? 1;
   const target = (rank: number | undefined): Target => ({
@@ -42,9 +43,4 @@ function targetsOf(server: StaticServer): Target[] {
     concurrencyMax: server.concurrencyMax,
   });
   return ranks === 1 ? [target(undefined)] : Array.from({ length: ranks }, (_, rank) => target(rank));
-}
-
-/** Scheme, host and port of a URL. */
-export function originOf(url: string): string {
-  return new URL(url).origin;
 }

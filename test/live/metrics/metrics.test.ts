@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { Decision } from "#core/decision.ts";
+import { nowMicros } from "#live/clock.ts";
+import type { ScrapeRow } from "#live/discovery/fleet-keeper.ts";
+import { EndpointDirectory } from "#live/endpoint-directory.ts";
+import { readExposition } from "#live/exposition.ts";
+import { newCounters } from "#live/gateway-counters.ts";
+import { Journal } from "#live/journal.ts";
+import { GatewayMetrics, type MetricsOptions } from "#live/metrics.ts";
+import type { RequestSummary } from "#live/request-summary.ts";
+import { emptyRouter } from "../discovery/fleet-under-test.ts";
+
+class MetricsUnderTest {
+  readonly directory = new EndpointDirectory();
+  readonly router = emptyRouter();
+  readonly journal = new Journal(this.router);
+  readonly counters = newCounters();
+  readonly scrapes: ScrapeRow[] = [];
+  readonly metrics: GatewayMetrics;
+
+  constructor(options: Partial<MetricsOptions> = {}) {
+    this.metrics = new GatewayMetrics({
+      router: this.router,
+      directory: this.directory,
+      keeper: { rows: () => this.scrapes, targetsRefused: 0 },
+      counters: () => this.counters,
+      recorder: () => undefined,
+      processMetrics: false,
+      ...options,
+    });
+    this.journal.listen(this.metrics);
+    this.directory.listen(this.metrics);
+  }
+
+  join(id: string, models: readonly string[] = ["m"]): void {
+    const entry = { id, url: "http://e", dataParallelRank: undefined, apiKey: "sk-x", detail: "", models: [] };
+    this.directory.add({ ...entry, state: "ready" });
+    const endpoint = { id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
+    this.journal.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+  }
+
+  arrive(id: string, model = "m"): Decision {
+    const request = {
+      id,
+      model,
+      tenant: "",
+      session: "",
+      sloClass: "",
+      priority: 0,
+      promptTokens: 100,
+      promptTokensExact: false,
+      outputTokensMax: undefined,
+      sequences: 1,
+      blocks: { lanes: new Int32Array(0), length: 0, blockTokens: 16 },
+      profile: "",
+    };
+    return this.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
+  }
+
+  /** Samples of one name, as `{labels} value`. */
+  async lines(name: string): Promise<string[]> {
+    const page = await this.metrics.render();
+    return page
+      .split("\n")
+      .filter((line) => line === name || line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+  }
+}
+
+function summary(changes: Partial<RequestSummary> = {}): RequestSummary {
+  return {
+    requestId: "r",
+    route: "/v1/chat/completions",
+    model: "m",
+    endpoint: "a",
+    status: 200,
+    outcome: "ok",
+    stream: true,
+    attempts: 1,
+    ttftMicros: 50_000,
+    tpotMicros: 20_000,
+    e2eMicros: 2_000_000,
+    promptTokens: 1000,
+    cachedTokens: 600,
+    outputTokens: 50,
+    hitTokens: 512,
+    ...changes,
+  };
+}
+
+test("a finished request counts once in each family, with vLLM's buckets", async () => {
+  const made = new MetricsUnderTest();
+  made.join("a");
+  made.metrics.finished(summary());
+  made.metrics.finished(summary({ stream: false, ttftMicros: 100_000, outcome: "failed", status: 502 }));
+  assert.deepEqual(await made.lines("gnomon_requests_total"), [
+    'gnomon_requests_total{route="/v1/chat/completions",model="m",status="200",outcome="ok"} 1',
+    'gnomon_requests_total{route="/v1/chat/completions",model="m",status="502",outcome="failed"} 1',
+  ]);
+  assert.deepEqual(await made.lines("gnomon_prompt_tokens_total"), ['gnomon_prompt_tokens_total{model="m"} 2000']);
+  assert.deepEqual(await made.lines("gnomon_prefix_hit_tokens_total"), [
+    'gnomon_prefix_hit_tokens_total{model="m"} 1024',
+  ]);
+  const buckets = await made.lines("gnomon_time_to_first_token_seconds_bucket");
+  const streamed = buckets.filter((line) => line.includes('stream="true"'));
+  assert.equal(streamed.length, 23);
+  assert.equal(streamed[4], 'gnomon_time_to_first_token_seconds_bucket{le="0.04",model="m",stream="true"} 0');
+  assert.equal(streamed[5], 'gnomon_time_to_first_token_seconds_bucket{le="0.06",model="m",stream="true"} 1');
+  assert.equal((await made.lines("gnomon_e2e_request_latency_seconds_count"))[0]!.at(-1), "1");
+});
+
+test("law: a histogram's buckets are cumulative, end at the count, and hold every value on its side", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 4e9 }), { minLength: 1, maxLength: 40 }), async (values) => {
+      const made = new MetricsUnderTest();
+      made.join("a");
+      for (const ttftMicros of values) made.metrics.finished(summary({ ttftMicros }));
+      const found = new Map<number, number>();
+      let total = 0;
+      let sum = 0;
+      readExposition(
+        await made.metrics.render(),
+        new Set(["_bucket", "_sum", "_count"].map((end) => `gnomon_time_to_first_token_seconds${end}`)),
+        (name, labels, value) => {
+          if (name.endsWith("_bucket")) found.set(Number(labels.get("le")!.replace("+Inf", "Infinity")), value);
+          else if (name.endsWith("_sum")) sum = value;
+          else total = value;
+        },
+      );
+      assert.equal(total, values.length);
+      assert.equal(found.get(Infinity), total);
+      assert.ok(Math.abs(sum - values.reduce((all, value) => all + value / 1e6, 0)) < 1e-6 * Math.max(1, sum));
+      for (const [bound, count] of found) {
+        assert.equal(count, values.filter((value) => value / 1e6 <= bound).length);
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test("decisions are counted by endpoint and reason, refusals by reason", async () => {
+  const made = new MetricsUnderTest();
+  made.arrive("none");
+  made.join("a");
+  made.arrive("one");
+  made.arrive("two");
+  assert.deepEqual(await made.lines("gnomon_rejections_total"), ['gnomon_rejections_total{reason="no-endpoint"} 1']);
+  assert.deepEqual(await made.lines("gnomon_decisions_total"), [
+    'gnomon_decisions_total{endpoint="a",reason="only"} 2',
+  ]);
+  assert.deepEqual(await made.lines("gnomon_decision_seconds_count"), ["gnomon_decision_seconds_count 3"]);
+  assert.deepEqual(await made.lines("gnomon_ledger_decisions_total"), ["gnomon_ledger_decisions_total 2"]);
+  assert.deepEqual(await made.lines("gnomon_endpoint_requests_in_flight"), [
+    'gnomon_endpoint_requests_in_flight{endpoint="a"} 2',
+  ]);
+  assert.deepEqual(await made.lines("gnomon_endpoint_load_age_seconds"), [], "never scraped is no age");
+  assert.deepEqual(await made.lines("gnomon_endpoints"), [
+    'gnomon_endpoints{state="waiting"} 0',
+    'gnomon_endpoints{state="ready"} 1',
+    'gnomon_endpoints{state="lost"} 0',
+  ]);
+});
+
+test("what clients name does not become a label unless an endpoint serves it", async () => {
+  const made = new MetricsUnderTest({ modelsMax: 3 });
+  made.join("a", ["m", "n", "o"]);
+  for (let i = 0; i < 50; i++) made.metrics.finished(summary({ model: `made-up-${i}`, outcome: "refused" }));
+  for (const model of ["m", "n", "o"]) made.metrics.finished(summary({ model }));
+  const models = (await made.lines("gnomon_output_tokens_total")).map((line) => /model="([^"]*)"/.exec(line)![1]);
+  assert.deepEqual(models, ["other", "m", "n"]);
+  assert.deepEqual(await made.lines("gnomon_label_overflows_total"), [
+    'gnomon_label_overflows_total{label="model"} 51',
+    'gnomon_label_overflows_total{label="endpoint"} 0',
+  ]);
+});
+
+test("where an endpoint serves any model, a name counts once a request for it went well", async () => {
+  const made = new MetricsUnderTest();
+  made.join("a", []);
+  made.metrics.finished(summary({ model: "x", outcome: "failed" }));
+  made.metrics.finished(summary({ model: "x" }));
+  made.metrics.finished(summary({ model: "x", outcome: "failed" }));
+  assert.deepEqual(await made.lines("gnomon_output_tokens_total"), [
+    'gnomon_output_tokens_total{model="other"} 50',
+    'gnomon_output_tokens_total{model="x"} 100',
+  ]);
+});
+
+test("endpoints beyond the bound share a label, and one that is gone makes room and loses its series", async () => {
+  const made = new MetricsUnderTest({ endpointsMax: 2 });
+  for (let round = 0; round < 5; round++) {
+    const id = `pod-${round}`;
+    made.join(id);
+    made.arrive(`${round}`);
+    assert.deepEqual(await made.lines("gnomon_decisions_total"), [
+      `gnomon_decisions_total{endpoint="${id}",reason="only"} 1`,
+    ]);
+    made.journal.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: id });
+    made.directory.remove(id);
+  }
+  made.join("one");
+  made.join("two");
+  for (let i = 0; i < 8; i++) made.arrive(`many-${i}`);
+  const labels = (await made.lines("gnomon_decisions_total")).map((line) => /endpoint="([^"]*)"/.exec(line)![1]);
+  assert.deepEqual(new Set(labels), new Set(["one", "other"]));
+});
+
+test("scrapes, the gateway's counters and the recorder are shown, and no key is", async () => {
+  const errors = { connect: 2, timeout: 0, cut: 0, status: 0, "too-large": 0, garbage: 0, stopped: 0 };
+  const status = {
+    recorded: 5,
+    dropped: 7,
+    bufferedBytes: 1,
+    segments: 1,
+    writtenBytes: 9,
+    encodeMicros: 500_000,
+  };
+  const made = new MetricsUnderTest({ recorder: () => status });
+  made.join("a");
+  const counts = { scrapes: 9, errors, skipped: 1, malformedLines: 0 };
+  made.scrapes.push({ url: "http://e", counts, ageMicros: 250_000, lastError: "x" });
+  made.counters.refused["too-large"] = 4;
+  made.counters.clientAborts = 3;
+  made.metrics.retried("cut");
+  assert.deepEqual(await made.lines("gnomon_scrape_errors_total"), [
+    'gnomon_scrape_errors_total{url="http://e",fault="connect"} 2',
+  ]);
+  assert.deepEqual(await made.lines("gnomon_scrape_age_seconds"), ['gnomon_scrape_age_seconds{url="http://e"} 0.25']);
+  assert.deepEqual(await made.lines("gnomon_refusals_total"), ['gnomon_refusals_total{reason="too-large"} 4']);
+  assert.deepEqual(await made.lines("gnomon_client_aborts_total"), ["gnomon_client_aborts_total 3"]);
+  assert.deepEqual(await made.lines("gnomon_retries_total"), ['gnomon_retries_total{fault="cut"} 1']);
+  assert.deepEqual(await made.lines("gnomon_recorder_dropped_total"), ["gnomon_recorder_dropped_total 7"]);
+  assert.ok(!(await made.metrics.render()).includes("sk-x"));
+});
+
+test("the page is well-formed: each family once, with a type, and every sample readable", async () => {
+  const made = new MetricsUnderTest({ processMetrics: true });
+  made.join('quote"back\\slash\nline');
+  made.arrive("one");
+  made.metrics.finished(summary());
+  const page = await made.metrics.render();
+  const typed = page.split("\n").flatMap((line) => (line.startsWith("# TYPE ") ? [line.split(" ")[2]!] : []));
+  assert.deepEqual(typed, [...new Set(typed)]);
+  assert.ok(typed.every((name) => name.startsWith("gnomon_")));
+  const samples = page.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  const names = new Set(samples.map((line) => /^[^{ ]+/.exec(line)![0]));
+  let read = 0;
+  let endpoint = "";
+  const malformed = readExposition(page, names, (name, labels) => {
+    read++;
+    if (name === "gnomon_decisions_total") endpoint = labels.get("endpoint")!;
+    const family = name.replace(/_(bucket|sum|count)$/, "");
+    assert.ok(typed.includes(name) || typed.includes(family), name);
+  });
+  assert.equal(malformed, 0);
+  assert.equal(read, samples.length);
+  assert.equal(endpoint, 'quote"back\\slash\nline');
+});

@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { createServer, request as ask, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
+import { adminAccess } from "#live/admin-access.ts";
+import { nowMicros } from "#live/clock.ts";
+import { DecisionRing } from "#live/decision-ring.ts";
+import { staticTargets } from "#live/discovery/static.ts";
+import { GatewayMetrics } from "#live/metrics.ts";
+import { Readiness } from "#live/readiness.ts";
+import { statusRoutes } from "#live/status.ts";
+import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
+import { answer, engineText, StubEngine } from "../discovery/stub-engine.ts";
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+interface EndpointView {
+  readonly id: string;
+  readonly state: string;
+  readonly models: string[];
+  readonly labels: object;
+  readonly signals?: Record<string, unknown>;
+  readonly ledger: object;
+  readonly scrape: { scrapes: number };
+}
+
+interface DecisionView {
+  readonly requestId: string;
+  readonly kind: string;
+  readonly endpoint: string;
+  readonly scorers: { name: string; weight: number }[];
+  readonly candidates: { endpoint: string; scores: Record<string, number>; total: number | null }[];
+}
+
+class StatusUnderTest {
+  readonly fleet = new FleetUnderTest();
+  readonly readiness = new Readiness(this.fleet.directory);
+  readonly ring = new DecisionRing(4);
+  readonly #server: Server;
+
+  constructor(t: TestContext, adminToken?: string) {
+    const { router, directory, keeper, journal } = this.fleet;
+    const metrics = new GatewayMetrics({
+      router,
+      directory,
+      keeper,
+      counters: () => undefined,
+      recorder: () => undefined,
+      processMetrics: false,
+    });
+    journal.listen(metrics);
+    journal.listen(this.ring);
+    directory.listen(metrics);
+    const app = new Hono<{ Bindings: HttpBindings }>();
+    const { readiness, ring } = this;
+    statusRoutes({ router, directory, keeper, readiness, decisions: ring, metrics, adminToken })(app);
+    const listener = getRequestListener(app.fetch);
+    this.#server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
+    t.after(async () => {
+      this.#server.closeAllConnections();
+      await new Promise((resolve) => this.#server.close(resolve));
+      await keeper.stop();
+    });
+  }
+
+  async get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
+    if (!this.#server.listening) await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    const { port } = this.#server.address() as AddressInfo;
+    return new Promise((resolve, reject) => {
+      const sent = ask({ port, host: "127.0.0.1", path, headers, agent: false }, (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => (text += part));
+        response.on("end", () => resolve({ status: response.statusCode!, headers: response.headers, text }));
+      });
+      sent.on("error", reject).end();
+    });
+  }
+
+  async json(path: string): Promise<unknown> {
+    return JSON.parse((await this.get(path)).text) as unknown;
+  }
+
+  arrive(id: string): void {
+    const request = {
+      id,
+      model: "tiny",
+      tenant: "someone",
+      session: "",
+      sloClass: "",
+      priority: 0,
+      promptTokens: 100,
+      promptTokensExact: false,
+      outputTokensMax: undefined,
+      sequences: 1,
+      blocks: { lanes: new Int32Array(0), length: 0, blockTokens: 16 },
+      profile: "",
+    };
+    this.fleet.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
+  }
+}
+
+async function stub(t: TestContext): Promise<StubEngine> {
+  const engine = await StubEngine.start();
+  t.after(() => engine.kill());
+  return engine;
+}
+
+test("probes and metrics are open", async (t) => {
+  const made = new StatusUnderTest(t, "secret");
+  assert.deepEqual(JSON.parse((await made.get("/healthz")).text), { status: "alive" });
+  const metrics = await made.get("/metrics");
+  assert.match(metrics.headers["content-type"]!, /^text\/plain; version=0\.0\.4/);
+  assert.match(metrics.text, /^gnomon_endpoints\{state="ready"\} 0$/m);
+});
+
+test("readyz says what it waits for, from the start to the shutdown", async (t) => {
+  const made = new StatusUnderTest(t);
+  const waits = async (): Promise<string[]> => {
+    const { status, text } = await made.get("/readyz");
+    const { ready, waitsFor } = JSON.parse(text) as { ready: boolean; waitsFor: string[] };
+    assert.equal(status, ready ? 200 : 503);
+    assert.equal(ready, waitsFor.length === 0);
+    return waitsFor;
+  };
+  assert.deepEqual(await waits(), ["the warm-up", "an endpoint: none is known"]);
+  made.readiness.warm = true;
+  const engine = await stub(t);
+  engine.models = answer(503, "loading");
+  const { url } = engine;
+  made.fleet.keeper.setTargets("static", staticTargets([{ url }]));
+  await until("asked", () => made.fleet.events.length > 0);
+  assert.deepEqual(await waits(), [`endpoint ${url} (waiting): GET /v1/models: answered 503`]);
+  engine.models = answer(200, '{"data":[{"id":"tiny"}]}');
+  await until("ready", () => made.fleet.directory.get(url)!.state === "ready");
+  assert.deepEqual(await waits(), []);
+  await engine.kill();
+  await until("lost", () => made.fleet.directory.get(url)!.state === "lost");
+  assert.match((await waits())[0]!, /\(lost\): .*ECONNREFUSED/);
+  made.readiness.draining = true;
+  assert.match((await waits())[0]!, /shutting down/);
+});
+
+test("many endpoints are not listed without bound", () => {
+  const { directory } = new FleetUnderTest();
+  const readiness = new Readiness(directory);
+  readiness.warm = true;
+  for (let i = 0; i < 100; i++) {
+    const entry = { id: `e${i}`, url: "http://e", dataParallelRank: undefined, apiKey: "sk-x" };
+    directory.add({ ...entry, state: "waiting", detail: "not asked yet", models: [] });
+  }
+  const waits = readiness.waitsFor();
+  assert.equal(waits.length, 17);
+  assert.equal(waits.at(-1), "and 84 more endpoints");
+  assert.ok(!waits.join().includes("sk-x"));
+});
+
+test("endpoints are shown with signals, ages and ledger, and without keys", async (t) => {
+  const made = new StatusUnderTest(t);
+  const engine = await stub(t);
+  engine.metrics = answer(200, engineText({ running: 3, waiting: 1 }));
+  const { url } = engine;
+  made.fleet.keeper.setTargets(
+    "static",
+    staticTargets([
+      { url, apiKey: "sk-engine", labels: { zone: "a" } },
+      { url: "http://127.0.0.1:9", id: "absent" },
+    ]),
+  );
+  await until("a load", () => made.fleet.loads(url).length > 1);
+  made.arrive("one");
+  const { text } = await made.get("/gnomon/endpoints");
+  assert.ok(!text.includes("sk-engine"));
+  const { endpoints } = JSON.parse(text) as { endpoints: EndpointView[] };
+  const absent = endpoints.find(({ id }) => id === "absent")!;
+  const present = endpoints.find(({ id }) => id === url)!;
+  assert.equal(absent.signals, undefined);
+  assert.deepEqual([present.state, present.models, present.labels], ["ready", ["tiny"], { zone: "a" }]);
+  const { freshness, ageMillis, running, waiting } = present.signals!;
+  assert.deepEqual([freshness, running, waiting], ["fresh", 3, 1]);
+  assert.ok(typeof ageMillis === "number" && ageMillis >= 0 && ageMillis < 10_000);
+  assert.deepEqual(present.ledger, {
+    requestsInFlight: 1,
+    prefillTokensQueued: 100,
+    decodeTokens: 0,
+    promptTokensInFlight: 100,
+  });
+  assert.ok(present.scrape.scrapes >= 2);
+});
+
+test("decisions are shown whole, newest first, as many as asked for and kept", async (t) => {
+  const made = new StatusUnderTest(t);
+  made.arrive("refused");
+  const engine = await stub(t);
+  made.fleet.keeper.setTargets("static", staticTargets([{ url: engine.url }, { url: engine.url, id: "other" }]));
+  await until("both", () => made.fleet.router.endpointRows(0).length === 2);
+  for (const id of ["a", "b"]) made.arrive(id);
+  const { decisions } = (await made.json("/gnomon/decisions")) as { decisions: DecisionView[] };
+  assert.deepEqual(
+    decisions.map(({ requestId, kind }) => [requestId, kind]),
+    [
+      ["b", "routed"],
+      ["a", "routed"],
+      ["refused", "rejected"],
+    ],
+  );
+  const [{ scorers, candidates, endpoint }] = decisions as [DecisionView];
+  assert.equal(candidates.length, 2);
+  assert.ok(candidates.some((candidate) => candidate.endpoint === endpoint));
+  const weights = new Map(scorers.map(({ name, weight }) => [name, weight]));
+  for (const { scores, total } of candidates) {
+    if (total === null) continue;
+    const sum = Object.entries(scores).reduce((all, [name, score]) => all + score * weights.get(name)!, 0);
+    assert.ok(Math.abs(sum - total) < 1e-9, "the scores and weights shown explain the total");
+  }
+  for (const id of ["c", "d", "e"]) made.arrive(id);
+  assert.equal(((await made.json("/gnomon/decisions?n=2")) as { decisions: DecisionView[] }).decisions.length, 2);
+  assert.equal(((await made.json("/gnomon/decisions?n=100000")) as { decisions: DecisionView[] }).decisions.length, 4);
+  for (const bad of ["0", "-1", "x", "1.5", "100001", ""]) {
+    const { status, text } = await made.get(`/gnomon/decisions?n=${bad}`);
+    assert.equal(status, 400, bad);
+    assert.match(text, /from 1 to 100000/);
+  }
+});
+
+test("with a token the status pages want it, on loopback too", async (t) => {
+  const made = new StatusUnderTest(t, "secret");
+  for (const path of ["/gnomon/endpoints", "/gnomon/decisions", "/gnomon/unknown"]) {
+    const { status, headers } = await made.get(path);
+    assert.deepEqual([status, headers["www-authenticate"]], [401, "Bearer"]);
+    assert.equal((await made.get(path, { authorization: "Bearer wrong" })).status, 401);
+    assert.equal((await made.get(path, { authorization: "secret" })).status, 401);
+  }
+  const { status, headers } = await made.get("/gnomon/endpoints", { authorization: "bearer secret" });
+  assert.deepEqual([status, headers["cache-control"]], [200, "no-store"]);
+});
+
+test("without a token they answer local requests and none that came through a proxy or by another name", async (t) => {
+  const made = new StatusUnderTest(t);
+  assert.equal((await made.get("/gnomon/endpoints")).status, 200);
+  const foreign: Record<string, string>[] = [
+    { "x-forwarded-for": "127.0.0.1" },
+    { forwarded: "for=127.0.0.1" },
+    { via: "1.1 proxy" },
+    { "x-real-ip": "127.0.0.1" },
+    { host: "evil.example" },
+  ];
+  for (const headers of foreign) {
+    const { status, text } = await made.get("/gnomon/endpoints", headers);
+    assert.equal(status, 403, JSON.stringify(headers));
+    assert.match(text, /loopback/);
+  }
+});
+
+test("only loopback addresses of the socket are local", () => {
+  const access = adminAccess(undefined);
+  const verdict = (remoteAddress: string | undefined, host = "localhost:8080") =>
+    access({ headers: { host, "x-forwarded-proto": "http" }, remoteAddress });
+  for (const address of ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"])
+    assert.equal(verdict(address), "allowed");
+  for (const address of ["10.0.0.1", "128.0.0.1", "::ffff:10.0.0.1", "1270.0.0.1", "fe80::1", "", undefined]) {
+    assert.equal(verdict(address), "forbidden", String(address));
+  }
+  for (const host of ["127.0.0.1", "[::1]:8080", "LOCALHOST"]) assert.equal(verdict("::1", host), "allowed");
+  for (const host of ["127.0.0.1.evil.example", "localhost.evil.example", "example"]) {
+    assert.equal(verdict("::1", host), "forbidden", host);
+  }
+});
+
+test("the page holds no data, may run only its own script, and asks nobody else", async (t) => {
+  const made = new StatusUnderTest(t, "secret");
+  const { status, headers, text } = await made.get("/gnomon/");
+  assert.equal(status, 200);
+  assert.match(headers["content-type"]!, /text\/html/);
+  assert.match(
+    String(headers["content-security-policy"]),
+    /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-/,
+  );
+  assert.ok(!/https?:\/\//.test(text), "no address of anybody else");
+  assert.ok(!/innerHTML|document\.write/.test(text), "what came from clients is text");
+  assert.equal((await made.get("/gnomon")).headers.location, "/gnomon/");
+});
