@@ -29,8 +29,8 @@ export interface KeptAnswer extends AnswerHead {
 
 /** How an answer ended, as far as it tells. */
 export interface AnswerEnd {
-  /** ok: complete. refused: the engine turned the request down. failed: cut, and the client was told. */
-  readonly outcome: "ok" | "refused" | "failed";
+  /** ok: complete. refused: the engine turned the request down. failed, timeout: cut, and the client was told. */
+  readonly outcome: "ok" | "refused" | "failed" | "timeout";
   readonly usage: Usage | undefined;
   /** Output tokens counted in the stream; undefined where the answer did not stream. */
   readonly tokensSeen: number | undefined;

@@ -203,8 +203,8 @@ async function close(server: Server, context: ChatContext, graceMillis: number):
   }
   server.closeAllConnections();
   await closed;
-  // The answers that were cut hear of it in the turn after their sockets.
-  await new Promise((resolve) => setImmediate(resolve));
+  // The answers that were cut hear of it some turns after their sockets.
+  while (context.inFlight.size > 0) await new Promise((resolve) => setTimeout(resolve, 1));
   context.sweep.stop();
   await context.pools.destroy();
 }

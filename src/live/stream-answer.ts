@@ -63,7 +63,7 @@ export class StreamAnswer implements Answer {
     if (!writer.bodySent) return this.#delivery.attemptFailed(fault);
     counters.cuts++;
     writer.write(errorEvent(dialect, cutRefusal(fault)));
-    this.#end("failed");
+    this.#end(fault === "timeout" ? "timeout" : "failed");
   }
 
   /** Shows the client that the answer has begun, while its first token is awaited. */

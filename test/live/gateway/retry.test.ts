@@ -208,7 +208,7 @@ describe("when every endpoint fails", () => {
         assert.equal(rig.retried.length, 4);
         assert.equal(rig.gateway.counters.retriesDenied, 6);
       },
-      { limits: { retryBurst: 2, retryRatio: 0.25 } },
+      { limits: { retryBurst: 2, retryRatio: 0.25, attemptsMax: 2 } },
     ));
 });
 

@@ -196,9 +196,9 @@ export function ask(url: string, body: string | Buffer | object | undefined, how
   const { path = "/v1/chat/completions", method = "POST", headers = {}, agent } = how;
   const text = body === undefined || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
+    const { hostname: host, port } = new URL(url);
     const sent = httpRequest(
-      url + path,
-      { method, agent: agent ?? false, headers: { "content-type": "application/json", ...headers } },
+      { host, port, path, method, agent: agent ?? false, headers: { "content-type": "application/json", ...headers } },
       (response) => {
         const chunks: Buffer[] = [];
         const done = (cut: boolean): void =>

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { CHAT, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
+import { type RawRequest, chatAnswer, headerOf, jsonReply } from "./stub-engine.ts";
+
+/** The request as the engine got it. */
+async function forwarded(
+  headers: Record<string, string>,
+  options: RigOptions = {},
+): Promise<{ request: RawRequest; headers: Record<string, unknown> }> {
+  const rig = await startRig(
+    [
+      (_r, socket) =>
+        socket.write(
+          jsonReply(
+            200,
+            chatAnswer("ok"),
+            "date: Sat, 21 Nov 2026 00:00:00 GMT\r\nserver: uvicorn\r\nx-gnomon-endpoint: evil\r\nx-secret-hop: 1\r\n" +
+              "connection: x-secret-hop\r\nkeep-alive: timeout=5\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nx-request-id: theirs\r\n",
+          ),
+        ),
+    ],
+    options,
+  );
+  const got = await ask(rig.url, CHAT, { headers, path: "/v1/chat/completions?debug=1" });
+  assert.equal(got.status, 200);
+  const request = rig.engines[0]!.requests[0]!;
+  await rig.close();
+  return { request, headers: got.headers };
+}
+
+describe("headers to the engine", () => {
+  test("the client's own pass; those of one hop and those that are ours do not", async () => {
+    const { request } = await forwarded({
+      "x-custom": "kept",
+      "x-vllm-priority": "3",
+      "x-session-id": "s1",
+      "x-gnomon-endpoint": "z",
+      "X-Data-Parallel-Rank": "7",
+      "proxy-authorization": "Basic x",
+      te: "trailers",
+      connection: "keep-alive, x-hop",
+      "x-hop": "1",
+      "accept-encoding": "gzip",
+      expect: "100-continue",
+      authorization: "Bearer sk-client",
+    });
+    const names = request.headers.map(([name]) => name.toLowerCase());
+    for (const name of ["x-custom", "x-vllm-priority", "x-session-id", "content-type"]) assert.ok(names.includes(name));
+    for (const name of [
+      "x-gnomon-endpoint",
+      "x-data-parallel-rank",
+      "proxy-authorization",
+      "te",
+      "x-hop",
+      "accept-encoding",
+      "expect",
+      "transfer-encoding",
+    ]) {
+      assert.ok(!names.includes(name), name);
+    }
+    assert.equal(headerOf(request, "authorization"), "Bearer sk-client");
+    assert.equal(headerOf(request, "connection"), "keep-alive");
+    assert.equal(names.filter((name) => name === "content-length").length, 1);
+    assert.equal(request.path, "/v1/chat/completions?debug=1");
+  });
+
+  test("fact 16: the endpoint's key takes the place of the client's", async () => {
+    const { request } = await forwarded({ authorization: "Bearer client" }, { entry: { apiKey: "engine-key" } });
+    const sent = request.headers.filter(([name]) => name.toLowerCase() === "authorization");
+    assert.deepEqual(sent, [["authorization", "Bearer engine-key"]]);
+  });
+
+  test("fact 19: the rank comes from the endpoint alone", async () => {
+    const { request } = await forwarded({ "x-data-parallel-rank": "7" }, { entry: { dataParallelRank: 1 } });
+    const sent = request.headers.filter(([name]) => name.toLowerCase() === "x-data-parallel-rank");
+    assert.deepEqual(sent, [["x-data-parallel-rank", "1"]]);
+  });
+
+  test("keys of the gateway stay there", async () => {
+    const { request } = await forwarded({ authorization: "bearer gate-key" }, { clientKeys: ["gate-key"] });
+    assert.equal(headerOf(request, "authorization"), undefined);
+  });
+
+  test("fact 18: a sane request id is the engine's too, and another is replaced", async () => {
+    const sane = await forwarded({ "x-request-id": "my-req-42" });
+    assert.equal(headerOf(sane.request, "x-request-id"), "my-req-42");
+    assert.equal(sane.headers["x-request-id"], "my-req-42");
+    const odd = await forwarded({ "x-request-id": 'a b"c'.padEnd(300, "x") });
+    assert.match(headerOf(odd.request, "x-request-id")!, /^[0-9a-f-]{36}$/);
+    assert.equal(odd.headers["x-request-id"], headerOf(odd.request, "x-request-id"));
+  });
+});
+
+describe("headers to the client", () => {
+  test("the engine's own pass; those of one hop and forged ones do not", async () => {
+    const { headers } = await forwarded({});
+    assert.equal(headers["date"], "Sat, 21 Nov 2026 00:00:00 GMT");
+    assert.equal(headers["server"], "uvicorn");
+    assert.deepEqual(headers["set-cookie"], ["a=1", "b=2"]);
+    assert.equal(headers["x-gnomon-endpoint"], "a");
+    assert.equal(headers["x-gnomon-reason"], "only");
+    assert.equal(headers["x-secret-hop"], undefined);
+    assert.notEqual(headers["keep-alive"], "timeout=5");
+    assert.notEqual(headers["x-request-id"], "theirs");
+  });
+});
+
+describe("client keys", () => {
+  test("fact 16: one of them is needed under /v1, its scheme in any case", async () => {
+    const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))], {
+      clientKeys: ["one", "two"],
+    });
+    for (const authorization of ["Bearer one", "bearer two"]) {
+      assert.equal((await ask(rig.url, CHAT, { headers: { authorization } })).status, 200);
+    }
+    const wrong: Record<string, string>[] = [
+      {},
+      { authorization: "Bearer three" },
+      { authorization: "Basic one" },
+      { "x-api-key": "one" },
+    ];
+    for (const headers of wrong) {
+      const got = await ask(rig.url, CHAT, { headers });
+      assert.equal(got.status, 401);
+      assert.equal(errorOf(got).type, "AuthenticationError");
+    }
+    assert.equal((await ask(rig.url, undefined, { method: "GET", path: "/v1/models" })).status, 401);
+    await rig.close();
+  });
+});
