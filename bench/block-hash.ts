@@ -48,6 +48,6 @@ function chainByWasm(blockWords: number, blocks: number): void {
   const text = new Uint8Array(words.buffer);
   for (let block = 0; block < blocks; block++) {
     input.set(text.subarray(4 * block * blockWords, 4 * (block + 1) * blockWords), 4 * VALUE_WORDS);
-    input.set(hash(Buffer.from(input.buffer)));
+    input.set(Buffer.from(hash(Buffer.from(input.buffer))));
   }
 }

@@ -1,67 +1,126 @@
 import Table from "cli-table3";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { PreciseIndex } from "#core/prefix/precise.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { fastHasher } from "#core/prompt/block-hash.ts";
 import { randomFor, type Random } from "#core/random.ts";
 
 /**
- * Time of one match and one insert, at full capacity with eviction, and the memory per held block.
+ * Time of one match and one insert with every endpoint full, and memory per held block.
+ *
+ * warm: the chosen endpoint holds the whole chain. half: it holds the first half. cold: it holds the system prompt, and
+ * inserting the rest evicts as much. chat: one of several hundred conversations goes on by 24 blocks, on its endpoint or
+ * another one, and one time in four branches off an earlier turn, which cuts the tree into many short segments.
+ *
+ * The precise index is filled by events, which the last table times.
+ *
  * Run: `npx node bench/prefix-index.ts`
  */
 
 const CAPACITY_BLOCKS = 31_250;
-const BLOCK_WORDS = 1;
 const SYSTEM_BLOCKS = 64;
+const TURN_BLOCKS = 24;
+const RECENT = 32;
+const CHATS = 300;
 const SEED = 1;
 
-type Shape = "warm" | "half" | "cold";
+const SHAPES = ["warm", "half", "cold", "chat"] as const;
+type Shape = (typeof SHAPES)[number];
 
 interface Setting {
+  readonly kind: "approximate" | "precise";
   readonly endpoints: number;
   readonly blocks: number;
   readonly samples: number;
 }
 
 const SETTINGS: readonly Setting[] = [
-  { endpoints: 8, blocks: 512, samples: 4_000 },
-  { endpoints: 8, blocks: 6_250, samples: 1_500 },
-  { endpoints: 100, blocks: 512, samples: 4_000 },
-  { endpoints: 100, blocks: 6_250, samples: 1_500 },
+  { kind: "approximate", endpoints: 8, blocks: 512, samples: 4_000 },
+  { kind: "approximate", endpoints: 8, blocks: 6_250, samples: 1_500 },
+  { kind: "approximate", endpoints: 100, blocks: 512, samples: 4_000 },
+  { kind: "approximate", endpoints: 100, blocks: 6_250, samples: 1_500 },
+  { kind: "approximate", endpoints: 1_000, blocks: 512, samples: 4_000 },
+  { kind: "precise", endpoints: 100, blocks: 512, samples: 2_000 },
+  { kind: "precise", endpoints: 100, blocks: 6_250, samples: 500 },
 ];
 
-const table = new Table({
-  head: ["endpoints", "blocks", "chain", "match p50", "p99", "insert p50", "p99", "both p50", "p99 us"],
-  colAligns: ["right", "right", "left", "right", "right", "right", "right", "right", "right"],
-});
-const memory = new Table({
-  head: ["endpoints", "blocks a chain", "held blocks", "segments", "holdings", "bytes per held block"],
-});
+const plain = { head: [], border: [], compact: true };
+const head = ["index", "endpoints", "blocks", "chain", "match p50", "p99", "insert p50", "p99", "both p50", "p99 us"];
+const times = new Table({ head, style: plain });
+const events = new Table({ head: ["endpoints", "blocks", "stored ns a block", "removed ns a block"], style: plain });
+const memory = new Table({ head: ["index", "endpoints", "blocks", "held blocks", "bytes a held block"], style: plain });
 
-/** Fills every endpoint to its capacity with prompts that share a system prompt, then times each shape of chain. */
-function measure({ endpoints, blocks, samples }: Setting): void {
-  const random = randomFor(SEED, endpoints * blocks);
-  const index = new ApproximateIndex();
-  for (let i = 0; i < endpoints; i++) index.join(`endpoint-${i}`, CAPACITY_BLOCKS);
-  const texts = new Texts(random, blocks);
-  const perEndpoint = Math.ceil((1.2 * CAPACITY_BLOCKS) / (blocks - SYSTEM_BLOCKS));
-  for (let i = 0; i < perEndpoint * endpoints; i++) index.insert(i % endpoints, texts.cold());
-  addMemoryRow(index, endpoints, blocks);
-  for (const shape of ["warm", "half", "cold"] as const) {
-    time(index, texts, shape, endpoints, random, Math.ceil(samples / 2));
-    const { match, insert, both } = time(index, texts, shape, endpoints, random, samples);
-    const cells = [match, insert, both].flatMap((times) => [quantile(times, 0.5), quantile(times, 0.99)]);
-    table.push([endpoints, blocks, shape, ...cells.map((micros) => micros.toFixed(1))]);
+/** Prompts as they come: a system prompt that all share, then words that no other has, or a conversation's next turn. */
+class Prompts {
+  readonly #random: Random;
+  readonly #blocks: number;
+  readonly #system: Int32Array;
+  readonly #recent: BlockChain[] = [];
+  readonly #chats: Int32Array[] = [];
+
+  constructor(random: Random, blocks: number) {
+    this.#random = random;
+    this.#blocks = blocks;
+    this.#system = this.#words(SYSTEM_BLOCKS);
+  }
+
+  next(shape: Shape): BlockChain {
+    if (shape === "chat") return chainOf(this.#nextTurn());
+    if (shape === "warm") return this.#recent[this.#random.below(this.#recent.length)]!;
+    const chain = chainOf(joined(this.#system, this.#words(this.#blocks - SYSTEM_BLOCKS)));
+    this.#recent[this.#recent.length < RECENT ? this.#recent.length : this.#random.below(RECENT)] = chain;
+    return chain;
+  }
+
+  #nextTurn(): Int32Array {
+    const chat = this.#random.below(CHATS);
+    let text = this.#chats[chat] ?? this.#system;
+    const turns = Math.floor((text.length - SYSTEM_BLOCKS) / TURN_BLOCKS);
+    if (text.length + TURN_BLOCKS > this.#blocks) text = this.#system;
+    else if (this.#random.below(4) === 0)
+      text = text.subarray(0, SYSTEM_BLOCKS + TURN_BLOCKS * this.#random.below(turns + 1));
+    return (this.#chats[chat] = joined(text, this.#words(TURN_BLOCKS)));
+  }
+
+  #words(count: number): Int32Array {
+    return Int32Array.from({ length: count }, () => this.#random.below(0x1_0000_0000));
   }
 }
 
-function time(index: PrefixIndex, texts: Texts, shape: Shape, endpoints: number, random: Random, samples: number) {
+for (const setting of SETTINGS) measure(setting);
+console.log(times.toString());
+console.log(memory.toString());
+console.log(events.toString());
+
+function measure(setting: Setting): void {
+  const { kind, endpoints, blocks, samples } = setting;
+  const random = randomFor(SEED, endpoints * blocks);
+  const prompts = new Prompts(random, blocks);
+  const index = kind === "approximate" ? fullApproximate(setting, prompts) : fullPrecise(setting, prompts);
+  for (const shape of SHAPES) {
+    sample(index, prompts, shape, setting, random, Math.max(CHATS * 8, samples / 2));
+    const { match, insert } = sample(index, prompts, shape, setting, random, samples);
+    const both = match.map((micros, i) => micros + insert[i]!);
+    const cells = [match, insert, both].flatMap((micros) => [quantile(micros, 0.5), quantile(micros, 0.99)]);
+    times.push([kind, endpoints, blocks, shape, ...cells.map((micros) => micros.toFixed(1))]);
+  }
+}
+
+function sample(
+  index: PrefixIndex,
+  prompts: Prompts,
+  shape: Shape,
+  { endpoints }: Setting,
+  random: Random,
+  count: number,
+) {
   const hits = new Int32Array(endpoints);
-  const match = new Float64Array(samples);
-  const insert = new Float64Array(samples);
-  for (let i = 0; i < samples; i++) {
+  const match = new Float64Array(count);
+  const insert = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
     const slot = random.below(endpoints);
-    const chain = texts.next(shape);
+    const chain = prompts.next(shape);
     if (shape === "warm") index.insert(slot, chain);
     if (shape === "half") index.insert(slot, { ...chain, length: chain.length >>> 1 });
     const started = performance.now();
@@ -72,53 +131,65 @@ function time(index: PrefixIndex, texts: Texts, shape: Shape, endpoints: number,
     match[i] = 1_000 * (matched - started);
     insert[i] = 1_000 * (inserted - matched);
   }
-  return { match, insert, both: match.map((micros, i) => micros + insert[i]!) };
+  return { match, insert };
 }
 
-class Texts {
-  readonly #random: Random;
-  readonly #system: Int32Array;
-  readonly #blocks: number;
-  readonly #recent: BlockChain[] = [];
-
-  constructor(random: Random, blocks: number) {
-    this.#random = random;
-    this.#blocks = blocks;
-    this.#system = this.#words(SYSTEM_BLOCKS);
+function fullApproximate({ endpoints, blocks }: Setting, prompts: Prompts): ApproximateIndex {
+  const index = new ApproximateIndex();
+  for (let slot = 0; slot < endpoints; slot++) {
+    index.join(`endpoint-${slot}`, CAPACITY_BLOCKS);
+    while (index.size(slot) < CAPACITY_BLOCKS) index.insert(slot, prompts.next("cold"));
   }
-
-  next(shape: Shape): BlockChain {
-    return shape === "warm" ? this.#recent[this.#random.below(this.#recent.length)]! : this.cold();
-  }
-
-  /** The system prompt, then words that no other text has. */
-  cold(): BlockChain {
-    const text = new Int32Array(this.#blocks * BLOCK_WORDS);
-    text.set(this.#system);
-    text.set(this.#words(text.length - this.#system.length), this.#system.length);
-    const lanes = new Int32Array(2 * this.#blocks);
-    fastHasher(BLOCK_WORDS).extend(new Int32Array(8), text, 0, this.#blocks, lanes, 0);
-    const chain = { lanes, length: this.#blocks, blockTokens: 16 };
-    if (this.#recent.length < 32) this.#recent.push(chain);
-    else this.#recent[this.#random.below(32)] = chain;
-    return chain;
-  }
-
-  #words(count: number): Int32Array {
-    return Int32Array.from({ length: count }, () => this.#random.below(0x1_0000_0000));
-  }
+  addMemoryRow("approximate", index, endpoints, blocks);
+  return index;
 }
 
-function addMemoryRow(index: ApproximateIndex, endpoints: number, blocks: number): void {
+function fullPrecise({ endpoints, blocks }: Setting, prompts: Prompts): PreciseIndex {
+  const index = new PreciseIndex();
+  for (let slot = 0; slot < endpoints; slot++) index.join(`endpoint-${slot}`, CAPACITY_BLOCKS);
+  for (let slot = 0; slot < endpoints; slot++) {
+    while (index.size(slot) < CAPACITY_BLOCKS - blocks) index.stored(slot, prompts.next("cold").lanes, 0);
+  }
+  let storedMillis = 0;
+  let removedMillis = 0;
+  for (let slot = 0; slot < endpoints; slot++) {
+    const { lanes } = prompts.next("cold");
+    const own = Array.from({ length: blocks - SYSTEM_BLOCKS }, (_, i) =>
+      lanes.slice(lanes.length - 2 * i - 2).subarray(0, 2),
+    );
+    const started = performance.now();
+    index.stored(slot, lanes, 0);
+    const stored = performance.now();
+    for (const block of own) index.removed(slot, block, 0);
+    storedMillis += stored - started;
+    removedMillis += performance.now() - stored;
+    index.stored(slot, lanes, 0);
+  }
+  const nanos = (millis: number, count: number) => ((1e6 * millis) / (count * endpoints)).toFixed(0);
+  events.push([endpoints, blocks, nanos(storedMillis, blocks), nanos(removedMillis, blocks - SYSTEM_BLOCKS)]);
+  addMemoryRow("precise", index, endpoints, blocks);
+  return index;
+}
+
+function addMemoryRow(kind: string, index: ApproximateIndex | PreciseIndex, endpoints: number, blocks: number): void {
   let held = 0;
   for (let slot = 0; slot < endpoints; slot++) held += index.size(slot);
-  memory.push([endpoints, blocks, held, index.segments, index.holdings, (index.bytes / held).toFixed(1)]);
+  memory.push([kind, endpoints, blocks, held, (index.bytes / held).toFixed(1)]);
 }
 
-function quantile(times: Float64Array, share: number): number {
-  return times.toSorted()[Math.floor(share * times.length)]!;
+function chainOf(text: Int32Array): BlockChain {
+  const lanes = new Int32Array(2 * text.length);
+  fastHasher(1).extend(new Int32Array(8), text, 0, text.length, lanes, 0);
+  return { lanes, length: text.length, blockTokens: 16 };
 }
 
-for (const setting of SETTINGS) measure(setting);
-console.log(table.toString());
-console.log(memory.toString());
+function joined(first: Int32Array, second: Int32Array): Int32Array {
+  const both = new Int32Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}
+
+function quantile(micros: Float64Array, share: number): number {
+  return micros.toSorted()[Math.floor(share * micros.length)]!;
+}

@@ -1,5 +1,4 @@
 import { doubled } from "./doubled.ts";
-import { keyHash } from "./key-hash.ts";
 import { RunArena, RUN_BLOCKS_MAX, roomFor } from "./run-arena.ts";
 
 export const NO_RUN = -1;
@@ -8,6 +7,11 @@ export const NOWHERE = -1;
 
 const RUNS_MIN = 64;
 const BUCKETS_MIN = 256;
+const BUCKET_WORDS = 3;
+const COORDINATE = 1;
+const LOW = 2;
+/** Buckets per block, at least. */
+const SPARSENESS = 1.5;
 
 /**
  * Runs of consecutive blocks in which every block can be found by its hash. A run neither knows nor needs its parent:
@@ -27,9 +31,12 @@ export class BlockRuns {
   #free = NO_RUN;
   #used = 0;
   #count = 0;
-  /** Open addressing, linear probing, at most half full: run + 1, 0 for none, and the block's coordinate. */
-  #bucketRun = new Int32Array(BUCKETS_MIN);
-  #bucketCoordinate = new Int32Array(BUCKETS_MIN);
+  /**
+   * Open addressing, linear probing. Three words a bucket, so that a probe reads one place in memory: run + 1, 0 for
+   * none; the block's coordinate; the low word of its hash.
+   */
+  #buckets = new Int32Array(BUCKET_WORDS * BUCKETS_MIN);
+  #mask = BUCKETS_MIN - 1;
   #blocks = 0;
 
   get count(): number {
@@ -42,37 +49,34 @@ export class BlockRuns {
   }
 
   get bytes(): number {
-    return this.#arena.bytes + 5 * this.length.byteLength + 2 * this.#bucketRun.byteLength;
+    return this.#arena.bytes + 5 * this.length.byteLength + this.#buckets.byteLength;
   }
 
   /** Makes room in the table for so many blocks, so that it need not grow later. */
   reserve(blocks: number): void {
-    let buckets = this.#bucketRun.length;
-    while (buckets < 2 * blocks) buckets *= 2;
-    if (buckets > this.#bucketRun.length) this.#rehash(buckets);
+    let buckets = this.#mask + 1;
+    while (buckets < SPARSENESS * blocks) buckets *= 2;
+    if (buckets > this.#mask + 1) this.#rehash(buckets);
   }
 
   /** Where block `block` of `lanes` is, for `runAt` and `positionAt`; NOWHERE if it is in no run. */
   find(lanes: Int32Array, block: number): number {
     const low = lanes[2 * block]!;
     const high = lanes[2 * block + 1]!;
-    const mask = this.#bucketRun.length - 1;
-    for (let bucket = keyHash(low, high) & mask; ; bucket = (bucket + 1) & mask) {
-      const run = this.#bucketRun[bucket]! - 1;
-      if (run === NO_RUN) return NOWHERE;
-      const handle = this.#run[run]!;
-      const slab = this.#arena.slab(handle);
-      const word = this.#arena.offset(handle) + 2 * this.positionAt(bucket);
-      if (slab[word] === low && slab[word + 1] === high) return bucket;
+    const buckets = this.#buckets;
+    for (let i = homeOf(low) & this.#mask; ; i = (i + 1) & this.#mask) {
+      const place = BUCKET_WORDS * i;
+      if (buckets[place] === 0) return NOWHERE;
+      if (buckets[place + LOW] === low && this.#highAt(place) === high) return place;
     }
   }
 
   runAt(place: number): number {
-    return this.#bucketRun[place]! - 1;
+    return this.#buckets[place]! - 1;
   }
 
   positionAt(place: number): number {
-    return (this.#bucketCoordinate[place]! - this.#origin[this.#bucketRun[place]! - 1]!) | 0;
+    return (this.#buckets[place + COORDINATE]! - this.#origin[this.#buckets[place]! - 1]!) | 0;
   }
 
   /** How many blocks of the run, from `position` on, equal the ones of `lanes` from block `block` on, up to `limit`. */
@@ -145,7 +149,7 @@ export class BlockRuns {
     this.#arena.write(this.#run[run]!, position, lanes, block, 1);
     this.length[run] = position + 1;
     this.#blocks++;
-    if (2 * this.#blocks > this.#bucketRun.length) this.#rehash(2 * this.#bucketRun.length);
+    if (SPARSENESS * this.#blocks > this.#mask + 1) this.#rehash(2 * (this.#mask + 1));
     this.#link(run, position);
   }
 
@@ -181,60 +185,67 @@ export class BlockRuns {
     this.#room[run] = roomFor(blocks);
   }
 
-  #hashAt(run: number, position: number): number {
+  #highAt(place: number): number {
+    const handle = this.#run[this.runAt(place)]!;
+    return this.#arena.slab(handle)[this.#arena.offset(handle) + 2 * this.positionAt(place) + 1]!;
+  }
+
+  #lowOf(run: number, position: number): number {
     const handle = this.#run[run]!;
-    const slab = this.#arena.slab(handle);
-    const word = this.#arena.offset(handle) + 2 * position;
-    return keyHash(slab[word]!, slab[word + 1]!);
+    return this.#arena.slab(handle)[this.#arena.offset(handle) + 2 * position]!;
   }
 
   #link(run: number, position: number): void {
-    const mask = this.#bucketRun.length - 1;
-    let bucket = this.#hashAt(run, position) & mask;
-    while (this.#bucketRun[bucket] !== 0) bucket = (bucket + 1) & mask;
-    this.#bucketRun[bucket] = run + 1;
-    this.#bucketCoordinate[bucket] = (this.#origin[run]! + position) | 0;
+    this.#put(run + 1, (this.#origin[run]! + position) | 0, this.#lowOf(run, position));
+  }
+
+  #put(word: number, coordinate: number, low: number): void {
+    const buckets = this.#buckets;
+    let i = homeOf(low) & this.#mask;
+    while (buckets[BUCKET_WORDS * i] !== 0) i = (i + 1) & this.#mask;
+    buckets[BUCKET_WORDS * i] = word;
+    buckets[BUCKET_WORDS * i + COORDINATE] = coordinate;
+    buckets[BUCKET_WORDS * i + LOW] = low;
   }
 
   #bucketOf(run: number, position: number): number {
-    const mask = this.#bucketRun.length - 1;
+    const buckets = this.#buckets;
     const coordinate = (this.#origin[run]! + position) | 0;
-    let bucket = this.#hashAt(run, position) & mask;
-    while (this.#bucketRun[bucket] !== run + 1 || this.#bucketCoordinate[bucket] !== coordinate) {
-      bucket = (bucket + 1) & mask;
+    let i = homeOf(this.#lowOf(run, position)) & this.#mask;
+    while (buckets[BUCKET_WORDS * i] !== run + 1 || buckets[BUCKET_WORDS * i + COORDINATE] !== coordinate) {
+      i = (i + 1) & this.#mask;
     }
-    return bucket;
+    return i;
   }
 
   /** The block is found at another place from now on. */
   #rehouse(run: number, position: number, newRun: number, newPosition: number): void {
-    const bucket = this.#bucketOf(run, position);
-    this.#bucketRun[bucket] = newRun + 1;
-    this.#bucketCoordinate[bucket] = (this.#origin[newRun]! + newPosition) | 0;
+    const place = BUCKET_WORDS * this.#bucketOf(run, position);
+    this.#buckets[place] = newRun + 1;
+    this.#buckets[place + COORDINATE] = (this.#origin[newRun]! + newPosition) | 0;
   }
 
   /** Closes the gap by moving later entries of the cluster forward, so that no tombstone is needed. */
   #unlink(run: number, position: number): void {
-    const mask = this.#bucketRun.length - 1;
+    const buckets = this.#buckets;
+    const mask = this.#mask;
     let gap = this.#bucketOf(run, position);
-    for (let bucket = (gap + 1) & mask; this.#bucketRun[bucket] !== 0; bucket = (bucket + 1) & mask) {
-      const home = this.#hashAt(this.runAt(bucket), this.positionAt(bucket)) & mask;
-      if (((bucket - home) & mask) < ((bucket - gap) & mask)) continue;
-      this.#bucketRun[gap] = this.#bucketRun[bucket]!;
-      this.#bucketCoordinate[gap] = this.#bucketCoordinate[bucket]!;
-      gap = bucket;
+    for (let i = (gap + 1) & mask; buckets[BUCKET_WORDS * i] !== 0; i = (i + 1) & mask) {
+      const home = homeOf(buckets[BUCKET_WORDS * i + LOW]!) & mask;
+      if (((i - home) & mask) < ((i - gap) & mask)) continue;
+      for (let word = 0; word < BUCKET_WORDS; word++)
+        buckets[BUCKET_WORDS * gap + word] = buckets[BUCKET_WORDS * i + word]!;
+      gap = i;
     }
-    this.#bucketRun[gap] = 0;
+    buckets[BUCKET_WORDS * gap] = 0;
   }
 
-  #rehash(buckets: number): void {
-    const runs = this.#bucketRun;
-    const coordinates = this.#bucketCoordinate;
-    this.#bucketRun = new Int32Array(buckets);
-    this.#bucketCoordinate = new Int32Array(buckets);
-    for (let bucket = 0; bucket < runs.length; bucket++) {
-      const run = runs[bucket]! - 1;
-      if (run !== NO_RUN) this.#link(run, (coordinates[bucket]! - this.#origin[run]!) | 0);
+  #rehash(count: number): void {
+    const before = this.#buckets;
+    this.#buckets = new Int32Array(BUCKET_WORDS * count);
+    this.#mask = count - 1;
+    for (let place = 0; place < before.length; place += BUCKET_WORDS) {
+      if (before[place] !== 0) this.#put(before[place]!, before[place + COORDINATE]!, before[place + LOW]!);
     }
   }
 
@@ -245,4 +256,10 @@ export class BlockRuns {
     this.length = doubled(this.length);
     this.firstHolding = doubled(this.firstHolding);
   }
+}
+
+/** Bucket before masking. The low word is a hash already, but a trace may bring small numbers. */
+function homeOf(low: number): number {
+  const mixed = Math.imul(low, 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
 }

@@ -1,5 +1,4 @@
 import { doubled } from "./doubled.ts";
-import { keyHash } from "./key-hash.ts";
 import { RunArena, roomFor } from "./run-arena.ts";
 
 export const NO_SEGMENT = -1;
@@ -48,7 +47,7 @@ export class SegmentTable {
     const high = lanes[2 * block + 1]!;
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
-    for (let i = keyHash(low, high) & mask; ; i = (i + 1) & mask) {
+    for (let i = hashOf(low, high) & mask; ; i = (i + 1) & mask) {
       const segment = buckets[i]! - 1;
       if (segment === NO_SEGMENT || (this.#low[segment] === low && this.#high[segment] === high)) return segment;
     }
@@ -159,7 +158,7 @@ export class SegmentTable {
   #link(segment: number): void {
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
-    let i = keyHash(this.#low[segment]!, this.#high[segment]!) & mask;
+    let i = hashOf(this.#low[segment]!, this.#high[segment]!) & mask;
     while (buckets[i] !== 0) i = (i + 1) & mask;
     buckets[i] = segment + 1;
   }
@@ -168,11 +167,11 @@ export class SegmentTable {
   #unlink(segment: number): void {
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
-    let gap = keyHash(this.#low[segment]!, this.#high[segment]!) & mask;
+    let gap = hashOf(this.#low[segment]!, this.#high[segment]!) & mask;
     while (buckets[gap] !== segment + 1) gap = (gap + 1) & mask;
     for (let i = (gap + 1) & mask; buckets[i] !== 0; i = (i + 1) & mask) {
       const other = buckets[i]! - 1;
-      const home = keyHash(this.#low[other]!, this.#high[other]!) & mask;
+      const home = hashOf(this.#low[other]!, this.#high[other]!) & mask;
       if (((i - home) & mask) < ((i - gap) & mask)) continue;
       buckets[gap] = other + 1;
       gap = i;
@@ -195,4 +194,10 @@ export class SegmentTable {
     this.#buckets = new Int32Array(2 * before.length);
     for (const bucket of before) if (bucket !== 0) this.#link(bucket - 1);
   }
+}
+
+/** Bucket before masking. Lanes are hashes already, but a trace may bring small numbers. */
+function hashOf(low: number, high: number): number {
+  const mixed = Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
 }
