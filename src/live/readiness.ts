@@ -1,3 +1,4 @@
+import type { KeeperEvent } from "./discovery/server-keeper.ts";
 import type { EndpointDirectory, EndpointEntry } from "./endpoint-directory.ts";
 
 /** Endpoints that are named one by one in what is waited for. */
@@ -6,6 +7,8 @@ const NAMED_MAX = 16;
 /** Whether this gateway should get traffic, and if not, what it waits for. */
 export class Readiness {
   readonly #directory: EndpointDirectory;
+  /** Sources of endpoints that cannot be read, and why. */
+  readonly #troubles = new Map<string, string>();
   /** The warm-up is over. */
   warm = false;
   /** The gateway is shutting down; a load balancer must look elsewhere. */
@@ -15,14 +18,21 @@ export class Readiness {
     this.#directory = directory;
   }
 
+  /** Takes note of sources that fail and recover; other events are in the directory. */
+  note({ kind, subject, detail }: KeeperEvent): void {
+    if (kind === "source-failed") this.#troubles.set(subject, detail);
+    else if (kind === "source-recovered") this.#troubles.delete(subject);
+  }
+
   /** Empty when ready; sentences for people. */
   waitsFor(): string[] {
     const waits: string[] = [];
     if (this.draining) waits.push("nothing: the gateway is shutting down");
     if (!this.warm) waits.push("the warm-up");
     const entries = this.#directory.all();
-    if (!entries.some((entry) => entry.state === "ready")) waits.push(...missing(entries));
-    return waits;
+    if (entries.some((entry) => entry.state === "ready")) return waits;
+    for (const [subject, detail] of this.#troubles) waits.push(`${subject}: ${detail}`);
+    return [...waits, ...missing(entries)];
   }
 }
 

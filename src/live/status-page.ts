@@ -16,7 +16,7 @@ th, td { padding: .3rem .6rem; text-align: right; white-space: nowrap; border-bo
 tr:last-child > td { border-bottom: 0; }
 th { font-weight: 600; color: var(--dim); background: var(--raised); position: sticky; top: 0; }
 th.text, td.text { text-align: left; }
-td.wrap { white-space: normal; max-width: 28rem; }
+td.wrap { white-space: normal; min-width: 14rem; max-width: 28rem; }
 .dim { color: var(--dim); } .good { color: var(--good); } .warn { color: var(--warn); } .bad { color: var(--bad); }
 .best { font-weight: 700; }
 meter { width: 5rem; height: .8rem; vertical-align: middle; }

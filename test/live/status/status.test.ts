@@ -160,6 +160,21 @@ test("many endpoints are not listed without bound", () => {
   assert.ok(!waits.join().includes("sk-x"));
 });
 
+test("a source that cannot be read is waited for until an endpoint is there", () => {
+  const { directory } = new FleetUnderTest();
+  const readiness = new Readiness(directory);
+  readiness.warm = true;
+  const subject = "endpoint slices of vllm";
+  readiness.note({ kind: "source-failed", subject, detail: "the API server answered 403" });
+  assert.deepEqual(readiness.waitsFor(), [`${subject}: the API server answered 403`, "an endpoint: none is known"]);
+  readiness.note({ kind: "source-recovered", subject, detail: "" });
+  assert.deepEqual(readiness.waitsFor(), ["an endpoint: none is known"]);
+  readiness.note({ kind: "source-failed", subject, detail: "the API server answered 500" });
+  const entry = { id: "e", url: "http://e", dataParallelRank: undefined, apiKey: undefined, detail: "", models: [] };
+  directory.add({ ...entry, state: "ready" });
+  assert.deepEqual(readiness.waitsFor(), [], "what was found serves on");
+});
+
 test("endpoints are shown with signals, ages and ledger, and without keys", async (t) => {
   const made = new StatusUnderTest(t);
   const engine = await stub(t);
