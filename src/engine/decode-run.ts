@@ -1,6 +1,7 @@
 import type { Micros } from "#core/units.ts";
 import type { KvCache } from "./kv-cache.ts";
 import type { Sequence } from "./sequence.ts";
+import type { Step } from "./step.ts";
 
 /** Steps planned at once at most. A longer run is planned again at its end; nothing else depends on it. */
 const STEPS_MAX = 512;
@@ -162,16 +163,25 @@ export class DecodeRun {
     }
   }
 
-  /** Brings the members up to date, as if every step had been composed. The step that runs stays to be settled. */
-  collapse(): void {
+  /** Brings the members up to date, as if every step had been composed. A step that runs is written down in `step`. */
+  collapse(step: Step): void {
     this.active = false;
-    const inStep = this.executing;
+    this.describe(step);
     for (const sequence of this.#running) {
       sequence.computed += this.started;
       sequence.generated += this.ended;
-      sequence.scheduled = inStep ? 1 : 0;
-      sequence.inStep = inStep;
+      if (!this.executing) continue;
+      sequence.pending = 1;
+      step.addYield(sequence);
     }
+  }
+
+  /** The step that started last, without its members' tokens. */
+  describe(step: Step): void {
+    step.clear();
+    step.members = this.members;
+    step.shape.decodeSequences = this.members;
+    step.shape.decodeContextTokens = this.contextTokens + (this.started - 1) * this.members;
   }
 
   /** Phase of the members that after `step` steps compute the first (0) or last (1) position of a block. */

@@ -5,7 +5,7 @@ import type { KvCache } from "./kv-cache.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
 import type { StepTimer } from "./step-timer.ts";
-import { clearShape } from "./step-time/batch-shape.ts";
+import { emptyShape } from "./step-time/batch-shape.ts";
 
 /**
  * Finds how many of the next steps are certain: decodes of the same batch, nobody admitted, preempted or done before
@@ -19,6 +19,7 @@ export class RunPlanner {
   readonly #timer: StepTimer;
   readonly #run: DecodeRun;
   readonly #possible: boolean;
+  readonly #shape = emptyShape();
   /** An arrival may change who is admitted next. */
   #arrivalsMatter = false;
 
@@ -37,10 +38,9 @@ export class RunPlanner {
     const head = this.#possible ? this.#blockedHead() : null;
     if (head === null) return false;
     const run = this.#run;
-    const { shape } = this.#scheduler;
+    const shape = this.#shape;
     const steps = run.begin(this.#scheduler.running);
     const until = this.#arrivalsMatter ? arrivalAt : Infinity;
-    clearShape(shape);
     shape.decodeSequences = run.members;
     const gap = this.#timer.gapAfter(shape);
     let free = this.#kv.free;

@@ -4,7 +4,8 @@ import type { EngineConfig } from "./config.ts";
 import type { KvCache } from "./kv-cache.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
-import { addDecode, addPrefill, type BatchShape, clearShape, emptyShape } from "./step-time/batch-shape.ts";
+import type { Step } from "./step.ts";
+import { addDecode, addPrefill } from "./step-time/batch-shape.ts";
 import { createWaitQueue, type WaitQueue } from "./wait-queue.ts";
 
 /**
@@ -14,7 +15,6 @@ import { createWaitQueue, type WaitQueue } from "./wait-queue.ts";
 export class Scheduler {
   readonly running: Sequence[] = [];
   readonly waiting: WaitQueue;
-  readonly shape: BatchShape = emptyShape();
   preemptions = 0;
   prefixQueriesTokens = 0;
   prefixHitsTokens = 0;
@@ -35,13 +35,24 @@ export class Scheduler {
     this.waiting = createWaitQueue(config.scheduler);
   }
 
-  /** Composes the step that starts now. Every member has `inStep` and its `scheduled` tokens counted as computed. */
-  compose(at: Micros): void {
+  /**
+   * Composes a step. Its tokens count as computed and its blocks are taken from now on. A request whose last token is
+   * on its way is left out.
+   */
+  compose(at: Micros, step: Step): void {
     this.#tokensLeft = this.#config.batchTokensMax;
     this.#blockedOrder = -1;
     const preempted = this.#continueRunning(at);
     if (!preempted) this.#admitWaiting(at);
-    this.#describe();
+    step.clear();
+    for (const sequence of this.running) if (sequence.inStep) this.#enter(sequence, step);
+  }
+
+  /** Takes the requests that have ended out of the batch. */
+  dropEnded(): void {
+    let kept = 0;
+    for (const sequence of this.running) if (sequence.state === "running") this.running[kept++] = sequence;
+    this.running.length = kept;
   }
 
   /** True if the last step did not admit this request for want of blocks, and none has been released since. */
@@ -49,18 +60,23 @@ export class Scheduler {
     return head.order === this.#blockedOrder && this.#kv.releases === this.#blockedReleases;
   }
 
-  /** Puts the shape of the composed step together; a prefix hit's first chunk begins where the semantics say. */
-  #describe(): void {
-    clearShape(this.shape);
-    const hitChunkAtZero = this.#config.semantics.hitChunkStart === "zero";
-    for (const sequence of this.running) {
-      if (!sequence.inStep) continue;
-      const start = sequence.computed - sequence.scheduled;
-      if (sequence.decoding) addDecode(this.shape, start);
-      else if (sequence.scheduled > 0) {
-        addPrefill(this.shape, hitChunkAtZero && sequence.hitChunk ? 0 : start, sequence.scheduled);
-      }
+  /** Writes the request into the step. A prefix hit's first chunk begins where the semantics say. */
+  #enter(sequence: Sequence, step: Step): void {
+    const tokens = sequence.scheduled;
+    const start = sequence.computed - tokens;
+    step.members++;
+    if (sequence.decoding) addDecode(step.shape, start);
+    else if (tokens > 0) {
+      const zero = sequence.hitChunk && this.#config.semantics.hitChunkStart === "zero";
+      addPrefill(step.shape, zero ? 0 : start, tokens);
     }
+    sequence.inStep = false;
+    sequence.scheduled = 0;
+    sequence.hitChunk = false;
+    if (sequence.computed < sequence.tokens + sequence.pending) return;
+    sequence.pending++;
+    sequence.decoding = true;
+    step.addYield(sequence);
   }
 
   #continueRunning(at: Micros): boolean {
@@ -69,7 +85,8 @@ export class Scheduler {
     for (let i = 0; i < running.length && this.#tokensLeft > 0; i++) {
       const sequence = running[i];
       assert(sequence !== undefined, "a running request exists");
-      const tokens = this.#chunk(sequence.tokens - sequence.computed);
+      if (sequence.generated + sequence.pending === sequence.target) continue;
+      const tokens = this.#chunk(sequence.tokens + sequence.pending - sequence.computed);
       const lacking = this.#kv.lacking(sequence, sequence.computed + tokens);
       if (lacking > this.#kv.free) {
         const index = this.#makeRoom(sequence, i, lacking, at);
@@ -135,8 +152,10 @@ export class Scheduler {
     victim.scheduled = 0;
     victim.inStep = false;
     victim.decoding = false;
+    victim.hitChunk = false;
     if (this.#config.semantics.preempted === "restarts") {
       victim.generated = 0;
+      victim.pending = 0;
       victim.cachedTokens = -1;
     }
     this.waiting.pushPreempted(victim);

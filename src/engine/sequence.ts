@@ -16,15 +16,16 @@ export class Sequence {
   /** Tokens whose KV is computed or being computed in the step that runs. */
   computed = 0;
   generated = 0;
-  /** Tokens of the step that runs; 0 if it is not in it. */
+  /** Tokens that steps on their way will give it. */
+  pending = 0;
+  /** While a step is composed: its tokens in it, and whether it is in it at all, if with none to compute. */
   scheduled = 0;
-  /** In the step that runs, even with no tokens to compute. */
   inStep = false;
-  /** Has a token since its last admission: computes one token a step. */
+  /** Computes one token a step, its prompt being done since its last admission. */
   decoding = false;
   /** Prompt tokens found in the cache at its first admission; -1 before. */
   cachedTokens = -1;
-  /** The chunk in the step that runs is the first after a prefix hit. */
+  /** While a step is composed: its chunk is the first after a prefix hit. */
   hitChunk = false;
   /** The client has gone; leaves when the step that runs has ended. */
   leaving = false;
@@ -44,6 +45,7 @@ export class Sequence {
     this.target = target;
     this.computed = 0;
     this.generated = 0;
+    this.pending = 0;
     this.scheduled = 0;
     this.inStep = false;
     this.decoding = false;
@@ -55,7 +57,7 @@ export class Sequence {
     this.cachedBlocks = 0;
   }
 
-  /** Tokens that exist: the prompt and what was generated. */
+  /** Tokens that exist: the prompt and what it was given. */
   get tokens(): number {
     return this.request.promptTokens + this.generated;
   }

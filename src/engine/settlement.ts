@@ -1,0 +1,108 @@
+import type { Micros } from "#core/units.ts";
+import type { EngineConfig } from "./config.ts";
+import type { KvCache } from "./kv-cache.ts";
+import type { Outbox } from "./outbox.ts";
+import type { FinishReason } from "./request.ts";
+import type { Roster } from "./roster.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Sequence } from "./sequence.ts";
+import type { EngineSink } from "./sink.ts";
+import type { Step } from "./step.ts";
+
+/** What steps result in: tokens, requests that are done, and requests that were taken back while a step ran. */
+export class Settlement {
+  finished = 0;
+  promptTokens = 0;
+  generationTokens = 0;
+  readonly #config: EngineConfig;
+  readonly #kv: KvCache;
+  readonly #scheduler: Scheduler;
+  readonly #roster: Roster;
+  readonly #outbox: Outbox;
+  readonly #sink: EngineSink;
+  readonly #leaving: Sequence[] = [];
+
+  constructor(
+    config: EngineConfig,
+    kv: KvCache,
+    scheduler: Scheduler,
+    roster: Roster,
+    outbox: Outbox,
+    sink: EngineSink,
+  ) {
+    this.#config = config;
+    this.#kv = kv;
+    this.#scheduler = scheduler;
+    this.#roster = roster;
+    this.#outbox = outbox;
+    this.#sink = sink;
+  }
+
+  /** Settles a step: `at` is when blocks come free, `outAt` when clients hear of it. */
+  settle(step: Step, at: Micros, outAt: Micros): void {
+    const finishedBefore = this.finished;
+    for (let i = 0; i < step.yields; i++) {
+      const sequence = step.yieldingAt(i);
+      if (sequence === undefined || sequence.leaving) continue;
+      this.#produce(sequence, at, outAt);
+      if (sequence.generated === sequence.target) this.#complete(sequence, at, outAt);
+    }
+    for (const sequence of this.#leaving) this.#retire(sequence);
+    this.#leaving.length = 0;
+    if (this.finished > finishedBefore) this.#scheduler.dropEnded();
+  }
+
+  /**
+   * The client has gone: it is told at once. The request itself goes now, or with `deferred` when the step that runs
+   * has ended, since an engine looks at its queue between steps only.
+   */
+  dismiss(at: Micros, sequence: Sequence, reason: FinishReason, deferred: boolean): void {
+    const { request, cachedTokens } = sequence;
+    if (sequence.state === "running" && deferred) {
+      sequence.leaving = true;
+      this.#leaving.push(sequence);
+      this.#roster.forget(sequence);
+    } else {
+      const wasRunning = sequence.state === "running";
+      if (sequence.state === "arriving") this.#roster.removeArriving(sequence);
+      if (sequence.state === "waiting") this.#scheduler.waiting.remove(sequence);
+      this.#retire(sequence);
+      if (wasRunning) this.#scheduler.dropEnded();
+    }
+    this.#sink.released?.(at, request);
+    this.#sink.finished(at, request, reason, Math.max(0, cachedTokens));
+  }
+
+  #produce(sequence: Sequence, at: Micros, outAt: Micros): void {
+    if (sequence.generated === 0) this.promptTokens += sequence.request.promptTokens;
+    sequence.generated++;
+    sequence.pending--;
+    this.generationTokens++;
+    const last = sequence.generated === sequence.target;
+    if (!this.#config.coalesce || sequence.generated === 1 || last) {
+      this.#outbox.token(at, outAt, sequence.request, sequence.generated);
+    }
+  }
+
+  #complete(sequence: Sequence, at: Micros, outAt: Micros): void {
+    if (this.#config.semantics.finalToken === "stored") this.#storeFinalToken(sequence, at);
+    const { request, cachedTokens, target } = sequence;
+    if (sequence.state === "waiting") this.#scheduler.waiting.remove(sequence);
+    this.#retire(sequence);
+    this.#sink.released?.(at, request);
+    this.#outbox.finished(at, outAt, request, target < request.outputTokens ? "length" : "stop", cachedTokens);
+  }
+
+  #storeFinalToken(sequence: Sequence, at: Micros): void {
+    const lacking = this.#kv.lacking(sequence, sequence.tokens);
+    if (lacking > this.#kv.free) return;
+    this.#kv.take(sequence, lacking, at);
+    this.#kv.store(sequence, sequence.tokens, at);
+  }
+
+  #retire(sequence: Sequence): void {
+    this.#kv.release(sequence);
+    this.#roster.retire(sequence);
+    this.finished++;
+  }
+}
