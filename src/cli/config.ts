@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import { describeAsMarkdown, describeAsYaml } from "../config/describe.ts";
-import { loadConfig } from "../config/load.ts";
+import { describeAsMarkdown, describeAsYaml } from "#config/describe.ts";
+import { loadConfig } from "#config/load.ts";
 import { stringify } from "yaml";
 
 /** Shows and checks configuration; starts nothing. */

@@ -1,9 +1,9 @@
 import { Command } from "commander";
 import { type Emulator, startEmulator } from "#emulator/server.ts";
-import { ConfigError } from "../config/config-error.ts";
-import { loadEngine } from "../config/engine-file.ts";
-import { loadConfig } from "../config/load.ts";
-import type { Config } from "../config/schema.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { loadEngine } from "#config/engine-file.ts";
+import { loadConfig } from "#config/load.ts";
+import type { Config } from "#config/schema.ts";
 import { type Given, type KeyFlag, addKeyFlags, keyOverrides, textOf } from "./key-flags.ts";
 import { exitSoon, stopSignal } from "./stop-signal.ts";
 import { refusedBySystem } from "./system-error.ts";

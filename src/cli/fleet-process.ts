@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { Config } from "../config/schema.ts";
+import type { Config } from "#config/schema.ts";
 import type { FleetReady } from "./emulate.ts";
 import { CommandFailure } from "./program.ts";
 

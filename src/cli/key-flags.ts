@@ -1,9 +1,9 @@
 import { type Command, Option } from "commander";
-import { ConfigError } from "../config/config-error.ts";
-import { type Override, overrideFromText, valueOf } from "../config/override.ts";
-import { problemLine } from "../config/problem.ts";
-import { CONFIG_SCHEMA } from "../config/schema.ts";
-import { type Path, nodeAt, schemaNode } from "../config/schema-node.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { type Override, overrideFromText, valueOf } from "#config/override.ts";
+import { problemLine } from "#config/problem.ts";
+import { CONFIG_SCHEMA } from "#config/schema.ts";
+import { type Path, nodeAt, schemaNode } from "#config/schema-node.ts";
 
 /** A flag that sets one key of the configuration. */
 export interface KeyFlag {

@@ -13,7 +13,7 @@ import { Recorder } from "#live/recorder.ts";
 import type { RequestObserver } from "#live/chat-context.ts";
 import { statusRoutes } from "#live/status.ts";
 import { warmUp } from "#live/warm-up.ts";
-import type { Config } from "../config/schema.ts";
+import type { Config } from "#config/schema.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import type { ServePlan } from "./serve-options.ts";
 import { refusedBySystem } from "./system-error.ts";
@@ -44,12 +44,12 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const tokenizers = await openTokenizers(config, secret);
   const recorder = await openRecorder(plan, log);
   const keeper = newKeeper(config, journal, directory, log);
-  let gateway: Gateway | undefined;
+  const running: { gateway?: Gateway } = {};
   const metrics = new GatewayMetrics({
     router,
     directory,
     keeper,
-    counters: () => gateway?.counters,
+    counters: () => running.gateway?.counters,
     recorder: () => recorder?.status(),
     ...config.metrics,
   });
@@ -60,7 +60,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   journal.listen(decisions);
   directory.listen(metrics);
   const adminToken = secretOf(config.admin.tokenEnv, environment);
-  gateway = createGateway({
+  const gateway = createGateway({
     journal,
     directory,
     tokenizer: (model) => tokenizers.of(model),
@@ -71,6 +71,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     statusRoutes: statusRoutes({ router, directory, keeper, decisions, metrics, readiness, adminToken }),
     ...clientKeys(config, environment),
   });
+  running.gateway = gateway;
   const { drainMillis } = config.listen;
   return {
     gateway,

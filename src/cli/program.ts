@@ -1,5 +1,5 @@
 import { Command, CommanderError, type Help, type Option } from "commander";
-import { ConfigError } from "../config/config-error.ts";
+import { ConfigError } from "#config/config-error.ts";
 
 /** What a command could not do although it was asked rightly: a port in use, a lost disk. One line for people. */
 export class CommandFailure extends Error {

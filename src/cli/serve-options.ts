@@ -1,9 +1,9 @@
 import { type Command, Option } from "commander";
-import { ConfigError } from "../config/config-error.ts";
-import { loadConfig } from "../config/load.ts";
-import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "../config/policy-config.ts";
-import { type NamedProfile, loadProfile } from "../config/profile-file.ts";
-import type { Config } from "../config/schema.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { loadConfig } from "#config/load.ts";
+import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
+import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
+import type { Config } from "#config/schema.ts";
 import { type Given, type KeyFlag, addKeyFlags, keyOverrides, textOf } from "./key-flags.ts";
 import { removedOption } from "./program.ts";
 

@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import { destination, pino } from "pino";
 import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
-import { ConfigError } from "../config/config-error.ts";
-import type { Config } from "../config/schema.ts";
+import { ConfigError } from "#config/config-error.ts";
+import type { Config } from "#config/schema.ts";
 import { type FleetProcess, startFleetProcess } from "./fleet-process.ts";
 import type { Given } from "./key-flags.ts";
 import { type LiveStack, createLiveStack } from "./live-stack.ts";

@@ -1,7 +1,7 @@
 import { type TokenizerOptions, createTokenizer } from "#live/tokenizer/create.ts";
 import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
-import { ConfigError } from "../config/config-error.ts";
-import type { Config, TokenizerConfig } from "../config/schema.ts";
+import { ConfigError } from "#config/config-error.ts";
+import type { Config, TokenizerConfig } from "#config/schema.ts";
 
 /** The tokenizers of a gateway, one per model that the configuration names and one for all others. */
 export interface Tokenizers {

@@ -68,7 +68,7 @@ export class Recorder implements JournalListener {
   readonly #options: RecorderOptions;
   readonly #queue: RecordQueue;
   readonly #lines: RunLines;
-  #batches: Batch[] = [];
+  readonly #batches: Batch[] = [];
   #segment: SegmentWriter | undefined;
   #segmentOpenedMillis = 0;
   #rotate = true;

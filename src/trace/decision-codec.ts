@@ -2,7 +2,7 @@ import { ColumnBreakdown } from "#core/breakdown.ts";
 import type { Breakdown, CandidateRow, Decision, RejectReason } from "#core/decision.ts";
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Micros } from "#core/units.ts";
-import { Fields, expected } from "./fields.ts";
+import { type Fields, expected } from "./fields.ts";
 import { breakdownDigest, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 
 /** Candidates that a decision is written with; of a larger fleet the chosen one and those with the highest totals. */

@@ -2,7 +2,7 @@ import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
 import type { Fault, Input, Outcome, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
-import { Fields, TraceFormatError } from "./fields.ts";
+import { type Fields, TraceFormatError } from "./fields.ts";
 import { decodeLanes, encodeLanes } from "./lanes.ts";
 import { decodeProfile } from "./profile-codec.ts";
 
