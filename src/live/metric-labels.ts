@@ -1,5 +1,5 @@
 /** The label that stands for all values that got no slot of their own. */
-export const OTHER_LABEL = "other";
+const OTHER_LABEL = "other";
 
 /**
  * Small numbers for a label's values, so that tables of series are addressed by numbers and stay bounded: slot 0 is

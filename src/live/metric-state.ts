@@ -18,7 +18,11 @@ export interface StateSources {
   readonly counters: () => GatewayCounters | undefined;
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
+  /** Endpoints, and servers, with lines of their own; the first by id have them. */
+  readonly endpointsMax?: number;
 }
+
+export const ENDPOINTS_MAX_DEFAULT = 512;
 
 type LabelTexts = Readonly<Record<string, string>>;
 
@@ -92,15 +96,19 @@ const ENDPOINT_GAUGES: readonly (readonly [
 ];
 
 function registerEndpoints(sources: StateSources, family: Family, row: Row): void {
-  const { router, directory } = sources;
+  const { router, directory, endpointsMax = ENDPOINTS_MAX_DEFAULT } = sources;
   // All gauges of one page come from one look at the router.
   let rows: readonly EndpointRow[] = [];
+  let unlisted = 0;
   family("gauge", "endpoints", "Endpoints by state.", () => {
-    rows = router.endpointRows(nowMicros());
+    const all = router.endpointRows(nowMicros());
+    rows = all.slice(0, endpointsMax);
+    unlisted = all.length - rows.length;
     const counts = { waiting: 0, ready: 0, lost: 0 };
     for (const entry of directory.all()) counts[entry.state]++;
     return Object.entries(counts).map(([state, count]) => row(count, { state }));
   });
+  family("gauge", "endpoints_unlisted", "Endpoints without lines of their own here.", () => [row(unlisted)]);
   for (const [name, help, of] of ENDPOINT_GAUGES) {
     family("gauge", name, help, () =>
       rows.flatMap((endpoint) => {
@@ -116,25 +124,25 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
   ]);
 }
 
-function registerScrapes({ keeper }: StateSources, family: Family, row: Row): void {
+function registerScrapes(sources: StateSources, family: Family, row: Row): void {
+  const { keeper, endpointsMax = ENDPOINTS_MAX_DEFAULT } = sources;
+  const rows = () => keeper.rows().slice(0, endpointsMax);
   family("counter", "scrapes_total", "Metrics pages asked for.", () =>
-    keeper.rows().map(({ url, counts }) => row(counts.scrapes, { url })),
+    rows().map(({ url, counts }) => row(counts.scrapes, { url })),
   );
   family("counter", "scrape_errors_total", "Metrics pages that could not be had.", () =>
-    keeper
-      .rows()
-      .flatMap(({ url, counts }) =>
-        Object.entries(counts.errors).flatMap(([fault, count]) => (count === 0 ? [] : [row(count, { url, fault })])),
-      ),
+    rows().flatMap(({ url, counts }) =>
+      Object.entries(counts.errors).flatMap(([fault, count]) => (count === 0 ? [] : [row(count, { url, fault })])),
+    ),
   );
   family("counter", "scrapes_skipped_total", "Turns that passed while a scrape was under way.", () =>
-    keeper.rows().map(({ url, counts }) => row(counts.skipped, { url })),
+    rows().map(({ url, counts }) => row(counts.skipped, { url })),
   );
   family("counter", "scrape_malformed_lines_total", "Wanted lines that could not be read.", () =>
-    keeper.rows().map(({ url, counts }) => row(counts.malformedLines, { url })),
+    rows().map(({ url, counts }) => row(counts.malformedLines, { url })),
   );
   family("gauge", "scrape_age_seconds", "Since the last metrics page that was read.", () =>
-    keeper.rows().flatMap(({ url, ageMicros }) => (ageMicros < 0 ? [] : [row(ageMicros / MICROS_PER_SECOND, { url })])),
+    rows().flatMap(({ url, ageMicros }) => (ageMicros < 0 ? [] : [row(ageMicros / MICROS_PER_SECOND, { url })])),
   );
   family("counter", "targets_refused_total", "Endpoints not taken: named twice, or too many.", () => [
     row(keeper.targetsRefused),

@@ -5,18 +5,17 @@ import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { RequestObserver } from "./chat-context.ts";
 import type { DirectoryListener, EndpointEntry } from "./endpoint-directory.ts";
 import type { JournalListener } from "./journal.ts";
-import { CounterTable } from "./metric-counter.ts";
+import { type CounterLabel, CounterTable } from "./metric-counter.ts";
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
 import { HistogramTable } from "./metric-histogram.ts";
 import { LabelSlots } from "./metric-labels.ts";
 import { ModelLabels } from "./metric-models.ts";
-import { registerState, type StateSources } from "./metric-state.ts";
+import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
 import type { RequestSummary } from "./request-summary.ts";
 
 export interface MetricsOptions extends StateSources {
   /** Models with series of their own; the others share "other". */
   readonly modelsMax?: number;
-  readonly endpointsMax?: number;
   /** Of this process: CPU, memory, event loop, garbage collection. */
   readonly processMetrics?: boolean;
 }
@@ -66,41 +65,32 @@ export class GatewayMetrics implements JournalListener, RequestObserver, Directo
   constructor(options: MetricsOptions) {
     const registry = this.#registry;
     this.#models = new ModelLabels(options.modelsMax ?? 64);
-    this.#endpoints = new LabelSlots(options.endpointsMax ?? 512);
+    this.#endpoints = new LabelSlots(options.endpointsMax ?? ENDPOINTS_MAX_DEFAULT);
     const route = { name: "route", slots: this.#routes };
     const model = { name: "model", slots: this.#models.slots };
     const status = { name: "status", slots: this.#statuses };
     const outcome = { name: "outcome", slots: this.#outcomes };
     const reason = { name: "reason", slots: this.#reasons };
     const endpoint = { name: "endpoint", slots: this.#endpoints };
-    const counter = (name: string, help: string, labels: ConstructorParameters<typeof CounterTable>[3]) =>
+    const refusal = { name: "reason", slots: this.#refusals };
+    const fault = { name: "fault", slots: this.#faults };
+    const counter = (name: string, help: string, ...labels: readonly CounterLabel[]) =>
       new CounterTable(registry, `gnomon_${name}`, help, labels);
 
-    this.#requests = counter("requests_total", "Inference requests whose answer is over; status 0 is none sent.", [
-      route,
-      model,
-      status,
-      outcome,
-    ]);
-    this.#decisions = counter("decisions_total", "Requests routed, retries included, by endpoint and why.", [
-      endpoint,
-      reason,
-    ]);
-    this.#rejections = counter("rejections_total", "Requests for which no endpoint was found.", [
-      { name: "reason", slots: this.#refusals },
-    ]);
-    this.#retries = counter("retries_total", "Retries on another endpoint, by what failed.", [
-      { name: "fault", slots: this.#faults },
-    ]);
-    this.#fallbacks = counter("tokenizer_fallbacks_total", "Prompts that the estimate stood in for.", [model]);
-    this.#promptTokens = counter("prompt_tokens_total", "Prompt tokens, as the engines counted.", [model]);
-    this.#cachedTokens = counter("cached_tokens_total", "Prompt tokens found in caches, as the engines counted.", [
-      model,
-    ]);
-    this.#outputTokens = counter("output_tokens_total", "Generated tokens.", [model]);
-    this.#hitTokens = counter("prefix_hit_tokens_total", "Prompt tokens that the router believed to be cached.", [
-      model,
-    ]);
+    const requestLabels = [route, model, status, outcome];
+    this.#requests = counter(
+      "requests_total",
+      "Inference requests that are over; status 0: no answer.",
+      ...requestLabels,
+    );
+    this.#decisions = counter("decisions_total", "Requests routed, retries included, and why.", endpoint, reason);
+    this.#rejections = counter("rejections_total", "Requests for which no endpoint was found.", refusal);
+    this.#retries = counter("retries_total", "Retries on another endpoint, by what failed.", fault);
+    this.#fallbacks = counter("tokenizer_fallbacks_total", "Prompts that the estimate stood in for.", model);
+    this.#promptTokens = counter("prompt_tokens_total", "Prompt tokens, by the engines' count.", model);
+    this.#cachedTokens = counter("cached_tokens_total", "Prompt tokens found in caches, by the engines' count.", model);
+    this.#outputTokens = counter("output_tokens_total", "Generated tokens.", model);
+    this.#hitTokens = counter("prefix_hit_tokens_total", "Prompt tokens that the router believed cached.", model);
     this.#decisionSeconds = new HistogramTable(
       registry,
       { name: "gnomon_decision_seconds", help: "Time to choose an endpoint.", bounds: DECISION_BOUNDS },

@@ -5,7 +5,13 @@ import { mix32, nameHash } from "#core/random.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { EndpointDirectory, ServedModel } from "../endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
-import { nextTurn, Scraper, type ScrapeResult } from "../scrape.ts";
+import {
+  nextTurn,
+  SCRAPE_INTERVAL_MILLIS_DEFAULT,
+  SCRAPE_TIMEOUT_MILLIS_DEFAULT,
+  Scraper,
+  type ScrapeResult,
+} from "../scrape.ts";
 import type { EnginePage } from "../scrape-map.ts";
 import { askEngine } from "./engine-request.ts";
 import { Member } from "./member.ts";
@@ -26,8 +32,8 @@ export interface KeeperTimes {
 }
 
 export const KEEPER_TIMES_DEFAULT: KeeperTimes = {
-  scrapeIntervalMillis: 1_000,
-  scrapeTimeoutMillis: 2_000,
+  scrapeIntervalMillis: SCRAPE_INTERVAL_MILLIS_DEFAULT,
+  scrapeTimeoutMillis: SCRAPE_TIMEOUT_MILLIS_DEFAULT,
   modelsIntervalMillis: 30_000,
   lostAfterMillis: 5_000,
   retryMillis: 250,

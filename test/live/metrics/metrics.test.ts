@@ -204,6 +204,10 @@ test("endpoints beyond the bound share a label, and one that is gone makes room 
   for (let i = 0; i < 8; i++) made.arrive(`many-${i}`);
   const labels = (await made.lines("gnomon_decisions_total")).map((line) => /endpoint="([^"]*)"/.exec(line)![1]);
   assert.deepEqual(new Set(labels), new Set(["one", "other"]));
+  assert.equal((await made.lines("gnomon_endpoint_effective_load")).length, 2);
+  made.join("three");
+  assert.equal((await made.lines("gnomon_endpoint_effective_load")).length, 2);
+  assert.deepEqual(await made.lines("gnomon_endpoints_unlisted"), ["gnomon_endpoints_unlisted 1"]);
 });
 
 test("scrapes, the gateway's counters and the recorder are shown, and no key is", async () => {
