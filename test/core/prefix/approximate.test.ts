@@ -47,6 +47,28 @@ describe("ApproximateIndex", () => {
       }
     });
   }
+
+  it("needs no more memory after ten times its room went through", () => {
+    const random = randomFor(SEED, 1);
+    const chains = new RandomChains(random, 200);
+    const index = new ApproximateIndex();
+    for (let i = 0; i < 4; i++) index.join(`endpoint-${i}`, 3_000);
+    const churn = (blocks: number) => {
+      for (let done = 0; done < blocks;) {
+        const chain = chains.next();
+        index.insert(random.below(4), chain);
+        done += chain.length;
+      }
+    };
+    churn(120_000);
+    const before = index.bytes;
+    churn(120_000);
+    assert.ok(index.bytes <= 1.1 * before, `${before} bytes, then ${index.bytes}`);
+    const held = [0, 1, 2, 3].reduce((sum, slot) => sum + index.size(slot), 0);
+    assert.equal(held, 12_000);
+    for (let slot = 0; slot < 4; slot++) index.leave(slot);
+    assert.ok(index.bytes < before / 2, "runs are given back when the last endpoint leaves");
+  });
 });
 
 /** Drives the index and its definition side by side. */

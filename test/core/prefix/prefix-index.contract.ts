@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
+import type { Insertion, PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { EMPTY_CHAIN, type BlockChain } from "#core/prompt/block-chain.ts";
+import { randomFor } from "#core/random.ts";
 import { chainOf } from "./random-chains.ts";
+
+const COLLISIONS_SEED = 66;
 
 /** What every prefix index does, whatever it learns from. */
 export function prefixIndexContract(name: string, make: () => PrefixIndex): void {
@@ -109,6 +112,39 @@ export function prefixIndexContract(name: string, make: () => PrefixIndex): void
       for (let i = 0; i < 1_100; i++) index.insert(i, i % 2 === 0 ? trunk : branch);
       const hits = hitsOf(index, trunk, 1_100);
       assert.ok(hits.every((held, slot) => held === (slot % 2 === 0 ? 6 : 3)));
+    });
+
+    it("tells blocks apart that share one of their two words", () => {
+      const index = make();
+      index.join("endpoint", 20);
+      for (const changed of [0, 1]) {
+        index.clear(0);
+        index.insert(0, trunk);
+        for (let block = 0; block < trunk.length; block++) {
+          const other = { ...trunk, lanes: trunk.lanes.slice() };
+          for (let i = 2 * block + changed; i < other.lanes.length; i += 2) other.lanes[i]! ^= 1;
+          assert.deepEqual(hitsOf(index, other), [block], `word ${changed}`);
+        }
+      }
+    });
+
+    it("stays whole when hashes collide", () => {
+      const random = randomFor(COLLISIONS_SEED, 1);
+      const index = make();
+      for (let i = 0; i < 5; i++) index.join(`endpoint-${i}`, 40);
+      const insertions: Insertion[] = [];
+      for (let i = 0; i < 3_000; i++) {
+        const length = random.below(12);
+        const lanes = Int32Array.from({ length: 2 * length }, () => random.below(3));
+        const colliding = { lanes, length, blockTokens: 16 };
+        insertions.push(index.insert(random.below(5), colliding));
+        if (random.below(4) === 0) index.withdraw(insertions[random.below(insertions.length)]!);
+        for (const held of hitsOf(index, colliding, 5)) assert.ok(held >= 0 && held <= length);
+        for (let slot = 0; slot < 5; slot++) assert.ok(index.size(slot) >= 0 && index.size(slot) <= 40);
+      }
+      for (let slot = 0; slot < 5; slot++) index.clear(slot);
+      index.insert(2, trunk);
+      assert.deepEqual(hitsOf(index, trunk, 5), [0, 0, 6, 0, 0], `seed ${COLLISIONS_SEED}`);
     });
 
     it("refuses a slot that nobody has, a second join, and a capacity that is no count", () => {
