@@ -38,6 +38,8 @@ export async function askEngine(url: string, options: EngineRequestOptions): Pro
       if (bytes > options.bytesMax) return failed("too-large", `the answer is above ${options.bytesMax} bytes`);
       chunks.push(chunk);
     }
+    if (statusCode === 401 || statusCode === 403)
+      return failed("status", `answered ${statusCode}: it wants another API key`);
     if (statusCode !== 200) return failed("status", `answered ${statusCode}`);
     return { kind: "answered", text: Buffer.concat(chunks).toString("utf8") };
   } catch (error) {

@@ -223,7 +223,9 @@ export class ServerKeeper {
   #observe(result: ScrapeResult): void {
     if (result.kind !== "page" || this.#ready === undefined) return;
     this.#ready.page = result.page;
-    for (const member of this.#members.values()) member.observe(result.at, result.page);
+    // The clock is read again: inputs are told in order of time, and others may have come since the page did.
+    const at = this.#options.now();
+    for (const member of this.#members.values()) member.observe(at, result.page);
   }
 
   /** A list that cannot be read now leaves the last one in force. */

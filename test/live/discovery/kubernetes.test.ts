@@ -54,7 +54,11 @@ class Cluster {
   }
 }
 
-type Conditions = { ready?: boolean; terminating?: boolean; serving?: boolean };
+interface Conditions {
+  ready?: boolean;
+  terminating?: boolean;
+  serving?: boolean;
+}
 
 function slice(name: string, ...endpoints: [address: string, pod: string, conditions?: Conditions][]) {
   return {
