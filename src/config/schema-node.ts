@@ -25,9 +25,16 @@ export interface SchemaNode {
 
 export type Path = readonly (string | number)[];
 
+/** Making one takes some milliseconds, and schemas are few and never change. */
+const NODES = new WeakMap<z.ZodType, SchemaNode>();
+
 /** The schema as plain data that can be walked. */
 export function schemaNode(schema: z.ZodType): SchemaNode {
-  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any", target: "draft-2020-12" }) as SchemaNode;
+  const known = NODES.get(schema);
+  if (known !== undefined) return known;
+  const node = z.toJSONSchema(schema, { io: "input", unrepresentable: "any", target: "draft-2020-12" }) as SchemaNode;
+  NODES.set(schema, node);
+  return node;
 }
 
 /** The node that governs the value at `path`; undefined below a key that the schema does not know. */

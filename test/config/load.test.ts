@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { parse } from "yaml";
+import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import { KEEPER_TIMES_DEFAULT } from "#live/discovery/server-keeper.ts";
+import { DEFAULT_LIMITS } from "#live/limits.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { describeAsMarkdown, describeAsYaml, describeKeys } from "#config/describe.ts";
+import { type ConfigSources, loadConfig } from "#config/load.ts";
+import { overrideFromText } from "#config/override.ts";
+import { CONFIG_SCHEMA } from "#config/schema.ts";
+import { schemaNode } from "#config/schema-node.ts";
+
+const DEFAULTS = loadConfig({ file: undefined, environment: {}, overrides: [] });
+
+function file(t: TestContext, text: string): string {
+  const directory = mkdtempSync(join(tmpdir(), "gnomon-config-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "gnomon.yaml");
+  writeFileSync(path, text);
+  return path;
+}
+
+/** The lines of the error that a configuration is refused with. */
+function refused(sources: Partial<ConfigSources>): readonly string[] {
+  try {
+    loadConfig({ file: undefined, environment: {}, overrides: [], ...sources });
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.lines;
+  }
+  assert.fail("the configuration was accepted");
+}
+
+test("config/default.yaml is what the schema says, and reads back as the defaults", () => {
+  const path = join(import.meta.dirname, "../../config/default.yaml");
+  assert.equal(readFileSync(path, "utf8"), describeAsYaml(), "write it anew with: npx gnomon config --default");
+  assert.deepEqual(loadConfig({ file: path, environment: {}, overrides: [] }), DEFAULTS);
+});
+
+test("defaults that other parts have too are the same there", () => {
+  const { drainMillis: _, ...listen } = DEFAULTS.listen;
+  assert.deepEqual(listen, { host: "127.0.0.1", port: 8080 });
+  assert.deepEqual({ holdMillis: undefined, ...DEFAULTS.limits }, DEFAULT_LIMITS);
+  const { intervalMillis, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
+  assert.deepEqual(
+    { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
+    KEEPER_TIMES_DEFAULT,
+  );
+  assert.ok(staleAfterMillis > intervalMillis, "a scrape is not stale before the next is due");
+  const { breaker } = DEFAULTS.routing;
+  assert.deepEqual(
+    {
+      failuresMax: breaker.failuresMax,
+      pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
+      pauseMicrosMax: breaker.pauseMillisMax * MICROS_PER_MILLI,
+      saturatedPauseMicros: breaker.saturatedPauseMillis * MICROS_PER_MILLI,
+    },
+    BREAKER_DEFAULTS,
+  );
+});
+
+test("flags win over the environment, which wins over the file, which wins over the defaults", (t) => {
+  const path = file(
+    t,
+    "listen: {port: 1}\nscrape: {intervalMillis: 11, timeoutMillis: 11}\nlimits: {attemptsMax: 4}\n",
+  );
+  const environment = {
+    GNOMON_LISTEN_PORT: "2",
+    GNOMON_SCRAPE_INTERVAL_MILLIS: "22",
+    GNOMON_EMULATE_TIME_SCALE: "2.5",
+  };
+  const overrides = [{ path: ["listen", "port"], value: 3, from: "--port" }];
+  const config = loadConfig({ file: path, environment, overrides });
+  assert.equal(config.listen.port, 3);
+  assert.equal(config.scrape.intervalMillis, 22);
+  assert.equal(config.scrape.timeoutMillis, 11);
+  assert.equal(config.limits.attemptsMax, 4);
+  assert.equal(config.emulate.timeScale, 2.5);
+  assert.equal(config.limits.idleMillisMax, DEFAULTS.limits.idleMillisMax);
+});
+
+test("every key that has a variable can be set by it to its own default", () => {
+  for (const { variable, default: text, key } of describeKeys()) {
+    if (variable === "" || text === "" || text === '""') continue;
+    const bare = parse(text) as unknown;
+    const environment = { [variable]: typeof bare === "string" ? bare : text };
+    assert.deepEqual(loadConfig({ file: undefined, environment, overrides: [] }), DEFAULTS, key);
+  }
+});
+
+test("all problems are told at once, each with its path, what was accepted, what was given and where", (t) => {
+  const path = file(
+    t,
+    [
+      "scrape:",
+      "  interval: 3",
+      "  timeoutMillis: true",
+      "endpoints:",
+      "  - {url: foo/bar}",
+      '  - {url: "http://a:1", id: ""}',
+      "tokenizer: {kind: huggingface}",
+      "discovery: {kind: kubernetes}",
+      'routing: {models: {"Qwen/x": 3}}',
+      "limitz: {}",
+    ].join("\n"),
+  );
+  const environment = { GNOMON_LISTEN_PORT: "abc", GNOMON_SCRAPE_INTERVAL: "3", GNOMON_PORT: "tcp://10.0.0.1:80" };
+  const lines = refused({ file: path, environment }).toSorted();
+  const expected = [
+    /^GNOMON_SCRAPE_INTERVAL: expected a variable that exists, got .*did you mean GNOMON_SCRAPE_INTERVAL_MILLIS\?$/,
+    /^discovery\.service: expected a service or a selector, .* got nothing \(.*gnomon\.yaml line 8\)$/,
+    /^endpoints\[0\]\.url: expected an origin such as http.*, got "foo\/bar" \(.* line 5\)$/,
+    /^endpoints\[1\]\.id: expected a string that is not empty, got "" \(.* line 6\)$/,
+    /^limitz: expected one of listen, .*, got the unknown key "limitz"; did you mean limits\? \(.* line 10\)$/,
+    /^listen\.port: expected an integer in \[0, 65535\], got "abc" \(GNOMON_LISTEN_PORT\)$/,
+    /^routing\.models\["Qwen\/x"\]: expected a string that is not empty, got 3 \(.* line 9\)$/,
+    /^scrape\.interval: expected one of intervalMillis, .*; did you mean intervalMillis\? \(.* line 2\)$/,
+    /^scrape\.timeoutMillis: expected an integer in \[10, 600000\], got true \(.* line 3\)$/,
+    /^tokenizer\.file: expected the path of a tokenizer\.json, .*, got nothing \(.* line 7\)$/,
+  ];
+  assert.equal(lines.length, expected.length, lines.join("\n"));
+  expected.forEach((pattern, i) => assert.match(lines[i]!, pattern));
+});
+
+test("numbers out of bounds are refused at either end of every bounded key", () => {
+  const walk = (node: ReturnType<typeof schemaNode>, path: string[]): void => {
+    for (const [key, child] of Object.entries(node.properties ?? {})) {
+      if (child.properties !== undefined) walk(child, [...path, key]);
+      else if (child.type === "integer" || child.type === "number") {
+        const low = child.minimum ?? child.exclusiveMinimum!;
+        for (const value of [low - 1, child.maximum! * 2 + 1, Number.NaN, "many"]) {
+          const lines = refused({ overrides: [{ path: [...path, key], value, from: "--set" }] });
+          assert.match(
+            lines[0]!,
+            new RegExp(`^${[...path, key].join("\\.")}: expected an? (integer|number) in .*--set`),
+          );
+        }
+      }
+    }
+  };
+  walk(schemaNode(CONFIG_SCHEMA), []);
+});
+
+test("secrets come from the environment by name, and neither name nor value of one that is wrong is shown", (t) => {
+  const path = file(t, "endpoints:\n  - {url: 'http://a:1', apiKeyEnv: GNOMON_ENGINE_KEY}\n");
+  const config = loadConfig({ file: path, environment: { GNOMON_ENGINE_KEY: "sk-1" }, overrides: [] });
+  assert.equal(JSON.stringify(config).includes("sk-1"), false);
+  assert.match(
+    refused({ file: path })[0]!,
+    /^endpoints\[0\]\.apiKeyEnv: expected a variable that is set, got no GNOMON_ENGINE_KEY/,
+  );
+  const pasted = refused({ file: file(t, "admin: {tokenEnv: sk-live-12345!}\n") });
+  assert.match(
+    pasted[0]!,
+    /^admin\.tokenEnv: expected the name of an environment variable, got a value that is not shown/,
+  );
+  const misplaced = refused({ file: file(t, "endpoints: [{url: 'http://a:1', apiKey: sk-live-12345}]\n") });
+  assert.equal([...pasted, ...misplaced].join().includes("12345"), false);
+});
+
+test("files that are no configuration are refused, not read half", (t) => {
+  assert.match(
+    refused({ file: "/nowhere/gnomon.yaml" })[0]!,
+    /expected a readable file, got \/nowhere\/gnomon\.yaml: no such file/,
+  );
+  assert.match(refused({ file: tmpdir() })[0]!, /it is a folder/);
+  assert.match(refused({ file: file(t, "listen: [1\n") })[0]!, /expected YAML, got .* line/);
+  assert.match(
+    refused({ file: file(t, "listen: {port: 1}\nlisten: {port: 2}\n") })[0]!,
+    /keys must be unique .*line 2/,
+  );
+  assert.match(refused({ file: file(t, "- 1\n") })[0]!, /expected a mapping, got a list of 1/);
+  assert.deepEqual(loadConfig({ file: file(t, ""), environment: {}, overrides: [] }), DEFAULTS);
+});
+
+test("--set names a key and a value", () => {
+  const root = schemaNode(CONFIG_SCHEMA);
+  assert.deepEqual(overrideFromText("limits.attemptsMax=2", root), {
+    path: ["limits", "attemptsMax"],
+    value: 2,
+    from: "--set",
+  });
+  assert.deepEqual(overrideFromText("emulate.model=a=b", root), {
+    path: ["emulate", "model"],
+    value: "a=b",
+    from: "--set",
+  });
+  assert.match(
+    (overrideFromText("limits.attempts=2", root) as { message: string }).message,
+    /did you mean limits\.attemptsMax\?/,
+  );
+  assert.match((overrideFromText("limits", root) as { message: string }).message, /expected key=value/);
+});
+
+test("the table of keys has a meaning for each", () => {
+  const rows = describeKeys();
+  assert.ok(rows.length > 80);
+  for (const row of rows) assert.ok(row.meaning !== "" && row.accepts !== "", row.key);
+  assert.equal(describeAsMarkdown().trimEnd().split("\n").length, rows.length + 2);
+  assert.equal(new Set(rows.map((row) => row.key)).size, rows.length);
+});
