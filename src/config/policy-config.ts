@@ -77,7 +77,7 @@ export function profileOfPolicy({ policy, scorers }: Policy, from: PolicyOrigin)
 }
 
 function namedPolicy(policy: string, scorers: Policy["scorers"], from: PolicyOrigin): NamedProfile {
-  const accepted = ["weighted", ...profileNames()];
+  const accepted = [...new Set(["weighted", ...profileNames()])];
   if (!accepted.includes(policy)) {
     throw new ConfigError([`routing-policy: ${unknownWord("policy", policy, accepted)} (${from.policy})`]);
   }

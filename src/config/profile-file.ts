@@ -34,7 +34,7 @@ export function profileNames(directory: string = PROFILES_DIRECTORY): string[] {
 export function loadProfile(nameOrPath: string): NamedProfile {
   const file = isPath(nameOrPath) ? resolve(nameOrPath) : shippedFile(nameOrPath, PROFILES_DIRECTORY);
   const merged = loadChain(file, []);
-  const { name, summary, source, filters = [], scorers = [], picker } = merged.profile;
+  const { name, summary = "", source = "", filters = [], scorers = [], picker } = merged.profile;
   const problems = checkProfile({ filters, scorers, picker });
   if (problems.length > 0 || picker === undefined) {
     throw new ConfigError(

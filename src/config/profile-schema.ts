@@ -8,9 +8,9 @@ const plugin = {
 /** A profile file: config/profiles/*.yaml. A section that is written replaces the one of the extended profile whole. */
 export const PROFILE_FILE_SCHEMA = z.strictObject({
   name: z.string().min(1).max(128),
-  summary: z.string().default(""),
+  summary: z.string().optional(),
   /** Where the policy comes from. */
-  source: z.string().default(""),
+  source: z.string().optional(),
   /** Name of a profile beside this file, or a path. */
   extends: z.string().min(1).optional(),
   filters: z.array(z.strictObject(plugin)).optional(),

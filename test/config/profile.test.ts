@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { checkProfile } from "#core/profile/check.ts";
+import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
+import { loadProfile, profileNames } from "#config/profile-file.ts";
+
+/** A folder of files, which goes when the test is over; returns its path. */
+function files(t: TestContext, texts: Readonly<Record<string, string>>): string {
+  const directory = mkdtempSync(join(tmpdir(), "gnomon-profile-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  for (const [name, text] of Object.entries(texts)) {
+    mkdirSync(join(directory, name, ".."), { recursive: true });
+    writeFileSync(join(directory, name), text);
+  }
+  return directory;
+}
+
+function refused(read: () => unknown): readonly string[] {
+  try {
+    read();
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    return error.lines;
+  }
+  assert.fail("it was accepted");
+}
+
+const FROM = { policy: "--routing-policy", scorers: "--routing-scorers" };
+
+test("every shipped profile loads, is named after its file, and says what it is", () => {
+  const names = profileNames();
+  assert.ok(names.includes("gnomon") && names.includes("weighted") && names.includes("round-robin"));
+  for (const name of names) {
+    const profile = loadProfile(name);
+    assert.equal(profile.name, name);
+    assert.ok(profile.summary !== "" && profile.source !== "", name);
+    assert.deepEqual(checkProfile(profile.spec), [], name);
+  }
+});
+
+test("a section that is written replaces the extended one, others are taken over, by name or by path", (t) => {
+  const directory = files(t, {
+    "base.yaml": "name: base\nsummary: s\nscorers: [{plugin: queue-depth, weight: 1}]\npicker: {plugin: max-score}\n",
+    "middle.yaml": "name: middle\nextends: base\nscorers: [{plugin: load-balance, weight: 2}]\n",
+    "sub/leaf.yaml":
+      "name: leaf\nextends: ../middle.yaml\npicker: {plugin: max-score, parameters: {tieBreak: random}}\n",
+    "ours.yaml": "name: ours\nextends: weighted\npicker: {plugin: max-score, parameters: {tieBreak: rotate}}\n",
+  });
+  assert.deepEqual(loadProfile(join(directory, "sub/leaf.yaml")), {
+    name: "leaf",
+    summary: "s",
+    source: "",
+    spec: {
+      filters: [],
+      scorers: [{ plugin: "load-balance", weight: 2, parameters: {} }],
+      picker: { plugin: "max-score", parameters: { tieBreak: "random" } },
+    },
+  });
+  const ours = loadProfile(join(directory, "ours.yaml")).spec;
+  assert.deepEqual(ours.scorers, loadProfile("weighted").spec.scorers);
+  assert.equal(ours.picker.parameters["tieBreak"], "rotate");
+});
+
+test("what a profile file gets wrong is told with path, accepted values and file", (t) => {
+  const scorers = "picker: {plugin: max-score}\nscorers:\n";
+  const directory = files(t, {
+    "a.yaml": "name: a\nextends: ./b.yaml\n",
+    "b.yaml": "name: b\nextends: a\n",
+    "weights.yaml": `name: w\n${scorers}  - {plugin: queue-depth, weight: 0}\n  - {plugin: load-balance, weight: -1}\n  - {plugin: kv-utilization, weight: .nan}\n`,
+    "names.yaml": `name: n\n${scorers}  - {plugin: queue-dept, weight: 1}\n  - {plugin: load-balance, weight: 1}\n  - {plugin: load-balance, weight: 1}\n`,
+    "parameter.yaml":
+      "name: p\nscorers: [{plugin: queue-depth, weight: 1}]\npicker: {plugin: max-score, parameters: {tieBreak: coin}}\n",
+    "keys.yaml": "name: k\nscorer: []\npicker: {plugin: max-score, weight: 1}\n",
+    "bare.yaml": "name: bare\n",
+    "orphan.yaml": "name: o\nextends: nobody\n",
+  });
+  const lines = (name: string) => refused(() => loadProfile(join(directory, `${name}.yaml`))).join("\n");
+  assert.match(lines("a"), /extends: expected a chain that ends, got the cycle .*a\.yaml -> .*b\.yaml -> .*a\.yaml/);
+  assert.match(lines("weights"), /scorers\[0\]\.weight: expected a number above 0, got 0 .*line 4/);
+  assert.match(lines("weights"), /scorers\[1\]\.weight: expected a number above 0, got -1/);
+  assert.match(lines("weights"), /scorers\[2\]\.weight: expected a number above 0, got NaN/);
+  assert.match(lines("names"), /scorers\[0\]\.plugin: expected one of .*queue-depth.*, got "queue-dept"/);
+  assert.match(lines("names"), /scorers\[2\]\.plugin: "load-balance" is there twice/);
+  assert.match(
+    lines("parameter"),
+    /picker\.parameters\.tieBreak: expected one of lowest-id, .*, got "coin" .*parameter\.yaml/,
+  );
+  assert.match(lines("keys"), /scorer: expected one of name, .* got the unknown key "scorer"; did you mean scorers\?/);
+  assert.match(lines("keys"), /picker\.weight: expected one of plugin, parameters/);
+  assert.match(lines("bare"), /picker: expected a mapping with plugin/);
+  assert.match(lines("orphan"), /expected one of .*weighted.*, got the unknown profile "nobody"/);
+  assert.match(refused(() => loadProfile("gnomn")).join(), /got the unknown profile "gnomn"; did you mean gnomon\?/);
+});
+
+test("the policy of requirements 000 §11 reads the same from YAML and from flags", (t) => {
+  const directory = files(t, {
+    "policy.yaml": [
+      "routing-policy: weighted",
+      "routing-scorers:",
+      "  - name: prefix-affinity",
+      "    weight: 3.0",
+      "  - name: queue-depth",
+      "    weight: 2.0",
+      "  - name: kv-utilization",
+      "    weight: 2.0",
+    ].join("\n"),
+    "policy-only.yaml": "routing-policy: weighted\n",
+    "other.yaml": "routing-policy: round-robin\n",
+  });
+  const fromFile = profileOfPolicy(readPolicyConfig(join(directory, "policy.yaml")), FROM);
+  const scorers = parseScorers("prefix-affinity:3,queue-depth:2, kv-utilization : 2.0");
+  assert.deepEqual(profileOfPolicy({ policy: "weighted", scorers }, FROM), fromFile);
+  assert.deepEqual(profileOfPolicy(readPolicyConfig(join(directory, "policy-only.yaml")), FROM), fromFile);
+  assert.deepEqual(fromFile.spec.scorers, DEFAULT_PROFILE.scorers);
+  assert.deepEqual(fromFile.spec.filters, []);
+  assert.deepEqual(profileOfPolicy(readPolicyConfig(join(directory, "other.yaml")), FROM), loadProfile("round-robin"));
+});
+
+test("removed keys name their successor; zero, negative, NaN, duplicate and unknown are refused with the path", (t) => {
+  const policy = (scorers: string) =>
+    refused(() => profileOfPolicy({ policy: "weighted", scorers: parseScorers(scorers) }, FROM)).join("\n");
+  assert.match(
+    policy("queue-depth:0,load-balance:1"),
+    /routing-scorers\[0\]\.weight: expected a number above 0, got 0 \(--routing-scorers\)/,
+  );
+  assert.match(policy("queue-depth:-2"), /routing-scorers\[0\]\.weight: .* got -2/);
+  assert.match(policy("queue-depth:two"), /routing-scorers\[0\]\.weight: .* got NaN/);
+  assert.match(policy("queue-depth:1,queue-depth:2"), /routing-scorers\[1\]\.name: "queue-depth" is there twice/);
+  assert.match(policy("cache:1"), /routing-scorers\[0\]\.name: expected one of prefix-affinity, .* got "cache"/);
+  for (const text of ["", "queue-depth", "queue-depth:1,", ":3"]) {
+    assert.match(refused(() => parseScorers(text)).join(), /--routing-scorers: expected name:weight pairs/);
+  }
+  assert.match(
+    refused(() => profileOfPolicy({ policy: "wieghted", scorers: undefined }, FROM)).join(),
+    /routing-policy: .*did you mean weighted\? \(--routing-policy\)/,
+  );
+  assert.match(
+    refused(() => profileOfPolicy({ policy: "round-robin", scorers: parseScorers("queue-depth:1") }, FROM)).join(),
+    /routing-scorers: expected none unless routing-policy is weighted/,
+  );
+  const directory = files(t, {
+    "old.yaml": "routing-policy: weighted\ncache_weight: 0.6\nload_weight: 0.4\n",
+    "typo.yaml": "routing-scorer: []\n",
+  });
+  const old = refused(() => readPolicyConfig(join(directory, "old.yaml")));
+  assert.equal(old.length, 2);
+  assert.match(
+    old[0]!,
+    /cache_weight: expected routing-scorers .*, got the removed key cache_weight \(.*old\.yaml line 2\)/,
+  );
+  assert.match(old[1]!, /load_weight: expected routing-scorers/);
+  assert.match(refused(() => readPolicyConfig(join(directory, "typo.yaml"))).join(), /did you mean routing-scorers\?/);
+});
