@@ -179,7 +179,7 @@ export class ServerKeeper {
     this.#ready = { models, page };
     this.#detail = "";
     for (const member of this.#members.values()) member.join(at, models, page);
-    this.#report("ready", `serves ${models.length} models`);
+    this.#report("ready", `serves ${models.length} ${models.length === 1 ? "model" : "models"}`);
   }
 
   #lose(detail: string): void {
