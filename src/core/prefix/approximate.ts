@@ -8,7 +8,7 @@ import { RUN_BLOCKS_MAX } from "./run-arena.ts";
 import { NO_SEGMENT, SegmentTable } from "./segment-table.ts";
 
 /** Endpoints that an index takes: a segment's holders are searched in line. */
-export const SLOTS_MAX = 4_096;
+const SLOTS_MAX = 4_096;
 
 /**
  * Guesses what each engine's prefix cache holds from what was sent there: per endpoint, strictly the least recently used

@@ -10,7 +10,7 @@ import type { Insertion, PrefixIndex } from "./prefix-index.ts";
 export const SPECULATIONS_MAX = 65_536;
 
 /** llm-d's time from a decision until its blocks must have been reported. */
-export const SPECULATION_MICROS_DEFAULT: Micros = 2 * MICROS_PER_SECOND;
+const SPECULATION_MICROS_DEFAULT: Micros = 2 * MICROS_PER_SECOND;
 
 interface Speculation {
   readonly insertion: Insertion;

@@ -5,7 +5,7 @@ import type { Insertion } from "#core/prefix/prefix-index.ts";
 import { randomFor, type Random } from "#core/random.ts";
 import { NaiveLru } from "./naive-lru.ts";
 import { prefixIndexContract } from "./prefix-index.contract.ts";
-import { RandomChains } from "./random-chains.ts";
+import { chainOf, RandomChains } from "./random-chains.ts";
 
 const SEED = 7_501;
 
@@ -68,6 +68,21 @@ describe("ApproximateIndex", () => {
     assert.equal(held, 12_000);
     for (let slot = 0; slot < 4; slot++) index.leave(slot);
     assert.ok(index.bytes < before / 2, "runs are given back when the last endpoint leaves");
+  });
+
+  it("uses the memory of evicted tails again", () => {
+    const index = new ApproximateIndex();
+    const fill = (from: number) => {
+      for (let i = from; i < from + 40; i++) {
+        const text = Int32Array.from({ length: 4_000 }, (_, word) => i + word);
+        index.insert(index.join(`endpoint-${i}`, 4_000), chainOf(text));
+      }
+    };
+    fill(0);
+    const before = index.bytes;
+    for (let slot = 0; slot < 40; slot++) index.resize(slot, 4);
+    fill(40);
+    assert.ok(index.bytes <= 1.1 * before, `${before} bytes, then ${index.bytes}`);
   });
 });
 
