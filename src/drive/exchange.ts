@@ -5,8 +5,8 @@ import { parseAnswer, type AnswerPart } from "./answer.ts";
 import type { ExchangeResult, Outcome } from "./exchange-result.ts";
 import { SseReader } from "./sse-reader.ts";
 
-export const ENDPOINT_HEADER = "x-gnomon-endpoint";
-export const HIT_TOKENS_HEADER = "x-gnomon-hit-tokens";
+const ENDPOINT_HEADER = "x-gnomon-endpoint";
+const HIT_TOKENS_HEADER = "x-gnomon-hit-tokens";
 
 /** A longer answer that is not a stream is not read to its end. */
 const ANSWER_BYTES_MAX = 67_108_864;
@@ -47,7 +47,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #completionTokens = Number.NaN;
   #chunkMicros: Micros = 0;
   readonly #sse: SseReader | undefined;
-  #body: Buffer[] = [];
+  readonly #body: Buffer[] = [];
   #bodyBytes = 0;
 
   constructor(options: ExchangeOptions) {

@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Option, type Command } from "commander";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { headerList, numberIn, positive, urlList, wholeIn } from "./flag-values.ts";
 import { DRIVE_DEFAULTS, type DriveOptions } from "./options.ts";

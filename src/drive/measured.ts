@@ -14,7 +14,7 @@ function* where(log: SampleLog, keep: (at: number) => boolean, valueOf: (at: num
 }
 
 /** TTFT, TPOT and E2E of a request, ms; NaN where it had none. */
-export function latencies(log: SampleLog): Record<"ttft" | "tpot" | "e2e" | "drift", (at: number) => number> {
+function latencies(log: SampleLog): Record<"ttft" | "tpot" | "e2e" | "drift", (at: number) => number> {
   const [due, sent, first] = [log.column("dueMicros"), log.column("sentMicros"), log.column("firstTokenMicros")];
   const [last, end, tokens] = [log.column("lastTokenMicros"), log.column("endMicros"), log.column("completionTokens")];
   const millis = (from: Float64Array, to: Float64Array, at: number) =>

@@ -27,7 +27,7 @@ export function showProgress(control: DriveControl, stream: ProgressStream): () 
   };
 }
 
-export function progressLine({ elapsedMicros, sent, ended, inFlight, failed }: Progress): string {
+function progressLine({ elapsedMicros, sent, ended, inFlight, failed }: Progress): string {
   const seconds = elapsedMicros / MICROS_PER_SECOND;
   const rate = seconds > 0 ? ended / seconds : 0;
   const time = `${seconds.toFixed(0)} s`;

@@ -45,7 +45,7 @@ export class Run {
   readonly #requestLog: RequestLog | undefined;
   readonly #inFlight = new Set<Exchange>();
   readonly #start = performance.now();
-  #headers: readonly string[] = [];
+  readonly #headers: readonly string[];
   #timer: NodeJS.Timeout | undefined;
   #stopping = false;
   #wake: (() => void) | undefined;

@@ -2,7 +2,7 @@ import type { Micros } from "#core/units.ts";
 import type { ExchangeResult } from "./exchange-result.ts";
 
 /** Requests whose figures are kept; later ones are counted as `dropped`. */
-export const SAMPLES_MAX = 4_000_000;
+const SAMPLES_MAX = 4_000_000;
 
 /** One finished request: the result, and what had been planned. */
 export interface Sample extends ExchangeResult {

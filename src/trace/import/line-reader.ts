@@ -4,7 +4,7 @@ import { createGunzip, createZstdDecompress } from "node:zlib";
 import { ImportError } from "./import-report.ts";
 
 /** A longer line is no record of a trace; it is reported as an empty text with `tooLong`. */
-export const LINE_BYTES_MAX = 67_108_864;
+const LINE_BYTES_MAX = 67_108_864;
 
 export interface Line {
   readonly text: string;
@@ -19,17 +19,17 @@ const NEWLINE = 10;
  * The lines of a text file of any size, without their line ends; `.gz` and `.zst` are decompressed. Blank lines are
  * passed over. Throws ImportError when the file cannot be read.
  */
-export async function* readLines(path: string): AsyncGenerator<Line> {
+export async function* readLines(path: string, lineBytesMax: number = LINE_BYTES_MAX): AsyncGenerator<Line> {
   let held: Buffer[] = [];
   let heldBytes = 0;
   let number = 0;
   let tooLong = false;
   try {
-    for await (const chunk of openBytes(path)) {
-      const bytes: Buffer = chunk;
+    const chunks: AsyncIterable<Buffer> = openBytes(path);
+    for await (const bytes of chunks) {
       let start = 0;
       for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
-        if (!tooLong) held.push(bytes.subarray(start, end));
+        hold(bytes.subarray(start, end));
         const line = finish();
         if (line) yield line;
         start = end + 1;
@@ -44,7 +44,7 @@ export async function* readLines(path: string): AsyncGenerator<Line> {
 
   function hold(rest: Buffer): void {
     heldBytes += rest.length;
-    if (heldBytes > LINE_BYTES_MAX) [tooLong, held] = [true, []];
+    if (heldBytes > lineBytesMax) [tooLong, held] = [true, []];
     else if (!tooLong && rest.length > 0) held.push(rest);
   }
 

@@ -71,21 +71,26 @@ export class WekaReplay {
       ),
     );
     let turn = 0;
-    let endSeconds = 0;
+    let callEndSeconds = 0;
+    let joinedEndSeconds = 0;
     let joins: string[] = [];
     for (const entry of entries) {
       if (entry.kind === "subagent") {
         const session = `${conversation.session}/${entry.name}`;
-        const sent = yield* this.#conversation(this.#spawned(entry, session, conversation, turn, endSeconds));
+        const sent = yield* this.#conversation(this.#spawned(entry, session, conversation, turn, callEndSeconds));
         if (sent === 0 || entry.endSeconds === undefined) continue;
         joins.push(session);
-        endSeconds = Math.max(endSeconds, entry.endSeconds);
+        joinedEndSeconds = Math.max(joinedEndSeconds, entry.endSeconds);
         continue;
       }
-      const follows = { arrivalMicros: 0, parent: undefined, thinkMicros: between(endSeconds, entry.startSeconds) };
+      const follows = {
+        arrivalMicros: 0,
+        parent: undefined,
+        thinkMicros: between(Math.max(callEndSeconds, joinedEndSeconds), entry.startSeconds),
+      };
       yield this.#request(entry, conversation, turn, turn === 0 ? conversation.head : follows, joins);
       if (entry.serviceSeconds === undefined) this.#report.adjust("service time estimated, api_time is absent");
-      endSeconds = entry.startSeconds + (entry.serviceSeconds ?? estimate(entry.outputTokens));
+      callEndSeconds = entry.startSeconds + (entry.serviceSeconds ?? estimate(entry.outputTokens));
       joins = [];
       turn++;
     }

@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { drive } from "#drive/drive.ts";
+import { DRIVE_DEFAULTS, type DriveOptions } from "#drive/options.ts";
+import { golden } from "../trace/import/read-all.ts";
+import { temporaryFolder } from "../trace/import/temporary-folder.ts";
+import { promptOf, startStubEngine, type StubEngine, type StubOptions } from "./stub-engine.ts";
+
+interface Setting {
+  readonly stub?: StubOptions;
+  readonly engines?: number;
+  readonly options?: Partial<DriveOptions>;
+}
+
+async function driven(workload: string, { stub = {}, engines = 1, options = {} }: Setting) {
+  const stubs = await Promise.all(Array.from({ length: engines }, () => startStubEngine(stub)));
+  try {
+    const urls = stubs.map(({ url }) => url);
+    const report = await drive({ ...DRIVE_DEFAULTS, urls, workload, timeScale: 0.001, ...options });
+    return { report, stubs, requests: stubs.flatMap((engine: StubEngine) => engine.requests) };
+  } finally {
+    await Promise.all(stubs.map((engine) => engine.close()));
+  }
+}
+
+async function specFile(folder: string, spec: object): Promise<string> {
+  const file = join(folder, "spec.yaml");
+  await writeFile(file, JSON.stringify(spec));
+  return file;
+}
+
+const GROUP = { name: "g", userTokens: 24, outputTokens: 4, prefixTokens: 64 };
+
+describe("drive", () => {
+  for (const [workload, count] of [
+    ["mooncake.jsonl", 8],
+    ["azure.csv", 3],
+    ["weka", 10],
+    ["lmcache", 4],
+    ["token-ids.jsonl", 2],
+  ] as const)
+    it(`sends every request once and accounts for it: ${workload}`, async () => {
+      const { report, requests } = await driven(golden(workload), { engines: 2 });
+      assert.equal(requests.length, count);
+      assert.deepEqual([report.requests.sent, report.requests.ok, report.requests.failed], [count, count, 0]);
+      assert.deepEqual(report.outcomes, { ok: count });
+      assert.equal(
+        report.endpoints.reduce((sum, { requests }) => sum + requests, 0),
+        count,
+      );
+      assert.equal(report.model, "stub-model");
+      const wanted = requests.reduce((sum, { body }) => sum + Number(body["max_tokens"]), 0);
+      assert.equal(report.tokens.output, wanted);
+      for (const { body } of requests)
+        assert.deepEqual([body["min_tokens"], body["ignore_eos"]], [body["max_tokens"], true]);
+    });
+
+  it("sends the recorded text as a chat message, and the session in its header", async () => {
+    const { requests } = await driven(golden("lmcache"), { options: { api: "chat" } });
+    const first = requests.find(({ headers }) => headers["x-session-id"] === "s-1");
+    assert.equal(first?.path, "/v1/chat/completions");
+    assert.deepEqual(first.body["messages"], [{ role: "user", content: "user: list the files of the project\n" }]);
+  });
+
+  it("sends exact token ids when asked", async () => {
+    const { requests } = await driven(golden("token-ids.jsonl"), { options: { promptForm: "tokens" } });
+    assert.deepEqual(
+      requests[0]?.body["prompt"],
+      Array.from({ length: 40 }, (_, i) => 1_000 + i),
+    );
+  });
+
+  it("waits for an answer before the session's next turn", async () => {
+    const { requests } = await driven(golden("spec.yaml"), {
+      stub: { tokenMillis: 1 },
+      options: { fit: { ...DRIVE_DEFAULTS.fit, outputTokensMax: 3 } },
+    });
+    const prompts = new Map<string, string>();
+    for (const { headers, body } of requests) {
+      const session = String(headers["x-session-id"] ?? "");
+      if (session === "") continue;
+      assert.ok(promptOf(body).startsWith(prompts.get(session) ?? ""), "a turn extends the prompt before it");
+      prompts.set(session, promptOf(body));
+    }
+    assert.ok(prompts.size > 5);
+  });
+
+  it("holds back at its concurrency and says so", async () => {
+    await using folder = await temporaryFolder();
+    const spec = { conversations: 30, arrivals: { process: "together" }, groups: [GROUP] };
+    let [inFlight, most] = [0, 0];
+    const stub: StubOptions = {
+      tokenMillis: 2,
+      answer: (_, response) => {
+        most = Math.max(most, ++inFlight);
+        response.on("close", () => inFlight--);
+        return false;
+      },
+    };
+    const { report } = await driven(await specFile(folder.path, spec), { stub, options: { concurrency: 3 } });
+    assert.ok(most <= 3, `${most} at once`);
+    assert.equal(report.requests.ok, 30);
+    assert.equal(report.drift.heldByConcurrency, 27);
+  });
+
+  it("runs so many conversations at once as asked", async () => {
+    await using folder = await temporaryFolder();
+    const spec = { conversations: 12, arrivals: { process: "together" }, groups: [{ ...GROUP, turns: 3 }] };
+    const active = new Set<string>();
+    const turns = new Map<string, number>();
+    let most = 0;
+    const stub: StubOptions = {
+      answer: ({ headers }, response) => {
+        const session = String(headers["x-session-id"]);
+        active.add(session);
+        most = Math.max(most, active.size);
+        const turn = (turns.get(session) ?? 0) + 1;
+        turns.set(session, turn);
+        if (turn === 3) response.on("finish", () => active.delete(session));
+        return false;
+      },
+    };
+    const { report } = await driven(await specFile(folder.path, spec), { stub, options: { activeSessionsMax: 2 } });
+    assert.ok(most <= 2, `${most} at once`);
+    assert.equal(report.requests.ok, 36);
+    assert.equal(report.drift.sessionsHeld, 10);
+  });
+
+  it("closes the asked share on purpose, the same ones each time, and calls it no failure", async () => {
+    await using folder = await temporaryFolder();
+    const spec = {
+      conversations: 40,
+      arrivals: { process: "constant", ratePerSecond: 1 },
+      groups: [{ ...GROUP, outputTokens: 6 }],
+    };
+    const file = await specFile(folder.path, spec);
+    const options = { abortFraction: 0.5, requestsOut: join(folder.path, "out.jsonl") };
+    const { report, stubs } = await driven(file, { stub: { tokenMillis: 20 }, options });
+    const aborted = await abortedIn(options.requestsOut);
+    assert.equal(report.requests.aborted, aborted.length);
+    assert.ok(aborted.length > 8 && aborted.length < 32, `${aborted.length} of 40`);
+    assert.equal(report.requests.failed, 0);
+    assert.equal(report.requests.ok + report.requests.aborted, 40);
+    assert.ok((stubs[0]?.closedEarly() ?? 0) > 0, "the engine saw the connections close");
+    await driven(file, { stub: { tokenMillis: 20 }, options });
+    assert.deepEqual(await abortedIn(options.requestsOut), aborted);
+  });
+
+  it("counts failures by kind, and only the unexpected ones against the run", async () => {
+    let n = 0;
+    const stub: StubOptions = {
+      answer: (_, response) => {
+        if (n++ % 2 === 0) return false;
+        response.writeHead(n % 4 === 0 ? 503 : 429, { "content-type": "application/json" }).end('{"error":{}}');
+        return true;
+      },
+    };
+    const { report } = await driven(golden("mooncake.jsonl"), { stub, options: { expected: new Set(["http-429"]) } });
+    assert.deepEqual(report.outcomes, { ok: 4, "http-429": 2, "http-503": 2 });
+    assert.deepEqual([report.requests.failed, report.requests.expectedFailures], [2, 2]);
+  });
+
+  it("tells hit ratios by engine and by gateway over the prompts that were answered", async () => {
+    const stub = { cachedTokens: 10, headers: { "x-gnomon-endpoint": "pod", "x-gnomon-hit-tokens": "20" } };
+    const { report } = await driven(golden("mooncake.jsonl"), { stub });
+    const prompt = 1300 + 600 + 1536 + 1400 + 100 + 512 + 700 + 1025;
+    assert.equal(report.tokens.prompt, prompt);
+    assert.equal(report.hitRatio.engine, 80 / prompt);
+    assert.equal(report.hitRatio.gateway, 160 / prompt);
+    assert.deepEqual(
+      report.endpoints.map(({ endpoint, share }) => [endpoint, share]),
+      [["pod", 1]],
+    );
+  });
+
+  it("stops when told, lets what is in flight end or closes it, and reports what it has", async () => {
+    const engine = await startStubEngine({ tokenMillis: 10 });
+    const options = { ...DRIVE_DEFAULTS, urls: [engine.url], workload: golden("mooncake.jsonl"), timeScale: 0.01 };
+    const start = performance.now();
+    const report = await drive(options, (control) => {
+      setTimeout(() => control.cancel(), 60);
+    });
+    await engine.close();
+    assert.ok(performance.now() - start < 5_000);
+    assert.ok(report.interrupted && report.requests.cancelled > 0);
+    const { sent, ok, aborted, cancelled, failed } = report.requests;
+    assert.equal(sent, ok + aborted + cancelled + failed);
+    assert.equal(failed, 0);
+  });
+
+  it("sends nothing after the duration", async () => {
+    await using folder = await temporaryFolder();
+    const spec = { conversations: 10_000, arrivals: { process: "constant", ratePerSecond: 0.2 }, groups: [GROUP] };
+    const { report } = await driven(await specFile(folder.path, spec), { options: { durationSeconds: 0.2 } });
+    // One every 5 ms of scaled time.
+    assert.ok(report.requests.sent > 0 && report.requests.sent <= 42, `${report.requests.sent}`);
+    assert.equal(report.requests.ok, report.requests.sent);
+  });
+
+  it("writes a line a request, without the prompt", async () => {
+    await using folder = await temporaryFolder();
+    const requestsOut = join(folder.path, "out.jsonl");
+    const { report } = await driven(golden("lmcache"), { options: { requestsOut } });
+    const text = await readFile(requestsOut, "utf8");
+    const lines = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    assert.equal(lines.length, report.requests.sent);
+    assert.ok(
+      lines.every((line) => line["outcome"] === "ok" && Number(line["endMicros"]) >= Number(line["sentMicros"])),
+    );
+    assert.doesNotMatch(text, /list the files/);
+  });
+});
+
+async function abortedIn(file: string): Promise<number[]> {
+  const lines = (await readFile(file, "utf8")).trim().split("\n");
+  const records = lines.map((line) => JSON.parse(line) as { index: number; outcome: string });
+  return records
+    .filter(({ outcome }) => outcome === "aborted")
+    .map(({ index }) => index)
+    .sort((a, b) => a - b);
+}
