@@ -1,0 +1,56 @@
+import type { BlockChain } from "#core/prompt/block-chain.ts";
+import { fastHasher } from "#core/prompt/block-hash.ts";
+import { mix32 } from "#core/random.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+
+/**
+ * Gives a workload's prompts chained block hashes at a block size of choice, without text: a recorded content id stands
+ * for `blockTokens` tokens and all before them, so its part blocks are named by (id, place within it). Tokens that no id
+ * covers are the request's own and never match another's. Exact token ids, where a workload has them, are hashed.
+ */
+export class PromptChains {
+  readonly #blockTokens: number;
+  readonly #seed: number;
+  readonly #hasher: ReturnType<typeof fastHasher>;
+
+  constructor(blockTokens: number, seed: number) {
+    this.#blockTokens = blockTokens;
+    this.#seed = mix32(seed);
+    this.#hasher = fastHasher(blockTokens);
+  }
+
+  chainOf(request: WorkloadRequest): BlockChain {
+    const blockTokens = this.#blockTokens;
+    const length = Math.floor(request.promptTokens / blockTokens);
+    const lanes = new Int32Array(2 * length);
+    if (request.tokenIds !== undefined) {
+      this.#hasher.extend(new Int32Array(8), request.tokenIds, 0, length, lanes, 0);
+      return { lanes, length, blockTokens };
+    }
+    const ids = request.blockIds ?? NO_IDS;
+    const perId = request.blockTokens / blockTokens;
+    const named = Math.min(length, Math.floor(ids.length * perId));
+    for (let i = 0; i < named; i++) {
+      const place = Math.floor(i / perId);
+      this.#name(lanes, i, ids[place]!, i - Math.ceil(place * perId));
+    }
+    for (let i = named; i < length; i++) this.#own(lanes, i, request.index);
+    return { lanes, length, blockTokens };
+  }
+
+  /** Two bijections of the id and the place, so that different ids have different lanes. */
+  #name(lanes: Int32Array, block: number, id: number, place: number): void {
+    const low = id % LOW;
+    const high = Math.floor(id / LOW);
+    lanes[2 * block] = mix32(low ^ mix32(high ^ mix32(place ^ this.#seed)));
+    lanes[2 * block + 1] = mix32(low ^ mix32(high + 0x9e37_79b9 + mix32(place + 0x85eb_ca6b)));
+  }
+
+  #own(lanes: Int32Array, block: number, index: number): void {
+    lanes[2 * block] = mix32(index ^ this.#seed ^ 0x5bd1_e995);
+    lanes[2 * block + 1] = mix32(block ^ mix32(index + 0x27d4_eb2f));
+  }
+}
+
+const NO_IDS = new Float64Array(0);
+const LOW = 0x1_0000_0000;
