@@ -1,15 +1,22 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 import { BlockIndex } from "./block-index.ts";
+import {
+  ANONYMOUS,
+  BLOCK_WORDS,
+  type BlockRecords,
+  CONTENT,
+  createRecords,
+  HASHED,
+  HIGH,
+  LOW,
+  PARTIAL,
+  REFERENCES,
+} from "./block-record.ts";
 import type { EngineConfig } from "./config.ts";
 import { FreeList } from "./free-list.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
-
-/** What a block holds: nothing whole, a full block with a known hash, a full block whose hash nobody gave. */
-const PARTIAL = 0;
-const HASHED = 1;
-const ANONYMOUS = 2;
 
 /**
  * vLLM's block pool. Full blocks keep their content after release and can be hit until they are overwritten; the free
@@ -32,8 +39,7 @@ export class KvCache {
   readonly #sink: EngineSink;
   readonly #free: FreeList;
   readonly #index: BlockIndex;
-  readonly #references: Int32Array;
-  readonly #content: Uint8Array;
+  readonly #records: BlockRecords;
   #hits = new Int32Array(64);
 
   constructor(config: EngineConfig, sink: EngineSink) {
@@ -42,10 +48,9 @@ export class KvCache {
     this.#caching = config.prefixCaching;
     this.#partialToFront = config.semantics.partialBlocks === "front";
     this.#sink = sink;
-    this.#free = new FreeList(this.usable);
-    this.#index = new BlockIndex(this.usable, config.semantics.duplicates === "last-writer");
-    this.#references = new Int32Array(this.usable);
-    this.#content = new Uint8Array(this.usable);
+    this.#records = createRecords(this.usable);
+    this.#free = new FreeList(this.#records, this.usable);
+    this.#index = new BlockIndex(this.#records, this.usable, config.semantics.duplicates === "last-writer");
   }
 
   get free(): number {
@@ -60,7 +65,7 @@ export class KvCache {
   prefixBlocks(lanes: Int32Array, blocksMax: number): number {
     const limit = Math.min(blocksMax, lanes.length >> 1);
     let count = 0;
-    while (count < limit && this.#index.find(lanes[2 * count] ?? 0, lanes[2 * count + 1] ?? 0) >= 0) count++;
+    while (count < limit && this.#index.find(lanes, count) >= 0) count++;
     return count;
   }
 
@@ -71,10 +76,10 @@ export class KvCache {
     let count = 0;
     let free = 0;
     for (; count < limit; count++) {
-      const block = this.#index.find(lanes[2 * count] ?? 0, lanes[2 * count + 1] ?? 0);
+      const block = this.#index.find(lanes, count);
       if (block < 0) break;
       this.#hits[count] = block;
-      if (this.#references[block] === 0) free++;
+      if (this.#records[block * BLOCK_WORDS + REFERENCES] === 0) free++;
     }
     this.hitCount = count;
     this.hitFree = free;
@@ -84,10 +89,11 @@ export class KvCache {
   /** Gives the blocks of the last lookup to a sequence that holds none. */
   claim(sequence: Sequence): void {
     for (let i = 0; i < this.hitCount; i++) {
-      const block = this.#hits[i] ?? 0;
-      const references = this.#references[block] ?? 0;
+      const block = this.#hits[i] as number;
+      const word = block * BLOCK_WORDS + REFERENCES;
+      const references = this.#records[word] as number;
       if (references === 0) this.#free.remove(block);
-      this.#references[block] = references + 1;
+      this.#records[word] = references + 1;
       sequence.pushBlock(block);
     }
     sequence.cachedBlocks = this.hitCount;
@@ -103,15 +109,21 @@ export class KvCache {
   take(sequence: Sequence, count: number, at: Micros): void {
     for (let i = 0; i < count; i++) {
       const block = this.#free.popFront();
-      if (this.#content[block] === HASHED) {
-        this.#index.remove(block);
-        this.#sink.blockRemoved?.(at, this.#index.low(block), this.#index.high(block));
-      }
-      this.#content[block] = PARTIAL;
-      this.#references[block] = 1;
+      const word = block * BLOCK_WORDS;
+      if (this.#records[word + CONTENT] === HASHED) this.#overwrite(block, at);
+      this.#records[word + CONTENT] = PARTIAL;
+      this.#records[word + REFERENCES] = 1;
       sequence.pushBlock(block);
     }
     if (count > 0) this.blockMisses += count;
+  }
+
+  #overwrite(block: number, at: Micros): void {
+    if (this.#sink.blockRemoved !== undefined && this.#index.has(block)) {
+      const word = block * BLOCK_WORDS;
+      this.#sink.blockRemoved(at, this.#records[word + LOW] as number, this.#records[word + HIGH] as number);
+    }
+    this.#index.remove(block);
   }
 
   /** The first `tokens` tokens of the sequence are being computed: its full blocks can be hit from now on. */
@@ -123,9 +135,9 @@ export class KvCache {
     const { lanes } = sequence.request;
     const known = Math.min(full, sequence.unclaimed > 0 ? 0 : lanes.length >> 1);
     for (let i = Math.max(first, sequence.unclaimed); i < full; i++) {
-      const block = sequence.blocks[i - sequence.unclaimed] ?? 0;
-      if (i < known) this.#index.insert(block, lanes[2 * i] ?? 0, lanes[2 * i + 1] ?? 0);
-      this.#content[block] = i < known ? HASHED : ANONYMOUS;
+      const block = sequence.blocks[i - sequence.unclaimed] as number;
+      if (i < known) this.#index.insert(block, lanes, i);
+      this.#records[block * BLOCK_WORDS + CONTENT] = i < known ? HASHED : ANONYMOUS;
     }
     sequence.cachedBlocks = full;
     if (known > first) this.#sink.blocksStored?.(at, sequence.request, first, known - first);
@@ -134,11 +146,12 @@ export class KvCache {
   /** Takes all blocks from the sequence. */
   release(sequence: Sequence): void {
     for (let i = sequence.blockCount - 1; i >= 0; i--) {
-      const block = sequence.blocks[i] ?? 0;
-      const references = (this.#references[block] ?? 0) - 1;
-      this.#references[block] = references;
+      const block = sequence.blocks[i] as number;
+      const word = block * BLOCK_WORDS;
+      const references = (this.#records[word + REFERENCES] as number) - 1;
+      this.#records[word + REFERENCES] = references;
       if (references > 0) continue;
-      if (this.#partialToFront && this.#content[block] === PARTIAL) this.#free.pushFront(block);
+      if (this.#partialToFront && this.#records[word + CONTENT] === PARTIAL) this.#free.pushFront(block);
       else this.#free.pushBack(block);
     }
     this.releases++;
@@ -158,7 +171,10 @@ export class KvCache {
     }
     let used = 0;
     for (let block = 0; block < this.usable; block++) {
-      assert(held[block] === this.#references[block], "a KV block's references are its holders");
+      assert(
+        held[block] === this.#records[block * BLOCK_WORDS + REFERENCES],
+        "a KV block's references are its holders",
+      );
       if ((held[block] ?? 0) > 0) used++;
     }
     assert(used + this.#free.size === this.usable, "used and free KV blocks make up the pool");
