@@ -71,6 +71,7 @@ export class Fleet {
 
   /** Brings every snapshot up to this request; true when a ledger stands in for a scrape. */
   refresh(at: Micros, request: RouteRequest): boolean {
+    this.#options.index.advance?.(at);
     if (request.blocks.length > 0) this.#options.index.match(request.blocks, this.#hits);
     else this.#hits.fill(0);
     let usedLedger = false;
