@@ -28,6 +28,8 @@ interface Flight {
 
 /** A timer that fires this much early is taken to be on time: half of what a timer can resolve. */
 const EARLY_MICROS_MAX = 500;
+/** Longest that a timer can wait; a step that takes longer is looked at again. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
 
 /**
  * Runs the pure engine on the wall clock. One timer for the whole engine, set to its next event and read against the
@@ -51,6 +53,7 @@ export class EngineHost {
   #stepTokens = 0;
   #waitingTokens = 0;
   #dead = false;
+  #stopped = false;
   #counts = { arrived: 0, finished: 0, aborted: 0, failed: 0 };
 
   constructor(config: EngineConfig, timeScale: number, metrics: EngineMetrics, adapters: AdapterMetrics | undefined) {
@@ -121,8 +124,9 @@ export class EngineHost {
     for (const answer of answers) answer.fail(ENGINE_DEAD);
   }
 
-  /** Stops the clock. */
+  /** Stops the clock for good: no step ends from here on. */
   stop(): void {
+    this.#stopped = true;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#timerAt = Number.POSITIVE_INFINITY;
@@ -175,7 +179,7 @@ export class EngineHost {
   }
 
   #arm(): void {
-    const next = this.#dead ? undefined : this.#engine.nextEventAt();
+    const next = this.#stopped ? undefined : this.#engine.nextEventAt();
     const at = next ?? Number.POSITIVE_INFINITY;
     if (at === this.#timerAt) return;
     clearTimeout(this.#timer);
@@ -183,7 +187,7 @@ export class EngineHost {
     this.#timer = undefined;
     if (!Number.isFinite(at)) return;
     const delayMs = Math.round((at - this.#now()) / 1_000 / this.#timeScale);
-    this.#timer = setTimeout(this.#onTimer, Math.max(0, delayMs));
+    this.#timer = setTimeout(this.#onTimer, Math.min(DELAY_MS_MAX, Math.max(0, delayMs)));
   }
 
   readonly #onTimer = (): void => {
