@@ -1,6 +1,7 @@
 import { nameHash, randomFor } from "#core/random.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { WorkloadFit } from "#trace/import/fit-workload.ts";
+import { Schedule, type Due } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { Exchange } from "./exchange.ts";
 import { isFailure, type ExchangeResult } from "./exchange-result.ts";
@@ -9,7 +10,6 @@ import { PromptWriter } from "./prompt-writer.ts";
 import { requestBody } from "./request-body.ts";
 import { RequestLog } from "./request-log.ts";
 import { SampleLog } from "./sample-log.ts";
-import { Schedule, type Due } from "./schedule.ts";
 import type { Target } from "./target.ts";
 
 /** The workload is read so far ahead of what is due. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { DueQueue } from "#drive/due-queue.ts";
+import { DueQueue } from "#trace/due-queue.ts";
 
 describe("the queue of what is due", () => {
   it("gives the earliest first, equal times in the order of arrival, as a sorted list would", () => {

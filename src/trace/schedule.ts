@@ -1,6 +1,6 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
-import type { WorkloadRequest } from "#trace/workload-request.ts";
+import type { WorkloadRequest } from "./workload-request.ts";
 import { DueQueue } from "./due-queue.ts";
 
 export interface Planned {
