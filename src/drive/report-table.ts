@@ -85,8 +85,8 @@ function notes(report: DriveReport): string[] {
   const lines: string[] = [];
   if (drift.behind)
     lines.push(
-      `the driver fell behind: half of the requests were sent ${fixed(drift.millis.p50)} ms late or more, ` +
-        `${drift.heldByConcurrency} of them held by --concurrency`,
+      `the driver fell behind: one request in a hundred was sent ${fixed(drift.millis.p99)} ms late or more; ` +
+        `${drift.heldByConcurrency} were held by --concurrency`,
     );
   if (drift.sessionsHeld > 0)
     lines.push(`${drift.sessionsHeld} conversations waited for another to end (--active-sessions)`);

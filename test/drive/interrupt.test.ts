@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { golden } from "../trace/import/read-all.ts";
+import { startStubEngine } from "./stub-engine.ts";
+
+const MAIN = join(import.meta.dirname, "drive-process.ts");
+
+describe("an interrupted run", () => {
+  for (const [interrupts, outcome] of [
+    [1, /2 ok/],
+    [2, /2 cancelled at the end/],
+  ] as const)
+    it(`prints what it has after ${interrupts}`, async () => {
+      // One interrupt lets answers end; two are needed where none ever does.
+      const engine = await startStubEngine(interrupts > 1 ? { answer: () => true } : { tokenMillis: 20 });
+      // Two requests come soon; the third much later.
+      const argv = ["--url", engine.url, "--trace", golden("azure.csv"), "--time-scale", "5"];
+      const child = spawn(process.execPath, [MAIN, ...argv, "--max-output-tokens", "8"], {
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      let [table, complaints] = ["", ""];
+      child.stdout.on("data", (part) => (table += String(part)));
+      child.stderr.on("data", (part) => (complaints += String(part)));
+      const exit = once(child, "exit");
+      while (engine.requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+      child.kill("SIGINT");
+      if (interrupts > 1) {
+        while (!complaints.includes("interrupt again")) await new Promise((resolve) => setTimeout(resolve, 5));
+        child.kill("SIGINT");
+      }
+      const [code] = (await exit) as [number];
+      await engine.close();
+      assert.equal(code, 130);
+      assert.match(table, outcome);
+      assert.match(table, /interrupted: 2 sent/);
+      assert.match(complaints, /interrupted/);
+    });
+});
