@@ -3,11 +3,20 @@ import { readFileSync } from "node:fs";
 import { configCommand } from "./cli/config.ts";
 import { createProgram, run } from "./cli/program.ts";
 import { emulateCommand } from "./cli/emulate.ts";
+import { explainCommand } from "./cli/explain.ts";
+import { profilesCommand } from "./cli/profiles.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { driveCommand } from "#drive/command.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
 };
-const program = createProgram(version, [serveCommand(), emulateCommand(), driveCommand(), configCommand()]);
+const program = createProgram(version, [
+  serveCommand(),
+  emulateCommand(),
+  driveCommand(),
+  profilesCommand(),
+  explainCommand(),
+  configCommand(),
+]);
 process.exitCode = await run(program, process.argv.slice(2), (line) => process.stderr.write(`gnomon: ${line}\n`));

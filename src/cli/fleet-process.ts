@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Config } from "#config/schema.ts";
-import type { FleetReady } from "./emulate.ts";
+import type { FleetReady } from "./run-fleet.ts";
 import { CommandFailure } from "./program.ts";
 
 /** Emulated engines in a process of their own, so that they take no time from the gateway's event loop. */

@@ -1,5 +1,4 @@
 import { type Command, Option } from "commander";
-import { ConfigError } from "#config/config-error.ts";
 import { type Override, overrideFromText, valueOf } from "#config/override.ts";
 import { problemLine } from "#config/problem.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
@@ -23,8 +22,14 @@ export function addKeyFlags(command: Command, keyFlags: readonly KeyFlag[]): Com
   return command.option("--set <key=value...>", "set any key of the configuration, for example limits.attemptsMax=2");
 }
 
-/** What the flags say, as overrides of the configuration. Throws ConfigError for a --set that names no key. */
-export function keyOverrides(given: Given, keyFlags: readonly KeyFlag[]): Override[] {
+/** What flags say, and what is wrong with those that name no key, a line each. */
+export interface FlagOverrides {
+  readonly overrides: readonly Override[];
+  readonly problems: readonly string[];
+}
+
+/** What the flags say, as overrides of the configuration. */
+export function keyOverrides(given: Given, keyFlags: readonly KeyFlag[]): FlagOverrides {
   const root = schemaNode(CONFIG_SCHEMA);
   const overrides: Override[] = [];
   for (const { flags, path } of keyFlags) {
@@ -41,8 +46,7 @@ export function keyOverrides(given: Given, keyFlags: readonly KeyFlag[]): Overri
     if ("message" in override) problems.push(`--set: ${problemLine({ path: [], message: override.message })}`);
     else overrides.push(override);
   }
-  if (problems.length > 0) throw new ConfigError(problems);
-  return overrides;
+  return { overrides, problems };
 }
 
 export function textOf(given: Given, key: string): string | undefined {

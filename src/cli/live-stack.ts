@@ -25,6 +25,8 @@ export interface LiveStack {
   readonly keeper: FleetKeeper;
   readonly directory: EndpointDirectory;
   readonly readiness: Readiness;
+  /** Takes what happens to endpoints and their sources, for the log and for /readyz. */
+  readonly report: (event: KeeperEvent) => void;
   /** Runs made-up requests, so that the first real ones meet compiled code. */
   warmUp(): Promise<void>;
   /** Drains, stops scraping, writes the trace to its end. */
@@ -43,7 +45,12 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const directory = new EndpointDirectory();
   const tokenizers = await openTokenizers(config, secret);
   const recorder = await openRecorder(plan, log);
-  const keeper = newKeeper(config, journal, directory, log);
+  const readiness = new Readiness(directory);
+  const report = (event: KeeperEvent): void => {
+    readiness.note(event);
+    reportEvent(event, log);
+  };
+  const keeper = newKeeper(config, journal, directory, report);
   const running: { gateway?: Gateway } = {};
   const metrics = new GatewayMetrics({
     router,
@@ -54,7 +61,6 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     ...config.metrics,
   });
   const decisions = new DecisionRing(config.admin.decisionsKept);
-  const readiness = new Readiness(directory);
   if (recorder !== undefined) journal.listen(recorder);
   journal.listen(metrics);
   journal.listen(decisions);
@@ -78,6 +84,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     keeper,
     directory,
     readiness,
+    report,
     warmUp: async () => {
       const profiles = Object.keys(settings.profiles);
       const report = await warmUp({
@@ -129,14 +136,19 @@ async function openRecorder(plan: ServePlan, log: Logger): Promise<Recorder | un
 
 const RUN_ID_BYTES = 4;
 
-function newKeeper(config: Config, journal: Journal, directory: EndpointDirectory, log: Logger): FleetKeeper {
+function newKeeper(
+  config: Config,
+  journal: Journal,
+  directory: EndpointDirectory,
+  report: (event: KeeperEvent) => void,
+): FleetKeeper {
   const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
   return new FleetKeeper({
     journal,
     directory,
     times: { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
     connectMillis: config.limits.connectMillisMax,
-    report: (event) => reportEvent(event, log),
+    report,
   });
 }
 

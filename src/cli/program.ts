@@ -1,5 +1,6 @@
 import { Command, CommanderError, type Help, type Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
+import { unknownWord } from "#config/problem.ts";
 
 /** What a command could not do although it was asked rightly: a port in use, a lost disk. One line for people. */
 export class CommandFailure extends Error {
@@ -41,7 +42,7 @@ export async function run(
         return error.exitCode;
       }
       if (error.exitCode === 0 || error.code === "commander.help") return error.exitCode === 0 ? 0 : EXIT_USAGE;
-      complain(error.message.replace(/^error: /, ""));
+      complain(usageMessage(error, program, argv));
       return EXIT_USAGE;
     }
     if (error instanceof ConfigError) {
@@ -54,6 +55,21 @@ export async function run(
     }
     throw error;
   }
+}
+
+/** What was given wrongly; a first word that is no command is told as such, though it reached the default command. */
+function usageMessage(error: CommanderError, program: Command, argv: readonly string[]): string {
+  const [word] = argv;
+  const names = program.commands.map((command) => command.name());
+  if (
+    error.code === "commander.excessArguments" &&
+    word !== undefined &&
+    !names.includes(word) &&
+    !word.startsWith("-")
+  ) {
+    return unknownWord("command", word, names);
+  }
+  return error.message.replace(/^error: /, "");
 }
 
 /** Refuses an option that existed once, naming what replaced it. */

@@ -60,7 +60,8 @@ export function addServeOptions(command: Command): Command {
 
 /** Configuration and profiles from flags, environment and files; throws ConfigError with all that is wrong. */
 export function servePlan(given: Given, environment: Environment): ServePlan {
-  const lines: string[] = [];
+  const { overrides, problems } = keyOverrides(given, KEY_FLAGS);
+  const lines: string[] = [...problems];
   const collect = <T>(read: () => T): T | undefined => {
     try {
       return read();
@@ -70,10 +71,10 @@ export function servePlan(given: Given, environment: Environment): ServePlan {
       return undefined;
     }
   };
-  const overrides = collect(() => keyOverrides(given, KEY_FLAGS)) ?? [];
   const config = collect(() => loadConfig({ file: textOf(given, "config"), environment, overrides }));
   const fromPolicy = collect(() => policyProfile(given));
-  const profile = fromPolicy ?? (config === undefined ? undefined : collect(() => loadProfile(config.routing.profile)));
+  const named = config?.routing.profile ?? textOf(given, "profile");
+  const profile = fromPolicy ?? (named === undefined ? undefined : collect(() => loadProfile(named)));
   const profiles: Record<string, NamedProfile> = {};
   for (const name of selectable(config)) {
     const loaded = collect(() => loadProfile(name));

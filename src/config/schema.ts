@@ -47,6 +47,13 @@ const discovery = z
     service: z.string().min(1).max(253).optional().describe("Service whose endpoint slices name the pods."),
     selector: z.string().min(1).max(1024).optional().describe("Label selector of the pods, instead of a service."),
     port: z.int().min(1).max(65_535).default(8000).describe("Port of the engine in each pod."),
+    apiKeyEnv: environmentName().optional().describe("Variable that holds the bearer token sent to the pods."),
+    dataParallelRanks: z
+      .int()
+      .min(1)
+      .max(1024)
+      .default(1)
+      .describe("Data-parallel ranks in each pod; above 1 each is its own endpoint."),
   })
   .refine((value) => value.kind === "static" || (value.service === undefined) !== (value.selector === undefined), {
     path: ["service"],

@@ -1,0 +1,74 @@
+import { discoverKubernetes } from "#live/discovery/kubernetes.ts";
+import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
+import type { Target } from "#live/discovery/target.ts";
+import { ConfigError } from "#config/config-error.ts";
+import type { Config } from "#config/schema.ts";
+import { startFleetProcess } from "./fleet-process.ts";
+import type { LiveStack } from "./live-stack.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a running gateway learns of its endpoints. */
+export interface EndpointSources {
+  /** The gateway started the engines itself. */
+  readonly emulated: boolean;
+  stop(): Promise<void>;
+}
+
+/** The fixed list of a configuration. Throws ConfigError when two of its endpoints would have one id. */
+export function listedTargets(config: Config, environment: Environment): Target[] {
+  try {
+    return staticTargets(config.endpoints.map((endpoint) => serverOf(endpoint, config, environment)));
+  } catch (error) {
+    throw new ConfigError([error instanceof Error ? error.message : String(error)]);
+  }
+}
+
+/** Hands the gateway its list, watches the cluster, or starts an emulated fleet where there is neither. */
+export async function startSources(
+  stack: LiveStack,
+  config: Config,
+  listed: readonly Target[],
+  environment: Environment,
+): Promise<EndpointSources> {
+  const { keeper, report } = stack;
+  keeper.setTargets("static", listed);
+  if (config.discovery.kind === "kubernetes") return watchCluster(stack, config.discovery, environment);
+  if (listed.length > 0) return { emulated: false, stop: () => Promise.resolve() };
+  const fleet = await startFleetProcess(config.emulate);
+  const apiKey = valueOf(config.emulate.apiKeyEnv, environment);
+  keeper.setTargets("emulated", staticTargets(fleet.urls.map((url) => ({ url, apiKey }))));
+  void fleet.lost.then((why) => report({ kind: "source-failed", subject: "emulated fleet", detail: why }));
+  return { emulated: true, stop: () => fleet.stop() };
+}
+
+async function watchCluster(
+  { keeper, report }: LiveStack,
+  discovery: Config["discovery"],
+  environment: Environment,
+): Promise<EndpointSources> {
+  const { namespace, service, selector = "", port, dataParallelRanks } = discovery;
+  const watch = await discoverKubernetes({
+    namespace,
+    pods: service === undefined ? { selector } : { service },
+    port,
+    dataParallelRanks,
+    apiKey: valueOf(discovery.apiKeyEnv, environment),
+    setTargets: (targets) => keeper.setTargets("kubernetes", targets),
+    report,
+  });
+  return { emulated: false, stop: () => watch.stop() };
+}
+
+function serverOf(endpoint: Config["endpoints"][number], config: Config, environment: Environment): StaticServer {
+  const { apiKeyEnv, ...server } = endpoint;
+  return {
+    ...server,
+    kvCapacityTokens: endpoint.kvCapacityTokens ?? config.prefix.capacityTokens,
+    apiKey: valueOf(apiKeyEnv, environment),
+  };
+}
+
+function valueOf(variable: string | undefined, environment: Environment): string | undefined {
+  return variable === undefined ? undefined : environment[variable];
+}

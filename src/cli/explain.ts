@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { decisionView } from "#live/status-view.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { decisionTable } from "./decision-table.ts";
+import { decideState } from "./explain-state.ts";
+import { type Given, textOf } from "./key-flags.ts";
+
+const STDIN = 0;
+
+/** Shows how a profile comes to its choice, in a state of one's own or in a decision that a gateway made. */
+export function explainCommand(): Command {
+  return new Command("explain")
+    .description("Show the table behind a decision: what each filter removed, each scorer's value, totals and ties.")
+    .option("--profile <name>", "profile to decide with, by name or path", "gnomon")
+    .option("--state <file>", "JSON with a request and the endpoints to decide on; - is standard input")
+    .option("--decision <file>", "JSON of /gnomon/decisions instead, of one decision or of many; - is standard input")
+    .option("--json", "print JSON in the form of /gnomon/decisions")
+    .action((given: Given) => {
+      const state = textOf(given, "state");
+      const decision = textOf(given, "decision");
+      if ((state === undefined) === (decision === undefined)) {
+        throw new ConfigError(["explain: expected either --state or --decision, got both or neither"]);
+      }
+      const file = state ?? decision ?? "";
+      const value = readJson(file);
+      const views =
+        state === undefined ? viewsIn(value) : [stateView(textOf(given, "profile") ?? "gnomon", value, file)];
+      for (const view of views) {
+        process.stdout.write(given["json"] === true ? `${JSON.stringify(view)}\n` : decisionTable(view, file));
+      }
+    });
+}
+
+function stateView(profile: string, value: unknown, file: string): unknown {
+  const decided = decideState(loadProfile(profile), value, file);
+  return decisionView({ decision: decided, model: undefined, promptTokens: undefined, decisionMicros: 0 });
+}
+
+/** A page of /gnomon/decisions holds many; a line of a log holds one. */
+function viewsIn(value: unknown): readonly unknown[] {
+  if (value === null || typeof value !== "object" || !("decisions" in value)) return [value];
+  return Array.isArray(value.decisions) ? value.decisions : [value];
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file === "-" ? STDIN : file, "utf8")) as unknown;
+  } catch (error) {
+    const why = error instanceof SyntaxError ? "it is not JSON" : "it cannot be read";
+    throw new ConfigError([`explain: expected a file of JSON, got ${file}: ${why}`]);
+  }
+}

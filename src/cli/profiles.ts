@@ -1,0 +1,112 @@
+import { Command } from "commander";
+import { CATALOG } from "#core/profile/catalog.ts";
+import type { ParameterDescription } from "#core/profile/parameter.ts";
+import type { Plugin, Signal } from "#core/profile/plugin.ts";
+import type { PluginSpec, ProfileSpec } from "#core/profile/spec.ts";
+import { loadProfile, profileNames, type NamedProfile } from "#config/profile-file.ts";
+
+type CatalogEntry = Pick<Plugin<unknown>, "summary" | "reads" | "source" | "parameters">;
+
+/** Lists profiles and plugins, from the files and the catalog that routing itself uses. */
+export function profilesCommand(): Command {
+  return new Command("profiles")
+    .description(
+      "List the routing profiles; with names, all of them in detail; with --plugins, what profiles are made of.",
+    )
+    .argument("[names...]", "profiles by name or path")
+    .option("--plugins", "list every filter, scorer and picker with its parameters")
+    .option("--json", "print JSON")
+    .action((names: readonly string[], options: { plugins?: boolean; json?: boolean }) => {
+      if (options.plugins === true) print(options.json, pluginRows(), pluginText);
+      else if (names.length > 0) print(options.json, names.map(loadProfile), profileDetail);
+      else print(options.json, profileNames().map(loadProfile), profileLine);
+    });
+}
+
+function print<T>(json: boolean | undefined, items: readonly T[], textOf: (item: T) => string): void {
+  process.stdout.write(json === true ? `${JSON.stringify(items, null, 2)}\n` : items.map(textOf).join(""));
+}
+
+function profileLine(profile: NamedProfile): string {
+  const { name, summary, source, spec } = profile;
+  return `${name.padEnd(26)}${summary}\n${" ".repeat(26)}reads ${signals(spec).join(", ")}; from ${source}\n`;
+}
+
+function profileDetail({ name, summary, source, spec }: NamedProfile): string {
+  const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n`;
+  const sum = spec.scorers.reduce((total, scorer) => total + scorer.weight, 0);
+  const parts = [
+    ...spec.filters.map((filter) => partText("filter", filter, "")),
+    ...spec.scorers.map((scorer) =>
+      partText("scorer", scorer, ` weight ${scorer.weight} (${(scorer.weight / sum).toFixed(3)})`),
+    ),
+    partText("picker", spec.picker, ""),
+  ];
+  return `${head}${parts.join("")}`;
+}
+
+/** A plugin of a profile with every parameter's value, given or default. */
+function partText(kind: "filter" | "scorer" | "picker", { plugin, parameters }: PluginSpec, weight: string): string {
+  const entry = entryOf(kind, plugin);
+  const values = Object.entries(entry.parameters).map(([key, described]) => {
+    const given = parameters[key];
+    return `      ${key} = ${given ?? described.default}${given === undefined ? "" : ` (default ${described.default})`}: ${described.meaning}\n`;
+  });
+  return `  ${kind} ${plugin}${weight}: ${entry.summary}\n${values.join("")}`;
+}
+
+interface PluginRow extends CatalogEntry {
+  readonly kind: "filter" | "scorer" | "picker";
+  readonly name: string;
+}
+
+function pluginRows(): PluginRow[] {
+  const rows = (kind: PluginRow["kind"], table: Readonly<Record<string, CatalogEntry>>) =>
+    Object.entries(table).map(([name, { summary, reads, source, parameters }]): PluginRow => ({
+      kind,
+      name,
+      summary,
+      reads,
+      source,
+      parameters,
+    }));
+  return [...rows("filter", CATALOG.filters), ...rows("scorer", CATALOG.scorers), ...rows("picker", CATALOG.pickers)];
+}
+
+function pluginText({ kind, name, summary, reads, source, parameters }: PluginRow): string {
+  const lines = Object.entries(parameters).map(
+    ([key, one]) => `    ${key} (${accepted(one)}; default ${one.default}): ${one.meaning}\n`,
+  );
+  return `${kind} ${name}: ${summary}\n    reads ${reads.join(", ")}; from ${source}\n${lines.join("")}`;
+}
+
+function accepted(one: ParameterDescription): string {
+  switch (one.type) {
+    case "number":
+    case "integer":
+      return `${one.type} in [${one.min ?? "-inf"}, ${one.max ?? "inf"}]`;
+    case "choice":
+      return `one of ${one.values.join(", ")}`;
+    case "string":
+      return "text";
+    case "boolean":
+      return "true or false";
+  }
+}
+
+/** What a profile's decisions depend on, each signal once. */
+function signals(spec: ProfileSpec): Signal[] {
+  const read = [
+    ...spec.filters.flatMap((filter) => entryOf("filter", filter.plugin).reads),
+    ...spec.scorers.flatMap((scorer) => entryOf("scorer", scorer.plugin).reads),
+    ...entryOf("picker", spec.picker.plugin).reads,
+  ];
+  const real = [...new Set(read)].filter((signal) => signal !== "none");
+  return real.length === 0 ? ["none"] : real;
+}
+
+function entryOf(kind: PluginRow["kind"], name: string): CatalogEntry {
+  const found = pluginRows().find((row) => row.kind === kind && row.name === name);
+  if (found === undefined) throw new Error(`invariant broken: a checked profile names ${kind} ${name}`);
+  return found;
+}

@@ -1,0 +1,57 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { type AddressInfo, type Server, createServer } from "node:net";
+import type { Readable } from "node:stream";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** A gnomon that runs in a process of its own, as a person starts it. */
+export interface CommandLine {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>;
+  stdout(): string;
+  stderr(): string;
+  /** Resolves once stdout matches; rejects when the process ends before. */
+  said(pattern: RegExp): Promise<RegExpMatchArray>;
+  readonly exit: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+}
+
+/** Starts gnomon and kills what is left of it when the test is over. */
+export function gnomon(t: TestContext, args: readonly string[], environment: NodeJS.ProcessEnv = {}): CommandLine {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GNOMON_") && name !== "NODE_OPTIONS");
+  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...Object.fromEntries(own), ...environment },
+  });
+  t.after(() => child.kill("SIGKILL"));
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const exit: CommandLine["exit"] = new Promise((resolve) =>
+    child.once("close", (code, signal) => resolve({ code, signal })),
+  );
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    said: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const match = pattern.exec(stdout);
+          if (match !== null) resolve(match);
+        };
+        look();
+        child.stdout.on("data", look);
+        child.once("close", () => reject(new Error(`it ended and said: ${stdout}${stderr}`)));
+      }),
+    exit,
+  };
+}
+
+/** A port of the loopback address that somebody listens on. */
+export async function takenPort(): Promise<{ server: Server; port: number }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, port: (server.address() as AddressInfo).port };
+}
