@@ -45,7 +45,16 @@ export function checkEngineConfig(value: unknown): CheckedEngineConfig {
     check: reader.flag("check", defaults.check),
   };
   reader.finish();
+  if (config.asyncScheduling && !asyncPossible(config.semantics)) {
+    const message = "goes with semantics.completion step-end and semantics.preempted keeps-tokens only";
+    reader.problems.push({ path: "asyncScheduling", message });
+  }
   return reader.problems.length === 0 ? { config } : { problems: reader.problems };
+}
+
+/** The step after the one that runs is composed on the assumption that the latter's tokens will stay. */
+function asyncPossible(semantics: EngineSemantics): boolean {
+  return semantics.completion === "step-end" && semantics.preempted === "keeps-tokens";
 }
 
 function readQueueDelay(reader: Reader): QueueDelay {

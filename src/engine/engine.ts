@@ -17,9 +17,9 @@ import { StepTimer } from "./step-timer.ts";
 /**
  * One vLLM engine as a state machine over time. The host submits and aborts, asks when something will happen next and
  * advances; the engine reports through its sink. At one instant: a step ends, requests become visible, the next step
- * starts, deadlines pass. A request submitted at t before advanceTo(t) can be in the step that starts at t.
+ * starts, deadlines pass.
  *
- * The sink may submit, from inside its callbacks, for the time that it was told or later. It must not advance or abort.
+ * The sink may submit from inside its callbacks. It must not advance or abort.
  */
 export class Engine {
   readonly #config: EngineConfig;
@@ -65,10 +65,12 @@ export class Engine {
     this.#early = config.semantics.completion === "last-step-start";
   }
 
-  /** Hands over a request. It is visible to the scheduler after the queueing delay. */
+  /**
+   * Hands over a request that arrives at `at`, now or later. It is visible to the scheduler after the queueing delay,
+   * and can be in the step that starts at that very time unless the engine was advanced to it before.
+   */
   submit(at: Micros, request: EngineRequest): SubmitOutcome {
     assert(at >= this.#clock, "time does not run backwards");
-    this.#clock = at;
     const entered = this.#roster.enter(at, request);
     if (typeof entered === "string") return entered;
     this.#planner.arrival(entered.visibleAt);

@@ -41,6 +41,8 @@ export class KvCache {
   readonly #index: BlockIndex;
   readonly #records: BlockRecords;
   #hits = new Int32Array(64);
+  /** Holders per block, all 0 between verifications. */
+  #held: Int32Array | undefined;
 
   constructor(config: EngineConfig, sink: EngineSink) {
     this.usable = config.kvBlocks - 1;
@@ -162,21 +164,25 @@ export class KvCache {
 
   /** Asserts that used and free blocks make up the pool and that references agree with what the sequences hold. */
   verify(running: readonly Sequence[]): void {
-    const held = new Int32Array(this.usable);
+    this.#held ??= new Int32Array(this.usable);
+    const held = this.#held;
+    let distinct = 0;
     for (const sequence of running) {
       for (let i = 0; i < sequence.blockCount; i++) {
-        const block = sequence.blocks[i] ?? 0;
-        held[block] = (held[block] ?? 0) + 1;
+        const block = sequence.blocks[i] as number;
+        if (held[block] === 0) distinct++;
+        held[block] = (held[block] as number) + 1;
       }
     }
-    let used = 0;
-    for (let block = 0; block < this.usable; block++) {
-      assert(
-        held[block] === this.#records[block * BLOCK_WORDS + REFERENCES],
-        "a KV block's references are its holders",
-      );
-      if ((held[block] ?? 0) > 0) used++;
+    assert(distinct + this.#free.size === this.usable, "used and free KV blocks make up the pool");
+    for (const sequence of running) {
+      for (let i = 0; i < sequence.blockCount; i++) {
+        const block = sequence.blocks[i] as number;
+        const holders = held[block] as number;
+        held[block] = 0;
+        const references = this.#records[block * BLOCK_WORDS + REFERENCES];
+        assert(holders === 0 || holders === references, "a KV block's references are its holders");
+      }
     }
-    assert(used + this.#free.size === this.usable, "used and free KV blocks make up the pool");
   }
 }

@@ -37,6 +37,18 @@ export class Outbox {
     else this.#delay({ at, request, outputTokens: 0, reason, cachedTokens });
   }
 
+  /** Tells at once the tokens that the request was promised, with their times: it is about to go. */
+  hurry(request: EngineRequest): void {
+    for (let i = 0; i < this.#delayed.length;) {
+      const outcome = this.#delayed[i];
+      if (outcome?.request !== request) i++;
+      else {
+        this.#delayed.splice(i, 1);
+        this.#sink.token(outcome.at, outcome.request, outcome.outputTokens);
+      }
+    }
+  }
+
   /** Tells what is due. */
   flush(now: Micros): void {
     for (let first = this.#delayed[0]; first !== undefined && first.at <= now; first = this.#delayed[0]) {

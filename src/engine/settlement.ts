@@ -70,6 +70,7 @@ export class Settlement {
       if (wasRunning) this.#scheduler.dropEnded();
     }
     this.#sink.released?.(at, request);
+    this.#outbox.hurry(request);
     this.#sink.finished(at, request, reason, Math.max(0, cachedTokens));
   }
 

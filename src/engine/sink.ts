@@ -2,7 +2,10 @@ import type { Micros } from "#core/units.ts";
 import type { FinishReason, EngineRequest } from "./request.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";
 
-/** What an engine tells its host, during advanceTo, submit and abort, in the order of time. */
+/**
+ * What an engine tells its host, during advanceTo and abort, in the order of time. (Where requests complete at the start
+ * of their last step, one whose client goes during a step is told that step's token before its end.)
+ */
 export interface EngineSink {
   /** First admission into a batch, with the prompt tokens found in the cache. Again on each where preemption restarts. */
   admitted?(at: Micros, request: EngineRequest, cachedTokens: number): void;
