@@ -1,27 +1,50 @@
-import { blake3Hasher, fastHasher, type BlockHasher } from "#core/prompt/block-hash.ts";
+import type { TiktokenEncoding } from "tiktoken";
+import { blake3Hasher, fastHasher } from "#core/prompt/block-hash.ts";
 import { ByteSource } from "./byte-source.ts";
 import { CharacterSource } from "./character-source.ts";
 import type { DescribedTokenizer } from "./described-tokenizer.ts";
+import { readHuggingFaceFiles } from "./hugging-face-files.ts";
+import { loadHuggingFaceModel } from "./hugging-face-model.ts";
+import { HuggingFaceTokenizer } from "./hugging-face.ts";
 import { PromptChains } from "./prompt-chains.ts";
 import { ScopeRoots } from "./scope-roots.ts";
+import { StepCache } from "./step-cache.ts";
 import { TextTokenizer } from "./text-tokenizer.ts";
+import { TiktokenSource } from "./tiktoken-source.ts";
+import type { Tokenizer } from "./tokenizer.ts";
+import { type Ask, VllmTokenizer } from "./vllm.ts";
 
 const MEMO_ENTRIES_MAX = 65_536;
 const MEMO_BYTES_MAX = 256 * 1024 * 1024;
+/** Bytes of the tokens kept by message, as a share of the memo's. */
+const STEP_CACHE_SHARE = 0.25;
 /** Characters per block of kind character, as its inventors recommend. */
 const BLOCK_CHARACTERS = 128;
 const BYTES_PER_WORD = 4;
+/** English prose and code have 3.5 to 4.7. */
+const CHARACTERS_PER_TOKEN = 4;
+const TIMEOUT_MILLIS = 200;
 
 export interface TokenizerOptions {
-  readonly kind: "estimate" | "character";
-  /** Tokens per block, the engine's own block size. Kind estimate takes 4 bytes for a token. */
+  readonly kind: Tokenizer["name"];
+  /** Tokens per block: the engine's own block size. Kind estimate takes 4 bytes for a token. */
   readonly blockTokens: number;
-  /** Characters per block of kind character; 128 unless given. */
-  readonly blockCharacters?: number;
   readonly blockHash: "blake3" | "fast";
   /** Keys the chains' roots. */
   readonly secret: string | Uint8Array;
-  /** Bounds of the memo of prefixes: messages, and bytes of them. 0 entries turn it off. */
+  /** Kind character: characters per block; 128 unless given. */
+  readonly blockCharacters?: number;
+  /** Kind tiktoken: cl100k_base unless given. */
+  readonly tiktokenEncoding?: TiktokenEncoding;
+  /** Kind huggingface: path of a tokenizer.json, or of the directory that holds one. Needed. */
+  readonly tokenizerFile?: string;
+  /** Kind huggingface: a chat template in Jinja or a tokenizer_config.json, where it is not beside the tokenizer. */
+  readonly chatTemplateFile?: string;
+  /** Kind vllm: asks an engine. Needed. */
+  readonly ask?: Ask;
+  /** Kind vllm: bound on one question; 200 unless given. */
+  readonly timeoutMillis?: number;
+  /** Bounds of the memo of prefixes: messages, and bytes of them. 0 entries turn memo and cache off. */
   readonly memoEntriesMax?: number;
   readonly memoBytesMax?: number;
 }
@@ -30,28 +53,70 @@ export interface TokenizerOptions {
 export async function createTokenizer(options: TokenizerOptions): Promise<DescribedTokenizer> {
   const hasher = options.blockHash === "fast" ? fastHasher : blake3Hasher;
   const roots = new ScopeRoots(options.secret);
-  const limits = {
-    memoEntriesMax: options.memoEntriesMax ?? MEMO_ENTRIES_MAX,
-    memoBytesMax: options.memoBytesMax ?? MEMO_BYTES_MAX,
-  };
-  const chains = (blockHasher: BlockHasher): PromptChains => new PromptChains(blockHasher, roots, limits);
-  const tokenChains = chains(hasher(options.blockTokens));
+  const memoEntriesMax = options.memoEntriesMax ?? MEMO_ENTRIES_MAX;
+  const memoBytesMax = options.memoBytesMax ?? MEMO_BYTES_MAX;
+  const chainsOf = (blockWords: number): PromptChains =>
+    new PromptChains(hasher(blockWords), roots, { memoEntriesMax, memoBytesMax });
+  const tokenChains = chainsOf(options.blockTokens);
   switch (options.kind) {
     case "estimate":
-      return new TextTokenizer({
-        name: "estimate",
-        chains: tokenChains,
-        tokenChains,
-        source: new ByteSource(),
-        unitsPerWord: BYTES_PER_WORD,
-      });
+      return estimate(chainsOf(options.blockTokens), tokenChains);
     case "character":
       return new TextTokenizer({
         name: "character",
-        chains: chains(hasher(options.blockCharacters ?? BLOCK_CHARACTERS)),
+        chains: chainsOf(options.blockCharacters ?? BLOCK_CHARACTERS),
         tokenChains,
         source: new CharacterSource(),
         unitsPerWord: 1,
+        unitsPerToken: CHARACTERS_PER_TOKEN,
+        path: "blocks of characters, tokens estimated",
       });
+    case "tiktoken":
+      return tiktoken(options.tiktokenEncoding ?? "cl100k_base", chainsOf(options.blockTokens), tokenChains);
+    case "huggingface": {
+      const files = await readHuggingFaceFiles(needed(options, "tokenizerFile"), options.chatTemplateFile);
+      const model = await loadHuggingFaceModel(files);
+      const cache = new StepCache(memoEntriesMax === 0 ? 0 : Math.floor(STEP_CACHE_SHARE * memoBytesMax));
+      return new HuggingFaceTokenizer(model, tokenChains, cache, estimate(chainsOf(options.blockTokens), tokenChains));
+    }
+    case "vllm": {
+      const standIn = estimate(chainsOf(options.blockTokens), tokenChains);
+      return new VllmTokenizer(needed(options, "ask"), tokenChains, standIn, options.timeoutMillis ?? TIMEOUT_MILLIS);
+    }
   }
+}
+
+function estimate(chains: PromptChains, tokenChains: PromptChains): TextTokenizer {
+  return new TextTokenizer({
+    name: "estimate",
+    chains,
+    tokenChains,
+    source: new ByteSource(),
+    unitsPerWord: BYTES_PER_WORD,
+    unitsPerToken: CHARACTERS_PER_TOKEN,
+    path: "blocks of bytes, tokens estimated",
+  });
+}
+
+function tiktoken(encoding: TiktokenEncoding, chains: PromptChains, tokenChains: PromptChains): TextTokenizer {
+  const source = new TiktokenSource(encoding);
+  return new TextTokenizer({
+    name: "tiktoken",
+    chains,
+    tokenChains,
+    source,
+    unitsPerWord: 1,
+    unitsPerToken: 1,
+    path: `blocks of ${encoding} tokens`,
+    close: () => source.close(),
+  });
+}
+
+function needed<K extends "tokenizerFile" | "ask">(
+  options: TokenizerOptions,
+  name: K,
+): NonNullable<TokenizerOptions[K]> {
+  const value = options[name];
+  if (value === undefined) throw new Error(`tokenizer: kind ${options.kind} needs ${name}`);
+  return value;
 }

@@ -1,15 +1,10 @@
 import { assert } from "#core/assert.ts";
 import type { ChainState } from "./chain-state.ts";
 import type { MemoDescription } from "./described-tokenizer.ts";
+import { textKey } from "./text-key.ts";
 
 /** What a node costs besides its text and its lanes. */
 const NODE_BYTES = 640;
-/**
- * V8 hashes longer strings by their length alone, so that a map of them could be made to degenerate; longer texts are
- * filed under a sample of themselves.
- */
-const MAP_KEY_CHARS_MAX = 8192;
-const SAMPLE_CHARS = 256;
 /** Nodes under one key: the same text in different roles, or texts with the same sample. */
 const SIBLINGS_MAX = 16;
 
@@ -82,8 +77,8 @@ export class PrefixMemo {
   find(parent: MemoNode, tag: string, text: string): MemoNode | undefined {
     const under = parent as Node;
     const latest = under.latest;
-    if (latest !== undefined && latest.tag === tag && latest.text === text) return latest;
-    let child = under.children?.get(keyOf(text));
+    if (latest?.tag === tag && latest.text === text) return latest;
+    let child = under.children?.get(textKey(text));
     while (child !== undefined && (child.tag !== tag || child.text !== text)) child = child.sibling;
     if (child !== undefined) under.latest = child;
     return child;
@@ -99,7 +94,7 @@ export class PrefixMemo {
     if (known !== undefined) return known;
     const node = new Node(under, tag, text, state);
     if (!under.linked || this.#entriesMax === 0 || node.bytes > this.#bytesMax) return node;
-    const key = keyOf(text);
+    const key = textKey(text);
     under.children ??= new Map();
     const first = under.children.get(key);
     if (siblings(first) >= SIBLINGS_MAX) return node;
@@ -155,7 +150,7 @@ export class PrefixMemo {
 
 function detach(parent: Node, leaf: Node): void {
   if (parent.latest === leaf) parent.latest = undefined;
-  const key = keyOf(leaf.text);
+  const key = textKey(leaf.text);
   const children = parent.children!;
   const first = children.get(key)!;
   if (first !== leaf) {
@@ -170,11 +165,4 @@ function siblings(first: Node | undefined): number {
   let count = 0;
   for (let at = first; at !== undefined; at = at.sibling) count++;
   return count;
-}
-
-function keyOf(text: string): string {
-  if (text.length <= MAP_KEY_CHARS_MAX) return text;
-  const middle = text.length >> 1;
-  const samples = [text.slice(0, SAMPLE_CHARS), text.slice(middle, middle + SAMPLE_CHARS), text.slice(-SAMPLE_CHARS)];
-  return `${text.length}:${samples.join("")}`;
 }

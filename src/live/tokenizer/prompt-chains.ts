@@ -4,7 +4,7 @@ import { type ChainState, ChainExtender, rootState } from "./chain-state.ts";
 import { type MemoNode, PrefixMemo } from "./prefix-memo.ts";
 import { type ScopeRoots, scopeKey } from "./scope-roots.ts";
 import type { CacheScope } from "./tokenizer.ts";
-import type { Step, WordSource } from "./word-source.ts";
+import type { Step, Words, WordSource } from "./word-source.ts";
 
 /** New blocks between two yields to the event loop: 64 KB of text at 16 tokens a block, below 2 ms with its tokens. */
 const BLOCKS_PER_SLICE = 1024;
@@ -41,13 +41,13 @@ export class PromptChains {
     return this.#extender.blockWords;
   }
 
-  /** `tail` follows the last step and is not remembered: a generation prompt. */
+  /** `tail` follows the last step and is not remembered: a generation prompt. Undefined where the source cannot do it. */
   encode(
     scope: CacheScope,
     steps: readonly Step[],
     tail: Int32Array,
     source: WordSource,
-  ): PromptChain | Promise<PromptChain> {
+  ): PromptChain | undefined | Promise<PromptChain | undefined> {
     let node = this.#rootNode(scope);
     let fresh = 0;
     for (let at = 0; at < steps.length; at++) {
@@ -59,11 +59,15 @@ export class PromptChains {
       }
       if (fresh > this.#sliceWords) return this.#encodeSlowly(node, steps, at, source.words(step), tail, source);
       const words = source.words(step);
-      if (words instanceof Promise || words.length > this.#sliceWords) {
+      if (words instanceof Promise || (words?.length ?? 0) > this.#sliceWords) {
         return this.#encodeSlowly(node, steps, at, words, tail, source);
       }
+      if (words === undefined) {
+        this.memo.touch(node);
+        return undefined;
+      }
       fresh += words.length;
-      node = this.memo.add(node, step.tag, step.text, this.#extender.extend(node.state, words, 0, words.length));
+      node = this.memo.add(node, step.tag, ownText(step), this.#extender.extend(node.state, words, 0, words.length));
     }
     this.memo.touch(node);
     return this.#finish(node.state, tail);
@@ -94,10 +98,10 @@ export class PromptChains {
     start: MemoNode,
     steps: readonly Step[],
     first: number,
-    firstWords: Int32Array | Promise<Int32Array>,
+    firstWords: Words,
     tail: Int32Array,
     source: WordSource,
-  ): Promise<PromptChain> {
+  ): Promise<PromptChain | undefined> {
     this.memo.touch(start);
     let node = start;
     let produced = firstWords;
@@ -112,9 +116,10 @@ export class PromptChains {
         produced = source.words(step);
       }
       // The source reuses an array that it answered at once as soon as another request runs.
-      const words = produced instanceof Promise ? await produced : produced.slice();
+      const words = produced instanceof Promise ? await produced : produced?.slice();
+      if (words === undefined) return undefined;
       const state = await this.#extendSlowly(node.state, words);
-      node = this.memo.add(node, step.tag, step.text, state);
+      node = this.memo.add(node, step.tag, ownText(step), state);
       this.memo.touch(node);
     }
     return this.#finish(node.state, tail);
@@ -137,4 +142,9 @@ export class PromptChains {
     const lanes = this.#extender.finish(state, tail);
     return { words: state.words + tail.length, blocks: lanes.length / 2, lanes };
   }
+}
+
+/** A string that shares no memory with another. */
+function ownText(step: Step): string {
+  return step.isSlice === true ? String(JSON.parse(JSON.stringify(step.text))) : step.text;
 }

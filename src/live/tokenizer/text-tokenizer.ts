@@ -1,37 +1,49 @@
+import { assert } from "#core/assert.ts";
 import { canonicalSteps, hasMedia } from "./canonical-chat.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import type { PromptChain, PromptChains } from "./prompt-chains.ts";
+import { encodeTokens } from "./token-prompt.ts";
 import { TokenRatio } from "./token-ratio.ts";
 import type { CacheScope, PromptSource, TokenizedPrompt } from "./tokenizer.ts";
 import type { Step, WordSource } from "./word-source.ts";
 
 const MODELS_MAX = 1024;
-/** Before the engine has counted anything; English prose and code have 3.5 to 4.7. */
-const CHARACTERS_PER_TOKEN = 4;
 const NO_TAIL = new Int32Array(0);
 
+interface Marks {
+  readonly fellBack: boolean;
+  /** The engine's count will be of the text alone. */
+  readonly learnable: boolean;
+}
+
 export interface TextTokenizerOptions {
-  readonly name: "estimate" | "character";
+  readonly name: "estimate" | "character" | "tiktoken";
   /** Blocks of text. */
   readonly chains: PromptChains;
   /** Blocks of token ids, for prompts that arrive as such. */
   readonly tokenChains: PromptChains;
   readonly source: WordSource;
-  /** Bytes or characters in one word of the source. */
+  /** Bytes, characters or foreign tokens in one word of the source. */
   readonly unitsPerWord: number;
+  /** Units of an engine's token, before the engine has counted anything. */
+  readonly unitsPerToken: number;
+  readonly path: string;
+  readonly close?: () => void;
 }
 
 /**
- * Cuts blocks from the text itself: equal text has equal tokens, so for telling prefixes apart text serves as well. How
- * many tokens it is follows from a ratio that the engine's own counts correct.
+ * Cuts blocks from the text itself, or from tokens of another model: equal text has equal tokens, so for telling
+ * prefixes apart it serves as well. How many tokens it is follows from a ratio that the engine's own counts correct.
  */
 export class TextTokenizer implements DescribedTokenizer {
-  readonly name: "estimate" | "character";
+  readonly name: "estimate" | "character" | "tiktoken";
   readonly #chains: PromptChains;
   readonly #tokenChains: PromptChains;
   readonly #source: WordSource;
   readonly #unitsPerWord: number;
-  readonly #ratio = new TokenRatio(CHARACTERS_PER_TOKEN, MODELS_MAX);
+  readonly #ratio: TokenRatio;
+  readonly #path: string;
+  readonly #close: () => void;
   /** Prompts whose images or sounds are tokens that the text does not show. */
   readonly #unlearnable = new WeakSet<TokenizedPrompt>();
   #learned = 0;
@@ -43,16 +55,28 @@ export class TextTokenizer implements DescribedTokenizer {
     this.#tokenChains = options.tokenChains;
     this.#source = options.source;
     this.#unitsPerWord = options.unitsPerWord;
+    this.#ratio = new TokenRatio(options.unitsPerToken, MODELS_MAX);
+    this.#path = options.path;
+    this.#close = options.close ?? (() => {});
   }
 
   encode(prompt: PromptSource, scope: CacheScope): TokenizedPrompt | Promise<TokenizedPrompt> {
+    return this.#encode(prompt, scope, false);
+  }
+
+  /** Stands in for a tokenizer that cannot do this prompt. */
+  standIn(prompt: PromptSource, scope: CacheScope): TokenizedPrompt | Promise<TokenizedPrompt> {
+    return this.#encode(prompt, scope, true);
+  }
+
+  #encode(prompt: PromptSource, scope: CacheScope, fellBack: boolean): TokenizedPrompt | Promise<TokenizedPrompt> {
     switch (prompt.kind) {
       case "tokens":
         return encodeTokens(this.#tokenChains, prompt.tokens, scope);
       case "text":
-        return this.#encodeSteps([{ tag: "", text: prompt.text }], scope, true);
+        return this.#encodeSteps([{ tag: "", text: prompt.text }], scope, { fellBack, learnable: true });
       case "chat":
-        return this.#encodeSteps(canonicalSteps(prompt), scope, !hasMedia(prompt.messages));
+        return this.#encodeSteps(canonicalSteps(prompt), scope, { fellBack, learnable: !hasMedia(prompt.messages) });
     }
   }
 
@@ -68,26 +92,29 @@ export class TextTokenizer implements DescribedTokenizer {
   describe(): TokenizerDescription {
     return {
       name: this.name,
-      path: "text, tokens estimated",
-      reason: "blocks of equal text have equal tokens; no tokenizer file is needed",
+      path: this.#path,
+      reason: "equal text has equal tokens; how many is learned from the engine's counts",
       blockWords: this.#chains.blockWords,
       memo: this.#chains.memo.describe(),
       counters: { learned: this.#learned, ignored: this.#ignored },
     };
   }
 
-  close(): void {}
+  close(): void {
+    this.#close();
+  }
 
-  #encodeSteps(steps: readonly Step[], scope: CacheScope, learnable: boolean) {
+  #encodeSteps(steps: readonly Step[], scope: CacheScope, marks: Marks): TokenizedPrompt | Promise<TokenizedPrompt> {
     const chain = this.#chains.encode(scope, steps, NO_TAIL, this.#source);
-    return chain instanceof Promise ? this.#later(chain, scope, learnable) : this.#prompt(chain, scope, learnable);
+    return chain instanceof Promise ? this.#later(chain, scope, marks) : this.#prompt(chain, scope, marks);
   }
 
-  async #later(chain: Promise<PromptChain>, scope: CacheScope, learnable: boolean): Promise<TokenizedPrompt> {
-    return this.#prompt(await chain, scope, learnable);
+  async #later(chain: Promise<PromptChain | undefined>, scope: CacheScope, marks: Marks): Promise<TokenizedPrompt> {
+    return this.#prompt(await chain, scope, marks);
   }
 
-  #prompt(chain: PromptChain, scope: CacheScope, learnable: boolean): TokenizedPrompt {
+  #prompt(chain: PromptChain | undefined, scope: CacheScope, marks: Marks): TokenizedPrompt {
+    assert(chain !== undefined, "text can always be cut into blocks");
     const unitsPerToken = this.#ratio.unitsPerToken(scope.model);
     const units = this.#unitsPerWord;
     const prompt: TokenizedPrompt = {
@@ -98,24 +125,9 @@ export class TextTokenizer implements DescribedTokenizer {
       },
       promptTokens: Math.max(1, Math.round((chain.words * units) / unitsPerToken)),
       exact: false,
-      fellBack: false,
+      fellBack: marks.fellBack,
     };
-    if (!learnable) this.#unlearnable.add(prompt);
+    if (!marks.learnable) this.#unlearnable.add(prompt);
     return prompt;
   }
-}
-
-/** Token ids as they came; ids that no vocabulary has are the engine's to refuse. */
-export function encodeTokens(
-  chains: PromptChains,
-  tokens: readonly number[],
-  scope: CacheScope,
-): TokenizedPrompt | Promise<TokenizedPrompt> {
-  const chain = chains.encodeWords(scope, Int32Array.from(tokens));
-  return chain instanceof Promise ? chain.then((done) => exactPrompt(chains, done)) : exactPrompt(chains, chain);
-}
-
-export function exactPrompt(chains: PromptChains, chain: PromptChain): TokenizedPrompt {
-  const blocks = { lanes: chain.lanes, length: chain.blocks, blockTokens: chains.blockWords };
-  return { blocks, promptTokens: chain.words, exact: true, fellBack: false };
 }

@@ -2,9 +2,8 @@ import { LRUCache } from "lru-cache";
 
 /** Weight of the newest prompt in the moving sums. */
 const WEIGHT_NEW = 0.05;
-/** Beyond these a count is not of the text it is compared with, for example where images became tokens. */
-const UNITS_PER_TOKEN_MIN = 0.5;
-const UNITS_PER_TOKEN_MAX = 32;
+/** A ratio further from the initial one is not of the text it is compared with. */
+const FACTOR_MAX = 8;
 
 interface Sums {
   units: number;
@@ -12,7 +11,7 @@ interface Sums {
 }
 
 /**
- * Units (bytes or characters) per token, per model, learned from the engine's own counts:
+ * Units (bytes, characters or foreign tokens) per token, per model, learned from the engine's own counts:
  *
  *     ratio = ewma(units) / ewma(tokens)
  *
@@ -36,7 +35,7 @@ export class TokenRatio {
   learn(model: string, units: number, tokens: number): boolean {
     if (!(tokens > 0) || !(units > 0)) return false;
     const ratio = units / tokens;
-    if (ratio < UNITS_PER_TOKEN_MIN || ratio > UNITS_PER_TOKEN_MAX) return false;
+    if (ratio * FACTOR_MAX < this.#initial || ratio > FACTOR_MAX * this.#initial) return false;
     const sums = this.#models.get(model);
     if (sums === undefined) {
       this.#models.set(model, { units, tokens });

@@ -1,0 +1,68 @@
+import { setImmediate } from "node:timers/promises";
+import type { TextEncoding } from "../text-encoder.ts";
+import type { Words } from "../word-source.ts";
+import { type AddedToken, AddedTokens } from "./added-tokens.ts";
+import { BpeRun, type BpeParts } from "./bpe-run.ts";
+import { characterClasses, type PieceCount } from "./character-class.ts";
+import { Composer } from "./composer.ts";
+import { PieceCache } from "./piece-cache.ts";
+import type { Recipe } from "./recipe.ts";
+import { ShortMerge } from "./short-merge.ts";
+import type { TokenizerJson } from "./tokenizer-json.ts";
+import { readVocabulary } from "./vocabulary.ts";
+
+/** Work between two yields to the event loop, in bytes scanned: below 2 ms. */
+const SLICE_BYTES = 1 << 16;
+const SHORT_PIECE_BYTES_MAX = 64;
+
+/** Text to token ids, exactly as the tokenizers library does it without a post-processor. */
+export class BpeEncoder implements TextEncoding {
+  readonly cuts: readonly AddedToken[];
+  readonly #parts: BpeParts;
+  #run: BpeRun;
+  #givenUp = 0;
+
+  /** `pieces` counts the pieces that the library's pre-tokenizer of this file cuts a text into. */
+  constructor(json: TokenizerJson, recipe: Recipe, pieces: PieceCount) {
+    const vocabulary = readVocabulary(json.model, recipe.ignoreMerges);
+    this.cuts = json.added_tokens;
+    this.#parts = {
+      vocabulary,
+      added: new AddedTokens(json.added_tokens),
+      classes: characterClasses(pieces),
+      digits: recipe.digits,
+      composer: recipe.composes ? new Composer() : undefined,
+      pieces: new PieceCache(vocabulary.entries),
+      shortMerge: new ShortMerge(vocabulary.merges, vocabulary.byteIds, SHORT_PIECE_BYTES_MAX),
+    };
+    this.#run = new BpeRun(this.#parts);
+  }
+
+  get counters(): Readonly<Record<string, number>> {
+    return { pieceCacheRestarts: this.#parts.pieces.restarts, givenUp: this.#givenUp };
+  }
+
+  /**
+   * At once for what takes little work: that array is valid until the next call. Else in slices, between other work.
+   * Undefined for a text that was made to be slow.
+   */
+  encode(text: string): Words {
+    const run = this.#run;
+    run.start(text);
+    if (run.advance(SLICE_BYTES)) return this.#result(run);
+    this.#run = new BpeRun(this.#parts);
+    return this.#finish(run);
+  }
+
+  async #finish(run: BpeRun): Promise<Int32Array | undefined> {
+    do await setImmediate();
+    while (!run.advance(SLICE_BYTES));
+    return this.#result(run);
+  }
+
+  #result(run: BpeRun): Int32Array | undefined {
+    const tokens = run.tokens();
+    if (tokens === undefined) this.#givenUp++;
+    return tokens;
+  }
+}

@@ -1,0 +1,200 @@
+import type { AddedMatch, AddedTokens } from "./added-tokens.ts";
+import type { Composer } from "./composer.ts";
+import { LongMerge } from "./long-merge.ts";
+import type { PieceCache } from "./piece-cache.ts";
+import { ABSENT, HIGH_MASKS, LOW_MASKS } from "./piece-table.ts";
+import { scanPiece, shortWord } from "./scan-piece.ts";
+import type { ShortMerge } from "./short-merge.ts";
+import type { Vocabulary } from "./vocabulary.ts";
+
+/** What the runs of one tokenizer share. */
+export interface BpeParts {
+  readonly vocabulary: Vocabulary;
+  readonly added: AddedTokens;
+  readonly classes: Uint8Array;
+  readonly digits: number;
+  /** Undefined where text is taken as it is. */
+  readonly composer: Composer | undefined;
+  readonly pieces: PieceCache;
+  readonly shortMerge: ShortMerge;
+}
+
+const UTF8_BYTES_MAX = 3;
+/** The piece tables read whole words. */
+const PADDING_BYTES = 8;
+const BYTES_MIN = 1 << 14;
+/** What remains of the buffers of a run over a very long text. */
+const BYTES_KEPT_MAX = 1 << 20;
+/** Work of merging a byte, in bytes scanned. */
+const MERGE_COST = 16;
+/** Bytes of a text in pieces too long for the short merge. More is no prose and no code: it is not worth the time. */
+const LONG_BYTES_MAX = 1 << 18;
+const SHORT_PIECE_BYTES_MAX = 8;
+/** Characters above which composition may change a text. */
+const COMPOSING = /[\u0300-\uffff]/;
+
+/** Encodes one text at a time, in slices of bounded work. */
+export class BpeRun {
+  readonly #parts: BpeParts;
+  readonly #encoder = new TextEncoder();
+  #text = "";
+  /** Characters of the text that are in the buffer or done. */
+  #taken = 0;
+  #match: AddedMatch | undefined = undefined;
+  #bytes = new Uint8Array(0);
+  #view = new DataView(this.#bytes.buffer);
+  #at = 0;
+  #end = 0;
+  #merge: LongMerge | undefined = undefined;
+  #mergeFrom = 0;
+  #longBytes = 0;
+  #out = new Int32Array(0);
+  #count = 0;
+
+  constructor(parts: BpeParts) {
+    this.#parts = parts;
+    this.#roomForText(0);
+    this.#out = new Int32Array(BYTES_MIN);
+  }
+
+  start(text: string): void {
+    this.#text = text;
+    this.#taken = 0;
+    this.#match = undefined;
+    this.#at = 0;
+    this.#end = 0;
+    this.#merge = undefined;
+    this.#longBytes = 0;
+    this.#count = 0;
+    if (this.#bytes.length > BYTES_KEPT_MAX) this.#bytes = new Uint8Array(0);
+    if (this.#out.length > BYTES_KEPT_MAX) this.#out = new Int32Array(BYTES_MIN);
+    this.#take();
+  }
+
+  /** Works for about as long as scanning `work` bytes takes; true when the text is done or given up. */
+  advance(work: number): boolean {
+    let left = work;
+    while (left > 0) {
+      if (this.#longBytes > LONG_BYTES_MAX) return true;
+      if (this.#merge !== undefined) left = this.#mergeOn(left);
+      else if (this.#at < this.#end) left = this.#scan(left);
+      else if (!this.#nextSegment()) return true;
+    }
+    return false;
+  }
+
+  /** The tokens of a text that is done, valid until the next start; undefined where it was given up. */
+  tokens(): Int32Array | undefined {
+    return this.#longBytes > LONG_BYTES_MAX ? undefined : this.#out.subarray(0, this.#count);
+  }
+
+  /** Past the segment that is done: its added token, and the text behind it. */
+  #nextSegment(): boolean {
+    const match = this.#match;
+    if (match === undefined) return false;
+    this.#roomForTokens(1);
+    this.#out[this.#count++] = match.id;
+    this.#taken = match.start + match.content.length;
+    this.#take();
+    return true;
+  }
+
+  /** Puts the text up to the next added token into the buffer. */
+  #take(): void {
+    this.#match = this.#parts.added.find(this.#text, this.#taken);
+    const to = this.#match === undefined ? this.#text.length : this.#match.start;
+    let segment = this.#taken === 0 && to === this.#text.length ? this.#text : this.#text.slice(this.#taken, to);
+    const { composer } = this.#parts;
+    if (composer !== undefined && COMPOSING.test(segment)) segment = composer.compose(segment);
+    this.#roomForText(segment.length);
+    this.#at = 0;
+    this.#end = this.#encoder.encodeInto(segment, this.#bytes).written;
+    this.#bytes.fill(0, this.#end, this.#end + PADDING_BYTES);
+    this.#roomForTokens(0);
+  }
+
+  #scan(work: number): number {
+    const { classes, digits, pieces } = this.#parts;
+    const bytes = this.#bytes;
+    const view = this.#view;
+    const end = this.#end;
+    const out = this.#out;
+    let count = this.#count;
+    let at = this.#at;
+    let left = work;
+    while (at < end && left > 0) {
+      const word = shortWord(bytes, view, at, classes);
+      const length = word > 0 ? word : scanPiece(bytes, at, end, classes, digits) - at;
+      const known =
+        length <= SHORT_PIECE_BYTES_MAX
+          ? pieces.getShort(
+              view.getInt32(at, true) & LOW_MASKS[length]!,
+              view.getInt32(at + 4, true) & HIGH_MASKS[length]!,
+              length,
+            )
+          : pieces.getLong(view, at, at + length);
+      at += length;
+      left -= length;
+      if (known === ABSENT) {
+        this.#count = count;
+        this.#at = at;
+        return left - this.#mergePiece(at - length, at);
+      }
+      if ((known & 1) === 0) out[count++] = known >> 1;
+      else {
+        const place = known >> 1;
+        const tokens = pieces.multi[place]!;
+        for (let i = 1; i <= tokens; i++) out[count++] = pieces.multi[place + i]!;
+      }
+    }
+    this.#count = count;
+    this.#at = at;
+    return left;
+  }
+
+  /** Returns the work it was. */
+  #mergePiece(from: number, to: number): number {
+    const { shortMerge, vocabulary, pieces } = this.#parts;
+    if (to - from > shortMerge.bytesMax) {
+      this.#longBytes += to - from;
+      if (this.#longBytes > LONG_BYTES_MAX) return 0;
+      const ids = new Int32Array(to - from);
+      for (let i = 0; i < ids.length; i++) ids[i] = vocabulary.byteIds[this.#bytes[from + i]!]!;
+      this.#merge = new LongMerge(vocabulary.merges, ids);
+      this.#mergeFrom = from;
+      return to - from;
+    }
+    const count = shortMerge.merge(this.#bytes, from, to, this.#out, this.#count);
+    pieces.remember(this.#view, from, to, this.#out.subarray(this.#count, this.#count + count));
+    this.#count += count;
+    return MERGE_COST * (to - from);
+  }
+
+  #mergeOn(work: number): number {
+    const merge = this.#merge!;
+    const left = work - MERGE_COST * merge.advance(Math.ceil(work / MERGE_COST));
+    if (!merge.done) return left;
+    const tokens = merge.tokens();
+    this.#parts.pieces.remember(this.#view, this.#mergeFrom, this.#at, tokens);
+    this.#out.set(tokens, this.#count);
+    this.#count += tokens.length;
+    this.#merge = undefined;
+    return left;
+  }
+
+  #roomForText(characters: number): void {
+    const needed = UTF8_BYTES_MAX * characters + PADDING_BYTES;
+    if (needed <= this.#bytes.length) return;
+    this.#bytes = new Uint8Array(Math.max(BYTES_MIN, needed));
+    this.#view = new DataView(this.#bytes.buffer);
+  }
+
+  /** A segment has at most as many tokens as bytes. */
+  #roomForTokens(more: number): void {
+    const needed = this.#count + this.#end - this.#at + more;
+    if (needed <= this.#out.length) return;
+    const out = new Int32Array(2 * needed);
+    out.set(this.#out.subarray(0, this.#count));
+    this.#out = out;
+  }
+}

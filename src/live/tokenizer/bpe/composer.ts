@@ -1,0 +1,54 @@
+import { nfcNormalizer } from "tokenizers";
+
+/** No character below is changed by composition or composes with one before it. */
+const UNCHANGED_BELOW = 0x300;
+const CHECKED_END = 0x40000;
+
+/**
+ * Unicode composition (NFC) as the tokenizers library does it. JavaScript's is faster but of a newer Unicode version,
+ * which differs in some marks; texts with one of those go through the library's own.
+ */
+export class Composer {
+  readonly #library = nfcNormalizer();
+  readonly #differing: RegExp | undefined;
+
+  constructor() {
+    const found = this.#search();
+    const codes = [...found].map((code) => `\\u{${code.toString(16)}}`);
+    this.#differing = codes.length > 0 ? new RegExp(`[${codes.join("")}]`, "u") : undefined;
+  }
+
+  compose(text: string): string {
+    // What cannot be encoded is replaced first, as it is before the library sees it.
+    const whole = text.toWellFormed();
+    if (this.#differing?.test(whole) === true) return this.#library.normalizeString(whole);
+    return whole.normalize("NFC");
+  }
+
+  /** Marks that order or compose differently, and the parts of characters that compose differently. */
+  #search(): Set<number> {
+    const found = new Set<number>();
+    for (let code = UNCHANGED_BELOW; code < CHECKED_END; code++) {
+      if (code >= 0xac00 && code < 0xf900) continue;
+      const character = String.fromCodePoint(code);
+      if (/\p{M}/u.test(character)) {
+        const probes = [
+          `a\u0301${character}\u0323${character}`,
+          `a\u0334${character}\u0334`,
+          `a${character}\u0f71`,
+          `a${character}\u0301`,
+        ];
+        if (probes.some((probe) => this.#differs(probe))) found.add(code);
+      }
+      const parts = character.normalize("NFD");
+      if (parts !== character && (this.#differs(parts) || this.#differs(character))) {
+        for (const part of `${parts}${character}`) found.add(part.codePointAt(0)!);
+      }
+    }
+    return found;
+  }
+
+  #differs(text: string): boolean {
+    return this.#library.normalizeString(text) !== text.normalize("NFC");
+  }
+}

@@ -1,0 +1,147 @@
+import { Tokenizer as NativeTokenizer } from "tokenizers";
+import { type Surround, surroundOf } from "./added-by-processor.ts";
+import type { AddedToken } from "./bpe/added-tokens.ts";
+import { BpeEncoder } from "./bpe/bpe-encoder.ts";
+import { readRecipe } from "./bpe/recipe.ts";
+import { selfCheck } from "./bpe/self-check.ts";
+import { parseTokenizerJson, type TokenizerJson } from "./bpe/tokenizer-json.ts";
+import type { HuggingFaceFiles } from "./hugging-face-files.ts";
+import { NativeEncoder } from "./native-encoder.ts";
+import { ChatTemplate } from "./template/chat-template.ts";
+import { learnLinear, type LinearTemplate } from "./template/linear-template.ts";
+import type { TextEncoding } from "./text-encoder.ts";
+
+/** A model's tokenizer, loaded and checked. */
+export interface HuggingFaceModel {
+  readonly encoding: TextEncoding;
+  readonly surround: Surround;
+  readonly template: ChatTemplate | undefined;
+  /** For requests with tools, where it is another. */
+  readonly toolTemplate: ChatTemplate | undefined;
+  readonly linear: LinearTemplate | undefined;
+  /** Tokens behind the last message of a linear prompt. */
+  readonly linearTail: Int32Array;
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** Throws an error that names the file and what is wrong with it. */
+export async function loadHuggingFaceModel(files: HuggingFaceFiles): Promise<HuggingFaceModel> {
+  const { tokenizerPath } = files;
+  const json = inFile(tokenizerPath, () => parseTokenizerJson(files.tokenizerText));
+  const native = inFile(tokenizerPath, () => NativeTokenizer.fromString(files.tokenizerText));
+  native.disableTruncation();
+  native.disablePadding();
+  const { encoding, path, reason } = await encodingOf(json, native, tokenizerPath);
+  const templated = await templateOf(files, encoding);
+  return {
+    encoding,
+    surround: await surroundBy(files, json, native),
+    ...templated,
+    path: `${path}, ${templated.path}`,
+    reason: `${reason}; ${templated.reason}`,
+  };
+}
+
+interface Found<T> {
+  readonly path: string;
+  readonly reason: string;
+  readonly encoding: T;
+}
+
+async function encodingOf(json: TokenizerJson, native: NativeTokenizer, path: string): Promise<Found<TextEncoding>> {
+  const recipe = readRecipe(json);
+  const library = (reason: string): Found<TextEncoding> => ({
+    path: "tokenizers library",
+    reason,
+    encoding: new NativeEncoder(native, json),
+  });
+  if (typeof recipe === "string") return library(recipe);
+  const preTokenizer = native.getPreTokenizer()!;
+  const own = inFile(path, () => new BpeEncoder(json, recipe, (text) => preTokenizer.preTokenizeString(text).length));
+  const difference = await selfCheck(
+    json,
+    (text) => own.encode(text),
+    async (text) => (await native.encode(text, null, { addSpecialTokens: false })).getIds(),
+  );
+  if (difference !== undefined) return library(`the own scanner differs from the library: ${difference}`);
+  const family = recipe.digits === 3 ? "Llama 3" : "Qwen";
+  return {
+    path: "own scanner",
+    reason: `byte-level BPE as in ${family}, equal to the library in the self-check`,
+    encoding: own,
+  };
+}
+
+async function templateOf(
+  files: HuggingFaceFiles,
+  encoding: TextEncoding,
+): Promise<Pick<HuggingFaceModel, "template" | "toolTemplate" | "linear" | "linearTail" | "path" | "reason">> {
+  const none = { template: undefined, toolTemplate: undefined, linear: undefined, linearTail: new Int32Array(0) };
+  const source = files.templates.default;
+  if (source === undefined) return { ...none, path: "chats estimated", reason: "no chat template was found" };
+  const parse = (text: string): ChatTemplate =>
+    inFile(files.templatePath, () => new ChatTemplate(text, files.specialTokens), "a chat template in Jinja");
+  const template = parse(source);
+  const { withTools } = files.templates;
+  const toolTemplate = withTools === undefined ? undefined : parse(withTools);
+  const learned = learnLinear(template);
+  const rendered = { ...none, template, toolTemplate, path: "chats rendered" };
+  if (typeof learned === "string") return { ...rendered, reason: learned };
+  const boundaries = [...learned.before].filter(([key]) => key.includes(">")).map(([, text]) => text);
+  if (![...boundaries, learned.tail].every((text) => isCut(text, encoding.cuts))) {
+    return { ...rendered, reason: "its chat template does not put a special token between messages" };
+  }
+  const linearTail = await encoding.encode(learned.tail);
+  if (linearTail === undefined) return { ...rendered, reason: "its generation prompt could not be encoded" };
+  return {
+    template,
+    toolTemplate,
+    linear: learned,
+    linearTail: linearTail.slice(),
+    path: "plain chats put together",
+    reason: "its chat template puts fixed text around messages, equal to Jinja's in the self-check",
+  };
+}
+
+/** True where `text` starts with a token that nothing before it can reach into. */
+function isCut(text: string, cuts: readonly AddedToken[]): boolean {
+  const first = cuts.find(({ content }) => content !== "" && text.startsWith(content));
+  if (first === undefined) return false;
+  return !cuts.some(({ content }) => overlaps(content, first.content));
+}
+
+/** A token that ends with the beginning of another could take it over. */
+function overlaps(token: string, next: string): boolean {
+  for (let length = 1; length < Math.min(token.length, next.length); length++) {
+    if (token.endsWith(next.slice(0, length))) return true;
+  }
+  return false;
+}
+
+async function surroundBy(files: HuggingFaceFiles, json: TokenizerJson, native: NativeTokenizer): Promise<Surround> {
+  if (files.surround !== undefined) {
+    const { bos, eos } = files.surround;
+    const idOf = (name: string): number[] =>
+      json.added_tokens.filter(({ content }) => content === files.specialTokens[name]).map(({ id }) => id);
+    return {
+      before: Int32Array.from(bos ? idOf("bos_token") : []),
+      behind: Int32Array.from(eos ? idOf("eos_token") : []),
+    };
+  }
+  const plain = await native.encode("a", null, { addSpecialTokens: false });
+  const processed = await native.encode("a", null, { addSpecialTokens: true });
+  const surround = surroundOf(plain.getIds(), processed.getIds());
+  if (surround === undefined)
+    throw new Error(`${files.tokenizerPath}: its post_processor changes the tokens of a text`);
+  return surround;
+}
+
+function inFile<T>(path: string, read: () => T, accepted = "a file as the tokenizers library writes it"): T {
+  try {
+    return read();
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new Error(`${path}: ${problem}; accepted is ${accepted}`, { cause: error });
+  }
+}

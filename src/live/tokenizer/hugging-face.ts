@@ -1,0 +1,125 @@
+import { AddedTokens } from "./bpe/added-tokens.ts";
+import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
+import type { HuggingFaceModel } from "./hugging-face-model.ts";
+import type { PromptChain, PromptChains } from "./prompt-chains.ts";
+import { linearSteps, renderedSteps } from "./prompt-plan.ts";
+import { promptSteps } from "./prompt-steps.ts";
+import type { StepCache } from "./step-cache.ts";
+import { BEFORE_TEXT, TemplateEncoder } from "./template-encoder.ts";
+import type { TextTokenizer } from "./text-tokenizer.ts";
+import { encodeTokens, exactPrompt } from "./token-prompt.ts";
+import type { CacheScope, PromptSource, TokenizedPrompt } from "./tokenizer.ts";
+import type { Step } from "./word-source.ts";
+
+const NO_TAIL = new Int32Array(0);
+
+type Chat = Extract<PromptSource, { kind: "chat" }>;
+type Answer = TokenizedPrompt | Promise<TokenizedPrompt>;
+
+/** The engine's own tokens, from the model's tokenizer.json and chat template. */
+export class HuggingFaceTokenizer implements DescribedTokenizer {
+  readonly name = "huggingface";
+  readonly #model: HuggingFaceModel;
+  readonly #chains: PromptChains;
+  readonly #cache: StepCache;
+  readonly #encoder: TemplateEncoder;
+  readonly #cuts: AddedTokens;
+  readonly #estimate: TextTokenizer;
+  #linear = 0;
+  #rendered = 0;
+  #fellBack = 0;
+  #confirmed = 0;
+  #contradicted = 0;
+
+  constructor(model: HuggingFaceModel, chains: PromptChains, cache: StepCache, estimate: TextTokenizer) {
+    this.#model = model;
+    this.#chains = chains;
+    this.#cache = cache;
+    this.#estimate = estimate;
+    this.#cuts = new AddedTokens(model.encoding.cuts);
+    this.#encoder = new TemplateEncoder(model.encoding, cache, model.surround.before, model.template, model.linear);
+  }
+
+  encode(prompt: PromptSource, scope: CacheScope): Answer {
+    switch (prompt.kind) {
+      case "tokens":
+        return encodeTokens(this.#chains, prompt.tokens, scope);
+      case "text":
+        return this.#encodeText(prompt.text, scope);
+      case "chat":
+        return this.#encodeChat(prompt, scope);
+    }
+  }
+
+  learn(model: string, prompt: TokenizedPrompt, promptTokens: number): void {
+    if (!prompt.exact) this.#estimate.learn(model, prompt, promptTokens);
+    else if (prompt.promptTokens === promptTokens) this.#confirmed++;
+    else this.#contradicted++;
+  }
+
+  describe(): TokenizerDescription {
+    return {
+      name: this.name,
+      path: this.#model.path,
+      reason: this.#model.reason,
+      blockWords: this.#chains.blockWords,
+      memo: this.#chains.memo.describe(),
+      counters: {
+        linear: this.#linear,
+        rendered: this.#rendered,
+        fellBack: this.#fellBack,
+        confirmed: this.#confirmed,
+        contradicted: this.#contradicted,
+        stepHits: this.#cache.hits,
+        stepMisses: this.#cache.misses,
+        ...this.#model.encoding.counters,
+      },
+    };
+  }
+
+  close(): void {}
+
+  #encodeText(text: string, scope: CacheScope): Answer {
+    const { before, behind } = this.#model.surround;
+    const steps = promptSteps(text, this.#cuts);
+    if (before.length > 0) steps.unshift({ tag: BEFORE_TEXT, text: "" });
+    return this.#answer(steps, behind, scope, () => this.#standIn({ kind: "text", text }, scope));
+  }
+
+  #encodeChat(chat: Chat, scope: CacheScope): Answer {
+    const { template, toolTemplate, linear, linearTail } = this.#model;
+    if (template === undefined) return this.#standIn(chat, scope);
+    const hasOwnTemplate = chat.tools !== undefined && toolTemplate !== undefined;
+    const steps = linear === undefined || hasOwnTemplate ? undefined : linearSteps(chat, template, linear);
+    if (steps === undefined) return this.#encodeRendered(chat, scope);
+    this.#linear++;
+    return this.#answer(steps, linearTail, scope, () => {
+      this.#linear--;
+      return this.#encodeRendered(chat, scope);
+    });
+  }
+
+  #encodeRendered(chat: Chat, scope: CacheScope): Answer {
+    const { template, toolTemplate } = this.#model;
+    const steps = renderedSteps(chat, (chat.tools === undefined ? undefined : toolTemplate) ?? template!, this.#cuts);
+    if (steps === undefined) return this.#standIn(chat, scope);
+    this.#rendered++;
+    return this.#answer(steps, NO_TAIL, scope, () => this.#standIn(chat, scope));
+  }
+
+  #answer(steps: readonly Step[], tail: Int32Array, scope: CacheScope, otherwise: () => Answer): Answer {
+    const chain = this.#chains.encode(scope, steps, tail, this.#encoder);
+    if (chain instanceof Promise) return this.#later(chain, otherwise);
+    return chain === undefined ? otherwise() : exactPrompt(this.#chains, chain);
+  }
+
+  async #later(promised: Promise<PromptChain | undefined>, otherwise: () => Answer): Promise<TokenizedPrompt> {
+    const chain = await promised;
+    return chain === undefined ? otherwise() : exactPrompt(this.#chains, chain);
+  }
+
+  #standIn(prompt: PromptSource, scope: CacheScope): Answer {
+    this.#fellBack++;
+    return this.#estimate.standIn(prompt, scope);
+  }
+}

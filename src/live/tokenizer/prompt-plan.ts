@@ -1,0 +1,115 @@
+import type { AddedTokens } from "./bpe/added-tokens.ts";
+import { promptSteps } from "./prompt-steps.ts";
+import type { ChatTemplate, RenderOptions } from "./template/chat-template.ts";
+import { contentTexts, engineMessages, type EngineMessage } from "./template/engine-messages.ts";
+import { engineTools } from "./template/engine-tools.ts";
+import { type LinearTemplate, pairKey } from "./template/linear-template.ts";
+import type { ChatMessage, PromptSource } from "./tokenizer.ts";
+import type { Step } from "./word-source.ts";
+
+type Chat = Extract<PromptSource, { kind: "chat" }>;
+
+/** Fields of a body that a template reads by the same name. */
+const VARIABLE_FIELDS = ["documents", "reasoning_effort"] as const;
+const LAST_ROLE = "user";
+
+/**
+ * The steps of a plain chat, without rendering it; the tail is the template's. Undefined where the chat is not plain, or
+ * the template not linear for it. Contents that the template looks into are the encoder's to notice.
+ */
+export function linearSteps(chat: Chat, template: ChatTemplate, linear: LinearTemplate): Step[] | undefined {
+  if (chat.messages.at(-1)?.role !== LAST_ROLE || !hasPlainOptions(chat, template)) return undefined;
+  const steps: Step[] = [];
+  let previous: string | undefined;
+  for (const message of chat.messages) {
+    const tag = pairKey(previous, message.role);
+    const text = linear.before.has(tag) && isPlain(message, template) ? plainText(message, template) : undefined;
+    if (text === undefined) return undefined;
+    steps.push({ tag, text });
+    previous = message.role;
+  }
+  return steps;
+}
+
+/** The rendered prompt, cut where it may be; undefined where the engine will refuse it or it is not of text alone. */
+export function renderedSteps(chat: Chat, template: ChatTemplate, cuts: AddedTokens): Step[] | undefined {
+  const options = renderOptions(chat, template);
+  const messages = engineMessages(chat.messages, template.reading.contentFormat);
+  if (options === undefined || messages === undefined) return undefined;
+  const rendered = template.render(withoutDevelopers(messages, template), options);
+  return rendered === undefined ? undefined : promptSteps(rendered, cuts);
+}
+
+function hasPlainOptions({ tools, template: body }: Chat, { reading }: ChatTemplate): boolean {
+  if (tools !== undefined && reading.mentions.has("tools")) return false;
+  if (body["add_generation_prompt"] === false || body["continue_final_message"] === true) return false;
+  for (const name of Object.keys(variablesOf(body))) if (reading.mentions.has(name)) return false;
+  return true;
+}
+
+/** Nothing but a role and content, as far as the engine hands it on and the template reads it. */
+function isPlain(message: ChatMessage, { reading: { mentions } }: ChatTemplate): boolean {
+  const calls = message["tool_calls"];
+  if (Array.isArray(calls) && calls.length > 0) return false;
+  const isRead = (field: string): boolean =>
+    message[field] !== undefined && message[field] !== null && mentions.has(field);
+  if (isRead("name") || isRead("task") || isRead("reasoning")) return false;
+  return message["reasoning"] === undefined || !mentions.has("reasoning_content");
+}
+
+function plainText(message: ChatMessage, { reading }: ChatTemplate): string | undefined {
+  const { content } = message;
+  if (typeof content === "string" && message.role !== "system") return content;
+  const texts = contentTexts(message, reading.contentFormat);
+  if (texts === undefined) return undefined;
+  if (reading.contentFormat === "string") return texts.join("\n");
+  return texts.length === 1 ? texts[0] : undefined;
+}
+
+function renderOptions(chat: Chat, template: ChatTemplate): RenderOptions | undefined {
+  const tools = chat.tools === undefined ? null : engineTools(chat.tools);
+  if (tools === undefined) return undefined;
+  const { mentions } = template.reading;
+  const variables = Object.entries(variablesOf(chat.template)).filter(([name]) => mentions.has(name));
+  return {
+    tools,
+    variables: Object.fromEntries(variables),
+    addGenerationPrompt: chat.template["add_generation_prompt"] !== false,
+    continueFinalMessage: chat.template["continue_final_message"] === true,
+  };
+}
+
+/** What the engine passes on from a body, by the template's names. A null is as if it were not there. */
+function variablesOf(body: Chat["template"]): Record<string, unknown> {
+  const variables: Record<string, unknown> = {};
+  const given = body["chat_template_kwargs"];
+  if (typeof given === "object" && given !== null) Object.assign(variables, given);
+  for (const field of VARIABLE_FIELDS) {
+    const value = body[field];
+    if (value !== undefined && value !== null) variables[field] = value;
+  }
+  const effort = body["reasoning_effort"];
+  if (effort !== undefined && effort !== null && !("enable_thinking" in variables)) {
+    variables["enable_thinking"] = effort !== "none";
+  }
+  return variables;
+}
+
+/** A template that does not know developers sees their messages as one system message, in front. */
+function withoutDevelopers(messages: readonly EngineMessage[], { reading }: ChatTemplate): readonly EngineMessage[] {
+  if (reading.mentions.has("developer") || !messages.some(({ role }) => role === "developer")) return messages;
+  const isSystem = ({ role }: EngineMessage): boolean => role === "developer" || role === "system";
+  const systems = messages.filter(isSystem);
+  const alone = systems.length === 1 && isSystem(messages[0]!);
+  if (alone) return messages.map((message) => (isSystem(message) ? asSystem(message) : message));
+  const contents = systems.map(({ content }) =>
+    typeof content === "string" ? content : content.map(({ text }) => text).join("\n"),
+  );
+  const merged = { role: "system", content: contents.filter((text) => text !== "").join("\n\n") };
+  return [merged, ...messages.filter((message) => !isSystem(message))];
+}
+
+function asSystem(message: EngineMessage): EngineMessage {
+  const { tools: _tools, ...rest } = message;
+  return { ...rest, role: "system" };
+}

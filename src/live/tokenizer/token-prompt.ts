@@ -1,0 +1,17 @@
+import type { PromptChain, PromptChains } from "./prompt-chains.ts";
+import type { CacheScope, TokenizedPrompt } from "./tokenizer.ts";
+
+/** Token ids as they came; ids that no vocabulary has are the engine's to refuse. */
+export function encodeTokens(
+  chains: PromptChains,
+  tokens: readonly number[],
+  scope: CacheScope,
+): TokenizedPrompt | Promise<TokenizedPrompt> {
+  const chain = chains.encodeWords(scope, Int32Array.from(tokens));
+  return chain instanceof Promise ? chain.then((done) => exactPrompt(chains, done)) : exactPrompt(chains, chain);
+}
+
+export function exactPrompt(chains: PromptChains, chain: PromptChain): TokenizedPrompt {
+  const blocks = { lanes: chain.lanes, length: chain.blocks, blockTokens: chains.blockWords };
+  return { blocks, promptTokens: chain.words, exact: true, fellBack: false };
+}
