@@ -263,7 +263,7 @@ export class EngineHost {
     const { sequence, answer } = flight;
     if (sequence.scheduledAt < 0) this.#waitingTokens -= sequence.prompt.length;
     if (sequence.adapter !== "") this.#adapters?.left(sequence.adapter, sequence.scheduledAt >= 0);
-    if (reason === "abort" || reason === "deadline") {
+    if (reason === "abort" || reason === "deadline" || sequence.finish === "abort") {
       this.#counts.aborted++;
       sequence.finish ??= "abort";
     } else {

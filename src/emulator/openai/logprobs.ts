@@ -1,5 +1,6 @@
 import { mix32, randomFor } from "#core/random.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { LOGPROBS_MAX } from "./sampling.ts";
 
 interface Score {
   readonly id: number;
@@ -62,12 +63,28 @@ export function promptLogprobs(tokenizer: Tokenizer, prompt: Int32Array, top: nu
   });
 }
 
+/** Tokens whose alternatives are remembered, per tokenizer. */
+const REMEMBERED_MAX = 4_096;
+const remembered = new WeakMap<Tokenizer, Map<number, readonly Score[]>>();
+
 /** A token and `count - 1` others with falling log probabilities, the same for the same token. */
 function alternatives(tokenizer: Tokenizer, id: number, count: number): readonly Score[] {
+  const known = remembered.get(tokenizer) ?? new Map<number, readonly Score[]>();
+  remembered.set(tokenizer, known);
+  let scores = known.get(id);
+  if (scores === undefined) {
+    if (known.size >= REMEMBERED_MAX) known.clear();
+    scores = drawAlternatives(tokenizer, id, LOGPROBS_MAX + 1);
+    known.set(id, scores);
+  }
+  return scores.length === count ? scores : scores.slice(0, count);
+}
+
+function drawAlternatives(tokenizer: Tokenizer, id: number, count: number): readonly Score[] {
   const random = randomFor(mix32(id), 0);
   const scores = [{ id, text: tokenizer.decode(id), logprob: -0.25 - random.below(1_000) / 4_000 }];
   const taken = new Set(scores.map((score) => score.text));
-  for (let attempt = 0; scores.length < count && attempt < count * 8; attempt++) {
+  while (scores.length < count) {
     const { id: other, text } = tokenizer.draw(random);
     if (taken.has(text)) continue;
     taken.add(text);
