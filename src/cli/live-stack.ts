@@ -43,7 +43,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const router = newRouter(settings);
   const journal = new Journal(router);
   const directory = new EndpointDirectory();
-  const tokenizers = await openTokenizers(config, secret);
+  const tokenizers = await openTokenizers({ config, secret, directory, log });
   const recorder = await openRecorder(plan, log);
   const readiness = new Readiness(directory);
   const report = (event: KeeperEvent): void => {
@@ -100,7 +100,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
       await gateway.close(drainMillis);
       await keeper.stop();
       await recorder?.close();
-      tokenizers.close();
+      await tokenizers.close();
     },
   };
 }

@@ -74,7 +74,7 @@ export const tokenizerShape = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe("tokenizer.json of kind huggingface; its folder may hold the chat template too."),
+    .describe("tokenizer.json of kind huggingface, or the folder that holds it and the chat template."),
   chatTemplate: z
     .string()
     .min(1)
@@ -84,6 +84,14 @@ export const tokenizerShape = z.strictObject({
     .enum(["cl100k_base", "o200k_base", "p50k_base", "r50k_base"])
     .default("cl100k_base")
     .describe("Encoding of kind tiktoken."),
+  blockCharacters: z.int().min(1).max(65_536).default(128).describe("Characters per block of kind character."),
+  memoEntriesMax: z
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .default(65_536)
+    .describe("Prefixes of conversations whose tokens and hashes are remembered; 0 for none."),
+  memoBytesMax: z.int().min(0).max(1e12).default(268_435_456).describe("Bytes that these may take."),
   timeoutMillis: millis(1, 60_000)
     .default(200)
     .describe("Bound on one /tokenize call of kind vllm; beyond it the estimate stands in."),
@@ -91,5 +99,5 @@ export const tokenizerShape = z.strictObject({
 
 export const tokenizer = tokenizerShape.refine((value) => value.kind !== "huggingface" || value.file !== undefined, {
   path: ["file"],
-  message: "the path of a tokenizer.json, which kind huggingface needs",
+  message: "the path of a tokenizer.json or its folder, which kind huggingface needs",
 });

@@ -176,7 +176,7 @@ export const CONFIG_SCHEMA = z.strictObject({
     .extend({ models: z.record(z.string(), tokenizer).default({}).describe("Tokenizer per model, where it differs.") })
     .refine((value) => value.kind !== "huggingface" || value.file !== undefined, {
       path: ["file"],
-      message: "the path of a tokenizer.json, which kind huggingface needs",
+      message: "the path of a tokenizer.json or its folder, which kind huggingface needs",
     })
     .prefault({})
     .describe("Prompts to tokens."),

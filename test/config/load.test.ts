@@ -121,7 +121,7 @@ test("all problems are told at once, each with its path, what was accepted, what
     /^routing\.models\["Qwen\/x"\]: expected a string that is not empty, got 3 \(.* line 9\)$/,
     /^scrape\.interval: expected one of intervalMillis, .*; did you mean intervalMillis\? \(.* line 2\)$/,
     /^scrape\.timeoutMillis: expected an integer in \[10, 600000\], got true \(.* line 3\)$/,
-    /^tokenizer\.file: expected the path of a tokenizer\.json, .*, got nothing \(.* line 7\)$/,
+    /^tokenizer\.file: expected the path of a tokenizer\.json or its folder, .*, got nothing \(.* line 7\)$/,
   ];
   assert.equal(lines.length, expected.length, lines.join("\n"));
   expected.forEach((pattern, i) => assert.match(lines[i]!, pattern));
