@@ -25,6 +25,9 @@ export interface UpstreamRequest {
 const STALE_RESET_MICROS = 1_000_000;
 const RESET_CODES: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
+/** Made once: an error's stack costs more than all the rest of a request's end. */
+const NO_LONGER_WANTED = new Error("no longer wanted");
+
 /** One request on its way to one endpoint, straight from undici's dispatcher. */
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream;
@@ -51,7 +54,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** Stops hearing and ends the connection at once, so that the engine stops too. */
   abort(): void {
     this.#listener = undefined;
-    this.#controller?.abort(new Error("no longer wanted"));
+    if (this.#open) this.#controller?.abort(NO_LONGER_WANTED);
   }
 
   pause(): void {
@@ -65,7 +68,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     this.#startedAt = nowMicros();
-    if (this.#listener === undefined) controller.abort(new Error("no longer wanted"));
+    if (this.#listener === undefined) controller.abort(NO_LONGER_WANTED);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {

@@ -1,9 +1,9 @@
 import type { Fault } from "#core/input.ts";
 
-import type { DeadlineSweep } from "./deadline-sweep.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import type { Identifier } from "./identity.ts";
+import type { InFlight } from "./in-flight.ts";
 import type { Journal } from "./journal.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { RequestSummary } from "./request-summary.ts";
@@ -32,13 +32,12 @@ export interface ChatContext {
   readonly observe: RequestObserver;
   readonly identifier: Identifier;
   readonly retryBudget: RetryBudget;
-  readonly sweep: DeadlineSweep;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
-  /** Ids of requests in flight; the router needs them unique. */
-  readonly inFlight: Set<string>;
+  /** Requests between their head and their last byte. */
+  readonly inFlight: InFlight;
   bodyBytesInFlight: number;
   /** No new requests; those in flight finish. */
   draining: boolean;

@@ -10,46 +10,83 @@ import { Forward } from "./forward.ts";
 import { onlyModel, unknownModelMessage } from "./models.ts";
 import { type ParsedRequest, isFields, isRefusal, parseRequest } from "./parse-request.ts";
 import { readBody, withField } from "./request-body.ts";
-import type { TokenizedPrompt } from "./tokenizer/tokenizer.ts";
+import type { TokenizedPrompt, Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /**
  * The path of one inference request: body → what it asks → who asks → its tokens and block hashes → the decision → the
  * endpoint's answer, which `Forward` carries back while it tells the router how it goes.
+ *
+ * It waits only for the body and for a tokenizer that cannot answer at once; all else is one run of the event loop.
  */
-export async function serveChat(exchange: Exchange): Promise<void> {
-  const { context, incoming, route } = exchange;
-  const { limits } = context;
+export function serveChat(exchange: Exchange): void {
+  const { context, incoming, headers } = exchange;
+  readBody(incoming, headers.get("content-length"), context.limits.bodyBytesMax, (body) => {
+    if (exchange.over) return;
+    try {
+      if (Buffer.isBuffer(body)) serveBody(exchange, body);
+      else exchange.refuse(body);
+    } catch (error) {
+      exchange.bug(error);
+    }
+  });
+}
 
-  const body = await readBody(incoming, limits.bodyBytesMax);
-  if (body === undefined || exchange.over) return;
-  if (!Buffer.isBuffer(body)) return exchange.refuse(body);
-  if (context.bodyBytesInFlight + body.length > limits.bodyBytesInFlightMax) return exchange.refuse(TOO_MANY_BYTES);
+function serveBody(exchange: Exchange, body: Buffer): void {
+  const { context, headers, route } = exchange;
+  if (context.bodyBytesInFlight + body.length > context.limits.bodyBytesInFlightMax) {
+    return exchange.refuse(TOO_MANY_BYTES);
+  }
   exchange.holdBody(body.length);
   exchange.arrivedAt = nowMicros();
 
-  const parsed = parseRequest(route, incoming.headers["content-type"] ?? "", body);
+  const parsed = parseRequest(route, headers.get("content-type"), body);
   if (isRefusal(parsed)) return exchange.refuse(parsed);
   exchange.stream = parsed.stream;
   const model = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
   if (model === undefined) return exchange.refuse(noModel(context));
+  exchange.model = model;
 
-  const identity = context.identifier.identify(incoming.headers, parsed.fields);
-  const encoded = encode(exchange, parsed, model);
-  const prompt = encoded instanceof Promise ? await encoded : encoded;
+  const { source } = parsed.prompt;
+  if (source === undefined) return decide(exchange, body, parsed, NO_PROMPT);
+  const tokenizer = context.tokenizer(model);
+  const encoded = tokenizer.encode(source, { model, salt: parsed.cacheSalt });
+  if (encoded instanceof Promise) {
+    encoded
+      .then((prompt) => decide(exchange, body, parsed, prompt, tokenizer))
+      .catch((error: unknown) => exchange.bug(error));
+  } else decide(exchange, body, parsed, encoded, tokenizer);
+}
+
+function decide(
+  exchange: Exchange,
+  body: Buffer,
+  parsed: ParsedRequest,
+  prompt: TokenizedPrompt,
+  tokenizer?: Tokenizer,
+): void {
   if (exchange.over) return;
-
+  const { context, headers, model } = exchange;
+  if (tokenizer !== undefined && parsed.prompt.count === 1) exchange.encoded(tokenizer, prompt);
+  if (prompt.fellBack) {
+    context.counters.tokenizerFallbacks++;
+    context.observe.tokenizerFellBack(model);
+  }
+  const { tenant, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
   const request: RouteRequest = {
     id: exchange.routeId,
     model,
-    ...identity,
+    tenant,
+    session,
+    sloClass,
     priority: priorityOf(exchange, parsed),
     promptTokens: Math.round(prompt.promptTokens * parsed.prompt.scale),
     promptTokensExact: prompt.exact && parsed.prompt.count === 1,
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,
     blocks: prompt.blocks,
+    profile,
   };
-  exchange.arrived(model);
+  exchange.arrived();
   const decision = context.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
   if (decision.kind === "rejected") return exchange.refuse(rejection(context, decision, model));
 
@@ -62,29 +99,11 @@ const TOO_MANY_BYTES = refusal("saturated", "The gateway holds as many request b
 
 const NO_PROMPT: TokenizedPrompt = { blocks: EMPTY_CHAIN, promptTokens: 0, exact: false, fellBack: false };
 
-function encode(exchange: Exchange, parsed: ParsedRequest, model: string): TokenizedPrompt | Promise<TokenizedPrompt> {
-  const { source, count } = parsed.prompt;
-  if (source === undefined) return NO_PROMPT;
-  const { context } = exchange;
-  const tokenizer = context.tokenizer(model);
-  const encoded = tokenizer.encode(source, { model, salt: parsed.cacheSalt });
-  const note = (prompt: TokenizedPrompt): TokenizedPrompt => {
-    if (prompt.fellBack) {
-      context.counters.tokenizerFallbacks++;
-      context.observe.tokenizerFellBack(model);
-    }
-    if (count === 1) exchange.learnWith((promptTokens) => tokenizer.learn(model, prompt, promptTokens));
-    return prompt;
-  };
-  return encoded instanceof Promise ? encoded.then(note) : note(encoded);
-}
-
 /** vLLM lets a header go before the body. */
-function priorityOf({ incoming }: Exchange, parsed: ParsedRequest): number {
-  const header = incoming.headers["x-vllm-priority"];
-  if (header === undefined) return parsed.priority;
+function priorityOf({ headers }: Exchange, parsed: ParsedRequest): number {
+  const header = headers.get("x-vllm-priority");
   const priority = Number(header);
-  return Number.isFinite(priority) ? priority : parsed.priority;
+  return header === "" || !Number.isFinite(priority) ? parsed.priority : priority;
 }
 
 function noModel({ directory }: ChatContext): Refusal {

@@ -59,15 +59,8 @@ export function errorBody({ reason, message, param }: Refusal): string {
 }
 
 /** Flat header list of an error answer, without those that every answer carries. */
-export function errorHeaders({ reason }: Refusal, body: string): string[] {
-  const headers = [
-    "content-type",
-    "application/json",
-    "content-length",
-    String(Buffer.byteLength(body)),
-    "x-gnomon-reason",
-    reason,
-  ];
+export function errorHeaders({ reason }: Refusal, bodyBytes: number): string[] {
+  const headers = ["content-type", "application/json", "content-length", String(bodyBytes), "x-gnomon-reason", reason];
   const { retryAfter } = ERRORS[reason];
   if (retryAfter !== undefined) headers.push("retry-after", String(retryAfter));
   return headers;

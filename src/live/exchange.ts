@@ -5,18 +5,21 @@ import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { ChatContext } from "./chat-context.ts";
 import { ClientWriter } from "./client-writer.ts";
 import { nowMicros } from "./clock.ts";
-import type { Swept } from "./deadline-sweep.ts";
 import { ERRORS, type Refusal, errorBody, errorHeaders, refusal } from "./errors.ts";
 import type { Forward, ForwardResult } from "./forward.ts";
 import { type OwnHeaders, pushOwn } from "./headers.ts";
 import { requestIdOf } from "./identity.ts";
+import type { Swept } from "./in-flight.ts";
+import { RequestHeaders } from "./request-headers.ts";
 import type { RequestSummary } from "./request-summary.ts";
 import type { Route } from "./route.ts";
+import type { TokenizedPrompt, Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** One inference request and its answer, from the request's head to the answer's last byte. */
 export class Exchange implements Swept {
   readonly context: ChatContext;
   readonly incoming: IncomingMessage;
+  readonly headers: RequestHeaders;
   readonly writer: ClientWriter;
   readonly route: Route;
   /** Path and query as the endpoint gets them. */
@@ -35,7 +38,8 @@ export class Exchange implements Swept {
   #forward: Forward | undefined;
   #bodyBytes = 0;
   #overAt: Micros = 0;
-  #learner: ((promptTokens: number) => void) | undefined;
+  #tokenizer: Tokenizer | undefined;
+  #prompt: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
 
   constructor(
@@ -50,10 +54,9 @@ export class Exchange implements Swept {
     this.writer = new ClientWriter(response);
     this.route = place.route;
     this.path = place.path;
-    this.requestId = requestIdOf(incoming.headers);
-    this.routeId = uniqueId(this.requestId, context.inFlight);
-    context.inFlight.add(this.routeId);
-    context.sweep.add(this);
+    this.headers = new RequestHeaders(incoming.rawHeaders);
+    this.requestId = requestIdOf(this.headers);
+    this.routeId = context.inFlight.add(this.requestId, this);
     response.on("close", () => this.#closed());
   }
 
@@ -63,14 +66,14 @@ export class Exchange implements Swept {
     this.context.bodyBytesInFlight += bytes;
   }
 
-  /** Who wants the engine's own count of the prompt. */
-  learnWith(learner: (promptTokens: number) => void): void {
-    this.#learner = learner;
+  /** The tokenizer is to hear the engine's own count of the prompt. */
+  encoded(tokenizer: Tokenizer, prompt: TokenizedPrompt): void {
+    this.#tokenizer = tokenizer;
+    this.#prompt = prompt;
   }
 
   /** The router is about to hear of the request's arrival; from here on it must hear of its end. */
-  arrived(model: string): void {
-    this.model = model;
+  arrived(): void {
     this.#routed = true;
   }
 
@@ -90,8 +93,8 @@ export class Exchange implements Swept {
   }
 
   answerRefusal(refused: Refusal, endpoint: string): void {
-    const body = errorBody(refused);
-    const headers = errorHeaders(refused, body);
+    const body = Buffer.from(errorBody(refused));
+    const headers = errorHeaders(refused, body.length);
     pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.draining });
     this.writer.whole(ERRORS[refused.reason].status, headers, body);
   }
@@ -119,7 +122,9 @@ export class Exchange implements Swept {
       });
     }
     context.bodyBytesInFlight -= this.#bodyBytes;
-    if (result.usage?.promptTokens !== undefined) this.#learner?.(result.usage.promptTokens);
+    if (result.usage?.promptTokens !== undefined && this.#prompt !== undefined) {
+      this.#tokenizer?.learn(this.model, this.#prompt, result.usage.promptTokens);
+    }
     context.observe.finished(this.#summary(at, result));
   }
 
@@ -166,18 +171,10 @@ export class Exchange implements Swept {
   }
 
   #closed(): void {
-    this.context.sweep.remove(this);
-    this.context.inFlight.delete(this.routeId);
+    this.context.inFlight.remove(this.routeId);
     if (this.over) return;
     if (this.#forward !== undefined) return this.#forward.abandon();
     this.context.counters.clientAborts++;
     this.finished({ outcome: "aborted", usage: undefined, outputTokens: undefined, firstTokenAt: undefined });
   }
-}
-
-function uniqueId(id: string, taken: ReadonlySet<string>): string {
-  if (!taken.has(id)) return id;
-  let n = 2;
-  while (taken.has(`${id}.${n}`)) n++;
-  return `${id}.${n}`;
 }

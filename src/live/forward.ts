@@ -77,7 +77,7 @@ export class Forward implements AttemptListener, Delivery {
 
   /** Sends the request to the endpoint that was decided on. */
   send(): void {
-    const { context, incoming, requestId, path } = this.#exchange;
+    const { context, headers: given, requestId, path } = this.#exchange;
     this.#attempts++;
     this.#answer = undefined;
     this.#firstTokenAt = undefined;
@@ -86,7 +86,7 @@ export class Forward implements AttemptListener, Delivery {
     const upstream = context.pools.get(this.#routed.endpoint);
     if (upstream === undefined) return this.attemptFailed("connect");
     if (upstream.inFlight >= context.limits.upstreamConnectionsMax) return this.attemptFailed("saturated");
-    const headers = upstreamHeaders(incoming.rawHeaders, upstream.entry, {
+    const headers = upstreamHeaders(given, upstream.entry, {
       requestId,
       dropAuthorization: context.keepsAuthorization,
     });

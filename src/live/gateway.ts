@@ -8,12 +8,12 @@ import { Hono } from "hono";
 import { serveChat } from "./chat.ts";
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
 import { type ClientAuth, clientAuth } from "./client-auth.ts";
-import { DeadlineSweep } from "./deadline-sweep.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import { type GatewayCounters, newCounters } from "./gateway-counters.ts";
 import { Identifier, type IdentityOptions } from "./identity.ts";
+import { InFlight } from "./in-flight.ts";
 import type { Journal } from "./journal.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
 import { servedModels } from "./models.ts";
@@ -64,10 +64,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     counters,
     identifier: new Identifier(options.identity),
     retryBudget: new RetryBudget(limits.retryRatio, limits.retryBurst),
-    sweep: new DeadlineSweep(limits.sweepMillis),
     requestUsage: options.requestUsage ?? false,
     keepsAuthorization: options.clientKeys !== undefined,
-    inFlight: new Set(),
+    inFlight: new InFlight(limits.sweepMillis),
     bodyBytesInFlight: 0,
     draining: false,
   };
@@ -93,9 +92,9 @@ function addRoutes(app: GatewayApp, context: ChatContext, allowed: ClientAuth): 
     const path = withoutSlash(query < 0 ? url : url.slice(0, query));
     const place = { route: routeOf(path), path: query < 0 ? path : path + url.slice(query) };
     const exchange = new Exchange(context, incoming, outgoing, place);
-    const refused = refusalAtDoor(context, path, allowed(incoming.headers.authorization));
+    const refused = refusalAtDoor(context, path, allowed(exchange.headers.get("authorization")));
     if (refused !== undefined) exchange.refuse(refused);
-    else serveChat(exchange).catch((error: unknown) => exchange.bug(error));
+    else serveChat(exchange);
     return RESPONSE_ALREADY_SENT;
   });
   app.get("/v1/models", (c) => {
@@ -144,7 +143,7 @@ function withoutSlash(path: string): string {
 
 function errorResponse(refused: Refusal, headers: Record<string, string> = {}): Response {
   const body = errorBody(refused);
-  const flat = errorHeaders(refused, body);
+  const flat = errorHeaders(refused, Buffer.byteLength(body));
   const all: Record<string, string> = { ...headers };
   for (let i = 0; i < flat.length; i += 2) all[flat[i]!] = flat[i + 1]!;
   return new Response(body, { status: ERRORS[refused.reason].status, headers: all });
@@ -205,7 +204,7 @@ async function close(server: Server, context: ChatContext, graceMillis: number):
   await closed;
   // The answers that were cut hear of it some turns after their sockets.
   while (context.inFlight.size > 0) await new Promise((resolve) => setTimeout(resolve, 1));
-  context.sweep.stop();
+  context.inFlight.stop();
   await context.pools.destroy();
 }
 

@@ -1,4 +1,5 @@
 import type { EndpointEntry } from "./endpoint-directory.ts";
+import type { RequestHeaders } from "./request-headers.ts";
 
 /** Names of one connection alone (RFC 9110 §7.6.1); never passed on, either way. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -36,21 +37,22 @@ export interface UpstreamHeaderOptions {
   readonly dropAuthorization: boolean;
 }
 
-/** Flat list of the client's headers as an endpoint gets them; `raw` is the flat list that Node keeps. */
+/** Flat list of the client's headers as an endpoint gets them. */
 export function upstreamHeaders(
-  raw: readonly string[],
+  given: RequestHeaders,
   entry: EndpointEntry,
   { requestId, dropAuthorization }: UpstreamHeaderOptions,
 ): string[] {
-  const named = namedByConnection(raw);
+  const { names, raw } = given;
+  const named = namedByConnection(given.get("connection"));
   const headers: string[] = ["x-request-id", requestId];
   const dropAuth = dropAuthorization || entry.apiKey !== undefined;
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]!.toLowerCase();
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i]!;
     if (NOT_FOR_ENGINES.has(name) || name.startsWith(OWN_PREFIX)) continue;
     if (dropAuth && name === "authorization") continue;
     if (named !== undefined && named.has(name)) continue;
-    headers.push(name, raw[i + 1]!);
+    headers.push(name, raw[2 * i + 1]!);
   }
   if (entry.apiKey !== undefined) headers.push("authorization", `Bearer ${entry.apiKey}`);
   if (entry.dataParallelRank !== undefined) headers.push("x-data-parallel-rank", String(entry.dataParallelRank));
@@ -58,16 +60,9 @@ export function upstreamHeaders(
 }
 
 /** Headers that the message's own Connection field declares to be of this hop. */
-function namedByConnection(raw: readonly string[]): Set<string> | undefined {
-  let named: Set<string> | undefined;
-  for (let i = 0; i < raw.length; i += 2) {
-    if (raw[i]!.length !== 10 || raw[i]!.toLowerCase() !== "connection") continue;
-    const value = raw[i + 1]!.toLowerCase();
-    if (value === "keep-alive" || value === "close") continue;
-    named ??= new Set();
-    for (const name of value.split(",")) named.add(name.trim());
-  }
-  return named;
+function namedByConnection(connection: string): Set<string> | undefined {
+  if (connection === "" || connection === "keep-alive" || connection === "close") return undefined;
+  return new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
 }
 
 /** Headers of an answer as undici gives them. */

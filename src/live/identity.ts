@@ -1,9 +1,9 @@
 import { createHmac, randomUUID } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
 
 import { LRUCache } from "lru-cache";
 
 import type { Fields } from "./parse-request.ts";
+import type { RequestHeaders } from "./request-headers.ts";
 
 /** Where the gateway looks for who asks. Header names in lower case, first match wins. */
 export interface IdentityOptions {
@@ -30,25 +30,30 @@ const IDS_REMEMBERED = 4_096;
 /** Reads tenant, session, profile and service class of a request. */
 export class Identifier {
   readonly #options: IdentityOptions;
-  readonly #ids = new LRUCache<string, string>({ max: IDS_REMEMBERED });
+  readonly #keyIds = new LRUCache<string, string>({ max: IDS_REMEMBERED });
 
   constructor(options: IdentityOptions) {
     this.#options = options;
   }
 
-  identify(headers: IncomingHttpHeaders, fields: Fields | undefined): Identity {
+  identify(headers: RequestHeaders, fields: Fields | undefined): Identity {
     const { tenantHeaders, sessionHeaders, profileHeader, sloHeader } = this.#options;
     return {
       tenant: firstHeader(headers, tenantHeaders) || this.#keyOf(headers) || this.#user(fields),
       session: firstHeader(headers, sessionHeaders) || this.#sessionOf(fields),
-      profile: profileHeader === undefined ? "" : valueOf(headers[profileHeader]),
-      sloClass: sloHeader === undefined ? "" : valueOf(headers[sloHeader]),
+      profile: profileHeader === undefined ? "" : bounded(headers.get(profileHeader)),
+      sloClass: sloHeader === undefined ? "" : bounded(headers.get(sloHeader)),
     };
   }
 
-  #keyOf(headers: IncomingHttpHeaders): string {
-    const key = headers.authorization ?? headers["x-api-key"];
-    return typeof key === "string" && key !== "" ? this.#id("key", key) : "";
+  #keyOf(headers: RequestHeaders): string {
+    const key = headers.get("authorization") || headers.get("x-api-key");
+    if (key === "") return "";
+    const known = this.#keyIds.get(key);
+    if (known !== undefined) return known;
+    const id = this.#id("key", key);
+    this.#keyIds.set(key, id);
+    return id;
   }
 
   #user(fields: Fields | undefined): string {
@@ -67,11 +72,7 @@ export class Identifier {
 
   /** A short id in place of a secret or a name. */
   #id(kind: string, value: string): string {
-    const known = this.#ids.get(kind + value);
-    if (known !== undefined) return known;
-    const id = `${kind}-${createHmac("sha256", this.#options.secret).update(value).digest("hex").slice(0, 12)}`;
-    this.#ids.set(kind + value, id);
-    return id;
+    return `${kind}-${createHmac("sha256", this.#options.secret).update(value).digest("hex").slice(0, 12)}`;
   }
 }
 
@@ -79,24 +80,19 @@ export class Identifier {
 const SESSION_FIELDS = ["session_id", "prompt_cache_key", "conversation_id"] as const;
 
 /** The client's request id where it is fit for logs and headers, else a new one. */
-export function requestIdOf(headers: IncomingHttpHeaders): string {
-  const given = headers["x-request-id"];
-  return typeof given === "string" && SANE_ID.test(given) ? given : randomUUID();
+export function requestIdOf(headers: RequestHeaders): string {
+  const given = headers.get("x-request-id");
+  return given !== "" && SANE_ID.test(given) ? given : randomUUID();
 }
 
 const SANE_ID = /^[\w.:-]{1,128}$/;
 
-function firstHeader(headers: IncomingHttpHeaders, names: readonly string[]): string {
+function firstHeader(headers: RequestHeaders, names: readonly string[]): string {
   for (const name of names) {
-    const value = valueOf(headers[name]);
-    if (value !== "") return value;
+    const value = headers.get(name);
+    if (value !== "") return bounded(value);
   }
   return "";
-}
-
-function valueOf(value: string | string[] | undefined): string {
-  if (value === undefined) return "";
-  return bounded(typeof value === "string" ? value : (value[0] ?? ""));
 }
 
 const NAME_CHARACTERS_MAX = 128;

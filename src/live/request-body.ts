@@ -3,31 +3,29 @@ import type { IncomingMessage } from "node:http";
 import { type Refusal, refusal } from "./errors.ts";
 
 /**
- * Reads a request body once, into one buffer.
- *
- * Resolves with a refusal when it is longer than `bytesMax` (decided by content-length where there is one, before any
- * byte is read), and with undefined when the client left.
+ * Reads a request body once, into one buffer, and hands it on, or a refusal when it is longer than `bytesMax`: by its
+ * declared length before any byte is read, else when it has grown so far. Hands nothing on when the client leaves.
  */
-export function readBody(incoming: IncomingMessage, bytesMax: number): Promise<Buffer | Refusal | undefined> {
-  const declared = Number(incoming.headers["content-length"] ?? 0);
-  if (declared > bytesMax) return Promise.resolve(tooLarge(bytesMax));
-  return new Promise((resolve) => {
-    let first: Buffer | undefined;
-    let chunks: Buffer[] | undefined;
-    let bytes = 0;
-    incoming.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > bytesMax) {
-        incoming.removeAllListeners("data");
-        incoming.pause();
-        resolve(tooLarge(bytesMax));
-      } else if (first === undefined) first = chunk;
-      else (chunks ??= [first]).push(chunk);
-    });
-    incoming.on("end", () => resolve(chunks === undefined ? (first ?? EMPTY) : Buffer.concat(chunks, bytes)));
-    incoming.on("error", () => resolve(undefined));
-    incoming.on("close", () => resolve(undefined));
+export function readBody(
+  incoming: IncomingMessage,
+  declaredLength: string,
+  bytesMax: number,
+  done: (body: Buffer | Refusal) => void,
+): void {
+  if (Number(declaredLength) > bytesMax) return done(tooLarge(bytesMax));
+  let first: Buffer | undefined;
+  let chunks: Buffer[] | undefined;
+  let bytes = 0;
+  incoming.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > bytesMax) {
+      incoming.removeAllListeners("data");
+      incoming.pause();
+      done(tooLarge(bytesMax));
+    } else if (first === undefined) first = chunk;
+    else (chunks ??= [first]).push(chunk);
   });
+  incoming.on("end", () => done(chunks === undefined ? (first ?? EMPTY) : Buffer.concat(chunks, bytes)));
 }
 
 const EMPTY = Buffer.alloc(0);

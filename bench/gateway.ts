@@ -1,0 +1,207 @@
+/**
+ * CPU per request of the gateway beside a bare Hono + dispatch proxy and nginx (where it is installed), in one run:
+ * 2, 8 and 32 KB chat bodies over 8 endpoints, and server-sent events 10 ms apart.
+ *
+ *     npx node bench/gateway.ts [--rounds 3] [--millis 1500]
+ *
+ * Each proxy is a process pinned to the first core, the engines and the load generator are two more on the last. CPU is
+ * the time that the proxy's threads ran, from /proc, over the answers or events in that time. Rounds are interleaved and
+ * run backwards every other time; medians are shown.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import type { LoadOrder, LoadReport } from "./http-load.ts";
+
+const NGINX = "/usr/sbin/nginx";
+const ENDPOINTS = 8;
+const CONNECTIONS = 32;
+const STREAMS = 100;
+const WARM_UP_MILLIS = 1_500;
+
+interface Workload {
+  readonly name: string;
+  readonly bodyBytes: number;
+  readonly stream: boolean;
+  /** Most that the gateway may cost over the bare proxy. */
+  readonly budget: number;
+}
+
+const WORKLOADS: readonly Workload[] = [
+  { name: "2 KB", bodyBytes: 2_048, stream: false, budget: 1.35 },
+  { name: "8 KB", bodyBytes: 8_192, stream: false, budget: 1.6 },
+  { name: "32 KB", bodyBytes: 32_768, stream: false, budget: 1.8 },
+  { name: "SSE event", bodyBytes: 2_048, stream: true, budget: Infinity },
+];
+
+interface Proxy {
+  readonly name: string;
+  readonly port: number;
+  /** The process and, for nginx, its workers. */
+  readonly pids: readonly number[];
+}
+
+const { values } = parseArgs({ options: { rounds: { type: "string" }, millis: { type: "string" } } });
+const rounds = Number(values.rounds ?? 3);
+const millis = Number(values.millis ?? 1_500);
+const lastCore = availableParallelism() - 1;
+const children: ChildProcess[] = [];
+const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
+
+try {
+  await main();
+} finally {
+  for (const child of children) child.kill("SIGTERM");
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+async function main(): Promise<void> {
+  const { ports } = await started<{ ports: number[] }>("stub-upstream.ts", lastCore, [String(ENDPOINTS)]);
+  const load = child("http-load.ts", lastCore, []);
+  await message(load);
+  const proxies = [
+    await nodeProxy("gnomon", "gateway-serve.ts", ports),
+    await nodeProxy("bare", "bare-proxy.ts", ports),
+  ];
+  const nginx = await nginxProxy(ports);
+  if (nginx !== undefined) proxies.push(nginx);
+  for (const proxy of proxies) {
+    for (const workload of WORKLOADS) await measure(load, proxy, workload, WARM_UP_MILLIS);
+  }
+  const costs = new Map<string, number[]>();
+  for (let round = 0; round < rounds; round++) {
+    for (const workload of WORKLOADS) {
+      for (const proxy of round % 2 === 0 ? proxies : proxies.toReversed()) {
+        const key = `${proxy.name} ${workload.name}`;
+        costs.set(key, [...(costs.get(key) ?? []), await measure(load, proxy, workload, millis)]);
+      }
+    }
+  }
+  report(proxies, costs);
+}
+
+function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly number[]>): void {
+  const cost = (proxy: string, workload: Workload): number => median(costs.get(`${proxy} ${workload.name}`) ?? []);
+  const cell = (text: string): string => text.padStart(12);
+  console.log(`us of CPU per answer (event), medians of ${rounds} rounds, ${ENDPOINTS} endpoints`);
+  console.log(
+    ["".padEnd(10), ...proxies.map(({ name }) => cell(name)), cell("/ bare"), cell("budget"), cell("/ nginx")].join(""),
+  );
+  for (const workload of WORKLOADS) {
+    const own = cost("gnomon", workload);
+    const row = proxies.map(({ name }) => {
+      const all = costs.get(`${name} ${workload.name}`) ?? [];
+      return cell(`${median(all).toFixed(1)} ±${((Math.max(...all) - Math.min(...all)) / 2).toFixed(1)}`);
+    });
+    const budget = workload.budget === Infinity ? "20 us, 2.3" : `${workload.budget}`;
+    row.push(
+      cell((own / cost("bare", workload)).toFixed(2)),
+      cell(budget),
+      cell((own / cost("nginx", workload)).toFixed(2)),
+    );
+    console.log(workload.name.padEnd(10) + row.join(""));
+  }
+}
+
+/** Microseconds of CPU per answer, or per event of a stream. */
+async function measure(load: ChildProcess, proxy: Proxy, workload: Workload, time: number): Promise<number> {
+  const { bodyBytes, stream } = workload;
+  const connections = stream ? STREAMS : CONNECTIONS;
+  const order: LoadOrder = { port: proxy.port, bodyBytes, stream, connections, millis: time };
+  const before = cpuMicros(proxy.pids);
+  load.send(order);
+  const { answers, events, failures } = (await message(load)) as LoadReport;
+  const spent = cpuMicros(proxy.pids) - before;
+  if (failures > 0) throw new Error(`${proxy.name}: ${failures} of ${answers} requests failed`);
+  return spent / (stream ? events : answers);
+}
+
+/** Time that all threads of the processes ran. */
+function cpuMicros(pids: readonly number[]): number {
+  let nanos = 0;
+  for (const pid of pids) {
+    for (const task of readdirSync(`/proc/${pid}/task`)) {
+      nanos += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]);
+    }
+  }
+  return nanos / 1000;
+}
+
+async function nodeProxy(name: string, file: string, ports: readonly number[]): Promise<Proxy> {
+  const proxy = child(file, 0, ports.map(String));
+  const { port } = (await message(proxy)) as { port: number };
+  return { name, port, pids: [proxy.pid!] };
+}
+
+async function nginxProxy(ports: readonly number[]): Promise<Proxy | undefined> {
+  const port = await freePort();
+  const file = join(scratch, "nginx.conf");
+  writeFileSync(
+    file,
+    `worker_processes 1; daemon off; pid ${scratch}/nginx.pid; error_log ${scratch}/error.log;
+events { worker_connections 4096; }
+http {
+  access_log off; client_max_body_size 64m; client_body_buffer_size 1m; keepalive_requests 1000000;
+  client_body_temp_path ${scratch}/body; proxy_temp_path ${scratch}/proxy;
+  fastcgi_temp_path ${scratch}/f; uwsgi_temp_path ${scratch}/u; scgi_temp_path ${scratch}/s;
+  upstream engines { ${ports.map((one) => `server 127.0.0.1:${one};`).join(" ")} keepalive 256; keepalive_requests 1000000; }
+  server { listen 127.0.0.1:${port}; location / {
+    proxy_pass http://engines; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }
+}`,
+  );
+  const [command, args] = pinned(0, NGINX, ["-c", file]);
+  const nginx = spawn(command, args, { stdio: "ignore" });
+  children.push(nginx);
+  const failed = await new Promise<boolean>((resolve) => {
+    nginx.once("error", () => resolve(true));
+    nginx.once("exit", () => resolve(true));
+    setTimeout(() => resolve(false), 500);
+  });
+  if (failed) {
+    console.log(`${NGINX} is not there or does not run: left out`);
+    return undefined;
+  }
+  const workers = readFileSync(`/proc/${nginx.pid}/task/${nginx.pid}/children`, "utf8").trim().split(" ").map(Number);
+  return { name: "nginx", port, pids: [nginx.pid!, ...workers] };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+async function started<T>(file: string, core: number, args: readonly string[]): Promise<T> {
+  return (await message(child(file, core, args))) as T;
+}
+
+function child(file: string, core: number, args: readonly string[]): ChildProcess {
+  const [command, all] = pinned(core, process.execPath, [join(import.meta.dirname, file), ...args]);
+  const made = spawn(command, all, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  children.push(made);
+  return made;
+}
+
+/** Without taskset the scheduler places the processes, and figures are noisier. */
+function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
+  return process.platform === "linux" ? ["taskset", ["-c", String(core), command, ...args]] : [command, [...args]];
+}
+
+function message(from: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    from.once("message", resolve);
+    from.once("exit", (code) => reject(new Error(`${from.spawnargs.join(" ")} ended with ${code}`)));
+  });
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? Number.NaN;
+}

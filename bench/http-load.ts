@@ -1,0 +1,119 @@
+/**
+ * Child process: sends chat requests over kept connections, as fast as they are answered, for as long as it is told, and
+ * tells its parent how many were answered. Every request's last message is new; what precedes it is one of a few
+ * conversations.
+ */
+import { type Socket, connect } from "node:net";
+
+/** What the parent asks for. */
+export interface LoadOrder {
+  readonly port: number;
+  /** Bytes of a request body. */
+  readonly bodyBytes: number;
+  readonly stream: boolean;
+  readonly connections: number;
+  /** Ends after this time, or for streams after one stream per connection. */
+  readonly millis: number;
+}
+
+export interface LoadReport {
+  readonly answers: number;
+  readonly events: number;
+  readonly failures: number;
+}
+
+const CONVERSATIONS = 32;
+const WORDS = "the of and to in is that for it as was with be by on not he his but at are this have from or".split(" ");
+let seed = 7;
+
+function random(n: number): number {
+  seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff;
+  return (seed >>> 8) % n;
+}
+
+function words(bytes: number): string {
+  let text = "";
+  while (text.length < bytes) text += `${WORDS[random(WORDS.length)]} `;
+  return text.slice(0, bytes);
+}
+
+let sent = 0;
+
+function requests({ bodyBytes, stream }: LoadOrder): () => Buffer {
+  const prefixes = Array.from({ length: CONVERSATIONS }, () => {
+    const messages = [{ role: "system", content: words(400) }];
+    for (let size = 600; size + 900 < bodyBytes; size += 900) {
+      messages.push({ role: "user", content: words(430) }, { role: "assistant", content: words(400) });
+    }
+    return JSON.stringify(messages).slice(0, -1);
+  });
+  return () => {
+    const prefix = prefixes[random(CONVERSATIONS)]!;
+    const last = `${sent++} ${words(Math.max(50, bodyBytes - prefix.length - 120))}`;
+    const body = `{"model":"tiny","messages":${prefix},{"role":"user","content":"${last}"}],"max_tokens":10${stream ? ',"stream":true' : ""}}`;
+    return Buffer.from(
+      `POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\nContent-Type: application/json\r\nAuthorization: Bearer sk-bench\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+  };
+}
+
+function run(order: LoadOrder): Promise<LoadReport> {
+  const next = requests(order);
+  const total = { answers: 0, events: 0, failures: 0 };
+  const until = performance.now() + order.millis;
+  return new Promise((resolve) => {
+    let open = order.connections;
+    const ended = (): void => {
+      if (--open === 0) resolve(total);
+    };
+    for (let i = 0; i < order.connections; i++) {
+      if (order.stream) streamOnce(order.port, next, total, ended);
+      else repeat(order.port, next, total, until, ended);
+    }
+  });
+}
+
+type Total = { -readonly [K in keyof LoadReport]: number };
+
+function repeat(port: number, next: () => Buffer, total: Total, until: number, ended: () => void): void {
+  const socket = connect(port, "127.0.0.1", () => socket.write(next()));
+  socket.setNoDelay(true);
+  let missing = -1;
+  socket.on("data", (data: Buffer) => {
+    if (missing < 0) {
+      const end = data.indexOf("\r\n\r\n");
+      const length = Number(/content-length: (\d+)/i.exec(data.toString("latin1", 0, end))?.[1] ?? 0);
+      if (!data.toString("latin1", 0, 12).endsWith("200")) total.failures++;
+      missing = length - (data.length - end - 4);
+    } else missing -= data.length;
+    if (missing > 0) return;
+    missing = -1;
+    total.answers++;
+    if (performance.now() < until) socket.write(next());
+    else socket.end();
+  });
+  finish(socket, total, ended);
+}
+
+function streamOnce(port: number, next: () => Buffer, total: Total, ended: () => void): void {
+  const socket = connect(port, "127.0.0.1", () => socket.write(next()));
+  socket.setNoDelay(true);
+  socket.on("data", (data: Buffer) => {
+    for (let at = data.indexOf("data: {"); at >= 0; at = data.indexOf("data: {", at + 1)) total.events++;
+    if (data.indexOf("[DONE]") < 0) return;
+    total.answers++;
+    setTimeout(() => socket.end(), 5);
+  });
+  finish(socket, total, ended);
+}
+
+function finish(socket: Socket, total: Total, ended: () => void): void {
+  socket.on("error", () => total.failures++);
+  socket.on("close", ended);
+}
+
+process.on("message", (order: LoadOrder) => {
+  void run(order).then((report) => process.send!(report));
+});
+process.on("disconnect", () => process.exit(0));
+process.send!({ ready: true });

@@ -1,0 +1,82 @@
+/**
+ * Child process: an engine that costs next to nothing, on one port per endpoint. Requests that ask for a stream get
+ * 100 events 10 ms apart, others 500 bytes of JSON. Tells its parent the ports.
+ */
+import { type AddressInfo, type Socket, createServer } from "node:net";
+
+const EVENTS = 100;
+const EVENT_MILLIS = 10;
+
+const usage = '"usage":{"prompt_tokens":400,"total_tokens":410,"completion_tokens":10,"prompt_tokens_details":null}';
+const answer = `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"tiny","choices":[{"index":0,"message":{"role":"assistant","content":"${"word ".repeat(45)}"},"logprobs":null,"finish_reason":"stop","stop_reason":null}],${usage}}`;
+const wholeAnswer = Buffer.from(
+  `HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-length: ${answer.length}\r\ncontent-type: application/json\r\n\r\n${answer}`,
+);
+const streamHead = Buffer.from(
+  "HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n",
+);
+const event = chunk(
+  `data: {"id":"chatcmpl-ab4a080792c17ef2","object":"chat.completion.chunk","created":1795219500,"model":"tiny","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}\n\n`,
+);
+const done = Buffer.concat([chunk("data: [DONE]\n\n"), Buffer.from("0\r\n\r\n")]);
+
+function chunk(text: string): Buffer {
+  return Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`);
+}
+
+/** Streams that are due in each of the next turns of 1 ms; one timer serves all. */
+const turns: { socket: Socket; left: number }[][] = Array.from({ length: EVENT_MILLIS }, () => []);
+let turn = 0;
+let last = performance.now();
+
+setInterval(() => {
+  for (const now = performance.now(); last + 1 <= now; last++) {
+    turn = (turn + 1) % EVENT_MILLIS;
+    turns[turn] = turns[turn]!.filter(sendNext);
+  }
+}, 1);
+
+function sendNext(stream: { socket: Socket; left: number }): boolean {
+  if (!stream.socket.writable) return false;
+  stream.socket.write(stream.left > 0 ? event : done);
+  return stream.left-- > 0;
+}
+
+function serve(socket: Socket): void {
+  let held: Buffer | undefined;
+  socket.setNoDelay(true);
+  socket.on("error", () => {});
+  socket.on("data", (data: Buffer) => {
+    held = held === undefined ? data : Buffer.concat([held, data]);
+    for (;;) {
+      const end = held.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      const head = held.toString("latin1", 0, end).toLowerCase();
+      const length = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0);
+      if (held.length < end + 4 + length) return;
+      if (held.indexOf('"stream":true', end) >= 0) {
+        socket.write(streamHead);
+        turns[Math.floor(Math.random() * EVENT_MILLIS)]!.push({ socket, left: EVENTS });
+      } else socket.write(wholeAnswer);
+      held = held.subarray(end + 4 + length);
+      if (held.length === 0) {
+        held = undefined;
+        return;
+      }
+    }
+  });
+}
+
+const ports = await Promise.all(
+  Array.from(
+    { length: Number(process.argv[2] ?? 1) },
+    () =>
+      new Promise<number>((resolve) => {
+        const server = createServer(serve).listen(0, "127.0.0.1", () =>
+          resolve((server.address() as AddressInfo).port),
+        );
+      }),
+  ),
+);
+process.send!({ ports });
+process.on("disconnect", () => process.exit(0));
