@@ -6,6 +6,8 @@ export interface AnswerPart {
   readonly hasContent: boolean;
   readonly finishReason: string | undefined;
   readonly isError: boolean;
+  /** Of an error; may quote the request. */
+  readonly errorMessage: string | undefined;
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;
   readonly cachedTokens: number | undefined;
@@ -23,10 +25,12 @@ export function parseAnswer(json: string): AnswerPart | undefined {
   const choices: readonly unknown[] = Array.isArray(value["choices"]) ? value["choices"] : [];
   const records = choices.filter(isRecord);
   const usage = record(value["usage"]);
+  const message = record(value["error"])?.["message"];
   return {
     hasContent: records.some(hasContent),
     finishReason: records.map((choice) => choice["finish_reason"]).find((reason) => typeof reason === "string"),
     isError: value["error"] !== undefined && value["error"] !== null,
+    errorMessage: typeof message === "string" ? message : undefined,
     promptTokens: count(usage, "prompt_tokens"),
     completionTokens: count(usage, "completion_tokens"),
     cachedTokens: count(record(usage?.["prompt_tokens_details"]), "cached_tokens"),

@@ -130,6 +130,7 @@ function reportOf(
       cancelled: count("cancelled"),
       notSent: run.notSent,
     },
+    failureMessages: Object.fromEntries(run.failureMessages),
     ...figures,
     imbalance: imbalanceOf(run.samples),
     drift: {

@@ -41,6 +41,8 @@ export interface ExchangeResult {
   /** Tokens of the prompt that the gateway expected in the endpoint's cache. */
   readonly gatewayHitTokens: number;
   readonly finishReason: string;
+  /** What the server or the connection said about a failure; "" when nothing. It may quote the request. */
+  readonly errorMessage: string;
 }
 
 export function isFailure(outcome: Outcome): boolean {

@@ -10,6 +10,8 @@ const HIT_TOKENS_HEADER = "x-gnomon-hit-tokens";
 
 /** A longer answer that is not a stream is not read to its end. */
 const ANSWER_BYTES_MAX = 67_108_864;
+/** So much of an error is read. */
+const ERROR_BYTES_MAX = 16_384;
 /** In vLLM's spacing; a chunk that has it ends nothing, so it is counted without being parsed. */
 const GOES_ON = Buffer.from('"finish_reason":null');
 const DONE = "[DONE]";
@@ -42,6 +44,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #contentChunks = 0;
   #done = false;
   #finishReason = "";
+  #errorMessage = "";
   #promptTokens = Number.NaN;
   #cachedTokens = Number.NaN;
   #completionTokens = Number.NaN;
@@ -82,7 +85,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#fault !== undefined || this.#closing !== undefined) return;
+    if (this.#closing !== undefined) return;
+    if (this.#fault !== undefined) {
+      this.#keepError(chunk);
+      return;
+    }
     this.#chunkMicros = this.#options.now();
     if (this.#sse !== undefined) {
       if (!this.#sse.push(chunk)) this.#fault = "garbage";
@@ -93,7 +100,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#body.push(chunk);
   }
 
+  #keepError(chunk: Buffer): void {
+    if (this.#bodyBytes + chunk.length > ERROR_BYTES_MAX || this.#status === 200) return;
+    this.#bodyBytes += chunk.length;
+    this.#body.push(chunk);
+  }
+
   onResponseEnd(): void {
+    if (this.#fault !== undefined && this.#body.length > 0)
+      this.#errorMessage = parseAnswer(Buffer.concat(this.#body).toString("utf8"))?.errorMessage ?? "";
     if (this.#sse === undefined && this.#fault === undefined && this.#closing === undefined) {
       const answer = parseAnswer(Buffer.concat(this.#body).toString("utf8"));
       if (answer === undefined) this.#fault = "garbage";
@@ -107,6 +122,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const code = "code" in error ? error.code : undefined;
     const connectFailed = typeof code === "string" && CONNECT_CODES.has(code) && Number.isNaN(this.#headersMicros);
     const cause = Number.isNaN(this.#headersMicros) ? (connectFailed ? "connect" : "no-response") : "cut";
+    this.#errorMessage ||= typeof code === "string" ? code : error.message;
     this.#finish(this.#closing ?? this.#fault ?? cause);
   }
 
@@ -125,7 +141,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #take(part: AnswerPart): void {
-    if (part.isError) this.#fault = "in-band-error";
+    if (part.isError) {
+      this.#fault = "in-band-error";
+      this.#errorMessage = part.errorMessage ?? "";
+    }
     this.#finishReason = part.finishReason ?? this.#finishReason;
     this.#promptTokens = part.promptTokens ?? this.#promptTokens;
     this.#cachedTokens = part.cachedTokens ?? this.#cachedTokens;
@@ -165,6 +184,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       completionTokens: Number.isNaN(this.#completionTokens) ? this.#contentChunks : this.#completionTokens,
       gatewayHitTokens: this.#gatewayHitTokens,
       finishReason: this.#finishReason,
+      errorMessage: this.#errorMessage,
     });
   }
 }

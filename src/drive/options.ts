@@ -57,7 +57,7 @@ export const DRIVE_DEFAULTS: Omit<DriveOptions, "urls" | "workload"> = {
   api: "completions",
   promptForm: "text",
   charsPerToken: 4,
-  vocabularyTokens: 32_000,
+  vocabularyTokens: 16_000,
   stream: true,
   forceOutput: true,
   seed: 0,

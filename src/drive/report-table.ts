@@ -82,7 +82,7 @@ function endpointTable(report: DriveReport): string {
 /** What a reader of the figures must know before believing them. */
 function notes(report: DriveReport): string[] {
   const { drift, workload } = report;
-  const lines: string[] = [];
+  const lines = Object.entries(report.failureMessages).map(([outcome, message]) => `${outcome}: ${message}`);
   if (drift.behind)
     lines.push(
       `the driver fell behind: one request in a hundred was sent ${fixed(drift.millis.p99)} ms late or more; ` +

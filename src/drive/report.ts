@@ -16,6 +16,8 @@ export interface DriveReport {
   readonly requests: RequestCounts;
   /** By outcome, `ok` included. */
   readonly outcomes: Readonly<Record<string, number>>;
+  /** The first message of each kind of failure, of prompts that this driver made up. */
+  readonly failureMessages: Readonly<Record<string, string>>;
   /** Of requests that ended ok. */
   readonly throughput: {
     readonly requestsPerSecond: number;

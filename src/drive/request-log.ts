@@ -16,7 +16,9 @@ export class RequestLog {
 
   write(request: WorkloadRequest, sample: Sample): void {
     const { index, session, turn } = request;
-    this.#pending += `${JSON.stringify({ index, session, turn, ...sample })}\n`;
+    // The message may quote the prompt.
+    const figures = { index, session, turn, ...sample, errorMessage: undefined };
+    this.#pending += `${JSON.stringify(figures)}\n`;
     if (this.#pending.length >= FLUSH_CHARS) this.#flush();
   }
 

@@ -4,7 +4,7 @@ import type { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { Schedule, type Due } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { Exchange } from "./exchange.ts";
-import { isFailure, type ExchangeResult } from "./exchange-result.ts";
+import { isFailure, type ExchangeResult, type Outcome } from "./exchange-result.ts";
 import type { DriveOptions } from "./options.ts";
 import { PromptWriter } from "./prompt-writer.ts";
 import { requestBody } from "./request-body.ts";
@@ -20,6 +20,7 @@ const PENDING_MAX = 100_000;
 const SLEEP_MILLIS_MAX = 1_000;
 /** A request that is closed on purpose before its first token, or that has no stream, is closed within so long. */
 const EARLY_ABORT_MILLIS_MAX = 50;
+const MESSAGE_CHARS_MAX = 300;
 
 interface ClosingPlan {
   readonly afterChunks: number | undefined;
@@ -31,6 +32,7 @@ interface ClosingPlan {
 /** Sends a workload to its targets. Times are microseconds since `start`. */
 export class Run {
   readonly samples = new SampleLog();
+  readonly failureMessages = new Map<Outcome, string>();
   sent = 0;
   /** Sent late because `concurrency` requests were in flight. */
   heldByConcurrency = 0;
@@ -222,9 +224,16 @@ export class Run {
     return { afterChunks: undefined, afterMillis: 1 + random.below(EARLY_ABORT_MILLIS_MAX), outcome: "aborted" };
   }
 
+  /** A server may quote what it refuses, so a recorded text gets no message. */
+  #keepMessage({ text }: WorkloadRequest, { outcome, errorMessage }: ExchangeResult): void {
+    if (!isFailure(outcome) || errorMessage === "" || text !== undefined || this.failureMessages.has(outcome)) return;
+    this.failureMessages.set(outcome, errorMessage.slice(0, MESSAGE_CHARS_MAX));
+  }
+
   #ended(exchange: Exchange, due: Due, result: ExchangeResult): void {
     if (this.#inFlight.size >= this.#options.concurrency) this.#fullUntilMicros = this.now();
     this.#inFlight.delete(exchange);
+    this.#keepMessage(due.request, result);
     const sample = { ...result, dueMicros: due.dueMicros, wantedOutputTokens: due.request.outputTokens };
     this.samples.add(sample);
     this.#requestLog?.write(due.request, sample);

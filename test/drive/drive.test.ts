@@ -153,13 +153,31 @@ describe("drive", () => {
     const stub: StubOptions = {
       answer: (_, response) => {
         if (n++ % 2 === 0) return false;
-        response.writeHead(n % 4 === 0 ? 503 : 429, { "content-type": "application/json" }).end('{"error":{}}');
+        response
+          .writeHead(n % 4 === 0 ? 503 : 429, { "content-type": "application/json" })
+          .end(JSON.stringify({ error: { message: `try ${n}` } }));
         return true;
       },
     };
     const { report } = await driven(golden("mooncake.jsonl"), { stub, options: { expected: new Set(["http-429"]) } });
     assert.deepEqual(report.outcomes, { ok: 4, "http-429": 2, "http-503": 2 });
     assert.deepEqual([report.requests.failed, report.requests.expectedFailures], [2, 2]);
+    assert.deepEqual(report.failureMessages, { "http-429": "try 2", "http-503": "try 4" });
+  });
+
+  it("keeps no message about a recorded text, which it might quote", async () => {
+    await using folder = await temporaryFolder();
+    const requestsOut = join(folder.path, "out.jsonl");
+    const stub: StubOptions = {
+      answer: ({ body }, response) => {
+        response.writeHead(400, { "content-type": "application/json" });
+        response.end(JSON.stringify({ error: { message: promptOf(body) } }));
+        return true;
+      },
+    };
+    const { report } = await driven(golden("lmcache"), { stub, options: { requestsOut } });
+    assert.deepEqual([report.requests.failed, report.failureMessages], [4, {}]);
+    assert.doesNotMatch(await readFile(requestsOut, "utf8"), /list the files/);
   });
 
   it("tells hit ratios by engine and by gateway over the prompts that were answered", async () => {

@@ -28,6 +28,7 @@ function logOf(spans: readonly Span[]): SampleLog {
       completionTokens: 1,
       gatewayHitTokens: 0,
       finishReason: "length",
+      errorMessage: "",
       wantedOutputTokens: 1,
     });
   return log;
