@@ -8,7 +8,7 @@ import type { ServePlan } from "./serve-options.ts";
 /** What a plan says about the router; a trace's header holds the same. */
 export function routerSettings({ config, profile, profiles }: ServePlan): TraceRouter {
   const { breaker, seed } = config.routing;
-  const specs = Object.entries(profiles).map(([name, named]): [string, ProfileSpec] => [name, named.spec]);
+  const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
   return {
     seed,
     profiles: Object.fromEntries(specs),

@@ -15,6 +15,7 @@ import { statusRoutes } from "#live/status.ts";
 import { warmUp } from "#live/warm-up.ts";
 import type { Config } from "#config/schema.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
+import { profileChooser } from "./profile-chooser.ts";
 import type { ServePlan } from "./serve-options.ts";
 import { refusedBySystem } from "./system-error.ts";
 import { openTokenizers } from "./tokenizers.ts";
@@ -72,6 +73,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     tokenizer: (model) => tokenizers.of(model),
     observe: observer(metrics, log),
     identity: identity(config, secret),
+    profileOf: profileChooser(plan),
     limits: gatewayLimits(config),
     requestUsage: config.clients.requestUsage,
     statusRoutes: statusRoutes({ router, directory, keeper, decisions, metrics, readiness, adminToken }),

@@ -81,7 +81,20 @@ export function servePlan(given: Given, environment: Environment): ServePlan {
     if (loaded !== undefined) profiles[name] = loaded;
   }
   if (config === undefined || profile === undefined || lines.length > 0) throw new ConfigError([...new Set(lines)]);
-  return { config, profile, profiles: { ...profiles, [profile.name]: profile } };
+  const all = { ...profiles, [profile.name]: profile };
+  refuseNamesakes(Object.values(all));
+  return { config, profile, profiles: all };
+}
+
+/** Requests select by name, so one name must not stand for two profiles. */
+function refuseNamesakes(profiles: readonly NamedProfile[]): void {
+  const specs = new Map<string, string>();
+  for (const { name, spec } of profiles) {
+    const text = JSON.stringify(spec);
+    if ((specs.get(name) ?? text) !== text)
+      throw new ConfigError([`routing: expected one profile of a name, got two that are named ${name}`]);
+    specs.set(name, text);
+  }
 }
 
 function selectable(config: Config | undefined): Set<string> {

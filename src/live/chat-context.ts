@@ -31,6 +31,8 @@ export interface ChatContext {
   readonly counters: GatewayCounters;
   readonly observe: RequestObserver;
   readonly identifier: Identifier;
+  /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
+  readonly profileOf: (model: string, asked: string) => string;
   readonly retryBudget: RetryBudget;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;

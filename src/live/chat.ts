@@ -84,7 +84,7 @@ function decide(
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,
     blocks: prompt.blocks,
-    profile,
+    profile: context.profileOf(model, profile),
   };
   exchange.arrived();
   const decision = context.journal.accept({ kind: "request-arrived", at: nowMicros(), request });

@@ -31,6 +31,8 @@ export interface GatewayOptions {
   readonly tokenizer: (model: string) => Tokenizer;
   readonly observe: RequestObserver;
   readonly identity: IdentityOptions;
+  /** Profile for a model, where the request asked for `asked` ("" for none); without it, what was asked for. */
+  readonly profileOf?: (model: string, asked: string) => string;
   readonly limits?: Partial<GatewayLimits>;
   /** Bearer tokens that clients must send; none lets everybody in and passes their Authorization on to the engines. */
   readonly clientKeys?: readonly string[];
@@ -64,6 +66,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     counters,
     identifier: new Identifier(options.identity),
     retryBudget: new RetryBudget(limits.retryRatio, limits.retryBurst),
+    profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,
     keepsAuthorization: options.clientKeys !== undefined,
     inFlight: new InFlight(limits.sweepMillis),

@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Router } from "#core/router.ts";
 import { TraceReader } from "#trace/reader.ts";
+import { breakdownDigest } from "#trace/record.ts";
+import { newRouter } from "../../src/cli/live-router.ts";
 import { gnomon, takenPort } from "./command-line.ts";
 
 /** Engines that answer at once, so that a test waits for the command line and not for tokens. */
@@ -15,7 +18,7 @@ async function ask(url: string, model: string, stream = false): Promise<Response
   return fetch(`${url}/v1/chat/completions`, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
-test("serve starts a fleet, answers, records, and an interrupt drains it and ends with 0", async (t) => {
+test("serve starts a fleet, answers, records, and an interrupt drains it and ends with 0; the trace replays", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gnomon-serve-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const served = gnomon(t, [
@@ -41,17 +44,31 @@ test("serve starts a fleet, answers, records, and an interrupt drains it and end
   assert.match(await slow, /data: \[DONE\]\n\n$/);
   assert.deepEqual(await served.exit, { code: 0, signal: null }, served.stderr());
   assert.equal(served.stderr(), "");
-  const reader = new TraceReader(directory, { strict: true });
-  const kinds = new Map<string, number>();
-  for await (const item of reader.items()) {
-    const kind = item.kind === "record" ? item.input.kind : item.kind;
-    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-    if (item.kind === "run") assert.equal(item.header.router.defaultProfile, "weighted");
-  }
+  const kinds = await replay(directory);
   assert.equal(kinds.get("endpoint-joined"), 2);
   assert.equal(kinds.get("request-arrived"), 5);
   assert.equal(kinds.get("request-finished"), 5);
 });
+
+/** Makes every recorded decision again and counts the inputs by kind. */
+async function replay(directory: string): Promise<Map<string, number>> {
+  const kinds = new Map<string, number>();
+  let router: Router | undefined;
+  for await (const item of new TraceReader(directory, { strict: true }).items()) {
+    assert.notEqual(item.kind, "gap");
+    if (item.kind === "run") router = newRouter(item.header.router);
+    if (item.kind !== "record") continue;
+    kinds.set(item.input.kind, (kinds.get(item.input.kind) ?? 0) + 1);
+    const made = router?.accept(item.input);
+    assert.equal(made?.kind, item.decision?.kind);
+    if (made === undefined || item.decision === undefined) continue;
+    const { breakdown: seen, ...decision } = item.decision;
+    const { breakdown, ...again } = made;
+    assert.deepEqual(again, decision);
+    assert.equal(breakdownDigest(breakdown), seen.digest);
+  }
+  return kinds;
+}
 
 test("an endpoint that is not there is waited for, and reported, and a stop signal ends the wait with 0", async (t) => {
   const served = gnomon(t, ["--endpoint", "http://127.0.0.1:9", "--port", "0"]);
