@@ -54,7 +54,7 @@ export class EngineHost {
   #waitingTokens = 0;
   #dead = false;
   #stopped = false;
-  #counts = { arrived: 0, finished: 0, aborted: 0, failed: 0 };
+  readonly #counts = { arrived: 0, finished: 0, aborted: 0, failed: 0 };
 
   constructor(config: EngineConfig, timeScale: number, metrics: EngineMetrics, adapters: AdapterMetrics | undefined) {
     // Every token is a write to a client, so none may be skipped.

@@ -36,7 +36,7 @@ export function planOutput(tokenizer: Tokenizer, random: Random, sampling: Sampl
       texts.push("");
       return ended({ tokens, texts, finish: "stop", stopReason: null }, stops);
     }
-    const piece = forced?.[i] ?? tokenizer.draw(random);
+    const piece = forced?.[i] ?? tokenizer.draw(random, i === 0);
     tokens[i] = piece.id;
     if (i >= minTokens && stopTokenIds.includes(piece.id)) {
       texts.push("");

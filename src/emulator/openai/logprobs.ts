@@ -85,7 +85,7 @@ function drawAlternatives(tokenizer: Tokenizer, id: number, count: number): read
   const scores = [{ id, text: tokenizer.decode(id), logprob: -0.25 - random.below(1_000) / 4_000 }];
   const taken = new Set(scores.map((score) => score.text));
   while (scores.length < count) {
-    const { id: other, text } = tokenizer.draw(random);
+    const { id: other, text } = tokenizer.draw(random, false);
     if (taken.has(text)) continue;
     taken.add(text);
     scores.push({ id: other, text, logprob: -1 - scores.length / 2 });

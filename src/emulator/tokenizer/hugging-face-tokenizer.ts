@@ -9,8 +9,15 @@ import { ChatTemplate } from "./chat-template.ts";
 import { TokenText } from "./token-text.ts";
 import type { Piece, Tokenizer } from "./tokenizer.ts";
 
-/** Words that answers are made of. */
+/** Words that answers are made of, of either kind. */
 const PIECES_MAX = 2_048;
+
+interface Words {
+  /** Capitalised, without a space in front. */
+  readonly first: readonly Piece[];
+  /** With a space in front. */
+  readonly later: readonly Piece[];
+}
 
 /** A real tokenizer and chat template, so that cached tokens are those of a real model's blocks. Encodes off the thread. */
 export class HuggingFaceTokenizer implements Tokenizer {
@@ -19,13 +26,13 @@ export class HuggingFaceTokenizer implements Tokenizer {
   readonly #native: NativeTokenizer;
   readonly #template: ChatTemplate;
   readonly #texts: TokenText;
-  readonly #pieces: readonly Piece[];
+  readonly #words: Words;
 
-  private constructor(native: NativeTokenizer, template: ChatTemplate, texts: TokenText, pieces: readonly Piece[]) {
+  private constructor(native: NativeTokenizer, template: ChatTemplate, texts: TokenText, words: Words) {
     this.#native = native;
     this.#template = template;
     this.#texts = texts;
-    this.#pieces = pieces;
+    this.#words = words;
     this.endToken = native.tokenToId(template.endText) ?? 0;
   }
 
@@ -38,9 +45,13 @@ export class HuggingFaceTokenizer implements Tokenizer {
       throw new Error(`${templatePath}: eos_token ${JSON.stringify(template.endText)} is not in ${tokenizerPath}`);
     }
     const texts = new TokenText(native);
-    const pieces = await stablePieces(native, texts);
-    if (pieces.length === 0) throw new Error(`${tokenizerPath}: has no words that encode to one token`);
-    return new HuggingFaceTokenizer(native, template, texts, pieces);
+    const words = {
+      first: await stableWords(native, texts, /^[A-Z][a-z]{2,8}$/),
+      later: await stableWords(native, texts, /^ [a-z]{2,8}$/),
+    };
+    if (words.first.length === 0 || words.later.length === 0)
+      throw new Error(`${tokenizerPath}: has no words that encode to one token`);
+    return new HuggingFaceTokenizer(native, template, texts, words);
   }
 
   async encode(text: string): Promise<Int32Array> {
@@ -65,8 +76,9 @@ export class HuggingFaceTokenizer implements Tokenizer {
     return this.#native.idToToken(token) ?? "";
   }
 
-  draw(random: Random): Piece {
-    return this.#pieces[random.below(this.#pieces.length)] as Piece;
+  draw(random: Random, first: boolean): Piece {
+    const words = first ? this.#words.first : this.#words.later;
+    return words[random.below(words.length)] as Piece;
   }
 
   async pieces(text: string): Promise<readonly Piece[]> {
@@ -109,12 +121,12 @@ async function readObject(path: string): Promise<JsonObject> {
   return value;
 }
 
-/** Words with a space in front that encode to the one token they are, wherever they stand. */
-async function stablePieces(native: NativeTokenizer, texts: TokenText): Promise<readonly Piece[]> {
+/** Words of a pattern that encode to the one token they are, wherever they stand. */
+async function stableWords(native: NativeTokenizer, texts: TokenText, pattern: RegExp): Promise<readonly Piece[]> {
   const words = Object.values(native.getVocab(false))
     .sort((a, b) => a - b)
     .map((id) => ({ id, text: texts.decode(id) }))
-    .filter(({ text }) => /^ [a-z]{2,8}$/.test(text))
+    .filter(({ text }) => pattern.test(text))
     .slice(0, PIECES_MAX);
   const encodings = await native.encodeBatch(
     words.map(({ text }) => text),

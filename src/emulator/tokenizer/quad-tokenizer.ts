@@ -80,8 +80,9 @@ export class QuadTokenizer implements Tokenizer {
     return this.decode(token).replaceAll(" ", "\u0120").replaceAll("\n", "\u010a");
   }
 
-  draw(random: Random): Piece {
-    return this.#pieces[random.below(PIECE_COUNT)] ?? NO_PIECE;
+  draw(random: Random, first: boolean): Piece {
+    const index = random.below(PIECE_COUNT);
+    return this.#pieces[first ? index | 1 : index] ?? NO_PIECE;
   }
 
   pieces(text: string): readonly Piece[] {
@@ -154,7 +155,7 @@ function unpack(packed: number, characters: number): string {
   return text;
 }
 
-/** The words of the emulator: syllables of four characters, half of them with a space in front. */
+/** The words of the emulator: syllables of four characters, the even ones with a space in front. */
 function drawPieces(): readonly Piece[] {
   const random = randomFor(0x9e3779b9, 0);
   const pick = (letters: string) => letters[random.below(letters.length)] ?? "a";

@@ -1,7 +1,7 @@
 import type { Random } from "#core/random.ts";
 import type { ChatPrompt } from "./chat-prompt.ts";
 
-/** One token that a generation may produce: its id, its text, and the text as a JSON string with its quotes. */
+/** One token that a generation may produce. */
 export interface Piece {
   readonly id: number;
   readonly text: string;
@@ -23,8 +23,8 @@ export interface Tokenizer {
   decode(token: number): string;
   /** The token as the vocabulary spells it. */
   spell(token: number): string;
-  /** A token of ordinary text. */
-  draw(random: Random): Piece;
+  /** A token of ordinary text; as the first of an answer one without a space in front, which templates would trim. */
+  draw(random: Random, first: boolean): Piece;
   /** Text as the tokens that would produce it, in order. */
   pieces(text: string): Promise<readonly Piece[]> | readonly Piece[];
 }
