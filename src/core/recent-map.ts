@@ -30,6 +30,11 @@ export class RecentMap<K, V> {
   }
 
   /** Least recent first. */
+  keys(): IterableIterator<K> {
+    return this.#entries.keys();
+  }
+
+  /** Least recent first. */
   values(): IterableIterator<V> {
     return this.#entries.values();
   }

@@ -47,7 +47,7 @@ export const imbalanceGate = filterPlugin({
       const counts = candidates.map(({ requestsInFlight }) => requestsInFlight);
       const min = Math.min(...counts);
       const max = Math.max(...counts);
-      if (!(max - min > absolute && max > relative * min)) return;
+      if (max - min <= absolute || (relative > 0 && max <= relative * min)) return;
       const only = onImbalance === "restrict" ? undefined : chooseLeast(candidates, min, tieBreak, random);
       counts.forEach((count, i) => (keep[i] = count === min && (only === undefined || i === only) ? 1 : 0));
     },

@@ -1,13 +1,19 @@
 import { pickerPlugin } from "../profile/plugin.ts";
 import { mix32, nameHash } from "../random.ts";
-import type { RouteRequest } from "../request.ts";
+import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
+import { RecentMap } from "../recent-map.ts";
+import type { RouteRequest } from "../request.ts";
+
+/** Endpoints whose decisions are counted, for least-served. */
+const ENDPOINTS_MAX = 4096;
 
 /**
  * Picks the highest total. Totals within `epsilon` of the highest tie; `tieBreak` then chooses:
  * lowest-id (001 E.4), random (one draw of the decision's stream), stable-hash of endpoint and prompt prefix (002, so
- * that a prefix stays where it is), rotate (a counter that advances with each tie), or coldest-work (003 unified: fewest
- * new tokens, then fewest requests in flight, then rotate).
+ * that a prefix stays where it is), rotate (a counter that advances when it told candidates apart), coldest-work (003
+ * unified: fewest new tokens, then fewest requests in flight, then rotate), or least-served (SMG: fewest decisions so
+ * far, then the lowest id).
  */
 export const maxScore = pickerPlugin({
   summary: "the highest total",
@@ -17,17 +23,25 @@ export const maxScore = pickerPlugin({
     tieBreak: {
       type: "choice",
       default: "lowest-id",
-      values: ["lowest-id", "random", "stable-hash", "rotate", "coldest-work"],
+      values: ["lowest-id", "random", "stable-hash", "rotate", "coldest-work", "least-served"],
       meaning: "how equal totals are told apart",
     },
     epsilon: { type: "number", default: 0, min: 0, max: 1, meaning: "totals this close to the highest count as equal" },
   },
   create(name, { tieBreak, epsilon }) {
-    let ties = 0;
+    let turn = 0;
+    /** Whether the last pick took a turn of the rotation; it counts once the decision took effect. */
+    let tookTurn = false;
+    const served = new RecentMap<EndpointId, number>(ENDPOINTS_MAX);
+    const rotate = (tied: readonly number[]) => {
+      tookTurn = tied.length > 1;
+      return tied[turn % tied.length]!;
+    };
     return {
       name,
       followsTotals: true,
       pick(request, candidates, totals, random) {
+        tookTurn = false;
         const tied = tiedIndexes(totals, candidates.length, epsilon);
         if (tied.length === 1) return tied[0]!;
         switch (tieBreak) {
@@ -36,17 +50,20 @@ export const maxScore = pickerPlugin({
           case "random":
             return tied[random.below(tied.length)]!;
           case "rotate":
-            return tied[ties % tied.length]!;
-          case "coldest-work": {
-            const coldest = leastWork(tied, request, candidates);
-            return coldest[ties % coldest.length]!;
-          }
+            return rotate(tied);
+          case "coldest-work":
+            return rotate(leastWork(tied, request, candidates));
           case "stable-hash":
             return highestHash(tied, request, candidates);
+          case "least-served":
+            return leastServed(tied, candidates, served);
         }
       },
       observe(_input, decision) {
-        if (decision.kind === "routed" && decision.reason === "tie") ties++;
+        if (decision.kind !== "routed") return;
+        if (tookTurn) turn++;
+        tookTurn = false;
+        if (tieBreak === "least-served") served.set(decision.endpoint, (served.get(decision.endpoint) ?? 0) + 1);
       },
     };
   },
@@ -68,6 +85,15 @@ function leastWork(tied: readonly number[], request: RouteRequest, candidates: r
   const warm = tied.filter((i) => fresh(i) === least);
   const fewest = Math.min(...warm.map((i) => candidates[i]!.requestsInFlight));
   return warm.filter((i) => candidates[i]!.requestsInFlight === fewest);
+}
+
+function leastServed(
+  tied: readonly number[],
+  candidates: readonly Snapshot[],
+  served: RecentMap<EndpointId, number>,
+): number {
+  const count = (i: number) => served.get(candidates[i]!.id) ?? 0;
+  return tied.reduce((best, i) => (count(i) < count(best) ? i : best));
 }
 
 /** Rendezvous hashing: each endpoint keeps its rank for a prefix whoever else comes or goes. */

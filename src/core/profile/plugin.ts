@@ -14,6 +14,7 @@ export type Signal =
   | "scrape:lora"
   | "scrape:power"
   | "observed-latency"
+  | "usage"
   | "labels"
   | "session"
   | "tenant"

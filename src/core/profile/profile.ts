@@ -175,9 +175,10 @@ export class Profile {
     let reason = this.#picker.name;
     const rowLength = breakdown.totals.length;
     for (let s = 0; s < this.#scorers.length; s++) {
-      const row = s * rowLength;
-      const ahead =
-        (breakdown.values[row + left[picked]!]! - breakdown.values[row + left[runnerUp]!]!) * this.#weights[s]!.weight;
+      const winner = breakdown.values[s * rowLength + left[picked]!]!;
+      const second = breakdown.values[s * rowLength + left[runnerUp]!]!;
+      if (winner === ABSTAINED || second === ABSTAINED) continue;
+      const ahead = (winner - second) * this.#weights[s]!.weight;
       if (ahead > lead) {
         lead = ahead;
         reason = this.#weights[s]!.name;

@@ -7,7 +7,8 @@ import { ABSTAIN } from "./scorer.ts";
  * Ranks the endpoints for a key by rendezvous hashing: when one comes or goes, only its own keys move. The highest rank
  * scores 1; a loaded endpoint that a filter removed hands its keys to the next in rank.
  *
- *     score = hash(endpoint, key) / 2^32
+ *     rank:    score = hash(endpoint, key) / 2^32
+ *     winner:  score = 1 for the highest of these, 0 for the others, which no smaller weight beside it can outdo
  *
  * A request without the key is abstained from, so that the next scorer decides.
  */
@@ -23,14 +24,26 @@ export const consistentHash = scorerPlugin({
       meaning: "what stays together",
     },
     prefixTokens: { type: "integer", default: 256, min: 1, meaning: "leading tokens that name a prefix" },
+    scores: {
+      type: "choice",
+      default: "rank",
+      values: ["rank", "winner"],
+      meaning: "every endpoint's rank, or the first alone",
+    },
   },
-  create: (name, { key, prefixTokens }) => ({
+  create: (name, { key, prefixTokens, scores: kind }) => ({
     name,
     score(request, candidates, scores) {
       const hash = keyHash(request, key, prefixTokens);
+      if (hash === undefined) return void scores.fill(ABSTAIN, 0, candidates.length);
+      let highest = 0;
       for (let i = 0; i < candidates.length; i++) {
-        scores[i] = hash === undefined ? ABSTAIN : mix32(nameHash(candidates[i]!.id) ^ hash) / 0x1_0000_0000;
+        scores[i] = mix32(nameHash(candidates[i]!.id) ^ hash) / 0x1_0000_0000;
+        if (scores[i]! > scores[highest]!) highest = i;
       }
+      if (kind === "rank" || candidates.length === 0) return;
+      scores.fill(0, 0, candidates.length);
+      scores[highest] = 1;
     },
   }),
 });

@@ -3,14 +3,15 @@ import { scorerPlugin } from "../profile/plugin.ts";
 import { lowerIsBetter } from "./min-max.ts";
 
 /**
- * Prefers the endpoint with the least prefill and decode work, in blocks.
+ * Prefers the endpoint with the least prefill and decode work.
  *
- *     cost = overlapWeight * (queued prefill tokens + new tokens) / block + decode tokens / block
+ *     cost = overlapWeight * (queued prefill tokens + new tokens) + decode tokens
  *
- * scaled between the candidates, so that a softmax picker sees the same range whatever the load.
+ * scaled between the candidates, so that a softmax picker sees the same range whatever the load, and whatever the block
+ * in which Dynamo counts.
  */
 export const dynamoCost = scorerPlugin({
-  summary: "prefill blocks to compute plus decode blocks held, scaled between the candidates",
+  summary: "prefill tokens to compute plus tokens held for decode, scaled between the candidates",
   reads: ["ledger", "prefix-index"],
   source: "NVIDIA Dynamo KV router",
   parameters: {
@@ -18,11 +19,11 @@ export const dynamoCost = scorerPlugin({
   },
   create: (name, { overlapWeight }) => ({
     name,
-    score({ promptTokens, blocks }, candidates, scores) {
+    score({ promptTokens }, candidates, scores) {
       for (let i = 0; i < candidates.length; i++) {
         const candidate = candidates[i]!;
         const prefill = candidate.prefillTokensQueued + newTokens(candidate, promptTokens);
-        scores[i] = (overlapWeight * prefill + candidate.decodeTokens) / blocks.blockTokens;
+        scores[i] = overlapWeight * prefill + candidate.decodeTokens;
       }
       lowerIsBetter(scores, candidates.length);
     },

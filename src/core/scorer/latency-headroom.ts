@@ -11,12 +11,13 @@ import { ABSTAIN } from "./scorer.ts";
  *     combined = ttftWeight * h'_ttft + tpotWeight * h'_tpot, weights normalised
  *     score    = 1 - combined (least) or combined (most); 0 outside the set
  *
- * The set is the endpoints with both headrooms at or above 0; where there is none, those that miss one target only, and
- * else all. There `least` means the smallest miss. Endpoints without an observation are abstained from.
+ * The set is the endpoints with both headrooms at or above 0; where there is none, the idle ones, else those that miss
+ * TPOT only, those that miss TTFT only, and all, whichever is first to have any. There both strategies prefer the
+ * smallest miss. Endpoints without an observation are abstained from.
  */
 export const latencyHeadroom = scorerPlugin({
   summary: "distance to the TTFT and TPOT targets by this router's own observations",
-  reads: ["observed-latency"],
+  reads: ["observed-latency", "ledger"],
   source: "llm-d latency-scorer, with observed instead of predicted latency",
   parameters: {
     ttftTargetMillis: { type: "number", default: 500, min: 0.001, meaning: "target time to first token" },
@@ -35,7 +36,7 @@ export const latencyHeadroom = scorerPlugin({
     score(_request, candidates, scores) {
       const ttft = candidates.map((candidate) => headroom(ttftTargetMillis, candidate.ttftMicros));
       const tpot = candidates.map((candidate) => headroom(tpotTargetMillis, candidate.tpotMicros));
-      const set = bestTier(ttft, tpot);
+      const set = bestTier(candidates, ttft, tpot);
       const meets = set.some((i) => ttft[i]! >= 0 && tpot[i]! >= 0);
       const combined = combine(set, [ttft, tpot], [ttftWeight, tpotWeight]);
       for (let i = 0; i < candidates.length; i++) scores[i] = known(candidates[i]!) ? 0 : ABSTAIN;
@@ -49,11 +50,12 @@ const known = ({ ttftMicros, tpotMicros }: Snapshot) => ttftMicros !== undefined
 /** NaN where nothing was observed. */
 const headroom = (targetMillis: number, observed: number | undefined) => targetMillis * 1000 - (observed ?? NaN);
 
-function bestTier(ttft: readonly number[], tpot: readonly number[]): number[] {
+function bestTier(candidates: readonly Snapshot[], ttft: readonly number[], tpot: readonly number[]): number[] {
   const observed = ttft.map((_, i) => i).filter((i) => !Number.isNaN(ttft[i]!) && !Number.isNaN(tpot[i]!));
   const misses = (i: number) => (ttft[i]! < 0 ? 2 : 0) + (tpot[i]! < 0 ? 1 : 0);
   const least = Math.min(...observed.map(misses));
-  return observed.filter((i) => misses(i) === least);
+  const idle = least === 0 ? [] : observed.filter((i) => candidates[i]!.requestsInFlight === 0);
+  return idle.length > 0 ? idle : observed.filter((i) => misses(i) === least);
 }
 
 /** Weighted sum of the absolute headrooms, each scaled to [0, 1] over the set; 0.5 where no dimension has a range. */

@@ -19,18 +19,25 @@ export const noHitLru = scorerPlugin({
     /** Endpoint → number of its last cold request. */
     const lastCold = new RecentMap<EndpointId, number>(lruSize);
     let coldRequests = 0;
+    /** The request scored last, and whether nobody held it: told again where its own decision is observed. */
+    let scored = { requestId: "", cold: false };
     return {
       name,
-      score(_request, candidates, scores) {
+      score(request, candidates, scores) {
         const warm = candidates.some(({ hitBlocks }) => hitBlocks > 0);
+        scored = { requestId: request.id, cold: !warm };
         if (warm || candidates.length <= 1) return void scores.fill(warm ? 0.5 : 1, 0, candidates.length);
         const ranked = candidates.map((candidate, i) => ({ i, last: lastCold.get(candidate.id) ?? -1 }));
         ranked.sort((a, b) => a.last - b.last || a.i - b.i);
         ranked.forEach(({ i }, rank) => (scores[i] = 1 - rank / (candidates.length - 1)));
       },
       observe(_input, decision) {
-        if (decision?.kind !== "routed" || decision.breakdown.candidates.some(({ hitTokens }) => hitTokens > 0)) return;
-        lastCold.set(decision.endpoint, coldRequests++);
+        if (decision?.kind !== "routed") return;
+        const cold =
+          decision.requestId === scored.requestId
+            ? scored.cold
+            : decision.breakdown.candidates.every(({ hitTokens }) => hitTokens === 0);
+        if (cold) lastCold.set(decision.endpoint, coldRequests++);
       },
     };
   },

@@ -1,7 +1,8 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
-import { RollingMean } from "./rolling-mean.ts";
+import type { Micros } from "../units.ts";
 import { ABSTAIN } from "./scorer.ts";
+import { WindowSum } from "./window-sum.ts";
 
 /**
  * Prefers endpoints that draw little power.
@@ -18,25 +19,31 @@ export const power = scorerPlugin({
     windowSeconds: { type: "number", default: 30, min: 0.1, max: 3600, meaning: "length of the rolling mean" },
   },
   create(name, { windowSeconds }) {
-    const means = new Map<EndpointId, RollingMean>();
+    const readings = new Map<EndpointId, WindowSum>();
     return {
       name,
       score(_request, candidates, scores) {
         const at = candidates[0]?.at ?? 0;
         let highest = 0;
-        for (const mean of means.values()) highest = Math.max(highest, mean.value(at) ?? 0);
+        for (const window of readings.values()) highest = Math.max(highest, meanMilliwatts(window, at) ?? 0);
         for (let i = 0; i < candidates.length; i++) {
-          const watts = means.get(candidates[i]!.id)?.value(at);
-          scores[i] = watts === undefined ? ABSTAIN : highest === 0 ? 1 : 1 - watts / highest;
+          const drawn = meanMilliwatts(readings.get(candidates[i]!.id), at);
+          scores[i] = drawn === undefined ? ABSTAIN : highest === 0 ? 1 : 1 - drawn / highest;
         }
       },
       observe(input) {
-        if (input.kind === "endpoint-left") means.delete(input.endpoint);
+        if (input.kind === "endpoint-left") readings.delete(input.endpoint);
         if (input.kind !== "load-observed" || input.load.watts === undefined) return;
-        let mean = means.get(input.endpoint);
-        if (mean === undefined) means.set(input.endpoint, (mean = new RollingMean(windowSeconds * 1_000_000)));
-        mean.add(input.at, input.load.watts);
+        let window = readings.get(input.endpoint);
+        if (window === undefined) readings.set(input.endpoint, (window = new WindowSum(windowSeconds * 1_000_000)));
+        window.add(input.at, Math.round(input.load.watts * 1000));
       },
     };
   },
 });
+
+/** undefined when the window holds no reading. */
+function meanMilliwatts(window: WindowSum | undefined, at: Micros): number | undefined {
+  const count = window?.count(at) ?? 0;
+  return window === undefined || count === 0 ? undefined : window.sum(at) / count;
+}

@@ -12,7 +12,7 @@ import { lowerIsBetter } from "./min-max.ts";
  */
 export const throughput = scorerPlugin({
   summary: "mean token work of the requests that finished there, scaled between the candidates",
-  reads: ["observed-latency"],
+  reads: ["usage"],
   source: "AIBrix throughput",
   parameters: {
     tauSeconds: { type: "number", default: 60, min: 0.1, meaning: "time constant of the means" },

@@ -1,4 +1,3 @@
-import { newTokens } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
 
 /**
@@ -18,7 +17,7 @@ export const tokenLoad = scorerPlugin({
     score(request, candidates, scores) {
       for (let i = 0; i < candidates.length; i++) {
         const candidate = candidates[i]!;
-        const tokens = candidate.prefillTokensQueued + newTokens(candidate, request.promptTokens);
+        const tokens = candidate.prefillTokensQueued + Math.max(0, request.promptTokens - candidate.hitTokens);
         scores[i] = 1 - Math.min(tokens, queueThresholdTokens) / queueThresholdTokens;
       }
     },

@@ -19,7 +19,7 @@ const UNIT_MICROS = { minutes: 60_000_000, seconds: 1_000_000, milliseconds: 1_0
  */
 export const vtc = scorerPlugin({
   summary: "virtual token counter: fairness among tenants against the endpoint's load",
-  reads: ["tenant", "scrape:load", "ledger"],
+  reads: ["tenant", "usage", "scrape:load", "ledger"],
   source: "requirements 004; AIBrix vtc-basic; Sheng et al., Fairness in Serving Large Language Models",
   parameters: {
     windowSize: {

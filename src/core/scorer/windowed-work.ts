@@ -1,11 +1,8 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
-import type { Micros } from "../units.ts";
 import { lowerIsBetter } from "./min-max.ts";
-
-/** Dispatches kept per endpoint; beyond that the oldest goes. */
-const DISPATCHES_MAX = 16_384;
+import { WindowSum } from "./window-sum.ts";
 
 /**
  * Prefers the endpoint that was given the least work of late, this request's included.
@@ -18,10 +15,10 @@ export const windowedWork = scorerPlugin({
   source: "Preble's exploration branch",
   parameters: {
     windowSeconds: { type: "number", default: 180, min: 0.1, max: 86_400, meaning: "length of the window" },
-    outputTokensGuess: { type: "number", default: 45, min: 0, meaning: "output tokens expected of a request" },
+    outputTokensGuess: { type: "integer", default: 45, min: 0, meaning: "output tokens expected of a request" },
   },
   create(name, { windowSeconds, outputTokensGuess }) {
-    const windows = new Map<EndpointId, WorkWindow>();
+    const windows = new Map<EndpointId, WindowSum>();
     return {
       name,
       score(request, candidates, scores) {
@@ -36,43 +33,9 @@ export const windowedWork = scorerPlugin({
         if (input.kind === "endpoint-left") windows.delete(input.endpoint);
         if (decision?.kind !== "routed" || request === undefined) return;
         let window = windows.get(decision.endpoint);
-        if (window === undefined) windows.set(decision.endpoint, (window = new WorkWindow(windowSeconds * 1_000_000)));
+        if (window === undefined) windows.set(decision.endpoint, (window = new WindowSum(windowSeconds * 1_000_000)));
         window.add(input.at, Math.max(1, request.promptTokens - decision.hitTokens) + outputTokensGuess);
       },
     };
   },
 });
-
-/** A sum over the last `windowMicros`; reading it changes nothing. */
-class WorkWindow {
-  readonly #windowMicros: Micros;
-  readonly #at: Micros[] = [];
-  readonly #tokens: number[] = [];
-  #first = 0;
-  #total = 0;
-
-  constructor(windowMicros: Micros) {
-    this.#windowMicros = windowMicros;
-  }
-
-  sum(at: Micros): number {
-    let expired = 0;
-    for (let i = this.#first; i < this.#at.length && at - this.#at[i]! > this.#windowMicros; i++)
-      expired += this.#tokens[i]!;
-    return this.#total - expired;
-  }
-
-  add(at: Micros, tokens: number): void {
-    this.#at.push(at);
-    this.#tokens.push(tokens);
-    this.#total += tokens;
-    while (at - this.#at[this.#first]! > this.#windowMicros || this.#at.length - this.#first > DISPATCHES_MAX) {
-      this.#total -= this.#tokens[this.#first]!;
-      this.#first++;
-    }
-    if (this.#first < DISPATCHES_MAX) return;
-    this.#at.splice(0, this.#first);
-    this.#tokens.splice(0, this.#first);
-    this.#first = 0;
-  }
-}

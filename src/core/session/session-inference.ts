@@ -5,6 +5,9 @@ import type { RouteRequest } from "../request.ts";
 /** Conversations remembered; the one that was longest silent goes first. */
 const CONVERSATIONS_MAX = 65_536;
 
+/** Bits of the table that tells all but one block in 250 at once that no prompt ends with it: 256 KiB. */
+const FILTER_BITS = 2 ** 21;
+
 /**
  * Names the conversation of a request that names none. A turn continues the conversation whose last prompt is the
  * longest known prompt that this one starts with; one that continues none starts its own. A shared system prompt does
@@ -12,8 +15,14 @@ const CONVERSATIONS_MAX = 65_536;
  */
 export class SessionInference {
   /** Key of a prompt's last block → conversation. */
-  readonly #conversations = new RecentMap<number, string>(CONVERSATIONS_MAX);
+  readonly #conversations: RecentMap<number, string>;
+  /** Two bits per key of `#conversations`; other keys share bits with them, and a clear bit is proof of absence. */
+  readonly #filter = new Int32Array(FILTER_BITS / 32);
   #started = 0;
+
+  constructor(conversationsMax: number = CONVERSATIONS_MAX) {
+    this.#conversations = new RecentMap(conversationsMax);
+  }
 
   /** The client's own session id, else the inferred one, which starts with "~"; "" for a prompt below one block. */
   sessionOf(request: RouteRequest): string {
@@ -21,20 +30,40 @@ export class SessionInference {
     const { blocks } = request;
     if (blocks.length === 0) return "";
     const session = this.#continued(blocks) ?? `~${this.#started++}`;
-    this.#conversations.set(blockKey(blocks, blocks.length - 1), session);
+    this.#remember(blockKey(blocks, blocks.length - 1), session);
     return session;
   }
 
+  /** From the end, a bit test per block and a look at the map for the few that pass it. */
   #continued(blocks: BlockChain): string | undefined {
+    const { lanes } = blocks;
+    const filter = this.#filter;
     for (let i = blocks.length - 1; i >= 0; i--) {
+      const high = lanes[2 * i + 1]!;
+      if ((filter[high >>> 16]! & (1 << (high >>> 11))) === 0) continue;
+      const low = lanes[2 * i]!;
+      if ((filter[low >>> 16]! & (1 << (low >>> 11))) === 0) continue;
       const session = this.#conversations.get(blockKey(blocks, i));
       if (session !== undefined) return session;
     }
     return undefined;
   }
+
+  #remember(key: number, session: string): void {
+    const before = this.#conversations.size;
+    this.#conversations.set(key, session);
+    if (this.#conversations.size < before) {
+      this.#filter.fill(0);
+      for (const kept of this.#conversations.keys()) this.#mark(kept);
+    } else this.#mark(key);
+  }
+
+  #mark(key: number): void {
+    for (const bit of [key % FILTER_BITS, Math.floor(key / FILTER_BITS) >>> 11]) this.#filter[bit >>> 5]! |= 1 << bit;
+  }
 }
 
-/** 53 bits of a block's hash. */
+/** 53 bits of a block's hash; 21 of each word are a bit that stands for it in the filter. */
 function blockKey({ lanes }: BlockChain, block: number): number {
-  return (lanes[2 * block]! >>> 0) * 0x20_0000 + (lanes[2 * block + 1]! >>> 11);
+  return (lanes[2 * block]! >>> 0) * FILTER_BITS + (lanes[2 * block + 1]! >>> 11);
 }
