@@ -13,7 +13,8 @@ export interface FleetProcess {
 }
 
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
-const START_MILLIS_MAX = 20_000;
+/** A tokenizer for each engine takes seconds to load. */
+const START_MILLIS_MAX = 60_000;
 const STOP_MILLIS_MAX = 3_000;
 
 /**

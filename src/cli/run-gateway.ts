@@ -20,14 +20,17 @@ export async function runGateway(plan: ServePlan): Promise<void> {
   const log = pino({ level: config.log.level, base: null }, destination({ fd: STDERR, sync: true }));
   const listed = listedTargets(config, process.env);
   const stack = await createLiveStack(plan, process.env, log);
+  const over = stopped.then((signal) => {
+    stack.readiness.draining = true;
+    log.info({ signal }, "draining");
+  });
   const started = start(stack, config, listed);
   const { url, sources } = await started.catch(async (error: unknown) => {
     await stack.close();
     throw error;
   });
-  const over = stopped.then((signal) => log.info({ signal }, "draining"));
   await stack.warmUp();
-  await announce(stack, { url, plan, emulated: sources.emulated }, over);
+  await announce(stack, { url, plan, emulated: sources.emulated });
   await over;
   await stack.close();
   await sources.stop();
@@ -48,14 +51,12 @@ async function listen({ gateway }: LiveStack, { listen: { host, port } }: Config
 }
 
 /** Says when the gateway is ready, and before that, once, what it waits for. */
-async function announce(stack: LiveStack, facts: Parameters<typeof readyText>[1], over: Promise<void>): Promise<void> {
+async function announce(stack: LiveStack, facts: Parameters<typeof readyText>[1]): Promise<void> {
   const since = performance.now();
   let told = false;
-  let ended = false;
-  void over.finally(() => (ended = true));
   for (;;) {
     const waitsFor = stack.readiness.waitsFor();
-    if (ended) return;
+    if (stack.readiness.draining) return;
     if (waitsFor.length === 0) break;
     if (!told && performance.now() - since > WAITING_TOLD_MILLIS) {
       told = true;
