@@ -41,6 +41,8 @@ export interface ChatContext {
   /** Requests between their head and their last byte. */
   readonly inFlight: InFlight;
   bodyBytesInFlight: number;
+  /** Counts the requests that brought an id, which alone need not be unique. */
+  sequence: number;
   /** No new requests; those in flight finish. */
   draining: boolean;
 }

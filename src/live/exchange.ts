@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
@@ -8,7 +9,7 @@ import { nowMicros } from "./clock.ts";
 import { ERRORS, type Refusal, errorBody, errorHeaders, refusal } from "./errors.ts";
 import type { Forward, ForwardResult } from "./forward.ts";
 import { type OwnHeaders, pushOwn } from "./headers.ts";
-import { requestIdOf } from "./identity.ts";
+import { givenRequestId } from "./identity.ts";
 import type { Swept } from "./in-flight.ts";
 import { RequestHeaders } from "./request-headers.ts";
 import type { RequestSummary } from "./request-summary.ts";
@@ -25,8 +26,9 @@ export class Exchange implements Swept {
   /** Path and query as the endpoint gets them. */
   readonly path: string;
   readonly requestId: string;
-  /** The same, made unique among requests in flight; what the router knows. */
+  /** The same, made unique; what the router knows. */
   readonly routeId: string;
+  slot = 0;
   readonly openedAt: Micros = nowMicros();
   arrivedAt: Micros = this.openedAt;
   model = "";
@@ -55,8 +57,10 @@ export class Exchange implements Swept {
     this.route = place.route;
     this.path = place.path;
     this.headers = new RequestHeaders(incoming.rawHeaders);
-    this.requestId = requestIdOf(this.headers);
-    this.routeId = context.inFlight.add(this.requestId, this);
+    const given = givenRequestId(this.headers);
+    this.requestId = given === "" ? randomUUID() : given;
+    this.routeId = given === "" ? this.requestId : `${given}.${(context.sequence++).toString(36)}`;
+    context.inFlight.add(this);
     response.on("close", () => this.#closed());
   }
 
@@ -171,7 +175,7 @@ export class Exchange implements Swept {
   }
 
   #closed(): void {
-    this.context.inFlight.remove(this.routeId);
+    this.context.inFlight.remove(this);
     if (this.over) return;
     if (this.#forward !== undefined) return this.#forward.abandon();
     this.context.counters.clientAborts++;

@@ -71,6 +71,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     keepsAuthorization: options.clientKeys !== undefined,
     inFlight: new InFlight(limits.sweepMillis),
     bodyBytesInFlight: 0,
+    sequence: 0,
     draining: false,
   };
   const app: GatewayApp = new Hono();

@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from "node:crypto";
+import { createHmac } from "node:crypto";
 
 import { LRUCache } from "lru-cache";
 
@@ -79,10 +79,10 @@ export class Identifier {
 /** vLLM's name for a conversation, then OpenAI's hint that requests share a prefix. */
 const SESSION_FIELDS = ["session_id", "prompt_cache_key", "conversation_id"] as const;
 
-/** The client's request id where it is fit for logs and headers, else a new one. */
-export function requestIdOf(headers: RequestHeaders): string {
+/** The client's request id where it is fit for logs and headers; else "". */
+export function givenRequestId(headers: RequestHeaders): string {
   const given = headers.get("x-request-id");
-  return given !== "" && SANE_ID.test(given) ? given : randomUUID();
+  return given !== "" && SANE_ID.test(given) ? given : "";
 }
 
 const SANE_ID = /^[\w.:-]{1,128}$/;
