@@ -48,8 +48,7 @@ export class TokenTracker {
 
   /** Adds weighted tokens; a negative amount corrects an earlier charge and never takes a bucket below 0. */
   add(tenant: string, at: Micros, weighted: number): void {
-    let window = this.#tenants.get(tenant);
-    if (window === undefined) window = { buckets: new Map(), total: 0 };
+    const window = this.#tenants.get(tenant) ?? { buckets: new Map<number, number>(), total: 0 };
     this.#tenants.set(tenant, window);
     this.#prune(window, at);
     const before = window.total;
