@@ -6,6 +6,7 @@ import { emulateCommand } from "./cli/emulate.ts";
 import { explainCommand } from "./cli/explain.ts";
 import { profilesCommand } from "./cli/profiles.ts";
 import { serveCommand } from "./cli/serve.ts";
+import { simulateCommand } from "./cli/simulate.ts";
 import { driveCommand } from "#drive/command.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
@@ -15,6 +16,7 @@ const program = createProgram(version, [
   serveCommand(),
   emulateCommand(),
   driveCommand(),
+  simulateCommand(),
   profilesCommand(),
   explainCommand(),
   configCommand(),

@@ -67,6 +67,12 @@ export class Schedule {
     return this.#queue.nextDue;
   }
 
+  /** The turn that follows in the conversation, as far as it was added; undefined where the next is no direct follower. */
+  nextTurn(session: string): WorkloadRequest | undefined {
+    const next = session === "" ? undefined : this.#sessions.get(session)?.pending[0]?.request;
+    return next?.thinkMicros === undefined ? undefined : next;
+  }
+
   arrivalDue(request: WorkloadRequest): Micros {
     return Math.round((request.arrivalMicros * this.#options.timeScale) / this.#options.rateScale);
   }

@@ -31,11 +31,25 @@ export class PromptChains {
     const perId = request.blockTokens / blockTokens;
     const named = Math.min(length, Math.floor(ids.length * perId));
     for (let i = 0; i < named; i++) {
-      const place = Math.floor(i / perId);
-      this.#name(lanes, i, ids[place]!, i - Math.ceil(place * perId));
+      // An id stands for all before it, so a block is what the last id that reaches into it says.
+      const place = Math.ceil((i + 1) / perId) - 1;
+      this.#name(lanes, i, ids[place]!, i - Math.floor(place * perId));
     }
     for (let i = named; i < length; i++) this.#own(lanes, i, request.index);
     return { lanes, length, blockTokens };
+  }
+
+  /**
+   * The blocks of a prompt and its answer, where the conversation's next prompt begins with both. Prompt blocks keep the
+   * lanes that they have.
+   */
+  withAnswer(prompt: Int32Array, request: WorkloadRequest, next: WorkloadRequest): Int32Array {
+    const tokens = request.promptTokens + request.outputTokens;
+    if (next.promptTokens < tokens || next.tokenIds !== undefined || !begins(request, next)) return prompt;
+    const { lanes } = this.chainOf(next);
+    const sequence = lanes.slice(0, 2 * Math.floor(tokens / this.#blockTokens));
+    sequence.set(prompt);
+    return sequence;
   }
 
   /** Two bijections of the id and the place, so that different ids have different lanes. */
@@ -47,9 +61,17 @@ export class PromptChains {
   }
 
   #own(lanes: Int32Array, block: number, index: number): void {
-    lanes[2 * block] = mix32(index ^ this.#seed ^ 0x5bd1_e995);
-    lanes[2 * block + 1] = mix32(block ^ mix32(index + 0x27d4_eb2f));
+    lanes[2 * block] = mix32(block ^ mix32(index ^ this.#seed ^ 0x5bd1_e995));
+    lanes[2 * block + 1] = mix32(index + 0x27d4_eb2f);
   }
+}
+
+/** Whether the later prompt has the earlier one's full blocks at its beginning. */
+function begins(request: WorkloadRequest, next: WorkloadRequest): boolean {
+  const ids = request.blockIds;
+  if (ids === undefined || next.blockIds === undefined || request.blockTokens !== next.blockTokens) return false;
+  const full = Math.min(ids.length, Math.floor(request.promptTokens / request.blockTokens));
+  return full === 0 || ids[full - 1] === next.blockIds[full - 1];
 }
 
 const NO_IDS = new Float64Array(0);

@@ -1,0 +1,121 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
+
+/** What was given to `simulate`, with defaults. Times as the flags' texts say. */
+export interface SimulateFlags {
+  readonly numInstances: number;
+  readonly engine?: string;
+  readonly workload?: string;
+  readonly workloadSpec?: string;
+  readonly rate?: number;
+  readonly rateScale: number;
+  readonly numRequests?: number;
+  readonly horizon?: number;
+  readonly timeout?: number;
+  readonly seed: number;
+  readonly profile?: string;
+  readonly policyConfig?: string;
+  readonly routingPolicy?: string;
+  readonly routingScorers?: string;
+  readonly scheduler?: SchedulerPolicy;
+  readonly kvGpuBlocks?: number;
+  readonly signals: "scrape" | "at-decision" | "oracle";
+  readonly scrapeInterval: number;
+  readonly scrapePhase: "spread" | "together";
+  readonly scrapeDelay: number;
+  readonly scrapeLoss: number;
+  readonly staleAfter: number;
+  readonly prefixIndex: "approximate" | "oracle" | "copies";
+  readonly cacheSignalDelay: number;
+  readonly admissionLatency: number;
+  readonly routingLatency: number;
+  readonly requestLatency: number;
+  readonly answerLatency: number;
+  readonly tokenGaps: boolean;
+  readonly check: boolean;
+  readonly resultsPath?: string;
+  readonly requestsPath?: string;
+  readonly json: boolean;
+}
+
+export function addSimulateFlags(command: Command): Command {
+  const add = (flags: string, meaning: string) => command.option(flags, meaning);
+  const number = (flags: string, meaning: string, accept: Accept, otherwise?: number) => {
+    const option = new Option(flags, meaning).argParser(numeric(accept));
+    command.addOption(otherwise === undefined ? option : option.default(otherwise));
+  };
+  const choice = (flags: string, meaning: string, values: readonly string[], otherwise?: string) => {
+    const option = new Option(flags, meaning).choices([...values]);
+    command.addOption(otherwise === undefined ? option : option.default(otherwise));
+  };
+  number("--num-instances <count>", "engines", whole(1, 10_000), 4);
+  add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
+  number("--kv-gpu-blocks <count>", "KV blocks of each engine, in place of the engine file's", whole(2, 16_777_216));
+  choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
+
+  add("--workload-spec <file>", "YAML specification of a workload");
+  add("--workload <file>", "recorded workload, or a specification: the format is told by its content");
+  number("--rate <per second>", "arrivals per second, in place of the workload's", positive(1e6));
+  number("--rate-scale <factor>", "arrivals come so many times as fast", positive(1e6), 1);
+  number("--num-requests <count>", "stop reading the workload after so many", whole(1, 1e9));
+  number("--horizon <seconds>", "stop the clock there", positive(1e9));
+  number("--timeout <seconds>", "after which a client gives up; never without", positive(1e9));
+  number("--seed <integer>", "of everything that is drawn", whole(0, Number.MAX_SAFE_INTEGER), 42);
+
+  add("--profile <name>", "routing profile by name, or the path of a profile file");
+  add("--policy-config <file>", "YAML file with admission, priority, routing and scheduler policies");
+  add("--routing-policy <name>", "weighted, or the name of a profile");
+  add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
+
+  choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
+  number("--scrape-interval <millis>", "between two scrapes of an engine", positive(1e7), 1000);
+  number("--scrape-delay <millis>", "from a scrape until the router knows", atLeastZero(1e7), 5);
+  number("--scrape-loss <share>", "of scrapes that never arrive", atLeastZero(0.999), 0);
+  choice("--scrape-phase <phase>", "engines' scrapes fall together or apart", ["spread", "together"], "spread");
+  number("--stale-after <millis>", "age from which the router's ledger replaces a scrape", positive(1e9), 3000);
+  const indexes = ["approximate", "oracle", "copies"];
+  choice(
+    "--prefix-index <kind>",
+    "what the router knows of caches: own decisions, all, or copies",
+    indexes,
+    "approximate",
+  );
+  number("--cache-signal-delay <millis>", "age of the copies of --prefix-index copies", positive(1e7), 50);
+  number("--admission-latency <micros>", "from arrival to admission", whole(0, 1e9), 0);
+  number("--routing-latency <micros>", "from admission to the decision", whole(0, 1e9), 0);
+  number("--request-latency <micros>", "from the decision to the engine", whole(0, 1e9), 0);
+  number("--answer-latency <micros>", "from the engine to the client", whole(0, 1e9), 0);
+
+  command.option("--token-gaps", "record every gap between tokens (slower)", false);
+  command.option("--check", "verify the invariants after every step (slower)", false);
+  add("--results-path <file>", "write the results there as JSON");
+  add("--requests-path <file>", "write every request's outcome there, a JSON line each");
+  command.option("--json", "results as JSON on standard output, in place of the table", false);
+  return command;
+}
+
+interface Accept {
+  readonly text: string;
+  readonly holds: (value: number) => boolean;
+}
+
+const whole = (min: number, max: number): Accept => ({
+  text: `a whole number from ${min} to ${max}`,
+  holds: (value) => Number.isInteger(value) && value >= min && value <= max,
+});
+const positive = (max: number): Accept => ({
+  text: `a number above 0 up to ${max}`,
+  holds: (value) => value > 0 && value <= max,
+});
+const atLeastZero = (max: number): Accept => ({
+  text: `a number from 0 to ${max}`,
+  holds: (value) => value >= 0 && value <= max,
+});
+
+function numeric({ text, holds }: Accept): (given: string) => number {
+  return (given) => {
+    const value = given.trim() === "" ? NaN : Number(given);
+    if (!holds(value)) throw new InvalidArgumentError(`expected ${text}`);
+    return value;
+  };
+}

@@ -1,0 +1,122 @@
+import { ConfigError } from "#config/config-error.ts";
+import { loadEngine } from "#config/engine-file.ts";
+import { parseScorers, profileOfPolicy, readPolicyConfig, type Policy } from "#config/policy-config.ts";
+import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import type { EngineSpec } from "#sim/engine-fleet.ts";
+import type { SignalOptions } from "#sim/signal/signal-options.ts";
+import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts";
+import type { SimulateFlags } from "./simulate-flags.ts";
+
+/** Everything about a simulation but its requests. */
+export type ClusterPlan = Omit<SimulationOptions, "arrivals"> & { readonly profile: NamedProfile };
+
+/** Reads profile, engines and signals from flags and files; throws ConfigError with what is wrong. */
+export function clusterPlan(flags: SimulateFlags): ClusterPlan {
+  const profile = profileOf(flags);
+  const config = engineOf(flags);
+  return {
+    profile,
+    router: {
+      seed: flags.seed,
+      profiles: { [profile.name]: profile.spec },
+      defaultProfile: profile.name,
+      blockTokens: config.blockTokens,
+      staleAfterMicros: flags.staleAfter * MICROS_PER_MILLI,
+    },
+    engines: instances(flags.numInstances, config),
+    signals: signalsOf(flags),
+    prefixes: prefixesOf(flags),
+    latency: {
+      admissionMicros: flags.admissionLatency,
+      routingMicros: flags.routingLatency,
+      requestMicros: flags.requestLatency,
+      answerMicros: flags.answerLatency,
+      perOutputTokenMicros: 0,
+      afterLastTokenMicros: 0,
+    },
+    horizonMicros: flags.horizon === undefined ? Infinity : flags.horizon * MICROS_PER_SECOND,
+    over: "answered",
+    tokenGaps: flags.tokenGaps,
+    check: flags.check,
+  };
+}
+
+function instances(count: number, config: EngineConfig): EngineSpec[] {
+  const digits = String(count - 1).length;
+  return Array.from({ length: count }, (_, number) => ({
+    config,
+    endpoint: {
+      id: `instance_${String(number).padStart(digits, "0")}`,
+      models: [],
+      labels: {},
+      kvCapacityTokens: (config.kvBlocks - 1) * config.blockTokens,
+      concurrencyMax: config.sequencesMax,
+    },
+  }));
+}
+
+function engineOf(flags: SimulateFlags): EngineConfig {
+  const file = loadEngine(flags.engine);
+  const { kvGpuBlocks, scheduler, tokenGaps, check } = flags;
+  return {
+    ...file,
+    kvBlocks: kvGpuBlocks ?? file.kvBlocks,
+    scheduler: scheduler ?? file.scheduler,
+    coalesce: file.coalesce && !tokenGaps,
+    check,
+  };
+}
+
+/** The profile that --profile, --routing-policy, --routing-scorers or --policy-config ask for; gnomon's own without. */
+function profileOf(flags: SimulateFlags): NamedProfile {
+  const { policyConfig, routingPolicy, routingScorers, profile } = flags;
+  if (policyConfig === undefined && routingPolicy === undefined && routingScorers === undefined) {
+    return loadProfile(profile ?? "gnomon");
+  }
+  if (profile !== undefined) {
+    const others = "--routing-policy, --routing-scorers or --policy-config";
+    throw new ConfigError([`--profile: expected to be alone, got it together with ${others}`]);
+  }
+  const base: Policy =
+    policyConfig === undefined ? { policy: "weighted", scorers: undefined } : readPolicyConfig(policyConfig);
+  return profileOfPolicy(
+    {
+      policy: routingPolicy ?? base.policy,
+      scorers: routingScorers === undefined ? base.scorers : parseScorers(routingScorers),
+    },
+    {
+      policy: routingPolicy === undefined ? (policyConfig ?? "--routing-scorers") : "--routing-policy",
+      scorers: routingScorers === undefined ? (policyConfig ?? "--routing-policy") : "--routing-scorers",
+    },
+  );
+}
+
+function signalsOf(flags: SimulateFlags): SignalOptions {
+  switch (flags.signals) {
+    case "oracle":
+      return { mode: "oracle" };
+    case "at-decision":
+      return { mode: "at-decision", intervalMicros: flags.scrapeInterval * MICROS_PER_MILLI };
+    case "scrape":
+      return {
+        mode: "scrape",
+        intervalMicros: flags.scrapeInterval * MICROS_PER_MILLI,
+        phase: flags.scrapePhase,
+        delayMicros: flags.scrapeDelay * MICROS_PER_MILLI,
+        lossShare: flags.scrapeLoss,
+      };
+  }
+}
+
+function prefixesOf(flags: SimulateFlags): PrefixSignal {
+  switch (flags.prefixIndex) {
+    case "approximate":
+      return { kind: "approximate" };
+    case "oracle":
+      return { kind: "engine-caches", delayMicros: 0 };
+    case "copies":
+      return { kind: "engine-caches", delayMicros: flags.cacheSignalDelay * MICROS_PER_MILLI };
+  }
+}

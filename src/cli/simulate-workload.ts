@@ -1,0 +1,77 @@
+import { ConfigError } from "#config/config-error.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
+import { ImportError, ImportReport } from "#trace/import/import-report.ts";
+import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
+import { openWorkload } from "#trace/import/open-workload.ts";
+import { synthesize } from "#trace/import/synthetic.ts";
+import { loadSyntheticSpec, type SyntheticSpec } from "#trace/import/synthetic-spec.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import type { SimulateFlags } from "./simulate-flags.ts";
+
+export interface WorkloadPlan {
+  readonly name: string;
+  readonly report: ImportReport;
+  arrivals(): WorkloadArrivals;
+}
+
+/** Opens the workload that flags name: a specification is generated as it is needed, a recorded one is read first. */
+export async function workloadPlan(flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
+  const path = flags.workloadSpec ?? flags.workload;
+  if (path === undefined) throw new ConfigError(["--workload-spec: expected a file, or --workload with one"]);
+  try {
+    const isSpec = flags.workloadSpec !== undefined || /\.ya?ml$/.test(path);
+    return isSpec ? await generated(path, flags, blockTokens) : await recorded(path, flags, blockTokens);
+  } catch (error) {
+    if (error instanceof ImportError) throw new ConfigError(error.message.split("\n"));
+    throw error;
+  }
+}
+
+async function generated(path: string, flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
+  const loaded = await loadSyntheticSpec(path);
+  const spec: SyntheticSpec =
+    flags.rate === undefined || loaded.arrivals.process === "together"
+      ? loaded
+      : { ...loaded, arrivals: { ...loaded.arrivals, ratePerSecond: flags.rate } };
+  const report = new ImportReport(path, "synthetic", true);
+  const requests = () => first(synthesize(spec, flags.seed, report), flags.numRequests);
+  return { name: path, report, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
+}
+
+async function recorded(path: string, flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
+  const { report, requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: flags.seed });
+  const read: WorkloadRequest[] = [];
+  for await (const request of requests) {
+    if (read.push(request) === flags.numRequests) break;
+  }
+  const scale = flags.rate === undefined ? flags.rateScale : flags.rate / meanRate(read);
+  return { name: path, report, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
+}
+
+function arrivalsOf(
+  requests: Iterable<WorkloadRequest>,
+  flags: SimulateFlags,
+  blockTokens: number,
+  rateScale: number,
+): WorkloadArrivals {
+  const timeoutMicros = flags.timeout === undefined ? Infinity : Math.round(flags.timeout * MICROS_PER_SECOND);
+  return new WorkloadArrivals(requests, { seed: flags.seed, blockTokens, timeoutMicros, timeScale: 1, rateScale });
+}
+
+/** First turns per second, as recorded. */
+function meanRate(requests: readonly WorkloadRequest[]): number {
+  const starts = requests.filter(({ thinkMicros }) => thinkMicros === undefined);
+  const lastAt = starts.at(-1)?.arrivalMicros ?? 0;
+  if (lastAt === 0) throw new ConfigError(["--rate: expected a workload whose arrivals are spread over time"]);
+  return (starts.length * MICROS_PER_SECOND) / lastAt;
+}
+
+function* first<T>(items: Iterable<T>, count: number | undefined): Generator<T> {
+  let left = count ?? Infinity;
+  if (left === 0) return;
+  for (const item of items) {
+    yield item;
+    if (--left === 0) return;
+  }
+}

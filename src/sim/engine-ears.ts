@@ -1,0 +1,99 @@
+import { assert } from "#core/assert.ts";
+import type { Micros } from "#core/units.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import type { EngineRequest, FinishReason } from "#engine/request.ts";
+import type { EngineSink } from "#engine/sink.ts";
+import { Flight } from "./flight.ts";
+import type { Outcomes } from "./outcomes.ts";
+import { Column } from "./result/column.ts";
+import type { CacheCopies } from "./signal/cache-copies.ts";
+
+/** Who is told what engines do with requests, at the time when they do it. */
+export interface EngineEar {
+  firstToken(at: Micros, flight: Flight): void;
+  released(at: Micros, flight: Flight): void;
+  finished(at: Micros, flight: Flight, reason: FinishReason): void;
+}
+
+/** Sums of one engine over all its requests, for means over a scrape's interval. */
+export interface LatencySums {
+  ttftMicros: number;
+  firstTokens: number;
+  tpotMicros: number;
+  answers: number;
+}
+
+/** Listens to the engines and writes down what becomes of each request. */
+export class EngineEars {
+  /** Gaps between tokens, where they are recorded. */
+  readonly gaps: Column<Float64Array> = new Column(Float64Array);
+  /** By engine. */
+  readonly sums: LatencySums[] = [];
+  preemptions = 0;
+  readonly #outcomes: Outcomes;
+  readonly #ear: EngineEar;
+  readonly #recordsGaps: boolean;
+  readonly #perTokenMicros: Micros;
+
+  constructor(outcomes: Outcomes, ear: EngineEar, recordsGaps: boolean, perTokenMicros: Micros) {
+    this.#outcomes = outcomes;
+    this.#ear = ear;
+    this.#recordsGaps = recordsGaps;
+    this.#perTokenMicros = perTokenMicros;
+  }
+
+  sinkOf(engine: number, config: EngineConfig, copies: CacheCopies | undefined): EngineSink {
+    assert(!this.#recordsGaps || !config.coalesce, "gaps are told by engines that do not coalesce");
+    this.sums[engine] = { ttftMicros: 0, firstTokens: 0, tpotMicros: 0, answers: 0 };
+    const ears: EngineSink = {
+      admitted: (at, request, cachedTokens) => this.#admitted(at, request, cachedTokens),
+      token: (at, request, outputTokens) => this.#token(at, engine, request, outputTokens),
+      preempted: (_at, request) => {
+        this.preemptions++;
+        this.#outcomes.preemptions.add(flightOf(request).row, 1);
+      },
+      released: (at, request) => this.#ear.released(at, flightOf(request)),
+      finished: (at, request, reason) => this.#finished(at, engine, request, reason),
+    };
+    return copies === undefined ? ears : { ...ears, ...copies.sinkOf(engine, config) };
+  }
+
+  #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
+    const { row, source } = flightOf(request);
+    this.#outcomes.queueDelay.put(row, at - source.arrivalAt);
+    this.#outcomes.cachedTokens.put(row, cachedTokens);
+  }
+
+  #token(at: Micros, engine: number, request: EngineRequest, outputTokens: number): void {
+    const flight = flightOf(request);
+    this.#outcomes.outputTokens.put(flight.row, outputTokens);
+    if (outputTokens === 1) {
+      const first = flight.firstTokenAt < 0;
+      flight.firstTokenAt = at;
+      this.#outcomes.ttft.put(flight.row, at - flight.source.arrivalAt + this.#perTokenMicros);
+      if (first) {
+        const sums = this.sums[engine]!;
+        sums.ttftMicros += at - flight.source.arrivalAt;
+        sums.firstTokens++;
+        this.#ear.firstToken(at, flight);
+      }
+    } else if (this.#recordsGaps) this.gaps.push(at - flight.lastTokenAt + this.#perTokenMicros);
+    flight.lastTokenAt = at;
+  }
+
+  #finished(at: Micros, engine: number, request: EngineRequest, reason: FinishReason): void {
+    const flight = flightOf(request);
+    const tokens = this.#outcomes.outputTokens.at(flight.row);
+    if (tokens > 1) {
+      const sums = this.sums[engine]!;
+      sums.tpotMicros += (flight.lastTokenAt - flight.firstTokenAt) / (tokens - 1);
+      sums.answers++;
+    }
+    this.#ear.finished(at, flight, reason);
+  }
+}
+
+function flightOf(request: EngineRequest): Flight {
+  assert(request instanceof Flight, "an engine speaks of the flights that it was given");
+  return request;
+}

@@ -1,0 +1,110 @@
+import { assert } from "#core/assert.ts";
+import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Micros } from "#core/units.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import { Engine } from "#engine/engine.ts";
+import type { SubmitOutcome } from "#engine/request.ts";
+import type { EngineGauges, EngineSink } from "#engine/sink.ts";
+import type { Flight } from "./flight.ts";
+
+/** One endpoint and the engine behind it. */
+export interface EngineSpec {
+  readonly endpoint: Endpoint;
+  readonly config: EngineConfig;
+}
+
+/** The engines by number, in the order in which they came, and when something happens next in any of them. */
+export class EngineFleet {
+  readonly specs: EngineSpec[] = [];
+  readonly #engines: Engine[] = [];
+  readonly #numbers = new Map<EndpointId, number>();
+  /** Per engine: when something may happen next; Infinity while it has nothing to do. */
+  #due = new Float64Array(16).fill(Infinity);
+  #first = 0;
+
+  get size(): number {
+    return this.#engines.length;
+  }
+
+  /** Time of the first event in any engine; Infinity when all are idle. */
+  get nextAt(): Micros {
+    return this.#engines.length === 0 ? Infinity : this.#due[this.#first]!;
+  }
+
+  add(spec: EngineSpec, sink: EngineSink): number {
+    const number = this.#engines.push(new Engine(spec.config, sink)) - 1;
+    this.specs.push(spec);
+    this.#numbers.set(spec.endpoint.id, number);
+    if (number === this.#due.length) {
+      const wide = new Float64Array(2 * number).fill(Infinity);
+      wide.set(this.#due);
+      this.#due = wide;
+    }
+    this.#due[number] = Infinity;
+    return number;
+  }
+
+  /** The latest engine of that endpoint. */
+  numberOf(endpoint: EndpointId): number {
+    const number = this.#numbers.get(endpoint);
+    assert(number !== undefined, "an endpoint that was chosen has an engine");
+    return number;
+  }
+
+  blockTokens(number: number): number {
+    return this.specs[number]!.config.blockTokens;
+  }
+
+  /** Lets the engine whose turn it is come to its next event; the lower number first among equals. */
+  advanceFirst(): void {
+    const number = this.#first;
+    this.#engines[number]!.advanceTo(this.#due[number]!);
+    this.#schedule(number);
+  }
+
+  /** Everything that ended before `at` took effect there, and nothing at `at` itself. */
+  submit(at: Micros, flight: Flight): SubmitOutcome {
+    const engine = this.#engines[flight.engine]!;
+    engine.advanceTo(at - 1);
+    const outcome = engine.submit(at, flight);
+    this.#schedule(flight.engine);
+    return outcome;
+  }
+
+  /** False when it was not there. */
+  abort(at: Micros, flight: Flight): boolean {
+    const aborted = this.#engines[flight.engine]!.abort(at, flight.id);
+    this.#schedule(flight.engine);
+    return aborted;
+  }
+
+  /** As somebody who looks at `at` sees them: what happens at that very time has not happened yet. */
+  gauges(at: Micros, number: number): EngineGauges {
+    const engine = this.#engines[number]!;
+    engine.advanceTo(at - 1);
+    return engine.gauges();
+  }
+
+  /** Leading blocks of a chain that the engine's cache holds, seen at `at`. */
+  cachedPrefixBlocks(at: Micros, number: number, lanes: Int32Array): number {
+    const engine = this.#engines[number]!;
+    engine.advanceTo(at - 1);
+    return engine.cachedPrefixBlocks(lanes);
+  }
+
+  #schedule(number: number): void {
+    const due = this.#engines[number]!.nextEventAt() ?? Infinity;
+    const before = this.#due[number]!;
+    this.#due[number] = due;
+    const first = this.#first;
+    if (number !== first) {
+      if (due < this.#due[first]! || (due === this.#due[first]! && number < first)) this.#first = number;
+    } else if (due > before) this.#findFirst();
+  }
+
+  #findFirst(): void {
+    let first = 0;
+    for (let i = 1; i < this.#engines.length; i++) if (this.#due[i]! < this.#due[first]!) first = i;
+    this.#first = first;
+  }
+}

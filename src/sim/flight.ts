@@ -1,0 +1,38 @@
+import type { RouteRequest } from "#core/request.ts";
+import type { Micros } from "#core/units.ts";
+import type { EngineRequest } from "#engine/request.ts";
+import type { SimulatedRequest } from "./source/arrival-source.ts";
+
+/** One request from its arrival until the client has its answer; also what an engine is given. */
+export class Flight implements EngineRequest {
+  /** Its row in the outcomes. */
+  readonly row: number;
+  readonly source: SimulatedRequest;
+  route: RouteRequest;
+  readonly id: string;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  readonly deadlineAt: number | undefined;
+  readonly cacheRead = true;
+  lanes: Int32Array = NO_LANES;
+  priority: number;
+  /** Number of the engine that has it; -1 before it was routed. */
+  engine = -1;
+  firstTokenAt: Micros = -1;
+  lastTokenAt: Micros = -1;
+  /** The router was told of its end. */
+  closed = false;
+
+  constructor(row: number, source: SimulatedRequest) {
+    this.row = row;
+    this.source = source;
+    this.route = source.route;
+    this.id = source.route.id;
+    this.promptTokens = source.route.promptTokens;
+    this.outputTokens = source.outputTokens;
+    this.priority = source.route.priority;
+    this.deadlineAt = source.deadlineAt === Infinity ? undefined : source.deadlineAt;
+  }
+}
+
+const NO_LANES = new Int32Array(0);

@@ -1,0 +1,41 @@
+/** Of a set of values, in their own unit. Undefined fields when there were none. */
+export interface Distribution {
+  readonly count: number;
+  readonly mean: number;
+  readonly min: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** Sorts the values in place; undefined where there are none. The sum is taken in ascending order. */
+export function distribution(values: Float64Array): Distribution | undefined {
+  if (values.length === 0) return undefined;
+  values.sort();
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i]!;
+  return {
+    count: values.length,
+    mean: sum / values.length,
+    min: values[0]!,
+    p50: percentile(values, 50),
+    p90: percentile(values, 90),
+    p95: percentile(values, 95),
+    p99: percentile(values, 99),
+    max: values[values.length - 1]!,
+  };
+}
+
+/**
+ * Percentile p in [0, 100] of ascending values, interpolated linearly between the closest ranks (type 7 of R. J.
+ * Hyndman and Y. Fan, 1996).
+ */
+export function percentile(ascending: Float64Array, p: number): number {
+  const rank = (p / 100) * (ascending.length - 1);
+  const below = Math.floor(rank);
+  const low = ascending[below] ?? NaN;
+  const high = ascending[Math.min(below + 1, ascending.length - 1)] ?? NaN;
+  return low + (high - low) * (rank - below);
+}

@@ -1,0 +1,231 @@
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { EngineFleet } from "../engine-fleet.ts";
+import type { Outcomes } from "../outcomes.ts";
+import { type Anomalies, findAnomalies } from "./anomalies.ts";
+import type { Column } from "./column.ts";
+import { type Distribution, distribution } from "./distribution.ts";
+import { meetsTarget, type SloTargets, targetOf, tpotOf } from "./slo.ts";
+
+/** Distributions by SLO class, "all" for all requests together; requests without a class are in "". */
+type ByClass = Readonly<Record<string, Distribution>>;
+
+/** The figures of 001 G.3. Times in microseconds; rates per simulated second, from time 0 to the last end. */
+export interface Metrics extends Anomalies {
+  readonly ttftMicros: ByClass;
+  readonly tpotMicros: ByClass;
+  readonly e2eMicros: ByClass;
+  readonly queueDelayMicros: ByClass;
+  /** Every gap between two tokens; only where they were recorded. */
+  readonly itlMicros: Distribution | undefined;
+  readonly requestsPerSec: number;
+  readonly tokensPerSec: number;
+  /** Share of a class's requests that met all its targets; classes without targets are left out. */
+  readonly sloAttainment: Readonly<Record<string, number>>;
+  /** Requests per second that met their class's targets; undefined without targets. */
+  readonly goodputPerSec: number | undefined;
+  /** (sum x)^2 / (n * sum x^2) over tenants' output tokens; 1 is fair. */
+  readonly jainFairnessIndex: number;
+  /** Share of prompt tokens found in the cache. */
+  readonly cacheHitRate: { readonly gpu: number };
+  /** Preemptions per completed request. */
+  readonly preemptionRate: number;
+}
+
+export function metricsOf(
+  outcomes: Outcomes,
+  endedAt: Micros,
+  gaps: Column<Float64Array> | undefined,
+  targets: SloTargets,
+): Metrics {
+  const seconds = endedAt / MICROS_PER_SECOND;
+  const totals = totalsOf(outcomes);
+  return {
+    ttftMicros: byClass(outcomes, (row) => outcomes.ttft.at(row)),
+    tpotMicros: byClass(outcomes, (row) => (outcomes.isCompleted(row) ? tpotOf(outcomes, row) : NaN)),
+    e2eMicros: byClass(outcomes, (row) => outcomes.e2e.at(row)),
+    queueDelayMicros: byClass(outcomes, (row) => outcomes.queueDelay.at(row)),
+    itlMicros: gaps === undefined ? undefined : distribution(gaps.view().slice()),
+    requestsPerSec: perSecond(totals.completed, seconds),
+    tokensPerSec: perSecond(totals.outputTokens, seconds),
+    ...sloFigures(outcomes, targets, seconds),
+    jainFairnessIndex: jain(outcomes),
+    cacheHitRate: { gpu: totals.servedPrompt === 0 ? 0 : totals.cached / totals.servedPrompt },
+    preemptionRate: totals.completed === 0 ? 0 : totals.preemptions / totals.completed,
+    ...findAnomalies(outcomes),
+  };
+}
+
+export interface EndpointFigures {
+  readonly endpoint: string;
+  readonly requests: number;
+  readonly completed: number;
+  readonly outputTokens: number;
+  readonly cacheHitRate: number;
+  readonly ttftMicrosMean: number | undefined;
+  readonly e2eMicrosMean: number | undefined;
+  readonly steps: number;
+  readonly preemptions: number;
+  readonly blockHits: number;
+  readonly blockMisses: number;
+}
+
+export function endpointFigures(outcomes: Outcomes, fleet: EngineFleet, endedAt: Micros): EndpointFigures[] {
+  const groups = grouped(outcomes, (row) => outcomes.endpoint.at(row), fleet.size);
+  return fleet.specs.map(({ endpoint }, number) => {
+    const gauges = fleet.gauges(endedAt + 1, number);
+    const group = groups[number]!;
+    return {
+      endpoint: endpoint.id,
+      ...figures(group),
+      steps: gauges.steps,
+      preemptions: gauges.preemptions,
+      blockHits: gauges.blockHits,
+      blockMisses: gauges.blockMisses,
+    };
+  });
+}
+
+export interface TenantFigures {
+  readonly tenant: string;
+  readonly requests: number;
+  readonly completed: number;
+  readonly outputTokens: number;
+  readonly cacheHitRate: number;
+  readonly ttftMicrosMean: number | undefined;
+  readonly e2eMicrosMean: number | undefined;
+}
+
+/** In the order in which tenants came. */
+export function tenantFigures(outcomes: Outcomes): TenantFigures[] {
+  const groups = grouped(outcomes, (row) => outcomes.tenant.at(row), outcomes.tenants.length);
+  return outcomes.tenants.map((tenant, number) => ({ tenant, ...figures(groups[number]!) }));
+}
+
+interface Group {
+  requests: number;
+  completed: number;
+  outputTokens: number;
+  promptTokens: number;
+  cachedTokens: number;
+  ttft: number;
+  firstTokens: number;
+  e2e: number;
+}
+
+function grouped(outcomes: Outcomes, groupOf: (row: number) => number, count: number): Group[] {
+  const groups = Array.from({ length: count }, (): Group => ({
+    requests: 0,
+    completed: 0,
+    outputTokens: 0,
+    promptTokens: 0,
+    cachedTokens: 0,
+    ttft: 0,
+    firstTokens: 0,
+    e2e: 0,
+  }));
+  for (let row = 0; row < outcomes.length; row++) {
+    const group = groups[groupOf(row)];
+    if (group === undefined) continue;
+    group.requests++;
+    group.outputTokens += outcomes.outputTokens.at(row);
+    if (!Number.isNaN(outcomes.queueDelay.at(row))) {
+      group.promptTokens += outcomes.promptTokens.at(row);
+      group.cachedTokens += outcomes.cachedTokens.at(row);
+    }
+    const ttft = outcomes.ttft.at(row);
+    if (!Number.isNaN(ttft)) {
+      group.ttft += ttft;
+      group.firstTokens++;
+    }
+    if (!outcomes.isCompleted(row)) continue;
+    group.completed++;
+    group.e2e += outcomes.e2e.at(row);
+  }
+  return groups;
+}
+
+function figures(group: Group): Omit<TenantFigures, "tenant"> {
+  return {
+    requests: group.requests,
+    completed: group.completed,
+    outputTokens: group.outputTokens,
+    cacheHitRate: group.promptTokens === 0 ? 0 : group.cachedTokens / group.promptTokens,
+    ttftMicrosMean: group.firstTokens === 0 ? undefined : group.ttft / group.firstTokens,
+    e2eMicrosMean: group.completed === 0 ? undefined : group.e2e / group.completed,
+  };
+}
+
+function totalsOf(outcomes: Outcomes) {
+  const totals = { completed: 0, outputTokens: 0, servedPrompt: 0, cached: 0, preemptions: 0 };
+  for (let row = 0; row < outcomes.length; row++) {
+    if (outcomes.isCompleted(row)) totals.completed++;
+    totals.outputTokens += outcomes.outputTokens.at(row);
+    totals.preemptions += outcomes.preemptions.at(row);
+    if (Number.isNaN(outcomes.queueDelay.at(row))) continue;
+    totals.servedPrompt += outcomes.promptTokens.at(row);
+    totals.cached += outcomes.cachedTokens.at(row);
+  }
+  return totals;
+}
+
+function byClass(outcomes: Outcomes, valueOf: (row: number) => number): ByClass {
+  const counts = new Uint32Array(outcomes.classes.length);
+  const values = new Float64Array(outcomes.length);
+  for (let row = 0; row < outcomes.length; row++) {
+    values[row] = valueOf(row);
+    if (!Number.isNaN(values[row]!)) counts[outcomes.sloClass.at(row)]!++;
+  }
+  const columns = Array.from(counts, (count) => new Float64Array(count));
+  const places = new Uint32Array(counts.length);
+  for (let row = 0; row < outcomes.length; row++) {
+    const sloClass = outcomes.sloClass.at(row);
+    if (!Number.isNaN(values[row]!)) columns[sloClass]![places[sloClass]!++] = values[row]!;
+  }
+  const named = outcomes.classes.map((name, number) => [name, distribution(columns[number]!)] as const);
+  const all = distribution(values.filter((value) => !Number.isNaN(value)));
+  const found = (entry: readonly [string, Distribution | undefined]): entry is readonly [string, Distribution] =>
+    entry[1] !== undefined;
+  return Object.fromEntries([["all", all] as const, ...named.sort(([a], [b]) => (a < b ? -1 : 1))].filter(found));
+}
+
+function sloFigures(
+  outcomes: Outcomes,
+  targets: SloTargets,
+  seconds: number,
+): Pick<Metrics, "sloAttainment" | "goodputPerSec"> {
+  const requests = new Uint32Array(outcomes.classes.length);
+  const met = new Uint32Array(outcomes.classes.length);
+  const targetsOf = outcomes.classes.map((name) => targetOf(targets, name));
+  let good = 0;
+  for (let row = 0; row < outcomes.length; row++) {
+    const sloClass = outcomes.sloClass.at(row);
+    const target = targetsOf[sloClass];
+    if (target === undefined) continue;
+    requests[sloClass]!++;
+    if (!meetsTarget(outcomes, row, target)) continue;
+    met[sloClass]!++;
+    good++;
+  }
+  const named = outcomes.classes.flatMap((name, number) =>
+    targetsOf[number] === undefined ? [] : [[name, met[number]! / requests[number]!] as const],
+  );
+  return {
+    sloAttainment: Object.fromEntries(named.sort(([a], [b]) => (a < b ? -1 : 1))),
+    goodputPerSec: named.length === 0 ? undefined : perSecond(good, seconds),
+  };
+}
+
+function jain(outcomes: Outcomes): number {
+  const tokens = tenantFigures(outcomes).map(({ outputTokens }) => outputTokens);
+  let sum = 0;
+  let squares = 0;
+  for (const x of tokens) {
+    sum += x;
+    squares += x * x;
+  }
+  return squares === 0 ? 1 : (sum * sum) / (tokens.length * squares);
+}
+
+function perSecond(count: number, seconds: number): number {
+  return seconds === 0 ? 0 : count / seconds;
+}

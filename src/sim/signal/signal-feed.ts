@@ -1,0 +1,142 @@
+import type { EndpointId, Load } from "#core/endpoint/endpoint.ts";
+import { type Random, nameHash, randomFor } from "#core/random.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { EngineGauges } from "#engine/sink.ts";
+import type { EngineEars, LatencySums } from "../engine-ears.ts";
+import type { EngineFleet } from "../engine-fleet.ts";
+import type { SignalOptions } from "./signal-options.ts";
+
+interface Host {
+  /** Calls back at that time, before engines do anything then. */
+  later(at: Micros, take: (at: Micros) => void): void;
+  /** The router hears of an endpoint's load. */
+  observed(at: Micros, endpoint: EndpointId, load: Load): void;
+}
+
+/** What was read of an engine last, for means over the interval since. */
+interface LastRead extends LatencySums {
+  at: Micros;
+  tokens: number;
+}
+
+/** Reads engines' gauges and brings them to the router when the options say that it gets to know them. */
+export class SignalFeed {
+  /** Scrapes that never arrived. */
+  lost = 0;
+  taken = 0;
+  readonly #options: SignalOptions;
+  readonly #fleet: EngineFleet;
+  readonly #ears: EngineEars;
+  readonly #host: Host;
+  readonly #losses: Random;
+  readonly #gone = new Set<number>();
+  readonly #last: LastRead[] = [];
+  #readAt: Micros = 0;
+
+  constructor(options: SignalOptions, seed: number, fleet: EngineFleet, ears: EngineEars, host: Host) {
+    this.#options = options;
+    this.#fleet = fleet;
+    this.#ears = ears;
+    this.#host = host;
+    this.#losses = randomFor(seed, nameHash("scrape-loss"));
+  }
+
+  joined(at: Micros, engine: number): void {
+    this.#last[engine] = { at, tokens: 0, ttftMicros: 0, firstTokens: 0, tpotMicros: 0, answers: 0 };
+    if (this.#options.mode === "scrape") {
+      const { intervalMicros, phase } = this.#options;
+      const spread = phase === "together" ? 0 : Math.floor(intervalMicros * spreadPlace(engine));
+      this.#host.later(at + spread, (now) => this.#scrape(now, engine));
+    } else this.#host.observed(at, this.#idOf(engine), this.#load(at, engine));
+  }
+
+  left(engine: number): void {
+    this.#gone.add(engine);
+  }
+
+  /** Somebody is about to look: reads everything, where signals are read then. */
+  beforeDecision(at: Micros): void {
+    if (this.#options.mode === "scrape") return;
+    const interval = this.#options.mode === "oracle" ? 0 : this.#options.intervalMicros;
+    if (at - this.#readAt < interval) return;
+    this.#readAt = at;
+    for (let engine = 0; engine < this.#fleet.size; engine++) {
+      if (!this.#gone.has(engine)) this.#host.observed(at, this.#idOf(engine), this.#load(at, engine));
+    }
+  }
+
+  #scrape(at: Micros, engine: number): void {
+    if (this.#options.mode !== "scrape" || this.#gone.has(engine)) return;
+    const { intervalMicros, delayMicros, lossShare } = this.#options;
+    this.taken++;
+    this.#host.later(at + intervalMicros, (now) => this.#scrape(now, engine));
+    const load = this.#load(at, engine);
+    if (lossShare > 0 && this.#losses.next() < lossShare) {
+      this.lost++;
+      return;
+    }
+    const hear = (now: Micros): void => {
+      if (!this.#gone.has(engine)) this.#host.observed(now, this.#idOf(engine), load);
+    };
+    if (delayMicros === 0) hear(at);
+    else this.#host.later(at + delayMicros, hear);
+  }
+
+  #idOf(engine: number): EndpointId {
+    return this.#fleet.specs[engine]!.endpoint.id;
+  }
+
+  #load(at: Micros, engine: number): Load {
+    const gauges = this.#fleet.gauges(at, engine);
+    const last = this.#last[engine]!;
+    const sums = this.#ears.sums[engine]!;
+    const tokens = gauges.promptTokens + gauges.generationTokens;
+    const load = loadOf(gauges, {
+      ttft: mean(sums.ttftMicros - last.ttftMicros, sums.firstTokens - last.firstTokens),
+      tpot: mean(sums.tpotMicros - last.tpotMicros, sums.answers - last.answers),
+      rate: at > last.at ? ((tokens - last.tokens) * MICROS_PER_SECOND) / (at - last.at) : undefined,
+    });
+    last.at = at;
+    last.tokens = tokens;
+    last.ttftMicros = sums.ttftMicros;
+    last.firstTokens = sums.firstTokens;
+    last.tpotMicros = sums.tpotMicros;
+    last.answers = sums.answers;
+    return load;
+  }
+}
+
+/** 0, 1/2, 1/4, 3/4, 1/8, ...: places in [0, 1) that lie apart however many there are (van der Corput). */
+function spreadPlace(number: number): number {
+  let place = 0;
+  for (let share = 0.5, rest = number; rest > 0; share /= 2, rest >>= 1) if ((rest & 1) === 1) place += share;
+  return place;
+}
+
+function mean(sum: number, count: number): number | undefined {
+  return count === 0 ? undefined : sum / count;
+}
+
+interface SinceLast {
+  readonly ttft: number | undefined;
+  readonly tpot: number | undefined;
+  readonly rate: number | undefined;
+}
+
+/** The gauges of an engine as a scrape of it reads; what a board reports is unknown. */
+function loadOf(gauges: EngineGauges, { ttft, tpot, rate }: SinceLast): Load {
+  return {
+    running: gauges.running,
+    waiting: gauges.waiting,
+    kvUtilization: gauges.kvUtilization,
+    prefixHitRatio: gauges.prefixQueriesTokens === 0 ? undefined : gauges.prefixHitsTokens / gauges.prefixQueriesTokens,
+    ttftMicros: ttft,
+    tpotMicros: tpot,
+    tokensPerSecond: rate,
+    adaptersRunning: undefined,
+    adaptersWaiting: undefined,
+    adaptersMax: undefined,
+    watts: undefined,
+    smUtilization: undefined,
+  };
+}

@@ -1,0 +1,57 @@
+import type { Micros } from "#core/units.ts";
+import { Outcomes, type Status, STATUSES } from "./outcomes.ts";
+import {
+  type EndpointFigures,
+  endpointFigures,
+  type Metrics,
+  metricsOf,
+  type TenantFigures,
+  tenantFigures,
+} from "./result/metrics.ts";
+import type { SloTargets } from "./result/slo.ts";
+import { Simulation } from "./simulation.ts";
+import type { SimulationOptions } from "./simulation-options.ts";
+
+/** What a run came to: every request in columns, and what follows from them. Nothing in it depends on the machine. */
+export interface SimulationResult {
+  readonly outcomes: Outcomes;
+  /** Simulated time of the last end, or the horizon. */
+  readonly endedAt: Micros;
+  readonly requests: Readonly<Record<Status, number>>;
+  /** Requests that admission refused, by its reason, and times that it asked one to wait. */
+  readonly rejections: Readonly<Record<string, number>>;
+  readonly delays: number;
+  /** Turns that never came since the ones before them did not end. */
+  readonly stranded: number;
+  readonly metrics: Metrics;
+  readonly endpoints: readonly EndpointFigures[];
+  readonly tenants: readonly TenantFigures[];
+  /** Events that the run took, for judging its cost. */
+  readonly events: number;
+}
+
+/** Runs a cluster in virtual time until all requests have ended, or to the horizon. */
+export function simulate(options: SimulationOptions, targets: SloTargets = {}): SimulationResult {
+  const simulation = new Simulation(options);
+  simulation.run();
+  const { outcomes, fleet, ears, rejections, delays, events, clock } = simulation;
+  const endedAt = simulation.open > 0 && options.horizonMicros < Infinity ? options.horizonMicros : clock;
+  return {
+    outcomes,
+    endedAt,
+    requests: countByStatus(outcomes),
+    rejections: Object.fromEntries([...rejections].sort(([a], [b]) => (a < b ? -1 : 1))),
+    delays,
+    stranded: options.arrivals.stranded,
+    metrics: metricsOf(outcomes, endedAt, options.tokenGaps ? ears.gaps : undefined, targets),
+    endpoints: endpointFigures(outcomes, fleet, endedAt),
+    tenants: tenantFigures(outcomes),
+    events,
+  };
+}
+
+function countByStatus(outcomes: Outcomes): Record<Status, number> {
+  const counts = new Uint32Array(STATUSES.length);
+  for (let row = 0; row < outcomes.length; row++) counts[outcomes.status.at(row)]!++;
+  return Object.fromEntries(STATUSES.map((status, number) => [status, counts[number]!])) as Record<Status, number>;
+}

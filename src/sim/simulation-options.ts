@@ -1,0 +1,76 @@
+import type { AdmissionPolicy } from "#core/admission/admission.ts";
+import type { Decision } from "#core/decision.ts";
+import type { ExogenousInput, Input } from "#core/input.ts";
+import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
+import type { PriorityPolicy } from "#core/priority/priority.ts";
+import type { RouterOptions } from "#core/router.ts";
+import type { Micros } from "#core/units.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
+import type { SignalOptions } from "./signal/signal-options.ts";
+import type { ArrivalSource } from "./source/arrival-source.ts";
+
+/** What becomes of the fleet and of the policies in the course of a run. */
+export type FleetEvent = Exclude<ExogenousInput, { readonly kind: "request-arrived" }>;
+
+/** Time that requests and answers spend outside the engines. */
+export interface Latency {
+  /** From arrival to admission, and from there to the decision. */
+  readonly admissionMicros: Micros;
+  readonly routingMicros: Micros;
+  /** From the decision until the engine has the request. */
+  readonly requestMicros: Micros;
+  /** From the engine until the router and the client have a token. */
+  readonly answerMicros: Micros;
+  /** Added to each token's and each answer's time as the client sees it, beside the engine's clock (001's alpha2). */
+  readonly perOutputTokenMicros: Micros;
+  readonly afterLastTokenMicros: Micros;
+}
+
+export const NO_LATENCY: Latency = {
+  admissionMicros: 0,
+  routingMicros: 0,
+  requestMicros: 0,
+  answerMicros: 0,
+  perOutputTokenMicros: 0,
+  afterLastTokenMicros: 0,
+};
+
+/** Where the router knows prefixes from. */
+export type PrefixSignal =
+  /** From its own decisions, as live without KV events. */
+  | { readonly kind: "approximate" }
+  /** From a copy of all engines' caches, made at the first decision after each delay; with delay 0 the caches themselves. */
+  | { readonly kind: "engine-caches"; readonly delayMicros: Micros }
+  /** From an index of the caller's. */
+  | { readonly kind: "index"; create(fleet: EngineFleet): PrefixIndex };
+
+export interface SimulationOptions {
+  readonly router: Omit<RouterOptions, "index">;
+  /** Endpoints at the start, in order of their numbers. */
+  readonly engines: readonly EngineSpec[];
+  /** Joins, leaves, cordons and new profiles, in order of time. */
+  readonly fleetEvents?: readonly FleetEvent[];
+  /** The engine of an endpoint that joins later; the first engine's configuration where it is left out. */
+  readonly engineOf?: (joined: FleetEvent & { readonly kind: "endpoint-joined" }) => EngineConfig;
+  readonly arrivals: ArrivalSource;
+  readonly signals: SignalOptions;
+  readonly prefixes: PrefixSignal;
+  readonly latency: Latency;
+  /** Everything is admitted where it is left out. */
+  readonly admission?: AdmissionPolicy;
+  /** The request's own priority where it is left out. */
+  readonly priority?: PriorityPolicy;
+  /** Nothing happens after it; Infinity for until all has ended. */
+  readonly horizonMicros: Micros;
+  /** When the router counts a request as over: with its answer, or when the engine gives its place back. */
+  readonly over: "answered" | "released";
+  /** Record every gap between two tokens; it costs the engines' shortcut through decoding. */
+  readonly tokenGaps: boolean;
+  /** Verify the invariants of the simulation; `check` of an engine's configuration does so there. */
+  readonly check: boolean;
+  /** Sees every input after the router accepted it. */
+  readonly observe?: (input: Input, decision: Decision | undefined) => void;
+  /** Told now and then how far the run has come. */
+  readonly progress?: (at: Micros, arrived: number, ended: number) => void;
+}

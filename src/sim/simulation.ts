@@ -1,0 +1,322 @@
+import { assert } from "#core/assert.ts";
+import type { Decision } from "#core/decision.ts";
+import type { Input, Outcome } from "#core/input.ts";
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
+import { Router } from "#core/router.ts";
+import type { Micros } from "#core/units.ts";
+import type { FinishReason } from "#engine/request.ts";
+import { type EngineEar, EngineEars } from "./engine-ears.ts";
+import { EngineFleet, type EngineSpec } from "./engine-fleet.ts";
+import { EventQueue } from "./event-queue.ts";
+import { Flight } from "./flight.ts";
+import { Outcomes } from "./outcomes.ts";
+import { CacheCopies } from "./signal/cache-copies.ts";
+import { SignalFeed } from "./signal/signal-feed.ts";
+import type { FleetEvent, SimulationOptions } from "./simulation-options.ts";
+import type { SimulatedRequest } from "./source/arrival-source.ts";
+
+/** What waits for its time. Endings and first tokens are on their way from an engine to the router and the client. */
+type Event =
+  | { readonly kind: "fleet"; readonly change: FleetEvent }
+  | { readonly kind: "admit"; readonly flight: Flight }
+  | { readonly kind: "route"; readonly flight: Flight }
+  | { readonly kind: "deliver"; readonly flight: Flight; readonly engine: number }
+  | { readonly kind: "signal"; readonly take: (at: Micros) => void }
+  | { readonly kind: "first-token"; readonly flight: Flight }
+  | { readonly kind: "over"; readonly flight: Flight; readonly outcome: Outcome }
+  | { readonly kind: "ended"; readonly flight: Flight; readonly outcome: Outcome };
+
+/** Order at one instant. What engines do at that instant comes after all of these. */
+const PRIORITY = {
+  fleet: 1,
+  admit: 2,
+  route: 3,
+  deliver: 3,
+  signal: 3,
+  "first-token": 5,
+  over: 5,
+  ended: 5,
+} as const satisfies Record<Event["kind"], number>;
+
+const PROGRESS_EVENTS = 65_536;
+
+/**
+ * A cluster in virtual time: the twin of the live request path. A request arrives, is admitted, is routed by the same
+ * Router, reaches its engine, and its first token and its end come back; signals reach the router as late as they do
+ * live. Engines advance in the order of their events, so a decision at t sees what engines did before t and nothing of
+ * what they do at t. Same options, same bytes.
+ */
+export class Simulation implements EngineEar {
+  readonly outcomes: Outcomes = new Outcomes();
+  readonly fleet: EngineFleet = new EngineFleet();
+  readonly ears: EngineEars;
+  readonly router: Router;
+  readonly #options: SimulationOptions;
+  readonly #queue = new EventQueue<Event>();
+  readonly #signals: SignalFeed;
+  readonly #copies: CacheCopies | undefined;
+  /** Requests in each engine, where the fleet may change. */
+  readonly #aboard: Set<Flight>[] = [];
+  #clock: Micros = 0;
+  #open = 0;
+  events = 0;
+  /** Requests that admission refused, by its reason, and times that it asked one to wait. */
+  readonly rejections: Map<string, number> = new Map();
+  delays = 0;
+
+  constructor(options: SimulationOptions) {
+    this.#options = options;
+    const { prefixes } = options;
+    this.ears = new EngineEars(this.outcomes, this, options.tokenGaps, options.latency.perOutputTokenMicros);
+    this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
+    this.router = new Router({ ...options.router, index: this.#index() });
+    this.#signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.ears, {
+      later: (at, take) => this.#push(at, { kind: "signal", take }),
+      observed: (at, endpoint, load) => this.#accept({ kind: "load-observed", at, endpoint, load }),
+    });
+    for (const spec of options.engines) this.#join(0, spec);
+    for (const change of options.fleetEvents ?? []) this.#push(change.at, { kind: "fleet", change });
+  }
+
+  get clock(): Micros {
+    return this.#clock;
+  }
+
+  /** Requests that have arrived and not ended. */
+  get open(): number {
+    return this.#open;
+  }
+
+  run(): void {
+    const { arrivals, horizonMicros, progress } = this.#options;
+    for (;;) {
+      const arrivalAt = arrivals.nextAt();
+      if (this.#open === 0 && arrivalAt === Infinity) break;
+      const at = Math.min(arrivalAt, this.#queue.nextAt);
+      const engineAt = this.fleet.nextAt;
+      const next = Math.min(at, engineAt);
+      if (next === Infinity || next > horizonMicros) break;
+      assert(next >= this.#clock, "the clock never runs backwards");
+      this.#clock = next;
+      if (at > engineAt) this.fleet.advanceFirst();
+      else if (arrivalAt <= this.#queue.nextAt) this.#arrived(arrivals.take());
+      else this.#take(this.#queue.pop());
+      this.events++;
+      if (this.events % PROGRESS_EVENTS === 0)
+        progress?.(next, this.outcomes.length, this.outcomes.length - this.#open);
+    }
+    if (this.#options.check) this.#verify();
+  }
+
+  #index(): PrefixIndex {
+    const { prefixes } = this.#options;
+    switch (prefixes.kind) {
+      case "approximate":
+        return new ApproximateIndex();
+      case "index":
+        return prefixes.create(this.fleet);
+      case "engine-caches": {
+        const copies = this.#copies;
+        assert(copies !== undefined, "an index over the engines' caches was made");
+        return copies;
+      }
+    }
+  }
+
+  #arrived(request: SimulatedRequest): void {
+    const flight = new Flight(this.outcomes.open(request), request);
+    this.#open++;
+    this.#soon(this.#options.latency.admissionMicros, { kind: "admit", flight });
+  }
+
+  /** Without a delay, straight away: nothing else can come between. */
+  #soon(delay: Micros, event: Event): void {
+    if (delay === 0) this.#take(event);
+    else this.#push(this.#clock + delay, event);
+  }
+
+  #push(at: Micros, event: Event): void {
+    this.#queue.push(at, PRIORITY[event.kind], event);
+  }
+
+  #take(event: Event): void {
+    switch (event.kind) {
+      case "fleet":
+        return this.#change(event.change);
+      case "admit":
+        return this.#admit(event.flight);
+      case "route":
+        return this.#route(event.flight, { kind: "request-arrived", at: this.#clock, request: event.flight.route });
+      case "deliver":
+        // The endpoint may have left while the request was on its way, and another have been chosen.
+        return event.flight.engine === event.engine ? this.#deliver(event.flight) : undefined;
+      case "signal":
+        return event.take(this.#clock);
+      case "first-token":
+        if (!event.flight.closed) {
+          this.#accept({ kind: "first-token", at: this.#clock, requestId: event.flight.id });
+        }
+        return;
+      case "over":
+        return this.#close(event.flight, event.outcome);
+      case "ended":
+        this.#close(event.flight, event.outcome);
+        return this.#ended(event.flight, true);
+    }
+  }
+
+  #admit(flight: Flight): void {
+    const { admission, priority, latency } = this.#options;
+    this.#signals.beforeDecision(this.#clock);
+    const verdict = admission?.decide(flight.route, this.#clock);
+    if (verdict?.action === "delay") {
+      this.delays++;
+      this.#push(this.#clock + Math.max(1, verdict.micros), { kind: "admit", flight });
+      return;
+    }
+    if (verdict?.action === "reject") {
+      this.rejections.set(verdict.reason, (this.rejections.get(verdict.reason) ?? 0) + 1);
+      this.outcomes.end(flight.row, "rejected");
+      this.#ended(flight, false);
+      return;
+    }
+    if (priority !== undefined) {
+      flight.priority = priority.priorityOf(flight.route, this.#clock);
+      flight.route = { ...flight.route, priority: flight.priority };
+      this.outcomes.priority.put(flight.row, flight.priority);
+    }
+    this.#soon(latency.routingMicros, { kind: "route", flight });
+  }
+
+  #route(flight: Flight, input: Input & { kind: "request-arrived" | "request-retried" }): void {
+    this.#signals.beforeDecision(this.#clock);
+    const decision = this.#accept(input);
+    assert(decision !== undefined, "an arrival is decided");
+    if (decision.kind === "rejected") {
+      this.outcomes.end(flight.row, decision.attempt > 1 ? "lost" : "unplaced");
+      this.#close(flight, "refused");
+      this.#ended(flight, true);
+      return;
+    }
+    flight.engine = this.fleet.numberOf(decision.endpoint);
+    this.outcomes.endpoint.put(flight.row, flight.engine);
+    this.outcomes.attempts.put(flight.row, decision.attempt);
+    this.outcomes.expectedTokens.put(flight.row, decision.hitTokens);
+    this.#aboard[flight.engine]?.add(flight);
+    this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
+  }
+
+  #deliver(flight: Flight): void {
+    flight.lanes = flight.source.engineLanes(this.fleet.blockTokens(flight.engine));
+    const submitted = this.fleet.submit(this.#clock, flight);
+    if (submitted === "queued") return;
+    assert(submitted !== "duplicate", "a request is submitted to an engine once");
+    this.#aboard[flight.engine]?.delete(flight);
+    this.outcomes.end(flight.row, submitted === "expired" ? "timed-out" : submitted);
+    this.#answer(this.#clock, { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused" });
+  }
+
+  /** An engine made a request's first token. */
+  firstToken(at: Micros, flight: Flight): void {
+    this.#answer(at, { kind: "first-token", flight });
+  }
+
+  /** An engine gave a request's place back, at the latest when its answer is complete. */
+  released(at: Micros, flight: Flight): void {
+    if (this.#options.over === "released") this.#answer(at, { kind: "over", flight, outcome: "ok" });
+  }
+
+  /** An engine is done with a request. */
+  finished(at: Micros, flight: Flight, reason: FinishReason): void {
+    this.#aboard[flight.engine]?.delete(flight);
+    if (reason === "abort") return;
+    const { latency } = this.#options;
+    const { row } = flight;
+    const answered = reason !== "deadline";
+    this.outcomes.end(row, answered ? (reason === "stop" ? "completed" : "length") : "timed-out");
+    if (answered) {
+      const outside = this.outcomes.outputTokens.at(row) * latency.perOutputTokenMicros + latency.afterLastTokenMicros;
+      this.outcomes.e2e.put(row, flight.lastTokenAt + latency.answerMicros + outside - flight.source.arrivalAt);
+    }
+    this.#answer(at, { kind: "ended", flight, outcome: answered ? "ok" : "aborted" });
+  }
+
+  #answer(at: Micros, event: Event): void {
+    this.#push(at + this.#options.latency.answerMicros, event);
+  }
+
+  #close(flight: Flight, outcome: Outcome): void {
+    if (flight.closed) return;
+    flight.closed = true;
+    const { row } = flight;
+    const ok = outcome === "ok";
+    this.#accept({
+      kind: "request-finished",
+      at: this.#clock,
+      requestId: flight.id,
+      outcome,
+      promptTokens: ok ? flight.promptTokens : undefined,
+      cachedTokens: ok ? this.outcomes.cachedTokens.at(row) : undefined,
+      outputTokens: ok ? this.outcomes.outputTokens.at(row) : undefined,
+    });
+  }
+
+  #ended(flight: Flight, admitted: boolean): void {
+    this.#open--;
+    if (admitted) this.#options.admission?.ended(flight.route, this.#clock);
+    this.#options.arrivals.ended(flight.source, this.#clock);
+  }
+
+  #accept(input: Input): Decision | undefined {
+    const decision = this.router.accept(input);
+    this.#options.observe?.(input, decision);
+    return decision;
+  }
+
+  #join(at: Micros, spec: EngineSpec): void {
+    const number = this.fleet.size;
+    this.fleet.add(spec, this.ears.sinkOf(number, spec.config, this.#copies));
+    if (this.#options.fleetEvents !== undefined) this.#aboard[number] = new Set();
+    this.#accept({ kind: "endpoint-joined", at, endpoint: spec.endpoint });
+    this.#signals.joined(at, number);
+  }
+
+  #change(change: FleetEvent): void {
+    if (change.kind === "endpoint-joined") {
+      const config = this.#options.engineOf?.(change) ?? this.#options.engines[0]?.config;
+      assert(config !== undefined, "an endpoint that joins has an engine's configuration");
+      this.#join(change.at, { endpoint: change.endpoint, config });
+      return;
+    }
+    this.#accept(change);
+    if (change.kind === "endpoint-left") this.#left(this.fleet.numberOf(change.endpoint));
+  }
+
+  /** What was in an engine that went away is tried elsewhere, unless its client has part of the answer already. */
+  #left(number: number): void {
+    this.#signals.left(number);
+    const aboard = [...(this.#aboard[number] ?? [])];
+    this.#aboard[number]?.clear();
+    for (const flight of aboard) {
+      this.fleet.abort(this.#clock, flight);
+      if (flight.firstTokenAt >= 0) {
+        this.outcomes.end(flight.row, "lost");
+        this.#close(flight, "failed");
+        this.#ended(flight, true);
+        continue;
+      }
+      flight.engine = -1;
+      this.#accept({ kind: "attempt-failed", at: this.#clock, requestId: flight.id, fault: "cut" });
+      this.#route(flight, { kind: "request-retried", at: this.#clock, requestId: flight.id });
+    }
+  }
+
+  #verify(): void {
+    let open = 0;
+    for (let row = 0; row < this.outcomes.length; row++) if (this.outcomes.statusOf(row) === "open") open++;
+    assert(open === this.#open, "every request has exactly one end, or none yet");
+    assert(this.#open > 0 || this.router.inFlight === 0, "the router has no request that is over");
+    assert(this.#open > 0 || this.router.openCharges === 0, "nothing is charged when nothing is in flight");
+  }
+}
