@@ -11,6 +11,7 @@ import { Profile } from "./profile/profile.ts";
 import type { ProfileSpec } from "./profile/spec.ts";
 import { randomFor } from "./random.ts";
 import type { RouteRequest } from "./request.ts";
+import { RequestTable } from "./request-table.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import type { Micros } from "./units.ts";
 
@@ -57,7 +58,7 @@ export class Router {
   readonly #ledger = new Ledger();
   readonly #sessions = new SessionInference();
   #readsSessions = false;
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending = new RequestTable<Pending>();
   #sequence = 0;
   /** Inputs about requests that are not in flight: a late word after the end, or a gap in a trace. */
   strayInputs = 0;

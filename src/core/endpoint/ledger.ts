@@ -1,4 +1,5 @@
 import { assert } from "../assert.ts";
+import { RequestTable } from "../request-table.ts";
 
 /** What one endpoint owes: our own requests in flight there. Every counter is 0 when nothing is in flight. */
 export interface Account {
@@ -37,7 +38,7 @@ class Charge {
  * at the decision; prefill is released at the first token; everything is released exactly once, on every path.
  */
 export class Ledger {
-  readonly #charges = new Map<string, Charge>();
+  readonly #charges = new RequestTable<Charge>();
 
   get open(): number {
     return this.#charges.size;

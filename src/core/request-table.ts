@@ -1,0 +1,87 @@
+/**
+ * Values by request id, for tables through which every request passes.
+ *
+ * A Map would do but for its memory: each hash table that it has outgrown points to the next one and still holds its
+ * entries, so that once one of them is old, all that ever passed through the later ones waits for a full collection.
+ * Here an entry that is deleted is gone.
+ *
+ * Open addressing with linear probing; a deletion moves the entries behind it up, so no markers are left. Grows by
+ * doubling and never shrinks: its room is that of the most requests that were in flight at once.
+ */
+export class RequestTable<V> {
+  #keys: (string | undefined)[] = Array.from({ length: SLOTS_MIN });
+  #values: (V | undefined)[] = Array.from({ length: SLOTS_MIN });
+  #mask = SLOTS_MIN - 1;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  has(id: string): boolean {
+    return this.#keys[this.#find(id)] !== undefined;
+  }
+
+  get(id: string): V | undefined {
+    return this.#values[this.#find(id)];
+  }
+
+  set(id: string, value: V): void {
+    const slot = this.#find(id);
+    this.#values[slot] = value;
+    if (this.#keys[slot] !== undefined) return;
+    this.#keys[slot] = id;
+    this.#size++;
+    if (2 * this.#size > this.#mask) this.#grow();
+  }
+
+  /** False when there was none. */
+  delete(id: string): boolean {
+    let hole = this.#find(id);
+    if (this.#keys[hole] === undefined) return false;
+    this.#size--;
+    for (let next = (hole + 1) & this.#mask; this.#keys[next] !== undefined; next = (next + 1) & this.#mask) {
+      const home = hash(this.#keys[next]!) & this.#mask;
+      // An entry moves up only where its home is not behind the hole.
+      if (((next - home) & this.#mask) < ((next - hole) & this.#mask)) continue;
+      this.#keys[hole] = this.#keys[next];
+      this.#values[hole] = this.#values[next];
+      hole = next;
+    }
+    this.#keys[hole] = undefined;
+    this.#values[hole] = undefined;
+    return true;
+  }
+
+  /** The slot of the id, or the free one where it would go. */
+  #find(id: string): number {
+    let slot = hash(id) & this.#mask;
+    while (this.#keys[slot] !== undefined && this.#keys[slot] !== id) slot = (slot + 1) & this.#mask;
+    return slot;
+  }
+
+  #grow(): void {
+    const keys = this.#keys;
+    const values = this.#values;
+    const slots = 2 * keys.length;
+    this.#keys = Array.from({ length: slots });
+    this.#values = Array.from({ length: slots });
+    this.#mask = slots - 1;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i];
+      if (key === undefined) continue;
+      const slot = this.#find(key);
+      this.#keys[slot] = key;
+      this.#values[slot] = values[i];
+    }
+  }
+}
+
+const SLOTS_MIN = 64;
+
+/** FNV-1a over UTF-16 units, folded so that the low bits depend on all. */
+function hash(id: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < id.length; i++) h = Math.imul(h ^ id.charCodeAt(i), 0x01000193);
+  return h ^ (h >>> 15);
+}
