@@ -71,7 +71,9 @@ export class TraceReader {
         const item = this.#decode(decoder, line, file, lineNumber);
         if (item !== undefined) yield item;
       }
-      if (fault !== undefined) this.#skip(fault, `${file}:${lineNumber + 1}: ${FAULT_WORDS[fault]}`);
+      if (fault === "too-long") lineNumber++;
+      if (fault !== undefined)
+        this.#skip(fault, `${file}:${fault === "too-long" ? lineNumber : lineNumber + 1}: ${FAULT_WORDS[fault]}`);
     }
     if (lineNumber === 0) this.#skip("torn", `${file}:1: expected a header, got the end of the file`);
   }

@@ -21,24 +21,24 @@ export async function* segmentLines(path: string): AsyncGenerator<LineBatch> {
     ? source.pipe(createZstdDecompress({ chunkSize: 262_144, finishFlush: constants.ZSTD_e_end }))
     : source;
   source.once("error", (error) => stream.destroy(error));
-  let rest: Buffer = Buffer.alloc(0);
-  let skipping = false;
+  // What was read since the last newline; undefined while a line that is too long goes by.
+  let rest: Buffer[] | undefined = [];
+  let restBytes = 0;
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       const end = chunk.lastIndexOf(NEWLINE);
       if (end < 0) {
-        if (!skipping) rest = Buffer.concat([rest, chunk]);
+        rest?.push(chunk);
+        restBytes += chunk.length;
       } else {
-        const start = skipping ? chunk.indexOf(NEWLINE) + 1 : 0;
-        const head = skipping ? Buffer.alloc(0) : rest;
-        skipping = false;
-        const text = Buffer.concat([head, chunk.subarray(start, end)]).toString("utf8");
-        rest = chunk.subarray(end + 1);
+        const head = chunk.subarray(rest === undefined ? chunk.indexOf(NEWLINE) + 1 : 0, end);
+        const text = Buffer.concat([...(rest ?? []), head]).toString("utf8");
+        rest = [chunk.subarray(end + 1)];
+        restBytes = chunk.length - end - 1;
         if (text !== "") yield { lines: text.split("\n"), fault: undefined };
       }
-      if (rest.length > LINE_BYTES_MAX) {
-        rest = Buffer.alloc(0);
-        skipping = true;
+      if (rest !== undefined && restBytes > LINE_BYTES_MAX) {
+        rest = undefined;
         yield { lines: [], fault: "too-long" };
       }
     }
@@ -48,7 +48,7 @@ export async function* segmentLines(path: string): AsyncGenerator<LineBatch> {
   } finally {
     source.destroy();
   }
-  if (rest.length > 0) yield { lines: [], fault: "torn" };
+  if (rest !== undefined && restBytes > 0) yield { lines: [], fault: "torn" };
 }
 
 async function isZstd(path: string): Promise<boolean> {
