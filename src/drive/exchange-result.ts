@@ -28,7 +28,7 @@ export type Outcome =
 export interface ExchangeResult {
   readonly outcome: Outcome;
   readonly status: number;
-  /** Who served, as the gateway tells it, or the URL that was asked. */
+  /** Who served, as the gateway tells it; "" where nobody told. */
   readonly endpoint: string;
   readonly sentMicros: Micros;
   readonly headersMicros: Micros;

@@ -18,8 +18,6 @@ const DONE = "[DONE]";
 
 export interface ExchangeOptions {
   readonly stream: boolean;
-  /** Stands for the endpoint where no gateway names one. */
-  readonly url: string;
   readonly now: () => Micros;
   /** The driver closes after so many chunks with content, at least 1; undefined to read to the end. */
   readonly abortAfterChunks: number | undefined;
@@ -36,7 +34,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #fault: Outcome | undefined;
   #ended = false;
   #status = 0;
-  #endpoint: string;
+  #endpoint = "";
   #gatewayHitTokens = Number.NaN;
   #headersMicros = Number.NaN;
   #firstTokenMicros = Number.NaN;
@@ -55,7 +53,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.#endpoint = options.url;
     this.#sentMicros = options.now();
     if (options.stream) this.#sse = new SseReader((bytes, start, end) => this.#payload(bytes, start, end));
   }
@@ -77,7 +74,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#headersMicros = this.#options.now();
     this.#status = status;
-    this.#endpoint = text(headers[ENDPOINT_HEADER]) ?? this.#options.url;
+    this.#endpoint = text(headers[ENDPOINT_HEADER]) ?? "";
     this.#gatewayHitTokens = Number(text(headers[HIT_TOKENS_HEADER]) ?? Number.NaN);
     const expected = this.#options.stream ? "text/event-stream" : "application/json";
     if (status !== 200) this.#fault = `http-${status}`;

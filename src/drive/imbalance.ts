@@ -33,11 +33,12 @@ export function imbalanceOf(log: SampleLog): Imbalance {
       weight += at - before;
       max = Math.max(max, ratio);
     }
+    before = at;
     const endpoint = log.endpointOf(event >> 1);
+    if (endpoint < 0) continue;
     const step = event % 2 === 0 ? 1 : -1;
     inFlight[endpoint] = (inFlight[endpoint] ?? 0) + step;
     total += step;
-    before = at;
   }
   return weight === 0 ? { mean: null, max: null } : { mean: weighted / weight, max };
 }

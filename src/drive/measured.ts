@@ -82,10 +82,15 @@ export function measured(log: SampleLog): Measured & { readonly driftMillis: Dis
   };
 }
 
+/** Requests that ended before the gateway told who serves them. */
+const NOT_TOLD = "(not told)";
+
 function endpointsOf(log: SampleLog): EndpointReport[] {
   const { ttft, e2e } = latencies(log);
   const cached = log.column("cachedTokens");
-  const rows = log.endpointNames.map((endpoint, index) => {
+  const places = new Map(log.endpointNames.map((endpoint, index) => [endpoint, index]));
+  for (let at = 0; at < log.size; at++) if (log.endpointOf(at) < 0) places.set(NOT_TOLD, -1);
+  const rows = Array.from(places, ([endpoint, index]) => {
     const here = (at: number) => log.endpointOf(at) === index;
     const okHere = (at: number) => here(at) && log.outcomes[at] === "ok";
     const requests = sum(where(log, here, () => 1));

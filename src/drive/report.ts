@@ -75,6 +75,7 @@ interface RequestCounts {
 }
 
 export interface EndpointReport {
+  /** "(not told)" for requests that ended before the gateway told. */
   readonly endpoint: string;
   readonly requests: number;
   readonly share: number;

@@ -183,12 +183,11 @@ export class Run {
     const closing = this.#closing(request);
     const exchange = new Exchange({
       stream,
-      url: target.url,
       now: () => this.now(),
       abortAfterChunks: closing.afterChunks,
       onEnd: (result) => {
         clearTimeout(timer);
-        this.#ended(exchange, due, result);
+        this.#ended(exchange, due, target.url, result);
       },
     });
     const timer =
@@ -230,11 +229,11 @@ export class Run {
     this.failureMessages.set(outcome, errorMessage.slice(0, MESSAGE_CHARS_MAX));
   }
 
-  #ended(exchange: Exchange, due: Due, result: ExchangeResult): void {
+  #ended(exchange: Exchange, due: Due, url: string, result: ExchangeResult): void {
     if (this.#inFlight.size >= this.#options.concurrency) this.#fullUntilMicros = this.now();
     this.#inFlight.delete(exchange);
     this.#keepMessage(due.request, result);
-    const sample = { ...result, dueMicros: due.dueMicros, wantedOutputTokens: due.request.outputTokens };
+    const sample = { ...result, url, dueMicros: due.dueMicros, wantedOutputTokens: due.request.outputTokens };
     this.samples.add(sample);
     this.#requestLog?.write(due.request, sample);
     this.#schedule.finished(due.request, this.now());

@@ -6,6 +6,8 @@ const SAMPLES_MAX = 4_000_000;
 
 /** One finished request: the result, and what had been planned. */
 export interface Sample extends ExchangeResult {
+  /** That was asked. */
+  readonly url: string;
   readonly dueMicros: Micros;
   readonly wantedOutputTokens: number;
 }
@@ -29,16 +31,16 @@ export class SampleLog {
   dropped = 0;
   readonly outcomes: Sample["outcome"][] = [];
   readonly #columns = new Map<Column, Float64Array>(COLUMNS.map((name) => [name, new Float64Array(1_024)]));
-  readonly #endpoints: number[] = [];
-  readonly #endpointNames: string[] = [];
-  readonly #endpointIndex = new Map<string, number>();
+  readonly #told = new NameColumn();
+  readonly #urls = new NameColumn();
 
   get size(): number {
     return this.outcomes.length;
   }
 
+  /** Endpoints that a gateway told of, or the URLs where none did. */
   get endpointNames(): readonly string[] {
-    return this.#endpointNames;
+    return this.#endpoints.names;
   }
 
   add(sample: Sample): void {
@@ -56,12 +58,8 @@ export class SampleLog {
       }
       column[at] = sample[name];
     }
-    let endpoint = this.#endpointIndex.get(sample.endpoint);
-    if (endpoint === undefined) {
-      endpoint = this.#endpointNames.push(sample.endpoint) - 1;
-      this.#endpointIndex.set(sample.endpoint, endpoint);
-    }
-    this.#endpoints.push(endpoint);
+    this.#told.add(sample.endpoint);
+    this.#urls.add(sample.url);
     this.outcomes.push(sample.outcome);
   }
 
@@ -70,7 +68,32 @@ export class SampleLog {
     return this.#columns.get(name) ?? new Float64Array(0);
   }
 
+  /** Place in `endpointNames`, or -1 where the gateway did not tell: closed before it answered. */
   endpointOf(at: number): number {
-    return this.#endpoints[at] ?? 0;
+    return this.#endpoints.indexOf(at);
+  }
+
+  get #endpoints(): NameColumn {
+    return this.#told.names.length > 0 ? this.#told : this.#urls;
+  }
+}
+
+/** A column of names, each kept once. */
+class NameColumn {
+  readonly names: string[] = [];
+  readonly #values: number[] = [];
+  readonly #places = new Map<string, number>([["", -1]]);
+
+  add(name: string): void {
+    let place = this.#places.get(name);
+    if (place === undefined) {
+      place = this.names.push(name) - 1;
+      this.#places.set(name, place);
+    }
+    this.#values.push(place);
+  }
+
+  indexOf(at: number): number {
+    return this.#values[at] ?? -1;
   }
 }

@@ -25,7 +25,7 @@ async function exchanged(bytes: Buffer, stream: boolean, pieceBytes: number): Pr
   try {
     return await new Promise((resolve) => {
       const now = () => Math.round(performance.now() * 1_000);
-      const exchange = new Exchange({ stream, url, now, abortAfterChunks: undefined, onEnd: resolve });
+      const exchange = new Exchange({ stream, now, abortAfterChunks: undefined, onEnd: resolve });
       target.post("/v1/completions", [], Buffer.from("{}"), exchange);
     });
   } finally {

@@ -148,6 +148,31 @@ describe("drive", () => {
     assert.deepEqual(await abortedIn(options.requestsOut), aborted);
   });
 
+  it("shares requests over the URLs where no gateway tells who served, and keeps apart those it did not tell of", async () => {
+    const plain = await driven(golden("mooncake.jsonl"), { engines: 2 });
+    const urls = plain.stubs.map(({ url }) => url).sort();
+    assert.deepEqual(
+      plain.report.endpoints.map(({ endpoint, requests }) => [endpoint, requests]),
+      urls.map((url) => [url, 4]),
+    );
+    let n = 0;
+    const stub: StubOptions = {
+      headers: { "x-gnomon-endpoint": "pod" },
+      answer: (_, response) => {
+        if (n++ > 0) return false;
+        response.destroy();
+        return true;
+      },
+    };
+    const told = await driven(golden("mooncake.jsonl"), { stub });
+    const rows = told.report.endpoints.map(({ endpoint, requests, failed }) => [endpoint, requests, failed]);
+    assert.deepEqual(rows, [
+      ["(not told)", 1, 1],
+      ["pod", 7, 0],
+    ]);
+    assert.deepEqual(told.report.imbalance, { mean: null, max: null });
+  });
+
   it("counts failures by kind, and only the unexpected ones against the run", async () => {
     let n = 0;
     const stub: StubOptions = {

@@ -35,7 +35,7 @@ function send(
 ): Promise<ExchangeResult> {
   return new Promise((resolve) => {
     const now = () => Math.round(performance.now() * 1_000);
-    const exchange = new Exchange({ stream, url: target.url, now, abortAfterChunks, onEnd: resolve });
+    const exchange = new Exchange({ stream, now, abortAfterChunks, onEnd: resolve });
     const body = Buffer.from(JSON.stringify({ prompt: "x y z", max_tokens: 3, stream }));
     target.post("/v1/completions", ["content-type", "application/json"], body, exchange);
     if (closeAfterMillis !== undefined) setTimeout(() => exchange.close("timeout"), closeAfterMillis);
