@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CATALOG } from "#core/profile/catalog.ts";
 import { checkParameters } from "#core/profile/parameter.ts";
+import type { Plugin } from "#core/profile/plugin.ts";
 import { filterContract } from "../filter/filter.contract.ts";
 import { pickerContract } from "../picker/picker.contract.ts";
 import { scorerContract } from "../scorer/scorer.contract.ts";
@@ -16,7 +17,12 @@ for (const [name, plugin] of Object.entries(CATALOG.pickers)) {
 }
 
 test("every plugin says what it is, what it reads and where it comes from, and its defaults pass its own check", () => {
-  for (const table of [CATALOG.filters, CATALOG.scorers, CATALOG.pickers]) {
+  const tables: readonly Readonly<Record<string, Plugin<unknown>>>[] = [
+    CATALOG.filters,
+    CATALOG.scorers,
+    CATALOG.pickers,
+  ];
+  for (const table of tables) {
     for (const [name, plugin] of Object.entries(table)) {
       assert.ok(plugin.summary.length > 5 && plugin.source.length > 2 && plugin.reads.length > 0, name);
       const defaults = Object.fromEntries(

@@ -72,7 +72,11 @@ function arrive(router: Router, workers: Worker[], random: Random, at: number, p
   const asked = request({ id: `r${at}`, session, promptTokens, blocks: chain(family, length) });
   const hits = workers.map((worker) => worker.estimate_cache_hit(family, length, promptTokens));
   const expected = pick(
-    workers.map((worker, i) => ({ ...worker, cache_hit: hits[i]! })),
+    workers.map(({ num_requests, pending_prefill_tokens }, i) => ({
+      num_requests,
+      pending_prefill_tokens,
+      cache_hit: hits[i]!,
+    })),
     promptTokens,
     session,
   );
