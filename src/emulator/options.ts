@@ -37,6 +37,7 @@ export interface EmulatorOptions {
   readonly enablePromptTokensDetails?: boolean;
   readonly forceIncludeUsage?: boolean;
   readonly enableRequestIdHeaders?: boolean;
+  /** Answers to tool choices: --enable-auto-tool-choice together with a --tool-call-parser. */
   readonly enableAutoToolChoice?: boolean;
   readonly serverLoadTracking?: boolean;
   /** Waiting requests from which new ones are refused (--max-num-queued-reqs). */
@@ -70,7 +71,7 @@ export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
     enablePromptTokensDetails: true,
     forceIncludeUsage: false,
     enableRequestIdHeaders: false,
-    enableAutoToolChoice: false,
+    enableAutoToolChoice: true,
     serverLoadTracking: false,
     queuedRequestsMax: Number.POSITIVE_INFINITY,
     queuedTokensMax: Number.POSITIVE_INFINITY,

@@ -90,6 +90,7 @@ export class Service {
   /** The ceiling on an answer. Throws ApiError 400 for a prompt beyond the context, and for what makes no sense. */
   resolveMaxTokens(prompt: Int32Array, fromIds: boolean, sampling: Sampling): number {
     const context = this.options.engine.modelTokensMax;
+    if (prompt.length === 0) throw badRequest("The decoder prompt cannot be empty");
     if (prompt.length > context) throw tooLong(context, prompt.length, fromIds);
     const room = context - prompt.length;
     const maxTokens = sampling.maxTokens === undefined ? room : Math.min(sampling.maxTokens, room);

@@ -30,7 +30,15 @@ export function readCapture(file: string): Buffer {
 }
 
 const QUICK = { kind: "coefficients", baseMicros: 1_000, perPrefillTokenMicros: 1, perDecodeMicros: 10 } as const;
-const COMMON = { host: "127.0.0.1", port: 0, model: "tiny", timeScale: 20, seed: 1, naturalTokensMean: 100_000 };
+const COMMON = {
+  host: "127.0.0.1",
+  port: 0,
+  model: "tiny",
+  timeScale: 20,
+  seed: 1,
+  naturalTokensMean: 100_000,
+  enableAutoToolChoice: false,
+};
 const engine = engineDefaults({ blockTokens: 32, kvBlocks: 2_048, stepTime: QUICK });
 
 /** The emulator's options for each captured server, by port. */

@@ -9,13 +9,22 @@ import type { ChatPrompt } from "../tokenizer/chat-prompt.ts";
 export function readMessagesRequest(body: JsonObject, model: string): ChatRequest {
   const fields = new FieldReader(body);
   const named = fields.string("model") ?? "";
+  if (named === "" && body["model"] === undefined) fields.missing("model");
   const maxTokens = fields.int("max_tokens");
   if (maxTokens === undefined && (body["max_tokens"] ?? undefined) === undefined) fields.missing("max_tokens");
+  if (maxTokens !== undefined && maxTokens < 1) refuseMaxTokens(fields, maxTokens);
+  if (body["messages"] === undefined) fields.missing("messages");
+  fields.check();
   const prompt = readMessagesPrompt(body, model);
   const translated = new FieldReader({ ...body, stop: body["stop_sequences"] });
   const sampling = readSampling(translated, maxTokens);
-  fields.check();
   return { model: named, prompt, sampling, tooling: { kind: "text" }, topLogprobs: undefined };
+}
+
+function refuseMaxTokens(fields: FieldReader, maxTokens: number): void {
+  const reason = "max_tokens must be positive";
+  const rest = `, 'ctx': {'error': ValueError('${reason}')}`;
+  fields.refuse("max_tokens", "value_error", `Value error, ${reason}`, maxTokens, rest);
 }
 
 /** The conversation of a body of /v1/messages or /v1/messages/count_tokens. */

@@ -5,7 +5,7 @@ import { findJsonFault } from "./json-error.ts";
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Largest request body that is read; a larger one ends the connection. */
-export const BODY_BYTES_MAX = 64 * 1024 * 1024;
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Reads a whole body. Undefined when the client went away before its end or sent more than the limit. */
 export function readBody(request: IncomingMessage): Promise<Buffer | undefined> {

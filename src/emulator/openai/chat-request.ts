@@ -55,7 +55,7 @@ function finishChatRequest(
   const sampling = readSampling(fields, maxTokens);
   if (topLogprobs !== undefined && topLogprobs !== 0) {
     if (!logprobs) throw badRequest("when using `top_logprobs`, `logprobs` must be set to true.", "top_logprobs");
-    checkLogprobs(topLogprobs, "top_logprobs", "sample");
+    checkLogprobs(topLogprobs, "top_logprobs");
   }
   const tooling = readTooling(fields, rules.enableAutoToolChoice);
   return { model, prompt, sampling, tooling, topLogprobs: logprobs ? (topLogprobs ?? 0) : undefined };

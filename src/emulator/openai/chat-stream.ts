@@ -46,8 +46,7 @@ export class ChatStream extends TokenStream {
     }
     const stop = JSON.stringify(sequence.finish === "stop" ? plan.stopReason : null);
     const end = `"finish_reason":"${chatFinish(this.#context, sequence)}","stop_reason":${stop},"token_ids":${ids}`;
-    const final = !includeUsage && !this.othersOpen(sequence);
-    const mark = final ? `,"system_fingerprint":${JSON.stringify(fingerprint)}` : "";
+    const mark = !includeUsage ? `,"system_fingerprint":${JSON.stringify(fingerprint)}` : "";
     this.stream.data(`${this.#head}${delta},${end}}]${usage}${mark}}`);
   }
 

@@ -30,7 +30,7 @@ export function readCompletionRequest(body: JsonObject): CompletionRequest {
   if (suffix !== undefined) {
     throw new ApiError(400, "BadRequestError", NO_SUFFIX, "suffix");
   }
-  if (logprobs !== undefined) checkLogprobs(logprobs, "logprobs", "sample");
+  if (logprobs !== undefined) checkLogprobs(logprobs, "logprobs");
   if (prompts.length === 0) throw badRequest("You must pass at least one prompt");
   return { model, prompts, sampling, echo, logprobs };
 }
@@ -47,15 +47,38 @@ function readPrompts(fields: FieldReader): readonly (string | readonly number[])
     throw badRequest("Either prompt or prompt_embeds must be provided and non-empty.", "prompt");
   }
   if (typeof prompt === "string") return [prompt];
-  if (!Array.isArray(prompt)) {
-    fields.refuse("prompt", "string_type", "Input should be a valid string", prompt);
-    return [];
+  if (Array.isArray(prompt)) {
+    if (prompt.length > 0 && prompt.every(isTokenId)) return [prompt as number[]];
+    const accepted = prompt.every((one) => typeof one === "string" || (Array.isArray(one) && one.every(isTokenId)));
+    if (accepted) return prompt as (string | number[])[];
   }
-  if (prompt.length > 0 && prompt.every(isTokenId)) return [prompt as number[]];
-  const accepted = prompt.every((one) => typeof one === "string" || (Array.isArray(one) && one.every(isTokenId)));
-  if (accepted) return prompt as (string | number[])[];
-  fields.refuse("prompt", "string_type", "Input should be a valid string", prompt);
+  refusePrompt(fields, prompt);
   return [];
+}
+
+/** A prompt may be of four types: token ids, lists of them, a text, texts. pydantic tells why it is none of these. */
+function refusePrompt(fields: FieldReader, prompt: unknown): void {
+  const notList = (name: string, value: unknown) =>
+    fields.refuse(name, "list_type", "Input should be a valid list", value);
+  const notString = (name: string, value: unknown) =>
+    fields.refuse(name, "string_type", "Input should be a valid string", value);
+  const elements = Array.isArray(prompt) ? [...prompt.entries()] : undefined;
+  if (elements === undefined) {
+    notList("prompt", prompt);
+    notList("prompt", prompt);
+    notString("prompt", prompt);
+    notList("prompt", prompt);
+    return;
+  }
+  for (const [index, one] of elements) {
+    const id = fields.asInt(`prompt.${index}`, one);
+    if (id === undefined || id >= 0) continue;
+    const reason = "Input should be greater than or equal to 0";
+    fields.refuse(`prompt.${index}`, "greater_than_equal", reason, one, ", 'ctx': {'ge': 0}");
+  }
+  for (const [index, one] of elements) if (!Array.isArray(one)) notList(`prompt.${index}`, one);
+  notString("prompt", prompt);
+  for (const [index, one] of elements) if (typeof one !== "string") notString(`prompt.${index}`, one);
 }
 
 function isTokenId(value: unknown): boolean {

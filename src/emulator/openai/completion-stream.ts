@@ -22,11 +22,11 @@ export class CompletionStream extends TokenStream {
   }
 
   protected tokens(sequence: Sequence, from: number, to: number, last: boolean): void {
-    const { sampling, request, includeUsage, fingerprint, promptOnly } = this.#context;
+    const { sampling, includeUsage, fingerprint, promptOnly } = this.#context;
     const { plan, prompt, choice } = sequence;
     const end = promptOnly ? from : to;
-    const echoed = request.echo && from === 0 ? (this.#context.promptTexts[choice] ?? "") : "";
-    const text = JSON.stringify(echoed + textBetween(plan, from, end));
+    // An echoed stream repeats the prompt's scores and ids, but not its text.
+    const text = JSON.stringify(textBetween(plan, from, end));
     const scores = JSON.stringify(completionScores(this.#context, sequence, from, end));
     const promptIds = sampling.returnTokenIds && from === 0 ? `[${prompt.join(",")}]` : "null";
     const ids = sampling.returnTokenIds ? `[${plan.tokens.subarray(from, end).join(",")}]` : "null";
@@ -34,8 +34,7 @@ export class CompletionStream extends TokenStream {
     const stop = JSON.stringify(last && sequence.finish === "stop" ? plan.stopReason : null);
     const totals = { promptTokens: prompt.length, completionTokens: to, cachedTokens: 0, createdCacheTokens: 0 };
     const usage = runningUsage("completion", this.#context, totals);
-    const final = last && !includeUsage && !this.othersOpen(sequence);
-    const mark = final ? `,"system_fingerprint":${JSON.stringify(fingerprint)}` : "";
+    const mark = last && !includeUsage ? `,"system_fingerprint":${JSON.stringify(fingerprint)}` : "";
     const ending = `"finish_reason":${finish},"stop_reason":${stop}`;
     const choiceJson = `{"index":${choice},"text":${text},"logprobs":${scores},${ending},"prompt_token_ids":${promptIds},"token_ids":${ids}}`;
     this.stream.data(`${this.#head}${choiceJson}]${usage}${mark}}`);

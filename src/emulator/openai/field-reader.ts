@@ -25,9 +25,10 @@ export class FieldReader {
     );
   }
 
-  refuse(name: string, type: string, message: string, input: unknown): undefined {
+  /** @param rest further fields of the report's line, with the comma before them */
+  refuse(name: string, type: string, message: string, input: unknown, rest = ""): undefined {
     const loc = `${this.#path}.${name}`;
-    this.#issues.push({ loc, line: issue(type, loc, message, describe(input)) });
+    this.#issues.push({ loc, line: issue(type, loc, message, describe(input), rest) });
     return undefined;
   }
 
@@ -37,7 +38,11 @@ export class FieldReader {
 
   int(name: string): number | undefined {
     const value = this.#value(name);
-    if (value === undefined) return undefined;
+    return value === undefined ? undefined : this.asInt(name, value);
+  }
+
+  /** A value that stands at `name` as an integer. */
+  asInt(name: string, value: unknown): number | undefined {
     if (typeof value === "boolean") return value ? 1 : 0;
     if (typeof value === "string") {
       if (/^\s*[-+]?\d+\s*$/.test(value)) return Number(value);

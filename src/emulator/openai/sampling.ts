@@ -33,7 +33,7 @@ export interface StreamOptions {
 /** Alternatives that vLLM gives per token at most, by default. */
 export const LOGPROBS_MAX = 20;
 /** Choices per request; vLLM's own limit. */
-export const CHOICES_MAX = 16_384;
+const CHOICES_MAX = 16_384;
 
 /** Reads the common fields, then checks their ranges in vLLM's order. Throws ApiError 400. */
 export function readSampling(fields: FieldReader, maxTokens: number | undefined): Sampling {
@@ -56,7 +56,7 @@ export function readSampling(fields: FieldReader, maxTokens: number | undefined)
     stream: streaming ? { includeUsage: usage, continuousUsage: continuous } : undefined,
     returnTokenIds: fields.boolean("return_token_ids") ?? false,
     priority: fields.int("priority") ?? 0,
-    cacheSalt: fields.string("cache_salt") ?? "",
+    cacheSalt: typeof fields.body["cache_salt"] === "string" ? fields.body["cache_salt"] : "",
     requestId: fields.string("request_id") ?? "",
   };
   const penalties = [fields.float("presence_penalty") ?? 0, fields.float("frequency_penalty") ?? 0] as const;
@@ -64,6 +64,13 @@ export function readSampling(fields: FieldReader, maxTokens: number | undefined)
   fields.check();
   if (options !== undefined && !streaming) {
     throw badRequest("Stream options can only be defined when `stream=True`.", "stream_options");
+  }
+  const salt = fields.body["cache_salt"] ?? undefined;
+  if (salt !== undefined && (typeof salt !== "string" || salt === "")) {
+    throw badRequest("Parameter 'cache_salt' must be a non-empty string if provided.", "cache_salt");
+  }
+  if (streaming && sampling.promptLogprobs !== undefined) {
+    throw badRequest("`prompt_logprobs` are not available when `stream=True`.", "prompt_logprobs");
   }
   checkPenalties(penalties[0], penalties[1], topK);
   return sampling;
@@ -90,17 +97,16 @@ export function checkSampling(sampling: Sampling, maxTokens: number): void {
     throw badRequest(`min_tokens must be less than or equal to max_tokens=${maxTokens}, got ${minTokens}.`);
   }
   if (stop.includes("")) throw badRequest("stop cannot contain an empty string.");
-  if (promptLogprobs !== undefined) checkLogprobs(promptLogprobs, "prompt_logprobs", "prompt");
+  if (promptLogprobs !== undefined) checkLogprobs(promptLogprobs, "prompt_logprobs");
 }
 
 /** Throws ApiError 400 for a number of alternatives outside vLLM's range. */
-export function checkLogprobs(count: number, parameter: string, kind: "sample" | "prompt"): void {
-  if (count < -1) {
-    throw badRequest(`${parameter} must be a non-negative value or -1, got ${count}.`, parameter, String(count));
-  }
+export function checkLogprobs(count: number, parameter: "logprobs" | "top_logprobs" | "prompt_logprobs"): void {
+  if (count < -1) throw badRequest(`\`${parameter}\` must be a positive value or -1.`, parameter, String(count));
   if (count <= LOGPROBS_MAX) return;
+  const [kind, name] = parameter === "prompt_logprobs" ? ["prompt", parameter] : ["sample", "logprobs"];
   const reason = `Requested ${kind} logprobs of ${count}, which is greater than max allowed: ${LOGPROBS_MAX}`;
-  throw badRequest(reason, parameter, String(count));
+  throw badRequest(reason, name, String(count));
 }
 
 /** A float as Python prints it. */
@@ -119,19 +125,20 @@ function checkPenalties(presence: number, frequency: number, topK: number): void
 
 function readStop(fields: FieldReader): readonly string[] {
   if (typeof fields.body["stop"] === "string") return [fields.body["stop"]];
-  const list = fields.list("stop") ?? [];
-  const strings = list.filter((value) => typeof value === "string");
-  if (strings.length !== list.length) {
-    fields.refuse("stop", "string_type", "Input should be a valid string", fields.body["stop"]);
+  const given = fields.body["stop"] ?? undefined;
+  if (given !== undefined && !Array.isArray(given)) {
+    // Either a string or a list would do: both refusals are told.
+    fields.refuse("stop", "string_type", "Input should be a valid string", given);
   }
-  return strings;
+  const list = fields.list("stop") ?? [];
+  return list.filter((value, index): value is string => {
+    if (typeof value === "string") return true;
+    fields.refuse(`stop.${index}`, "string_type", "Input should be a valid string", value);
+    return false;
+  });
 }
 
 function readInts(fields: FieldReader, name: string): readonly number[] {
   const list = fields.list(name) ?? [];
-  const ints = list.filter((value) => Number.isInteger(value)) as number[];
-  if (ints.length !== list.length) {
-    fields.refuse(name, "int_type", "Input should be a valid integer", fields.body[name]);
-  }
-  return ints;
+  return list.map((value, index) => fields.asInt(`${name}.${index}`, value) ?? 0);
 }

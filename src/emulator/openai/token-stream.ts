@@ -50,11 +50,6 @@ export abstract class TokenStream implements Answer {
     this.stream.data("[DONE]");
   }
 
-  /** True while another sequence has not finished or not been written to its end. */
-  protected othersOpen(sequence: Sequence): boolean {
-    return this.sequences.some((other, index) => other !== sequence && this.#closed[index] === false);
-  }
-
   #waitForDrain(): void {
     if (this.#draining) return;
     this.#draining = true;

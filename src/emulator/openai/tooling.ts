@@ -17,20 +17,41 @@ export function readTooling(fields: FieldReader, enableAutoToolChoice: boolean):
   const choice = fields.body["tool_choice"] ?? (tools.length > 0 ? "auto" : "none");
   if (choice === "none") return readResponseFormat(fields);
   if (tools.length === 0) throw badRequest("When using `tool_choice`, `tools` must be set.", "tool_choice");
+  checkChoice(choice, tools);
   if (choice === "auto") {
     if (!enableAutoToolChoice) throw new ApiError(400, "BadRequestError", NO_PARSER);
     return readResponseFormat(fields);
   }
+  if (!enableAutoToolChoice) throw new ApiError(400, "BadRequestError", noParser(choice));
   const functions = tools.map((tool) => tool["function"]).filter(isObject);
   if (choice === "required") return call(functions[0], true);
-  const name = isObject(choice) && isObject(choice["function"]) ? choice["function"]["name"] : undefined;
-  if (typeof name !== "string") {
-    const reason = "Invalid value for `tool_choice`: accepted are `none`, `auto`, `required` or a named tool.";
-    throw badRequest(reason, "tool_choice");
+  return call(
+    functions.find((one) => one["name"] === nameOf(choice)),
+    false,
+  );
+}
+
+/** Throws ApiError 400 for a choice that is none of vLLM's, or names a tool that is not there. */
+function checkChoice(choice: unknown, tools: readonly JsonObject[]): void {
+  if (choice === "auto" || choice === "required") return;
+  const name = nameOf(choice);
+  if (name === undefined) {
+    const given = typeof choice === "string" ? choice : JSON.stringify(choice);
+    const accepted = 'Only named tools, "none", "auto" or "required" are supported.';
+    throw badRequest(`Invalid value for \`tool_choice\`: ${given}! ${accepted}`, "tool_choice");
   }
-  const named = functions.find((one) => one["name"] === name);
-  if (named !== undefined) return call(named, false);
+  if (tools.some((tool) => isObject(tool["function"]) && tool["function"]["name"] === name)) return;
   throw badRequest("The tool specified in `tool_choice` does not match any of the specified `tools`", "tool_choice");
+}
+
+function nameOf(choice: unknown): string | undefined {
+  const name = isObject(choice) && isObject(choice["function"]) ? choice["function"]["name"] : undefined;
+  return typeof name === "string" ? name : undefined;
+}
+
+function noParser(choice: unknown): string {
+  const given = choice === "required" ? '"required"' : `function "${nameOf(choice)}"`;
+  return `tool_choice=${given} requires --tool-call-parser to be set`;
 }
 
 function call(definition: JsonObject | undefined, required: boolean): Tooling {
@@ -47,5 +68,9 @@ function readResponseFormat(fields: FieldReader): Tooling {
   const holder = format["json_schema"];
   const schema = isObject(holder) ? holder["schema"] : undefined;
   if (format["type"] === "json_schema" && isObject(schema)) return { kind: "json", schema };
-  throw badRequest("response_format must be text, json_object, or json_schema with a schema.", "response_format");
+  const accepted = "'text', 'json_object' or 'json_schema'";
+  const rest = `, 'ctx': {'expected': "${accepted}"}`;
+  fields.refuse("response_format.type", "literal_error", `Input should be ${accepted}`, format["type"], rest);
+  fields.check();
+  return TEXT;
 }

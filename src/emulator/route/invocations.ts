@@ -1,4 +1,3 @@
-import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { Service } from "../service.ts";
@@ -8,6 +7,5 @@ import { handleCompletions } from "./completions.ts";
 /** POST /invocations (SageMaker): chat or completion by what the body holds. It is open even where /v1 needs a key. */
 export function handleInvocations(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
   if (body["messages"] !== undefined) return handleChat(service, exchange, body);
-  if (body["prompt"] !== undefined) return handleCompletions(service, exchange, body);
-  throw badRequest("Cannot find suitable handler for request. Expected one of: messages, prompt");
+  return handleCompletions(service, exchange, body);
 }

@@ -1,5 +1,4 @@
-import { badRequest } from "../http/api-error.ts";
-import { describe, type JsonObject } from "../http/body.ts";
+import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import { readChatPrompt } from "../openai/chat-request.ts";
@@ -35,16 +34,18 @@ export function handleDetokenize(service: Service, exchange: Exchange, body: Jso
   const model = fields.string("model") ?? "";
   const tokens = fields.list("tokens");
   if (tokens === undefined && body["tokens"] === undefined) fields.missing("tokens");
+  const ids = (tokens ?? []).map((token, index) => fields.asInt(`tokens.${index}`, token) ?? 0);
   fields.check();
   service.resolveModel(model);
   service.checkServing(exchange);
-  const unknown = tokens?.find((token) => !service.tokenizer.has(token as number));
-  if (unknown !== undefined) throw badRequest(`Token id ${describe(unknown)} is out of vocabulary`);
-  const prompt = (tokens ?? []).map((token) => service.tokenizer.decode(token as number)).join("");
+  const known = ids.filter((id) => service.tokenizer.has(id));
+  const prompt = known.map((id) => service.tokenizer.decode(id)).join("");
   sendJson(exchange, 200, JSON.stringify({ prompt }));
 }
 
 function missingPrompt(fields: FieldReader, body: JsonObject): string {
-  if (body["prompt"] === undefined) fields.missing("prompt");
+  if (body["prompt"] !== undefined) return "";
+  fields.missing("prompt");
+  fields.missing("messages");
   return "";
 }
