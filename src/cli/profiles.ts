@@ -16,15 +16,27 @@ export function profilesCommand(): Command {
     .argument("[names...]", "profiles by name or path")
     .option("--plugins", "list every filter, scorer and picker with its parameters")
     .option("--json", "print JSON")
-    .action((names: readonly string[], options: { plugins?: boolean; json?: boolean }) => {
-      if (options.plugins === true) print(options.json, pluginRows(), pluginText);
-      else if (names.length > 0) print(options.json, names.map(loadProfile), profileDetail);
-      else print(options.json, profileNames().map(loadProfile), profileLine);
+    .action((names: readonly string[], shape: ReportShape) => {
+      process.stdout.write(profilesReport(names, shape));
     });
 }
 
-function print<T>(json: boolean | undefined, items: readonly T[], textOf: (item: T) => string): void {
-  process.stdout.write(json === true ? `${JSON.stringify(items, null, 2)}\n` : items.map(textOf).join(""));
+/** What of profiles is shown, and how. */
+export interface ReportShape {
+  readonly plugins?: boolean;
+  readonly json?: boolean;
+}
+
+/** The text that the command prints. Throws ConfigError for a profile that is not there or is broken. */
+export function profilesReport(names: readonly string[], { plugins = false, json = false }: ReportShape): string {
+  if (plugins) return json ? asJson(pluginRows()) : pluginRows().map(pluginText).join("");
+  const profiles = (names.length > 0 ? names : profileNames()).map(loadProfile);
+  if (json) return asJson(profiles);
+  return profiles.map(names.length > 0 ? profileDetail : profileLine).join("");
+}
+
+function asJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function profileLine(profile: NamedProfile): string {
