@@ -13,105 +13,82 @@ export type AttentionRow = readonly [
 const AXES = 4;
 
 /**
- * Measured attention times on a grid of four variables, interpolated linearly between the grid's points and held at its
- * edges. Where nothing was measured, the line through the two next smaller numbers of decodes (or else of prefill
- * tokens) goes on.
+ * Measured attention times by four variables, interpolated linearly between the points of a grid; below its first
+ * points the value there holds, beyond its last ones the last line goes on. Where several grids were measured and mixed
+ * into one list, the largest complete one that dropping coordinates leaves is used.
  */
 export class AttentionGrid {
   readonly #axes: readonly Float64Array[];
-  readonly #strides: Int32Array;
+  readonly #strides = new Int32Array(AXES);
   readonly #micros: Float64Array;
+  readonly #fractions = new Float64Array(AXES);
 
   constructor(rows: readonly AttentionRow[]) {
     assert(rows.length > 0, "an attention grid has at least one row");
-    this.#axes = [0, 1, 2, 3].map((axis) => {
-      return Float64Array.from([...new Set(rows.map((row) => row[axis] ?? 0))].sort((a, b) => a - b));
-    });
-    this.#strides = new Int32Array(AXES);
+    const axes = completeAxes(rows);
+    this.#axes = axes.map((axis) => Float64Array.from(axis));
     let size = 1;
     for (let axis = AXES - 1; axis >= 0; axis--) {
       this.#strides[axis] = size;
-      size *= this.#axes[axis]?.length ?? 1;
+      size *= axes[axis]?.length ?? 1;
     }
-    this.#micros = new Float64Array(size).fill(NaN);
+    this.#micros = new Float64Array(size);
+    const places = axes.map((axis) => new Map(axis.map((value, place) => [value, place])));
     for (const row of rows) {
       let cell = 0;
       for (let axis = 0; axis < AXES; axis++) {
-        cell += (this.#axes[axis]?.indexOf(row[axis] ?? 0) ?? 0) * (this.#strides[axis] ?? 0);
+        cell += (places[axis]?.get(row[axis] as number) ?? NaN) * (this.#strides[axis] as number);
       }
-      this.#micros[cell] = row[4];
+      if (!Number.isNaN(cell)) this.#micros[cell] = row[4];
     }
-    this.#fill();
   }
 
   at(prefillTokens: number, prefillContext: number, decodes: number, decodeContext: number): number {
-    const x = [prefillTokens, prefillContext, decodes, decodeContext];
-    let cell = 0;
-    const fractions = [0, 0, 0, 0];
-    for (let axis = 0; axis < AXES; axis++) {
-      const points = this.#axes[axis] as Float64Array;
-      if (points.length === 1) continue;
-      const i = segmentOf(points, x[axis] ?? 0);
-      const left = points[i] ?? 0;
-      const fraction = ((x[axis] ?? 0) - left) / ((points[i + 1] ?? 0) - left);
-      fractions[axis] = Math.min(1, Math.max(0, fraction));
-      cell += i * (this.#strides[axis] ?? 0);
-    }
-    return this.#blend(0, cell, fractions);
+    let cell = this.#locate(0, prefillTokens);
+    cell += this.#locate(1, prefillContext);
+    cell += this.#locate(2, decodes);
+    cell += this.#locate(3, decodeContext);
+    return Math.max(0, this.#blend(0, cell));
   }
 
-  #blend(axis: number, cell: number, fractions: readonly number[]): number {
-    if (axis === AXES) return this.#micros[cell] ?? 0;
-    const fraction = fractions[axis] ?? 0;
-    const low = this.#blend(axis + 1, cell, fractions);
-    if (fraction === 0) return low;
-    return low + fraction * (this.#blend(axis + 1, cell + (this.#strides[axis] ?? 0), fractions) - low);
-  }
-
-  #fill(): void {
-    for (let cell = 0; cell < this.#micros.length; cell++) {
-      if (!Number.isNaN(this.#micros[cell])) continue;
-      this.#micros[cell] = this.#empty(cell) ?? this.#onward(cell, 2) ?? this.#onward(cell, 0) ?? this.#before(cell);
-    }
-  }
-
-  /** With no prefill its context means nothing, and with no decodes theirs: the cell with a context of 0 holds. */
-  #empty(cell: number): number | undefined {
-    for (const [amount, context] of [
-      [0, 1],
-      [2, 3],
-    ] as const) {
-      const index = this.#index(cell, context);
-      if (this.#axes[amount]?.[this.#index(cell, amount)] !== 0 || index === 0) continue;
-      const value = this.#micros[cell - index * (this.#strides[context] ?? 0)] ?? NaN;
-      if (!Number.isNaN(value)) return value;
-    }
-    return undefined;
-  }
-
-  /** The line through the two cells before this one along an axis. */
-  #onward(cell: number, axis: number): number | undefined {
-    const index = this.#index(cell, axis);
-    if (index < 2) return undefined;
+  /** The lower corner along an axis; leaves behind how far into the segment the value lies. */
+  #locate(axis: number, x: number): number {
     const points = this.#axes[axis] as Float64Array;
-    const stride = this.#strides[axis] ?? 0;
-    const [x0, x1, x2] = [points[index - 2] ?? 0, points[index - 1] ?? 0, points[index] ?? 0];
-    const y0 = this.#micros[cell - 2 * stride] ?? NaN;
-    const y1 = this.#micros[cell - stride] ?? NaN;
-    const value = y1 + ((y1 - y0) * (x2 - x1)) / (x1 - x0);
-    return Number.isNaN(value) ? undefined : Math.max(y1, value);
+    this.#fractions[axis] = 0;
+    if (points.length === 1) return 0;
+    const i = segmentOf(points, x);
+    const left = points[i] as number;
+    this.#fractions[axis] = Math.max(0, (x - left) / ((points[i + 1] as number) - left));
+    return i * (this.#strides[axis] as number);
   }
 
-  /** The last known cell before this one. */
-  #before(cell: number): number {
-    for (let other = cell - 1; other >= 0; other--) {
-      const value = this.#micros[other] ?? NaN;
-      if (!Number.isNaN(value)) return value;
+  #blend(axis: number, cell: number): number {
+    if (axis === AXES) return this.#micros[cell] as number;
+    const fraction = this.#fractions[axis] as number;
+    const low = this.#blend(axis + 1, cell);
+    if (fraction === 0) return low;
+    return low + fraction * (this.#blend(axis + 1, cell + (this.#strides[axis] as number)) - low);
+  }
+}
+
+/** Drops the coordinate with the largest part of its cells missing until none is missing. */
+function completeAxes(rows: readonly AttentionRow[]): number[][] {
+  let kept = rows;
+  for (;;) {
+    const axes = [0, 1, 2, 3].map((axis) => [...new Set(kept.map((row) => row[axis] as number))].sort((a, b) => a - b));
+    const cells = axes.reduce((product, axis) => product * axis.length, 1);
+    if (cells === kept.length) return axes;
+    let worst = { axis: 0, value: 0, present: Infinity };
+    for (const [axis, values] of axes.entries()) {
+      const counts = new Map<number, number>();
+      for (const row of kept) counts.set(row[axis] as number, (counts.get(row[axis] as number) ?? 0) + 1);
+      for (const value of values) {
+        const present = (counts.get(value) ?? 0) / (cells / values.length);
+        if (values.length > 1 && present < worst.present) worst = { axis, value, present };
+      }
     }
-    return this.#micros.find((value) => !Number.isNaN(value)) ?? 0;
-  }
-
-  #index(cell: number, axis: number): number {
-    return Math.floor(cell / (this.#strides[axis] ?? 1)) % (this.#axes[axis]?.length ?? 1);
+    const before = kept.length;
+    kept = kept.filter((row) => row[worst.axis] !== worst.value);
+    assert(kept.length < before, "no attention time is given twice for one point");
   }
 }

@@ -80,8 +80,8 @@ function readKernelTable(reader: Reader): KernelTableSpec {
     perSequence: readPoints(reader, "perSequence"),
     attention: reader.rows("attention", 5).map((row) => row as unknown as AttentionRow),
     scale: reader.number("scale", 0.001, 1000, 1),
-    hostMicros: reader.micros("hostMicros", 0),
-    hostPerSequenceMicros: reader.micros("hostPerSequenceMicros", 0),
+    baseMicros: reader.micros("baseMicros", 0),
+    perTokenMicros: reader.micros("perTokenMicros", 0),
   };
 }
 

@@ -1,0 +1,179 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import { Engine } from "#engine/engine.ts";
+import type { AttentionRow } from "#engine/step-time/attention-grid.ts";
+import type { CurvePoint, KernelTableSpec } from "#engine/step-time/kernel-table.ts";
+import type { Comparison } from "./errors.ts";
+
+/** Kernels that run once per layer, and those that run twice. */
+const LAYER_KERNELS: Readonly<Record<string, number>> = {
+  act_fn: 1,
+  down_proj: 1,
+  gate_up_proj: 1,
+  layernorm: 2,
+  o_proj: 1,
+  qk_norm: 1,
+  qkv_proj: 1,
+  rotary_emb: 1,
+};
+const ONCE_KERNELS: Readonly<Record<string, number>> = { embedding: 1, final_layernorm: 1 };
+
+interface GpuRequest {
+  readonly input_toks: number;
+  readonly output_toks: number;
+  /** Wall clock of the client, and three times on the engine's clock; seconds. */
+  readonly arrival_time: number;
+  readonly queued_ts: number;
+  readonly first_token_ts: number;
+  readonly last_token_ts: number;
+}
+
+export interface GpuRun {
+  readonly requests: readonly GpuRequest[];
+  readonly lanes: readonly Int32Array[];
+  /** The engine's clock minus the client's. */
+  readonly offset: number;
+  readonly kernels: Omit<KernelTableSpec, "layers">;
+  /** Undefined where the run did not record it. */
+  readonly kvBlocks: number | undefined;
+  readonly sequencesMax: number;
+  readonly batchTokensMax: number;
+}
+
+export function readGpuRun(folder: string): GpuRun {
+  const jsonLines = (file: string) => {
+    const lines = readFileSync(join(folder, file), "utf8").trim().split("\n");
+    return lines.map((line): unknown => JSON.parse(line));
+  };
+  const meta = JSON.parse(readFileSync(join(folder, "meta.json"), "utf8")) as {
+    readonly engine_kwargs: { readonly max_num_seqs: number; readonly max_num_batched_tokens: number };
+    readonly kv_cache?: { readonly num_gpu_blocks: number };
+  };
+  const requests = jsonLines("requests.jsonl") as GpuRequest[];
+  const texts = jsonLines("workload.jsonl") as { input_tok_ids: number[]; output_tok_ids: number[] }[];
+  return {
+    requests,
+    lanes: chains(texts.map((text) => [...text.input_tok_ids, ...text.output_tok_ids])),
+    offset: Math.min(...requests.map((request) => request.queued_ts - request.arrival_time)),
+    kernels: readKernels(join(folder, "kernels")),
+    kvBlocks: meta.kv_cache?.num_gpu_blocks,
+    sequencesMax: meta.engine_kwargs.max_num_seqs,
+    batchTokensMax: meta.engine_kwargs.max_num_batched_tokens,
+  };
+}
+
+/** Equal prefixes of 16-token blocks get equal words. */
+function chains(texts: readonly (readonly number[])[]): Int32Array[] {
+  const numbers = new Map<string, number>();
+  return texts.map((tokens) => {
+    const lanes = new Int32Array(2 * Math.floor(tokens.length / 16));
+    let parent = 0;
+    for (let i = 0; i < lanes.length / 2; i++) {
+      const key = `${parent}:${tokens.slice(16 * i, 16 * i + 16).join(",")}`;
+      parent = numbers.get(key) ?? numbers.size + 1;
+      numbers.set(key, parent);
+      lanes[2 * i] = parent;
+    }
+    return lanes;
+  });
+}
+
+function readKernels(folder: string): Omit<KernelTableSpec, "layers"> {
+  const rows = (file: string) => {
+    const lines = readFileSync(join(folder, file), "utf8").trim().split("\n").slice(1);
+    return lines.map((line) => line.split(","));
+  };
+  const sum = (file: string, times: (kernel: string) => number): CurvePoint[] => {
+    const points = new Map<number, number>();
+    for (const [kernel = "", x, micros] of rows(file)) {
+      if (times(kernel) > 0) points.set(Number(x), (points.get(Number(x)) ?? 0) + times(kernel) * Number(micros));
+    }
+    return [...points];
+  };
+  return {
+    kind: "kernel-table",
+    layer: sum("dense.csv", (kernel) => LAYER_KERNELS[kernel] ?? 0),
+    once: sum("dense.csv", (kernel) => ONCE_KERNELS[kernel] ?? 0),
+    perSequence: sum("per_sequence.csv", () => 1),
+    attention: rows("attention.csv").map((row) => row.map(Number) as unknown as AttentionRow),
+  };
+}
+
+export interface GpuReplay {
+  readonly firstAt: readonly number[];
+  readonly lastAt: readonly number[];
+  readonly preemptions: number;
+  readonly cachedTokens: number;
+}
+
+/** The run's requests through an engine, by arrival. */
+export function replayGpuRun(run: GpuRun, overrides: Partial<EngineConfig>): GpuReplay {
+  const firstAt: number[] = [];
+  const lastAt: number[] = [];
+  const config = engineDefaults({
+    blockTokens: 16,
+    sequencesMax: run.sequencesMax,
+    batchTokensMax: run.batchTokensMax,
+    modelTokensMax: 32_768,
+    asyncScheduling: true,
+    ...(run.kvBlocks === undefined ? {} : { kvBlocks: run.kvBlocks }),
+    ...overrides,
+  });
+  const engine = new Engine(config, {
+    token: (at, { id }, tokens) => {
+      if (tokens === 1) firstAt[Number(id)] = at;
+      lastAt[Number(id)] = at;
+    },
+    finished: () => undefined,
+  });
+  run.requests.forEach((request, number) => {
+    engine.submit(Math.round(arrival(run, request) * 1e6), {
+      id: String(number),
+      promptTokens: request.input_toks,
+      outputTokens: request.output_toks,
+      lanes: run.lanes[number] ?? new Int32Array(0),
+      priority: 0,
+      deadlineAt: undefined,
+      cacheRead: true,
+    });
+  });
+  for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
+  const gauges = engine.gauges();
+  return { firstAt, lastAt, preemptions: gauges.preemptions, cachedTokens: gauges.prefixHitsTokens };
+}
+
+/** Seconds since the first request of the run arrived. */
+function arrival(run: GpuRun, request: GpuRequest): number {
+  return request.arrival_time - Math.min(...run.requests.map((other) => other.arrival_time));
+}
+
+/** The requests of which `chosen` is true; they are numbered by arrival. */
+export function compareGpuRun(run: GpuRun, replay: GpuReplay, chosen: (number: number) => boolean): Comparison[] {
+  const numbers = run.requests.map((_, number) => number).filter((number) => chosen(number));
+  const request = (number: number) => run.requests[number] as GpuRequest;
+  const gaps = (number: number) => Math.max(1, request(number).output_toks - 1);
+  const start = (number: number) => request(number).arrival_time + run.offset;
+  const from = (number: number) => arrival(run, request(number)) * 1e3;
+  const firstMs = (number: number) => (replay.firstAt[number] ?? 0) / 1e3;
+  const lastMs = (number: number) => (replay.lastAt[number] ?? 0) / 1e3;
+  return [
+    {
+      name: "TTFT",
+      real: numbers.map((number) => (request(number).first_token_ts - start(number)) * 1e3),
+      predicted: numbers.map((number) => firstMs(number) - from(number)),
+    },
+    {
+      name: "TPOT",
+      real: numbers.map((number) => {
+        return ((request(number).last_token_ts - request(number).first_token_ts) * 1e3) / gaps(number);
+      }),
+      predicted: numbers.map((number) => (lastMs(number) - firstMs(number)) / gaps(number)),
+    },
+    {
+      name: "E2E",
+      real: numbers.map((number) => (request(number).last_token_ts - start(number)) * 1e3),
+      predicted: numbers.map((number) => lastMs(number) - from(number)),
+    },
+  ];
+}

@@ -1,0 +1,116 @@
+import { assert } from "#core/assert.ts";
+
+export interface LinearFit {
+  /** One per column; 0 for a column that was left out. */
+  readonly coefficients: readonly number[];
+  /** Part of the rows that were believed, in [0, 1]. */
+  readonly kept: number;
+}
+
+/** A row whose residual is further out than so many times the median residual is an accident: a pause, a page fault. */
+const TRIM_MEDIANS = 25;
+const ROUNDS = 20;
+
+/**
+ * How much a row counts: all the same, or the less the longer its target is, so that errors count relative to the square
+ * root of a duration.
+ */
+export type RowWeights = "equal" | "inverse-target";
+
+/**
+ * Least squares with coefficients of at least 0. Rows far out are left out and the rest is fitted again: a handful of long pauses among
+ * thousands of steps would otherwise bend the line, while leaving out more would lower the mean. A column whose
+ * coefficient turns out negative is left out.
+ */
+export function fitLinear(
+  rows: readonly (readonly number[])[],
+  targets: readonly number[],
+  rowWeights: RowWeights,
+): LinearFit {
+  assert(rows.length === targets.length && rows.length > 0, "every row has its target");
+  const weights = targets.map((target) => (rowWeights === "equal" ? 1 : 1 / Math.max(target, 1)));
+  let columns = Array.from({ length: rows[0]?.length ?? 0 }, (_, column) => column);
+  for (;;) {
+    const fit = fitColumns(rows, targets, weights, columns);
+    const worst = Math.min(...fit.values);
+    if (worst >= 0 || columns.length === 1) {
+      const coefficients = (rows[0] ?? []).map((_, column) => Math.max(0, fit.values[columns.indexOf(column)] ?? 0));
+      return { coefficients, kept: fit.kept };
+    }
+    columns = columns.filter((_, i) => fit.values[i] !== worst);
+  }
+}
+
+function fitColumns(
+  rows: readonly (readonly number[])[],
+  targets: readonly number[],
+  weights: readonly number[],
+  columns: readonly number[],
+) {
+  const believed = new Uint8Array(rows.length).fill(1);
+  let values: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    values = solve(normalEquations(rows, targets, weights, believed, columns));
+    const residuals = rows.map((row, i) => {
+      const predicted = columns.reduce((sum, column, k) => sum + (row[column] ?? 0) * (values[k] ?? 0), 0);
+      return Math.abs((targets[i] ?? 0) - predicted) * Math.sqrt(weights[i] ?? 0);
+    });
+    const limit = TRIM_MEDIANS * median(residuals);
+    const before = believed.join("");
+    residuals.forEach((residual, i) => (believed[i] = residual <= limit ? 1 : 0));
+    if (believed.join("") === before) break;
+  }
+  return { values, kept: believed.reduce((sum, one) => sum + one, 0) / rows.length };
+}
+
+/** Rows [A | b] of the weighted normal equations. */
+function normalEquations(
+  rows: readonly (readonly number[])[],
+  targets: readonly number[],
+  weights: readonly number[],
+  believed: Uint8Array,
+  columns: readonly number[],
+): number[][] {
+  const n = columns.length;
+  const equations = Array.from({ length: n }, () => Array.from({ length: n + 1 }, () => 0));
+  for (const [i, row] of rows.entries()) {
+    if (believed[i] === 0) continue;
+    const weight = weights[i] ?? 0;
+    for (let a = 0; a < n; a++) {
+      const equation = equations[a] as number[];
+      const x = (row[columns[a] as number] ?? 0) * weight;
+      for (let b = 0; b < n; b++) equation[b] = (equation[b] ?? 0) + x * (row[columns[b] as number] ?? 0);
+      equation[n] = (equation[n] ?? 0) + x * (targets[i] ?? 0);
+    }
+  }
+  return equations;
+}
+
+/** Gauss-Jordan with the largest pivot; a column without one (it never varied) gets 0. */
+function solve(equations: number[][]): number[] {
+  const n = equations.length;
+  const scale = Math.max(...equations.map((equation, i) => Math.abs(equation[i] ?? 0)));
+  const solved = Array.from({ length: n }, () => false);
+  for (let column = 0; column < n; column++) {
+    let pivot = column;
+    for (let row = column; row < n; row++) {
+      if (Math.abs(equations[row]?.[column] ?? 0) > Math.abs(equations[pivot]?.[column] ?? 0)) pivot = row;
+    }
+    const top = equations[pivot] as number[];
+    equations[pivot] = equations[column] as number[];
+    equations[column] = top;
+    const head = top[column] ?? 0;
+    if (Math.abs(head) <= scale * 1e-15) continue;
+    solved[column] = true;
+    for (const [row, equation] of equations.entries()) {
+      if (row === column) continue;
+      const factor = (equation[column] ?? 0) / head;
+      for (let k = column; k <= n; k++) equation[k] = (equation[k] ?? 0) - factor * (top[k] ?? 0);
+    }
+  }
+  return equations.map((equation, i) => (solved[i] === true ? (equation[n] ?? 0) / (equation[i] ?? 1) : 0));
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
