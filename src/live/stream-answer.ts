@@ -5,7 +5,7 @@ import { cutRefusal, errorEvent } from "./fault-words.ts";
 import type { Dialect } from "./route.ts";
 import { eventData } from "./sse-event.ts";
 import { SseScanner } from "./sse-scanner.ts";
-import { type Usage, readUsage } from "./usage.ts";
+import { type Usage, findUsage } from "./usage.ts";
 
 /**
  * Carries a stream of server-sent events to the client, reading each.
@@ -207,10 +207,7 @@ export class StreamAnswer implements Answer {
   }
 
   #usage(): Usage | undefined {
-    if (this.#lastBytes === undefined) return undefined;
-    const event = eventData(this.#lastBytes.subarray(this.#lastStart, this.#lastEnd));
-    const response = event?.["response"] as { readonly usage?: unknown } | null | undefined;
-    return readUsage(event?.["usage"] ?? response?.usage);
+    return this.#lastBytes === undefined ? undefined : findUsage(this.#lastBytes, this.#lastStart, this.#lastEnd);
   }
 }
 
