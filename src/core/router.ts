@@ -9,7 +9,7 @@ import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetr
 import type { Insertion, PrefixIndex } from "./prefix/prefix-index.ts";
 import { Profile } from "./profile/profile.ts";
 import type { ProfileSpec } from "./profile/spec.ts";
-import { randomFor } from "./random.ts";
+import { type Random, randomFor } from "./random.ts";
 import type { RouteRequest } from "./request.ts";
 import { RequestTable } from "./request-table.ts";
 import { SessionInference } from "./session/session-inference.ts";
@@ -28,6 +28,8 @@ export interface RouterOptions {
   /** A scrape older than this is stale, and the ledger stands in for it. */
   readonly staleAfterMicros: Micros;
   readonly breaker?: BreakerOptions;
+  /** The random stream of each decision, by its sequence; one of the seed's where it is left out. */
+  readonly streamOf?: (sequence: number) => Random;
 }
 
 /** A request between its arrival and its end. */
@@ -50,7 +52,7 @@ interface Pending {
  * requests in flight, which the host bounds.
  */
 export class Router {
-  readonly #seed: number;
+  readonly #streamOf: (sequence: number) => Random;
   readonly #defaultProfile: string;
   readonly #profiles = new Map<string, Profile>();
   readonly #index: PrefixIndex;
@@ -64,7 +66,7 @@ export class Router {
   strayInputs = 0;
 
   constructor(options: RouterOptions) {
-    this.#seed = options.seed;
+    this.#streamOf = options.streamOf ?? ((sequence) => randomFor(options.seed, sequence));
     this.#defaultProfile = options.defaultProfile;
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
@@ -183,7 +185,7 @@ export class Router {
     const sequence = this.#sequence++;
     const usedLedger = fleet.refresh(at, request);
     const refusal = fleet.markIneligible(at, request.model, pending.tried);
-    const random = randomFor(this.#seed, sequence);
+    const random = this.#streamOf(sequence);
     const choice = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
     const attempt = pending.tried.length + 1;
     const common = { at, sequence, requestId: request.id, attempt, profile: profile.name, breakdown: choice.breakdown };

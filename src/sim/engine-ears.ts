@@ -25,8 +25,11 @@ export interface LatencySums {
 
 /** Listens to the engines and writes down what becomes of each request. */
 export class EngineEars {
-  /** Gaps between tokens, where they are recorded. */
+  /** Gaps between the tokens of requests that were served to their end, where they are recorded, and their rows. */
   readonly gaps: Column<Float64Array> = new Column(Float64Array);
+  readonly gapRows: Column<Int32Array> = new Column(Int32Array);
+  /** When each engine was last done with a request. */
+  readonly lastEndAt: Micros[] = [];
   /** By engine. */
   readonly sums: LatencySums[] = [];
   preemptions = 0;
@@ -44,6 +47,7 @@ export class EngineEars {
 
   sinkOf(engine: number, config: EngineConfig, copies: CacheCopies | undefined): EngineSink {
     assert(!this.#recordsGaps || !config.coalesce, "gaps are told by engines that do not coalesce");
+    this.lastEndAt[engine] = 0;
     this.sums[engine] = { ttftMicros: 0, firstTokens: 0, tpotMicros: 0, answers: 0 };
     const ears: EngineSink = {
       admitted: (at, request, cachedTokens) => this.#admitted(at, request, cachedTokens),
@@ -77,12 +81,18 @@ export class EngineEars {
         sums.firstTokens++;
         this.#ear.firstToken(at, flight);
       }
-    } else if (this.#recordsGaps) this.gaps.push(at - flight.lastTokenAt + this.#perTokenMicros);
+      if (this.#recordsGaps) flight.gaps = [];
+    } else flight.gaps?.push(at - flight.lastTokenAt + this.#perTokenMicros);
     flight.lastTokenAt = at;
   }
 
   #finished(at: Micros, engine: number, request: EngineRequest, reason: FinishReason): void {
     const flight = flightOf(request);
+    this.lastEndAt[engine] = at;
+    for (const gap of (reason === "stop" || reason === "length" ? flight.gaps : undefined) ?? []) {
+      this.gaps.push(gap);
+      this.gapRows.push(flight.row);
+    }
     const tokens = this.#outcomes.outputTokens.at(flight.row);
     if (tokens > 1) {
       const sums = this.sums[engine]!;

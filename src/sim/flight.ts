@@ -20,6 +20,8 @@ export class Flight implements EngineRequest {
   engine = -1;
   firstTokenAt: Micros = -1;
   lastTokenAt: Micros = -1;
+  /** Gaps between its tokens since the first, where they are recorded. */
+  gaps: number[] | undefined = undefined;
   /** The router was told of its end. */
   closed = false;
 

@@ -209,7 +209,10 @@ export class Simulation implements EngineEar {
 
   #deliver(flight: Flight): void {
     flight.lanes = flight.source.engineLanes(this.fleet.blockTokens(flight.engine));
-    const submitted = this.fleet.submit(this.#clock, flight);
+    const { modelTokensMax } = this.fleet.specs[flight.engine]!.config;
+    // As vLLM, which refuses what might not end within the model's length.
+    const fits = flight.promptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;
+    const submitted = fits ? this.fleet.submit(this.#clock, flight) : "too-long";
     if (submitted === "queued") return;
     assert(submitted !== "duplicate", "a request is submitted to an engine once");
     this.#aboard[flight.engine]?.delete(flight);

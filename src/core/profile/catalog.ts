@@ -33,6 +33,7 @@ import { loraAffinity } from "../scorer/lora-affinity.ts";
 import { mostLoaded } from "../scorer/most-loaded.ts";
 import { noHitLru } from "../scorer/no-hit-lru.ts";
 import { power } from "../scorer/power.ts";
+import { precisePrefixCache } from "../scorer/precise-prefix-cache.ts";
 import { prefixAffinity } from "../scorer/prefix-affinity.ts";
 import { queue } from "../scorer/queue.ts";
 import { queueDepth } from "../scorer/queue-depth.ts";
@@ -83,6 +84,7 @@ export const CATALOG = {
     "most-loaded": mostLoaded,
     "no-hit-lru": noHitLru,
     power,
+    "precise-prefix-cache": precisePrefixCache,
     queue,
     "queue-headroom": queueHeadroom,
     "running-requests": runningRequestsScorer,

@@ -1,0 +1,140 @@
+import type { Decision } from "#core/decision.ts";
+import type { Input } from "#core/input.ts";
+import { Simulation } from "#sim/simulation.ts";
+import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import type { GoldenCase, GoldenRequest } from "./golden-case.ts";
+import { TieDraws } from "./tie-draws.ts";
+
+/** What the router saw and decided, engine by engine. */
+export interface SeenDecision {
+  readonly at: number;
+  readonly request: number;
+  readonly queue: readonly number[];
+  readonly batch: readonly number[];
+  readonly inFlight: readonly number[];
+  readonly kvUtilization: readonly number[];
+  readonly cachedTokens: readonly number[];
+  /** By scorer and engine. */
+  readonly values: readonly (readonly number[])[];
+  readonly totals: readonly number[];
+  readonly chosen: number;
+}
+
+export interface GoldenRun {
+  readonly simulation: Simulation;
+  readonly decisions: readonly SeenDecision[];
+}
+
+/** Runs a case in the simulator, as the one that made it ran it. */
+export function runCase(golden: GoldenCase, draws: readonly number[]): GoldenRun {
+  const decisions: SeenDecision[] = [];
+  const ids = endpointIds(golden.instances);
+  const queue = ids.map(() => 0);
+  const batch = ids.map(() => 0);
+  const ties = new TieDraws(draws);
+  const watch = (input: Input, decision: Decision | undefined) => {
+    if (input.kind === "load-observed") {
+      const number = ids.indexOf(input.endpoint);
+      queue[number] = input.load.waiting ?? 0;
+      batch[number] = input.load.running ?? 0;
+    }
+    if (decision?.kind !== "routed" || golden.expected.decisions.length === 0) return;
+    const { candidates, values, totals, scorers } = decision.breakdown;
+    decisions.push({
+      at: decision.at,
+      request: Number(decision.requestId.slice("request_".length)),
+      queue: [...queue],
+      batch: [...batch],
+      inFlight: candidates.map(({ requestsInFlight }) => requestsInFlight),
+      kvUtilization: candidates.map(({ kvUtilization }) => kvUtilization),
+      cachedTokens: candidates.map(({ hitTokens }) => hitTokens),
+      values: scorers.map((_, s) => [...values.subarray(s * candidates.length, (s + 1) * candidates.length)]),
+      totals: [...totals],
+      chosen: ids.indexOf(decision.endpoint),
+    });
+  };
+  const simulation = new Simulation({
+    router: {
+      seed: 42,
+      profiles: { golden: golden.profile },
+      defaultProfile: "golden",
+      blockTokens: golden.engine.blockTokens,
+      staleAfterMicros: Infinity,
+      streamOf: () => ties,
+    },
+    engines: ids.map((id) => ({
+      config: golden.engine,
+      endpoint: {
+        id,
+        models: [],
+        labels: {},
+        kvCapacityTokens: (golden.indexBlocks ?? golden.engine.kvBlocks - 1) * golden.engine.blockTokens,
+        concurrencyMax: undefined,
+      },
+    })),
+    arrivals: new ListedArrivals(arrivalsOf(golden)),
+    signals: golden.signals,
+    prefixes: golden.prefixes,
+    latency: {
+      admissionMicros: golden.admissionMicros,
+      routingMicros: golden.routingMicros,
+      requestMicros: 0,
+      answerMicros: 0,
+      perOutputTokenMicros: golden.perOutputTokenMicros,
+      afterLastTokenMicros: golden.afterLastTokenMicros,
+    },
+    ...(golden.admission && { admission: golden.admission }),
+    horizonMicros: golden.horizonMicros,
+    over: "released",
+    tokenGaps: true,
+    check: true,
+    observe: watch,
+  });
+  simulation.run();
+  return { simulation, decisions };
+}
+
+/** In order of number, also as text. */
+function endpointIds(count: number): string[] {
+  const digits = String(count - 1).length;
+  return Array.from({ length: count }, (_, i) => `instance_${String(i).padStart(digits, "0")}`);
+}
+
+function arrivalsOf({ requests, engine }: GoldenCase): ListedArrival[] {
+  const groups = [...new Set(requests.map(({ group }) => group))];
+  const listed = requests.map((request, position): ListedArrival => {
+    const lanes = lanesOf(request, position, groups.indexOf(request.group), engine.blockTokens);
+    return {
+      route: {
+        id: `request_${position}`,
+        model: "",
+        tenant: "",
+        session: "",
+        sloClass: "",
+        priority: request.priority,
+        promptTokens: request.promptTokens,
+        promptTokensExact: true,
+        outputTokensMax: request.outputTokens,
+        sequences: 1,
+        blocks: { lanes, length: lanes.length >> 1, blockTokens: engine.blockTokens },
+        profile: "",
+      },
+      arrivalAt: request.arrivalAt,
+      outputTokens: request.outputTokens,
+      deadlineAt: request.deadlineAt,
+    };
+  });
+  return listed.sort((a, b) => a.arrivalAt - b.arrivalAt);
+}
+
+/** Blocks that lie in the shared prefix are equal within a group; every other block is the request's own. */
+function lanesOf(request: GoldenRequest, position: number, group: number, blockTokens: number): Int32Array {
+  const blocks = Math.floor(request.promptTokens / blockTokens);
+  const shared = request.group === "" ? 0 : Math.floor(request.groupTokens / blockTokens);
+  const lanes = new Int32Array(2 * blocks);
+  for (let i = 0; i < blocks; i++) {
+    lanes[2 * i] = i < shared ? -1 - group : position;
+    lanes[2 * i + 1] = i;
+  }
+  return lanes;
+}

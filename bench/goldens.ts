@@ -1,0 +1,27 @@
+import { differences } from "./golden/compare.ts";
+import { readCases, readDraws } from "./golden/read-cases.ts";
+import { runCase } from "./golden/run-case.ts";
+
+const LINES_MAX = 40;
+
+/** `npm run goldens -- FILE.json ...`: runs the files' cases, a line each and one per difference; exit code 1 on any. */
+function main(files: readonly string[]): number {
+  if (files.length === 0) {
+    process.stderr.write("goldens: expected files with cases: single engines or clusters, as in test/golden/blis\n");
+    return 2;
+  }
+  let failed = 0;
+  for (const file of files) {
+    const draws = readDraws(file);
+    for (const golden of readCases(file)) {
+      const lines = "problem" in golden ? [golden.problem] : differences(golden, runCase(golden, draws));
+      if (lines.length > 0) failed++;
+      process.stdout.write(`${lines.length === 0 ? "equal" : "DIFFERS"} ${golden.name}\n`);
+      for (const line of lines.slice(0, LINES_MAX)) process.stdout.write(`  ${line}\n`);
+      if (lines.length > LINES_MAX) process.stdout.write(`  and ${lines.length - LINES_MAX} more\n`);
+    }
+  }
+  return failed > 0 ? 1 : 0;
+}
+
+process.exitCode = main(process.argv.slice(2));
