@@ -40,9 +40,30 @@ const hardware = z.strictObject({
 
 const roofline = z.strictObject({ kind: z.literal("roofline"), model, hardware, tensorParallel: count(1024) });
 
+const points = z
+  .array(z.tuple([z.number().min(0), z.number().min(0)]))
+  .min(1)
+  .max(1e6);
+
+const kernelTable = z.strictObject({
+  kind: z.literal("kernel-table"),
+  layers: count(1000),
+  layer: points,
+  once: points,
+  perSequence: points,
+  attention: z
+    .array(z.tuple([z.number().min(0), z.number().min(0), z.number().min(0), z.number().min(0), z.number().min(0)]))
+    .min(1)
+    .max(1e6),
+  scale: z.number().gt(0).max(1000).default(1),
+  baseMicros: micros().default(0),
+  perTokenMicros: micros().default(0),
+});
+
 const measured = z.strictObject({
   kind: z.literal("measured"),
   stepMicros: z.array(z.int().min(1)).min(1).max(10_000_000),
+  startAt: z.array(z.int().min(0)).min(1).max(10_000_000).optional(),
 });
 
 const semantics = z.strictObject({
@@ -84,7 +105,7 @@ const engine = z.strictObject({
   queueDelay: z
     .strictObject({ baseMicros: micros().default(0), perPromptTokenMicros: micros().default(0) })
     .default(D.queueDelay),
-  stepTime: z.discriminatedUnion("kind", [coefficients, roofline, measured]).optional(),
+  stepTime: z.discriminatedUnion("kind", [coefficients, roofline, kernelTable, measured]).optional(),
   stepGap: z
     .strictObject({
       baseMicros: micros().default(0),
@@ -97,7 +118,16 @@ const engine = z.strictObject({
   tier: tier.optional(),
 });
 
-export const ENGINE_FILE_SCHEMA = engine.refine((file) => file.modelTokensMax <= roomTokens(file), {
-  path: ["modelTokensMax"],
-  message: "at most (kvBlocks - 1) * blockTokens, so that the longest request fits the cache",
-});
+export const ENGINE_FILE_SCHEMA = engine
+  .refine((file) => file.modelTokensMax <= roomTokens(file), {
+    path: ["modelTokensMax"],
+    message: "at most (kvBlocks - 1) * blockTokens, so that the longest request fits the cache",
+  })
+  .refine(
+    ({ asyncScheduling, semantics: { completion, preempted } }) =>
+      !asyncScheduling || (completion === "step-end" && preempted === "keeps-tokens"),
+    {
+      path: ["asyncScheduling"],
+      message: "goes with semantics.completion step-end and semantics.preempted keeps-tokens only",
+    },
+  );

@@ -17,8 +17,6 @@ export interface StepTime {
 
 export type StepTimeSpec = CoefficientSpec | RooflineSpec | KernelTableSpec | MeasuredSpec;
 
-export const STEP_TIME_KINDS = ["coefficients", "roofline", "kernel-table", "measured"] as const;
-
 export function createStepTime(spec: StepTimeSpec): StepTime {
   switch (spec.kind) {
     case "coefficients":
