@@ -5,6 +5,7 @@ import { createProgram, run } from "./cli/program.ts";
 import { emulateCommand } from "./cli/emulate.ts";
 import { explainCommand } from "./cli/explain.ts";
 import { profilesCommand } from "./cli/profiles.ts";
+import { replayCommand } from "./cli/replay.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { simulateCommand } from "./cli/simulate.ts";
 import { driveCommand } from "#drive/command.ts";
@@ -17,6 +18,7 @@ const program = createProgram(version, [
   emulateCommand(),
   driveCommand(),
   simulateCommand(),
+  replayCommand(),
   profilesCommand(),
   explainCommand(),
   configCommand(),

@@ -1,0 +1,70 @@
+import { existsSync } from "node:fs";
+import { Command } from "commander";
+import type { Decision } from "#core/decision.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { decisionView } from "#live/status-view.ts";
+import { type Difference, Replay, type ReplayResult } from "#shadow/replay.ts";
+import { TraceReader, type TraceReport } from "#trace/reader.ts";
+import type { RecordedDecision } from "#trace/record.ts";
+import { decisionTable } from "./decision-table.ts";
+import { CommandFailure } from "./program.ts";
+
+/** Decides a recorded trace again and compares. */
+export function replayCommand(): Command {
+  return new Command("replay")
+    .description("Give a recorded trace to a fresh router and compare every decision, bit for bit.")
+    .argument("<trace>", "folder that --record wrote, or one of its segments")
+    .option("--strict", "refuse a trace with a line that cannot be used", false)
+    .option("--json", "print JSON", false)
+    .action(async (trace: string, { strict, json }: { strict: boolean; json: boolean }) => {
+      if (!existsSync(trace)) throw new ConfigError([`replay: expected a trace, got ${trace}, which is not there`]);
+      const reader = new TraceReader(trace, { strict });
+      const replay = new Replay();
+      try {
+        for await (const item of reader.items()) replay.take(item);
+      } catch (error) {
+        throw new CommandFailure(error instanceof Error ? error.message : String(error));
+      }
+      const result = replay.result();
+      const { first, ...counts } = result;
+      if (json)
+        process.stdout.write(`${JSON.stringify({ ...counts, first: firstView(first), trace: reader.report })}\n`);
+      else process.stdout.write(words(result, reader.report));
+      if (result.differences > 0) throw new CommandFailure(`${result.differences} decisions differ`);
+      if (result.decisions === 0) throw new CommandFailure(`${trace} has no decision that can be compared`);
+    });
+}
+
+function words(
+  { runs, inputs, decisions, differences, unverifiable, first }: ReplayResult,
+  report: TraceReport,
+): string {
+  const lines = [
+    `${runs} runs, ${inputs} inputs, ${decisions} decisions compared: ${differences === 0 ? "all identical" : `${differences} differ`}`,
+  ];
+  if (unverifiable > 0) lines.push(`${unverifiable} decisions not compared, since inputs before them are missing`);
+  if (report.dropped > 0) lines.push(`${report.dropped} records were dropped by the recorder`);
+  if (report.segmentsMissing > 0) lines.push(`${report.segmentsMissing} segments are missing`);
+  if (report.unordered > 0) lines.push(`${report.unordered} records lie before the time of the one above them`);
+  for (const [reason, count] of Object.entries(report.skipped)) lines.push(`${count} lines left out: ${reason}`);
+  lines.push(...report.examples.map((example) => `  ${example}`));
+  if (first !== undefined) {
+    lines.push("", `first difference, record ${first.record}: ${first.what}`);
+    lines.push("recorded:", side(first.recorded), "replayed:", side(first.replayed));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function side(decision: Decision | RecordedDecision | undefined): string {
+  return decision === undefined ? "no decision" : decisionTable(viewOf(decision), "decision");
+}
+
+function firstView(first: Difference | undefined) {
+  if (first === undefined) return null;
+  const { record, what, recorded, replayed } = first;
+  return { record, what, recorded: recorded && viewOf(recorded), replayed: replayed && viewOf(replayed) };
+}
+
+function viewOf(decision: Decision | RecordedDecision) {
+  return decisionView({ decision, model: undefined, promptTokens: undefined, decisionMicros: 0 });
+}
