@@ -42,12 +42,12 @@ function requestDifferences({ expected }: GoldenCase, run: GoldenRun): string[] 
     if (row === undefined) return want.status === "completed" ? [`request ${number}: did not arrive`] : [];
     const status = STATUS_NAMES[outcomes.statusOf(row)] ?? outcomes.statusOf(row);
     const answered = status === "completed";
-    const tokens = Math.max(1, outcomes.outputTokens.at(row) - 1);
+    const tokens = Math.max(1, outcomes.outputTokens[row]! - 1);
     const got = {
-      instance: outcomes.endpoint.at(row),
-      ttft: zeroIfNone(outcomes.ttft.at(row)),
-      e2e: answered ? outcomes.e2e.at(row) : 0,
-      delay: zeroIfNone(outcomes.queueDelay.at(row)),
+      instance: outcomes.endpoint[row]!,
+      ttft: zeroIfNone(outcomes.ttft[row]!),
+      e2e: answered ? outcomes.e2e[row]! : 0,
+      delay: zeroIfNone(outcomes.queueDelay[row]!),
     };
     const lines = want.status === status ? [] : [`request ${number} status: ${status}, expected ${want.status}`];
     if (status === "dropped") return lines;
@@ -157,9 +157,7 @@ function figureDifferences(
 
 function figuresOf(run: GoldenRun, instance: number | undefined): Record<string, number> {
   const { outcomes, ears, fleet, clock } = run.simulation;
-  const rows = [...outcomes.ids.keys()].filter(
-    (row) => instance === undefined || outcomes.endpoint.at(row) === instance,
-  );
+  const rows = [...outcomes.ids.keys()].filter((row) => instance === undefined || outcomes.endpoint[row]! === instance);
   const engines = [...fleet.specs.keys()].filter((number) => instance === undefined || number === instance);
   const gauges = engines.map((number) => fleet.gauges(clock + 1, number));
   const seconds = Math.max(...engines.map((number) => ears.lastEndAt[number]!)) / 1e6;
@@ -168,17 +166,17 @@ function figuresOf(run: GoldenRun, instance: number | undefined): Record<string,
     rows.filter((row) => statuses.includes(outcomes.statusOf(row))).length;
   const served = rows.filter((row) => !["too-long", "never-fits", "rejected"].includes(outcomes.statusOf(row)));
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-  const output = sum(done.map((row) => outcomes.outputTokens.at(row)));
+  const output = sum(done.map((row) => outcomes.outputTokens[row]!));
   const own = new Set(rows);
   const gaps = [...ears.gaps.view()].filter((_, i) => own.has(ears.gapRows.at(i)));
-  const delays = rows.map((row) => outcomes.queueDelay.at(row)).filter((delay) => !Number.isNaN(delay));
+  const delays = rows.map((row) => outcomes.queueDelay[row]!).filter((delay) => !Number.isNaN(delay));
   const preemptions = sum(gauges.map((gauge) => gauge.preemptions));
   return {
     completed_requests: done.length,
     injected_requests: instance === undefined ? outcomes.length : rows.length,
     dropped_unservable: count("too-long", "never-fits"),
     timed_out_requests: count("timed-out"),
-    total_input_tokens: sum(served.map((row) => outcomes.promptTokens.at(row))),
+    total_input_tokens: sum(served.map((row) => outcomes.promptTokens[row]!)),
     total_output_tokens: output,
     vllm_estimated_duration_s: seconds,
     responses_per_sec: done.length / seconds,
@@ -191,11 +189,11 @@ function figuresOf(run: GoldenRun, instance: number | undefined): Record<string,
     }),
     ...millis(
       "e2e",
-      done.map((row) => outcomes.e2e.at(row)),
+      done.map((row) => outcomes.e2e[row]!),
     ),
     ...millis(
       "ttft",
-      rows.map((row) => outcomes.ttft.at(row)).filter((ttft) => !Number.isNaN(ttft)),
+      rows.map((row) => outcomes.ttft[row]!).filter((ttft) => !Number.isNaN(ttft)),
     ),
     ...millis("itl", gaps),
     scheduling_delay_p99_ms: percentile(Float64Array.from(delays).sort(), 99) / 1000,

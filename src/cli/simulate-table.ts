@@ -90,12 +90,9 @@ function plot({ outcomes, endedAt }: SimulationResult): string {
   const sums = new Float64Array(PLOT_WIDTH);
   const counts = new Uint32Array(PLOT_WIDTH);
   for (let row = 0; row < outcomes.length; row++) {
-    const ttft = outcomes.ttft.at(row);
+    const ttft = outcomes.ttft[row]!;
     if (Number.isNaN(ttft)) continue;
-    const place = Math.min(
-      PLOT_WIDTH - 1,
-      Math.floor((outcomes.arrivalAt.at(row) / Math.max(1, endedAt)) * PLOT_WIDTH),
-    );
+    const place = Math.min(PLOT_WIDTH - 1, Math.floor((outcomes.arrivalAt[row]! / Math.max(1, endedAt)) * PLOT_WIDTH));
     sums[place]! += ttft;
     counts[place]!++;
   }

@@ -54,7 +54,7 @@ export class EngineEars {
       token: (at, request, outputTokens) => this.#token(at, engine, request, outputTokens),
       preempted: (_at, request) => {
         this.preemptions++;
-        this.#outcomes.preemptions.add(flightOf(request).row, 1);
+        this.#outcomes.preemptions[flightOf(request).row]! += 1;
       },
       released: (at, request) => this.#ear.released(at, flightOf(request)),
       finished: (at, request, reason) => this.#finished(at, engine, request, reason),
@@ -64,17 +64,17 @@ export class EngineEars {
 
   #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
     const { row, source } = flightOf(request);
-    this.#outcomes.queueDelay.put(row, at - source.arrivalAt);
-    this.#outcomes.cachedTokens.put(row, cachedTokens);
+    this.#outcomes.queueDelay[row] = at - source.arrivalAt;
+    this.#outcomes.cachedTokens[row] = cachedTokens;
   }
 
   #token(at: Micros, engine: number, request: EngineRequest, outputTokens: number): void {
     const flight = flightOf(request);
-    this.#outcomes.outputTokens.put(flight.row, outputTokens);
+    this.#outcomes.outputTokens[flight.row] = outputTokens;
     if (outputTokens === 1) {
       const first = flight.firstTokenAt < 0;
       flight.firstTokenAt = at;
-      this.#outcomes.ttft.put(flight.row, at - flight.source.arrivalAt + this.#perTokenMicros);
+      this.#outcomes.ttft[flight.row] = at - flight.source.arrivalAt + this.#perTokenMicros;
       if (first) {
         const sums = this.sums[engine]!;
         sums.ttftMicros += at - flight.source.arrivalAt;
@@ -93,7 +93,7 @@ export class EngineEars {
       this.gaps.push(gap);
       this.gapRows.push(flight.row);
     }
-    const tokens = this.#outcomes.outputTokens.at(flight.row);
+    const tokens = this.#outcomes.outputTokens[flight.row]!;
     if (tokens > 1) {
       const sums = this.sums[engine]!;
       sums.tpotMicros += (flight.lastTokenAt - flight.firstTokenAt) / (tokens - 1);

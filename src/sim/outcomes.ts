@@ -1,5 +1,3 @@
-import type { Micros } from "#core/units.ts";
-import { Column } from "./result/column.ts";
 import type { SimulatedRequest } from "./source/arrival-source.ts";
 
 /**
@@ -26,36 +24,37 @@ export type Status = (typeof STATUSES)[number];
 /** Every request's outcome, a row each in order of arrival, in columns. Times in microseconds; NaN is never. */
 export class Outcomes {
   /** Position in STATUSES. */
-  readonly status: Column<Uint8Array> = new Column(Uint8Array);
-  readonly arrivalAt: Column<Float64Array> = new Column(Float64Array);
+  status: Uint8Array = new Uint8Array(ROWS);
+  arrivalAt: Float64Array = new Float64Array(ROWS);
   /** Number of the endpoint that answered, in order of their joining; -1 for none. */
-  readonly endpoint: Column<Int16Array> = new Column(Int16Array);
+  endpoint: Int16Array = new Int16Array(ROWS);
   /** From arrival until the client had the first and the last token. */
-  readonly ttft: Column<Float64Array> = new Column(Float64Array);
-  readonly e2e: Column<Float64Array> = new Column(Float64Array);
+  ttft: Float64Array = new Float64Array(ROWS);
+  e2e: Float64Array = new Float64Array(ROWS);
   /** From arrival until first admitted to a batch. */
-  readonly queueDelay: Column<Float64Array> = new Column(Float64Array);
-  readonly promptTokens: Column<Int32Array> = new Column(Int32Array);
+  queueDelay: Float64Array = new Float64Array(ROWS);
+  promptTokens: Int32Array = new Int32Array(ROWS);
   /** Tokens that the client got. */
-  readonly outputTokens: Column<Int32Array> = new Column(Int32Array);
+  outputTokens: Int32Array = new Int32Array(ROWS);
   /** Prompt tokens that the engine found in its cache. */
-  readonly cachedTokens: Column<Int32Array> = new Column(Int32Array);
+  cachedTokens: Int32Array = new Int32Array(ROWS);
   /** Prompt tokens that the router expected the engine to hold. */
-  readonly expectedTokens: Column<Int32Array> = new Column(Int32Array);
-  readonly preemptions: Column<Uint16Array> = new Column(Uint16Array);
+  expectedTokens: Int32Array = new Int32Array(ROWS);
+  preemptions: Uint16Array = new Uint16Array(ROWS);
   /** Endpoints that the request was sent to. */
-  readonly attempts: Column<Uint8Array> = new Column(Uint8Array);
+  attempts: Uint8Array = new Uint8Array(ROWS);
   /** vLLM's priority: lower runs earlier. */
-  readonly priority: Column<Int32Array> = new Column(Int32Array);
+  priority: Int32Array = new Int32Array(ROWS);
   /** Positions in `classes` and `tenants`. */
-  readonly sloClass: Column<Uint16Array> = new Column(Uint16Array);
-  readonly tenant: Column<Uint16Array> = new Column(Uint16Array);
+  sloClass: Uint16Array = new Uint16Array(ROWS);
+  tenant: Uint16Array = new Uint16Array(ROWS);
   readonly ids: string[] = [];
   readonly classes: string[] = [];
   readonly tenants: string[] = [];
   readonly #classOf = new Map<string, number>();
   readonly #tenantOf = new Map<string, number>();
 
+  /** Requests; columns are longer until `trim`. */
   get length(): number {
     return this.ids.length;
   }
@@ -63,40 +62,65 @@ export class Outcomes {
   /** A row for a request that has arrived. */
   open({ route, arrivalAt }: SimulatedRequest): number {
     const row = this.ids.push(route.id) - 1;
-    this.status.put(row, 0);
-    this.arrivalAt.put(row, arrivalAt);
-    this.endpoint.put(row, -1);
-    this.ttft.put(row, NaN);
-    this.e2e.put(row, NaN);
-    this.queueDelay.put(row, NaN);
-    this.promptTokens.put(row, route.promptTokens);
-    this.outputTokens.put(row, 0);
-    this.cachedTokens.put(row, 0);
-    this.expectedTokens.put(row, 0);
-    this.preemptions.put(row, 0);
-    this.attempts.put(row, 0);
-    this.priority.put(row, route.priority);
-    this.sloClass.put(row, numbered(route.sloClass, this.classes, this.#classOf));
-    this.tenant.put(row, numbered(route.tenant, this.tenants, this.#tenantOf));
+    if (row === this.status.length) this.#resize(2 * row);
+    this.arrivalAt[row] = arrivalAt;
+    this.endpoint[row] = -1;
+    this.ttft[row] = NaN;
+    this.e2e[row] = NaN;
+    this.queueDelay[row] = NaN;
+    this.promptTokens[row] = route.promptTokens;
+    this.priority[row] = route.priority;
+    this.sloClass[row] = numbered(route.sloClass, this.classes, this.#classOf);
+    this.tenant[row] = numbered(route.tenant, this.tenants, this.#tenantOf);
     return row;
   }
 
   end(row: number, status: Exclude<Status, "open">): void {
-    this.status.put(row, STATUSES.indexOf(status));
+    this.status[row] = STATUSES.indexOf(status);
   }
 
   statusOf(row: number): Status {
-    return STATUSES[this.status.at(row)] ?? "open";
+    return STATUSES[this.status[row] ?? 0] ?? "open";
   }
 
   isCompleted(row: number): boolean {
-    const status = this.status.at(row);
+    const status = this.status[row];
     return status === COMPLETED || status === LENGTH;
   }
 
-  arrivalOf(row: number): Micros {
-    return this.arrivalAt.at(row);
+  /** Cuts the columns to their rows. */
+  trim(): void {
+    this.#resize(this.length);
   }
+
+  #resize(rows: number): void {
+    this.status = sized(this.status, rows);
+    this.arrivalAt = sized(this.arrivalAt, rows);
+    this.endpoint = sized(this.endpoint, rows);
+    this.ttft = sized(this.ttft, rows);
+    this.e2e = sized(this.e2e, rows);
+    this.queueDelay = sized(this.queueDelay, rows);
+    this.promptTokens = sized(this.promptTokens, rows);
+    this.outputTokens = sized(this.outputTokens, rows);
+    this.cachedTokens = sized(this.cachedTokens, rows);
+    this.expectedTokens = sized(this.expectedTokens, rows);
+    this.preemptions = sized(this.preemptions, rows);
+    this.attempts = sized(this.attempts, rows);
+    this.priority = sized(this.priority, rows);
+    this.sloClass = sized(this.sloClass, rows);
+    this.tenant = sized(this.tenant, rows);
+  }
+}
+
+/** Rows at the start. */
+const ROWS = 1024;
+
+type Numbers = Float64Array | Int32Array | Int16Array | Uint16Array | Uint8Array;
+
+function sized<T extends Numbers>(column: T, rows: number): T {
+  const other = new (column.constructor as new (length: number) => T)(rows);
+  other.set(rows < column.length ? column.subarray(0, rows) : column);
+  return other;
 }
 
 const COMPLETED = STATUSES.indexOf("completed");

@@ -52,6 +52,6 @@ export function simulate(options: SimulationOptions, targets: SloTargets = {}): 
 
 function countByStatus(outcomes: Outcomes): Record<Status, number> {
   const counts = new Uint32Array(STATUSES.length);
-  for (let row = 0; row < outcomes.length; row++) counts[outcomes.status.at(row)]!++;
+  for (let row = 0; row < outcomes.length; row++) counts[outcomes.status[row]!]!++;
   return Object.fromEntries(STATUSES.map((status, number) => [status, counts[number]!])) as Record<Status, number>;
 }

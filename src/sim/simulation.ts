@@ -106,6 +106,7 @@ export class Simulation implements EngineEar {
       if (this.events % PROGRESS_EVENTS === 0)
         progress?.(next, this.outcomes.length, this.outcomes.length - this.#open);
     }
+    this.outcomes.trim();
     if (this.#options.check) this.#verify();
   }
 
@@ -184,7 +185,7 @@ export class Simulation implements EngineEar {
     if (priority !== undefined) {
       flight.priority = priority.priorityOf(flight.route, this.#clock);
       flight.route = { ...flight.route, priority: flight.priority };
-      this.outcomes.priority.put(flight.row, flight.priority);
+      this.outcomes.priority[flight.row] = flight.priority;
     }
     this.#soon(latency.routingMicros, { kind: "route", flight });
   }
@@ -200,9 +201,9 @@ export class Simulation implements EngineEar {
       return;
     }
     flight.engine = this.fleet.numberOf(decision.endpoint);
-    this.outcomes.endpoint.put(flight.row, flight.engine);
-    this.outcomes.attempts.put(flight.row, decision.attempt);
-    this.outcomes.expectedTokens.put(flight.row, decision.hitTokens);
+    this.outcomes.endpoint[flight.row] = flight.engine;
+    this.outcomes.attempts[flight.row] = decision.attempt;
+    this.outcomes.expectedTokens[flight.row] = decision.hitTokens;
     this.#aboard[flight.engine]?.add(flight);
     this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
   }
@@ -239,8 +240,8 @@ export class Simulation implements EngineEar {
     const answered = reason !== "deadline";
     this.outcomes.end(row, answered ? (reason === "stop" ? "completed" : "length") : "timed-out");
     if (answered) {
-      const outside = this.outcomes.outputTokens.at(row) * latency.perOutputTokenMicros + latency.afterLastTokenMicros;
-      this.outcomes.e2e.put(row, flight.lastTokenAt + latency.answerMicros + outside - flight.source.arrivalAt);
+      const outside = this.outcomes.outputTokens[row]! * latency.perOutputTokenMicros + latency.afterLastTokenMicros;
+      this.outcomes.e2e[row] = flight.lastTokenAt + latency.answerMicros + outside - flight.source.arrivalAt;
     }
     this.#answer(at, { kind: "ended", flight, outcome: answered ? "ok" : "aborted" });
   }
@@ -260,8 +261,8 @@ export class Simulation implements EngineEar {
       requestId: flight.id,
       outcome,
       promptTokens: ok ? flight.promptTokens : undefined,
-      cachedTokens: ok ? this.outcomes.cachedTokens.at(row) : undefined,
-      outputTokens: ok ? this.outcomes.outputTokens.at(row) : undefined,
+      cachedTokens: ok ? this.outcomes.cachedTokens[row]! : undefined,
+      outputTokens: ok ? this.outcomes.outputTokens[row]! : undefined,
     });
   }
 

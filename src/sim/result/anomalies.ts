@@ -10,13 +10,13 @@ export interface Anomalies {
 
 /** Finds them in the outcomes: a request waits from its arrival until it is first admitted to a batch. */
 export function findAnomalies(outcomes: Outcomes): Anomalies {
-  const priorities = [...new Set(outcomes.priority.view())].sort((a, b) => a - b);
+  const priorities = [...new Set(outcomes.priority)].sort((a, b) => a - b);
   if (priorities.length < 2) return { priorityInversions: 0, holBlockingEvents: 0 };
   const rankOf = new Map(priorities.map((priority, rank) => [priority, rank]));
   const byEndpoint = new Map<number, number[]>();
   for (let row = 0; row < outcomes.length; row++) {
-    const endpoint = outcomes.endpoint.at(row);
-    if (endpoint < 0 || Number.isNaN(outcomes.queueDelay.at(row))) continue;
+    const endpoint = outcomes.endpoint[row]!;
+    if (endpoint < 0 || Number.isNaN(outcomes.queueDelay[row]!)) continue;
     const rows = byEndpoint.get(endpoint);
     if (rows === undefined) byEndpoint.set(endpoint, [row]);
     else rows.push(row);
@@ -46,10 +46,10 @@ class EndpointSweep {
     this.#unblocked = new Int32Array(ranks);
     this.#countedAt = new Float64Array(ranks).fill(-1);
     const moments = rows.flatMap((row) => {
-      const arrivalAt = outcomes.arrivalAt.at(row);
-      const e2e = outcomes.e2e.at(row);
-      const rank = rankOf(outcomes.priority.at(row));
-      const admittedAt = arrivalAt + outcomes.queueDelay.at(row);
+      const arrivalAt = outcomes.arrivalAt[row]!;
+      const e2e = outcomes.e2e[row]!;
+      const rank = rankOf(outcomes.priority[row]!);
+      const admittedAt = arrivalAt + outcomes.queueDelay[row]!;
       return [
         { at: arrivalAt, kind: 0, rank, row, arrivalAt },
         { at: admittedAt, kind: 1, rank, row, arrivalAt },

@@ -40,10 +40,10 @@ export function metricsOf(
   const seconds = endedAt / MICROS_PER_SECOND;
   const totals = totalsOf(outcomes);
   return {
-    ttftMicros: byClass(outcomes, (row) => outcomes.ttft.at(row)),
+    ttftMicros: byClass(outcomes, (row) => outcomes.ttft[row]!),
     tpotMicros: byClass(outcomes, (row) => (outcomes.isCompleted(row) ? tpotOf(outcomes, row) : NaN)),
-    e2eMicros: byClass(outcomes, (row) => outcomes.e2e.at(row)),
-    queueDelayMicros: byClass(outcomes, (row) => outcomes.queueDelay.at(row)),
+    e2eMicros: byClass(outcomes, (row) => outcomes.e2e[row]!),
+    queueDelayMicros: byClass(outcomes, (row) => outcomes.queueDelay[row]!),
     itlMicros: gaps === undefined ? undefined : distribution(gaps.view().slice()),
     requestsPerSec: perSecond(totals.completed, seconds),
     tokensPerSec: perSecond(totals.outputTokens, seconds),
@@ -70,7 +70,7 @@ export interface EndpointFigures {
 }
 
 export function endpointFigures(outcomes: Outcomes, fleet: EngineFleet, endedAt: Micros): EndpointFigures[] {
-  const groups = grouped(outcomes, (row) => outcomes.endpoint.at(row), fleet.size);
+  const groups = grouped(outcomes, (row) => outcomes.endpoint[row]!, fleet.size);
   return fleet.specs.map(({ endpoint }, number) => {
     const gauges = fleet.gauges(endedAt + 1, number);
     const group = groups[number]!;
@@ -97,7 +97,7 @@ export interface TenantFigures {
 
 /** In the order in which tenants came. */
 export function tenantFigures(outcomes: Outcomes): TenantFigures[] {
-  const groups = grouped(outcomes, (row) => outcomes.tenant.at(row), outcomes.tenants.length);
+  const groups = grouped(outcomes, (row) => outcomes.tenant[row]!, outcomes.tenants.length);
   return outcomes.tenants.map((tenant, number) => ({ tenant, ...figures(groups[number]!) }));
 }
 
@@ -127,19 +127,19 @@ function grouped(outcomes: Outcomes, groupOf: (row: number) => number, count: nu
     const group = groups[groupOf(row)];
     if (group === undefined) continue;
     group.requests++;
-    group.outputTokens += outcomes.outputTokens.at(row);
-    if (!Number.isNaN(outcomes.queueDelay.at(row))) {
-      group.promptTokens += outcomes.promptTokens.at(row);
-      group.cachedTokens += outcomes.cachedTokens.at(row);
+    group.outputTokens += outcomes.outputTokens[row]!;
+    if (!Number.isNaN(outcomes.queueDelay[row]!)) {
+      group.promptTokens += outcomes.promptTokens[row]!;
+      group.cachedTokens += outcomes.cachedTokens[row]!;
     }
-    const ttft = outcomes.ttft.at(row);
+    const ttft = outcomes.ttft[row]!;
     if (!Number.isNaN(ttft)) {
       group.ttft += ttft;
       group.firstTokens++;
     }
     if (!outcomes.isCompleted(row)) continue;
     group.completed++;
-    group.e2e += outcomes.e2e.at(row);
+    group.e2e += outcomes.e2e[row]!;
   }
   return groups;
 }
@@ -159,11 +159,11 @@ function totalsOf(outcomes: Outcomes) {
   const totals = { completed: 0, outputTokens: 0, servedPrompt: 0, cached: 0, preemptions: 0 };
   for (let row = 0; row < outcomes.length; row++) {
     if (outcomes.isCompleted(row)) totals.completed++;
-    totals.outputTokens += outcomes.outputTokens.at(row);
-    totals.preemptions += outcomes.preemptions.at(row);
-    if (Number.isNaN(outcomes.queueDelay.at(row))) continue;
-    totals.servedPrompt += outcomes.promptTokens.at(row);
-    totals.cached += outcomes.cachedTokens.at(row);
+    totals.outputTokens += outcomes.outputTokens[row]!;
+    totals.preemptions += outcomes.preemptions[row]!;
+    if (Number.isNaN(outcomes.queueDelay[row]!)) continue;
+    totals.servedPrompt += outcomes.promptTokens[row]!;
+    totals.cached += outcomes.cachedTokens[row]!;
   }
   return totals;
 }
@@ -173,12 +173,12 @@ function byClass(outcomes: Outcomes, valueOf: (row: number) => number): ByClass 
   const values = new Float64Array(outcomes.length);
   for (let row = 0; row < outcomes.length; row++) {
     values[row] = valueOf(row);
-    if (!Number.isNaN(values[row]!)) counts[outcomes.sloClass.at(row)]!++;
+    if (!Number.isNaN(values[row]!)) counts[outcomes.sloClass[row]!]!++;
   }
   const columns = Array.from(counts, (count) => new Float64Array(count));
   const places = new Uint32Array(counts.length);
   for (let row = 0; row < outcomes.length; row++) {
-    const sloClass = outcomes.sloClass.at(row);
+    const sloClass = outcomes.sloClass[row]!;
     if (!Number.isNaN(values[row]!)) columns[sloClass]![places[sloClass]!++] = values[row]!;
   }
   const named = outcomes.classes.map((name, number) => [name, distribution(columns[number]!)] as const);
@@ -198,7 +198,7 @@ function sloFigures(
   const targetsOf = outcomes.classes.map((name) => targetOf(targets, name));
   let good = 0;
   for (let row = 0; row < outcomes.length; row++) {
-    const sloClass = outcomes.sloClass.at(row);
+    const sloClass = outcomes.sloClass[row]!;
     const target = targetsOf[sloClass];
     if (target === undefined) continue;
     requests[sloClass]!++;

@@ -19,14 +19,14 @@ export function meetsTarget(outcomes: Outcomes, row: number, target: SloTarget):
   if (!outcomes.isCompleted(row)) return false;
   const tpot = tpotOf(outcomes, row);
   return (
-    outcomes.ttft.at(row) <= (target.ttftMicros ?? Infinity) &&
-    outcomes.e2e.at(row) <= (target.e2eMicros ?? Infinity) &&
+    outcomes.ttft[row]! <= (target.ttftMicros ?? Infinity) &&
+    outcomes.e2e[row]! <= (target.e2eMicros ?? Infinity) &&
     (Number.isNaN(tpot) || tpot <= (target.tpotMicros ?? Infinity))
   );
 }
 
 /** Mean time per output token after the first; NaN for an answer of one token, and for none. */
 export function tpotOf(outcomes: Outcomes, row: number): number {
-  const tokens = outcomes.outputTokens.at(row);
-  return tokens > 1 ? (outcomes.e2e.at(row) - outcomes.ttft.at(row)) / (tokens - 1) : NaN;
+  const tokens = outcomes.outputTokens[row]!;
+  return tokens > 1 ? (outcomes.e2e[row]! - outcomes.ttft[row]!) / (tokens - 1) : NaN;
 }

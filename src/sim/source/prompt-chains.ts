@@ -30,13 +30,19 @@ export class PromptChains {
     const ids = request.blockIds ?? NO_IDS;
     const perId = request.blockTokens / blockTokens;
     const named = Math.min(length, Math.floor(ids.length * perId));
+    if (perId === 1) for (let i = 0; i < named; i++) this.#name(lanes, i, ids[i]!, 0);
+    else this.#nameParts(lanes, named, ids, perId);
+    for (let i = named; i < length; i++) this.#own(lanes, i, request.index);
+    return { lanes, length, blockTokens };
+  }
+
+  /** Blocks of another size than the recorded ones. */
+  #nameParts(lanes: Int32Array, named: number, ids: Float64Array, perId: number): void {
     for (let i = 0; i < named; i++) {
       // An id stands for all before it, so a block is what the last id that reaches into it says.
       const place = Math.ceil((i + 1) / perId) - 1;
       this.#name(lanes, i, ids[place]!, i - Math.floor(place * perId));
     }
-    for (let i = named; i < length; i++) this.#own(lanes, i, request.index);
-    return { lanes, length, blockTokens };
   }
 
   /**

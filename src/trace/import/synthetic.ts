@@ -74,10 +74,12 @@ function* conversation(
       thinkMicros: turn === 0 ? undefined : thinkMicros,
       promptTokens,
       outputTokens,
-      blockIds: Float64Array.from({ length: Math.ceil(promptTokens / spec.blockTokens) }, (_, block) =>
-        block < commonBlocks
-          ? namespacedBlockId(COMMON_NAMESPACE, block)
-          : namespacedBlockId(block < sharedBlocks ? placed.namespace + prefix : namespace, block),
+      blockIds: blockIds(
+        Math.ceil(promptTokens / spec.blockTokens),
+        commonBlocks,
+        sharedBlocks,
+        placed.namespace + prefix,
+        namespace,
       ),
       blockTokens: spec.blockTokens,
       tenant: group.tenant,
@@ -87,6 +89,16 @@ function* conversation(
     report.records++;
     promptTokens += outputTokens;
   }
+}
+
+/** The blocks of a prompt: first those of all, then those of its prefix, then its conversation's own. */
+function blockIds(count: number, common: number, shared: number, prefix: number, conversation: number): Float64Array {
+  const ids = new Float64Array(count);
+  for (let block = 0; block < count; block++) {
+    const namespace = block < common ? COMMON_NAMESPACE : block < shared ? prefix : conversation;
+    ids[block] = namespacedBlockId(namespace, block);
+  }
+  return ids;
 }
 
 function placeGroups(spec: SyntheticSpec, seed: number): PlacedGroup[] {
