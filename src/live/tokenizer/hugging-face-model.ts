@@ -4,7 +4,8 @@ import type { AddedToken } from "./bpe/added-tokens.ts";
 import { BpeEncoder } from "./bpe/bpe-encoder.ts";
 import { readRecipe } from "./bpe/recipe.ts";
 import { selfCheck } from "./bpe/self-check.ts";
-import { parseTokenizerJson, type TokenizerJson } from "./bpe/tokenizer-json.ts";
+import { type AddedTokenJson, parseTokenizerJson, type TokenizerJson } from "./bpe/tokenizer-json.ts";
+import { configuredTokens } from "./configured-tokens.ts";
 import type { HuggingFaceFiles } from "./hugging-face-files.ts";
 import { NativeEncoder } from "./native-encoder.ts";
 import { ChatTemplate } from "./template/chat-template.ts";
@@ -28,8 +29,11 @@ export interface HuggingFaceModel {
 /** Throws an error that names the file and what is wrong with it. */
 export async function loadHuggingFaceModel(files: HuggingFaceFiles): Promise<HuggingFaceModel> {
   const { tokenizerPath } = files;
-  const json = inFile(tokenizerPath, () => parseTokenizerJson(files.tokenizerText));
-  const native = inFile(tokenizerPath, () => NativeTokenizer.fromString(files.tokenizerText));
+  const listed = inFile(tokenizerPath, () => parseTokenizerJson(files.tokenizerText));
+  const configured = configuredTokens(listed, files.addedTokensDecoder);
+  const json = configured === undefined ? listed : { ...listed, added_tokens: configured };
+  const text = configured === undefined ? files.tokenizerText : withAddedTokens(files.tokenizerText, configured);
+  const native = inFile(tokenizerPath, () => NativeTokenizer.fromString(text));
   native.disableTruncation();
   native.disablePadding();
   const { encoding, path, reason } = await encodingOf(json, native, tokenizerPath);
@@ -41,6 +45,11 @@ export async function loadHuggingFaceModel(files: HuggingFaceFiles): Promise<Hug
     path: `${path}, ${templated.path}`,
     reason: `${reason}; ${templated.reason}`,
   };
+}
+
+function withAddedTokens(tokenizerText: string, added: readonly AddedTokenJson[]): string {
+  const root = JSON.parse(tokenizerText) as Record<string, unknown>;
+  return JSON.stringify({ ...root, added_tokens: added });
 }
 
 interface Found<T> {

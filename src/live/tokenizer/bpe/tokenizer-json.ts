@@ -17,6 +17,7 @@ export interface AddedTokenJson {
   readonly lstrip: boolean;
   readonly rstrip: boolean;
   readonly normalized: boolean;
+  readonly special: boolean;
 }
 
 export type ModelJson = Readonly<Record<string, unknown>> & {
@@ -63,6 +64,7 @@ function addedToken(value: unknown, index: number): AddedTokenJson {
     lstrip: token["lstrip"] === true,
     rstrip: token["rstrip"] === true,
     normalized: token["normalized"] === true,
+    special: token["special"] === true,
   };
 }
 

@@ -1,5 +1,5 @@
 /** What Python's str.strip() takes off the ends; JavaScript's trim() differs in U+001C to U+001F, U+0085 and U+FEFF. */
-const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+const SPACE = /[\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
 
 export type Side = "left" | "right" | "both";
 
@@ -16,6 +16,6 @@ export function pythonStrip(text: string, side: Side = "both", characters?: stri
 
 function isSpace(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
-  if (code > 0x20 && code < 0x85) return false;
+  if (code < 0x80) return code === 0x20 || (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x1f);
   return SPACE.test(text[at]!);
 }

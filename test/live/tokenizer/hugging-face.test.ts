@@ -1,0 +1,241 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import { parsePrompt } from "#live/parse-prompt.ts";
+import { createTokenizer, type TokenizerOptions } from "#live/tokenizer/create.ts";
+import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
+import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import { CHAT_TOKENS, folderOf, LLAMA_FILE, SMALL_VOCABULARY, smallLlama, VLLM_HTTP } from "./llama-files.ts";
+import { RandomStream } from "./random-stream.ts";
+import { randomText } from "./random-text.ts";
+
+const SCOPE = { model: "m", salt: "" };
+const HEADERS = join(CHAT_TOKENS, "headers.jinja");
+const SPECIAL_TOKENS = { bos_token: "<|begin_of_text|>", eos_token: "<|end_of_text|>" };
+const SEED = 77;
+/** The first id that no token has. */
+const ADDED = SMALL_VOCABULARY + 256;
+type Body = Readonly<Record<string, unknown>>;
+
+/** One token a block, so that a chain tells every token. */
+function options(file: string, more: Partial<TokenizerOptions> = {}): TokenizerOptions {
+  return { kind: "huggingface", tokenizerFile: file, blockTokens: 1, blockHash: "blake3", secret: "s", ...more };
+}
+
+let small: ReturnType<typeof smallLlama>;
+let folder: string;
+let headers: DescribedTokenizer;
+before(async () => {
+  small = smallLlama();
+  folder = folderOf({ "tokenizer.json": small, "tokenizer_config.json": SPECIAL_TOKENS });
+  headers = await createTokenizer(options(folder, { chatTemplateFile: HEADERS }));
+});
+
+function sourceOf(body: Body): PromptSource {
+  const parsed = parsePrompt("prompt" in body ? "completions" : "chat", body);
+  assert.ok("source" in parsed && parsed.source !== undefined);
+  return parsed.source;
+}
+
+function encode(tokenizer: Tokenizer, source: PromptSource): Promise<TokenizedPrompt> {
+  return Promise.resolve(tokenizer.encode(source, SCOPE));
+}
+
+function chat(messages: readonly ChatMessage[]): PromptSource {
+  return { kind: "chat", messages, tools: undefined, template: {} };
+}
+
+async function assertTokens(tokenizer: Tokenizer, source: PromptSource, tokens: readonly number[], what: string) {
+  const found = await encode(tokenizer, source);
+  const expected = await encode(tokenizer, { kind: "tokens", tokens });
+  assert.ok(found.exact && !found.fellBack, what);
+  assert.deepEqual(found, expected, what);
+}
+
+function lines<T>(name: string): T[] {
+  const text = readFileSync(join(CHAT_TOKENS, name), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as T);
+}
+
+for (const name of ["headers", "chatml", "parts"]) {
+  test(`the tokens that vLLM makes of chats, template ${name}`, async () => {
+    const tokenizer = await createTokenizer(options(folder, { chatTemplateFile: join(CHAT_TOKENS, `${name}.jinja`) }));
+    const bodies = lines<Body>("bodies.jsonl");
+    const tokens = lines<number[]>(`${name}.tokens.jsonl`);
+    for (const round of ["first", "remembered"]) {
+      for (const [at, body] of bodies.entries()) {
+        await assertTokens(tokenizer, sourceOf(body), tokens[at]!, `body ${at}, ${round}`);
+      }
+    }
+    const { path, counters, memo } = tokenizer.describe();
+    assert.match(path, /own scanner, plain chats put together/);
+    assert.ok(counters["linear"]! > 0 && counters["rendered"]! > 0 && memo.hits > 0);
+  });
+}
+
+test("the tokens that a real server answered on /tokenize and on render", async () => {
+  const names = readdirSync(VLLM_HTTP).filter((name) =>
+    /^(tokenize|scaleout_(chat|completions)_render).*\.req\.http$/.test(name),
+  );
+  const whole = { "tokenizer.json": readFileSync(LLAMA_FILE, "utf8"), "tokenizer_config.json": SPECIAL_TOKENS };
+  const full = await createTokenizer(options(folderOf(whole), { chatTemplateFile: HEADERS }));
+  let checked = 0;
+  for (const name of names) {
+    const response = readFileSync(join(VLLM_HTTP, name.replace(".req", "")), "utf8");
+    if (!response.startsWith("HTTP/1.1 200")) continue;
+    const answer = bodyOf(response) as Answered | Answered[];
+    const request = bodyOf(readFileSync(join(VLLM_HTTP, name), "utf8")) as Body;
+    const first = Array.isArray(answer) ? answer[0]! : answer;
+    await assertTokens(full, sourceOf(request), first.tokens ?? first.token_ids!, name);
+    checked++;
+  }
+  assert.equal(checked, 6);
+});
+
+interface Answered {
+  readonly tokens?: number[];
+  readonly token_ids?: number[];
+}
+
+function bodyOf(message: string): unknown {
+  return JSON.parse(message.slice(message.indexOf("\r\n\r\n") + 4));
+}
+
+test("a conversation gets the same blocks with and without what is remembered of it", async () => {
+  const without = await createTokenizer(options(folder, { chatTemplateFile: HEADERS, memoEntriesMax: 0 }));
+  const little = await createTokenizer(
+    options(folder, { chatTemplateFile: HEADERS, memoEntriesMax: 5, memoBytesMax: 20_000 }),
+  );
+  const random = new RandomStream(SEED);
+  for (let i = 0; i < 40; i++) {
+    const messages: ChatMessage[] = [];
+    for (let turn = random.below(6); turn >= 0; turn--) {
+      messages.push({ role: "user", content: randomText(random) });
+      const prompt = chat(structuredClone(messages));
+      const expected = await encode(without, prompt);
+      assert.deepEqual(await encode(headers, prompt), expected, `seed ${SEED}, conversation ${i}`);
+      assert.deepEqual(await encode(little, prompt), expected, `seed ${SEED}, conversation ${i}`);
+      messages.push({ role: "assistant", content: randomText(random) });
+    }
+  }
+});
+
+test("answers at once for a short prompt and for a long one of which little is new", async () => {
+  const messages: ChatMessage[] = [];
+  for (let i = 0; i < 80; i++)
+    messages.push({ role: i % 2 === 0 ? "user" : "assistant", content: `${i} words `.repeat(400) });
+  messages.push({ role: "user", content: "a" });
+  const first = headers.encode(chat(messages), SCOPE);
+  assert.ok(first instanceof Promise);
+  await first;
+  const next = [...messages, { role: "assistant", content: "b" }, { role: "user", content: "c" }];
+  assert.ok(!(headers.encode(chat(next), SCOPE) instanceof Promise));
+});
+
+test("the library's way gives the tokens of the own scanner", async () => {
+  const flagged = { ...small, added_tokens: [...(small["added_tokens"] as object[]), strippingToken(ADDED)] };
+  const library = folderOf({ "tokenizer.json": flagged, "tokenizer_config.json": SPECIAL_TOKENS });
+  const native = await createTokenizer(options(library, { chatTemplateFile: HEADERS }));
+  assert.match(native.describe().path, /tokenizers library/);
+  assert.match(native.describe().reason, /lstrip/);
+  const bodies = lines<Body>("bodies.jsonl");
+  const tokens = lines<number[]>("headers.tokens.jsonl");
+  const asked = bodies.map((body, at) => assertTokens(native, sourceOf(body), tokens[at]!, `body ${at}`));
+  await Promise.all(asked);
+});
+
+function strippingToken(id: number): object {
+  return { id, content: "<|odd|>", single_word: false, lstrip: true, rstrip: false, normalized: false, special: true };
+}
+
+test("special tokens around a text are those of the engine's loader", async () => {
+  const bos = SMALL_VOCABULARY;
+  const text: PromptSource = { kind: "text", text: "!" };
+  await assertTokens(headers, text, [0], "none");
+  const config = { ...SPECIAL_TOKENS, add_bos_token: true };
+  const configured = folderOf({ "tokenizer.json": small, "tokenizer_config.json": config });
+  await assertTokens(await createTokenizer(options(configured)), text, [bos, 0], "by tokenizer_config.json");
+  const processor = {
+    type: "TemplateProcessing",
+    single: [{ SpecialToken: { id: "<|begin_of_text|>", type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
+    pair: [{ Sequence: { id: "A", type_id: 0 } }, { Sequence: { id: "B", type_id: 1 } }],
+    special_tokens: { "<|begin_of_text|>": { id: "<|begin_of_text|>", ids: [bos], tokens: ["<|begin_of_text|>"] } },
+  };
+  const processed = folderOf({ "tokenizer.json": { ...small, post_processor: processor } });
+  await assertTokens(await createTokenizer(options(processed)), text, [bos, 0], "by the post-processor");
+});
+
+test("tokens that only tokenizer_config.json adds are tokens", async () => {
+  const decoder = {
+    [ADDED]: {
+      content: "<|added|>",
+      single_word: false,
+      lstrip: false,
+      rstrip: false,
+      normalized: false,
+      special: true,
+    },
+  };
+  const file = folderOf({
+    "tokenizer.json": small,
+    "tokenizer_config.json": { ...SPECIAL_TOKENS, added_tokens_decoder: decoder },
+  });
+  const tokenizer = await createTokenizer(options(file));
+  assert.match(tokenizer.describe().path, /own scanner/);
+  await assertTokens(tokenizer, { kind: "text", text: "!<|added|>!" }, [0, ADDED, 0], "added");
+});
+
+test("the estimate stands in for images, refused chats and missing templates, and learns", async () => {
+  const image = chat([{ role: "user", content: [{ type: "image_url", image_url: { url: "data:x" } }, "what is it?"] }]);
+  const monster = chat([{ role: "user", content: "q".repeat(300_000) }]);
+  const bad = chat([
+    { role: "assistant", content: "x", tool_calls: [{ type: "custom" }] },
+    { role: "user", content: "y" },
+  ]);
+  for (const prompt of [image, monster, bad]) {
+    const found = await encode(headers, prompt);
+    assert.ok(found.fellBack && !found.exact && found.blocks.length >= 0);
+  }
+  const bare = folderOf({ "tokenizer.json": small });
+  const plain = await createTokenizer(options(bare));
+  assert.match(plain.describe().reason, /no chat template/);
+  const hello = chat([{ role: "user", content: "Hello ".repeat(100) }]);
+  const before = await encode(plain, hello);
+  assert.ok(before.fellBack);
+  for (let i = 0; i < 100; i++) plain.learn("m", await encode(plain, hello), 100);
+  assert.ok((await encode(plain, hello)).promptTokens < before.promptTokens);
+});
+
+test("counts that contradict the engine's are counted", async () => {
+  const found = await encode(headers, chat([{ role: "user", content: "Hello" }]));
+  const { confirmed, contradicted } = headers.describe().counters;
+  headers.learn("m", found, found.promptTokens);
+  headers.learn("m", found, found.promptTokens + 1);
+  const { counters } = headers.describe();
+  assert.deepEqual([counters["confirmed"], counters["contradicted"]], [confirmed! + 1, contradicted! + 1]);
+});
+
+test("a missing or broken file is named, with what is accepted", async () => {
+  const missing = join(folder, "nowhere.json");
+  await assert.rejects(createTokenizer(options(missing)), {
+    message: new RegExp(`nowhere\\.json.*ENOENT.*tokenizer\\.json`),
+  });
+  await assert.rejects(createTokenizer(options(folder, { chatTemplateFile: missing })), /nowhere\.json.*Jinja/);
+  const broken = folderOf({ "tokenizer.json": "{", "config.json": "{}", "empty.jinja": "{% for" });
+  await assert.rejects(createTokenizer(options(broken)), /tokenizer\.json: .*JSON/);
+  await assert.rejects(createTokenizer(options(join(broken, "config.json"))), /config\.json: model/);
+  await assert.rejects(
+    createTokenizer(options(folder, { chatTemplateFile: join(broken, "empty.jinja") })),
+    /empty\.jinja: /,
+  );
+  await assert.rejects(
+    createTokenizer(options(folder, { chatTemplateFile: join(broken, "config.json") })),
+    /chat_template/,
+  );
+  const { tokenizerFile: _none, ...rest } = options(folder);
+  await assert.rejects(createTokenizer(rest), /kind huggingface needs tokenizerFile/);
+});

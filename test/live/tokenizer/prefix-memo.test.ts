@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rootState } from "#live/tokenizer/chain-state.ts";
+import { type MemoNode, PrefixMemo } from "#live/tokenizer/prefix-memo.ts";
+import { RandomStream } from "./random-stream.ts";
+
+const STATE = rootState(new Int32Array(8));
+const SEED = 4242;
+
+/** Walks a conversation as an encoder does; returns how many of its messages were remembered. */
+function walk(memo: PrefixMemo, messages: readonly (readonly [string, string])[]): number {
+  let node: MemoNode = memo.top;
+  let known = 0;
+  for (const [tag, text] of messages) {
+    const found = memo.find(node, tag, text);
+    if (found !== undefined) known++;
+    node = found ?? memo.add(node, tag, text, STATE);
+    assert.deepEqual([node.tag, node.text], [tag, text]);
+  }
+  memo.touch(node);
+  return known;
+}
+
+test("stays within its bounds, and what it remembers is a prefix that was walked", () => {
+  const random = new RandomStream(SEED);
+  for (const [entriesMax, bytesMax] of [
+    [40, 1e9],
+    [1e9, 30_000],
+    [1, 1e9],
+  ] as const) {
+    const memo = new PrefixMemo(entriesMax, bytesMax, STATE);
+    const walked = new Set<string>();
+    for (let i = 0; i < 2000; i++) {
+      const messages = Array.from({ length: 1 + random.below(6) }, (): [string, string] => [
+        random.of(["user", "assistant"]),
+        random.of(["a", "b", "c", "long ".repeat(2000), `long ${"longer ".repeat(2000)}`]),
+      ]);
+      const known = walk(memo, messages);
+      for (let end = 1; end <= known; end++)
+        assert.ok(walked.has(JSON.stringify(messages.slice(0, end))), `seed ${SEED}`);
+      for (let end = 1; end <= messages.length; end++) walked.add(JSON.stringify(messages.slice(0, end)));
+      const { entries, bytes } = memo.describe();
+      assert.ok(entries <= entriesMax && bytes <= bytesMax, `seed ${SEED}, ${entries} entries, ${bytes} bytes`);
+    }
+    assert.ok(memo.describe().evictions > 0);
+  }
+});
+
+test("forgets the conversation that was not used for longest, its end first", () => {
+  const memo = new PrefixMemo(4, 1e9, STATE);
+  walk(memo, [
+    ["u", "1"],
+    ["u", "2"],
+  ]);
+  walk(memo, [
+    ["u", "x"],
+    ["u", "y"],
+  ]);
+  assert.equal(
+    walk(memo, [
+      ["u", "1"],
+      ["u", "2"],
+    ]),
+    2,
+  );
+  walk(memo, [["u", "new"]]);
+  assert.equal(memo.describe().entries, 4);
+  assert.equal(
+    walk(memo, [
+      ["u", "1"],
+      ["u", "2"],
+    ]),
+    2,
+  );
+  assert.equal(
+    walk(memo, [
+      ["u", "x"],
+      ["u", "y"],
+    ]),
+    1,
+  );
+});
+
+test("texts that share a sample, and one text in two roles, are told apart", () => {
+  const memo = new PrefixMemo(1000, 1e9, STATE);
+  const long = (mark: string): string => `${"a".repeat(6000)}${mark}${"b".repeat(6000)}`;
+  for (const round of [0, 1]) {
+    for (let i = 0; i < 10; i++) assert.equal(walk(memo, [["user", long(`${i}`)]]), round, `${i}`);
+    assert.equal(walk(memo, [["assistant", long("1")]]), round);
+  }
+  for (let i = 10; i < 100; i++) walk(memo, [["user", long(`${i}`.padStart(1, "0").slice(-1) + "x")]]);
+  assert.ok(memo.describe().entries < 1000);
+});
+
+test("with room for nothing it remembers nothing", () => {
+  const memo = new PrefixMemo(0, 1e9, STATE);
+  walk(memo, [["u", "1"]]);
+  assert.equal(walk(memo, [["u", "1"]]), 0);
+  assert.equal(memo.describe().entries, 0);
+});
