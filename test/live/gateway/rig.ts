@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Agent, type IncomingHttpHeaders, request as httpRequest } from "node:http";
+import { type Agent, type IncomingHttpHeaders, request as httpRequest } from "node:http";
 
 import type { Decision } from "#core/decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "#core/endpoint/breaker.ts";
@@ -38,6 +38,8 @@ export interface RigOptions extends Partial<Omit<GatewayOptions, "journal" | "di
   readonly models?: readonly string[];
   readonly entry?: Partial<EndpointEntry>;
   readonly breaker?: BreakerOptions;
+  /** Further engines, after those that the replies make. */
+  readonly urls?: readonly string[];
 }
 
 /** An endpoint that fails is asked again at once, so that each request of a test meets it. */
@@ -69,8 +71,8 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     },
   });
   const directory = new EndpointDirectory();
-  engines.forEach((engine, i) => {
-    const entry = addEngine(directory, engine, String.fromCodePoint(97 + i), options);
+  [...engines.map(({ url }) => url), ...(options.urls ?? [])].forEach((url, i) => {
+    const entry = addEngine(directory, url, String.fromCodePoint(97 + i), options);
     const models = entry.models.map(({ id }) => id);
     const endpoint = { id: entry.id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
     journal.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
@@ -108,7 +110,7 @@ export const IDENTITY = {
   secret: "test",
 };
 
-function addEngine(directory: EndpointDirectory, engine: StubEngine, id: string, options: RigOptions): EndpointEntry {
+function addEngine(directory: EndpointDirectory, url: string, id: string, options: RigOptions): EndpointEntry {
   const models = (options.models ?? ["tiny"]).map((model) => ({
     id: model,
     object: "model" as const,
@@ -116,7 +118,7 @@ function addEngine(directory: EndpointDirectory, engine: StubEngine, id: string,
   }));
   const entry: EndpointEntry = {
     id,
-    url: engine.url,
+    url,
     dataParallelRank: undefined,
     apiKey: undefined,
     state: "ready",

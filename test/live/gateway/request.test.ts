@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import type { RouteRequest } from "#core/request.ts";
+
+import { type Ask, CHAT, LEARNT, type Rig, type RigOptions, ask, startRig } from "./rig.ts";
+import {
+  type Reply,
+  STREAM_END,
+  STREAM_HEAD,
+  chatAnswer,
+  event,
+  jsonReply,
+  streamOf,
+  tokenChunk,
+} from "./stub-engine.ts";
+
+const ok: Reply = (_request, socket) => socket.write(jsonReply(200, chatAnswer("ok")));
+
+async function withRig<T>(reply: Reply, body: (rig: Rig) => Promise<T>, options: RigOptions = {}): Promise<T> {
+  const rig = await startRig([reply], options);
+  try {
+    return await body(rig);
+  } finally {
+    await rig.close();
+  }
+}
+
+/** The request as the router got it. */
+function routed(body: object | string | Buffer, how: Ask = {}, options: RigOptions = {}): Promise<RouteRequest> {
+  return withRig(
+    ok,
+    async (rig) => {
+      const got = await ask(rig.url, body, how);
+      assert.equal(got.status, 200, got.body);
+      const arrival = rig.inputs.find((input) => input.kind === "request-arrived");
+      assert.ok(arrival?.kind === "request-arrived");
+      return arrival.request;
+    },
+    options,
+  );
+}
+
+const text = (prompt: unknown, more: object = {}): Promise<RouteRequest> =>
+  routed({ model: "tiny", prompt, ...more }, { path: "/v1/completions" });
+
+describe("what the router learns of a request", () => {
+  test("counts: prompts times n", async () => {
+    assert.equal((await text("a b")).sequences, 1);
+    assert.equal((await text("a b", { n: 3 })).sequences, 3);
+    assert.equal((await text(["a", "b", "c"], { n: 2 })).sequences, 6);
+    assert.equal((await text([[1], [2]])).sequences, 2);
+    assert.equal((await text([1, 2])).sequences, 1);
+  });
+
+  test("tokens: of the first prompt, and of the others by length", async () => {
+    assert.equal((await text("a b c d")).promptTokens, 4);
+    assert.equal((await text([1, 2, 3, 4, 5, 6, 7, 8])).promptTokens, 8);
+    assert.equal((await text([1, 2, 3, 4, 5, 6, 7, 8])).blocks.length, 2);
+    assert.equal((await text(["a b c d", "e f g h", "i j k l"])).promptTokens, 12);
+  });
+
+  test("the ceiling on output, whatever its name", async () => {
+    assert.equal((await text("a", { max_tokens: 7 })).outputTokensMax, 7);
+    assert.equal((await routed({ ...CHAT, max_completion_tokens: 8, max_tokens: 9 })).outputTokensMax, 8);
+    assert.equal((await text("a")).outputTokensMax, undefined);
+  });
+
+  test("fact 18: priority, from the header before the body", async () => {
+    assert.equal((await text("a", { priority: 4 })).priority, 4);
+    const headers = { "x-vllm-priority": "-2" };
+    assert.equal((await routed({ ...CHAT, priority: 4 }, { headers })).priority, -2);
+  });
+
+  test("fact 18: the session, from header or body", async () => {
+    assert.equal((await routed(CHAT, { headers: { "X-Session-ID": "s1" } })).session, "s1");
+    assert.equal((await routed({ ...CHAT, session_id: "s2" })).session, "s2");
+    assert.equal((await routed({ ...CHAT, prompt_cache_key: "s3" })).session, "s3");
+    assert.match((await routed({ ...CHAT, user: "me@example.com" })).session, /^user-[0-9a-f]{12}$/);
+    assert.equal((await routed(CHAT)).session, "");
+  });
+
+  test("the tenant, and never a key or a name", async () => {
+    assert.equal((await routed(CHAT, { headers: { "x-tenant-id": "acme" } })).tenant, "acme");
+    const keyed = await routed(CHAT, { headers: { authorization: "Bearer sk-secret" } });
+    assert.match(keyed.tenant, /^key-[0-9a-f]{12}$/);
+    assert.equal((await routed(CHAT, { headers: { authorization: "Bearer sk-secret" } })).tenant, keyed.tenant);
+    assert.notEqual((await routed(CHAT, { headers: { authorization: "Bearer sk-other" } })).tenant, keyed.tenant);
+    assert.match((await routed({ ...CHAT, user: "me@example.com" })).tenant, /^user-[0-9a-f]{12}$/);
+    assert.equal((await routed(CHAT)).tenant, "");
+  });
+
+  test("a profile only through the header that was named for it", async () => {
+    const headers = { "x-profile": "default", "x-slo": "batch" };
+    assert.equal((await routed(CHAT, { headers })).profile, "");
+    const identity = {
+      tenantHeaders: [],
+      sessionHeaders: [],
+      profileHeader: "x-profile",
+      sloHeader: "x-slo",
+      secret: "s",
+    };
+    const request = await routed(CHAT, { headers }, { identity });
+    assert.equal(request.profile, "default");
+    assert.equal(request.sloClass, "batch");
+  });
+
+  test("other routes are routed on what text they have", async () => {
+    const has = async (body: object, path: string): Promise<number> =>
+      (await routed({ model: "tiny", ...body }, { path })).promptTokens;
+    assert.equal(await has({ input: "a b c" }, "/v1/responses"), 3);
+    assert.ok((await has({ input: [{ role: "user", content: "a b c" }], instructions: "x y" }, "/v1/responses")) > 3);
+    assert.equal(await has({ messages: [{ role: "user", content: "a b" }] }, "/v1/messages"), 2);
+    assert.equal(await has({ system: "x y", messages: [{ role: "user", content: "a b" }] }, "/v1/messages"), 3);
+    assert.equal(await has({ input: ["a b", "c d"] }, "/v1/embeddings"), 4);
+    assert.equal(await has({ query: "a", documents: ["b"] }, "/v1/rerank"), 0);
+  });
+
+  test("a form passes byte for byte, its model found", () =>
+    withRig(
+      ok,
+      async (rig) => {
+        const body = Buffer.from(
+          '--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n\u0000\u00ff\r\n--b--\r\n',
+          "latin1",
+        );
+        const headers = { "content-type": "multipart/form-data; boundary=b" };
+        const got = await ask(rig.url, body, { path: "/v1/audio/transcriptions/", headers });
+        assert.equal(got.status, 200);
+        assert.ok(rig.engines[0]!.requests[0]!.body.equals(body));
+        assert.equal(rig.engines[0]!.requests[0]!.path, "/v1/audio/transcriptions");
+        assert.equal(rig.summaries[0]!.model, "whisper");
+        assert.equal(rig.summaries[0]!.route, "/v1/*");
+      },
+      { models: ["tiny", "whisper"] },
+    ));
+
+  test("the same request id twice at once is two requests", () =>
+    withRig(ok, async (rig) => {
+      const headers = { "x-request-id": "twin" };
+      const both = await Promise.all([ask(rig.url, CHAT, { headers }), ask(rig.url, CHAT, { headers })]);
+      for (const got of both) {
+        assert.equal(got.status, 200);
+        assert.equal(got.headers["x-request-id"], "twin");
+      }
+      assert.equal(rig.summaries.length, 2);
+    }));
+});
+
+describe("what the router learns of an answer", () => {
+  test("facts 8, 30: the engine's own counts", () =>
+    withRig(ok, async (rig) => {
+      LEARNT.length = 0;
+      await ask(rig.url, CHAT);
+      const end = rig.inputs.at(-1);
+      assert.ok(end?.kind === "request-finished");
+      assert.deepEqual([end.promptTokens, end.cachedTokens, end.outputTokens], [29, 16, 12]);
+      assert.deepEqual(LEARNT, [29], "the tokenizer hears it too");
+    }));
+
+  test("a stream's tokens are counted where the engine does not, and progress is told now and then", () =>
+    withRig(
+      (_r, socket) => socket.write(streamOf(100)),
+      async (rig) => {
+        await ask(rig.url, { ...CHAT, stream: true });
+        const progress = rig.inputs.flatMap((input) => (input.kind === "progress" ? [input.outputTokens] : []));
+        assert.deepEqual(progress, [31, 61, 91]);
+        assert.equal(rig.summaries[0]!.outputTokens, 100);
+        assert.equal(rig.kinds().filter((kind) => kind === "first-token").length, 1);
+      },
+      { limits: { progressTokens: 30 } },
+    ));
+
+  test("slow output is reported by time", () =>
+    withRig(
+      (_r, socket) => {
+        socket.write(STREAM_HEAD + tokenChunk("a") + tokenChunk("b"));
+        setTimeout(() => socket.write(event("[DONE]") + STREAM_END), 80);
+      },
+      async (rig) => {
+        await ask(rig.url, { ...CHAT, stream: true });
+        const progress = rig.inputs.flatMap((input) => (input.kind === "progress" ? [input.outputTokens] : []));
+        assert.deepEqual(progress, [2]);
+      },
+      { limits: { progressMillis: 20 } },
+    ));
+
+  test("fact 31: choices interleave and count together", () =>
+    withRig(
+      (_r, socket) => {
+        const part = (index: number, content: string, finish: string | null = null): string =>
+          event({ choices: [{ index, delta: { content }, finish_reason: finish }] });
+        const tokens = [0, 1, 0, 1].map((index) => part(index, "x")).join("");
+        socket.write(STREAM_HEAD + part(0, "") + part(1, "") + tokens + part(0, "x", "stop") + part(1, "x", "stop"));
+        socket.write(event("[DONE]") + STREAM_END);
+      },
+      async (rig) => {
+        await ask(rig.url, { ...CHAT, n: 2, stream: true });
+        assert.equal(rig.summaries[0]!.outputTokens, 6);
+      },
+    ));
+});
+
+describe("usage asked for by the gateway", () => {
+  const answer: Reply = (request, socket) => {
+    const options = (JSON.parse(request.body.toString()) as { stream_options?: Record<string, unknown> })
+      .stream_options;
+    const usage = event({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } });
+    const asked = options?.["include_usage"] === true ? usage : "";
+    socket.write(STREAM_HEAD + tokenChunk("a") + tokenChunk("b", "stop") + asked + event("[DONE]") + STREAM_END);
+  };
+
+  test("fact 7: is added to the request, and its chunk is kept from the client", () =>
+    withRig(
+      answer,
+      async (rig) => {
+        const plain = await ask(rig.url, { ...CHAT, stream: true });
+        assert.ok(!plain.body.includes("usage"));
+        assert.ok(plain.body.endsWith("data: [DONE]\n\n"));
+        assert.equal(rig.summaries[0]!.promptTokens, 5);
+        const continuous = { ...CHAT, stream: true, stream_options: { continuous_usage_stats: true } };
+        await ask(rig.url, continuous);
+        const sent = JSON.parse(rig.engines[0]!.requests[1]!.body.toString()) as { stream_options: object };
+        assert.deepEqual(sent.stream_options, { continuous_usage_stats: false, include_usage: true });
+        const own = await ask(rig.url, { ...CHAT, stream: true, stream_options: { include_usage: true } });
+        assert.ok(own.body.includes("usage"), "a client that asked gets it");
+      },
+      { requestUsage: true },
+    ));
+
+  test("is off by default: the client's bytes go as they are", () =>
+    withRig(answer, async (rig) => {
+      const body = JSON.stringify({ ...CHAT, stream: true });
+      await ask(rig.url, body);
+      assert.equal(rig.engines[0]!.requests[0]!.body.toString(), body);
+    }));
+});
