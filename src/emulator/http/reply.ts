@@ -86,6 +86,7 @@ function opening(): string[] {
 function closing(exchange: Exchange, headers: string[]): string[] {
   if (exchange.vary) headers.push("vary", "Origin");
   if (exchange.requestId !== "") headers.push("x-request-id", exchange.requestId);
+  if (exchange.request.headers.connection?.toLowerCase() === "close") headers.push("connection", "close");
   return headers;
 }
 

@@ -5,11 +5,14 @@ import { sendJson, type HeaderList } from "../http/reply.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import type { ChatRequest } from "./chat-request.ts";
 import { chatLogprobs, promptLogprobs } from "./logprobs.ts";
+import type { ToolCallText } from "./tool-call.ts";
 import { totalUsage, usageJson } from "./usage.ts";
 
 /** What a chat answer needs beyond the common context. */
 export interface ChatContext extends AnswerContext {
   readonly request: ChatRequest;
+  /** The call that the answer is; undefined for text. */
+  readonly toolCall: ToolCallText | undefined;
   /** Id of the tool call of each choice. */
   readonly toolCallIds: readonly string[];
   /** False for a batch, whose usage vLLM leaves without details. */
@@ -83,12 +86,15 @@ function chatChoice(context: ChatContext, sequence: Sequence): unknown {
 function chatMessage(context: ChatContext, sequence: Sequence): unknown {
   const text = textBetween(sequence.plan, 0, sequence.produced);
   const { tooling } = context.request;
-  const head = { role: "assistant", content: tooling.kind === "call" ? "" : text };
+  const called = context.toolCall?.parse(text.length);
   const empty = { refusal: null, annotations: null, audio: null, function_call: null };
-  if (tooling.kind !== "call") return { ...head, ...empty, reasoning: null };
+  // A call that was cut short is text to the parser.
+  if (tooling.kind !== "call" || called === undefined) {
+    return { role: "assistant", content: text, ...empty, reasoning: null };
+  }
   const id = context.toolCallIds[sequence.choice] ?? "";
-  const call = { id, type: "function", function: { name: tooling.name, arguments: text } };
-  return { ...head, ...empty, tool_calls: [call], reasoning: null };
+  const call = { id, type: "function", function: { name: tooling.name, arguments: called } };
+  return { role: "assistant", content: "", ...empty, tool_calls: [call], reasoning: null };
 }
 
 /** A required tool call that came to its end finishes as "tool_calls"; a named one as "stop", as vLLM has it. */

@@ -2,6 +2,7 @@ import { textBetween, type Sequence } from "../generation/sequence.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { chatFinish, type ChatContext } from "./chat-body.ts";
 import { chatLogprobs } from "./logprobs.ts";
+import type { ToolCallText } from "./tool-call.ts";
 import { TokenStream } from "./token-stream.ts";
 import { finalUsageJson, runningUsage, totalUsage, type UsageTotals } from "./usage.ts";
 
@@ -31,23 +32,13 @@ export class ChatStream extends TokenStream {
   }
 
   protected tokens(sequence: Sequence, from: number, to: number, last: boolean): void {
-    const { sampling, tokenizer, includeUsage, fingerprint, request } = this.#context;
-    const { plan } = sequence;
-    const text = textBetween(plan, from, to);
-    const top = request.topLogprobs;
-    const scores =
-      top === undefined ? "null" : JSON.stringify(chatLogprobs(tokenizer, plan.tokens.slice(from, to), top));
-    const ids = sampling.returnTokenIds ? `[${plan.tokens.subarray(from, to).join(",")}]` : "null";
-    const delta = `{"index":${sequence.choice},"delta":${this.#delta(sequence, text, from)},"logprobs":${scores}`;
-    const usage = runningUsage("chat", this.#context, running(sequence, to));
-    if (!last) {
-      this.stream.data(`${this.#head}${delta},"finish_reason":null,"token_ids":${ids}}]${usage}}`);
+    const { toolCall } = this.#context;
+    if (toolCall !== undefined) {
+      this.#toolTokens(toolCall, sequence, from, to, last);
       return;
     }
-    const stop = JSON.stringify(sequence.finish === "stop" ? plan.stopReason : null);
-    const end = `"finish_reason":"${chatFinish(this.#context, sequence)}","stop_reason":${stop},"token_ids":${ids}`;
-    const mark = !includeUsage ? `,"system_fingerprint":${JSON.stringify(fingerprint)}` : "";
-    this.stream.data(`${this.#head}${delta},${end}}]${usage}${mark}}`);
+    const delta = `{"content":${JSON.stringify(textBetween(sequence.plan, from, to))}}`;
+    this.#event(sequence, delta, from, to, last);
   }
 
   protected close(): void {
@@ -59,14 +50,39 @@ export class ChatStream extends TokenStream {
     this.stream.data("[DONE]");
   }
 
-  #delta(sequence: Sequence, text: string, from: number): string {
+  /** One event per change that a client can see: most tokens of a call's frame make none. */
+  #toolTokens(toolCall: ToolCallText, sequence: Sequence, from: number, to: number, last: boolean): void {
+    const start = textBetween(sequence.plan, 0, from).length;
+    const end = start + textBetween(sequence.plan, from, to).length;
+    const { named, arguments: text } = toolCall.delta(start, end);
     const { tooling } = this.#context.request;
-    if (tooling.kind !== "call" || text === "") return `{"content":${JSON.stringify(text)}}`;
-    const piece = JSON.stringify(text);
-    if (from > 0) return `{"tool_calls":[{"index":0,"function":{"arguments":${piece}}}]}`;
-    const id = JSON.stringify(this.#context.toolCallIds[sequence.choice] ?? "");
-    const named = `"function":{"name":${JSON.stringify(tooling.name)},"arguments":${piece}}`;
-    return `{"tool_calls":[{"id":${id},"type":"function","index":0,${named}}]}`;
+    if (named && tooling.kind === "call") {
+      const id = JSON.stringify(this.#context.toolCallIds[sequence.choice] ?? "");
+      const called = `{"id":${id},"type":"function","index":0,"function":{"name":${JSON.stringify(tooling.name)}}}`;
+      this.#event(sequence, `{"content":null,"tool_calls":[${called}]}`, from, to, false);
+    }
+    const called = `{"index":0,"function":{"arguments":${JSON.stringify(text)}}}`;
+    const delta = text === "" ? "{}" : `{"content":null,"tool_calls":[${called}]}`;
+    if (text !== "" || last) this.#event(sequence, delta, from, to, last);
+  }
+
+  #event(sequence: Sequence, delta: string, from: number, to: number, last: boolean): void {
+    const { sampling, tokenizer, includeUsage, fingerprint, request } = this.#context;
+    const { plan, choice } = sequence;
+    const top = request.topLogprobs;
+    const scores =
+      top === undefined ? "null" : JSON.stringify(chatLogprobs(tokenizer, plan.tokens.slice(from, to), top));
+    const ids = sampling.returnTokenIds ? `[${plan.tokens.subarray(from, to).join(",")}]` : "null";
+    const head = `${this.#head}{"index":${choice},"delta":${delta},"logprobs":${scores}`;
+    const usage = runningUsage("chat", this.#context, running(sequence, to));
+    if (!last) {
+      this.stream.data(`${head},"finish_reason":null,"token_ids":${ids}}]${usage}}`);
+      return;
+    }
+    const stop = JSON.stringify(sequence.finish === "stop" ? plan.stopReason : null);
+    const end = `"finish_reason":"${chatFinish(this.#context, sequence)}","stop_reason":${stop},"token_ids":${ids}`;
+    const mark = includeUsage ? "" : `,"system_fingerprint":${JSON.stringify(fingerprint)}`;
+    this.stream.data(`${head},${end}}]${usage}${mark}}`);
   }
 }
 

@@ -7,8 +7,8 @@ import { ChatBody, type ChatContext } from "../openai/chat-body.ts";
 import { readChatBatch, readChatRequest, type ChatRequest } from "../openai/chat-request.ts";
 import { ChatStream } from "../openai/chat-stream.ts";
 import { sampleSchema } from "../openai/schema-sample.ts";
+import { ToolCallText } from "../openai/tool-call.ts";
 import type { Service } from "../service.ts";
-import type { Piece } from "../tokenizer/tokenizer.ts";
 import { checkDataParallelRank, loadHeaders } from "./engine-header.ts";
 
 /** POST /v1/chat/completions. */
@@ -19,12 +19,15 @@ export async function handleChat(service: Service, exchange: Exchange, body: Jso
   const sampling = service.priorityOf(exchange, request.sampling);
   checkDataParallelRank(exchange);
   service.checkServing(exchange);
-  const sequences = await chatSequences(service, exchange, { ...request, sampling }, model, 0);
+  const prompt = await service.tokenizer.encodeChat(request.prompt);
+  const forced = forcedText(request, prompt);
+  const sequences = await promptSequences(service, exchange, { ...request, sampling }, model, prompt, forced?.text);
   service.admit(sequences.length);
   const context: ChatContext = {
     ...service.answerContext(exchange, "chatcmpl", model, sampling),
     request,
-    toolCallIds: request.tooling.kind === "call" ? sequences.map(() => `chatcmpl-tool-${service.ids.next(2)}`) : [],
+    toolCall: forced?.toolCall,
+    toolCallIds: forced?.toolCall === undefined ? [] : sequences.map(() => `chatcmpl-tool-${service.ids.next(2)}`),
     detailedUsage: true,
   };
   if (sampling.stream !== undefined) service.run(exchange, new ChatStream(exchange, context, sequences));
@@ -45,11 +48,11 @@ export async function handleChatBatch(service: Service, exchange: Exchange, body
   }
   service.admit(sequences.length);
   const context = service.answerContext(exchange, "chatcmpl", model, first.sampling);
-  const chat = { ...context, request: first, toolCallIds: [], detailedUsage: false };
+  const chat = { ...context, request: first, toolCall: undefined, toolCallIds: [], detailedUsage: false };
   service.run(exchange, new ChatBody(exchange, chat, sequences, () => loadHeaders(service, exchange)));
 }
 
-/** Applies the template, checks the length and decides the answers. Throws ApiError 400. */
+/** Applies the template, checks the length and decides the answers, of text alone. Throws ApiError 400. */
 export async function chatSequences(
   service: Service,
   exchange: Exchange,
@@ -57,27 +60,36 @@ export async function chatSequences(
   model: string,
   firstChoice: number,
 ): Promise<Sequence[]> {
-  const { sampling } = request;
   const prompt = await service.tokenizer.encodeChat(request.prompt);
+  return promptSequences(service, exchange, request, model, prompt, undefined, firstChoice);
+}
+
+async function promptSequences(
+  service: Service,
+  exchange: Exchange,
+  request: ChatRequest,
+  model: string,
+  prompt: Int32Array,
+  forced: string | undefined,
+  firstChoice = 0,
+): Promise<Sequence[]> {
+  const { sampling } = request;
   const maxTokens = service.resolveMaxTokens(prompt, false, sampling);
-  const job = {
-    prompt,
-    fromIds: false,
-    sampling,
-    model,
-    firstChoice,
-    scoresPrompt: sampling.promptLogprobs !== undefined,
-    forced: await forcedPieces(service, request, prompt),
-  };
+  const pieces = forced === undefined ? undefined : await service.tokenizer.pieces(forced);
+  const scoresPrompt = sampling.promptLogprobs !== undefined;
+  const job = { prompt, fromIds: false, sampling, model, firstChoice, scoresPrompt, forced: pieces };
   return service.sequencesOf(job, maxTokens, exchange);
 }
 
-async function forcedPieces(
-  service: Service,
+/** What the model must write where the client asked for a tool call or for JSON. */
+function forcedText(
   { tooling }: ChatRequest,
   prompt: Int32Array,
-): Promise<readonly Piece[] | undefined> {
+): { readonly text: string; readonly toolCall: ToolCallText | undefined } | undefined {
   if (tooling.kind === "text") return undefined;
   const value = sampleSchema(tooling.schema, randomFor(hashTokens(prompt), nameHash("schema")));
-  return service.tokenizer.pieces(JSON.stringify(value ?? null));
+  const json = JSON.stringify(value ?? {});
+  if (tooling.kind === "json") return { text: json, toolCall: undefined };
+  const toolCall = new ToolCallText(tooling.name, json);
+  return { text: toolCall.text, toolCall };
 }

@@ -1,16 +1,14 @@
-import { badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { readChatPrompt, type ChatRequest } from "../openai/chat-request.ts";
 import { FieldReader } from "../openai/field-reader.ts";
-import { ResponsesBody } from "../openai/responses-body.ts";
+import { ResponsesBody, ResponsesStream } from "../openai/responses-answer.ts";
 import { readSampling } from "../openai/sampling.ts";
 import type { Service } from "../service.ts";
 import { chatSequences } from "./chat.ts";
 
-/** POST /v1/responses: a text or messages in, one body out. Streams of this shape were never captured. */
+/** POST /v1/responses: a text or messages in, one body or a stream out. */
 export async function handleResponses(service: Service, exchange: Exchange, body: JsonObject): Promise<void> {
-  if (body["stream"] === true) throw badRequest("The emulator answers /v1/responses without streaming.", "stream");
   const fields = new FieldReader(body);
   const named = fields.string("model") ?? "";
   const instructions = fields.string("instructions") ?? null;
@@ -19,13 +17,14 @@ export async function handleResponses(service: Service, exchange: Exchange, body
   service.checkServing(exchange);
   const sequences = await chatSequences(service, exchange, request, model, 0);
   service.admit(sequences.length);
-  const context = service.answerContext(exchange, "resp", model, request.sampling);
-  const messageId = `msg_${service.ids.next(2)}`;
-  const maxOutputTokens = sequences[0]?.maxTokens ?? 0;
-  service.run(
-    exchange,
-    new ResponsesBody(exchange, { ...context, messageId, instructions, maxOutputTokens }, sequences),
-  );
+  const context = {
+    ...service.answerContext(exchange, "resp", model, request.sampling),
+    messageId: `msg_${service.ids.next(2)}`,
+    instructions,
+    maxOutputTokens: sequences[0]?.maxTokens ?? 0,
+  };
+  if (request.sampling.stream !== undefined) service.run(exchange, new ResponsesStream(exchange, context, sequences));
+  else service.run(exchange, new ResponsesBody(exchange, context, sequences));
 }
 
 function readRequest(service: Service, fields: FieldReader, model: string, instructions: string | null): ChatRequest {

@@ -9,7 +9,7 @@ import { handleInvocations } from "./invocations.ts";
 import { handleCountTokens, handleMessages } from "./messages.ts";
 import { handleModels } from "./models.ts";
 import { handleResponses } from "./responses.ts";
-import { handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.ts";
+import { handleEventSources, handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.ts";
 import { handleDetokenize, handleTokenize } from "./tokenize.ts";
 
 /** One method of one path. */
@@ -70,6 +70,7 @@ const VLLM: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
   ],
   ["/version", get(plain(handleVersion))],
   ["/load", get(plain(handleLoad))],
+  ["/kv_event_sources", get(plain(handleEventSources))],
   ["/metrics", get(plain(handleMetrics))],
   ["/v1/chat/completions/render", post(disabled)],
   ["/v1/completions/render", post(disabled)],
