@@ -5,7 +5,7 @@ const GENERATIONS = ["0", "1", "2"];
 
 /** The families of Python's client about its own process: of this process where they have a meaning here. */
 export function renderProcess(startedAtSeconds: number): string {
-  const memory = process.memoryUsage();
+  const residentBytes = process.memoryUsage.rss();
   const { userCPUTime, systemCPUTime } = process.resourceUsage();
   const gc = GC.map((word) => {
     const name = `python_gc_objects_${word}_total`;
@@ -19,8 +19,8 @@ export function renderProcess(startedAtSeconds: number): string {
     familyHead(collections, "counter", "Number of times this generation was collected") + generations(collections),
     familyHead("python_info", "gauge", "Python platform information"),
     'python_info{implementation="CPython",major="3",minor="11",patchlevel="7",version="3.11.7"} 1.0\n',
-    gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", memory.rss + memory.external),
-    gauge("process_resident_memory_bytes", "Resident memory size in bytes.", memory.rss),
+    gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", residentBytes),
+    gauge("process_resident_memory_bytes", "Resident memory size in bytes.", residentBytes),
     gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", startedAtSeconds),
     sample(
       "process_cpu_seconds_total",
