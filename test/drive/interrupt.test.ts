@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { golden } from "../trace/import/read-all.ts";
 import { startStubEngine } from "./stub-engine.ts";
 
-const MAIN = join(import.meta.dirname, "drive-process.ts");
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 describe("an interrupted run", () => {
   for (const [interrupts, outcome] of [
@@ -17,23 +17,25 @@ describe("an interrupted run", () => {
       // One interrupt lets answers end; two are needed where none ever does.
       const engine = await startStubEngine(interrupts > 1 ? { answer: () => true } : { tokenMillis: 20 });
       // Two requests come soon; the third much later.
-      const argv = ["--url", engine.url, "--trace", golden("azure.csv"), "--time-scale", "5"];
-      const child = spawn(process.execPath, [MAIN, ...argv, "--max-output-tokens", "8"], {
-        stdio: ["ignore", "pipe", "pipe"],
-      });
+      const argv = ["drive", "--url", engine.url, "--trace", golden("azure.csv"), "--time-scale", "5"];
+      const child = spawn(process.execPath, [MAIN, ...argv, "--max-output-tokens", "8"]);
       let [table, complaints] = ["", ""];
       child.stdout.on("data", (part) => (table += String(part)));
       child.stderr.on("data", (part) => (complaints += String(part)));
       const exit = once(child, "exit");
-      while (engine.requests.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+      // A program that ends early must not leave the test waiting.
+      const until = async (holds: () => boolean) => {
+        while (!holds() && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 5));
+      };
+      await until(() => engine.requests.length >= 2);
       child.kill("SIGINT");
       if (interrupts > 1) {
-        while (!complaints.includes("interrupt again")) await new Promise((resolve) => setTimeout(resolve, 5));
+        await until(() => complaints.includes("interrupt again"));
         child.kill("SIGINT");
       }
       const [code] = (await exit) as [number];
       await engine.close();
-      assert.equal(code, 130);
+      assert.equal(code, 130, complaints);
       assert.match(table, outcome);
       assert.match(table, /interrupted: 2 sent/);
       assert.match(complaints, /interrupted/);
