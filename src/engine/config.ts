@@ -29,7 +29,7 @@ export interface EngineConfig {
   /** A step is composed when its predecessor starts, not when it ends (async_scheduling). */
   readonly asyncScheduling: boolean;
   readonly semantics: EngineSemantics;
-  /** A second, slower tier for evicted blocks; undefined for none. */
+  /** A second, slower tier of KV blocks; undefined for none. */
   readonly tier: KvTierConfig | undefined;
   /** Advance many decode steps as one where nothing can change between them. The results are the same. */
   readonly coalesce: boolean;
@@ -76,11 +76,11 @@ export interface EngineSemantics {
   readonly duplicates: "coexist" | "last-writer";
 }
 
-/** Blocks on the CPU: copied out when the GPU fills, copied back on a hit. */
+/** Blocks in the host's memory: copied there when they are released, copied back on a hit. */
 export interface KvTierConfig {
-  /** Blocks that the CPU holds. */
+  /** Blocks that the host holds. */
   readonly cpuBlocks: number;
-  /** Used part of the GPU's blocks from which freed blocks are copied out, in [0, 1]. */
+  /** Used part of the GPU's blocks from which released blocks are copied out, in [0, 1]; 0 copies all. */
   readonly offloadThreshold: number;
   readonly transferBaseMicros: number;
   readonly blockBytes: number;

@@ -129,6 +129,7 @@ export class Engine {
       kvBlocksFree: this.#kv.free,
       prefixQueriesTokens: this.#scheduler.prefixQueriesTokens,
       prefixHitsTokens: this.#scheduler.prefixHitsTokens,
+      tierHitsTokens: this.#scheduler.tierHitsTokens,
       promptTokens: this.#settlement.promptTokens,
       generationTokens: this.#settlement.generationTokens + coalesced,
       preemptions: this.#scheduler.preemptions,
@@ -136,6 +137,10 @@ export class Engine {
       finished: this.#settlement.finished,
       blockHits: this.#kv.blockHits,
       blockMisses: this.#kv.blockMisses,
+      tierBlocks: this.#kv.tier?.size ?? 0,
+      tierBlocksCopiedOut: this.#kv.tier?.copiedOut ?? 0,
+      tierBlocksCopiedBack: this.#kv.tier?.copiedBack ?? 0,
+      tierBlocksThrashed: this.#kv.tier?.thrashed ?? 0,
     };
   }
 
@@ -163,7 +168,7 @@ export class Engine {
     } else this.#scheduler.compose(at, this.#current);
 
     const { shape } = this.#current;
-    this.#stepEndAt = at + this.#timer.duration(shape);
+    this.#stepEndAt = at + this.#timer.duration(shape) + Math.trunc(this.#current.transferMicros);
     this.#steps++;
     this.#sink.step?.(at, this.#stepEndAt, shape);
     this.#executing = true;

@@ -15,6 +15,7 @@ import {
 } from "./block-record.ts";
 import type { EngineConfig } from "./config.ts";
 import { FreeList } from "./free-list.ts";
+import { KvTier } from "./kv-tier.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
 
@@ -34,6 +35,7 @@ export class KvCache {
   /** Leading blocks found by the last lookup, and how many of them nobody uses. */
   hitCount = 0;
   hitFree = 0;
+  readonly tier: KvTier | undefined;
   readonly #caching: boolean;
   readonly #partialToFront: boolean;
   readonly #sink: EngineSink;
@@ -50,6 +52,7 @@ export class KvCache {
     this.#caching = config.prefixCaching;
     this.#partialToFront = config.semantics.partialBlocks === "front";
     this.#sink = sink;
+    this.tier = config.tier === undefined || !config.prefixCaching ? undefined : new KvTier(config.tier);
     this.#records = createRecords(this.usable);
     this.#free = new FreeList(this.#records, this.usable);
     this.#index = new BlockIndex(this.#records, this.usable, config.semantics.duplicates === "last-writer");
@@ -146,15 +149,20 @@ export class KvCache {
   }
 
   /** Takes all blocks from the sequence. */
-  release(sequence: Sequence): void {
+  release(sequence: Sequence, at: Micros): void {
+    const { tier, usable } = this;
+    const { lanes } = sequence.request;
+    const copyOut = tier?.wants(this.used, usable) === true && sequence.unclaimed === 0;
     for (let i = sequence.blockCount - 1; i >= 0; i--) {
       const block = sequence.blocks[i] as number;
       const word = block * BLOCK_WORDS;
       const references = (this.#records[word + REFERENCES] as number) - 1;
       this.#records[word + REFERENCES] = references;
       if (references > 0) continue;
-      if (this.#partialToFront && this.#records[word + CONTENT] === PARTIAL) this.#free.pushFront(block);
+      const content = this.#records[word + CONTENT];
+      if (this.#partialToFront && content === PARTIAL) this.#free.pushFront(block);
       else this.#free.pushBack(block);
+      if (copyOut && content === HASHED) tier?.copyOut(lanes, i, at);
     }
     this.releases++;
     sequence.blockCount = 0;
@@ -175,6 +183,7 @@ export class KvCache {
       }
     }
     assert(distinct + this.#free.size === this.usable, "used and free KV blocks make up the pool");
+    this.tier?.verify();
     for (const sequence of running) {
       for (let i = 0; i < sequence.blockCount; i++) {
         const block = sequence.blocks[i] as number;

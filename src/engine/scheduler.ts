@@ -18,6 +18,7 @@ export class Scheduler {
   preemptions = 0;
   prefixQueriesTokens = 0;
   prefixHitsTokens = 0;
+  tierHitsTokens = 0;
   readonly #config: EngineConfig;
   readonly #kv: KvCache;
   readonly #sink: EngineSink;
@@ -42,9 +43,9 @@ export class Scheduler {
   compose(at: Micros, step: Step): void {
     this.#tokensLeft = this.#config.batchTokensMax;
     this.#blockedOrder = -1;
-    const preempted = this.#continueRunning(at);
-    if (!preempted) this.#admitWaiting(at);
     step.clear();
+    const preempted = this.#continueRunning(at);
+    if (!preempted) this.#admitWaiting(at, step);
     for (const sequence of this.running) if (sequence.inStep) this.#enter(sequence, step);
   }
 
@@ -146,7 +147,7 @@ export class Scheduler {
 
   /** Recompute: the blocks go back, the tokens stay (or not, where preemption restarts). */
   #preempt(victim: Sequence, at: Micros): void {
-    this.#kv.release(victim);
+    this.#kv.release(victim, at);
     victim.state = "waiting";
     victim.computed = 0;
     victim.scheduled = 0;
@@ -163,24 +164,25 @@ export class Scheduler {
     this.#sink.preempted?.(at, victim.request);
   }
 
-  #admitWaiting(at: Micros): void {
+  #admitWaiting(at: Micros, step: Step): void {
     const { running, waiting } = this;
     while (waiting.size > 0 && running.length < this.#config.sequencesMax && this.#tokensLeft > 0) {
       const head = waiting.peek();
-      if (this.#admit(head, at)) continue;
+      if (this.#admit(head, at, step)) continue;
       this.#blockedOrder = head.order;
       this.#blockedReleases = this.#kv.releases;
       return;
     }
   }
 
-  #admit(head: Sequence, at: Micros): boolean {
-    const { blockTokens } = this.#kv;
+  #admit(head: Sequence, at: Micros, step: Step): boolean {
+    const { blockTokens, tier } = this.#kv;
+    const { lanes, cacheRead } = head.request;
     const wholeHit = this.#config.semantics.fullHit === "nothing";
-    const hitTokensMax = wholeHit ? head.tokens : head.tokens - 1;
-    const blocksMax = head.request.cacheRead ? Math.floor(hitTokensMax / blockTokens) : 0;
-    const hits = this.#kv.lookup(head.request.lanes, blocksMax);
-    const hitTokens = hits * blockTokens;
+    const blocksMax = (tokens: number) => (cacheRead ? Math.floor(tokens / blockTokens) : 0);
+    const hits = this.#kv.lookup(lanes, blocksMax(wholeHit ? head.tokens : head.tokens - 1));
+    const copies = tier?.following(lanes, hits, blocksMax(head.tokens - 1)) ?? 0;
+    const hitTokens = (hits + copies) * blockTokens;
     const tokens = this.#chunk(head.tokens - hitTokens);
     const lacking = tokens === 0 ? 0 : Math.ceil((hitTokens + tokens) / blockTokens) - hits;
     if (tokens > 0 && !this.#fits(head, hits, lacking)) return false;
@@ -188,14 +190,15 @@ export class Scheduler {
     this.waiting.shift();
     this.running.push(head);
     head.state = "running";
-    if (head.cachedTokens < 0) this.#countAdmission(head, hitTokens, at);
+    if (copies > 0) step.transferMicros += tier?.copyBack(lanes, hits, copies, at) ?? 0;
+    if (head.cachedTokens < 0) this.#countAdmission(head, hits * blockTokens, hitTokens, at);
     if (tokens > 0) this.#kv.claim(head);
     else {
       head.unclaimed = hits;
       head.cachedBlocks = hits;
     }
     head.computed = hitTokens;
-    head.hitChunk = hits > 0;
+    head.hitChunk = hitTokens > 0;
     this.#schedule(head, tokens, lacking, at);
     return true;
   }
@@ -208,10 +211,11 @@ export class Scheduler {
     return needed + hitFree + spare <= free;
   }
 
-  #countAdmission(head: Sequence, hitTokens: number, at: Micros): void {
+  #countAdmission(head: Sequence, gpuTokens: number, hitTokens: number, at: Micros): void {
     head.cachedTokens = hitTokens;
     this.prefixQueriesTokens += head.request.promptTokens;
-    this.prefixHitsTokens += hitTokens;
+    this.prefixHitsTokens += gpuTokens;
+    this.tierHitsTokens += hitTokens - gpuTokens;
     this.#sink.admitted?.(at, head.request, hitTokens);
   }
 }

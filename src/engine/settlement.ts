@@ -47,7 +47,7 @@ export class Settlement {
       this.#produce(sequence, at, outAt);
       if (sequence.generated === sequence.target) this.#complete(sequence, at, outAt);
     }
-    for (const sequence of this.#leaving) this.#retire(sequence);
+    for (const sequence of this.#leaving) this.#retire(sequence, at);
     this.#leaving.length = 0;
     if (this.finished > finishedBefore) this.#scheduler.dropEnded();
   }
@@ -66,7 +66,7 @@ export class Settlement {
       const wasRunning = sequence.state === "running";
       if (sequence.state === "arriving") this.#roster.removeArriving(sequence);
       if (sequence.state === "waiting") this.#scheduler.waiting.remove(sequence);
-      this.#retire(sequence);
+      this.#retire(sequence, at);
       if (wasRunning) this.#scheduler.dropEnded();
     }
     this.#sink.released?.(at, request);
@@ -89,7 +89,7 @@ export class Settlement {
     if (this.#config.semantics.finalToken === "stored") this.#storeFinalToken(sequence, at);
     const { request, cachedTokens, target } = sequence;
     if (sequence.state === "waiting") this.#scheduler.waiting.remove(sequence);
-    this.#retire(sequence);
+    this.#retire(sequence, at);
     this.#sink.released?.(at, request);
     this.#outbox.finished(at, outAt, request, target < request.outputTokens ? "length" : "stop", cachedTokens);
   }
@@ -101,8 +101,8 @@ export class Settlement {
     this.#kv.store(sequence, sequence.tokens, at);
   }
 
-  #retire(sequence: Sequence): void {
-    this.#kv.release(sequence);
+  #retire(sequence: Sequence, at: Micros): void {
+    this.#kv.release(sequence, at);
     this.#roster.retire(sequence);
     this.finished++;
   }

@@ -35,6 +35,8 @@ export interface EngineGauges {
   /** Prompt tokens looked up in the prefix cache and found there, counted once per request at its first admission. */
   readonly prefixQueriesTokens: number;
   readonly prefixHitsTokens: number;
+  /** Of those not found there: tokens copied back from the second tier. */
+  readonly tierHitsTokens: number;
   /** Prompt tokens of requests that got their first token. */
   readonly promptTokens: number;
   readonly generationTokens: number;
@@ -44,4 +46,9 @@ export interface EngineGauges {
   /** KV blocks taken from the cache and taken empty, re-admissions included. */
   readonly blockHits: number;
   readonly blockMisses: number;
+  /** Blocks in the second tier; blocks copied to it and back; of those back, the ones that had hardly left. */
+  readonly tierBlocks: number;
+  readonly tierBlocksCopiedOut: number;
+  readonly tierBlocksCopiedBack: number;
+  readonly tierBlocksThrashed: number;
 }

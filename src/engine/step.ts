@@ -6,12 +6,15 @@ export class Step {
   readonly shape: BatchShape = emptyShape();
   /** Requests in the step, those without a token from it included. */
   members = 0;
+  /** Time for KV blocks that are copied back for it. */
+  transferMicros = 0;
   readonly #yielding: Sequence[] = [];
   readonly #orders: number[] = [];
 
   clear(): void {
     clearShape(this.shape);
     this.members = 0;
+    this.transferMicros = 0;
     this.#yielding.length = 0;
     this.#orders.length = 0;
   }

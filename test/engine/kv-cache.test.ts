@@ -89,7 +89,7 @@ function compare(random: Random, seed: string): void {
     if (action === 1) for (const pair of running) grow(random, cache, plain, pair);
     if (action === 2 && running.length > 0) {
       const [pair] = running.splice(random.below(running.length), 1) as [Pair];
-      cache.release(pair.sequence);
+      cache.release(pair.sequence, 0);
       plain.release(pair.blocks);
     }
     cache.verify(running.map((pair) => pair.sequence));

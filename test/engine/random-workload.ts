@@ -52,6 +52,18 @@ export function randomWorkload(seed: number): Workload {
       { baseMicros: 2, afterPrefillMicros: 3, perDecodeMicros: 0.4 },
     ]),
     asyncScheduling: false,
+    tier: pick(random, [
+      undefined,
+      undefined,
+      {
+        cpuBlocks: 1 + random.below(30),
+        offloadThreshold: pick(random, [0, 0.5]),
+        transferBaseMicros: 4,
+        blockBytes: 1000,
+        bytesPerSecond: 4e8,
+        thrashWindowMicros: 50,
+      },
+    ]),
     check: true,
   });
   return { config, acts: randomActs(random, config) };
