@@ -196,8 +196,12 @@ function pinned(core: number, command: string, args: readonly string[]): [string
 
 function message(from: ChildProcess): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    from.once("message", resolve);
-    from.once("exit", (code) => reject(new Error(`${from.spawnargs.join(" ")} ended with ${code}`)));
+    const ended = (code: number | null): void => reject(new Error(`${from.spawnargs.join(" ")} ended with ${code}`));
+    from.once("exit", ended);
+    from.once("message", (received) => {
+      from.removeListener("exit", ended);
+      resolve(received);
+    });
   });
 }
 

@@ -19,6 +19,8 @@ export interface RequestObserver {
   retried(fault: Fault): void;
   /** The configured tokenizer did not answer for this model and the estimate stood in. */
   tokenizerFellBack(model: string): void;
+  /** A defect of the gateway met a request, which got an error; everything else goes on. */
+  bug?(error: unknown): void;
 }
 
 /** What all requests share. */

@@ -5,7 +5,9 @@ export type ErrorReason =
   | "unknown-path"
   | "unknown-model"
   | "wrong-method"
+  | "slow-request"
   | "too-large"
+  | "headers-too-large"
   | "saturated"
   | "internal"
   | "upstream-broke"
@@ -29,7 +31,9 @@ export const ERRORS: Readonly<Record<ErrorReason, ErrorRow>> = {
   "unknown-path": { status: 404, type: "NotFoundError", retryAfter: undefined },
   "unknown-model": { status: 404, type: "NotFoundError", retryAfter: undefined },
   "wrong-method": { status: 405, type: "MethodNotAllowedError", retryAfter: undefined },
+  "slow-request": { status: 408, type: "RequestTimeoutError", retryAfter: undefined },
   "too-large": { status: 413, type: "RequestTooLargeError", retryAfter: undefined },
+  "headers-too-large": { status: 431, type: "RequestTooLargeError", retryAfter: undefined },
   saturated: { status: 429, type: "RateLimitError", retryAfter: 1 },
   internal: { status: 500, type: "InternalServerError", retryAfter: undefined },
   "upstream-broke": { status: 502, type: "BadGatewayError", retryAfter: undefined },

@@ -157,13 +157,22 @@ export class Exchange implements Swept {
   }
 
   sweep(at: Micros): void {
-    if (!this.over) this.#forward?.sweep(at);
+    if (!this.over) this.#sweepForward(at);
     else if (at - this.#overAt > this.context.limits.writeStallMillisMax * MICROS_PER_MILLI) this.stalled();
   }
 
+  #sweepForward(at: Micros): void {
+    try {
+      this.#forward?.sweep(at);
+    } catch (error) {
+      this.bug(error);
+    }
+  }
+
   /** A defect of ours met this request; the process and all other requests go on. */
-  bug(_error: unknown): void {
+  bug(error: unknown): void {
     this.context.counters.internalErrors++;
+    this.context.observe.bug?.(error);
     if (this.writer.headSent) this.writer.destroy();
     else this.refuse(refusal("internal", "The gateway failed on this request."));
   }

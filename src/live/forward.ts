@@ -4,15 +4,14 @@ import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "./answer.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
+import { chooseAnswer } from "./choose-answer.ts";
 import { nowMicros } from "./clock.ts";
 import { refusal } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { cutRefusal, errorEvent, faultOfError, giveUpRefusal, reasonOf } from "./fault-words.ts";
-import { type AnswerHeaders, clientHeaders, headerOf, upstreamHeaders } from "./headers.ts";
-import { PassAnswer } from "./pass-answer.ts";
+import { type AnswerHeaders, clientHeaders, upstreamHeaders } from "./headers.ts";
 import { StreamAnswer } from "./stream-answer.ts";
 import type { Usage } from "./usage.ts";
-import { WholeAnswer } from "./whole-answer.ts";
 
 /** How a forwarded request went. */
 export interface ForwardResult {
@@ -97,17 +96,29 @@ export class Forward implements AttemptListener, Delivery {
   answerStarted(status: number, headers: AnswerHeaders): void {
     const head: AnswerHead = { status, headers };
     this.#active = true;
-    this.#answer = this.#answerFor(head);
-    if (this.#answer === undefined) this.attemptFailed("garbage");
+    try {
+      this.#answer = chooseAnswer(this, head);
+      if (this.#answer === undefined) this.attemptFailed("garbage");
+    } catch (error) {
+      this.#exchange.bug(error);
+    }
   }
 
   answerData(chunk: Buffer): void {
     this.#active = true;
-    this.#answer?.data(chunk);
+    try {
+      this.#answer?.data(chunk);
+    } catch (error) {
+      this.#exchange.bug(error);
+    }
   }
 
   answerEnded(): void {
-    this.#answer?.ended();
+    try {
+      this.#answer?.ended();
+    } catch (error) {
+      this.#exchange.bug(error);
+    }
   }
 
   attemptReconnects(): void {
@@ -115,28 +126,19 @@ export class Forward implements AttemptListener, Delivery {
   }
 
   attemptBroke(error: Error): void {
+    try {
+      this.#broke(error);
+    } catch (bug) {
+      this.#exchange.bug(bug);
+    }
+  }
+
+  #broke(error: Error): void {
     if (this.#answer !== undefined) return this.#answer.broke("cut");
     const fault = faultOfError(error);
     if (fault !== undefined) return this.attemptFailed(fault);
     this.#exchange.refuse(refusal("bad-request", "The request has a header or a path that cannot be passed on."));
     this.#over = true;
-  }
-
-  /**
-   * An answer that does not fit a head that is already out is no answer; that happens only after `holdMillis`, when
-   * another endpoint answers a stream's retry with something else.
-   */
-  #answerFor(head: AnswerHead): Answer | undefined {
-    const { status, headers } = head;
-    const type = headerOf(headers, "content-type");
-    const readable = headerOf(headers, "content-encoding") === "";
-    const streams = readable && status === 200 && type.startsWith("text/event-stream");
-    if (this.writer.headSent && !streams) return undefined;
-    if (streams) return new StreamAnswer(this, head);
-    if (status >= 500 && !PERMANENT.has(status)) return new WholeAnswer(this, head);
-    if (status !== 200 || !readable) return new PassAnswer(this, head);
-    if (type.startsWith("application/json")) return new WholeAnswer(this, head);
-    return this.dialect === "other" ? new PassAnswer(this, head) : undefined;
   }
 
   headers(head: AnswerHead, keepLength: boolean): string[] {
@@ -277,6 +279,3 @@ export class Forward implements AttemptListener, Delivery {
     this.#attempt = undefined;
   }
 }
-
-/** Answers that no other endpoint would better: the engine does not know the method or the protocol. */
-const PERMANENT: ReadonlySet<number> = new Set([501, 505]);

@@ -1,4 +1,4 @@
-import { type Server, createServer } from "node:http";
+import { STATUS_CODES, type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
@@ -176,14 +176,33 @@ function newServer(app: GatewayApp, context: ChatContext): Server {
   server.on("drop", () => counters.connectionsDropped++);
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     counters.malformedHttp++;
-    if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-    const body = errorBody(refusal("bad-request", "This is not a well-formed HTTP/1.1 request."));
-    const length = Buffer.byteLength(body);
-    socket.end(
-      `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${body}`,
-    );
+    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
+    else socket.end(rawAnswer(refusalOfBytes(error.code)));
   });
   return server;
+}
+
+/** What is wrong with bytes that Node could not take for a request, or that came too slowly. */
+function refusalOfBytes(code: string | undefined): Refusal {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return refusal("slow-request", "The request did not arrive in time.");
+    case "HPE_HEADER_OVERFLOW":
+      return refusal("headers-too-large", "The request's head is too large.");
+    case undefined:
+    default:
+      return refusal("bad-request", "This is not a well-formed HTTP/1.1 request.");
+  }
+}
+
+/** An answer on a socket that has no response. */
+function rawAnswer(refused: Refusal): string {
+  const body = errorBody(refused);
+  const { status } = ERRORS[refused.reason];
+  const headers = errorHeaders(refused, Buffer.byteLength(body));
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${head}\r\n${body}`;
 }
 
 function listen(server: Server, host: string, port: number): Promise<{ url: string }> {

@@ -51,7 +51,7 @@ export function upstreamHeaders(
     const name = names[i]!;
     if (NOT_FOR_ENGINES.has(name) || name.startsWith(OWN_PREFIX)) continue;
     if (dropAuth && name === "authorization") continue;
-    if (named !== undefined && named.has(name)) continue;
+    if (named?.has(name) === true) continue;
     headers.push(name, raw[2 * i + 1]!);
   }
   if (entry.apiKey !== undefined) headers.push("authorization", `Bearer ${entry.apiKey}`);

@@ -31,7 +31,11 @@ export class PassAnswer implements Answer {
     if (!writer.headSent) return this.#delivery.attemptFailed(fault);
     counters.cuts++;
     writer.destroy();
-    this.#delivery.finished({ outcome: fault === "timeout" ? "timeout" : "failed", usage: undefined, tokensSeen: undefined });
+    this.#delivery.finished({
+      outcome: fault === "timeout" ? "timeout" : "failed",
+      usage: undefined,
+      tokensSeen: undefined,
+    });
   }
 
   #sendHead(): void {

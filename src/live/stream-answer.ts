@@ -23,7 +23,7 @@ export class StreamAnswer implements Answer {
   readonly #head: AnswerHead;
   readonly #scanner: SseScanner;
   #released = false;
-  #held: Buffer[] = [];
+  readonly #held: Buffer[] = [];
   #heldBytes = 0;
   #tokens = 0;
   #done = false;

@@ -42,7 +42,7 @@ export class WholeAnswer implements Answer {
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes);
     if (status >= 500) {
       this.#delivery.attemptFailed(faultOf(status, body), { ...this.#head, body });
-    } else if (!looksLikeJson(body)) {
+    } else if (!looksLikeJson(body) && this.#delivery.dialect !== "other") {
       this.#delivery.attemptFailed("garbage");
     } else if (scanFinishReasons(body, 0, body.length) === "abort") {
       this.#delivery.attemptFailed("draining");

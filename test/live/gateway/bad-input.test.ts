@@ -128,6 +128,13 @@ describe("bad input", () => {
     rig.engines[0]!.requests.length = 0;
   });
 
+  test("a head that is too large is 431", async () => {
+    const got = await ask(rig.url, CHAT, { headers: { "x-large": "x".repeat(40_000) } });
+    assert.equal(got.status, 431);
+    assert.match(errorOf(got).message, /head is too large/);
+    assert.equal(got.headers["x-gnomon-reason"], "headers-too-large");
+  });
+
   test("a request without a host is served", async () => {
     const socket = connect(Number(new URL(rig.url).port), "127.0.0.1");
     socket.write("GET /v1/models HTTP/1.0\r\n\r\n");
