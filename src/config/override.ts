@@ -23,7 +23,7 @@ export function environmentNameOf(path: Path): string {
 }
 
 /** Every key that one variable or one flag can set: leaves, lists and free mappings, but not what is inside a list. */
-export function settablePaths(root: SchemaNode): Path[] {
+function settablePaths(root: SchemaNode): Path[] {
   const paths: Path[] = [];
   const walk = (node: SchemaNode, path: Path): void => {
     if (node.properties === undefined) paths.push(path);

@@ -40,7 +40,7 @@ export function pathText(path: Path): string {
   return text;
 }
 
-export function shown(value: unknown): string {
+function shown(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (value !== null && typeof value === "object") return "a mapping";
@@ -49,7 +49,7 @@ export function shown(value: unknown): string {
 }
 
 /** The accepted word nearest to what was written, if one is near enough to be meant. */
-export function nearest(written: string, accepted: readonly string[]): string | undefined {
+function nearest(written: string, accepted: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(written.length / 2));
   for (const word of accepted) {

@@ -16,7 +16,7 @@ export interface NamedProfile {
 }
 
 /** The profiles that come with gnomon. */
-export const PROFILES_DIRECTORY: string = resolve(import.meta.dirname, "../../config/profiles");
+const PROFILES_DIRECTORY: string = resolve(import.meta.dirname, "../../config/profiles");
 
 /** Names of the shipped profiles, in order. */
 export function profileNames(directory: string = PROFILES_DIRECTORY): string[] {

@@ -96,6 +96,12 @@ const record = z.strictObject({
     .enum(["never", "segment", "flush"])
     .default("segment")
     .describe("When to force data to the disk: never, as a segment closes, or at every flush."),
+  candidatesMax: z
+    .int()
+    .min(0)
+    .max(4096)
+    .default(4)
+    .describe("Candidates that a decision is written with, the chosen one first; a digest covers all."),
   compressionLevel: z.int().min(1).max(19).default(1).describe("zstd level."),
 });
 
@@ -191,4 +197,3 @@ export const CONFIG_SCHEMA = z.strictObject({
 
 export type Config = z.infer<typeof CONFIG_SCHEMA>;
 export type TokenizerConfig = z.infer<typeof tokenizer>;
-export type EndpointConfig = z.infer<typeof endpoint>;

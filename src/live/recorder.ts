@@ -22,6 +22,8 @@ export interface RecorderOptions {
   /** never; segment: as one closes; flush: before a batch counts as written. */
   readonly fsync: "never" | "segment" | "flush";
   readonly compressionLevel: number;
+  /** Candidates that a decision is recorded with; its digest covers all. */
+  readonly candidatesMax: number;
   /** Pause after a failure of the disk, twice as long after each further one; 1 s when left out. */
   readonly retryMillis?: number;
   /** Told once per failure of the disk, for the log. Must not throw. */
@@ -95,7 +97,7 @@ export class Recorder implements JournalListener {
     this.#options = options;
     this.#retryMillis = this.#retryMillisMin;
     this.#queue = new RecordQueue(options.bufferBytesMax);
-    this.#lines = new RunLines(options.run);
+    this.#lines = new RunLines(options.run, options.candidatesMax);
   }
 
   accepted(input: Input, decision: Decision | undefined): void {

@@ -27,9 +27,9 @@ export class RunLines {
   #records = 0;
   #begun: number | undefined;
 
-  constructor(run: Run) {
+  constructor(run: Run, candidatesMax: number) {
     this.#run = run;
-    this.#encoder = new TraceEncoder(run.hash.blockTokens);
+    this.#encoder = new TraceEncoder({ blockTokens: run.hash.blockTokens, candidatesMax });
     this.#endpoints = new Map(run.endpoints.map((endpoint) => [endpoint.id, endpoint]));
     this.#router = run.router;
   }

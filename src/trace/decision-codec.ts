@@ -5,24 +5,27 @@ import type { Micros } from "#core/units.ts";
 import { type Fields, expected } from "./fields.ts";
 import { breakdownDigest, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 
-/** Candidates that a decision is written with; of a larger fleet the chosen one and those with the highest totals. */
-export const CANDIDATES_MAX = 8;
-
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 const REJECT_REASONS: readonly RejectReason[] = ["no-endpoint", "unknown-model", "saturated"];
 /** Columns of a row before the total and the scorers' values. */
 const ROW_COLUMNS = 9;
 
-/** A decision as a JSON object. Its time and request are its input's and are not written again. */
-export function encodeDecision(decision: Decision): string {
-  const { breakdown } = decision;
-  const head = `{"sequence":${decision.sequence},"attempt":${decision.attempt},"profile":${JSON.stringify(decision.profile)}`;
+/**
+ * A decision as a JSON object, with `candidatesMax` candidates at most: of a larger fleet the chosen one and those with
+ * the highest totals. Its time and request are its input's and are not written again; nor is what is as usual.
+ */
+export function encodeDecision(decision: Decision, candidatesMax: number): string {
+  const { sequence, attempt, profile, breakdown } = decision;
+  let text = `{"sequence":${sequence},"profile":${JSON.stringify(profile)}`;
+  if (attempt !== 1) text += `,"attempt":${attempt}`;
+  if (decision.kind === "rejected") text += `,"rejected":"${decision.reason}"`;
+  else {
+    text += `,"endpoint":${JSON.stringify(decision.endpoint)},"reason":${JSON.stringify(decision.reason)}`;
+    if (decision.hitTokens !== 0) text += `,"hitTokens":${decision.hitTokens}`;
+    if (decision.usedLedger) text += `,"usedLedger":true`;
+  }
   const chosen = decision.kind === "routed" ? decision.endpoint : "";
-  const outcome =
-    decision.kind === "routed"
-      ? `,"endpoint":${JSON.stringify(chosen)},"reason":${JSON.stringify(decision.reason)},"hitTokens":${decision.hitTokens},"usedLedger":${decision.usedLedger}`
-      : `,"rejected":"${decision.reason}"`;
-  return `${head}${outcome},"breakdown":${encodeBreakdown(breakdown, chosen)}}`;
+  return `${text},"breakdown":${encodeBreakdown(breakdown, chosen, candidatesMax)}}`;
 }
 
 /** Reads a decision back; `at` and `requestId` come from its input. */
@@ -31,7 +34,7 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     at,
     requestId,
     sequence: fields.integer("sequence", 0),
-    attempt: fields.integer("attempt", 1),
+    attempt: fields.integer("attempt", 1, 1),
     profile: fields.string("profile"),
     breakdown: decodeBreakdown(fields.object("breakdown")),
   };
@@ -41,17 +44,17 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     ...common,
     endpoint: fields.string("endpoint"),
     reason: fields.string("reason"),
-    hitTokens: fields.number("hitTokens"),
-    usedLedger: fields.boolean("usedLedger"),
+    hitTokens: fields.number("hitTokens", 0),
+    usedLedger: fields.boolean("usedLedger", false),
   };
 }
 
 /** `[endpoint, removedBy, freshness, loadAge, load, kv, inFlight, prefill, hit, total, one value per scorer]` a row. */
-function encodeBreakdown(breakdown: Breakdown, chosen: string): string {
+function encodeBreakdown(breakdown: Breakdown, chosen: string, candidatesMax: number): string {
   const { scorers, totals, values } = breakdown;
   const count = totals.length;
   let rows = "";
-  for (const i of keptCandidates(breakdown, chosen)) {
+  for (const i of keptCandidates(breakdown, chosen, candidatesMax)) {
     rows += `${rows === "" ? "[" : ",["}${rowHead(rowOf(breakdown, i))},${finite(totals[i]!)}`;
     for (let s = 0; s < scorers.length; s++) rows += `,${finite(values[s * count + i]!)}`;
     rows += "]";
@@ -66,20 +69,21 @@ function rowHead(row: CandidateRow): string {
 }
 
 /** Indexes of all candidates up to the bound; beyond it of the chosen one and the highest totals, in order of id. */
-function keptCandidates(breakdown: Breakdown, chosen: string): number[] {
+function keptCandidates(breakdown: Breakdown, chosen: string, candidatesMax: number): number[] {
   const { totals } = breakdown;
   const kept: number[] = [];
-  if (totals.length <= CANDIDATES_MAX) {
+  if (totals.length <= candidatesMax) {
     for (let i = 0; i < totals.length; i++) kept.push(i);
     return kept;
   }
+  if (candidatesMax === 0) return kept;
   const rank = (i: number) =>
     endpointOf(breakdown, i) === chosen ? Infinity : Number.isNaN(totals[i]!) ? -Infinity : totals[i]!;
   const ranks: number[] = [];
   for (let i = 0; i < totals.length; i++) {
     const own = rank(i);
-    if (kept.length === CANDIDATES_MAX && own <= ranks[CANDIDATES_MAX - 1]!) continue;
-    let place = Math.min(kept.length, CANDIDATES_MAX - 1);
+    if (kept.length === candidatesMax && own <= ranks[candidatesMax - 1]!) continue;
+    let place = Math.min(kept.length, candidatesMax - 1);
     for (; place > 0 && own > ranks[place - 1]!; place--) {
       kept[place] = kept[place - 1]!;
       ranks[place] = ranks[place - 1]!;

@@ -9,15 +9,29 @@ import { encodeInput } from "./input-codec.ts";
 import { encodeLanes } from "./lanes.ts";
 import type { TraceHeader } from "./record.ts";
 
+export interface EncoderOptions {
+  /** Tokens per block of most chains; a chain with others says so. */
+  readonly blockTokens: number;
+  /** Candidates that a decision is written with; its digest covers all. */
+  readonly candidatesMax?: number;
+  /** Blocks that may be referred to at once. */
+  readonly blocksMax?: number;
+}
+
+/** The chosen candidate and those that it had to beat. */
+const CANDIDATES_MAX_DEFAULT = 4;
+
 /** Writes the lines of one segment, in order. Lines have no newline. Text is ASCII or whatever ids and names hold. */
 export class TraceEncoder {
   readonly #table: BlockTable;
   readonly #blockTokens: number;
+  readonly #candidatesMax: number;
   /** Blocks that were written although they had been written before, because the table started afresh or was too small. */
   blocksRepeated = 0;
 
-  constructor(blockTokens: number, blocksMax: number = TABLE_BLOCKS_MAX) {
+  constructor({ blockTokens, candidatesMax = CANDIDATES_MAX_DEFAULT, blocksMax = TABLE_BLOCKS_MAX }: EncoderOptions) {
     this.#blockTokens = blockTokens;
+    this.#candidatesMax = candidatesMax;
     this.#table = new BlockTable(blocksMax);
   }
 
@@ -29,7 +43,7 @@ export class TraceEncoder {
 
   record(input: Input, decision: Decision | undefined): string {
     let line = `{${encodeInput(input)}`;
-    if (decision !== undefined) line += `,"decision":${encodeDecision(decision)}`;
+    if (decision !== undefined) line += `,"decision":${encodeDecision(decision, this.#candidatesMax)}`;
     if (input.kind === "request-arrived") line += this.#chain(input.request.blocks);
     return `${line}}`;
   }

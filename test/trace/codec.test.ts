@@ -4,14 +4,20 @@ import fc from "fast-check";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { TraceDecoder } from "#trace/decoder.ts";
-import { CANDIDATES_MAX } from "#trace/decision-codec.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
 import { TraceFormatError } from "#trace/fields.ts";
 import { breakdownDigest, type TraceRecord } from "#trace/record.ts";
 import { HEADER, chainOf, decisions, inputs } from "./trace-samples.ts";
 
+/** Candidates that a decision is written with. */
+const CANDIDATES_MAX = 6;
+
 function roundTrip(records: readonly (readonly [Input, Decision | undefined])[], blocksMax?: number): TraceRecord[] {
-  const encoder = new TraceEncoder(HEADER.hash.blockTokens, blocksMax);
+  const encoder = new TraceEncoder({
+    blockTokens: 16,
+    candidatesMax: CANDIDATES_MAX,
+    ...(blocksMax === undefined ? {} : { blocksMax }),
+  });
   const decoder = new TraceDecoder(encoder.header(HEADER));
   return records.map(([input, decision]) => decoder.decode(encoder.record(input, decision)) as TraceRecord);
 }
@@ -43,7 +49,7 @@ test("every input and decision reads back as it was, to the last bit", () => {
 });
 
 test("the header reads back as it was", () => {
-  assert.deepEqual(new TraceDecoder(new TraceEncoder(16).header(HEADER)).header, HEADER);
+  assert.deepEqual(new TraceDecoder(new TraceEncoder({ blockTokens: 16 }).header(HEADER)).header, HEADER);
 });
 
 test("a large fleet is written with the chosen candidate and the best others, and a digest of all", () => {
@@ -80,7 +86,7 @@ test("a single changed bit in any value changes the digest", () => {
 });
 
 test("a conversation costs its new blocks only", () => {
-  const encoder = new TraceEncoder(16);
+  const encoder = new TraceEncoder({ blockTokens: 16 });
   encoder.header(HEADER);
   const symbols: number[] = [];
   let lanesChars = 0;
@@ -109,7 +115,7 @@ test("a chain longer than the table, and tables that start afresh, read back who
 });
 
 test("a version that is not known, a foreign file and each broken field are refused with path and reason", () => {
-  const header = new TraceEncoder(16).header(HEADER);
+  const header = new TraceEncoder({ blockTokens: 16 }).header(HEADER);
   const refuse = (line: string, message: RegExp) => assert.throws(() => new TraceDecoder(line), message);
   refuse(header.replace('"version":1', '"version":2'), /version: expected 1, got 2/);
   refuse(`{"timestamp":0,"hash_ids":[1]}`, /expected a gnomon trace/);
@@ -158,7 +164,7 @@ test("a version that is not known, a foreign file and each broken field are refu
 });
 
 test("a reference to a line that was lost is told apart from one that was read", () => {
-  const encoder = new TraceEncoder(16);
+  const encoder = new TraceEncoder({ blockTokens: 16 });
   const decoder = new TraceDecoder(encoder.header(HEADER));
   const lost = encoder.record(arrival("lost", [1, 2, 3]), undefined);
   const orphan = encoder.record(arrival("orphan", [1, 2, 3, 4]), undefined);

@@ -55,7 +55,7 @@ function finish(requestId: string, at: number): Input {
 
 /** A segment's lines, each with its newline. */
 function segment(records: readonly Input[], header: Partial<TraceHeader> = {}): string {
-  const encoder = new TraceEncoder(HEADER.hash.blockTokens);
+  const encoder = new TraceEncoder({ blockTokens: 16 });
   const lines = [encoder.header({ ...HEADER, ...header }), ...records.map((input) => encoder.record(input, undefined))];
   return lines.map((line) => `${line}\n`).join("");
 }
@@ -206,7 +206,7 @@ test("what is no trace is refused with the file, the line and what was expected"
 
 test("memory does not grow with the trace: 60,000 records stream through", async (t) => {
   const some = fc.sample(inputs, { numRuns: 500, seed: 3 }).filter((input) => input.kind !== "request-arrived");
-  const encoder = new TraceEncoder(16);
+  const encoder = new TraceEncoder({ blockTokens: 16 });
   const body = some.map((input) => `${encoder.record(input, undefined)}\n`).join("");
   const path = join(
     folder(t, {

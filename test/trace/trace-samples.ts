@@ -56,7 +56,7 @@ const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 const word = fc.string({ unit: "binary", maxLength: 12 });
 
-export const chains: fc.Arbitrary<BlockChain> = fc
+const chains: fc.Arbitrary<BlockChain> = fc
   .tuple(fc.array(fc.nat(2), { maxLength: 24 }), fc.constantFrom(16, 16, 128, 15.750000000000002))
   .map(([symbols, blockTokens]) => chainOf(symbols, blockTokens));
 
@@ -130,7 +130,7 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
 );
 
 /** A breakdown of `size` candidates, some of them removed by a filter. */
-export function breakdowns(size: fc.Arbitrary<number>): fc.Arbitrary<Breakdown> {
+function breakdowns(size: fc.Arbitrary<number>): fc.Arbitrary<Breakdown> {
   const candidate = record({
     removed: fc.boolean(),
     load: finite,

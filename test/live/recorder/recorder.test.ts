@@ -32,6 +32,7 @@ function options(directory: string, more: Partial<RecorderOptions> = {}): Record
     flushMillis: 5,
     fsync: "never",
     compressionLevel: 3,
+    candidatesMax: 4,
     onFailure: (message) => assert.fail(message),
     ...more,
   };
