@@ -79,9 +79,14 @@ export class RequestTable<V> {
 
 const SLOTS_MIN = 64;
 
+/** Ids differ near their ends: they are random, or end in a count. */
+const UNITS_HASHED = 16;
+
 /** FNV-1a over UTF-16 units, folded so that the low bits depend on all. */
 function hash(id: string): number {
   let h = 0x811c9dc5;
-  for (let i = 0; i < id.length; i++) h = Math.imul(h ^ id.charCodeAt(i), 0x01000193);
+  for (let i = Math.max(0, id.length - UNITS_HASHED); i < id.length; i++) {
+    h = Math.imul(h ^ id.charCodeAt(i), 0x01000193);
+  }
   return h ^ (h >>> 15);
 }
