@@ -1,15 +1,15 @@
 import { Tokenizer as NativeTokenizer } from "tokenizers";
 import { type Surround, surroundOf } from "./added-by-processor.ts";
-import type { AddedToken } from "./bpe/added-tokens.ts";
 import { BpeEncoder } from "./bpe/bpe-encoder.ts";
 import { readRecipe } from "./bpe/recipe.ts";
 import { selfCheck } from "./bpe/self-check.ts";
 import { type AddedTokenJson, parseTokenizerJson, type TokenizerJson } from "./bpe/tokenizer-json.ts";
 import { configuredTokens } from "./configured-tokens.ts";
 import type { HuggingFaceFiles } from "./hugging-face-files.ts";
+import { type LinearMessages, linearMessages } from "./linear-messages.ts";
 import { NativeEncoder } from "./native-encoder.ts";
 import { ChatTemplate } from "./template/chat-template.ts";
-import { learnLinear, type LinearTemplate } from "./template/linear-template.ts";
+import { learnLinear } from "./template/linear-template.ts";
 import type { TextEncoding } from "./text-encoder.ts";
 
 /** A model's tokenizer, loaded and checked. */
@@ -19,9 +19,7 @@ export interface HuggingFaceModel {
   readonly template: ChatTemplate | undefined;
   /** For requests with tools, where it is another. */
   readonly toolTemplate: ChatTemplate | undefined;
-  readonly linear: LinearTemplate | undefined;
-  /** Tokens behind the last message of a linear prompt. */
-  readonly linearTail: Int32Array;
+  readonly linear: LinearMessages | undefined;
   readonly path: string;
   readonly reason: string;
 }
@@ -85,8 +83,8 @@ async function encodingOf(json: TokenizerJson, native: NativeTokenizer, path: st
 async function templateOf(
   files: HuggingFaceFiles,
   encoding: TextEncoding,
-): Promise<Pick<HuggingFaceModel, "template" | "toolTemplate" | "linear" | "linearTail" | "path" | "reason">> {
-  const none = { template: undefined, toolTemplate: undefined, linear: undefined, linearTail: new Int32Array(0) };
+): Promise<Pick<HuggingFaceModel, "template" | "toolTemplate" | "linear" | "path" | "reason">> {
+  const none = { template: undefined, toolTemplate: undefined, linear: undefined };
   const source = files.templates.default;
   if (source === undefined) return { ...none, path: "chats estimated", reason: "no chat template was found" };
   const parse = (text: string): ChatTemplate =>
@@ -97,35 +95,15 @@ async function templateOf(
   const learned = learnLinear(template);
   const rendered = { ...none, template, toolTemplate, path: "chats rendered" };
   if (typeof learned === "string") return { ...rendered, reason: learned };
-  const boundaries = [...learned.before].filter(([key]) => key.includes(">")).map(([, text]) => text);
-  if (![...boundaries, learned.tail].every((text) => isCut(text, encoding.cuts))) {
-    return { ...rendered, reason: "its chat template does not put a special token between messages" };
-  }
-  const linearTail = await encoding.encode(learned.tail);
-  if (linearTail === undefined) return { ...rendered, reason: "its generation prompt could not be encoded" };
+  const linear = await linearMessages(learned, encoding);
+  if (typeof linear === "string") return { ...rendered, reason: linear };
   return {
     template,
     toolTemplate,
-    linear: learned,
-    linearTail: linearTail.slice(),
+    linear,
     path: "plain chats put together",
     reason: "its chat template puts fixed text around messages, equal to Jinja's in the self-check",
   };
-}
-
-/** True where `text` starts with a token that nothing before it can reach into. */
-function isCut(text: string, cuts: readonly AddedToken[]): boolean {
-  const first = cuts.find(({ content }) => content !== "" && text.startsWith(content));
-  if (first === undefined) return false;
-  return !cuts.some(({ content }) => overlaps(content, first.content));
-}
-
-/** A token that ends with the beginning of another could take it over. */
-function overlaps(token: string, next: string): boolean {
-  for (let length = 1; length < Math.min(token.length, next.length); length++) {
-    if (token.endsWith(next.slice(0, length))) return true;
-  }
-  return false;
 }
 
 async function surroundBy(files: HuggingFaceFiles, json: TokenizerJson, native: NativeTokenizer): Promise<Surround> {

@@ -87,13 +87,13 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
   }
 
   #encodeChat(chat: Chat, scope: CacheScope): Answer {
-    const { template, toolTemplate, linear, linearTail } = this.#model;
+    const { template, toolTemplate, linear } = this.#model;
     if (template === undefined) return this.#standIn(chat, scope);
     const hasOwnTemplate = chat.tools !== undefined && toolTemplate !== undefined;
     const steps = linear === undefined || hasOwnTemplate ? undefined : linearSteps(chat, template, linear);
     if (steps === undefined) return this.#encodeRendered(chat, scope);
     this.#linear++;
-    return this.#answer(steps, linearTail, scope, () => {
+    return this.#answer(steps, linear!.tail, scope, () => {
       this.#linear--;
       return this.#encodeRendered(chat, scope);
     });

@@ -24,6 +24,8 @@ class Node implements MemoNode {
   linked = false;
   /** The child last seen, to be compared without hashing. */
   latest: Node | undefined = undefined;
+  /** The child of a node with one, as most are; children by the key of their text from the second on. */
+  only: Node | undefined = undefined;
   children: Map<string, Node> | undefined = undefined;
   /** The next child under the same key. */
   sibling: Node | undefined = undefined;
@@ -78,7 +80,7 @@ export class PrefixMemo {
     const under = parent as Node;
     const latest = under.latest;
     if (latest?.tag === tag && latest.text === text) return latest;
-    let child = under.children?.get(textKey(text));
+    let child = under.children === undefined ? under.only : under.children.get(textKey(text));
     while (child !== undefined && (child.tag !== tag || child.text !== text)) child = child.sibling;
     if (child !== undefined) under.latest = child;
     return child;
@@ -94,12 +96,7 @@ export class PrefixMemo {
     if (known !== undefined) return known;
     const node = new Node(under, tag, text, state);
     if (!under.linked || this.#entriesMax === 0 || node.bytes > this.#bytesMax) return node;
-    const key = textKey(text);
-    under.children ??= new Map();
-    const first = under.children.get(key);
-    if (siblings(first) >= SIBLINGS_MAX) return node;
-    node.sibling = first;
-    under.children.set(key, node);
+    if (!attach(under, node)) return node;
     under.latest = node;
     node.linked = true;
     this.#entries++;
@@ -121,7 +118,7 @@ export class PrefixMemo {
   #evict(): void {
     const leaf = this.#oldest;
     assert(leaf !== undefined, "a memo over its bound has an oldest node");
-    assert(leaf.children === undefined || leaf.children.size === 0, "the oldest node of the memo is a leaf");
+    assert(leaf.only === undefined && leaf.children === undefined, "the oldest node of the memo is a leaf");
     this.#unlink(leaf);
     leaf.linked = false;
     this.#entries--;
@@ -148,17 +145,41 @@ export class PrefixMemo {
   }
 }
 
+/** False where too many are under the same key. */
+function attach(parent: Node, node: Node): boolean {
+  if (parent.only === undefined && parent.children === undefined) {
+    parent.only = node;
+    return true;
+  }
+  if (parent.only !== undefined) {
+    parent.children = new Map([[textKey(parent.only.text), parent.only]]);
+    parent.only = undefined;
+  }
+  const children = parent.children!;
+  const key = textKey(node.text);
+  const first = children.get(key);
+  if (siblings(first) >= SIBLINGS_MAX) return false;
+  node.sibling = first;
+  children.set(key, node);
+  return true;
+}
+
 function detach(parent: Node, leaf: Node): void {
   if (parent.latest === leaf) parent.latest = undefined;
+  const { children } = parent;
+  if (children === undefined) {
+    parent.only = undefined;
+    return;
+  }
   const key = textKey(leaf.text);
-  const children = parent.children!;
   const first = children.get(key)!;
   if (first !== leaf) {
     let before = first;
     while (before.sibling !== leaf) before = before.sibling!;
     before.sibling = leaf.sibling;
-  } else if (leaf.sibling === undefined) children.delete(key);
-  else children.set(key, leaf.sibling);
+  } else if (leaf.sibling !== undefined) children.set(key, leaf.sibling);
+  else if (children.size > 1) children.delete(key);
+  else parent.children = undefined;
 }
 
 function siblings(first: Node | undefined): number {

@@ -1,9 +1,9 @@
 import type { AddedTokens } from "./bpe/added-tokens.ts";
+import type { LinearMessages } from "./linear-messages.ts";
 import { promptSteps } from "./prompt-steps.ts";
 import type { ChatTemplate, RenderOptions } from "./template/chat-template.ts";
 import { contentTexts, engineMessages, type EngineMessage } from "./template/engine-messages.ts";
 import { engineTools } from "./template/engine-tools.ts";
-import { type LinearTemplate, pairKey } from "./template/linear-template.ts";
 import type { ChatMessage, PromptSource } from "./tokenizer.ts";
 import type { Step } from "./word-source.ts";
 
@@ -17,15 +17,16 @@ const LAST_ROLE = "user";
  * The steps of a plain chat, without rendering it; the tail is the template's. Undefined where the chat is not plain, or
  * the template not linear for it. Contents that the template looks into are the encoder's to notice.
  */
-export function linearSteps(chat: Chat, template: ChatTemplate, linear: LinearTemplate): Step[] | undefined {
+export function linearSteps(chat: Chat, template: ChatTemplate, linear: LinearMessages): Step[] | undefined {
   if (chat.messages.at(-1)?.role !== LAST_ROLE || !hasPlainOptions(chat, template)) return undefined;
   const steps: Step[] = [];
   let previous: string | undefined;
   for (const message of chat.messages) {
-    const tag = pairKey(previous, message.role);
-    const text = linear.before.has(tag) && isPlain(message, template) ? plainText(message, template) : undefined;
+    const frame = linear.between(previous, message.role);
+    if (frame === undefined || !isPlain(message, template)) return undefined;
+    const text = plainText(message, template);
     if (text === undefined) return undefined;
-    steps.push({ tag, text });
+    steps.push({ tag: frame.tag, text });
     previous = message.role;
   }
   return steps;
@@ -49,12 +50,17 @@ function hasPlainOptions({ tools, template: body }: Chat, { reading }: ChatTempl
 
 /** Nothing but a role and content, as far as the engine hands it on and the template reads it. */
 function isPlain(message: ChatMessage, { reading: { mentions } }: ChatTemplate): boolean {
-  const calls = message["tool_calls"];
-  if (Array.isArray(calls) && calls.length > 0) return false;
-  const isRead = (field: string): boolean =>
-    message[field] !== undefined && message[field] !== null && mentions.has(field);
-  if (isRead("name") || isRead("task") || isRead("reasoning")) return false;
-  return message["reasoning"] === undefined || !mentions.has("reasoning_content");
+  for (const field in message) {
+    if (field === "role" || field === "content") continue;
+    const value = message[field];
+    if (value === undefined || value === null) continue;
+    if (field === "tool_calls") {
+      if (Array.isArray(value) && value.length > 0) return false;
+    } else if (field === "reasoning") {
+      if (mentions.has(field) || mentions.has("reasoning_content")) return false;
+    } else if ((field === "name" || field === "task") && mentions.has(field)) return false;
+  }
+  return true;
 }
 
 function plainText(message: ChatMessage, { reading }: ChatTemplate): string | undefined {

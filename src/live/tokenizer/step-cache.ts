@@ -39,9 +39,9 @@ export class StepCache {
     return entry.tokens;
   }
 
-  /** Keeps the array: the caller must not write to it. */
+  /** Keeps a copy. */
   set(text: string, tokens: Int32Array): void {
-    if (text.length < TEXT_CHARS_MIN) return;
-    this.#entries?.set(textKey(text), { text, tokens });
+    if (text.length < TEXT_CHARS_MIN || this.#entries === undefined) return;
+    this.#entries.set(textKey(text), { text, tokens: tokens.slice() });
   }
 }

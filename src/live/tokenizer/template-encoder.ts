@@ -1,6 +1,7 @@
+import type { LinearMessages, MessageFrame } from "./linear-messages.ts";
 import type { StepCache } from "./step-cache.ts";
 import type { ChatTemplate } from "./template/chat-template.ts";
-import { isOrdinary, type LinearTemplate } from "./template/linear-template.ts";
+import { isOrdinary } from "./template/linear-template.ts";
 import { pythonStrip } from "./template/python-strip.ts";
 import type { TextEncoding } from "./text-encoder.ts";
 import { VERBATIM } from "./prompt-steps.ts";
@@ -9,20 +10,25 @@ import type { Step, Words, WordSource } from "./word-source.ts";
 /** Tag of the step that holds what the post-processor puts before a text. */
 export const BEFORE_TEXT = "before text";
 
+const SCRATCH_WORDS_MIN = 1 << 13;
+/** A larger scratch, which a very long message made, is given back. */
+const SCRATCH_WORDS_MAX = 1 << 18;
+
 /** Encodes steps: rendered text as it is, and the messages of a linear template with the text before them. */
 export class TemplateEncoder implements WordSource {
   readonly #encoding: TextEncoding;
   readonly #cache: StepCache;
   readonly #template: ChatTemplate | undefined;
-  readonly #linear: LinearTemplate | undefined;
+  readonly #linear: LinearMessages | undefined;
   readonly #beforeText: Int32Array;
+  #scratch = new Int32Array(SCRATCH_WORDS_MIN);
 
   constructor(
     encoding: TextEncoding,
     cache: StepCache,
     beforeText: Int32Array,
     template: ChatTemplate | undefined,
-    linear: LinearTemplate | undefined,
+    linear: LinearMessages | undefined,
   ) {
     this.#encoding = encoding;
     this.#cache = cache;
@@ -33,22 +39,20 @@ export class TemplateEncoder implements WordSource {
 
   words(step: Step): Words {
     if (step.tag === BEFORE_TEXT) return this.#beforeText;
-    const text = step.tag === VERBATIM ? step.text : this.#messageText(step);
-    if (text === undefined) return undefined;
+    if (step.tag === VERBATIM) return this.#encode(step.text);
+    if (!isOrdinary(this.#template!, step.text)) return undefined;
+    const frame = this.#linear!.byTag(step.tag)!;
+    const words = this.#encode(frame.text + (frame.isStripped ? pythonStrip(step.text) : step.text));
+    return words instanceof Promise ? framedLater(frame, words) : words && this.#framed(frame, words);
+  }
+
+  #encode(text: string): Words {
     const known = this.#cache.get(text);
     if (known !== undefined) return known;
     const words = this.#encoding.encode(text);
     if (words instanceof Promise) return this.#later(text, words);
-    if (words !== undefined) this.#cache.set(text, words.slice());
+    if (words !== undefined) this.#cache.set(text, words);
     return words;
-  }
-
-  #messageText({ tag, text }: Step): string | undefined {
-    const template = this.#template!;
-    if (!isOrdinary(template, text)) return undefined;
-    const linear = this.#linear!;
-    const role = tag.slice(tag.indexOf(">") + 1);
-    return linear.before.get(tag)! + (linear.stripped.has(role) ? pythonStrip(text) : text);
   }
 
   async #later(text: string, promised: Promise<Int32Array | undefined>): Promise<Int32Array | undefined> {
@@ -56,4 +60,26 @@ export class TemplateEncoder implements WordSource {
     if (words !== undefined) this.#cache.set(text, words);
     return words;
   }
+
+  #framed(frame: MessageFrame, words: Int32Array): Int32Array {
+    const length = frame.tokens.length + words.length;
+    if (this.#scratch.length < length || this.#scratch.length > SCRATCH_WORDS_MAX) {
+      this.#scratch = new Int32Array(Math.max(SCRATCH_WORDS_MIN, 2 * length));
+    }
+    this.#scratch.set(frame.tokens);
+    this.#scratch.set(words, frame.tokens.length);
+    return this.#scratch.subarray(0, length);
+  }
+}
+
+async function framedLater(
+  frame: MessageFrame,
+  promised: Promise<Int32Array | undefined>,
+): Promise<Int32Array | undefined> {
+  const words = await promised;
+  if (words === undefined) return undefined;
+  const framed = new Int32Array(frame.tokens.length + words.length);
+  framed.set(frame.tokens);
+  framed.set(words, frame.tokens.length);
+  return framed;
 }

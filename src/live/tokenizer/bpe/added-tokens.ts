@@ -12,22 +12,23 @@ export interface AddedMatch extends AddedToken {
  * longest of those that start at one place.
  */
 export class AddedTokens {
-  /** Candidates by their first two characters, longest first; those of one character apart. */
-  readonly #byPair = new Map<number, AddedToken[]>();
-  readonly #single = new Map<number, AddedToken>();
+  /** Lengths of the tokens that begin with two characters, longest first; those of one character apart. */
+  readonly #lengthsByPair = new Map<number, number[]>();
+  readonly #byContent = new Map<string, AddedToken>();
   readonly #only: string | undefined;
   readonly #anyFirst: RegExp | undefined;
 
   constructor(tokens: readonly AddedToken[]) {
     for (const token of tokens) {
       const { content } = token;
-      if (content.length === 1) this.#single.set(content.charCodeAt(0), token);
+      this.#byContent.set(content, token);
       if (content.length < 2) continue;
-      const list = this.#byPair.get(pairAt(content, 0)) ?? [];
-      list.push(token);
-      this.#byPair.set(pairAt(content, 0), list);
+      const lengths = new Set(this.#lengthsByPair.get(pairAt(content, 0))).add(content.length);
+      this.#lengthsByPair.set(
+        pairAt(content, 0),
+        [...lengths].sort((a, b) => b - a),
+      );
     }
-    for (const list of this.#byPair.values()) list.sort((a, b) => b.content.length - a.content.length);
     const firsts = [...new Set(tokens.map(({ content }) => content.slice(0, 1)))].filter((first) => first !== "");
     this.#only = firsts.length === 1 ? firsts[0] : undefined;
     this.#anyFirst = firsts.length > 1 ? new RegExp(`[${firsts.map(escaped).join("")}]`, "g") : undefined;
@@ -45,9 +46,11 @@ export class AddedTokens {
   }
 
   #at(text: string, start: number): AddedToken | undefined {
-    const list = this.#byPair.get(pairAt(text, start));
-    const longest = list?.find(({ content }) => text.startsWith(content, start));
-    return longest ?? this.#single.get(text.charCodeAt(start));
+    for (const length of this.#lengthsByPair.get(pairAt(text, start)) ?? []) {
+      const token = this.#byContent.get(text.slice(start, start + length));
+      if (token !== undefined) return token;
+    }
+    return this.#byContent.get(text[start]!);
   }
 
   #candidate(text: string, from: number): number {
