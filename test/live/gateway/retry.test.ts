@@ -235,3 +235,32 @@ describe("a kept connection that closes as it is used again", () => {
       }
     }));
 });
+
+describe("an engine that dies under load", () => {
+  test("costs no answer that had not begun, and no stream looks complete that was cut", async () => {
+    const slow: Reply = (request, socket) => {
+      const stream = (JSON.parse(request.body.toString()) as { stream?: boolean }).stream === true;
+      if (stream) socket.write(STREAM_HEAD + roleChunk() + tokenChunk("x"));
+      const finish = (): void => {
+        if (!socket.writable) return;
+        socket.write(
+          stream ? tokenChunk("y", "stop") + event("[DONE]") + STREAM_END : jsonReply(200, chatAnswer("good")),
+        );
+      };
+      setTimeout(finish, 40);
+    };
+    const rig = await startRig([slow, slow]);
+    const answers = Array.from({ length: 60 }, () => ask(rig.url, CHAT));
+    const streams = Array.from({ length: 30 }, () => ask(rig.url, STREAM));
+    while (rig.engines[0]!.requests.length < 30) await new Promise((resolve) => setTimeout(resolve, 1));
+    await rig.engines[0]!.kill();
+    const late = Array.from({ length: 20 }, () => ask(rig.url, CHAT));
+    for (const got of await Promise.all([...answers, ...late])) assert.equal(got.status, 200);
+    for (const got of await Promise.all(streams)) {
+      assert.equal(got.cut, false);
+      assert.notEqual(got.body.includes("[DONE]"), got.body.includes("incomplete"));
+    }
+    assert.ok(rig.gateway.counters.retries >= 10);
+    await rig.close();
+  });
+});
