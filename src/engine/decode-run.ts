@@ -12,6 +12,9 @@ const STEPS_MAX = 512;
  *
  * A member needs a new block when the position that it computes begins one, and fills a block when it ends one. Members
  * are sorted by position within a block, so that a step touches only those at a boundary.
+ *
+ * With asynchronous scheduling every step's start composes the step after it: the run then begins with a step that is
+ * composed already, and the blocks taken at a start are those of the step ahead.
  */
 export class DecodeRun {
   active = false;
@@ -22,6 +25,8 @@ export class DecodeRun {
   members = 0;
   contextTokens = 0;
   readonly #kv: KvCache;
+  /** Steps composed before they start: 1 with asynchronous scheduling, else 0. */
+  readonly #ahead: 0 | 1;
   #running: readonly Sequence[] = [];
   #planned = 0;
   readonly #startAt = new Float64Array(STEPS_MAX + 1);
@@ -31,12 +36,13 @@ export class DecodeRun {
   #byPhase = new Int32Array(64);
   #phaseOf = new Int32Array(64);
 
-  constructor(kv: KvCache) {
+  constructor(kv: KvCache, asyncScheduling: boolean) {
     this.#kv = kv;
+    this.#ahead = asyncScheduling ? 1 : 0;
     this.#phaseStart = new Int32Array(kv.blockTokens + 1);
   }
 
-  /** Takes the members in; nothing has started yet. Returns the steps until the first of them is done. */
+  /** Takes the members in; nothing has started yet. Returns the steps that all of them will be in. */
   begin(running: readonly Sequence[]): number {
     this.#running = running;
     this.members = running.length;
@@ -56,8 +62,8 @@ export class DecodeRun {
       const phase = sequence.computed % blockTokens;
       this.#phaseOf[i] = phase;
       starts[phase + 1] = (starts[phase + 1] ?? 0) + 1;
-      this.contextTokens += sequence.computed;
-      const left = sequence.target - sequence.generated;
+      this.contextTokens += sequence.computed - this.#ahead;
+      const left = sequence.target - sequence.generated - this.#ahead;
       if (left < stepsLeft) stepsLeft = left;
     }
     for (let phase = 0; phase < blockTokens; phase++)
@@ -140,9 +146,12 @@ export class DecodeRun {
     while (this.#planned > this.started && (this.#startAt[this.#planned - 1] ?? 0) >= at) this.#planned--;
   }
 
-  /** Starts the next planned step: takes and fills blocks, members in the order of the batch. */
-  start(at: Micros): void {
-    const step = this.started++;
+  /**
+   * Composes the next step, as it starts or, with asynchronous scheduling, as the one before it has started: takes and
+   * fills blocks, members in the order of the batch.
+   */
+  compose(at: Micros): void {
+    const step = this.started - this.#ahead;
     const taking = this.#phaseAt(step, 0);
     const filling = this.#phaseAt(step, 1);
     let take = this.#phaseStart[taking] ?? 0;
@@ -163,25 +172,30 @@ export class DecodeRun {
     }
   }
 
-  /** Brings the members up to date, as if every step had been composed. A step that runs is written down in `step`. */
-  collapse(step: Step): void {
+  /**
+   * Brings the members up to date, as if every step had been composed. A step that runs is written down in `current`,
+   * one that is composed ahead in `next`.
+   */
+  collapse(current: Step, next: Step): void {
     this.active = false;
-    this.describe(step);
+    const { executing } = this;
+    this.describe(current, this.started - 1);
+    if (this.#ahead > 0) this.describe(next, this.started);
     for (const sequence of this.#running) {
       sequence.computed += this.started;
       sequence.generated += this.ended;
-      if (!this.executing) continue;
-      sequence.pending = 1;
-      step.addYield(sequence);
+      sequence.pending = (executing ? 1 : 0) + this.#ahead;
+      if (executing) current.addYield(sequence);
+      if (this.#ahead > 0) next.addYield(sequence);
     }
   }
 
-  /** The step that started last, without its members' tokens. */
-  describe(step: Step): void {
+  /** Step number `number` of the run, without its members' tokens. */
+  describe(step: Step, number: number): void {
     step.clear();
     step.members = this.members;
     step.shape.decodeSequences = this.members;
-    step.shape.decodeContextTokens = this.contextTokens + (this.started - 1) * this.members;
+    step.shape.decodeContextTokens = this.contextTokens + number * this.members;
   }
 
   /** Phase of the members that after `step` steps compute the first (0) or last (1) position of a block. */

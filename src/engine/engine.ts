@@ -60,7 +60,7 @@ export class Engine {
     this.#settlement = new Settlement(config, this.#kv, this.#scheduler, this.#roster, this.#outbox, sink);
     this.#timer = new StepTimer(config);
     this.#readyAt = this.#timer.firstReadyAt();
-    this.#run = new DecodeRun(this.#kv);
+    this.#run = new DecodeRun(this.#kv, config.asyncScheduling);
     this.#planner = new RunPlanner(config, this.#kv, this.#scheduler, this.#timer, this.#run);
     this.#early = config.semantics.completion === "last-step-start";
   }
@@ -161,11 +161,12 @@ export class Engine {
   }
 
   #startStep(at: Micros): void {
-    if (this.#prepared) this.#takePrepared();
-    else if (this.#planner.begin(at, this.#roster.nextVisibleAt())) {
+    if (this.#planner.begin(at, this.#roster.nextVisibleAt(), this.#prepared ? this.#next : undefined)) {
       this.#advanceRun(at);
       return;
-    } else this.#scheduler.compose(at, this.#current);
+    }
+    if (this.#prepared) this.#takePrepared();
+    else this.#scheduler.compose(at, this.#current);
 
     const { shape } = this.#current;
     this.#stepEndAt = at + this.#timer.duration(shape) + Math.trunc(this.#current.transferMicros);
@@ -208,16 +209,25 @@ export class Engine {
       }
       const startAt = run.nextStartAt;
       if (startAt > at) return;
-      run.start(startAt);
-      this.#steps++;
-      if (this.#sink.step !== undefined) {
-        run.describe(this.#current);
-        this.#sink.step(startAt, run.stepEndAt, this.#current.shape);
-      }
+      this.#startRunStep(startAt);
       if (!run.exhausted) continue;
       this.#endRun();
       return;
     }
+  }
+
+  /** A step is composed and starts, or starts and the one after it is composed. */
+  #startRunStep(at: Micros): void {
+    const run = this.#run;
+    const { asyncScheduling } = this.#config;
+    if (!asyncScheduling) run.compose(at);
+    run.started++;
+    this.#steps++;
+    if (this.#sink.step !== undefined) {
+      run.describe(this.#current, run.started - 1);
+      this.#sink.step(at, run.stepEndAt, this.#current.shape);
+    }
+    if (asyncScheduling) run.compose(at);
   }
 
   /** Back to single steps, in the middle of one or between two. */
@@ -227,7 +237,7 @@ export class Engine {
     this.#executing = run.executing;
     if (this.#executing) this.#stepEndAt = run.stepEndAt;
     else this.#readyAt = run.nextStartAt;
-    run.collapse(this.#current);
+    run.collapse(this.#current, this.#next);
     if (this.#config.check) this.#verify();
   }
 

@@ -4,6 +4,7 @@ import type { DecodeRun } from "./decode-run.ts";
 import type { KvCache } from "./kv-cache.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
+import type { Step } from "./step.ts";
 import type { StepTimer } from "./step-timer.ts";
 import { emptyShape } from "./step-time/batch-shape.ts";
 
@@ -29,13 +30,16 @@ export class RunPlanner {
     this.#scheduler = scheduler;
     this.#timer = timer;
     this.#run = run;
-    this.#possible =
-      config.coalesce && timer.stateless && !config.asyncScheduling && config.semantics.completion === "step-end";
+    this.#possible = config.coalesce && timer.stateless && config.semantics.completion === "step-end";
   }
 
-  /** Plans a run whose first step starts at `at`, before which nothing becomes visible until `arrivalAt`. */
-  begin(at: Micros, arrivalAt: Micros): boolean {
-    const head = this.#possible ? this.#blockedHead() : null;
+  /**
+   * Plans a run whose first step starts at `at`, before which nothing becomes visible until `arrivalAt`. That step is
+   * `prepared` where steps are composed ahead.
+   */
+  begin(at: Micros, arrivalAt: Micros, prepared: Step | undefined): boolean {
+    if (!this.#possible || (this.#config.asyncScheduling && !this.#decodesAll(prepared))) return false;
+    const head = this.#blockedHead();
     if (head === null) return false;
     const run = this.#run;
     const shape = this.#shape;
@@ -57,6 +61,11 @@ export class RunPlanner {
     return run.active;
   }
 
+  #decodesAll(step: Step | undefined): boolean {
+    if (step === undefined || step.shape.prefillSequences > 0) return false;
+    return step.shape.decodeSequences === this.#scheduler.running.length;
+  }
+
   /** A request will be visible at `at`. */
   arrival(at: Micros): void {
     if (this.#run.active && this.#arrivalsMatter) this.#run.cut(at);
@@ -70,7 +79,8 @@ export class RunPlanner {
     const { running, waiting } = this.#scheduler;
     const { sequencesMax, batchTokensMax, scheduler } = this.#config;
     if (running.length === 0 || running.length > batchTokensMax) return null;
-    for (const sequence of running) if (!sequence.decoding) return null;
+    const pending = this.#config.asyncScheduling ? 1 : 0;
+    for (const sequence of running) if (!sequence.decoding || sequence.pending !== pending) return null;
     const full = running.length >= sequencesMax || running.length === batchTokensMax;
     if (full) {
       this.#arrivalsMatter = false;

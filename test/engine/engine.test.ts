@@ -207,11 +207,14 @@ test("a sink may submit the next turn from inside its callbacks", () => {
 });
 
 for (const [name, overrides] of [
-  ["as they come", {}],
+  ["as they come", { asyncScheduling: false }],
   ["asynchronous", { asyncScheduling: true }],
   [
     "restarting",
-    { semantics: { ...CONFIG.semantics, preempted: "restarts", fullHit: "nothing", finalToken: "stored" } },
+    {
+      asyncScheduling: false,
+      semantics: { ...CONFIG.semantics, preempted: "restarts", fullHit: "nothing", finalToken: "stored" },
+    },
   ],
   [
     "completing early",

@@ -51,7 +51,7 @@ export function randomWorkload(seed: number): Workload {
       { baseMicros: 0, afterPrefillMicros: 0, perDecodeMicros: 0 },
       { baseMicros: 2, afterPrefillMicros: 3, perDecodeMicros: 0.4 },
     ]),
-    asyncScheduling: false,
+    asyncScheduling: random.below(3) === 0,
     tier: pick(random, [
       undefined,
       undefined,
