@@ -218,7 +218,10 @@ for (const [name, overrides] of [
   ],
   [
     "completing early",
-    { semantics: { ...CONFIG.semantics, completion: "last-step-start", duplicates: "last-writer" } },
+    {
+      asyncScheduling: false,
+      semantics: { ...CONFIG.semantics, completion: "last-step-start", duplicates: "last-writer" },
+    },
   ],
 ] as const) {
   test(`every request ends once, in order of time, with all its tokens; nothing stays behind (${name})`, () => {
