@@ -8,6 +8,7 @@ import { profilesCommand } from "./cli/profiles.ts";
 import { replayCommand } from "./cli/replay.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { simulateCommand } from "./cli/simulate.ts";
+import { whatIfCommand } from "./cli/what-if.ts";
 import { driveCommand } from "#drive/command.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
@@ -19,6 +20,7 @@ const program = createProgram(version, [
   driveCommand(),
   simulateCommand(),
   replayCommand(),
+  whatIfCommand(),
   profilesCommand(),
   explainCommand(),
   configCommand(),

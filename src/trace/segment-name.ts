@@ -19,3 +19,10 @@ export async function segmentFiles(path: string): Promise<string[]> {
   if (names.length === 0) throw new Error(`${path}: expected trace segments (*.ndjson.zst), got a folder without any`);
   return names.map((name) => join(path, name));
 }
+
+/** Whether a path is a recorded trace by its name: a folder with segments, or one of them. */
+export async function isTrace(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() !== true) return SEGMENT_FILE.test(path);
+  return (await readdir(path)).some((name) => SEGMENT_FILE.test(name));
+}

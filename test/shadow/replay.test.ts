@@ -18,7 +18,7 @@ function headerOf(profiles: Record<string, ProfileSpec>, defaultProfile: string)
 
 /** What a recorder would have written of a run, read back from its lines. */
 function recorded(header: TraceHeader, log: readonly Step[]): TraceItem[] {
-  const encoder = new TraceEncoder(header.router.blockTokens);
+  const encoder = new TraceEncoder({ blockTokens: header.router.blockTokens });
   const decoder = new TraceDecoder(encoder.header(header));
   const records = log.map(({ input, decision }) => decoder.decode(encoder.record(input, decision)));
   return [{ kind: "run", header: decoder.header }, ...records];
