@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadProfile } from "#config/profile-file.ts";
+import { engineDefaults } from "#engine/config.ts";
+import { type Setting, runCandidate } from "#shadow/candidate.ts";
+import { pairedDifference } from "#shadow/paired.ts";
+import { readRecordedRun } from "#shadow/recorded-run.ts";
+import { whatIf } from "#shadow/what-if.ts";
+import { simulate } from "#sim/simulate.ts";
+import { NO_LATENCY } from "#sim/simulation-options.ts";
+import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
+import { ImportReport } from "#trace/import/import-report.ts";
+import { synthesize } from "#trace/import/synthetic.ts";
+import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
+import type { TraceHeader, TraceItem } from "#trace/record.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { HEADER } from "../trace/trace-samples.ts";
+
+const SPEC = `
+conversations: 150
+arrivals: { process: poisson, ratePerSecond: 12 }
+groups:
+  - name: g
+    prefixes: 6
+    prefixTokens: 512
+    userTokens: { distribution: uniform, min: 20, max: 200 }
+    outputTokens: { distribution: uniform, min: 5, max: 60 }
+    turns: { distribution: uniform, min: 1, max: 3 }
+    thinkSeconds: 0.4
+`;
+const ENGINE = engineDefaults({ kvBlocks: 2000 });
+const SCRAPE = { mode: "scrape", intervalMicros: 500_000, phase: "spread", delayMicros: 0, lossShare: 0 } as const;
+const named = (name: string) => ({ name, spec: loadProfile(name).spec });
+
+function workload(): WorkloadRequest[] {
+  return [...synthesize(parseSyntheticSpec("spec", SPEC), 3, new ImportReport("spec", "synthetic", true))];
+}
+
+function setting(requests: readonly WorkloadRequest[]): Setting {
+  return {
+    seed: 9,
+    workload: requests,
+    endpoints: ["a", "b", "c"].map((id) => ({
+      id,
+      models: [],
+      labels: {},
+      kvCapacityTokens: undefined,
+      concurrencyMax: undefined,
+    })),
+    fleetEvents: [],
+    engine: ENGINE,
+    signals: SCRAPE,
+    blockTokens: 16,
+    staleAfterMicros: 2_000_000,
+    requestMicros: 0,
+    answerMicros: 0,
+    rateScale: 1,
+  };
+}
+
+/** A trace as a gateway would have recorded it, made by the simulator. */
+function* simulatedTrace(profile: string): Generator<TraceItem> {
+  const { workload: requests, endpoints } = setting(workload());
+  const { spec } = loadProfile(profile);
+  const router = {
+    seed: 9,
+    profiles: { [profile]: spec },
+    defaultProfile: profile,
+    blockTokens: 16,
+    staleAfterMicros: 2_000_000,
+  };
+  const header: TraceHeader = { ...HEADER, router: { ...router, breaker: undefined } };
+  yield { kind: "run", header };
+  const items: TraceItem[] = [];
+  simulate({
+    router,
+    engines: endpoints.map((endpoint) => ({
+      endpoint: { ...endpoint, kvCapacityTokens: 1999 * 16, concurrencyMax: 256 },
+      config: ENGINE,
+    })),
+    arrivals: new WorkloadArrivals(requests, {
+      seed: 9,
+      blockTokens: 16,
+      timeoutMicros: Infinity,
+      timeScale: 1,
+      rateScale: 1,
+    }),
+    signals: SCRAPE,
+    prefixes: { kind: "approximate" },
+    latency: NO_LATENCY,
+    horizonMicros: Infinity,
+    over: "answered",
+    tokenGaps: false,
+    check: true,
+    observe: (input, decision) =>
+      items.push({
+        kind: "record",
+        input,
+        decision: decision && {
+          ...decision,
+          breakdown: { ...decision.breakdown, candidates: [], endpointCount: 3, digest: 0 },
+        },
+      }),
+  });
+  yield* items;
+}
+
+async function* slowly(items: Iterable<TraceItem>): AsyncGenerator<TraceItem> {
+  yield* items;
+}
+
+test("traffic that was simulated is predicted again: latencies within the phase of a scrape, tokens exactly", async () => {
+  const run = await readRecordedRun(slowly(simulatedTrace("gnomon")));
+  assert.equal(run.workload.length, workload().length);
+  assert.deepEqual(run.left, {});
+  const answer = await whatIf({
+    setting: { ...setting(run.workload), endpoints: run.endpoints },
+    inForce: named("gnomon"),
+    candidates: [named("round-robin")],
+    observed: run.observed,
+  });
+  for (const error of Object.values(answer.modelError ?? {})) {
+    assert.ok(error !== undefined && error.pairs > 200);
+    assert.ok(Math.abs(error.meanRelative) < 0.03, JSON.stringify(error));
+  }
+});
+
+test("the same question has the same answer, to the byte, and candidates do not see one another", async () => {
+  const ask = (names: readonly string[]) =>
+    whatIf({
+      setting: setting(workload()),
+      inForce: named("gnomon"),
+      candidates: names.map(named),
+      observed: undefined,
+    });
+  const first = await ask(["round-robin", "lmetric"]);
+  assert.equal(JSON.stringify(await ask(["round-robin", "lmetric"])), JSON.stringify(first));
+  const alone = await ask(["lmetric"]);
+  assert.deepEqual(
+    alone.candidates.find(({ name }) => name === "lmetric"),
+    first.candidates.find(({ name }) => name === "lmetric"),
+  );
+});
+
+test("the profile in force differs from itself by nothing and agrees with itself", async () => {
+  const { candidates } = await whatIf({
+    setting: setting(workload()),
+    inForce: named("gnomon"),
+    candidates: [named("gnomon")],
+    observed: undefined,
+  });
+  assert.equal(candidates.length, 1);
+  const [own] = candidates;
+  assert.equal(own?.agreement, 1);
+  for (const difference of Object.values(own?.difference ?? {})) {
+    assert.deepEqual([difference?.mean, difference?.low, difference?.high], [0, 0, 0]);
+  }
+});
+
+test("every request of the workload is answered once, whichever profile", () => {
+  const requests = workload();
+  for (const name of ["gnomon", "random", "sticky"]) {
+    const outcome = runCandidate(setting(requests), named(name));
+    assert.equal(outcome.completed, requests.length, name);
+    assert.ok(
+      outcome.ttftMicros.every((ttft, i) => ttft > 0 && ttft <= outcome.e2eMicros[i]!),
+      name,
+    );
+    assert.ok(
+      outcome.cachedTokens.every((cached, i) => cached >= 0 && cached < requests[i]!.promptTokens),
+      name,
+    );
+  }
+});
+
+test("a paired interval holds the mean and narrows with more pairs", () => {
+  const noisy = (pairs: number) => Float64Array.from({ length: pairs }, (_, i) => 10 + ((i * 7919) % 13));
+  const few = pairedDifference(noisy(50), new Float64Array(50), 1);
+  const many = pairedDifference(noisy(5000), new Float64Array(5000), 1);
+  assert.ok(few !== undefined && many !== undefined);
+  for (const one of [few, many]) assert.ok(one.low <= one.mean && one.mean <= one.high);
+  assert.ok(many.high - many.low < few.high - few.low);
+  assert.equal(pairedDifference(Float64Array.of(NaN), Float64Array.of(1), 1), undefined);
+});
