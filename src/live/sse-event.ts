@@ -49,7 +49,7 @@ export function classifyLater(dialect: Dialect, bytes: Buffer, start: number, en
 }
 
 /** Index of the first data line's payload; -1 where there is none. */
-export function dataStart(bytes: Buffer, start: number, end: number): number {
+function dataStart(bytes: Buffer, start: number, end: number): number {
   let line = start;
   while (line < end) {
     if (matchesAt(bytes, line, DATA)) {

@@ -67,7 +67,7 @@ export class WholeAnswer implements Answer {
 const EMPTY = Buffer.alloc(0);
 
 /** What an engine's error says about it; the words are vLLM's. */
-export function faultOf(status: number, body: Buffer): Fault {
+function faultOf(status: number, body: Buffer): Fault {
   if (status === 503 && ADMISSION_WORDS.some((words) => body.includes(words))) return "saturated";
   return body.includes(SHUTDOWN_WORDS) ? "draining" : "status";
 }

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
+import { DEFAULT_LIMITS } from "#live/limits.ts";
+
+import { capture } from "./captures.ts";
 import { CHAT, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
 import { type RawRequest, chatAnswer, headerOf, jsonReply } from "./stub-engine.ts";
 
@@ -104,6 +107,38 @@ describe("headers to the client", () => {
     assert.equal(headers["x-secret-hop"], undefined);
     assert.notEqual(headers["keep-alive"], "timeout=5");
     assert.notEqual(headers["x-request-id"], "theirs");
+  });
+});
+
+describe("what vLLM's own answers carry", () => {
+  test("facts 21, 29: its load report and its other headers pass, framed by the gateway", async () => {
+    for (const [name, header, value] of [
+      ["orca_json", "endpoint-load-metrics", /^JSON \{"named_metrics"/],
+      ["orca_text", "endpoint-load-metrics", /^TEXT named_metrics/],
+      ["chat_stream", "vary", /^Origin$/],
+      ["chat_stream", "server", /^uvicorn$/],
+      ["err_method", "allow", /^POST$/],
+    ] as const) {
+      const rig = await startRig([(_r, socket) => socket.write(capture(name).response)]);
+      const got = await ask(rig.url, CHAT);
+      assert.match(String(got.headers[header]), value, name);
+      assert.equal(got.headers["transfer-encoding"], name === "chat_stream" ? "chunked" : undefined);
+      await rig.close();
+    }
+  });
+
+  test("fact 20: kept connections are given up before the engine closes them", async () => {
+    assert.ok(DEFAULT_LIMITS.upstreamKeepAliveMillis < 5_000);
+    const rig = await startRig(
+      [(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok"), "keep-alive: timeout=60\r\n"))],
+      { limits: { upstreamKeepAliveMillis: 30 } },
+    );
+    await ask(rig.url, CHAT);
+    const { sockets } = rig.engines[0]!;
+    const start = Date.now();
+    while (sockets.size > 0 && Date.now() - start < 3_000) await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.equal(sockets.size, 0, "whatever the engine hints");
+    await rig.close();
   });
 });
 
