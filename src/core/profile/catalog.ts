@@ -17,6 +17,7 @@ import { roundRobin } from "../picker/round-robin.ts";
 import { softmax } from "../picker/softmax.ts";
 import { weightedRandom } from "../picker/weighted-random.ts";
 import { activeRequest } from "../scorer/active-request.ts";
+import { addedLatency } from "../scorer/added-latency.ts";
 import { capacity } from "../scorer/capacity.ts";
 import { consistentHash } from "../scorer/consistent-hash.ts";
 import { dynamoCost } from "../scorer/dynamo-cost.ts";
@@ -70,6 +71,7 @@ export const CATALOG = {
     "kv-utilization": kvUtilization,
     "load-balance": loadBalance,
     "active-request": activeRequest,
+    "added-latency": addedLatency,
     capacity,
     "consistent-hash": consistentHash,
     "dynamo-cost": dynamoCost,

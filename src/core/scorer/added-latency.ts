@@ -1,0 +1,53 @@
+import type { Snapshot } from "../endpoint/snapshot.ts";
+import { newTokens } from "../endpoint/gauge.ts";
+import { scorerPlugin } from "../profile/plugin.ts";
+
+/**
+ * Prefers the endpoint where this request adds the least waiting, its own and that of the requests there, in units of the
+ * time that one prompt token takes to compute.
+ *
+ *     cost  = queued prefill tokens + new tokens * (1 + n + cacheWeight) + batchTokens * n
+ *     score = (best cost + 1) / (cost + 1)
+ *
+ * n requests are there. This request waits for the queued tokens and its own new ones; each of the n waits for the new
+ * ones too, whose steps they share; the batch that grows by one makes every step of this and of the n longer. A token
+ * computed is also a block of cache taken from another prompt, which `cacheWeight` prices.
+ */
+export const addedLatency = scorerPlugin({
+  summary: "waiting that the request would add there, for itself and for the requests it joins",
+  reads: ["ledger", "scrape:load", "prefix-index"],
+  source: "gnomon; LMetric's factors, added up as the waiting of each",
+  parameters: {
+    batchTokens: {
+      type: "number",
+      default: 240,
+      min: 0,
+      meaning:
+        "prompt tokens whose time one more request in the batch costs: 2 * output tokens * time per sequence / time per prompt token",
+    },
+    cacheWeight: {
+      type: "number",
+      default: 0,
+      min: 0,
+      meaning: "what a new token costs beside its time, for the cached blocks that it displaces",
+    },
+  },
+  create: (name, { batchTokens, cacheWeight }) => ({
+    name,
+    score({ promptTokens }, candidates, scores) {
+      let best = Infinity;
+      for (let i = 0; i < candidates.length; i++) {
+        const cost = costOf(candidates[i]!, promptTokens, batchTokens, cacheWeight);
+        scores[i] = cost;
+        best = Math.min(best, cost);
+      }
+      for (let i = 0; i < candidates.length; i++) scores[i] = (best + 1) / (scores[i]! + 1);
+    },
+  }),
+});
+
+function costOf(snapshot: Snapshot, promptTokens: number, batchTokens: number, cacheWeight: number): number {
+  const { prefillTokensQueued, effectiveLoad } = snapshot;
+  const computed = newTokens(snapshot, promptTokens) * (1 + effectiveLoad + cacheWeight);
+  return prefillTokensQueued + computed + batchTokens * effectiveLoad;
+}
