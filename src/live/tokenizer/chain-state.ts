@@ -110,7 +110,7 @@ function lanesFor(state: ChainState, blocks: number): Lanes {
   const { lanes } = state;
   const needed = 2 * (state.blocks + blocks);
   if (lanes.used === state.blocks && needed <= lanes.words.length) return lanes;
-  const grown = state.blocks === 0 ? needed : Math.max(LANES_MIN, needed + (needed >> 1));
+  const grown = state.blocks === 0 ? needed : Math.max(LANES_MIN, needed + (needed >> 2));
   const words = new Int32Array(grown);
   words.set(lanes.words.subarray(0, 2 * state.blocks));
   return new Lanes(words, state.blocks);

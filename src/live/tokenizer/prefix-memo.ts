@@ -3,7 +3,7 @@ import type { ChainState } from "./chain-state.ts";
 import type { MemoDescription } from "./described-tokenizer.ts";
 import { textKey } from "./text-key.ts";
 
-/** What a node costs besides its text and its lanes. */
+/** What a node costs besides its text and its lanes, the open block among it. */
 const NODE_BYTES = 640;
 /** Nodes under one key: the same text in different roles, or texts with the same sample. */
 const SIBLINGS_MAX = 16;
@@ -37,8 +37,9 @@ class Node implements MemoNode {
     this.tag = tag;
     this.text = text;
     this.state = state;
-    const blocks = state.blocks - (parent === undefined ? 0 : parent.state.blocks);
-    this.bytes = NODE_BYTES + 2 * (tag.length + text.length) + 16 * blocks;
+    // Lanes that it shares with its parent are the parent's.
+    const lanes = state.lanes === parent?.state.lanes ? 0 : state.lanes.words.byteLength;
+    this.bytes = NODE_BYTES + 2 * text.length + lanes;
   }
 }
 

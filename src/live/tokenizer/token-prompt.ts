@@ -7,7 +7,7 @@ export function encodeTokens(
   tokens: readonly number[],
   scope: CacheScope,
 ): TokenizedPrompt | Promise<TokenizedPrompt> {
-  const chain = chains.encodeWords(scope, Int32Array.from(tokens));
+  const chain = chains.encodeWords(scope, new Int32Array(tokens));
   return chain instanceof Promise ? chain.then((done) => exactPrompt(chains, done)) : exactPrompt(chains, chain);
 }
 

@@ -44,6 +44,7 @@ export class VllmTokenizer implements DescribedTokenizer {
 
   encode(prompt: PromptSource, scope: CacheScope): TokenizedPrompt | Promise<TokenizedPrompt> {
     if (prompt.kind === "tokens") return encodeTokens(this.#chains, prompt.tokens, scope);
+    if (this.#closed.signal.aborted) return this.#estimate.standIn(prompt, scope);
     if (performance.now() < this.#pausedUntil) {
       this.#paused++;
       return this.#estimate.standIn(prompt, scope);
