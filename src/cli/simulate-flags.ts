@@ -1,4 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { ADMISSION_POLICIES } from "#core/admission/create.ts";
+import { PRIORITY_POLICIES } from "#core/priority/create.ts";
+import { FITNESS_KEYS } from "#sim/result/fitness.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
 /** What was given to `simulate`, with defaults. Times as the flags' texts say. */
@@ -17,8 +20,21 @@ export interface SimulateFlags {
   readonly policyConfig?: string;
   readonly routingPolicy?: string;
   readonly routingScorers?: string;
+  readonly admissionPolicy?: string;
+  readonly priorityPolicy?: string;
   readonly scheduler?: SchedulerPolicy;
   readonly kvGpuBlocks?: number;
+  readonly kvCpuBlocks?: number;
+  readonly kvOffloadThreshold: number;
+  readonly kvBlockBytes: number;
+  readonly kvTransferBandwidth: number;
+  readonly kvTransferBase: number;
+  readonly slo?: string;
+  readonly fitnessWeights?: string;
+  readonly traceLevel: "none" | "decisions";
+  readonly counterfactualK: number;
+  readonly counterfactualDecisions: number;
+  readonly summarizeTrace: boolean;
   readonly signals: "scrape" | "at-decision" | "oracle";
   readonly scrapeInterval: number;
   readonly scrapePhase: "spread" | "together";
@@ -51,6 +67,16 @@ export function addSimulateFlags(command: Command): Command {
   number("--num-instances <count>", "engines", whole(1, 10_000), 4);
   add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
   number("--kv-gpu-blocks <count>", "KV blocks of each engine, in place of the engine file's", whole(2, 16_777_216));
+  number("--kv-cpu-blocks <count>", "KV blocks of each engine in the host's memory", whole(1, 16_777_216));
+  number(
+    "--kv-offload-threshold <share>",
+    "use of the GPU's blocks from which released ones are copied out",
+    atLeastZero(1),
+    0,
+  );
+  number("--kv-block-bytes <bytes>", "size of a block, for the time of a transfer", whole(1, 1e9), 2_097_152);
+  number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
+  number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
   choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
 
   add("--workload-spec <file>", "YAML specification of a workload");
@@ -66,6 +92,9 @@ export function addSimulateFlags(command: Command): Command {
   add("--policy-config <file>", "YAML file with admission, priority, routing and scheduler policies");
   add("--routing-policy <name>", "weighted, or the name of a profile");
   add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
+
+  add("--admission-policy <name>", `${ADMISSION_POLICIES.join(", ")}: with its default parameters`);
+  add("--priority-policy <name>", `${PRIORITY_POLICIES.join(", ")}: with its default parameters`);
 
   choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
   number("--scrape-interval <millis>", "between two scrapes of an engine", positive(1e7), 1000);
@@ -88,6 +117,16 @@ export function addSimulateFlags(command: Command): Command {
 
   command.option("--token-gaps", "record every gap between tokens (slower)", false);
   command.option("--check", "verify the invariants after every step (slower)", false);
+  add(
+    "--slo <targets>",
+    "class:ttft:tpot:e2e in milliseconds, comma-separated; an empty part holds always, * is any class",
+  );
+  add("--fitness-weights <list>", `key:weight pairs, comma-separated; keys ${FITNESS_KEYS.join(", ")}`);
+  choice("--trace-level <level>", "write every decision into the results", ["none", "decisions"], "none");
+  number("--counterfactual-k <count>", "other candidates of a decision to write, and to try again", whole(0, 100), 0);
+  const retried = "decisions whose other candidates are tried, the rest simulated again";
+  number("--counterfactual-decisions <count>", retried, whole(0, 10_000), 0);
+  command.option("--summarize-trace", "where requests went and why", false);
   add("--results-path <file>", "write the results there as JSON");
   add("--requests-path <file>", "write every request's outcome there, a JSON line each");
   command.option("--json", "results as JSON on standard output, in place of the table", false);

@@ -1,23 +1,27 @@
-import { ConfigError } from "#config/config-error.ts";
 import { loadEngine } from "#config/engine-file.ts";
-import { parseScorers, profileOfPolicy, readPolicyConfig, type Policy } from "#config/policy-config.ts";
-import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
+import type { NamedProfile } from "#config/profile-file.ts";
+import { createAdmission } from "#core/admission/create.ts";
+import { createPriority } from "#core/priority/create.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
-import type { EngineConfig } from "#engine/config.ts";
+import type { EngineConfig, KvTierConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
+import { policiesOf, type SimulatePolicies } from "./simulate-policies.ts";
 
 /** Everything about a simulation but its requests. */
 export type ClusterPlan = Omit<SimulationOptions, "arrivals"> & { readonly profile: NamedProfile };
 
 /** Reads profile, engines and signals from flags and files; throws ConfigError with what is wrong. */
 export function clusterPlan(flags: SimulateFlags): ClusterPlan {
-  const profile = profileOf(flags);
-  const config = engineOf(flags);
+  const policies = policiesOf(flags);
+  const { profile } = policies;
+  const config = engineOf(flags, policies);
   return {
     profile,
+    ...(policies.admission && { admission: createAdmission(policies.admission) }),
+    ...(policies.priority && { priority: createPriority(policies.priority) }),
     router: {
       seed: flags.seed,
       profiles: { [profile.name]: profile.spec },
@@ -57,40 +61,32 @@ function instances(count: number, config: EngineConfig): EngineSpec[] {
   }));
 }
 
-function engineOf(flags: SimulateFlags): EngineConfig {
+function engineOf(flags: SimulateFlags, policies: SimulatePolicies): EngineConfig {
   const file = loadEngine(flags.engine);
-  const { kvGpuBlocks, scheduler, tokenGaps, check } = flags;
+  const { kvGpuBlocks, kvCpuBlocks, tokenGaps, check } = flags;
+  const kvBlocks = kvGpuBlocks ?? file.kvBlocks;
   return {
     ...file,
-    kvBlocks: kvGpuBlocks ?? file.kvBlocks,
-    scheduler: scheduler ?? file.scheduler,
+    kvBlocks,
+    // A longer request could never be served.
+    modelTokensMax: Math.min(file.modelTokensMax, (kvBlocks - 1) * file.blockTokens),
+    scheduler: policies.scheduler ?? file.scheduler,
+    preemption: policies.preemption ?? file.preemption,
+    tier: kvCpuBlocks === undefined ? file.tier : tierOf(kvCpuBlocks, flags),
     coalesce: file.coalesce && !tokenGaps,
     check,
   };
 }
 
-/** The profile that --profile, --routing-policy, --routing-scorers or --policy-config ask for; gnomon's own without. */
-function profileOf(flags: SimulateFlags): NamedProfile {
-  const { policyConfig, routingPolicy, routingScorers, profile } = flags;
-  if (policyConfig === undefined && routingPolicy === undefined && routingScorers === undefined) {
-    return loadProfile(profile ?? "gnomon");
-  }
-  if (profile !== undefined) {
-    const others = "--routing-policy, --routing-scorers or --policy-config";
-    throw new ConfigError([`--profile: expected to be alone, got it together with ${others}`]);
-  }
-  const base: Policy =
-    policyConfig === undefined ? { policy: "weighted", scorers: undefined } : readPolicyConfig(policyConfig);
-  return profileOfPolicy(
-    {
-      policy: routingPolicy ?? base.policy,
-      scorers: routingScorers === undefined ? base.scorers : parseScorers(routingScorers),
-    },
-    {
-      policy: routingPolicy === undefined ? (policyConfig ?? "--routing-scorers") : "--routing-policy",
-      scorers: routingScorers === undefined ? (policyConfig ?? "--routing-policy") : "--routing-scorers",
-    },
-  );
+function tierOf(cpuBlocks: number, flags: SimulateFlags): KvTierConfig {
+  return {
+    cpuBlocks,
+    offloadThreshold: flags.kvOffloadThreshold,
+    transferBaseMicros: flags.kvTransferBase,
+    blockBytes: flags.kvBlockBytes,
+    bytesPerSecond: flags.kvTransferBandwidth,
+    thrashWindowMicros: MICROS_PER_SECOND,
+  };
 }
 
 function signalsOf(flags: SimulateFlags): SignalOptions {

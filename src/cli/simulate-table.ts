@@ -1,11 +1,52 @@
 import Table from "cli-table3";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import type { Counterfactual } from "#sim/counterfactual.ts";
+import type { TraceSummary } from "#sim/result/decision-trace.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
+import type { Fitness } from "#sim/result/fitness.ts";
+import type { Metrics } from "#sim/result/metrics.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
 
+/** What was asked for beside the figures. */
+export interface Extras {
+  readonly fitness: Fitness;
+  readonly summary?: TraceSummary;
+  readonly counterfactuals?: readonly Counterfactual[];
+}
+
 /** The results for people. */
-export function simulationTable(result: SimulationResult): string {
-  return `${[headline(result), latencies(result), figures(result), endpoints(result), plot(result)].join("\n")}\n`;
+export function simulationTable(result: SimulationResult, extras: Extras): string {
+  const parts = [
+    headline(result),
+    latencies(result),
+    figures(result),
+    endpoints(result),
+    ...more(extras),
+    plot(result),
+  ];
+  return `${parts.filter((part) => part !== "").join("\n")}\n`;
+}
+
+function more({ fitness, summary, counterfactuals }: Extras): string[] {
+  const lines: string[] = [];
+  const values = Object.entries(fitness.values).map(([key, value]) => `${key} ${value.toFixed(4)}`);
+  if (values.length > 0) lines.push(`${"fitness".padEnd(12)} ${fitness.score.toFixed(6)} (${values.join(", ")})`);
+  if (summary !== undefined) {
+    const reasons = Object.entries(summary.reasons).map(([reason, count]) => `${count} ${reason}`);
+    lines.push(`${"decisions".padEnd(12)} ${summary.totalDecisions}, by ${reasons.join(", ")}`);
+    lines.push(
+      `${"score regret".padEnd(12)} ${summary.meanScoreRegret.toFixed(4)} mean, ${summary.maxScoreRegret.toFixed(4)} max`,
+    );
+  }
+  if (counterfactuals !== undefined && counterfactuals.length > 0) {
+    const worse = counterfactuals.filter(({ regretMicros }) => regretMicros > 0).length;
+    const mean = counterfactuals.reduce((sum, { regretMicros }) => sum + regretMicros, 0) / counterfactuals.length;
+    lines.push(
+      `${"regret".padEnd(12)} ${millis(mean)} ms mean of E2E over ${counterfactuals.length} decisions made otherwise, ` +
+        `${worse} had a better alternative`,
+    );
+  }
+  return lines;
 }
 
 function headline({ requests, endedAt, outcomes }: SimulationResult): string {
@@ -46,7 +87,7 @@ function figures({ metrics, rejections, stranded }: SimulationResult): string {
       "throughput",
       `${metrics.requestsPerSec.toFixed(2)} requests/s, ${metrics.tokensPerSec.toFixed(1)} output tokens/s`,
     ],
-    ["prefix hits", percent(metrics.cacheHitRate.gpu)],
+    ["prefix hits", tierText(metrics)],
     ["preemptions", `${metrics.preemptionRate.toFixed(4)} a request`],
     ["fairness", `${metrics.jainFairnessIndex.toFixed(4)} (Jain over tenants)`],
     ...(slo.length > 0
@@ -64,6 +105,12 @@ function figures({ metrics, rejections, stranded }: SimulationResult): string {
     ...(stranded > 0 ? [["stranded", `${stranded} turns whose conversation did not get to them`] as const] : []),
   ];
   return rows.map(([name, value]) => `${name.padEnd(12)} ${value}`).join("\n");
+}
+
+function tierText({ cacheHitRate, offloadedBlocks, kvThrashingRate }: Metrics): string {
+  const gpu = percent(cacheHitRate.gpu);
+  if (offloadedBlocks === 0) return gpu;
+  return `${gpu}, ${percent(cacheHitRate.cpu)} from the host; ${offloadedBlocks} blocks copied out, ${percent(kvThrashingRate)} thrashed`;
 }
 
 function endpoints(result: SimulationResult): string {

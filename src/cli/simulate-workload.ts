@@ -11,7 +11,7 @@ import type { SimulateFlags } from "./simulate-flags.ts";
 
 export interface WorkloadPlan {
   readonly name: string;
-  readonly report: ImportReport;
+  /** The same requests each time, from the start. */
   arrivals(): WorkloadArrivals;
 }
 
@@ -34,9 +34,9 @@ async function generated(path: string, flags: SimulateFlags, blockTokens: number
     flags.rate === undefined || loaded.arrivals.process === "together"
       ? loaded
       : { ...loaded, arrivals: { ...loaded.arrivals, ratePerSecond: flags.rate } };
-  const report = new ImportReport(path, "synthetic", true);
-  const requests = () => first(synthesize(spec, flags.seed, report), flags.numRequests);
-  return { name: path, report, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
+  const requests = () =>
+    first(synthesize(spec, flags.seed, new ImportReport(path, "synthetic", true)), flags.numRequests);
+  return { name: path, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
 }
 
 async function recorded(path: string, flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
@@ -46,7 +46,10 @@ async function recorded(path: string, flags: SimulateFlags, blockTokens: number)
     if (read.push(request) === flags.numRequests) break;
   }
   const scale = flags.rate === undefined ? flags.rateScale : flags.rate / meanRate(read);
-  return { name: path, report, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
+  if (report.refusedTotal > 0) {
+    process.stderr.write(`${path}: ${report.refusedTotal} records left out: ${report.places[0] ?? ""}\n`);
+  }
+  return { name: path, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
 }
 
 function arrivalsOf(

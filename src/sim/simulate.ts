@@ -1,5 +1,5 @@
 import type { Micros } from "#core/units.ts";
-import { Outcomes, type Status, STATUSES } from "./outcomes.ts";
+import { type Outcomes, type Status, STATUSES } from "./outcomes.ts";
 import {
   type EndpointFigures,
   endpointFigures,
@@ -43,7 +43,7 @@ export function simulate(options: SimulationOptions, targets: SloTargets = {}): 
     rejections: Object.fromEntries([...rejections].sort(([a], [b]) => (a < b ? -1 : 1))),
     delays,
     stranded: options.arrivals.stranded,
-    metrics: metricsOf(outcomes, endedAt, options.tokenGaps ? ears.gaps : undefined, targets),
+    metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? ears.gaps : undefined, targets),
     endpoints: endpointFigures(outcomes, fleet, endedAt),
     tenants: tenantFigures(outcomes),
     events,

@@ -1,5 +1,6 @@
 import type { AdmissionPolicy } from "#core/admission/admission.ts";
 import type { Decision } from "#core/decision.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { ExogenousInput, Input } from "#core/input.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import type { PriorityPolicy } from "#core/priority/priority.ts";
@@ -69,6 +70,8 @@ export interface SimulationOptions {
   readonly tokenGaps: boolean;
   /** Verify the invariants of the simulation; `check` of an engine's configuration does so there. */
   readonly check: boolean;
+  /** Endpoints that named requests must go to, if they may serve them: the others are cordoned during that decision. */
+  readonly forced?: ReadonlyMap<string, EndpointId>;
   /** Sees every input after the router accepted it. */
   readonly observe?: (input: Input, decision: Decision | undefined) => void;
   /** Told now and then how far the run has come. */

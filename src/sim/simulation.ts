@@ -10,34 +10,13 @@ import { type EngineEar, EngineEars } from "./engine-ears.ts";
 import { EngineFleet, type EngineSpec } from "./engine-fleet.ts";
 import { EventQueue } from "./event-queue.ts";
 import { Flight } from "./flight.ts";
+import { verifyEnd } from "./invariants.ts";
 import { Outcomes } from "./outcomes.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
+import { EVENT_PRIORITY, type SimulationEvent } from "./simulation-event.ts";
 import type { FleetEvent, SimulationOptions } from "./simulation-options.ts";
 import type { SimulatedRequest } from "./source/arrival-source.ts";
-
-/** What waits for its time. Endings and first tokens are on their way from an engine to the router and the client. */
-type Event =
-  | { readonly kind: "fleet"; readonly change: FleetEvent }
-  | { readonly kind: "admit"; readonly flight: Flight }
-  | { readonly kind: "route"; readonly flight: Flight }
-  | { readonly kind: "deliver"; readonly flight: Flight; readonly engine: number }
-  | { readonly kind: "signal"; readonly take: (at: Micros) => void }
-  | { readonly kind: "first-token"; readonly flight: Flight }
-  | { readonly kind: "over"; readonly flight: Flight; readonly outcome: Outcome }
-  | { readonly kind: "ended"; readonly flight: Flight; readonly outcome: Outcome };
-
-/** Order at one instant. What engines do at that instant comes after all of these. */
-const PRIORITY = {
-  fleet: 1,
-  admit: 2,
-  route: 3,
-  deliver: 3,
-  signal: 3,
-  "first-token": 5,
-  over: 5,
-  ended: 5,
-} as const satisfies Record<Event["kind"], number>;
 
 const PROGRESS_EVENTS = 65_536;
 
@@ -53,7 +32,7 @@ export class Simulation implements EngineEar {
   readonly ears: EngineEars;
   readonly router: Router;
   readonly #options: SimulationOptions;
-  readonly #queue = new EventQueue<Event>();
+  readonly #queue = new EventQueue<SimulationEvent>();
   readonly #signals: SignalFeed;
   readonly #copies: CacheCopies | undefined;
   /** Requests in each engine, where the fleet may change. */
@@ -107,22 +86,13 @@ export class Simulation implements EngineEar {
         progress?.(next, this.outcomes.length, this.outcomes.length - this.#open);
     }
     this.outcomes.trim();
-    if (this.#options.check) this.#verify();
+    if (this.#options.check) verifyEnd(this);
   }
 
   #index(): PrefixIndex {
+    if (this.#copies !== undefined) return this.#copies;
     const { prefixes } = this.#options;
-    switch (prefixes.kind) {
-      case "approximate":
-        return new ApproximateIndex();
-      case "index":
-        return prefixes.create(this.fleet);
-      case "engine-caches": {
-        const copies = this.#copies;
-        assert(copies !== undefined, "an index over the engines' caches was made");
-        return copies;
-      }
-    }
+    return prefixes.kind === "index" ? prefixes.create(this.fleet) : new ApproximateIndex();
   }
 
   #arrived(request: SimulatedRequest): void {
@@ -132,16 +102,16 @@ export class Simulation implements EngineEar {
   }
 
   /** Without a delay, straight away: nothing else can come between. */
-  #soon(delay: Micros, event: Event): void {
+  #soon(delay: Micros, event: SimulationEvent): void {
     if (delay === 0) this.#take(event);
     else this.#push(this.#clock + delay, event);
   }
 
-  #push(at: Micros, event: Event): void {
-    this.#queue.push(at, PRIORITY[event.kind], event);
+  #push(at: Micros, event: SimulationEvent): void {
+    this.#queue.push(at, EVENT_PRIORITY[event.kind], event);
   }
 
-  #take(event: Event): void {
+  #take(event: SimulationEvent): void {
     switch (event.kind) {
       case "fleet":
         return this.#change(event.change);
@@ -192,7 +162,10 @@ export class Simulation implements EngineEar {
 
   #route(flight: Flight, input: Input & { kind: "request-arrived" | "request-retried" }): void {
     this.#signals.beforeDecision(this.#clock);
+    const forced = this.#options.forced?.get(flight.id);
+    if (forced !== undefined) this.#cordonOthers(forced, "endpoint-cordoned");
     const decision = this.#accept(input);
+    if (forced !== undefined) this.#cordonOthers(forced, "endpoint-uncordoned");
     assert(decision !== undefined, "an arrival is decided");
     if (decision.kind === "rejected") {
       this.outcomes.end(flight.row, decision.attempt > 1 ? "lost" : "unplaced");
@@ -206,6 +179,12 @@ export class Simulation implements EngineEar {
     this.outcomes.expectedTokens[flight.row] = decision.hitTokens;
     this.#aboard[flight.engine]?.add(flight);
     this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
+  }
+
+  #cordonOthers(forced: string, kind: "endpoint-cordoned" | "endpoint-uncordoned"): void {
+    for (const { endpoint } of this.fleet.specs) {
+      if (endpoint.id !== forced) this.router.accept({ kind, at: this.#clock, endpoint: endpoint.id });
+    }
   }
 
   #deliver(flight: Flight): void {
@@ -246,7 +225,7 @@ export class Simulation implements EngineEar {
     this.#answer(at, { kind: "ended", flight, outcome: answered ? "ok" : "aborted" });
   }
 
-  #answer(at: Micros, event: Event): void {
+  #answer(at: Micros, event: SimulationEvent): void {
     this.#push(at + this.#options.latency.answerMicros, event);
   }
 
@@ -314,13 +293,5 @@ export class Simulation implements EngineEar {
       this.#accept({ kind: "attempt-failed", at: this.#clock, requestId: flight.id, fault: "cut" });
       this.#route(flight, { kind: "request-retried", at: this.#clock, requestId: flight.id });
     }
-  }
-
-  #verify(): void {
-    let open = 0;
-    for (let row = 0; row < this.outcomes.length; row++) if (this.outcomes.statusOf(row) === "open") open++;
-    assert(open === this.#open, "every request has exactly one end, or none yet");
-    assert(this.#open > 0 || this.router.inFlight === 0, "the router has no request that is over");
-    assert(this.#open > 0 || this.router.openCharges === 0, "nothing is charged when nothing is in flight");
   }
 }

@@ -21,24 +21,31 @@ export interface Metrics extends Anomalies {
   readonly tokensPerSec: number;
   /** Share of a class's requests that met all its targets; classes without targets are left out. */
   readonly sloAttainment: Readonly<Record<string, number>>;
+  /** Of all requests whose class has targets; undefined where none has. */
+  readonly sloAttainmentAll: number | undefined;
   /** Requests per second that met their class's targets; undefined without targets. */
   readonly goodputPerSec: number | undefined;
   /** (sum x)^2 / (n * sum x^2) over tenants' output tokens; 1 is fair. */
   readonly jainFairnessIndex: number;
-  /** Share of prompt tokens found in the cache. */
-  readonly cacheHitRate: { readonly gpu: number };
+  /** Share of prompt tokens found in the engines' own cache, and copied back from their second tier. */
+  readonly cacheHitRate: { readonly gpu: number; readonly cpu: number };
   /** Preemptions per completed request. */
   readonly preemptionRate: number;
+  /** Blocks copied to the second tier, and of those copied back the ones that had hardly left, per block copied out. */
+  readonly offloadedBlocks: number;
+  readonly kvThrashingRate: number;
 }
 
 export function metricsOf(
   outcomes: Outcomes,
+  fleet: EngineFleet,
   endedAt: Micros,
   gaps: Column<Float64Array> | undefined,
   targets: SloTargets,
 ): Metrics {
   const seconds = endedAt / MICROS_PER_SECOND;
   const totals = totalsOf(outcomes);
+  const tier = tierTotals(fleet, endedAt);
   return {
     ttftMicros: byClass(outcomes, (row) => outcomes.ttft[row]!),
     tpotMicros: byClass(outcomes, (row) => (outcomes.isCompleted(row) ? tpotOf(outcomes, row) : NaN)),
@@ -49,10 +56,30 @@ export function metricsOf(
     tokensPerSec: perSecond(totals.outputTokens, seconds),
     ...sloFigures(outcomes, targets, seconds),
     jainFairnessIndex: jain(outcomes),
-    cacheHitRate: { gpu: totals.servedPrompt === 0 ? 0 : totals.cached / totals.servedPrompt },
-    preemptionRate: totals.completed === 0 ? 0 : totals.preemptions / totals.completed,
+    cacheHitRate: {
+      gpu: shareOf(Math.max(0, totals.cached - tier.hitTokens), totals.servedPrompt),
+      cpu: shareOf(tier.hitTokens, totals.servedPrompt),
+    },
+    preemptionRate: shareOf(totals.preemptions, totals.completed),
+    offloadedBlocks: tier.copiedOut,
+    kvThrashingRate: shareOf(tier.thrashed, tier.copiedOut),
     ...findAnomalies(outcomes),
   };
+}
+
+function tierTotals(fleet: EngineFleet, endedAt: Micros) {
+  const totals = { hitTokens: 0, copiedOut: 0, thrashed: 0 };
+  for (let number = 0; number < fleet.size; number++) {
+    const gauges = fleet.gauges(endedAt + 1, number);
+    totals.hitTokens += gauges.tierHitsTokens;
+    totals.copiedOut += gauges.tierBlocksCopiedOut;
+    totals.thrashed += gauges.tierBlocksThrashed;
+  }
+  return totals;
+}
+
+function shareOf(part: number, whole: number): number {
+  return whole === 0 ? 0 : part / whole;
 }
 
 export interface EndpointFigures {
@@ -192,7 +219,7 @@ function sloFigures(
   outcomes: Outcomes,
   targets: SloTargets,
   seconds: number,
-): Pick<Metrics, "sloAttainment" | "goodputPerSec"> {
+): Pick<Metrics, "sloAttainment" | "sloAttainmentAll" | "goodputPerSec"> {
   const requests = new Uint32Array(outcomes.classes.length);
   const met = new Uint32Array(outcomes.classes.length);
   const targetsOf = outcomes.classes.map((name) => targetOf(targets, name));
@@ -211,6 +238,7 @@ function sloFigures(
   );
   return {
     sloAttainment: Object.fromEntries(named.sort(([a], [b]) => (a < b ? -1 : 1))),
+    sloAttainmentAll: named.length === 0 ? undefined : good / requests.reduce((sum, count) => sum + count, 0),
     goodputPerSec: named.length === 0 ? undefined : perSecond(good, seconds),
   };
 }

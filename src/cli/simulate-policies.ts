@@ -1,0 +1,69 @@
+import { ConfigError } from "#config/config-error.ts";
+import { parseScorers, type Policy, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
+import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
+import {
+  admissionByName,
+  priorityByName,
+  readSimulationPolicies,
+  type SimulationPolicies,
+} from "#config/simulation-policies.ts";
+import { readYamlFile } from "#config/yaml-file.ts";
+import type { SimulateFlags } from "./simulate-flags.ts";
+
+export type SimulatePolicies = Omit<SimulationPolicies, "routing"> & { readonly profile: NamedProfile };
+
+const NONE: SimulationPolicies = {
+  admission: undefined,
+  priority: undefined,
+  routing: undefined,
+  scheduler: undefined,
+  preemption: undefined,
+};
+
+/** All policies, a flag's in place of the file's. Throws ConfigError with what is wrong. */
+export function policiesOf(flags: SimulateFlags): SimulatePolicies {
+  const { policyConfig, admissionPolicy, priorityPolicy, scheduler } = flags;
+  const file = policyConfig === undefined ? NONE : readPolicies(policyConfig);
+  return {
+    profile: profileOf(flags, file.routing),
+    admission: admissionPolicy === undefined ? file.admission : admissionByName(admissionPolicy),
+    priority: priorityPolicy === undefined ? file.priority : priorityByName(priorityPolicy),
+    scheduler: scheduler ?? file.scheduler,
+    preemption: file.preemption,
+  };
+}
+
+/** A file with the routing policy alone, or with a section for each kind of policy. */
+function readPolicies(file: string): SimulationPolicies {
+  const yaml = readYamlFile(file);
+  const keys = yaml.ok && typeof yaml.value.value === "object" ? Object.keys(yaml.value.value ?? {}) : [];
+  const isRoutingAlone = keys.some((key) => key.startsWith("routing-"));
+  return isRoutingAlone ? { ...NONE, routing: readPolicyConfig(file) } : readSimulationPolicies(file);
+}
+
+/** The profile that --profile, --routing-policy, --routing-scorers or --policy-config ask for; gnomon's own without. */
+function profileOf(flags: SimulateFlags, fromFile: Policy | undefined): NamedProfile {
+  const { policyConfig, routingPolicy, routingScorers, profile } = flags;
+  if (fromFile === undefined && routingPolicy === undefined && routingScorers === undefined) {
+    return loadProfile(profile ?? "gnomon");
+  }
+  if (profile !== undefined) {
+    const others = "--routing-policy, --routing-scorers or the routing of --policy-config";
+    throw new ConfigError([`--profile: expected to be alone, got it together with ${others}`]);
+  }
+  return profileOfPolicy(
+    {
+      policy: routingPolicy ?? (routingScorers === undefined ? (fromFile?.policy ?? "weighted") : "weighted"),
+      scorers:
+        routingScorers === undefined
+          ? routingPolicy === undefined
+            ? fromFile?.scorers
+            : undefined
+          : parseScorers(routingScorers),
+    },
+    {
+      policy: routingPolicy === undefined ? (policyConfig ?? "--routing-scorers") : "--routing-policy",
+      scorers: routingScorers === undefined ? (policyConfig ?? "--routing-policy") : "--routing-scorers",
+    },
+  );
+}

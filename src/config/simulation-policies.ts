@@ -1,0 +1,254 @@
+import * as z from "zod";
+import type { AdmissionSpec } from "#core/admission/create.ts";
+import type { PrioritySpec } from "#core/priority/create.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import {
+  PREEMPTION_POLICIES,
+  SCHEDULER_POLICIES,
+  type PreemptionPolicy,
+  type SchedulerPolicy,
+} from "#engine/config.ts";
+import { ConfigError } from "./config-error.ts";
+import type { Policy } from "./policy-config.ts";
+import { checkShape, type Problem, problemLine, unknownWord } from "./problem.ts";
+import { readYamlFile } from "./yaml-file.ts";
+
+/** What a file with 001 F.1's sections says; a section that it does not have is undefined. */
+export interface SimulationPolicies {
+  readonly admission: AdmissionSpec | undefined;
+  readonly priority: PrioritySpec | undefined;
+  readonly routing: Policy | undefined;
+  readonly scheduler: SchedulerPolicy | undefined;
+  readonly preemption: PreemptionPolicy | undefined;
+}
+
+const above0 = (max: number) => z.number().gt(0).max(max);
+const count = z.int().min(1).max(1_000_000);
+const onLimit = z.enum(["reject", "delay"]).default("reject");
+const retryMillis = above0(3_600_000).default(100);
+const score = z.number().min(-1_000_000).max(1_000_000);
+const scores = z.record(z.string(), score).default({});
+
+const admission = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("always-admit"), params: z.strictObject({}).default({}) }),
+  z.strictObject({
+    type: z.literal("token-bucket"),
+    params: z
+      .strictObject({
+        bucket_size: above0(1e12).default(10_000),
+        refill_rate: above0(1e12).default(1_000),
+        per_tenant: z.boolean().default(false),
+        cost: z.enum(["prompt-tokens", "requests"]).default("prompt-tokens"),
+        on_limit: onLimit,
+      })
+      .prefault({}),
+  }),
+  z.strictObject({
+    type: z.literal("rate-limit"),
+    params: z
+      .strictObject({
+        requests: count.default(100),
+        window_seconds: above0(86_400).default(1),
+        per_tenant: z.boolean().default(false),
+        on_limit: onLimit,
+      })
+      .prefault({}),
+  }),
+  z.strictObject({
+    type: z.literal("tenant-quota"),
+    params: z
+      .strictObject({
+        max_in_flight: count.default(64),
+        by_tenant: z.record(z.string(), count).default({}),
+        on_limit: onLimit,
+        retry_millis: retryMillis,
+      })
+      .prefault({}),
+  }),
+  z.strictObject({
+    type: z.literal("hard-cap"),
+    params: z
+      .strictObject({ max_in_flight: count.default(1024), on_limit: onLimit, retry_millis: retryMillis })
+      .prefault({}),
+  }),
+]);
+
+const priority = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("constant"), params: z.strictObject({ score: score.default(0) }).prefault({}) }),
+  z.strictObject({
+    type: z.literal("slo-based"),
+    params: z
+      .strictObject({
+        realtime_score: score.optional(),
+        batch_score: score.optional(),
+        default_score: score.default(50),
+        scores,
+      })
+      .prefault({}),
+  }),
+  z.strictObject({
+    type: z.literal("tenant-priority"),
+    params: z.strictObject({ default_score: score.default(50), scores }).prefault({}),
+  }),
+  z.strictObject({
+    type: z.literal("deadline-aware"),
+    params: z
+      .strictObject({
+        default_target_millis: above0(1e9).default(1_000),
+        target_millis: z.record(z.string(), above0(1e9)).default({}),
+      })
+      .prefault({}),
+  }),
+]);
+
+const weight = z.number().min(0).max(1e6);
+const routing = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("weighted-scoring"),
+    params: z
+      .strictObject({
+        cache_affinity_weight: weight.default(3),
+        queue_depth_weight: weight.default(2),
+        kv_utilization_weight: weight.default(0),
+        load_balance_weight: weight.default(0),
+      })
+      .prefault({}),
+  }),
+  z.strictObject({ type: z.literal("profile"), params: z.strictObject({ name: z.string().min(1) }) }),
+  ...(["round-robin", "least-loaded", "prefix-affinity"] as const).map((name) =>
+    z.strictObject({ type: z.literal(name), params: z.strictObject({}).default({}) }),
+  ),
+]);
+
+const scheduler = z.strictObject({
+  type: z.enum(SCHEDULER_POLICIES),
+  params: z.strictObject({ preemption_policy: z.enum(PREEMPTION_POLICIES).default("tail") }).prefault({}),
+});
+
+const SCHEMA = z.strictObject({
+  admission: admission.optional(),
+  priority: priority.optional(),
+  routing: routing.optional(),
+  scheduler: scheduler.optional(),
+});
+
+const SECTIONS = { admission, priority, routing } as const;
+
+/** Reads a file with the sections admission, priority, routing and scheduler. Throws ConfigError with every problem. */
+export function readSimulationPolicies(file: string): SimulationPolicies {
+  const yaml = readYamlFile(file);
+  if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
+  const { value, lineOf } = yaml.value;
+  const given = check(value, (problem) => problemLine(problem, `${file} line ${lineOf(problem.path)}`));
+  return {
+    admission: given.admission && admissionOf(given.admission),
+    priority: given.priority && priorityOf(given.priority),
+    routing: given.routing && routingOf(given.routing),
+    scheduler: given.scheduler?.type,
+    preemption: given.scheduler?.params.preemption_policy,
+  };
+}
+
+/** A policy of that name with its default parameters; throws ConfigError naming the accepted ones. */
+export function admissionByName(name: string): AdmissionSpec {
+  const given = check({ admission: { type: name } }, ({ message }) => `--admission-policy: ${message}`);
+  return given.admission === undefined ? { type: "always-admit" } : admissionOf(given.admission);
+}
+
+export function priorityByName(name: string): PrioritySpec {
+  const given = check({ priority: { type: name } }, ({ message }) => `--priority-policy: ${message}`);
+  return given.priority === undefined ? { type: "constant", score: 0 } : priorityOf(given.priority);
+}
+
+/** First each section's type, then its parameters as that type has them, so that a message names what is accepted. */
+function check(value: unknown, lineOf: (problem: Problem) => string): z.output<typeof SCHEMA> {
+  const shape: Record<string, z.ZodType> = { ...SCHEMA.shape };
+  const problems: Problem[] = [];
+  for (const [section, union] of Object.entries(SECTIONS)) {
+    const given: unknown = value !== null && typeof value === "object" ? Reflect.get(value, section) : undefined;
+    if (given === undefined || given === null || typeof given !== "object") continue;
+    const type: unknown = Reflect.get(given, "type");
+    const variants = new Map(union.options.map((option) => [option.shape.type.value as string, option]));
+    const variant = typeof type === "string" ? variants.get(type) : undefined;
+    if (variant !== undefined) shape[section] = variant.optional();
+    else problems.push({ path: [section, "type"], message: unknownWord("type", String(type), [...variants.keys()]) });
+  }
+  if (problems.length > 0) throw new ConfigError(problems.map(lineOf));
+  const checked = checkShape(z.strictObject(shape), value);
+  if (!checked.ok) throw new ConfigError(checked.problems.map(lineOf));
+  return SCHEMA.parse(value);
+}
+
+function admissionOf(given: z.output<typeof admission>): AdmissionSpec {
+  switch (given.type) {
+    case "always-admit":
+      return { type: given.type };
+    case "token-bucket": {
+      const { bucket_size, refill_rate, per_tenant, cost, on_limit } = given.params;
+      const sizes = { bucketTokens: bucket_size, refillPerSecond: refill_rate };
+      return { type: given.type, ...sizes, perTenant: per_tenant, cost, onEmpty: on_limit };
+    }
+    case "rate-limit": {
+      const { requests, window_seconds, per_tenant, on_limit } = given.params;
+      const windowMicros = Math.round(window_seconds * MICROS_PER_SECOND);
+      return { type: given.type, requestsMax: requests, windowMicros, perTenant: per_tenant, onLimit: on_limit };
+    }
+    case "tenant-quota": {
+      const { max_in_flight, by_tenant, on_limit, retry_millis } = given.params;
+      const limits = { requestsMax: max_in_flight, byTenant: by_tenant };
+      return {
+        type: given.type,
+        ...limits,
+        onLimit: on_limit,
+        retryMicros: Math.round(retry_millis * MICROS_PER_MILLI),
+      };
+    }
+    case "hard-cap": {
+      const { max_in_flight, on_limit, retry_millis } = given.params;
+      const retryMicros = Math.round(retry_millis * MICROS_PER_MILLI);
+      return { type: given.type, requestsMax: max_in_flight, onLimit: on_limit, retryMicros };
+    }
+  }
+}
+
+function priorityOf(given: z.output<typeof priority>): PrioritySpec {
+  switch (given.type) {
+    case "constant":
+      return { type: given.type, score: given.params.score };
+    case "slo-based": {
+      const { realtime_score, batch_score, default_score, scores } = given.params;
+      const named = {
+        ...(realtime_score !== undefined && { realtime: realtime_score }),
+        ...(batch_score !== undefined && { batch: batch_score }),
+      };
+      return { type: given.type, scores: { ...named, ...scores }, defaultScore: default_score };
+    }
+    case "tenant-priority":
+      return { type: given.type, scores: given.params.scores, defaultScore: given.params.default_score };
+    case "deadline-aware": {
+      const { target_millis, default_target_millis } = given.params;
+      return { type: given.type, targetMillis: target_millis, defaultTargetMillis: default_target_millis };
+    }
+  }
+}
+
+function routingOf(given: z.output<typeof routing>): Policy {
+  switch (given.type) {
+    case "profile":
+      return { policy: given.params.name, scorers: undefined };
+    case "weighted-scoring": {
+      const { params } = given;
+      const weights = [
+        { name: "prefix-affinity", weight: params.cache_affinity_weight },
+        { name: "queue-depth", weight: params.queue_depth_weight },
+        { name: "kv-utilization", weight: params.kv_utilization_weight },
+        { name: "load-balance", weight: params.load_balance_weight },
+      ];
+      return { policy: "weighted", scorers: weights.filter((one) => one.weight > 0) };
+    }
+    case "round-robin":
+    case "least-loaded":
+    case "prefix-affinity":
+      return { policy: given.type, scorers: undefined };
+  }
+}

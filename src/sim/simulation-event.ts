@@ -1,0 +1,27 @@
+import type { Outcome } from "#core/input.ts";
+import type { Micros } from "#core/units.ts";
+import type { Flight } from "./flight.ts";
+import type { FleetEvent } from "./simulation-options.ts";
+
+/** What waits for its time. Endings and first tokens are on their way from an engine to the router and the client. */
+export type SimulationEvent =
+  | { readonly kind: "fleet"; readonly change: FleetEvent }
+  | { readonly kind: "admit"; readonly flight: Flight }
+  | { readonly kind: "route"; readonly flight: Flight }
+  | { readonly kind: "deliver"; readonly flight: Flight; readonly engine: number }
+  | { readonly kind: "signal"; readonly take: (at: Micros) => void }
+  | { readonly kind: "first-token"; readonly flight: Flight }
+  | { readonly kind: "over"; readonly flight: Flight; readonly outcome: Outcome }
+  | { readonly kind: "ended"; readonly flight: Flight; readonly outcome: Outcome };
+
+/** Order at one instant. What engines do at that instant comes after all of these. */
+export const EVENT_PRIORITY = {
+  fleet: 1,
+  admit: 2,
+  route: 3,
+  deliver: 3,
+  signal: 3,
+  "first-token": 5,
+  over: 5,
+  ended: 5,
+} as const satisfies Record<SimulationEvent["kind"], number>;
