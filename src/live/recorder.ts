@@ -1,9 +1,9 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { SegmentWriter } from "#trace/segment-writer.ts";
 import { segmentName } from "#trace/segment-name.ts";
+import { makeFolder } from "./make-folder.ts";
 import type { JournalListener } from "./journal.ts";
 import { RecordQueue } from "./record-queue.ts";
 import { RunLines, type Run } from "./run-lines.ts";
@@ -206,7 +206,7 @@ export class Recorder implements JournalListener {
     if (batch.segment !== undefined) {
       await this.#closeSegment();
       const { directory, compressionLevel, fsync, run } = this.#options;
-      await mkdir(directory, { recursive: true });
+      await makeFolder(directory);
       const path = join(directory, segmentName(run.startWallMicros, run.id, batch.segment));
       this.#segment = await SegmentWriter.create(path, { compressionLevel, syncEveryAppend: fsync === "flush" });
       this.#segmentOpenedMillis = performance.now();

@@ -150,6 +150,10 @@ test("a folder that cannot be made is an error at once", async (t) => {
   const directory = await folder(t);
   await writeFile(join(directory, "file"), "");
   await assert.rejects(Recorder.open(options(join(directory, "file", "trace"))), /ENOTDIR/);
+  if (process.platform === "linux") await assert.rejects(Recorder.open(options("/proc/gnomon/trace")), /ENOENT/);
+  const deep = await Recorder.open(options(join(directory, "a", "b", "c")));
+  await deep.close();
+  assert.equal((await readdir(join(directory, "a", "b", "c"))).length, 1);
 });
 
 test("a disk that fails is told once, and recording goes on in a new segment with a gap before it", async (t) => {
