@@ -14,7 +14,9 @@ import type { RequestObserver } from "#live/chat-context.ts";
 import { statusRoutes } from "#live/status.ts";
 import { warmUp } from "#live/warm-up.ts";
 import type { Config } from "#config/schema.ts";
+import type { Run } from "#live/run-lines.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
+import { startShadow } from "./live-shadow.ts";
 import { profileChooser } from "./profile-chooser.ts";
 import type { ServePlan } from "./serve-options.ts";
 import { refusedBySystem } from "./system-error.ts";
@@ -45,7 +47,9 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const journal = new Journal(router);
   const directory = new EndpointDirectory();
   const tokenizers = await openTokenizers({ config, secret, directory, log });
-  const recorder = await openRecorder(plan, log);
+  const run = runOf(plan);
+  const recorder = await openRecorder(plan, run, log);
+  const shadow = startShadow(config, run, journal, log);
   const readiness = new Readiness(directory);
   const report = (event: KeeperEvent): void => {
     readiness.note(event);
@@ -59,6 +63,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     keeper,
     counters: () => running.gateway?.counters,
     recorder: () => recorder?.status(),
+    ...(shadow === undefined ? {} : { shadow: shadow.status }),
     ...config.metrics,
   });
   const decisions = new DecisionRing(config.admin.decisionsKept);
@@ -76,7 +81,16 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     profileOf: profileChooser(plan),
     limits: gatewayLimits(config),
     requestUsage: config.clients.requestUsage,
-    statusRoutes: statusRoutes({ router, directory, keeper, decisions, metrics, readiness, adminToken }),
+    statusRoutes: statusRoutes({
+      router,
+      directory,
+      keeper,
+      decisions,
+      metrics,
+      readiness,
+      adminToken,
+      ...(shadow === undefined ? {} : { shadow: shadow.status }),
+    }),
     ...clientKeys(config, environment),
   });
   running.gateway = gateway;
@@ -102,6 +116,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
       await gateway.close(drainMillis);
       await keeper.stop();
       await recorder?.close();
+      await shadow?.close();
       await tokenizers.close();
     },
   };
@@ -118,17 +133,20 @@ function secretOf(variable: string | undefined, environment: Environment): strin
   return variable === undefined ? undefined : environment[variable];
 }
 
-async function openRecorder(plan: ServePlan, log: Logger): Promise<Recorder | undefined> {
-  const { record, prefix, tokenizer } = plan.config;
-  const { directory, ...options } = record;
-  if (directory === undefined) return undefined;
-  const run = {
+function runOf(plan: ServePlan): Run {
+  const { prefix, tokenizer } = plan.config;
+  return {
     id: randomBytes(RUN_ID_BYTES).toString("hex"),
     startWallMicros: WALL_START_MICROS,
     router: routerSettings(plan),
     hash: { algorithm: prefix.blockHash, blockTokens: prefix.blockTokens, tokenizer: tokenizer.kind },
     endpoints: [],
   };
+}
+
+async function openRecorder(plan: ServePlan, run: Run, log: Logger): Promise<Recorder | undefined> {
+  const { directory, ...options } = plan.config.record;
+  if (directory === undefined) return undefined;
   try {
     return await Recorder.open({ ...options, directory, run, onFailure: (message) => log.error(message) });
   } catch (error) {

@@ -111,6 +111,30 @@ const metrics = z.strictObject({
   processMetrics: z.boolean().default(true).describe("CPU, memory and event loop of this process."),
 });
 
+const shadow = z.strictObject({
+  enabled: z.boolean().default(false).describe("Replay and what-if on a thread beside the gateway."),
+  profiles: z
+    .array(z.string().min(1))
+    .max(32)
+    .default(["round-robin", "llm-d", "lmetric"])
+    .describe("Profiles that it asks about, by name or path."),
+  engine: z
+    .string()
+    .min(1)
+    .default("emulated-default")
+    .describe("Engine model, best one that `gnomon calibrate` wrote; a name of config/engines or a path."),
+  intervalMillis: millis(1000, MILLIS_PER_DAY).default(60_000).describe("Time between two evaluations."),
+  windowRequests: z.int().min(10).max(1_000_000).default(2000).describe("Latest requests that an evaluation looks at."),
+  requestsMin: z.int().min(1).max(1_000_000).default(50).describe("Requests below which there is no evaluation."),
+  bufferBytesMax: z
+    .int()
+    .min(65_536)
+    .max(1024 * MIB)
+    .default(16 * MIB)
+    .describe("Records on their way to the shadow; above it whole records are dropped and counted."),
+  heapMegabytesMax: z.int().min(64).max(65_536).default(512).describe("Heap of its thread."),
+});
+
 const admin = z.strictObject({
   tokenEnv: environmentName()
     .optional()
@@ -189,6 +213,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   scrape: scrape.prefault({}).describe("Signals from the endpoints."),
   limits: limits.prefault({}).describe("Bounds."),
   record: record.prefault({}).describe("The trace recorder."),
+  shadow: shadow.prefault({}).describe("The shadow simulator beside the gateway."),
   metrics: metrics.prefault({}).describe("Prometheus page at /metrics."),
   admin: admin.prefault({}).describe("Status pages under /gnomon."),
   log: log.prefault({}).describe("Logs."),

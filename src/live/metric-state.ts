@@ -7,7 +7,9 @@ import type { FleetKeeper } from "./discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
+import { registerShadow } from "./metric-shadow.ts";
 import type { RecorderStatus } from "./recorder.ts";
+import type { ShadowStatus } from "./shadow-status.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
 export interface StateSources {
@@ -18,6 +20,8 @@ export interface StateSources {
   readonly counters: () => GatewayCounters | undefined;
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
+  /** Left out where there is no shadow. */
+  readonly shadow?: () => ShadowStatus;
   /** Endpoints, and servers, with lines of their own; the first by id have them. */
   readonly endpointsMax?: number;
 }
@@ -56,6 +60,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerScrapes(sources, family, row);
   registerCounters(sources, family, row);
   registerRecorder(sources, family, row);
+  if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }
 
 type Row = (value: number, labels?: LabelTexts) => MetricRow;

@@ -8,6 +8,7 @@ import type { FleetKeeper } from "./discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { Readiness } from "./readiness.ts";
+import type { ShadowStatus } from "./shadow-status.ts";
 import { STATUS_PAGE, STATUS_PAGE_POLICY } from "./status-page.ts";
 import { decisionView, endpointView } from "./status-view.ts";
 
@@ -18,6 +19,8 @@ export interface StatusOptions {
   readonly decisions: DecisionRing;
   readonly metrics: GatewayMetrics;
   readonly readiness: Readiness;
+  /** Left out where there is no shadow. */
+  readonly shadow?: () => ShadowStatus;
   /** Bearer token of /gnomon/*; without one they answer on loopback only. */
   readonly adminToken: string | undefined;
 }
@@ -28,7 +31,7 @@ const DECISIONS_SHOWN = 20;
 
 /**
  * Mounts the pages about the gateway itself. /metrics, /healthz and /readyz are open, for scrapers and probes.
- * /gnomon/endpoints and /gnomon/decisions are for administrators; the page at /gnomon/ holds no data and asks for the
+ * /gnomon/endpoints, /gnomon/decisions and /gnomon/shadow are for administrators; the page at /gnomon/ holds no data and asks for the
  * token itself. All are read-only.
  */
 export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: HttpBindings }>) => void {
@@ -57,6 +60,10 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       return next();
     });
     app.get("/gnomon/endpoints", (c) => c.json({ endpoints: endpoints(options) }));
+    app.get("/gnomon/shadow", (c) => {
+      if (options.shadow === undefined) return problem(c, 404, "no shadow runs here; set shadow.enabled");
+      return c.json(options.shadow());
+    });
     app.get("/gnomon/decisions", (c) => {
       const count = readCount(c.req.query("n"));
       if (count === undefined) return problem(c, 400, "n must be an integer from 1 to 100000");
@@ -86,6 +93,6 @@ function forbidden(c: StatusContext): Response {
   return problem(c, 403, "without an admin token this page answers on loopback only; set admin.tokenEnv");
 }
 
-function problem(c: StatusContext, code: 400 | 401 | 403, message: string): Response {
+function problem(c: StatusContext, code: 400 | 401 | 403 | 404, message: string): Response {
   return c.json({ error: { message, type: "BadRequestError", param: null, code } }, code);
 }

@@ -32,6 +32,8 @@ export interface RecordedRun {
   readonly left: Readonly<Record<string, number>>;
 }
 
+const STILL_OPEN = "still in flight at the end of the trace";
+
 interface Open {
   readonly route: RouteRequest;
   readonly at: Micros;
@@ -64,13 +66,24 @@ export async function readRecordedRun(items: AsyncIterable<TraceItem>): Promise<
   return book.close(header);
 }
 
-class RunBook {
+/** Collects a run as its items come; with a window, only its latest requests. */
+export class RunBook {
   readonly endpoints = new Map<string, Endpoint>();
   readonly #fleetEvents: FleetEvent[] = [];
   readonly #open = new Map<string, Open>();
   readonly #ended: Ended[] = [];
   readonly #left = new Map<string, number>();
+  readonly #requestsMax: number;
   #startedAt: Micros | undefined;
+
+  constructor(requestsMax = Infinity) {
+    this.#requestsMax = requestsMax;
+  }
+
+  /** Requests that could be simulated. */
+  get requests(): number {
+    return this.#ended.length;
+  }
 
   leave(reason: string, count = 1): void {
     this.#left.set(reason, (this.#left.get(reason) ?? 0) + count);
@@ -113,15 +126,18 @@ class RunBook {
     }
   }
 
+  /** The run so far. Requests in flight are counted as left out. */
   close(header: TraceHeader): RecordedRun {
-    this.leave("still in flight at the end of the trace", this.#open.size);
-    this.#ended.sort((a, b) => a.at - b.at);
     const started = this.#startedAt ?? 0;
-    const conversations = conversationsOf(this.#ended);
+    const ended = this.#ended.toSorted((a, b) => a.at - b.at);
+    const conversations = conversationsOf(ended);
     const rows = conversations.flatMap((turns) =>
       turns.map((ended, turn) => ({ ended, turn, before: turns[turn - 1] })),
     );
-    const left = Object.fromEntries([...this.#left].filter(([, count]) => count > 0));
+    const left = {
+      ...Object.fromEntries(this.#left),
+      ...(this.#open.size === 0 ? {} : { [STILL_OPEN]: this.#open.size }),
+    };
     return {
       header,
       workload: rows.map(({ ended, turn, before }, index) => workloadRequest(ended, turn, before, index, started)),
@@ -140,18 +156,29 @@ class RunBook {
     if (end.outputTokens === undefined || end.outputTokens < 1)
       return this.leave(`${end.outcome} without a known answer length`);
     this.#ended.push({ ...open, endAt: end.at, end });
+    if (this.#ended.length > this.#requestsMax) this.#forget();
+  }
+
+  /** Lets the oldest quarter go, and with it the fleet's history up to there. */
+  #forget(): void {
+    this.#ended.splice(0, this.#ended.length >> 2);
+    this.#startedAt = this.#ended.reduce((least, { at }) => Math.min(least, at), Infinity);
+    const passed = this.#fleetEvents.filter(({ at }) => at <= this.#startedAt!);
+    this.#fleetEvents.splice(0, passed.length);
+    for (const event of passed) this.#standing(event);
   }
 
   /** Before the first request it is how things stand; after it, something that happens. */
   #fleet(event: FleetEvent): void {
-    if (this.#startedAt !== undefined) {
-      // A scrape that learnt an endpoint's size changes nothing in a simulation that has its engine's.
-      if (event.kind !== "endpoint-changed") this.#fleetEvents.push(event);
-      return;
-    }
-    if (event.kind === "endpoint-joined" || event.kind === "endpoint-changed")
+    if (this.#startedAt === undefined) this.#standing(event);
+    // A scrape that learnt an endpoint's size changes nothing in a simulation that has its engine's.
+    else if (event.kind !== "endpoint-changed") this.#fleetEvents.push(event);
+  }
+
+  #standing(event: FleetEvent): void {
+    if (event.kind === "endpoint-joined" || event.kind === "endpoint-changed") {
       this.endpoints.set(event.endpoint.id, event.endpoint);
-    else if (event.kind === "endpoint-left") this.endpoints.delete(event.endpoint);
+    } else if (event.kind === "endpoint-left") this.endpoints.delete(event.endpoint);
   }
 }
 

@@ -79,7 +79,7 @@ export class Replay {
 
   #begin(header: TraceHeader): void {
     this.#runs++;
-    this.#whole = header.segment === 0;
+    this.#whole = header.segment === 0 && header.derived?.replayable !== false;
     this.#router = this.#makeRouter(header);
     for (const endpoint of header.endpoints) this.#router.accept({ kind: "endpoint-joined", at: 0, endpoint });
   }

@@ -41,6 +41,8 @@ export interface WhatIfQuestion {
   readonly candidates: readonly Candidate[];
   /** In the workload's order; undefined for a workload that was never run. */
   readonly observed: readonly Observed[] | undefined;
+  /** Threads at most; 1 stays in this one. All cores where it is left out. */
+  readonly threadsMax?: number;
   readonly progress?: (done: number, all: number) => void;
 }
 
@@ -49,7 +51,7 @@ export async function whatIf(question: WhatIfQuestion): Promise<WhatIfAnswer> {
   const { setting, inForce, observed } = question;
   const others = question.candidates.filter(({ name }) => name !== inForce.name);
   const all = [inForce, ...others];
-  const outcomes = await runAll(setting, all, question.progress);
+  const outcomes = await runAll(setting, all, question.threadsMax ?? availableParallelism(), question.progress);
   const base = outcomes[0]!;
   const answers = outcomes.map((outcome) => answerOf(setting, outcome, base));
   return {
@@ -65,6 +67,7 @@ export async function whatIf(question: WhatIfQuestion): Promise<WhatIfAnswer> {
 async function runAll(
   setting: Setting,
   candidates: readonly Candidate[],
+  threadsMax: number,
   progress: WhatIfQuestion["progress"],
 ): Promise<CandidateOutcome[]> {
   let done = 0;
@@ -73,7 +76,7 @@ async function runAll(
     return outcome;
   };
   const work = setting.workload.length * candidates.length;
-  const threads = Math.min(candidates.length, availableParallelism(), Math.floor(work / REQUESTS_PER_THREAD_MIN));
+  const threads = Math.min(candidates.length, threadsMax, Math.floor(work / REQUESTS_PER_THREAD_MIN));
   if (threads < 2) return candidates.map((candidate) => told(runCandidate(setting, candidate)));
   const pool = new Piscina<Candidate, CandidateOutcome>({
     filename: new URL("./candidate.worker.ts", import.meta.url).href,

@@ -1,0 +1,70 @@
+import type { Micros } from "#core/units.ts";
+import { PromptChains } from "#sim/source/prompt-chains.ts";
+import type { RecordedRun } from "../recorded-run.ts";
+
+/** One request as its engine had it, and what its client saw. Times in microseconds; NaN is never or not seen. */
+export interface Served {
+  /** Since the first request of the trace. */
+  readonly arrivalAt: Micros;
+  /** Position in the evidence's endpoints. */
+  readonly endpoint: number;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  /** As the engine reported them; NaN where it did not. */
+  readonly cachedTokens: number;
+  readonly ttftMicros: number;
+  readonly e2eMicros: number;
+  /** Answered whole: its times may be compared. The others count as load. */
+  readonly ok: boolean;
+  /** Blocks of the prompt and, where the next turn tells them, of the answer, at the engine's block size. */
+  readonly lanes: Int32Array;
+}
+
+/** What a trace tells about engines: who served what and when, without the policy that chose. */
+export interface Evidence {
+  readonly endpoints: readonly string[];
+  /** By arrival. */
+  readonly rows: readonly Served[];
+  /** Requests that are not in the rows, by reason. */
+  readonly left: Readonly<Record<string, number>>;
+}
+
+/** The requests of a run at the endpoints that served them, as far as `endpoints` names them (all where it is left out). */
+export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: readonly string[]): Evidence {
+  const { workload, observed } = run;
+  const names = [...new Set(observed.map(({ endpoint }) => endpoint))]
+    .filter((name) => name !== "" && (endpoints?.includes(name) ?? true))
+    .sort();
+  const left: Record<string, number> = { ...run.left };
+  const chains = new PromptChains(blockTokens, run.header.router.seed);
+  const rows: Served[] = [];
+  workload.forEach((request, i) => {
+    const seen = observed[i]!;
+    const endpoint = names.indexOf(seen.endpoint);
+    if (endpoint < 0) {
+      const reason = seen.endpoint === "" ? "without an endpoint" : "at another endpoint";
+      left[reason] = (left[reason] ?? 0) + 1;
+      return;
+    }
+    const next = workload[i + 1];
+    const prompt = chains.chainOf(request).lanes;
+    rows.push({
+      arrivalAt: request.arrivalMicros,
+      endpoint,
+      promptTokens: request.promptTokens,
+      outputTokens: request.outputTokens,
+      cachedTokens: seen.cachedTokens,
+      ttftMicros: seen.ttftMicros,
+      e2eMicros: seen.e2eMicros,
+      ok: seen.ok && seen.ttftMicros > 0 && seen.e2eMicros >= seen.ttftMicros,
+      lanes: next?.session === request.session ? chains.withAnswer(prompt, request, next) : prompt,
+    });
+  });
+  rows.sort((a, b) => a.arrivalAt - b.arrivalAt);
+  return { endpoints: names, rows, left };
+}
+
+/** Mean time per token after the first; NaN below two tokens. */
+export function tpotOf({ ttftMicros, e2eMicros, outputTokens }: Served): number {
+  return outputTokens > 1 ? (e2eMicros - ttftMicros) / (outputTokens - 1) : NaN;
+}
