@@ -31,7 +31,7 @@ export class BlockIndex {
     this.#records = records;
     this.#lastWriter = lastWriter;
     let slots = 16;
-    while (slots < blocks * 2) slots *= 2;
+    while (slots < blocks * 4) slots *= 2;
     this.#table = new Int32Array(slots * SLOT_WORDS);
     this.#mask = slots - 1;
   }

@@ -178,10 +178,10 @@ export class Scheduler {
   #admit(head: Sequence, at: Micros, step: Step): boolean {
     const { blockTokens, tier } = this.#kv;
     const { lanes, cacheRead } = head.request;
-    const wholeHit = this.#config.semantics.fullHit === "nothing";
-    const blocksMax = (tokens: number) => (cacheRead ? Math.floor(tokens / blockTokens) : 0);
-    const hits = this.#kv.lookup(lanes, blocksMax(wholeHit ? head.tokens : head.tokens - 1));
-    const copies = tier?.following(lanes, hits, blocksMax(head.tokens - 1)) ?? 0;
+    const hitTokensMax = cacheRead ? head.tokens - 1 : 0;
+    const whole = cacheRead && this.#config.semantics.fullHit === "nothing" ? 1 : 0;
+    const hits = this.#kv.lookup(lanes, Math.floor((hitTokensMax + whole) / blockTokens));
+    const copies = tier?.following(lanes, hits, Math.floor(hitTokensMax / blockTokens)) ?? 0;
     const hitTokens = (hits + copies) * blockTokens;
     const tokens = this.#chunk(head.tokens - hitTokens);
     const lacking = tokens === 0 ? 0 : Math.ceil((hitTokens + tokens) / blockTokens) - hits;

@@ -47,8 +47,10 @@ export class Settlement {
       this.#produce(sequence, at, outAt);
       if (sequence.generated === sequence.target) this.#complete(sequence, at, outAt);
     }
-    for (const sequence of this.#leaving) this.#retire(sequence, at);
-    this.#leaving.length = 0;
+    if (this.#leaving.length > 0) {
+      for (const sequence of this.#leaving) this.#retire(sequence, at);
+      this.#leaving.length = 0;
+    }
     if (this.finished > finishedBefore) this.#scheduler.dropEnded();
   }
 

@@ -8,6 +8,8 @@ export class Step {
   members = 0;
   /** Time for KV blocks that are copied back for it. */
   transferMicros = 0;
+  /** Requests that get a token. */
+  yields = 0;
   readonly #yielding: Sequence[] = [];
   readonly #orders: number[] = [];
 
@@ -15,18 +17,14 @@ export class Step {
     clearShape(this.shape);
     this.members = 0;
     this.transferMicros = 0;
-    this.#yielding.length = 0;
-    this.#orders.length = 0;
+    this.yields = 0;
   }
 
   /** The request gets a token when the step ends. */
   addYield(sequence: Sequence): void {
-    this.#yielding.push(sequence);
-    this.#orders.push(sequence.order);
-  }
-
-  get yields(): number {
-    return this.#yielding.length;
+    this.#yielding[this.yields] = sequence;
+    this.#orders[this.yields] = sequence.order;
+    this.yields++;
   }
 
   /** The request that gets the i-th token; undefined if it has left (its object may serve another one by now). */
