@@ -116,10 +116,13 @@ async function read(one: Case, count: number): Promise<WorkloadRequest[]> {
   for await (const request of requests) {
     if (all.push(request) === count) break;
   }
-  const starts = all.filter(({ thinkMicros }) => thinkMicros === undefined).length;
-  const secondsApart = starts / one.sessionsPerSecond;
+  const lastStart = all.reduce(
+    (last, one) => (one.thinkMicros === undefined ? Math.max(last, one.arrivalMicros) : last),
+    0,
+  );
+  const apart = lastStart + MICROS_PER_SECOND / one.sessionsPerSecond;
   return Array.from({ length: one.copies }, (_, copy) =>
-    all.map((request) => copied(request, copy, copy * all.length, copy * secondsApart * MICROS_PER_SECOND)),
+    all.map((request) => copied(request, copy, copy * all.length, copy * apart)),
   ).flat();
 }
 
@@ -200,11 +203,11 @@ function imbalance(outcomes: Outcomes): number {
   const events: { at: number; endpoint: number; step: number }[] = [];
   let endpoints = 0;
   for (let row = 0; row < outcomes.length; row++) {
-    const endpoint = outcomes.endpoint.at(row);
-    const e2e = outcomes.e2e.at(row);
+    const endpoint = outcomes.endpoint[row]!;
+    const e2e = outcomes.e2e[row]!;
     if (endpoint < 0 || Number.isNaN(e2e)) continue;
     endpoints = Math.max(endpoints, endpoint + 1);
-    const at = outcomes.arrivalAt.at(row);
+    const at = outcomes.arrivalAt[row]!;
     events.push({ at, endpoint, step: 1 }, { at: at + e2e, endpoint, step: -1 });
   }
   events.sort((a, b) => a.at - b.at || a.step - b.step);

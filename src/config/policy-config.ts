@@ -3,7 +3,7 @@ import { DEFAULT_PROFILE } from "#core/profile/default.ts";
 import type { ScorerSpec } from "#core/profile/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkShape, pathText, problemLine, type Problem, unknownWord } from "./problem.ts";
-import { loadProfile, profileNames, type NamedProfile } from "./profile-file.ts";
+import { loadNativeProfile, profileNames, type NamedProfile } from "./native-profile.ts";
 import { POLICY_CONFIG_SCHEMA } from "./profile-schema.ts";
 import { readYamlFile } from "./yaml-file.ts";
 
@@ -86,7 +86,7 @@ function namedPolicy(policy: string, scorers: Policy["scorers"], from: PolicyOri
       `routing-scorers: expected none unless routing-policy is weighted, got them with ${policy} (${from.scorers})`,
     ]);
   }
-  return loadProfile(policy);
+  return loadNativeProfile(policy);
 }
 
 function withSuccessor(problem: Problem): Problem {

@@ -1,95 +1,55 @@
-import { existsSync, readdirSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { checkProfile, completeProfile } from "#core/profile/check.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import { basename, resolve } from "node:path";
 import { ConfigError } from "./config-error.ts";
-import { checkShape, problemLine, unknownWord } from "./problem.ts";
-import { PROFILE_FILE_SCHEMA, type ProfileFile } from "./profile-schema.ts";
+import { aibrixProfile, isComposite } from "./peer-aibrix.ts";
+import { llmDProfile } from "./llm-d-config.ts";
+import { isPath, loadNativeProfile, type NamedProfile } from "./native-profile.ts";
+import { profileOfPolicy, readPolicyConfig } from "./policy-config.ts";
+import { problemLine } from "./problem.ts";
+import { readSimulationPolicies } from "./simulation-policies.ts";
 import { readYamlFile, type YamlFile } from "./yaml-file.ts";
 
-/** A profile that was read, checked and completed. */
-export interface NamedProfile {
-  readonly name: string;
-  readonly summary: string;
-  readonly source: string;
-  readonly spec: ProfileSpec;
-}
-
-/** The profiles that come with gnomon. */
-const PROFILES_DIRECTORY: string = resolve(import.meta.dirname, "../../config/profiles");
-
-/** Names of the shipped profiles, in order. */
-export function profileNames(directory: string = PROFILES_DIRECTORY): string[] {
-  const files = existsSync(directory) ? readdirSync(directory) : [];
-  return files
-    .filter((file) => file.endsWith(".yaml"))
-    .map((file) => file.slice(0, -".yaml".length))
-    .sort();
-}
+export { type NamedProfile, profileNames } from "./native-profile.ts";
 
 /**
- * Reads a shipped profile by name, or any file by its path (which has a slash or ends in .yaml or .yml). Throws
- * ConfigError with every problem: an unknown name, a broken file, a cycle of `extends`, or what the catalog refuses.
+ * A profile by what names it: a shipped one by its name; AIBrix's composite strategy (`least-request:2,throughput:1`);
+ * or a file by its path, which holds a profile, an EndpointPickerConfig of llm-d, or a policy bundle of BLIS, told apart
+ * by their keys. Throws ConfigError with every problem.
  */
 export function loadProfile(nameOrPath: string): NamedProfile {
-  const file = isPath(nameOrPath) ? resolve(nameOrPath) : shippedFile(nameOrPath, PROFILES_DIRECTORY);
-  const merged = loadChain(file, []);
-  const { name, summary = "", source = "", filters = [], scorers = [], picker } = merged.profile;
-  const problems = checkProfile({ filters, scorers, picker });
-  if (problems.length > 0 || picker === undefined) {
-    throw new ConfigError(
-      problems.map(
-        (problem) => `${problem.path === "" ? "" : `${problem.path}: `}${problem.message} (${merged.yaml.name})`,
-      ),
-    );
-  }
-  return { name, summary, source, spec: completeProfile({ filters, scorers, picker }) };
-}
-
-interface ReadProfile {
-  readonly profile: ProfileFile;
-  readonly yaml: YamlFile;
-}
-
-function loadChain(file: string, below: readonly string[]): ReadProfile {
-  if (below.includes(file)) {
-    throw new ConfigError([
-      `extends: expected a chain that ends, got the cycle ${[...below.slice(below.indexOf(file)), file].join(" -> ")}`,
-    ]);
-  }
-  const read = readProfile(file);
-  const parent = read.profile.extends;
-  if (parent === undefined) return read;
-  const parentFile = isPath(parent) ? resolve(dirname(file), parent) : shippedFile(parent, dirname(file));
-  const base = loadChain(parentFile, [...below, file]).profile;
-  return { yaml: read.yaml, profile: { ...base, ...defined(read.profile) } };
-}
-
-function readProfile(file: string): ReadProfile {
+  if (!isPath(nameOrPath)) return isComposite(nameOrPath) ? aibrixProfile(nameOrPath) : loadNativeProfile(nameOrPath);
+  const file = resolve(nameOrPath);
   const yaml = readYamlFile(file);
   if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
-  const checked = checkShape(PROFILE_FILE_SCHEMA, yaml.value.value);
-  if (!checked.ok) {
-    const { lineOf } = yaml.value;
-    throw new ConfigError(
-      checked.problems.map((problem) => problemLine(problem, `${file} line ${lineOf(problem.path)}`)),
-    );
+  switch (kindOf(yaml.value)) {
+    case "profile":
+      return loadNativeProfile(nameOrPath);
+    case "llm-d":
+      return llmDProfile(yaml.value, nameOf(file));
+    case "blis-weighted": {
+      const origin = { policy: file, scorers: file };
+      return { ...profileOfPolicy(readPolicyConfig(file), origin), name: nameOf(file) };
+    }
+    case "blis-bundle":
+      return bundle(file);
   }
-  return { profile: checked.value, yaml: yaml.value };
 }
 
-function shippedFile(name: string, beside: string): string {
-  for (const directory of [beside, PROFILES_DIRECTORY]) {
-    const file = join(directory, `${name}.yaml`);
-    if (existsSync(file)) return file;
-  }
-  throw new ConfigError([`profile: ${unknownWord("profile", name, profileNames())}`]);
+type Kind = "profile" | "llm-d" | "blis-weighted" | "blis-bundle";
+
+function kindOf({ value }: YamlFile): Kind {
+  if (value === null || typeof value !== "object") return "profile";
+  if ("apiVersion" in value || "kind" in value || "schedulingProfiles" in value) return "llm-d";
+  if ("routing-policy" in value || "routing-scorers" in value) return "blis-weighted";
+  return "routing" in value ? "blis-bundle" : "profile";
 }
 
-function isPath(nameOrPath: string): boolean {
-  return /[/\\]|\.ya?ml$/.test(nameOrPath);
+/** The routing section of a bundle; what admits, orders and batches belongs to the simulator and the engines. */
+function bundle(file: string): NamedProfile {
+  const { routing } = readSimulationPolicies(file);
+  if (routing === undefined) throw new ConfigError([`routing: expected a policy, got none (${file})`]);
+  return { ...profileOfPolicy(routing, { policy: file, scorers: file }), name: nameOf(file) };
 }
 
-function defined<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as T;
+function nameOf(file: string): string {
+  return basename(file).replace(/\.ya?ml$/, "");
 }

@@ -1,4 +1,3 @@
-import type { Snapshot } from "../endpoint/snapshot.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
 
@@ -6,7 +5,7 @@ import { scorerPlugin } from "../profile/plugin.ts";
  * Prefers the endpoint where this request adds the least waiting, its own and that of the requests there, in units of the
  * time that one prompt token takes to compute.
  *
- *     cost  = queued prefill tokens + new tokens * (1 + n + cacheWeight) + batchTokens * n
+ *     cost  = queueWeight * queued prefill tokens + new tokens * (1 + n + cacheWeight) + batchTokens * n
  *     score = (best cost + 1) / (cost + 1)
  *
  * n requests are there. This request waits for the queued tokens and its own new ones; each of the n waits for the new
@@ -25,6 +24,12 @@ export const addedLatency = scorerPlugin({
       meaning:
         "prompt tokens whose time one more request in the batch costs: 2 * output tokens * time per sequence / time per prompt token",
     },
+    queueWeight: {
+      type: "number",
+      default: 1,
+      min: 0,
+      meaning: "what a token of the queue costs: above 1 where the first token matters more than the waiting of all",
+    },
     cacheWeight: {
       type: "number",
       default: 0,
@@ -32,12 +37,14 @@ export const addedLatency = scorerPlugin({
       meaning: "what a new token costs beside its time, for the cached blocks that it displaces",
     },
   },
-  create: (name, { batchTokens, cacheWeight }) => ({
+  create: (name, { batchTokens, queueWeight, cacheWeight }) => ({
     name,
     score({ promptTokens }, candidates, scores) {
       let best = Infinity;
       for (let i = 0; i < candidates.length; i++) {
-        const cost = costOf(candidates[i]!, promptTokens, batchTokens, cacheWeight);
+        const { prefillTokensQueued: queued, effectiveLoad: load } = candidates[i]!;
+        const computed = newTokens(candidates[i]!, promptTokens) * (1 + load + cacheWeight);
+        const cost = queueWeight * queued + computed + batchTokens * load;
         scores[i] = cost;
         best = Math.min(best, cost);
       }
@@ -45,9 +52,3 @@ export const addedLatency = scorerPlugin({
     },
   }),
 });
-
-function costOf(snapshot: Snapshot, promptTokens: number, batchTokens: number, cacheWeight: number): number {
-  const { prefillTokensQueued, effectiveLoad } = snapshot;
-  const computed = newTokens(snapshot, promptTokens) * (1 + effectiveLoad + cacheWeight);
-  return prefillTokensQueued + computed + batchTokens * effectiveLoad;
-}

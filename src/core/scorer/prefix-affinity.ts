@@ -1,10 +1,13 @@
 import { scorerPlugin } from "../profile/plugin.ts";
+import { lowerIsBetter } from "./min-max.ts";
 
 /**
  * Prefers the endpoint that is believed to hold the longest leading part of the prompt.
  *
  *     share = leading blocks held / full blocks of the prompt, 0 for a prompt below one block
  *     score = w * min(1, tokens held / scale)^2 + (1 - w) * share
+ *
+ * `scale: min-max` spreads the scores between the candidates: (score - min) / (max - min), 1 where all are equal.
  */
 export const prefixAffinity = scorerPlugin({
   summary: "share of the prompt's leading blocks that the endpoint is believed to hold",
@@ -19,8 +22,14 @@ export const prefixAffinity = scorerPlugin({
       min: 0,
       meaning: "look at so many leading blocks only; 0 for all",
     },
+    scale: {
+      type: "choice",
+      default: "absolute",
+      values: ["absolute", "min-max"],
+      meaning: "the share as it is, or spread between the candidates (AIBrix composites)",
+    },
   },
-  create: (name, { matchLengthWeight, matchLengthScaleTokens, leadingBlocksMax }) => ({
+  create: (name, { matchLengthWeight, matchLengthScaleTokens, leadingBlocksMax, scale }) => ({
     name,
     score({ blocks }, candidates, scores) {
       const most = leadingBlocksMax === 0 ? Infinity : leadingBlocksMax;
@@ -31,6 +40,9 @@ export const prefixAffinity = scorerPlugin({
         const length = Math.min(1, (held * blocks.blockTokens) / matchLengthScaleTokens);
         scores[i] = matchLengthWeight * length * length + (1 - matchLengthWeight) * share;
       }
+      if (scale === "absolute") return;
+      for (let i = 0; i < candidates.length; i++) scores[i] = 1 - scores[i]!;
+      lowerIsBetter(scores, candidates.length);
     },
   }),
 });

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { ConfigError } from "#config/config-error.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { checkProfile } from "#core/profile/check.ts";
+
+function file(t: TestContext, text: string): string {
+  const directory = mkdtempSync(join(tmpdir(), "gnomon-peer-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "given.yaml");
+  writeFileSync(path, text);
+  return path;
+}
+
+function refused(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    return error.lines.join("\n");
+  }
+  assert.fail("it was accepted");
+}
+
+const LLM_D = `
+apiVersion: llm-d.ai/v1alpha1
+kind: EndpointPickerConfig
+featureGates: [flowControl]
+plugins:
+- {type: token-producer, parameters: {modelName: Qwen/Qwen3-8B}}
+- type: approx-prefix-cache-producer
+  parameters: {autoTune: true, blockSizeTokens: 64}
+- {type: inflight-load-producer}
+- type: prefix-cache-affinity-filter
+  parameters: {affinityThreshold: 0.70, maxTTFTPenaltyMs: 5000, peakPrefillThroughput: 20000}
+- {type: queue-scorer}
+- {type: kv-cache-utilization-scorer}
+- {name: prefix, type: prefix-cache-scorer, parameters: {matchLengthWeight: 0.25, matchLengthScaleTokens: 4096}}
+- {type: no-hit-lru-scorer, parameters: {lruSize: 64}}
+- {type: max-score-picker, parameters: {maxNumOfEndpoints: 1}}
+- {type: single-profile-handler}
+schedulingProfiles:
+- name: default
+  plugins:
+  - {pluginRef: prefix-cache-affinity-filter}
+  - {pluginRef: queue-scorer, weight: 2}
+  - {pluginRef: kv-cache-utilization-scorer, weight: 2}
+  - {pluginRef: prefix, weight: 3}
+  - {pluginRef: no-hit-lru-scorer}
+  - {pluginRef: max-score-picker}
+flowControl: {maxRequests: "20000"}
+`;
+
+test("an EndpointPickerConfig of llm-d is a profile, with its parameters under our names", (t) => {
+  const { name, spec, summary } = loadProfile(file(t, LLM_D));
+  assert.equal(name, "given");
+  assert.deepEqual(spec, {
+    filters: [
+      {
+        plugin: "prefix-affinity-gate",
+        parameters: { affinityThreshold: 0.7, maxTtftPenaltyMillis: 5000, peakPrefillTokensPerSecond: 20_000 },
+      },
+    ],
+    scorers: [
+      { plugin: "queue", parameters: {}, weight: 2 },
+      { plugin: "kv-utilization", parameters: {}, weight: 2 },
+      { plugin: "prefix-affinity", parameters: { matchLengthWeight: 0.25, matchLengthScaleTokens: 4096 }, weight: 3 },
+      { plugin: "no-hit-lru", parameters: { lruSize: 64 }, weight: 1 },
+    ],
+    picker: { plugin: "max-score", parameters: { tieBreak: "random" } },
+  });
+  assert.deepEqual(checkProfile(spec), []);
+  for (const left of ["featureGates", "flowControl", "token-producer", "approx-prefix-cache-producer"]) {
+    assert.match(summary, new RegExp(left), "what is configured elsewhere is named");
+  }
+});
+
+const HEAD = "apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\n";
+
+test("llm-d's defaults are filled in: no plugins, no profile, no weight, no picker", (t) => {
+  assert.deepEqual(
+    loadProfile(file(t, HEAD)).spec.scorers.map(({ plugin, weight }) => [plugin, weight]),
+    [
+      ["queue", 2],
+      ["kv-utilization", 2],
+      ["prefix-affinity", 3],
+    ],
+  );
+  const { spec } = loadProfile(file(t, `${HEAD}plugins: [{type: decode-filter}, {type: queue-scorer}]\n`));
+  assert.deepEqual(spec.scorers, [{ plugin: "queue", parameters: {}, weight: 1 }]);
+  assert.equal(spec.filters[0]?.plugin, "label");
+  assert.deepEqual(spec.picker, { plugin: "max-score", parameters: { tieBreak: "random" } });
+});
+
+test("llm-d plugins and parameters that are unknown here are all named with their place", (t) => {
+  const text = refused(() =>
+    loadProfile(
+      file(
+        t,
+        `${HEAD}plugins:
+- {type: topology-affinity-scorer}
+- {type: predicted-latency-producer}
+- {type: queue-scorer, parameters: {speed: 3}}
+- {type: max-score-picker, parameters: {maxNumOfEndpoints: 2}}
+- {type: prefix-cache-affinity-filter, parameters: {affinityThreshold: 2}}
+schedulingProfiles:
+- name: default
+  plugins:
+  - {pluginRef: topology-affinity-scorer, weight: 1}
+  - {pluginRef: queue-scorer, weight: -2}
+  - {pluginRef: max-score-picker}
+  - {pluginRef: nobody}
+  - {pluginRef: prefix-cache-affinity-filter}
+`,
+      ),
+    ),
+  );
+  assert.match(
+    text,
+    /plugins\[0\]\.type: .*queue-scorer.*got the unsupported topology-affinity-scorer .*given\.yaml line 4/,
+  );
+  assert.match(text, /plugins\[1\]\.type: .*unsupported predicted-latency-producer/);
+  assert.match(text, /plugins\[2\]\.parameters\.speed: .*got the unsupported speed/);
+  assert.match(text, /plugins\[3\]\.parameters\.maxNumOfEndpoints: expected 1, got 2/);
+  assert.match(text, /plugins\[4\]\.parameters\.affinityThreshold: expected a number from 0 to 1, got 2/);
+  assert.match(text, /schedulingProfiles\[0\]\.plugins\[1\]\.weight: expected a number above 0, got -2/);
+  assert.match(text, /schedulingProfiles\[0\]\.plugins\[3\]\.pluginRef: .*got "nobody"/);
+});
+
+test("two scheduling profiles of llm-d are refused by name, since prefill and decode are one endpoint here", (t) => {
+  const text = `${HEAD}plugins: [{type: queue-scorer}]\nschedulingProfiles: [{name: prefill}, {name: decode}]\n`;
+  assert.match(
+    refused(() => loadProfile(file(t, text))),
+    /schedulingProfiles: .*got prefill, decode/,
+  );
+});
+
+test("policy bundles of BLIS are profiles: 000's scorers and 001's routing section", (t) => {
+  const flat = loadProfile(
+    file(
+      t,
+      "routing-policy: weighted\nrouting-scorers:\n  - {name: prefix-affinity, weight: 3.0}\n  - {name: queue-depth, weight: 2.0}\n",
+    ),
+  );
+  assert.deepEqual(
+    flat.spec.scorers.map(({ plugin, weight }) => [plugin, weight]),
+    [
+      ["prefix-affinity", 3],
+      ["queue-depth", 2],
+    ],
+  );
+  const bundle = loadProfile(
+    file(
+      t,
+      `admission: {type: token-bucket, params: {bucket_size: 1000, refill_rate: 100, per_tenant: true}}
+routing:
+  type: weighted-scoring
+  params: {cache_affinity_weight: 0.6, load_balance_weight: 0.3, queue_depth_weight: 0.1}
+`,
+    ),
+  );
+  assert.deepEqual(
+    bundle.spec.scorers.map(({ plugin, weight }) => [plugin, weight]),
+    [
+      ["prefix-affinity", 0.6],
+      ["queue-depth", 0.1],
+      ["load-balance", 0.3],
+    ],
+  );
+  const bonus = "routing: {type: weighted-scoring, params: {prefix_match_bonus: 0.5}}\n";
+  assert.match(
+    refused(() => loadProfile(file(t, bonus))),
+    /routing\.params\.prefix_match_bonus: .*given\.yaml line 1/,
+  );
+});
