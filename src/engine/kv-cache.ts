@@ -1,6 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 import { BlockIndex } from "./block-index.ts";
+import { BlockOrder } from "./block-order.ts";
 import {
   ANONYMOUS,
   BLOCK_WORDS,
@@ -10,19 +11,26 @@ import {
   HASHED,
   HIGH,
   LOW,
+  NOTHING,
   PARTIAL,
   REFERENCES,
 } from "./block-record.ts";
 import type { EngineConfig } from "./config.ts";
-import { FreeList } from "./free-list.ts";
 import { KvTier } from "./kv-tier.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
+
+/** Records per usable block: the more, the further apart are those that still hold something when one is sought. */
+const RECORDS_PER_BLOCK = 2;
 
 /**
  * vLLM's block pool. Full blocks keep their content after release and can be hit until they are overwritten; the free
  * list is the order of overwriting. A request's blocks are released last block first, so that the tail of a sequence
  * goes before its head; a partial block can never be hit and goes to the front of the list.
+ *
+ * Which physical block holds what cannot be seen from outside. So what is at the front of the list without content is
+ * only counted, and a block that is taken gets the next record in turn that stands for nothing, whatever block was
+ * overwritten for it: records of one request lie side by side, which is what makes this fast.
  */
 export class KvCache {
   /** Blocks that can be used: one of vLLM's is reserved. */
@@ -39,9 +47,14 @@ export class KvCache {
   readonly #caching: boolean;
   readonly #partialToFront: boolean;
   readonly #sink: EngineSink;
-  readonly #free: FreeList;
+  /** Free blocks without content at the front of the list. */
+  #blank: number;
+  /** The other free blocks. */
+  readonly #order: BlockOrder;
   readonly #index: BlockIndex;
   readonly #records: BlockRecords;
+  readonly #recordCount: number;
+  #nextRecord = 0;
   #hits = new Int32Array(64);
   /** Holders per block, all 0 between verifications. */
   #held: Int32Array | undefined;
@@ -53,17 +66,19 @@ export class KvCache {
     this.#partialToFront = config.semantics.partialBlocks === "front";
     this.#sink = sink;
     this.tier = config.tier === undefined || !config.prefixCaching ? undefined : new KvTier(config.tier);
-    this.#records = createRecords(this.usable);
-    this.#free = new FreeList(this.#records, this.usable);
+    this.#blank = this.usable;
+    this.#recordCount = this.usable * RECORDS_PER_BLOCK;
+    this.#records = createRecords(this.#recordCount);
+    this.#order = new BlockOrder(this.#records);
     this.#index = new BlockIndex(this.#records, this.usable, config.semantics.duplicates === "last-writer");
   }
 
   get free(): number {
-    return this.#free.size;
+    return this.#blank + this.#order.size;
   }
 
   get used(): number {
-    return this.usable - this.#free.size;
+    return this.usable - this.free;
   }
 
   /** Leading blocks of a chain that are in the cache, at most `blocksMax`; touches nothing. */
@@ -97,7 +112,7 @@ export class KvCache {
       const block = this.#hits[i] as number;
       const word = block * BLOCK_WORDS + REFERENCES;
       const references = this.#records[word] as number;
-      if (references === 0) this.#free.remove(block);
+      if (references === 0) this.#order.remove(block);
       this.#records[word] = references + 1;
       sequence.pushBlock(block);
     }
@@ -113,9 +128,10 @@ export class KvCache {
   /** Gives the sequence so many empty blocks, which must be free; overwrites what they held. */
   take(sequence: Sequence, count: number, at: Micros): void {
     for (let i = 0; i < count; i++) {
-      const block = this.#free.popFront();
+      if (this.#blank > 0) this.#blank--;
+      else this.#overwrite(this.#order.popFront(), at);
+      const block = this.#freshRecord();
       const word = block * BLOCK_WORDS;
-      if (this.#records[word + CONTENT] === HASHED) this.#overwrite(block, at);
       this.#records[word + CONTENT] = PARTIAL;
       this.#records[word + REFERENCES] = 1;
       sequence.pushBlock(block);
@@ -123,12 +139,22 @@ export class KvCache {
     if (count > 0) this.blockMisses += count;
   }
 
+  #freshRecord(): number {
+    let record = this.#nextRecord;
+    while (this.#records[record * BLOCK_WORDS + CONTENT] !== NOTHING) record = (record + 1) % this.#recordCount;
+    this.#nextRecord = (record + 1) % this.#recordCount;
+    return record;
+  }
+
   #overwrite(block: number, at: Micros): void {
-    if (this.#sink.blockRemoved !== undefined && this.#index.has(block)) {
-      const word = block * BLOCK_WORDS;
-      this.#sink.blockRemoved(at, this.#records[word + LOW] as number, this.#records[word + HIGH] as number);
+    const word = block * BLOCK_WORDS;
+    if (this.#records[word + CONTENT] === HASHED) {
+      if (this.#sink.blockRemoved !== undefined && this.#index.has(block)) {
+        this.#sink.blockRemoved(at, this.#records[word + LOW] as number, this.#records[word + HIGH] as number);
+      }
+      this.#index.remove(block);
     }
-    this.#index.remove(block);
+    this.#records[word + CONTENT] = NOTHING;
   }
 
   /** The first `tokens` tokens of the sequence are being computed: its full blocks can be hit from now on. */
@@ -160,8 +186,10 @@ export class KvCache {
       this.#records[word + REFERENCES] = references;
       if (references > 0) continue;
       const content = this.#records[word + CONTENT];
-      if (this.#partialToFront && content === PARTIAL) this.#free.pushFront(block);
-      else this.#free.pushBack(block);
+      if (this.#partialToFront && content === PARTIAL) {
+        this.#records[word + CONTENT] = NOTHING;
+        this.#blank++;
+      } else this.#order.pushBack(block);
       if (copyOut && content === HASHED) tier?.copyOut(lanes, i, at);
     }
     this.releases++;
@@ -172,7 +200,7 @@ export class KvCache {
 
   /** Asserts that used and free blocks make up the pool and that references agree with what the sequences hold. */
   verify(running: readonly Sequence[]): void {
-    this.#held ??= new Int32Array(this.usable);
+    this.#held ??= new Int32Array(this.#recordCount);
     const held = this.#held;
     let distinct = 0;
     for (const sequence of running) {
@@ -182,7 +210,7 @@ export class KvCache {
         held[block] = (held[block] as number) + 1;
       }
     }
-    assert(distinct + this.#free.size === this.usable, "used and free KV blocks make up the pool");
+    assert(distinct + this.free === this.usable, "used and free KV blocks make up the pool");
     this.tier?.verify();
     for (const sequence of running) {
       for (let i = 0; i < sequence.blockCount; i++) {

@@ -1,9 +1,9 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 import { BlockIndex } from "./block-index.ts";
+import { BlockOrder } from "./block-order.ts";
 import { BLOCK_WORDS, type BlockRecords, CONTENT, createRecords, HASHED } from "./block-record.ts";
 import type { KvTierConfig } from "./config.ts";
-import { FreeList } from "./free-list.ts";
 
 const MICROS_PER_SECOND = 1e6;
 
@@ -25,14 +25,15 @@ export class KvTier {
   thrashed = 0;
   readonly #config: KvTierConfig;
   readonly #records: BlockRecords;
-  readonly #order: FreeList;
+  readonly #order: BlockOrder;
   readonly #index: BlockIndex;
   readonly #copiedOutAt: Float64Array;
 
   constructor(config: KvTierConfig) {
     this.#config = config;
     this.#records = createRecords(config.cpuBlocks);
-    this.#order = new FreeList(this.#records, config.cpuBlocks);
+    this.#order = new BlockOrder(this.#records);
+    for (let slot = 0; slot < config.cpuBlocks; slot++) this.#order.pushBack(slot);
     this.#index = new BlockIndex(this.#records, config.cpuBlocks, false);
     this.#copiedOutAt = new Float64Array(config.cpuBlocks);
   }

@@ -1,29 +1,24 @@
 import { assert } from "#core/assert.ts";
 import { BLOCK_WORDS, type BlockRecords, NEXT, PREVIOUS } from "./block-record.ts";
 
-/** Blocks that nobody uses, in the order in which they will be overwritten: a doubly linked ring. */
-export class FreeList {
+/** Blocks in the order in which they will be overwritten: a doubly linked ring. */
+export class BlockOrder {
   /** Number of blocks in the list. */
   size = 0;
   readonly #records: BlockRecords;
   /** The sentinel that closes the ring. */
   readonly #end: number;
 
-  /** Starts with blocks 0 to blocks - 1, in this order. */
-  constructor(records: BlockRecords, blocks: number) {
+  /** Starts empty; the record after those of the blocks is the sentinel's. */
+  constructor(records: BlockRecords) {
     this.#records = records;
-    this.#end = blocks;
-    records[blocks * BLOCK_WORDS + NEXT] = blocks;
-    records[blocks * BLOCK_WORDS + PREVIOUS] = blocks;
-    for (let block = 0; block < blocks; block++) this.pushBack(block);
+    this.#end = records.length / BLOCK_WORDS - 1;
+    records[this.#end * BLOCK_WORDS + NEXT] = this.#end;
+    records[this.#end * BLOCK_WORDS + PREVIOUS] = this.#end;
   }
 
   pushBack(block: number): void {
     this.#link(block, this.#records[this.#end * BLOCK_WORDS + PREVIOUS] as number, this.#end);
-  }
-
-  pushFront(block: number): void {
-    this.#link(block, this.#end, this.#records[this.#end * BLOCK_WORDS + NEXT] as number);
   }
 
   /** Takes the block out, wherever it is. */
@@ -39,7 +34,7 @@ export class FreeList {
   /** Takes the first block out; there must be one. */
   popFront(): number {
     const block = this.#records[this.#end * BLOCK_WORDS + NEXT] as number;
-    assert(block !== this.#end, "a block is free");
+    assert(block !== this.#end, "a block is in order");
     this.remove(block);
     return block;
   }
