@@ -1,9 +1,11 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AZURE_HEADER } from "./azure.ts";
+import { BLIS_COLUMNS } from "./blis-columns.ts";
 import { ImportError, type WorkloadFormat } from "./import-report.ts";
 import { parseRecord } from "./json-record.ts";
 import { readLines, unreadable } from "./line-reader.ts";
+import { WORKLOAD_FILE_FORMAT } from "./workload-file.ts";
 
 export interface DetectedFormat {
   readonly format: WorkloadFormat;
@@ -17,6 +19,8 @@ const ACCEPTED = `accepted formats:
   token-ids  .jsonl, lines with arrival_time_ns, input_tok_ids, output_toks
   azure      .csv with the header ${AZURE_HEADER}
   weka       .json with requests and block_size; or a folder of such files
+  blis       .csv of a TraceV2, whose header is the .yaml beside it
+  workload   .jsonl that begins with {"format":"${WORKLOAD_FILE_FORMAT}"
   synthetic  .yaml or .yml, a specification with conversations, arrivals and groups
 .gz and .zst of line formats are decompressed`;
 
@@ -60,8 +64,10 @@ async function lineFormat(path: string): Promise<WorkloadFormat | undefined> {
   let tried = 0;
   for await (const line of readLines(path)) {
     if (line.text.trim() === AZURE_HEADER) return "azure";
+    if (line.text.startsWith(BLIS_COLUMNS.slice(0, 3).join(","))) return "blis";
     const record = parseRecord(line.text);
     if (typeof record !== "string") {
+      if (record["format"] === WORKLOAD_FILE_FORMAT) return "workload";
       if ("hash_ids" in record && "input_length" in record) return "mooncake";
       if ("input_tok_ids" in record) return "token-ids";
       if ("input" in record && "output" in record && "session_id" in record) return "lmcache";

@@ -1,5 +1,7 @@
+import type { TrafficRequest } from "../transform/traffic.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 import { readAzure } from "./azure.ts";
+import { readBlisTrace } from "./blis-trace.ts";
 import { detectFormat } from "./detect-format.ts";
 import type { ImportOptions } from "./import-options.ts";
 import { ImportReport } from "./import-report.ts";
@@ -8,6 +10,7 @@ import { readMooncake } from "./mooncake.ts";
 import { readSynthetic } from "./synthetic.ts";
 import { readTokenIds } from "./token-ids.ts";
 import { readWeka } from "./weka.ts";
+import { readWorkloadFile } from "./workload-file.ts";
 
 export interface Workload {
   /** Filled while the requests are read; complete when they end. */
@@ -32,7 +35,15 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
       return { report, requests: readLmcache(files, options, report) };
     case "token-ids":
       return { report, requests: readTokenIds(first, report) };
+    case "blis":
+      return { report, requests: requestsOf(readBlisTrace(first, report)) };
+    case "workload":
+      return { report, requests: readWorkloadFile(first, report) };
     case "synthetic":
       return { report, requests: readSynthetic(first, options, report) };
   }
+}
+
+async function* requestsOf(traffic: AsyncIterable<TrafficRequest>): AsyncGenerator<WorkloadRequest> {
+  for await (const { request } of traffic) yield request;
 }

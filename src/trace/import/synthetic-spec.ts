@@ -18,10 +18,23 @@ const ARRIVALS = z.discriminatedUnion(
     strict({ process: z.literal("poisson"), ratePerSecond: rate }),
     /** Gamma gaps: `cv` is their coefficient of variation, 1 being Poisson and more being burstier. */
     strict({ process: z.literal("gamma"), ratePerSecond: rate, cv: z.number().positive().max(100) }),
+    /** Weibull gaps: a shape below 1 is burstier than Poisson. */
+    strict({ process: z.literal("weibull"), ratePerSecond: rate, shape: z.number().min(0.1).max(100) }),
+    /** Poisson at `burstFactor` times the rate for `burstSeconds`, then at what keeps the mean for `quietSeconds`. */
+    strict({
+      process: z.literal("bursty"),
+      ratePerSecond: rate,
+      burstFactor: z.number().min(1).max(1_000),
+      burstSeconds: z.number().positive().max(1e6),
+      quietSeconds: z.number().positive().max(1e6),
+    }).refine((value) => value.burstFactor * value.burstSeconds <= value.burstSeconds + value.quietSeconds, {
+      path: ["burstFactor"],
+      error: "expected at most (burstSeconds + quietSeconds) / burstSeconds, or quiet times would have a negative rate",
+    }),
     /** Everything at the start. */
     strict({ process: z.literal("together") }),
   ],
-  { error: "expected process: constant, poisson, gamma or together" },
+  { error: "expected process: constant, poisson, gamma, weibull, bursty or together" },
 );
 
 const GROUP = strict({
@@ -45,11 +58,34 @@ const GROUP = strict({
   model: z.string().default(""),
 });
 
+const WINDOW = strict({
+  startSeconds: z.number().nonnegative().max(1e9),
+  endSeconds: z.number().positive().max(1e9),
+  /** On the rate of the arrivals; 0 for none. */
+  factor: z.number().nonnegative().max(10_000).default(1),
+}).refine((value) => value.startSeconds < value.endSeconds, {
+  path: ["endSeconds"],
+  error: "expected more than startSeconds",
+});
+
+const millis = z.number().positive().max(1e9);
+const TARGET = strict({ ttftMillis: millis.optional(), tpotMillis: millis.optional(), e2eMillis: millis.optional() });
+
 const SPEC = strict({
   /** Overrides the seed of the options. */
   seed: z.int().nonnegative().optional(),
   conversations: z.int().positive().max(10_000_000),
   arrivals: ARRIVALS,
+  /** When conversations begin at all, and how many: outside of all windows there are none. Without any: always. */
+  windows: z.array(WINDOW).max(10_000).default([]),
+  /** The rate rises and falls in every period, its mean being that of the arrivals. */
+  diurnal: strict({
+    periodSeconds: z.number().positive().max(1e9).default(86_400),
+    peakAtSeconds: z.number().nonnegative().max(1e9).default(0),
+    peakToTrough: z.number().min(1).max(1_000),
+  }).optional(),
+  /** What a class is promised; "*" is for classes that are not named. */
+  sloTargets: z.record(z.string(), TARGET).default({}),
   blockTokens: z.int().positive().max(4_096).default(16),
   /** Tokens that every prompt begins with, rounded down to whole blocks. */
   commonPrefixTokens: z.int().nonnegative().max(10_000_000).default(0),

@@ -2,11 +2,12 @@ import { nameHash, randomFor, type Random } from "#core/random.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { namespacedBlockId } from "./block-id.ts";
-import { draw, gamma } from "./distribution.ts";
-import { exponential } from "./exponential.ts";
+import { gapDraw } from "./arrival-gap.ts";
+import { draw } from "./distribution.ts";
 import type { ImportOptions } from "./import-options.ts";
 import type { ImportReport } from "./import-report.ts";
 import { power } from "./portable-math.ts";
+import { RateShape } from "./rate-shape.ts";
 import { loadSyntheticSpec, type SyntheticGroup, type SyntheticSpec } from "./synthetic-spec.ts";
 
 /** Namespace of the prefix that all prompts share; then one a group prefix, then one a conversation. */
@@ -23,7 +24,7 @@ export async function* readSynthetic(
 
 export function* synthesize(spec: SyntheticSpec, optionSeed: number, report: ImportReport): Generator<WorkloadRequest> {
   const seed = spec.seed ?? optionSeed;
-  const nextArrival = arrivals(spec.arrivals, randomFor(seed, nameHash("synthetic-arrivals")));
+  const nextArrival = arrivals(spec, randomFor(seed, nameHash("synthetic-arrivals")));
   const groups = placeGroups(spec, seed);
   const namespaces = groups.reduce((sum, { group }) => sum + group.prefixes, COMMON_NAMESPACE + 1);
   const weightTotal = spec.groups.reduce((sum, { weight }) => sum + weight, 0);
@@ -34,7 +35,9 @@ export function* synthesize(spec: SyntheticSpec, optionSeed: number, report: Imp
     let ticket = random.next() * weightTotal;
     const placed = groups.find(({ group }) => (ticket -= group.weight) < 0) ?? groups.at(-1);
     if (placed === undefined) return;
-    yield* conversation(spec, placed, i, namespaces + i, nextArrival(), random, report);
+    const arrivalAt = nextArrival();
+    if (arrivalAt === Infinity) return;
+    yield* conversation(spec, placed, i, namespaces + i, arrivalAt, random, report);
   }
 }
 
@@ -118,27 +121,22 @@ function placeGroups(spec: SyntheticSpec, seed: number): PlacedGroup[] {
   });
 }
 
-function arrivals(process: SyntheticSpec["arrivals"], random: Random): () => Micros {
+function arrivals(spec: SyntheticSpec, random: Random): () => Micros {
+  const process = spec.arrivals;
+  const bursts = process.process === "bursty" ? process : undefined;
+  const shape = new RateShape(spec.windows, spec.diurnal, bursts);
+  const gap = gapDraw(process.process === "bursty" ? { process: "poisson" } : process, random);
+  const mean = process.process === "together" ? 0 : MICROS_PER_SECOND / process.ratePerSecond;
+  const shaped = spec.windows.length > 0 || spec.diurnal !== undefined || bursts !== undefined;
   let at = 0;
   let started = false;
   return () => {
-    if (started) at += gapSeconds(process, random) * MICROS_PER_SECOND;
+    const passed = started ? gap() * mean : 0;
+    if (shaped) at = shape.after(at, passed);
+    else at += passed;
     started = true;
     return Math.round(at);
   };
-}
-
-function gapSeconds(process: SyntheticSpec["arrivals"], random: Random): number {
-  switch (process.process) {
-    case "constant":
-      return 1 / process.ratePerSecond;
-    case "poisson":
-      return exponential(random) / process.ratePerSecond;
-    case "gamma":
-      return gamma(1 / (process.cv * process.cv), random) / process.ratePerSecond;
-    case "together":
-      return 0;
-  }
 }
 
 function cumulative(count: number, weightOf: (k: number) => number): Float64Array {

@@ -95,7 +95,7 @@ describe("a specification that is wrong", () => {
     [
       "an unknown process",
       { ...BASE, arrivals: { process: "burst" }, groups: [GROUP] },
-      /arrivals\.process: expected process: constant, poisson, gamma or together/,
+      /arrivals\.process: expected process: constant, poisson, gamma, weibull, bursty or together/,
     ],
     [
       "an unknown distribution",
