@@ -15,8 +15,9 @@ const TOKENIZER = process.env["GNOMON_TOKENIZER"] ?? join(ROOT, "node_modules/@l
 const TEXT_FOLDER = process.env["GNOMON_TEXT"] ?? join(ROOT, "node_modules/undici");
 const KIBIBYTES = [1, 2, 8, 32, 128];
 const MESSAGES = 20;
-const ROUNDS = 7;
-const ROUND_MILLIS = 60;
+const PROMPTS_WARM = 100;
+const PROMPTS_MAX = 1500;
+const SPENT_MILLIS_MAX = 600;
 const SCOPE = { model: "m", salt: "" };
 
 const corpus = readCorpus();
@@ -65,23 +66,25 @@ table.push(["huggingface, text never seen", ...(await firstSight())]);
 table.push(["tokenizers library, tokens only", ...(await library())]);
 console.log(table.toString());
 
+/** Median per prompt: what another process takes from the machine falls on few of them. */
 async function micros(tokenizer: Tokenizer, prompt: (index: number) => PromptSource): Promise<number> {
-  const rounds: number[] = [];
-  let index = 0;
-  for (let round = 0; round < ROUNDS; round++) {
-    let spent = 0;
-    let count = 0;
-    while (spent < ROUND_MILLIS && count < 400) {
-      const one = prompt(index++);
-      const start = performance.now();
-      const answer = tokenizer.encode(one, SCOPE);
-      if (answer instanceof Promise) await answer;
-      spent += performance.now() - start;
-      count++;
-    }
-    rounds.push((1000 * spent) / count);
+  const times: number[] = [];
+  let spent = 0;
+  for (let index = 0; index < PROMPTS_WARM + PROMPTS_MAX && spent < SPENT_MILLIS_MAX; index++) {
+    const one = prompt(index);
+    const start = performance.now();
+    const answer = tokenizer.encode(one, SCOPE);
+    if (answer instanceof Promise) await answer;
+    const millis = performance.now() - start;
+    if (index < PROMPTS_WARM) continue;
+    spent += millis;
+    times.push(1000 * millis);
   }
-  return rounds.sort((a, b) => a - b)[ROUNDS >> 1]!;
+  return median(times);
+}
+
+function median(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[times.length >> 1]!;
 }
 
 /** Each text once, by a tokenizer that has seen no other: pieces are merged, not remembered. */
@@ -96,7 +99,7 @@ async function firstSight(): Promise<string[]> {
       await tokenizer.encode(one, SCOPE);
       times.push(1000 * (performance.now() - start));
     }
-    cells.push(times.sort((a, b) => a - b)[times.length >> 1]!.toFixed(1));
+    cells.push(median(times).toFixed(1));
   }
   return cells;
 }
@@ -113,7 +116,7 @@ async function library(): Promise<string[]> {
       (await native.encode(text, null, { addSpecialTokens: false })).getIds();
       times.push(1000 * (performance.now() - start));
     }
-    cells.push(times.sort((a, b) => a - b)[times.length >> 1]!.toFixed(1));
+    cells.push(median(times).toFixed(1));
   }
   return cells;
 }

@@ -9,7 +9,7 @@ const STEP_END = -2;
 const CHUNK_CHARS = 4096;
 const CHUNK_CHARS_MAX = 8192;
 /** Longer texts yield to the event loop between chunks. */
-const SYNC_CHARS_MAX = 16_384;
+const SYNC_CHARS_MAX = 8192;
 const WORD_START = /[A-Za-z](?= [A-Za-z])/g;
 
 /** OpenAI's tokens, which need not be the engine's. Special tokens written in a text are text. */

@@ -1,6 +1,6 @@
 import { ABSENT, hashShort, PieceTable } from "./piece-table.ts";
 
-const CACHED_BYTES_MAX = 256;
+const CACHED_BYTES_MAX = 1024;
 const PIECES_MAX = 1 << 17;
 const PIECE_BYTES_MAX = 1 << 21;
 const MULTI_WORDS_MAX = 1 << 20;
