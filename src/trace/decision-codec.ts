@@ -14,7 +14,7 @@ const ROW_COLUMNS = 9;
  * A decision as a JSON object, with `candidatesMax` candidates at most: of a larger fleet the chosen one and those with
  * the highest totals. Its time and request are its input's and are not written again; nor is what is as usual.
  */
-export function encodeDecision(decision: Decision, candidatesMax: number): string {
+export function encodeDecision(decision: Decision | RecordedDecision, candidatesMax: number): string {
   const { sequence, attempt, profile, breakdown } = decision;
   let text = `{"sequence":${sequence},"profile":${JSON.stringify(profile)}`;
   if (attempt !== 1) text += `,"attempt":${attempt}`;
@@ -60,7 +60,14 @@ function encodeBreakdown(breakdown: Breakdown, chosen: string, candidatesMax: nu
     rows += "]";
   }
   const clamped = breakdown.clamped === 0 ? "" : `"clamped":${breakdown.clamped},`;
-  return `{"endpoints":${count},${clamped}"digest":${breakdownDigest(breakdown)},"scorers":${scorersJson(scorers)},"rows":[${rows}]}`;
+  const endpoints = isRecorded(breakdown) ? breakdown.endpointCount : count;
+  const digest = isRecorded(breakdown) ? breakdown.digest : breakdownDigest(breakdown);
+  return `{"endpoints":${endpoints},${clamped}"digest":${digest},"scorers":${scorersJson(scorers)},"rows":[${rows}]}`;
+}
+
+/** What was read from a trace may lack candidates, and keeps the digest of all. */
+function isRecorded(breakdown: Breakdown): breakdown is RecordedBreakdown {
+  return "digest" in breakdown;
 }
 
 function rowHead(row: CandidateRow): string {

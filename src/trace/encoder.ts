@@ -7,7 +7,7 @@ import { encodeDecision } from "./decision-codec.ts";
 import { encodeHeader } from "./header-codec.ts";
 import { encodeInput } from "./input-codec.ts";
 import { encodeLanes } from "./lanes.ts";
-import type { TraceHeader } from "./record.ts";
+import type { RecordedDecision, TraceHeader } from "./record.ts";
 
 export interface EncoderOptions {
   /** Tokens per block of most chains; a chain with others says so. */
@@ -41,7 +41,7 @@ export class TraceEncoder {
     return encodeHeader(header);
   }
 
-  record(input: Input, decision: Decision | undefined): string {
+  record(input: Input, decision: Decision | RecordedDecision | undefined): string {
     let line = `{${encodeInput(input)}`;
     if (decision !== undefined) line += `,"decision":${encodeDecision(decision, this.#candidatesMax)}`;
     if (input.kind === "request-arrived") line += this.#chain(input.request.blocks);

@@ -24,7 +24,7 @@ export function decodeHeader(fields: Fields): TraceHeader {
     );
   }
   fields.oneOf("clock", [CLOCK_UNIT]);
-  return {
+  const header: TraceHeader = {
     version,
     run: fields.string("run"),
     segment: fields.integer("segment", 0),
@@ -33,6 +33,9 @@ export function decodeHeader(fields: Fields): TraceHeader {
     hash: decodeHash(fields.object("hash")),
     endpoints: fields.list("endpoints").map((entry, i) => decodeEndpoint(new Fields(entry, `endpoints[${i}]`))),
   };
+  if (!fields.has("derived")) return header;
+  const derived = fields.object("derived");
+  return { ...header, derived: { steps: derived.strings("steps"), replayable: derived.boolean("replayable") } };
 }
 
 function decodeRouter(fields: Fields): TraceRouter {

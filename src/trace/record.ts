@@ -21,6 +21,15 @@ export interface TraceHeader {
   readonly hash: TraceHash;
   /** Endpoints that were there when the segment began, in order of id. */
   readonly endpoints: readonly Endpoint[];
+  /** How the trace was made from another one; absent for a recording. */
+  readonly derived?: TraceDerivation;
+}
+
+export interface TraceDerivation {
+  /** What was done, in words, in order. */
+  readonly steps: readonly string[];
+  /** Whether a fresh router can come to the same decisions: nothing that they rest on was left out. */
+  readonly replayable: boolean;
 }
 
 /** Options of the recorded router. */

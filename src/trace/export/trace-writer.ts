@@ -1,0 +1,91 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { TraceEncoder } from "../encoder.ts";
+import type { TraceItem } from "../record.ts";
+import { segmentName } from "../segment-name.ts";
+import { SegmentWriter } from "../segment-writer.ts";
+import { FleetState } from "../transform/fleet-state.ts";
+
+export interface TraceWriterOptions {
+  /** Compressed size at which a new segment begins. */
+  readonly segmentBytesMax: number;
+}
+
+const BATCH_CHARS = 524_288;
+const COMPRESSION_LEVEL = 3;
+
+/** Writes a trace's items to segments in a folder, which is made if it is not there; a run begins a segment. */
+export class TraceWriter {
+  readonly #directory: string;
+  readonly #options: TraceWriterOptions;
+  #encoder: TraceEncoder | undefined;
+  #fleet: FleetState | undefined;
+  #segment: SegmentWriter | undefined;
+  #segmentNumber = 0;
+  #lines = "";
+  runs = 0;
+  records = 0;
+  /** Compressed bytes on the disk. */
+  bytes = 0;
+
+  constructor(directory: string, options: TraceWriterOptions = { segmentBytesMax: 67_108_864 }) {
+    this.#directory = directory;
+    this.#options = options;
+  }
+
+  /** Rejects with the system's error when it cannot be written, or when the first item is no run. */
+  async write(item: TraceItem): Promise<void> {
+    if (item.kind === "run") {
+      await this.#endSegment();
+      this.#fleet = new FleetState(item.header);
+      this.#segmentNumber = 0;
+      this.runs++;
+      return this.#beginSegment();
+    }
+    if (this.#encoder === undefined || this.#fleet === undefined)
+      throw new Error("expected a run before its records, got a record");
+    if (item.kind === "gap") this.#lines += `${this.#encoder.gap(item.at, item.dropped)}\n`;
+    else {
+      this.#lines += `${this.#encoder.record(item.input, item.decision)}\n`;
+      this.#fleet.take(item.input);
+      this.records++;
+    }
+    if (this.#lines.length < BATCH_CHARS) return;
+    await this.#flush();
+    if ((this.#segment?.bytes ?? 0) < this.#options.segmentBytesMax) return;
+    await this.#endSegment();
+    this.#segmentNumber++;
+    await this.#beginSegment();
+  }
+
+  async close(): Promise<void> {
+    await this.#endSegment();
+  }
+
+  async #beginSegment(): Promise<void> {
+    if (this.#fleet === undefined) return;
+    const header = this.#fleet.header(this.#segmentNumber);
+    await mkdir(this.#directory, { recursive: true });
+    const name = segmentName(header.startWallMicros, header.run, header.segment);
+    this.#segment = await SegmentWriter.create(join(this.#directory, name), {
+      compressionLevel: COMPRESSION_LEVEL,
+      syncEveryAppend: false,
+    });
+    this.#encoder = new TraceEncoder({ blockTokens: header.hash.blockTokens, candidatesMax: Infinity });
+    this.#lines = `${this.#encoder.header(header)}\n`;
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#lines !== "") await this.#segment?.append(this.#lines);
+    this.#lines = "";
+  }
+
+  async #endSegment(): Promise<void> {
+    const segment = this.#segment;
+    if (segment === undefined) return;
+    await this.#flush();
+    await segment.close(false);
+    this.bytes += segment.bytes;
+    this.#segment = undefined;
+  }
+}

@@ -1,0 +1,91 @@
+import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
+import { ImportError, type ImportReport } from "./import-report.ts";
+import { amount, isRecord, type JsonRecord, parseRecord, textField, tokenCount, wholeNumbers } from "./json-record.ts";
+import { readLines } from "./line-reader.ts";
+
+export const WORKLOAD_FILE_FORMAT = "gnomon-workload";
+/** The only version that exists; every other is refused. */
+export const WORKLOAD_FILE_VERSION = 1;
+
+/** Our own workload files, one JSON object a line with the fields of WorkloadRequest, after a header. */
+export async function* readWorkloadFile(path: string, report: ImportReport): AsyncGenerator<WorkloadRequest> {
+  const turns = new Map<string, number>();
+  for await (const line of readLines(path)) {
+    if (line.number === 1) {
+      checkHeader(line.text, path);
+      continue;
+    }
+    report.records++;
+    const row = line.tooLong ? "line too long" : parseRow(line.text);
+    if (typeof row === "string") {
+      report.refuse(`${path}:${line.number}`, row);
+      continue;
+    }
+    if (row.session !== "") {
+      if ((turns.get(row.session) ?? -1) >= row.turn) {
+        report.refuse(`${path}:${line.number}`, "turn that was given already, or is out of its order");
+        continue;
+      }
+      turns.set(row.session, row.turn);
+    }
+    yield { ...row, index: report.accept() };
+  }
+}
+
+function checkHeader(text: string, path: string): void {
+  const header = parseRecord(text);
+  const version = typeof header === "string" ? undefined : header["version"];
+  if (version !== WORKLOAD_FILE_VERSION)
+    throw new ImportError(
+      `${path}:1: version: expected ${WORKLOAD_FILE_VERSION}, got ${JSON.stringify(version) ?? "none"}`,
+    );
+}
+
+function parseRow(text: string): Omit<WorkloadRequest, "index"> | string {
+  const record = parseRecord(text);
+  if (typeof record === "string") return record;
+  const arrivalMicros = amount(record, "arrivalMicros");
+  if (arrivalMicros === undefined) return "arrivalMicros is not a number >= 0";
+  const promptTokens = tokenCount(record, "promptTokens");
+  if (promptTokens === undefined || promptTokens === 0) return "promptTokens is not a number of tokens >= 1";
+  const outputTokens = tokenCount(record, "outputTokens");
+  if (outputTokens === undefined || outputTokens === 0) return "outputTokens is not a number of tokens >= 1";
+  const blocks = parseBlocks(record);
+  if (typeof blocks === "string") return blocks;
+  const links = parseLinks(record);
+  if (typeof links === "string") return links;
+  return {
+    ...LENGTHS_ONLY,
+    ...blocks,
+    ...links,
+    arrivalMicros,
+    promptTokens,
+    outputTokens,
+    session: textField(record, "session") ?? "",
+    turn: tokenCount(record, "turn") ?? 0,
+    tenant: textField(record, "tenant") ?? "",
+    sloClass: textField(record, "sloClass") ?? "",
+    model: textField(record, "model") ?? "",
+  };
+}
+
+function parseBlocks(record: JsonRecord): Pick<WorkloadRequest, "blockIds" | "blockTokens"> | string {
+  if (record["blockIds"] === undefined) return { blockIds: undefined, blockTokens: LENGTHS_ONLY.blockTokens };
+  const ids = wholeNumbers(record["blockIds"], Number.MAX_SAFE_INTEGER);
+  if (ids === undefined) return "blockIds is not a list of whole numbers";
+  const blockTokens = amount(record, "blockTokens");
+  if (blockTokens === undefined || blockTokens === 0) return "blockTokens is not a number above 0";
+  return { blockIds: Float64Array.from(ids), blockTokens };
+}
+
+function parseLinks(record: JsonRecord): Pick<WorkloadRequest, "parent" | "joins" | "thinkMicros"> | string {
+  const { parent, joins = [] } = record;
+  const thinkMicros = amount(record, "thinkMicros");
+  if (record["thinkMicros"] !== undefined && thinkMicros === undefined) return "thinkMicros is not a number >= 0";
+  if (!Array.isArray(joins) || !joins.every((name) => typeof name === "string")) return "joins is not a list of names";
+  if (parent === undefined) return { parent: undefined, joins, thinkMicros };
+  const session = isRecord(parent) ? textField(parent, "session") : undefined;
+  const turn = isRecord(parent) ? tokenCount(parent, "turn") : undefined;
+  if (session === undefined || turn === undefined) return "parent is not a session and a turn";
+  return { parent: { session, turn }, joins, thinkMicros };
+}

@@ -1,0 +1,30 @@
+import type { Outcome } from "#core/input.ts";
+import type { Micros } from "#core/units.ts";
+import type { WorkloadRequest } from "../workload-request.ts";
+
+/** What became of a request, as it was recorded. */
+export interface Observation {
+  /** Endpoint that answered last; "" where it is not known. */
+  readonly endpoint: string;
+  readonly outcome: Outcome;
+  /** From the arrival until the first token was seen; NaN for never or not known. */
+  readonly ttftMicros: Micros;
+  /** From the arrival until the end. */
+  readonly e2eMicros: Micros;
+  /** Prompt tokens that the engine had in its cache; NaN where it did not tell. */
+  readonly cachedTokens: number;
+}
+
+/** A request of any trace. */
+export interface TrafficRequest {
+  /** As it was recorded; "" where the trace names none. */
+  readonly id: string;
+  readonly request: WorkloadRequest;
+  /** Undefined for a workload that tells what was sent and not what came of it. */
+  readonly observed: Observation | undefined;
+}
+
+/** The requests of a workload without anything observed. */
+export async function* unobserved(requests: AsyncIterable<WorkloadRequest>): AsyncGenerator<TrafficRequest> {
+  for await (const request of requests) yield { id: "", request, observed: undefined };
+}
