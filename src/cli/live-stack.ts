@@ -1,6 +1,6 @@
 import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
-import { WALL_START_MICROS } from "#live/clock.ts";
+import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
 import { DecisionRing } from "#live/decision-ring.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
@@ -78,7 +78,9 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     tokenizer: (model) => tokenizers.of(model),
     observe: observer(metrics, log),
     identity: identity(config, secret),
-    profileOf: profileChooser(plan),
+    profileOf: profileChooser(plan, (name, profile) =>
+      journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile }),
+    ),
     limits: gatewayLimits(config),
     requestUsage: config.clients.requestUsage,
     statusRoutes: statusRoutes({

@@ -1,6 +1,7 @@
 import type { Fault } from "#core/input.ts";
 
 import type { EndpointDirectory } from "./endpoint-directory.ts";
+import type { Refusal } from "./errors.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import type { Identifier } from "./identity.ts";
 import type { InFlight } from "./in-flight.ts";
@@ -34,7 +35,7 @@ export interface ChatContext {
   readonly observe: RequestObserver;
   readonly identifier: Identifier;
   /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
-  readonly profileOf: (model: string, asked: string) => string;
+  readonly profileOf: (model: string, asked: string) => string | Refusal;
   readonly retryBudget: RetryBudget;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;

@@ -72,6 +72,8 @@ function decide(
     context.observe.tokenizerFellBack(model);
   }
   const { tenant, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
+  const chosen = context.profileOf(model, profile);
+  if (typeof chosen !== "string") return exchange.refuse(chosen);
   const request: RouteRequest = {
     id: exchange.routeId,
     model,
@@ -84,7 +86,7 @@ function decide(
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,
     blocks: prompt.blocks,
-    profile: context.profileOf(model, profile),
+    profile: chosen,
   };
   exchange.arrived();
   const decision = context.journal.accept({ kind: "request-arrived", at: nowMicros(), request });

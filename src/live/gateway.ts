@@ -32,7 +32,7 @@ export interface GatewayOptions {
   readonly observe: RequestObserver;
   readonly identity: IdentityOptions;
   /** Profile for a model, where the request asked for `asked` ("" for none); without it, what was asked for. */
-  readonly profileOf?: (model: string, asked: string) => string;
+  readonly profileOf?: (model: string, asked: string) => string | Refusal;
   readonly limits?: Partial<GatewayLimits>;
   /** Bearer tokens that clients must send; none lets everybody in and passes their Authorization on to the engines. */
   readonly clientKeys?: readonly string[];
