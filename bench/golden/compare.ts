@@ -157,7 +157,7 @@ function figureDifferences(
 
 function figuresOf(run: GoldenRun, instance: number | undefined): Record<string, number> {
   const { outcomes, ears, fleet, clock } = run.simulation;
-  const rows = [...outcomes.ids.keys()].filter((row) => instance === undefined || outcomes.endpoint[row]! === instance);
+  const rows = [...outcomes.ids.keys()].filter((row) => instance === undefined || outcomes.endpoint[row] === instance);
   const engines = [...fleet.specs.keys()].filter((number) => instance === undefined || number === instance);
   const gauges = engines.map((number) => fleet.gauges(clock + 1, number));
   const seconds = Math.max(...engines.map((number) => ears.lastEndAt[number]!)) / 1e6;

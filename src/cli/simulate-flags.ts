@@ -55,82 +55,121 @@ export interface SimulateFlags {
 }
 
 export function addSimulateFlags(command: Command): Command {
-  const add = (flags: string, meaning: string) => command.option(flags, meaning);
-  const number = (flags: string, meaning: string, accept: Accept, otherwise?: number) => {
-    const option = new Option(flags, meaning).argParser(numeric(accept));
-    command.addOption(otherwise === undefined ? option : option.default(otherwise));
-  };
-  const choice = (flags: string, meaning: string, values: readonly string[], otherwise?: string) => {
-    const option = new Option(flags, meaning).choices([...values]);
-    command.addOption(otherwise === undefined ? option : option.default(otherwise));
-  };
-  number("--num-instances <count>", "engines", whole(1, 10_000), 4);
-  add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
-  number("--kv-gpu-blocks <count>", "KV blocks of each engine, in place of the engine file's", whole(2, 16_777_216));
-  number("--kv-cpu-blocks <count>", "KV blocks of each engine in the host's memory", whole(1, 16_777_216));
-  number(
+  const adder = new FlagAdder(command);
+  for (const addAll of [addClusterFlags, addWorkloadFlags, addPolicyFlags, addSignalFlags, addResultFlags])
+    addAll(adder);
+  return command;
+}
+
+function addClusterFlags(to: FlagAdder): void {
+  to.number("--num-instances <count>", "engines", whole(1, 10_000), 4);
+  to.add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
+  to.number("--kv-gpu-blocks <count>", "KV blocks of each engine, in place of the engine file's", whole(2, 16_777_216));
+  to.number("--kv-cpu-blocks <count>", "KV blocks of each engine in the host's memory", whole(1, 16_777_216));
+  to.number(
     "--kv-offload-threshold <share>",
     "use of the GPU's blocks from which released ones are copied out",
     atLeastZero(1),
     0,
   );
-  number("--kv-block-bytes <bytes>", "size of a block, for the time of a transfer", whole(1, 1e9), 2_097_152);
-  number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
-  number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
-  choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
+  to.number("--kv-block-bytes <bytes>", "size of a block, for the time of a transfer", whole(1, 1e9), 2_097_152);
+  to.number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
+  to.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
+  to.choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
+}
 
-  add("--workload-spec <file>", "YAML specification of a workload");
-  add("--workload <file>", "recorded workload, or a specification: the format is told by its content");
-  number("--rate <per second>", "arrivals per second, in place of the workload's", positive(1e6));
-  number("--rate-scale <factor>", "arrivals come so many times as fast", positive(1e6), 1);
-  number("--num-requests <count>", "stop reading the workload after so many", whole(1, 1e9));
-  number("--horizon <seconds>", "stop the clock there", positive(1e9));
-  number("--timeout <seconds>", "after which a client gives up; never without", positive(1e9));
-  number("--seed <integer>", "of everything that is drawn", whole(0, Number.MAX_SAFE_INTEGER), 42);
+function addWorkloadFlags(to: FlagAdder): void {
+  to.add("--workload-spec <file>", "YAML specification of a workload");
+  to.add("--workload <file>", "recorded workload, or a specification: the format is told by its content");
+  to.number("--rate <per second>", "arrivals per second, in place of the workload's", positive(1e6));
+  to.number("--rate-scale <factor>", "arrivals come so many times as fast", positive(1e6), 1);
+  to.number("--num-requests <count>", "stop reading the workload after so many", whole(1, 1e9));
+  to.number("--horizon <seconds>", "stop the clock there", positive(1e9));
+  to.number("--timeout <seconds>", "after which a client gives up; never without", positive(1e9));
+  to.number("--seed <integer>", "of everything that is drawn", whole(0, Number.MAX_SAFE_INTEGER), 42);
+}
 
-  add("--profile <name>", "routing profile by name, or the path of a profile file");
-  add("--policy-config <file>", "YAML file with admission, priority, routing and scheduler policies");
-  add("--routing-policy <name>", "weighted, or the name of a profile");
-  add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
+function addPolicyFlags(to: FlagAdder): void {
+  to.add("--profile <name>", "routing profile by name, or the path of a profile file");
+  to.add("--policy-config <file>", "YAML file with admission, priority, routing and scheduler policies");
+  to.add("--routing-policy <name>", "weighted, or the name of a profile");
+  to.add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
 
-  add("--admission-policy <name>", `${ADMISSION_POLICIES.join(", ")}: with its default parameters`);
-  add("--priority-policy <name>", `${PRIORITY_POLICIES.join(", ")}: with its default parameters`);
+  to.add("--admission-policy <name>", `${ADMISSION_POLICIES.join(", ")}: with its default parameters`);
+  to.add("--priority-policy <name>", `${PRIORITY_POLICIES.join(", ")}: with its default parameters`);
+}
 
-  choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
-  number("--scrape-interval <millis>", "between two scrapes of an engine", positive(1e7), 1000);
-  number("--scrape-delay <millis>", "from a scrape until the router knows", atLeastZero(1e7), 5);
-  number("--scrape-loss <share>", "of scrapes that never arrive", atLeastZero(0.999), 0);
-  choice("--scrape-phase <phase>", "engines' scrapes fall together or apart", ["spread", "together"], "spread");
-  number("--stale-after <millis>", "age from which the router's ledger replaces a scrape", positive(1e9), 3000);
+function addSignalFlags(to: FlagAdder): void {
+  to.choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
+  to.number("--scrape-interval <millis>", "between two scrapes of an engine", positive(1e7), 1000);
+  to.number("--scrape-delay <millis>", "from a scrape until the router knows", atLeastZero(1e7), 5);
+  to.number("--scrape-loss <share>", "of scrapes that never arrive", atLeastZero(0.999), 0);
+  to.choice("--scrape-phase <phase>", "engines' scrapes fall together or apart", ["spread", "together"], "spread");
+  to.number("--stale-after <millis>", "age from which the router's ledger replaces a scrape", positive(1e9), 3000);
   const indexes = ["approximate", "oracle", "copies"];
-  choice(
+  to.choice(
     "--prefix-index <kind>",
     "what the router knows of caches: own decisions, all, or copies",
     indexes,
     "approximate",
   );
-  number("--cache-signal-delay <millis>", "age of the copies of --prefix-index copies", positive(1e7), 50);
-  number("--admission-latency <micros>", "from arrival to admission", whole(0, 1e9), 0);
-  number("--routing-latency <micros>", "from admission to the decision", whole(0, 1e9), 0);
-  number("--request-latency <micros>", "from the decision to the engine", whole(0, 1e9), 0);
-  number("--answer-latency <micros>", "from the engine to the client", whole(0, 1e9), 0);
+  to.number("--cache-signal-delay <millis>", "age of the copies of --prefix-index copies", positive(1e7), 50);
+  to.number("--admission-latency <micros>", "from arrival to admission", whole(0, 1e9), 0);
+  to.number("--routing-latency <micros>", "from admission to the decision", whole(0, 1e9), 0);
+  to.number("--request-latency <micros>", "from the decision to the engine", whole(0, 1e9), 0);
+  to.number("--answer-latency <micros>", "from the engine to the client", whole(0, 1e9), 0);
+}
 
-  command.option("--token-gaps", "record every gap between tokens (slower)", false);
-  command.option("--check", "verify the invariants after every step (slower)", false);
-  add(
+function addResultFlags(to: FlagAdder): void {
+  to.flag("--token-gaps", "record every gap between tokens (slower)");
+  to.flag("--check", "verify the invariants after every step (slower)");
+  to.add(
     "--slo <targets>",
     "class:ttft:tpot:e2e in milliseconds, comma-separated; an empty part holds always, * is any class",
   );
-  add("--fitness-weights <list>", `key:weight pairs, comma-separated; keys ${FITNESS_KEYS.join(", ")}`);
-  choice("--trace-level <level>", "write every decision into the results", ["none", "decisions"], "none");
-  number("--counterfactual-k <count>", "other candidates of a decision to write, and to try again", whole(0, 100), 0);
+  to.add("--fitness-weights <list>", `key:weight pairs, comma-separated; keys ${FITNESS_KEYS.join(", ")}`);
+  to.choice("--trace-level <level>", "write every decision into the results", ["none", "decisions"], "none");
+  to.number(
+    "--counterfactual-k <count>",
+    "other candidates of a decision to write, and to try again",
+    whole(0, 100),
+    0,
+  );
   const retried = "decisions whose other candidates are tried, the rest simulated again";
-  number("--counterfactual-decisions <count>", retried, whole(0, 10_000), 0);
-  command.option("--summarize-trace", "where requests went and why", false);
-  add("--results-path <file>", "write the results there as JSON");
-  add("--requests-path <file>", "write every request's outcome there, a JSON line each");
-  command.option("--json", "results as JSON on standard output, in place of the table", false);
-  return command;
+  to.number("--counterfactual-decisions <count>", retried, whole(0, 10_000), 0);
+  to.flag("--summarize-trace", "where requests went and why");
+  to.add("--results-path <file>", "write the results there as JSON");
+  to.add("--requests-path <file>", "write every request's outcome there, a JSON line each");
+  to.flag("--json", "results as JSON on standard output, in place of the table");
+}
+
+/** Adds options of a few kinds to a command. */
+class FlagAdder {
+  readonly #command: Command;
+
+  constructor(command: Command) {
+    this.#command = command;
+  }
+
+  add(flags: string, meaning: string): void {
+    this.#command.option(flags, meaning);
+  }
+
+  flag(flags: string, meaning: string): void {
+    this.#command.option(flags, meaning, false);
+  }
+
+  number(flags: string, meaning: string, accept: Accept, otherwise?: number): void {
+    this.#add(new Option(flags, meaning).argParser(numeric(accept)), otherwise);
+  }
+
+  choice(flags: string, meaning: string, values: readonly string[], otherwise?: string): void {
+    this.#add(new Option(flags, meaning).choices([...values]), otherwise);
+  }
+
+  #add(option: Option, otherwise: number | string | undefined): void {
+    this.#command.addOption(otherwise === undefined ? option : option.default(otherwise));
+  }
 }
 
 interface Accept {

@@ -143,7 +143,7 @@ function plot({ outcomes, endedAt }: SimulationResult): string {
     sums[place]! += ttft;
     counts[place]!++;
   }
-  const means = Array.from(sums, (sum, place) => (counts[place]! === 0 ? 0 : sum / counts[place]!));
+  const means = Array.from(sums, (sum, place) => sum / Math.max(1, counts[place]!));
   const most = Math.max(...means);
   if (most === 0) return "";
   const bars = means.map((mean) => BARS[Math.ceil((mean / most) * (BARS.length - 1))]).join("");

@@ -2,6 +2,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportError, ImportReport } from "#trace/import/import-report.ts";
+import { detectFormat } from "#trace/import/detect-format.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
@@ -20,8 +21,9 @@ export async function workloadPlan(flags: SimulateFlags, blockTokens: number): P
   const path = flags.workloadSpec ?? flags.workload;
   if (path === undefined) throw new ConfigError(["--workload-spec: expected a file, or --workload with one"]);
   try {
-    const isSpec = flags.workloadSpec !== undefined || /\.ya?ml$/.test(path);
-    return isSpec ? await generated(path, flags, blockTokens) : await recorded(path, flags, blockTokens);
+    const { format } = await detectFormat(path);
+    if (format === "synthetic") return await generated(path, flags, blockTokens);
+    return await recorded(path, flags, blockTokens);
   } catch (error) {
     if (error instanceof ImportError) throw new ConfigError(error.message.split("\n"));
     throw error;

@@ -38,6 +38,8 @@ export interface WorkloadRequest {
   readonly tenant: string;
   readonly sloClass: string;
   readonly model: string;
+  /** From its arrival until its client gives up, where the workload says. */
+  readonly timeoutMicros?: Micros | undefined;
 }
 
 export interface ParentTurn {

@@ -20,7 +20,10 @@ test("one seed gives the same bytes, again and in other threads", async () => {
 
 // To be recorded anew when the model of a cluster changes on purpose.
 test("the outcomes have these bytes, on every machine and version", () => {
-  assert.equal(outcomesDigest(busyRun(WEIGHTED, SEED)), "276391cf9b8c118ac13d9e3775974a146684451aa545b755fb5030b043de4939");
+  assert.equal(
+    outcomesDigest(busyRun(WEIGHTED, SEED)),
+    "276391cf9b8c118ac13d9e3775974a146684451aa545b755fb5030b043de4939",
+  );
 });
 
 test("another seed gives another run", () => {

@@ -3,4 +3,5 @@ import { busyRun, digest } from "./digest.ts";
 import { WEIGHTED } from "./cluster.ts";
 
 const { seed, runs } = workerData as { readonly seed: number; readonly runs: number };
-parentPort?.postMessage(Array.from({ length: runs }, () => digest(busyRun(WEIGHTED, seed))));
+const digests = Array.from({ length: runs }, () => digest(busyRun(WEIGHTED, seed)));
+parentPort?.postMessage(digests, []);

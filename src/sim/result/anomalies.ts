@@ -74,7 +74,7 @@ class EndpointSweep {
     this.#waiting[rank]!--;
     if (arrivalAt > this.#countedAt[rank]!) this.#unblocked[rank]!--;
     for (let higher = 0; higher < rank; higher++) {
-      if (this.#waiting[higher]! === 0) continue;
+      if (!(this.#waiting[higher]! > 0)) continue;
       this.inversions++;
       return;
     }

@@ -102,7 +102,7 @@ class WorkloadArrival implements SimulatedRequest {
     this.workload = workload;
     this.arrivalAt = arrivalAt;
     this.outputTokens = workload.outputTokens;
-    this.deadlineAt = arrivalAt + options.timeoutMicros;
+    this.deadlineAt = arrivalAt + Math.min(options.timeoutMicros, workload.timeoutMicros ?? Infinity);
     this.#next = next;
     this.#chainsOf = chainsOf;
     this.route = {

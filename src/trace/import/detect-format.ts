@@ -5,6 +5,7 @@ import { BLIS_COLUMNS } from "./blis-columns.ts";
 import { ImportError, type WorkloadFormat } from "./import-report.ts";
 import { parseRecord } from "./json-record.ts";
 import { readLines, unreadable } from "./line-reader.ts";
+import { readSpecText } from "./synthetic-spec.ts";
 import { WORKLOAD_FILE_FORMAT } from "./workload-file.ts";
 
 export interface DetectedFormat {
@@ -21,6 +22,8 @@ const ACCEPTED = `accepted formats:
   weka       .json with requests and block_size; or a folder of such files
   blis       .csv of a TraceV2, whose header is the .yaml beside it
   workload   .jsonl that begins with {"format":"${WORKLOAD_FILE_FORMAT}"
+  sharegpt   .json, a list of conversations with turns from human and gpt
+  blis-spec  .yaml or .yml, BLIS's WorkloadSpec with version: "2" and clients
   synthetic  .yaml or .yml, a specification with conversations, arrivals and groups
 .gz and .zst of line formats are decompressed`;
 
@@ -39,11 +42,26 @@ export async function detectFormat(path: string): Promise<DetectedFormat> {
   }
   if (isFolder) return folderFormat(path);
   const name = path.replace(/\.(gz|zst)$/, "");
-  if (/\.ya?ml$/.test(name)) return { format: "synthetic", files: [path] };
-  if (name.endsWith(".json") && name === path) return { format: "weka", files: [path] };
+  if (/\.ya?ml$/.test(name)) return { format: await specFormat(path), files: [path] };
+  if (name.endsWith(".json") && name === path) return { format: await jsonFormat(path), files: [path] };
   const format = await lineFormat(path);
   if (format === undefined) throw new ImportError(`${path}: not a workload that can be read; ${ACCEPTED}`);
   return { format, files: [path] };
+}
+
+/** BLIS's specifications say their version and their clients. */
+async function specFormat(path: string): Promise<WorkloadFormat> {
+  const text = await readSpecText(path);
+  return /^version\s*:/m.test(text) && /^clients\s*:/m.test(text) ? "blis-spec" : "synthetic";
+}
+
+/** A list of conversations, or one session. */
+async function jsonFormat(path: string): Promise<WorkloadFormat> {
+  for await (const line of readLines(path)) {
+    const text = line.text.trim();
+    if (text !== "") return text.startsWith("[") ? "sharegpt" : "weka";
+  }
+  return "weka";
 }
 
 async function folderFormat(path: string): Promise<DetectedFormat> {

@@ -1,5 +1,16 @@
 /** The formats that can be read, by the name used in options and reports. */
-export const WORKLOAD_FORMATS = ["mooncake", "azure", "weka", "lmcache", "token-ids", "blis", "workload", "synthetic"] as const;
+export const WORKLOAD_FORMATS = [
+  "mooncake",
+  "azure",
+  "weka",
+  "lmcache",
+  "token-ids",
+  "sharegpt",
+  "blis",
+  "blis-spec",
+  "workload",
+  "synthetic",
+] as const;
 export type WorkloadFormat = (typeof WORKLOAD_FORMATS)[number];
 
 /** A workload that cannot be read, or that `strict` refuses. The message names the file and what was expected. */

@@ -7,6 +7,8 @@ import type { ImportOptions } from "./import-options.ts";
 import { ImportReport } from "./import-report.ts";
 import { readLmcache } from "./lmcache.ts";
 import { readMooncake } from "./mooncake.ts";
+import { readBlisSpec } from "./read-blis-spec.ts";
+import { readShareGpt } from "./sharegpt.ts";
 import { readSynthetic } from "./synthetic.ts";
 import { readTokenIds } from "./token-ids.ts";
 import { readWeka } from "./weka.ts";
@@ -39,6 +41,10 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
       return { report, requests: requestsOf(readBlisTrace(first, report)) };
     case "workload":
       return { report, requests: readWorkloadFile(first, report) };
+    case "sharegpt":
+      return { report, requests: readShareGpt(first, options, report) };
+    case "blis-spec":
+      return { report, requests: readBlisSpec(first, options, report) };
     case "synthetic":
       return { report, requests: readSynthetic(first, options, report) };
   }

@@ -97,6 +97,14 @@ export type SyntheticGroup = z.output<typeof GROUP>;
 
 /** Reads a specification file; throws ImportError with every problem, its path and what is accepted. */
 export async function loadSyntheticSpec(path: string): Promise<SyntheticSpec> {
+  return parseSyntheticSpec(path, await readSpecText(path));
+}
+
+export function parseSyntheticSpec(path: string, text: string): SyntheticSpec {
+  return parseSpec(SPEC, path, text);
+}
+
+export async function readSpecText(path: string): Promise<string> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -104,15 +112,16 @@ export async function loadSyntheticSpec(path: string): Promise<SyntheticSpec> {
     throw new ImportError(`${path}: ${unreadable(error)}`);
   }
   if (text.length > SPEC_BYTES_MAX) throw new ImportError(`${path}: expected at most ${SPEC_BYTES_MAX} bytes`);
-  return parseSyntheticSpec(path, text);
+  return text;
 }
 
-export function parseSyntheticSpec(path: string, text: string): SyntheticSpec {
+/** YAML by a schema; throws ImportError with every problem, its path and what is accepted. */
+export function parseSpec<S extends z.ZodType>(schema: S, path: string, text: string): z.output<S> {
   const document = parseDocument(text, { uniqueKeys: true });
   const [fault] = document.errors;
   if (fault !== undefined) throw new ImportError(`${path}: not YAML: ${fault.message}`);
   const value: unknown = document.toJS({ maxAliasCount: 100 });
-  const result = SPEC.safeParse(value);
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
   const lines = result.error.issues.map((issue) => `${path}: ${at(issue.path)}${describe(issue)}`);
   throw new ImportError(lines.join("\n"));

@@ -66,7 +66,7 @@ test("a shaped clock runs as fast as the rate: its time adds up whatever the ste
     for (let i = 0; i < 1000; i++) at = shape.after(at, 10_000);
     assert.ok(Math.abs(at - whole) < 1, `${at} in steps, ${whole} at once`);
   }
-  assert.equal(shapes[0]!.after(0, 1 * SECOND), 3.5 * SECOND);
+  assert.equal(shapes[0]!.after(0, SECOND), 3.5 * SECOND);
   assert.equal(shapes[0]!.after(0, 12 * SECOND + 1), 20 * SECOND + 2);
   assert.equal(shapes[0]!.after(0, 18 * SECOND), Infinity, "nothing after the last window");
 });

@@ -1,0 +1,81 @@
+import * as z from "zod";
+import { strict } from "./strict-object.ts";
+
+/** BLIS's WorkloadSpec, version 2: the keys that this reader understands; others are refused by name. */
+
+const nonnegative = z.number().nonnegative().max(1e15);
+const positive = z.number().positive().max(1e15);
+
+const DISTRIBUTION = strict({
+  type: z.enum(["gaussian", "exponential", "pareto_lognormal", "lognormal", "empirical", "constant"], {
+    error: "expected gaussian, exponential, pareto_lognormal, lognormal, empirical or constant",
+  }),
+  /** For `empirical` weights by length, else the distribution's own parameters. */
+  params: z.record(z.string(), z.number()).default({}),
+});
+export type BlisDistribution = z.output<typeof DISTRIBUTION>;
+
+const ARRIVAL = strict({
+  process: z.enum(["poisson", "gamma", "weibull", "constant"], {
+    error: "expected poisson, gamma, weibull or constant",
+  }),
+  cv: positive.optional(),
+  shape: positive.optional(),
+  scale: positive.optional(),
+});
+export type BlisArrival = z.output<typeof ARRIVAL>;
+
+const WINDOW = strict({
+  start_us: nonnegative,
+  end_us: positive,
+  /** Requests per second in this window, in place of the client's share. */
+  trace_rate: nonnegative.optional(),
+});
+
+const CLIENT = strict({
+  id: z.string().default(""),
+  tenant_id: z.string().default(""),
+  slo_class: z.string().default(""),
+  model: z.string().default(""),
+  rate_fraction: nonnegative.default(1),
+  concurrency: z.int().nonnegative().max(1_000_000).default(0),
+  think_time_us: nonnegative.default(0),
+  arrival: ARRIVAL.prefault({ process: "poisson" }),
+  input_distribution: DISTRIBUTION,
+  output_distribution: DISTRIBUTION,
+  prefix_group: z.string().default(""),
+  prefix_length: z.int().nonnegative().max(10_000_000).default(50),
+  streaming: z.boolean().default(true),
+  closed_loop: z.boolean().optional(),
+  /** Microseconds; 0 for never, 300 s where it is left out. */
+  timeout: nonnegative.default(300_000_000),
+  slo_target_us: nonnegative.optional(),
+  lifecycle: strict({ windows: z.array(WINDOW).max(10_000) }).optional(),
+  reasoning: strict({
+    reason_ratio_distribution: DISTRIBUTION.optional(),
+    multi_turn: strict({
+      max_rounds: z.int().positive().max(10_000),
+      think_time_us: nonnegative.default(0),
+      context_growth: z.enum(["", "accumulate"]).default(""),
+      single_session: z.boolean().default(false),
+    }).optional(),
+  }).optional(),
+});
+export type BlisClient = z.output<typeof CLIENT>;
+
+const millis = z.number().positive().max(1e9).optional();
+
+export const BLIS_SPEC = strict({
+  version: z.unknown().refine((version) => version === "2" || version === 2, { error: 'expected version: "2"' }),
+  seed: z.int().nonnegative().optional(),
+  category: z.enum(["language", "reasoning", "multimodal", ""]).default(""),
+  aggregate_rate: nonnegative,
+  num_requests: z.int().nonnegative().max(1e9).default(0),
+  horizon: nonnegative.default(0),
+  clients: z.array(CLIENT).min(1).max(100_000),
+  goodput_slo_targets: z.record(z.string(), strict({ ttft_ms: millis, itl_ms: millis, e2e_ms: millis })).default({}),
+}).refine((spec) => spec.num_requests > 0 || spec.horizon > 0, {
+  path: ["num_requests"],
+  error: "expected num_requests or horizon above 0, or the workload would never end",
+});
+export type BlisSpec = z.output<typeof BLIS_SPEC>;
