@@ -24,6 +24,7 @@ const model = z.strictObject({
   hidden: count(1e6),
   heads: count(10_000),
   kvHeads: count(10_000),
+  headSize: count(10_000).optional(),
   intermediate: count(1e7),
   bytesPerParameter: z.number().gt(0).max(8),
   weightBytes: z.number().gt(0).max(8).optional(),

@@ -118,13 +118,27 @@ export class Engine {
     this.#roster.receive(at, this.#scheduler.waiting);
   }
 
+  /** Requests in the batch, and waiting for it. */
+  get running(): number {
+    return this.#scheduler.running.length;
+  }
+
+  get waiting(): number {
+    return this.#scheduler.waiting.size;
+  }
+
+  /** Used over usable KV blocks, in [0, 1]. */
+  get kvUtilization(): number {
+    return this.#kv.used / this.#kv.usable;
+  }
+
+  /** A snapshot, made anew; the getters above are cheaper. */
   gauges(): EngineGauges {
-    const { running, waiting } = this.#scheduler;
     const coalesced = this.#run.active ? this.#run.ended * this.#run.members : 0;
     return {
-      running: running.length,
-      waiting: waiting.size,
-      kvUtilization: this.#kv.used / this.#kv.usable,
+      running: this.running,
+      waiting: this.waiting,
+      kvUtilization: this.kvUtilization,
       kvBlocksUsed: this.#kv.used,
       kvBlocksFree: this.#kv.free,
       prefixQueriesTokens: this.#scheduler.prefixQueriesTokens,

@@ -1,40 +1,16 @@
 import type { BatchShape } from "./batch-shape.ts";
+import { type HardwareShape, headSizeOf, type ModelShape } from "./model-shape.ts";
 import type { StepTime } from "./step-time.ts";
-
-/** Shape of a dense or mixture-of-experts transformer, named as in a Hugging Face config.json. */
-export interface ModelShape {
-  readonly layers: number;
-  readonly hidden: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly intermediate: number;
-  readonly bytesPerParameter: number;
-  /** Bytes of a weight where weights are quantised; bytesPerParameter when left out. */
-  readonly weightBytes?: number;
-  /** Matrices of the feed-forward block: 2, or 3 with a gate. */
-  readonly mlpMatrices: number;
-  /** Experts and experts per token; left out for a dense model. */
-  readonly experts?: { readonly count: number; readonly perToken: number };
-}
-
-export interface HardwareShape {
-  readonly tflopsPeak: number;
-  /** Terabytes per second. */
-  readonly bandwidthTbs: number;
-  /** Fractions of the peak that prefill and decode reach. */
-  readonly mfuPrefill: number;
-  readonly mfuDecode: number;
-}
 
 /**
  * One crossover for the whole step: step = max(compute, memory).
  *
- * With d = hidden, L = layers, h = heads, dh = d / h, k = kvHeads * dh, and for a sequence that computes n tokens with
+ * With d = hidden, L = layers, h = heads, dh = head size, q = h * dh, k = kvHeads * dh, and for a sequence that computes n tokens with
  * s before it, ctx = s + (n - 1) / 2:
  *
- *   flops(s, n) = L * (2n (d^2 + 2dk) + 2n d^2 + 4 h n ctx dh + 5 h n ctx + 2 n d + 2n * matrices * d * dff [* experts per token])
+ *   flops(s, n) = L * (2n (dq + 2dk) + 2n dq + 4 h n ctx dh + 5 h n ctx + 2 n d + 2n * matrices * d * dff [* experts per token])
  *   bytes(s, n) = 2 L k b n + 2 L k b s + L d b n
- *   weights     = L * (d (d + 2k) + d^2 + matrices * d * dff [* effective experts]) * weightBytes
+ *   weights     = L * (d (q + 2k) + dq + matrices * d * dff [* effective experts]) * weightBytes
  *   compute     = (sum of prefill flops) / tp / (peak * mfuPrefill) + (sum of decode flops) / tp / (peak * mfuDecode)
  *   memory      = (weights / tp + sum of bytes / tp) / bandwidth
  *
@@ -67,15 +43,16 @@ export class RooflineStepTime implements StepTime {
     const { model, hardware } = spec;
     const d = model.hidden;
     const layers = model.layers;
-    const headSize = d / model.heads;
+    const headSize = headSizeOf(model);
+    const q = model.heads * headSize;
     const k = model.kvHeads * headSize;
     const mlp = model.mlpMatrices * d * model.intermediate;
     const expertsPerToken = model.experts?.perToken ?? 1;
-    this.#flopsPerToken = layers * (2 * (d * d + 2 * d * k) + 2 * d * d + 2 * d + 2 * mlp * expertsPerToken);
+    this.#flopsPerToken = layers * (2 * (d * q + 2 * d * k) + 2 * d * q + 2 * d + 2 * mlp * expertsPerToken);
     this.#flopsPerPair = layers * (4 * model.heads * headSize + 5 * model.heads);
     this.#bytesPerContextToken = 2 * layers * k * model.bytesPerParameter;
     this.#bytesPerToken = this.#bytesPerContextToken + layers * d * model.bytesPerParameter;
-    this.#attentionWeights = layers * (d * (d + 2 * k) + d * d);
+    this.#attentionWeights = layers * (d * (q + 2 * k) + d * q);
     this.#mlpWeights = layers * mlp;
     this.#weightBytes = model.weightBytes ?? model.bytesPerParameter;
     this.#experts = model.experts;

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HARDWARE } from "#engine/hardware.ts";
+import { kvBlocksThatFit, weightBytes } from "#engine/kv-capacity.ts";
+import { type HuggingFaceModel, readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
+
+const LLAMA_8B = {
+  hidden_act: "silu",
+  hidden_size: 4096,
+  intermediate_size: 14336,
+  max_position_embeddings: 131072,
+  num_attention_heads: 32,
+  num_hidden_layers: 32,
+  num_key_value_heads: 8,
+  tie_word_embeddings: false,
+  torch_dtype: "bfloat16",
+  vocab_size: 128256,
+};
+
+function modelOf(config: unknown): HuggingFaceModel {
+  const model = readHuggingFaceModel(config);
+  assert.ok(typeof model !== "string");
+  return model;
+}
+
+test("Llama 3.1 8B has its 8.03 billion parameters, and a 4090 the blocks that vLLM found", () => {
+  const model = modelOf(LLAMA_8B);
+  assert.ok(Math.abs(weightBytes(model) / 2 / 8.03e9 - 1) < 0.001);
+  const card = HARDWARE["RTX-4090"];
+  assert.ok(card !== undefined);
+  const blocks = kvBlocksThatFit({
+    ...model,
+    memoryBytes: card.memoryBytes,
+    utilization: 0.9,
+    tensorParallel: 1,
+    blockTokens: 16,
+  });
+  assert.ok(Math.abs(blocks / 2588 - 1) < 0.01, `${blocks} blocks`);
+});
+
+test("two GPUs hold more than twice as many blocks, a GPU too small none", () => {
+  const model = { ...modelOf(LLAMA_8B), utilization: 0.9, blockTokens: 16 };
+  const one = kvBlocksThatFit({ ...model, memoryBytes: 80e9, tensorParallel: 1 });
+  const two = kvBlocksThatFit({ ...model, memoryBytes: 80e9, tensorParallel: 2 });
+  assert.ok(two > 2 * one);
+  assert.equal(kvBlocksThatFit({ ...model, memoryBytes: 16e9, tensorParallel: 1 }), 0);
+});
+
+test("heads of another size, experts, and the language model of a multimodal one are read", () => {
+  const qwen = modelOf({ ...LLAMA_8B, hidden_size: 5120, num_attention_heads: 64, head_dim: 128 });
+  assert.equal(qwen.shape.headSize, 128);
+  const mixture = modelOf({
+    text_config: { ...LLAMA_8B, num_experts: 8, num_experts_per_tok: 2, moe_intermediate_size: 768 },
+  });
+  assert.deepEqual(mixture.shape.experts, { count: 8, perToken: 2 });
+  assert.equal(mixture.shape.intermediate, 768);
+});
+
+test("what is missing is named", () => {
+  assert.equal(readHuggingFaceModel([]), "config.json must be an object");
+  assert.equal(
+    readHuggingFaceModel({ ...LLAMA_8B, num_hidden_layers: undefined, torch_dtype: "int3" }),
+    "torch_dtype must be one of float32, float16, bfloat16, float8_e4m3fn, float8_e5m2; num_hidden_layers must be a whole number above 0",
+  );
+});
