@@ -53,7 +53,7 @@ export function readHuggingFaceModel(value: unknown): HuggingFaceModel | string 
     headSize: whole(["head_dim"], hidden / heads),
     intermediate: whole(experts > 1 ? ["moe_intermediate_size", "intermediate_size"] : ["intermediate_size"]),
     bytesPerParameter: bytesPerParameter ?? 2,
-    mlpMatrices: GATED.has(String(fields.get("hidden_act") ?? "silu")) ? 3 : 2,
+    mlpMatrices: GATED.has(fields.get("hidden_act") ?? "silu") ? 3 : 2,
     ...(experts > 1 ? { experts: { count: experts, perToken: whole(["num_experts_per_tok"]) } } : {}),
   };
   const model: HuggingFaceModel = {
@@ -66,7 +66,7 @@ export function readHuggingFaceModel(value: unknown): HuggingFaceModel | string 
 }
 
 /** Activations that come with a gate, in the models that name them. */
-const GATED: ReadonlySet<string> = new Set(["silu", "swish", "gelu_pytorch_tanh"]);
+const GATED: ReadonlySet<unknown> = new Set(["silu", "swish", "gelu_pytorch_tanh"]);
 
 function fieldsOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
