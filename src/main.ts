@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
+import { calibrateCommand } from "./cli/calibrate.ts";
 import { configCommand } from "./cli/config.ts";
 import { createProgram, run } from "./cli/program.ts";
 import { emulateCommand } from "./cli/emulate.ts";
@@ -21,6 +22,7 @@ const program = createProgram(version, [
   simulateCommand(),
   replayCommand(),
   whatIfCommand(),
+  calibrateCommand(),
   profilesCommand(),
   explainCommand(),
   configCommand(),

@@ -8,6 +8,7 @@ export interface PredictionError {
   /** predicted mean / observed mean - 1 */
   readonly meanRelative: number;
   readonly p50Relative: number;
+  readonly p90Relative: number;
   readonly p99Relative: number;
   /** Mean of |predicted - observed| / observed, request by request. */
   readonly mape: number;
@@ -29,6 +30,7 @@ export function predictionError(predicted: Float64Array, observed: Float64Array)
     observedMean: o.mean,
     meanRelative: p.mean / o.mean - 1,
     p50Relative: p.p50 / o.p50 - 1,
+    p90Relative: p.p90 / o.p90 - 1,
     p99Relative: p.p99 / o.p99 - 1,
     mape: pairs.reduce((sum, [a, b]) => sum + Math.abs(a - b) / b, 0) / pairs.length,
     correlation: pearson(pairs, p.mean, o.mean),

@@ -1,6 +1,9 @@
+import { type EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
-import type { EngineConfig } from "#engine/config.ts";
+import type { EngineSink } from "#engine/sink.ts";
 import type { Evidence } from "./evidence.ts";
+import { PARAMETERS } from "./parameters.ts";
+import { WorkLog, type WorkTimes } from "./work-log.ts";
 
 /** A row per row of the evidence, in its order; NaN where a request never got that far, or was not replayed. */
 export interface ForcedOutcome {
@@ -15,27 +18,52 @@ export interface ForcedOutcome {
  * Gives the first `count` requests to simulated engines where and when the real ones had them, so that nothing but the
  * engine model makes a difference. Same arguments, same bytes.
  */
-export function forcedReplay(
+export function forcedReplay(evidence: Evidence, config: EngineConfig, count?: number): ForcedOutcome {
+  return replay(evidence, config, count ?? evidence.rows.length, undefined);
+}
+
+/** The same, with what each time consists of. It costs the engines' shortcut through decoding. */
+export function tracedReplay(
+  evidence: Evidence,
+  config: EngineConfig,
+  count: number,
+): ForcedOutcome & { readonly work: WorkTimes } {
+  const work = () => new Float64Array(evidence.rows.length * PARAMETERS.length);
+  const times = { ttft: work(), e2e: work() };
+  return { ...replay(evidence, { ...config, coalesce: false }, count, times), work: times };
+}
+
+function replay(
   { endpoints, rows }: Evidence,
   config: EngineConfig,
-  count: number = rows.length,
+  count: number,
+  times: WorkTimes | undefined,
 ): ForcedOutcome {
   const column = () => new Float64Array(rows.length).fill(NaN);
   const outcome = { ttftMicros: column(), e2eMicros: column(), tpotMicros: column(), cachedTokens: column() };
-  const sink = {
-    admitted: (_: number, { id }: { readonly id: string }, cached: number) => (outcome.cachedTokens[Number(id)] = cached),
-    token: (at: number, { id }: { readonly id: string }, tokens: number) => {
-      const row = Number(id);
-      const since = at - rows[row]!.arrivalAt;
-      if (tokens === 1) outcome.ttftMicros[row] = since;
-      outcome.e2eMicros[row] = since;
-    },
-    finished: () => undefined,
-  };
-  const engines = endpoints.map(() => new Engine(config, sink));
+  const arrived = new Float64Array(times === undefined ? 0 : rows.length * PARAMETERS.length);
+  const logs = times && endpoints.map(() => new WorkLog(times, arrived));
+  const engines = endpoints.map((_, endpoint) => {
+    const log = logs?.[endpoint];
+    const sink: EngineSink = {
+      admitted: (_at, { id }, cached) => (outcome.cachedTokens[Number(id)] = cached),
+      token: (at, { id }, tokens) => {
+        const row = Number(id);
+        const since = at - rows[row]!.arrivalAt;
+        if (tokens === 1) {
+          outcome.ttftMicros[row] = since;
+          log?.firstToken(row);
+        }
+        outcome.e2eMicros[row] = since;
+      },
+      finished: (_at, { id }) => log?.lastToken(Number(id)),
+      ...(log && { step: (startAt, endAt, shape) => log.step(startAt, endAt, shape) }),
+    };
+    return new Engine(config, sink);
+  });
   for (let row = 0; row < count; row++) {
     const { endpoint, arrivalAt, promptTokens, outputTokens, lanes } = rows[row]!;
-    engines[endpoint]!.submit(arrivalAt, {
+    const submitted = engines[endpoint]!.submit(arrivalAt, {
       id: String(row),
       promptTokens,
       outputTokens,
@@ -44,13 +72,14 @@ export function forcedReplay(
       deadlineAt: undefined,
       cacheRead: true,
     });
+    if (submitted === "queued") logs?.[endpoint]?.expect(row, arrivalAt + Math.trunc(config.queueDelay.baseMicros));
   }
   for (const engine of engines) {
     for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
   }
   for (let row = 0; row < count; row++) {
-    const { outputTokens } = rows[row]!;
-    if (outputTokens > 1) outcome.tpotMicros[row] = (outcome.e2eMicros[row]! - outcome.ttftMicros[row]!) / (outputTokens - 1);
+    const steps = rows[row]!.outputTokens - 1;
+    if (steps > 0) outcome.tpotMicros[row] = (outcome.e2eMicros[row]! - outcome.ttftMicros[row]!) / steps;
   }
   return outcome;
 }

@@ -1,4 +1,3 @@
-import { assert } from "#core/assert.ts";
 import { invert, type Matrix } from "./matrix.ts";
 
 export interface LeastSquaresFit {
@@ -13,83 +12,58 @@ export interface LeastSquaresFit {
   readonly evaluations: number;
 }
 
-const ROUNDS_MAX = 20;
-const TRIES_MAX = 6;
+const ROUNDS_MAX = 40;
+const TRIES_MAX = 8;
 /** A round that gains less than this part of the cost is the last. */
 const GAIN_MIN = 1e-4;
 /** Huber's constant, 95 % efficient for normal residuals, in units of 1.4826 medians. */
 const HUBER = 1.345 * 1.4826;
 /** Residuals below this are never called outliers. */
-const KNEE_MIN = 1e-4;
+const KNEE_MIN = 1e-3;
 
-/**
- * Levenberg and Marquardt's search for the x >= 0 with the least Huber cost of residuals(x): squares near 0, absolute
- * values beyond the knee. Derivatives are differences over `steps`, so a function with small jumps, as a simulation is,
- * will do. Deterministic.
- */
-export function leastSquares(
-  residuals: (x: readonly number[]) => Float64Array,
-  start: readonly number[],
-  steps: readonly number[],
-): LeastSquaresFit {
-  let evaluations = 0;
-  const at = (x: readonly number[]) => {
-    evaluations++;
-    return residuals(x);
-  };
-  let x = start.map((value) => Math.max(0, value));
-  let r = at(x);
-  let damping = 1e-2;
-  let jacobian = differences(at, x, r, steps);
-  for (let round = 0; round < ROUNDS_MAX; round++) {
-    const knee = kneeOf(r);
-    const cost = huberCost(r, knee);
-    let gained = 0;
-    for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
-      const tried = stepFrom(x, jacobian, r, knee, damping);
-      const next = at(tried);
-      const nextCost = huberCost(next, knee);
-      if (nextCost < cost) {
-        gained = cost - nextCost;
-        [x, r] = [tried, next];
-        damping = Math.max(1e-9, damping / 8);
-        break;
-      }
-      damping *= 8;
-    }
-    if (gained <= GAIN_MIN * cost) break;
-    jacobian = differences(at, x, r, steps);
-  }
-  const knee = kneeOf(r);
-  return { x, errors: standardErrors(x, jacobian, r, knee), cost: huberCost(r, knee), evaluations };
+/** Residuals at an x, and what each would change by per unit of each variable: a column per variable. */
+export interface Linearised {
+  readonly residuals: Float64Array;
+  readonly jacobian: readonly Float64Array[];
 }
 
-/** Columns of the Jacobian, one per variable: over a step of `steps`, or 2 % of the variable where that is more. */
-function differences(
-  at: (x: readonly number[]) => Float64Array,
-  x: readonly number[],
-  r: Float64Array,
-  steps: readonly number[],
-): Float64Array[] {
-  return x.map((value, j) => {
-    const step = Math.max(steps[j] ?? 0, 0.02 * value);
-    const above = at(x.map((other, k) => (k === j ? other + step : other)));
-    assert(above.length === r.length, "every x has as many residuals");
-    return above.map((residual, i) => (residual - r[i]!) / step);
-  });
+/**
+ * Levenberg and Marquardt's search for the x >= 0 with the least Huber cost of its residuals: squares near 0, absolute
+ * values beyond the knee. The Jacobian may be rough, since a step counts only if the cost itself falls. Deterministic.
+ */
+export function leastSquares(at: (x: readonly number[]) => Linearised, start: readonly number[]): LeastSquaresFit {
+  let x = start.map((value) => Math.max(0, value));
+  let here = at(x);
+  let evaluations = 1;
+  let damping = 1e-3;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const knee = kneeOf(here.residuals);
+    const cost = huberCost(here.residuals, knee);
+    let gained = 0;
+    for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
+      const tried = stepFrom(x, here, knee, damping);
+      const next = at(tried);
+      evaluations++;
+      const nextCost = huberCost(next.residuals, knee);
+      if (nextCost < cost) {
+        gained = cost - nextCost;
+        [x, here] = [tried, next];
+        damping = Math.max(1e-9, damping / 10);
+        break;
+      }
+      damping *= 6;
+    }
+    if (gained <= GAIN_MIN * cost) break;
+  }
+  const knee = kneeOf(here.residuals);
+  return { x, errors: standardErrors(x, here, knee), cost: huberCost(here.residuals, knee), evaluations };
 }
 
 /** Where the damped normal equations lead. A variable at 0 that would go below it is left there. */
-function stepFrom(
-  x: readonly number[],
-  jacobian: readonly Float64Array[],
-  r: Float64Array,
-  knee: number,
-  damping: number,
-): number[] {
+function stepFrom(x: readonly number[], here: Linearised, knee: number, damping: number): number[] {
   let free = x.map((_, j) => j);
   for (;;) {
-    const { normal, gradient } = normalEquations(jacobian, r, knee, free);
+    const { normal, gradient } = normalEquations(here, knee, free);
     const scales = normal.map((row, a) => Math.sqrt(row[a]!) || 1);
     const scaled = normal.map((row, a) => row.map((v, b) => v / (scales[a]! * scales[b]!) + (a === b ? damping : 0)));
     const inverse = invert(scaled);
@@ -110,19 +84,14 @@ function stepFrom(
 }
 
 /** sigma^2 (J' W J)^-1, of the variables that are above 0. */
-function standardErrors(
-  x: readonly number[],
-  jacobian: readonly Float64Array[],
-  r: Float64Array,
-  knee: number,
-): number[] {
+function standardErrors(x: readonly number[], here: Linearised, knee: number): number[] {
   const free = x.map((_, j) => j).filter((j) => x[j]! > 0);
-  const { normal } = normalEquations(jacobian, r, knee, free);
+  const { normal } = normalEquations(here, knee, free);
   const scales = normal.map((row, a) => Math.sqrt(row[a]!) || 1);
   const inverse = invert(normal.map((row, a) => row.map((v, b) => v / (scales[a]! * scales[b]!))));
   let squares = 0;
-  for (const residual of r) squares += weightOf(residual, knee) * residual * residual;
-  const variance = squares / Math.max(1, r.length - free.length);
+  for (const residual of here.residuals) squares += weightOf(residual, knee) * residual * residual;
+  const variance = squares / Math.max(1, here.residuals.length - free.length);
   return x.map((_, j) => {
     const a = free.indexOf(j);
     if (a < 0) return NaN;
@@ -131,15 +100,15 @@ function standardErrors(
   });
 }
 
-function normalEquations(jacobian: readonly Float64Array[], r: Float64Array, knee: number, free: readonly number[]) {
-  const weights = r.map((residual) => weightOf(residual, knee));
+function normalEquations({ residuals, jacobian }: Linearised, knee: number, free: readonly number[]) {
+  const weights = residuals.map((residual) => weightOf(residual, knee));
   const product = (a: Float64Array, b: Float64Array) => {
     let sum = 0;
     for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]! * weights[i]!;
     return sum;
   };
   const normal: Matrix = free.map((a) => free.map((b) => product(jacobian[a]!, jacobian[b]!)));
-  return { normal, gradient: free.map((a) => product(jacobian[a]!, r)) };
+  return { normal, gradient: free.map((a) => product(jacobian[a]!, residuals)) };
 }
 
 function weightOf(residual: number, knee: number): number {

@@ -1,0 +1,84 @@
+import Table from "cli-table3";
+import type { Calibration } from "#shadow/calibrate/calibrate.ts";
+import type { ModelError } from "#shadow/calibrate/model-error.ts";
+import { PARAMETERS } from "#shadow/calibrate/parameters.ts";
+import type { PredictionError } from "#shadow/figures.ts";
+
+const METRICS = [
+  ["ttftMicros", "TTFT"],
+  ["tpotMicros", "TPOT"],
+  ["e2eMicros", "E2E"],
+] as const;
+
+/** The fit for people: parameters with their uncertainty, and the error on what was fitted and on what was not. */
+export function calibrateTable(calibration: Calibration): string {
+  const { parameters, errors, trained, heldOut, heldOutByEndpoint } = calibration;
+  const fitted = plain(["parameter", "microseconds", "standard error"]);
+  for (const name of PARAMETERS) {
+    const error = errors[name];
+    const said =
+      error === undefined ? (parameters[name] > 0 ? "given" : "not seen") : errorText(parameters[name], error);
+    fitted.push([name, parameters[name].toPrecision(5), said]);
+  }
+  const table = plain([
+    "",
+    "",
+    "predicted mean",
+    "observed mean",
+    "mean",
+    "p50",
+    "p90",
+    "p99",
+    "MAPE",
+    "r",
+    "requests",
+  ]);
+  rows(table, "held out", heldOut);
+  rows(table, "fitted", trained);
+  const endpoints = Object.entries(heldOutByEndpoint);
+  if (endpoints.length > 1) for (const [endpoint, error] of endpoints) rows(table, `held out, ${endpoint}`, error);
+  return `${fitted.toString()}\nSimulated where and when the real engines had each request, in milliseconds:\n${table.toString()}\n`;
+}
+
+function rows(table: Table.Table, name: string, error: ModelError): void {
+  METRICS.forEach(([metric, label], i) => {
+    const one = error[metric];
+    if (one !== undefined) table.push([i === 0 ? name : "", label, ...cells(one)]);
+  });
+}
+
+function cells(error: PredictionError): string[] {
+  return [
+    millis(error.predictedMean),
+    millis(error.observedMean),
+    signedPercent(error.meanRelative),
+    signedPercent(error.p50Relative),
+    signedPercent(error.p90Relative),
+    signedPercent(error.p99Relative),
+    `${(100 * error.mape).toFixed(1)} %`,
+    Number.isNaN(error.correlation) ? "-" : error.correlation.toFixed(3),
+    String(error.pairs),
+  ];
+}
+
+function errorText(value: number, error: number): string {
+  if (!(value > 0)) return "at 0";
+  return Number.isFinite(error) ? `${((100 * error) / value).toFixed(1)} %` : "unknown";
+}
+
+function plain(head: string[]): Table.Table {
+  return new Table({
+    head,
+    style: { head: [], border: [] },
+    colAligns: ["left", ...head.slice(1).map(() => "right" as const)],
+  });
+}
+
+function millis(micros: number): string {
+  const value = micros / 1000;
+  return value < 100 ? value.toFixed(2) : value.toFixed(0);
+}
+
+function signedPercent(share: number): string {
+  return `${share < 0 ? "" : "+"}${(100 * share).toFixed(1)} %`;
+}

@@ -1,0 +1,63 @@
+import { decodeRows, newTokens } from "./decode-rows.ts";
+import type { Evidence } from "./evidence.ts";
+import type { Parameters } from "./parameters.ts";
+import { quantileOf } from "./starting-point.ts";
+
+const REQUESTS_MIN = 40;
+/** Least 5th to 95th percentile ratio of uncached prompt lengths, and least difference of concurrency. */
+const PROMPT_RATIO_MIN = 1.5;
+const CONCURRENCY_RANGE_MIN = 0.5;
+
+/** Why parameters cannot be told from the first `count` requests: a line each, with the traffic that would tell. */
+export function missingEvidence(evidence: Evidence, count: number, fixed: Partial<Parameters>): string[] {
+  const rows = evidence.rows.slice(0, count);
+  const answered = rows.filter(({ e2eMicros, outputTokens }) => e2eMicros > 0 && outputTokens > 0);
+  const ok = rows.filter((row) => row.ok);
+  if (answered.length < REQUESTS_MIN)
+    return [`expected ${REQUESTS_MIN} answered requests to fit or more, got ${answered.length}; record for longer`];
+  if (ok.length < REQUESTS_MIN)
+    return [
+      `expected times to the first token of ${REQUESTS_MIN} requests or more, got ${ok.length}: only streams tell them; ` +
+        `requests with "stream": true would`,
+    ];
+  const decodes = decodeRows(evidence, count);
+  if (decodes.length < REQUESTS_MIN)
+    return [
+      `expected ${REQUESTS_MIN} answers of two tokens or more, got ${decodes.length}; longer answers would tell what a ` +
+        "decode takes",
+    ];
+  const reasons: string[] = [];
+  const concurrency = decodes.map((row) => row.concurrency);
+  const range = quantileOf(concurrency, 0.95) - quantileOf(concurrency, 0.05);
+  if (range < CONCURRENCY_RANGE_MIN && fixed.perDecodeMicros === undefined && fixed.baseMicros === undefined)
+    reasons.push(
+      `baseMicros and perDecodeMicros: an engine always had about ${quantileOf(concurrency, 0.5).toFixed(1)} answers in ` +
+        "progress; traffic with sometimes one and sometimes many would tell them apart, or --fix perDecodeMicros=N",
+    );
+  const unreported = ok.filter(({ cachedTokens }) => Number.isNaN(cachedTokens)).length;
+  if (unreported > ok.length / 2 && sharesBlocks(evidence, count))
+    reasons.push(
+      `perPrefillTokenMicros: prompts share prefixes and ${unreported} of ${ok.length} answers do not say what was cached; ` +
+        "vLLM with --enable-prompt-tokens-details does",
+    );
+  const lengths = ok.map(newTokens);
+  const ratio = quantileOf(lengths, 0.95) / quantileOf(lengths, 0.05);
+  if (ratio < PROMPT_RATIO_MIN && fixed.perPrefillTokenMicros === undefined && fixed.delayMicros === undefined)
+    reasons.push(
+      `delayMicros and perPrefillTokenMicros: all prompts had about ${quantileOf(lengths, 0.5)} uncached tokens; prompts ` +
+        "of different lengths would tell them apart, or --fix perPrefillTokenMicros=N",
+    );
+  return reasons;
+}
+
+function sharesBlocks({ rows }: Evidence, count: number): boolean {
+  const seen = new Set<string>();
+  for (let i = 0; i < count; i++) {
+    const { lanes } = rows[i]!;
+    if (lanes.length < 2) continue;
+    const first = `${lanes[0]}:${lanes[1]}`;
+    if (seen.has(first)) return true;
+    seen.add(first);
+  }
+  return false;
+}

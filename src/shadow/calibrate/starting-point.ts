@@ -1,0 +1,79 @@
+import { fitLinear } from "#engine/fit/linear-fit.ts";
+import { type DecodeRow, decodeRows, newTokens } from "./decode-rows.ts";
+import { type Evidence, tpotOf } from "./evidence.ts";
+import { type Parameters, parametersOf } from "./parameters.ts";
+
+/** Where the search begins, and what each parameter must change by to change a typical time by one per cent. */
+export interface StartingPoint {
+  readonly start: Parameters;
+  readonly percent: Parameters;
+}
+
+/**
+ * A first estimate without a simulation. What passed between a request's first and last token is linear in the
+ * coefficients:
+ *
+ *   time = base * steps + perDecode * steps * concurrency + perPrefillToken * tokens + perPrefill * prompts
+ *
+ * with the prompts that came between; the time to the first token of the quickest requests less a step is the delay.
+ */
+export function startingPoint(evidence: Evidence, count: number): StartingPoint {
+  const decodes = decodeRows(evidence, count);
+  const { coefficients } = fitLinear(
+    decodes.map((row) => [row.steps, row.steps * row.concurrency, row.prefillTokens, row.prefills]),
+    decodes.map(({ micros }) => micros),
+    "inverse-target",
+  );
+  const ok = evidence.rows.slice(0, count).filter((row) => row.ok);
+  const tpot = medianOf(ok.map(tpotOf).filter((value) => value > 0));
+  const ttft = medianOf(ok.map(({ ttftMicros }) => ttftMicros));
+  const tokens = medianOf(ok.map(newTokens));
+  const typical = typicalStep(decodes);
+  const percent = parametersOf((parameter) => {
+    switch (parameter) {
+      case "delayMicros":
+      case "perPrefillMicros":
+        return 0.01 * ttft;
+      case "baseMicros":
+        return 0.01 * tpot;
+      case "perPrefillTokenMicros":
+        return (0.01 * ttft) / tokens;
+      case "perDecodeMicros":
+        return (0.01 * tpot) / typical.concurrency;
+      case "perDecodeContextTokenMicros":
+        return (0.01 * tpot) / typical.contextTokens;
+      case "perPrefillPairMicros":
+        return (0.01 * ttft) / (tokens * medianOf(ok.map(({ promptTokens }) => promptTokens)));
+    }
+  });
+  const [base = 0, decode = 0, token = 0] = coefficients;
+  const quickest = quantileOf(
+    ok.map((row) => row.ttftMicros - base - token * newTokens(row)),
+    0.2,
+  );
+  const fitted: Partial<Parameters> = {
+    baseMicros: Math.max(base, 0.2 * tpot),
+    perDecodeMicros: decode,
+    perPrefillTokenMicros: token,
+    delayMicros: quickest,
+  };
+  // A little of everything, so that the search sees which way each one leads.
+  return { percent, start: parametersOf((parameter) => Math.max(fitted[parameter] ?? 0, percent[parameter])) };
+}
+
+function typicalStep(decodes: readonly DecodeRow[]): { readonly concurrency: number; readonly contextTokens: number } {
+  return {
+    concurrency: Math.max(1, medianOf(decodes.map(({ concurrency }) => concurrency))),
+    contextTokens: Math.max(1, medianOf(decodes.map(({ contextTokens }) => contextTokens))),
+  };
+}
+
+/** Of values in any order; NaN of none. */
+export function quantileOf(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? NaN;
+}
+
+function medianOf(values: readonly number[]): number {
+  return quantileOf(values, 0.5);
+}
