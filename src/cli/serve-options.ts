@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { aibrixOverrides, withAibrixParameters } from "#config/aibrix-environment.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadConfig } from "#config/load.ts";
 import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
@@ -71,13 +72,20 @@ export function servePlan(given: Given, environment: Environment): ServePlan {
       return undefined;
     }
   };
-  const config = collect(() => loadConfig({ file: textOf(given, "config"), environment, overrides }));
+  const fromAibrix = collect(() => aibrixOverrides(environment)) ?? [];
+  const config = collect(() =>
+    loadConfig({ file: textOf(given, "config"), environment, overrides: [...fromAibrix, ...overrides] }),
+  );
   const fromPolicy = collect(() => policyProfile(given));
   const named = config?.routing.profile ?? textOf(given, "profile");
-  const profile = fromPolicy ?? (named === undefined ? undefined : collect(() => loadProfile(named)));
+  const tuned = (one: NamedProfile): NamedProfile => withAibrixParameters(one, environment);
+  const profile = collect(() => {
+    const chosen = fromPolicy ?? (named === undefined ? undefined : loadProfile(named));
+    return chosen === undefined ? undefined : tuned(chosen);
+  });
   const profiles: Record<string, NamedProfile> = {};
   for (const name of selectable(config)) {
-    const loaded = collect(() => loadProfile(name));
+    const loaded = collect(() => tuned(loadProfile(name)));
     if (loaded !== undefined) profiles[name] = loaded;
   }
   if (config === undefined || profile === undefined || lines.length > 0) throw new ConfigError([...new Set(lines)]);
