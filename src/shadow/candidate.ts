@@ -58,7 +58,10 @@ export function runCandidate(setting: Setting, { name, spec }: Candidate): Candi
       staleAfterMicros: setting.staleAfterMicros,
     },
     engines: endpoints.map((endpoint) => ({ endpoint: sized(endpoint, engine), config: engine })),
-    fleetEvents: setting.fleetEvents,
+    fleetEvents: setting.fleetEvents.map((event) =>
+      event.kind === "endpoint-joined" ? { ...event, endpoint: sized(event.endpoint, engine) } : event,
+    ),
+    engineOf: () => engine,
     arrivals: new WorkloadArrivals(workload, {
       seed: setting.seed,
       blockTokens: setting.blockTokens,

@@ -91,8 +91,13 @@ export class ShadowHost {
 
   #heard(message: FromShadow): void {
     this.#state = "running";
-    this.#detail = "";
+    if (message.kind === "failed") {
+      this.#detail = message.detail;
+      this.#options.log(`shadow: ${message.detail}`);
+      return;
+    }
     if (message.kind === "evaluated") {
+      this.#detail = "";
       this.#evaluated = message;
       return;
     }

@@ -22,6 +22,8 @@ export interface ToShadow {
 export type FromShadow =
   /** It has worked through lines of this length. */
   | { readonly kind: "taken"; readonly chars: number; readonly parity: Parity }
+  /** An evaluation could not be made; the replay goes on. */
+  | { readonly kind: "failed"; readonly detail: string }
   | { readonly kind: "evaluated"; readonly answer: WhatIfAnswer; readonly millis: number };
 
 export interface Parity {

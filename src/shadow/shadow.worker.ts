@@ -17,7 +17,10 @@ parentPort?.on("message", (message: ToShadow) => {
   for (const line of message.text.split("\n")) if (line !== "") take(line);
   tell({ kind: "taken", chars: message.text.length, parity: parity() });
 });
-setInterval(() => void evaluate(), work.intervalMillis);
+setInterval(
+  () => void evaluate().catch((error: unknown) => tell({ kind: "failed", detail: String(error) })),
+  work.intervalMillis,
+);
 
 function take(line: string): void {
   if (line.startsWith(HEADER_START)) {
