@@ -9,6 +9,7 @@ import { profilesCommand } from "./cli/profiles.ts";
 import { replayCommand } from "./cli/replay.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { simulateCommand } from "./cli/simulate.ts";
+import { traceCommand } from "./cli/trace.ts";
 import { whatIfCommand } from "./cli/what-if.ts";
 import { driveCommand } from "#drive/command.ts";
 
@@ -22,6 +23,7 @@ const program = createProgram(version, [
   simulateCommand(),
   replayCommand(),
   whatIfCommand(),
+  traceCommand(),
   calibrateCommand(),
   profilesCommand(),
   explainCommand(),

@@ -20,9 +20,13 @@ export function createProgram(version: string, commands: readonly Command[]): Co
   program.configureOutput({ outputError: () => {} });
   for (const command of commands) {
     command.copyInheritedSettings(program);
+    for (const nested of command.commands) nested.copyInheritedSettings(command);
     program.addCommand(command, { isDefault: command.name() === "serve" });
   }
-  program.addHelpText("after", () => commands.map((command) => commandHelp(command, program.createHelp())).join("\n"));
+  program.addHelpText("after", () => {
+    const all = commands.flatMap((command) => [command, ...command.commands]);
+    return all.map((command) => commandHelp(command, program.createHelp())).join("\n");
+  });
   return program;
 }
 
@@ -83,9 +87,5 @@ function commandHelp(command: Command, help: Help): string {
   const options = help.visibleOptions(command).filter((option) => option.long !== "--help");
   const width = Math.max(0, ...options.map((option) => option.flags.length)) + 2;
   const rows = options.map((option) => `  ${option.flags.padEnd(width)}${help.optionDescription(option)}`);
-  return [
-    `\ngnomon ${command.name()} ${help.commandUsage(command).split(" ").slice(2).join(" ")}`,
-    `  ${command.description()}`,
-    ...rows,
-  ].join("\n");
+  return [`\n${help.commandUsage(command)}`, `  ${command.description()}`, ...rows].join("\n");
 }

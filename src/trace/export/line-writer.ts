@@ -9,7 +9,7 @@ const BATCH_CHARS = 262_144;
 export class LineWriter {
   readonly #input = new PassThrough({ highWaterMark: 1_048_576 });
   readonly #done: Promise<void>;
-  #failure: unknown;
+  #failure: Error | undefined;
   #text = "";
 
   /** A file that is there already is not written over: `write` or `close` reject with EEXIST. */
@@ -18,7 +18,7 @@ export class LineWriter {
     if (path.endsWith(".zst")) this.#done = pipeline(this.#input, createZstdCompress(), file);
     else if (path.endsWith(".gz")) this.#done = pipeline(this.#input, createGzip(), file);
     else this.#done = pipeline(this.#input, file);
-    this.#done.catch((error: unknown) => (this.#failure = error));
+    this.#done.catch((error: Error) => (this.#failure = error));
   }
 
   /** Text as it is, line ends included. */

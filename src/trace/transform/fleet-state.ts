@@ -17,27 +17,15 @@ export class FleetState {
   }
 
   take(input: Input): void {
-    switch (input.kind) {
-      case "endpoint-joined":
-      case "endpoint-changed":
-        this.#endpoints.set(input.endpoint.id, input.endpoint);
-        break;
-      case "endpoint-left":
-        this.#endpoints.delete(input.endpoint);
-        this.#cordoned.delete(input.endpoint);
-        break;
-      case "endpoint-cordoned":
-        this.#cordoned.add(input.endpoint);
-        break;
-      case "endpoint-uncordoned":
-        this.#cordoned.delete(input.endpoint);
-        break;
-      case "profile-changed":
-        this.#profiles = { ...this.#profiles, [input.name]: input.profile };
-        break;
-      default:
-        break;
-    }
+    const { kind } = input;
+    if (kind === "endpoint-joined" || kind === "endpoint-changed")
+      this.#endpoints.set(input.endpoint.id, input.endpoint);
+    else if (kind === "endpoint-left") {
+      this.#endpoints.delete(input.endpoint);
+      this.#cordoned.delete(input.endpoint);
+    } else if (kind === "endpoint-cordoned") this.#cordoned.add(input.endpoint);
+    else if (kind === "endpoint-uncordoned") this.#cordoned.delete(input.endpoint);
+    else if (kind === "profile-changed") this.#profiles = { ...this.#profiles, [input.name]: input.profile };
   }
 
   get cordoned(): readonly string[] {

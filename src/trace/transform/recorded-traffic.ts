@@ -70,31 +70,21 @@ class ArrivalLine {
   }
 
   *take(input: Input, endpoint: string): Generator<TrafficRequest> {
-    switch (input.kind) {
-      case "request-arrived":
-        this.#arrive(input.request, input.at, endpoint);
-        if (this.#line.length - this.#head > WAITING_MAX) yield* this.#giveUpFirst();
-        break;
-      case "request-retried": {
-        const open = this.#open.get(input.requestId);
-        if (open !== undefined && endpoint !== "") open.endpoint = endpoint;
-        break;
-      }
-      case "first-token": {
-        const open = this.#open.get(input.requestId);
-        if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = input.at;
-        break;
-      }
-      case "request-finished": {
-        const open = this.#open.get(input.requestId);
-        this.#open.delete(input.requestId);
-        if (open === undefined) this.#left.count("its arrival is not in the trace");
-        else open.end = input;
-        yield* this.#ended();
-        break;
-      }
-      default:
-        break;
+    if (input.kind === "request-arrived") {
+      this.#arrive(input.request, input.at, endpoint);
+      if (this.#line.length - this.#head > WAITING_MAX) yield* this.#giveUpFirst();
+    } else if (input.kind === "request-retried") {
+      const open = this.#open.get(input.requestId);
+      if (open !== undefined && endpoint !== "") open.endpoint = endpoint;
+    } else if (input.kind === "first-token") {
+      const open = this.#open.get(input.requestId);
+      if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = input.at;
+    } else if (input.kind === "request-finished") {
+      const open = this.#open.get(input.requestId);
+      this.#open.delete(input.requestId);
+      if (open === undefined) this.#left.count("its arrival is not in the trace");
+      else open.end = input;
+      yield* this.#ended();
     }
   }
 

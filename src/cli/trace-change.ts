@@ -1,0 +1,132 @@
+import { Command } from "commander";
+import { capRecorded } from "#trace/transform/cap-recorded.ts";
+import { TurnCap } from "#trace/transform/cap-workload.ts";
+import { mergeWorkloads } from "#trace/transform/merge-workloads.ts";
+import { scaleWorkload } from "#trace/transform/scale-workload.ts";
+import { type SliceRange, sliceRecorded } from "#trace/transform/slice-recorded.ts";
+import { sliceWorkload } from "#trace/transform/slice-workload.ts";
+import { Tally } from "#trace/transform/tally.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { addSourceFlags, atLeastOne, checkOutput, duration, positiveNumber, range } from "./trace-flags.ts";
+import { writeTrace, writeWorkload } from "./trace-output.ts";
+import { openTrace, requestsOf, type SourceFlags, told, type TraceSource } from "./trace-source.ts";
+
+interface OutputFlags extends SourceFlags {
+  readonly output: string;
+}
+
+const OUTPUT = "-o, --output <path>";
+const OUTPUT_MEANING = "a folder for a recorded trace; for a workload a file named .jsonl, .jsonl.zst or .jsonl.gz";
+
+/** Requirements: the `capped` control. */
+export function capCommand(): Command {
+  const command = new Command("cap")
+    .description("Keep the first turns of each conversation.")
+    .argument("<trace>", "recorded trace or workload")
+    .requiredOption("--max-turns <n>", "turns to keep", atLeastOne)
+    .requiredOption(OUTPUT, OUTPUT_MEANING)
+    .action((path: string, flags: OutputFlags & { readonly maxTurns: number }) => told(cap(path, flags)));
+  return addSourceFlags(command);
+}
+
+export function sliceCommand(): Command {
+  const command = new Command("slice")
+    .description("Keep the requests that arrived in a range of time or of numbers, each with all its inputs.")
+    .argument("<trace>", "recorded trace or workload")
+    .option("--from <time>", "from the trace's start: 90s, 250ms, 2m, 1h", duration)
+    .option("--to <time>", "up to and without it", duration)
+    .option("--requests <from:to>", "by number from 0, the end not included: 100:200, 100: or :200", range)
+    .requiredOption(OUTPUT, OUTPUT_MEANING)
+    .action((path: string, flags: SliceFlags) => told(slice(path, flags)));
+  return addSourceFlags(command);
+}
+
+interface SliceFlags extends OutputFlags {
+  readonly from?: number;
+  readonly to?: number;
+  readonly requests?: { readonly from: number; readonly to: number };
+}
+
+export function scaleCommand(): Command {
+  const command = new Command("scale")
+    .description("Make arrivals so many times as fast. What was observed at the old rate is left out: a workload.")
+    .argument("<trace>", "recorded trace or workload")
+    .requiredOption("--rate <x>", "factor on the rate of arrivals; think times stay", positiveNumber)
+    .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
+    .action((path: string, flags: OutputFlags & { readonly rate: number }) => told(scale(path, flags)));
+  return addSourceFlags(command);
+}
+
+export function mergeCommand(): Command {
+  const command = new Command("merge")
+    .description("Put traffics on top of one another, each from its start. What was observed is left out: a workload.")
+    .argument("<traces...>", "recorded traces or workloads")
+    .option("--shared-content", "equal block ids of different traces are equal prompts", false)
+    .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
+    .action((paths: string[], flags: OutputFlags & { readonly sharedContent: boolean }) => told(merge(paths, flags)));
+  return addSourceFlags(command);
+}
+
+async function cap(path: string, flags: OutputFlags & { readonly maxTurns: number }): Promise<void> {
+  const { maxTurns, output } = flags;
+  const left = new Tally();
+  const source = await openTrace(path, flags);
+  checkOutput(output, source.reader === undefined ? "workload" : "new");
+  if (source.reader !== undefined) {
+    const written = await writeTrace(output, capRecorded(source.reader.items(), maxTurns, left));
+    return say(`${written.records} records in ${written.runs} runs`, output, [source], left);
+  }
+  const turns = new TurnCap(maxTurns);
+  for await (const request of requestsOf(source)) turns.add(request);
+  const again = await openTrace(path, flags);
+  const written = await writeWorkload(output, turns.cap(requestsOf(again), left), [`cap --max-turns ${maxTurns}`]);
+  say(`${written} requests`, output, [source], left);
+}
+
+async function slice(path: string, flags: SliceFlags): Promise<void> {
+  const { from, to, requests, output } = flags;
+  if (from === undefined && to === undefined && requests === undefined)
+    throw new ConfigError(["slice: expected --from, --to or --requests, got none of them"]);
+  const wanted: SliceRange = {
+    fromMicros: from ?? 0,
+    toMicros: to ?? Number.MAX_SAFE_INTEGER,
+    fromRequest: requests?.from ?? 0,
+    toRequest: requests?.to ?? Number.MAX_SAFE_INTEGER,
+  };
+  const left = new Tally();
+  const source = await openTrace(path, flags);
+  checkOutput(output, source.reader === undefined ? "workload" : "new");
+  if (source.reader !== undefined) {
+    const written = await writeTrace(output, sliceRecorded(source.reader.items(), wanted, left));
+    return say(`${written.records} records in ${written.runs} runs`, output, [source], left);
+  }
+  const step = `slice, microseconds ${wanted.fromMicros} to ${wanted.toMicros}, requests ${wanted.fromRequest} to ${wanted.toRequest}`;
+  const written = await writeWorkload(output, sliceWorkload(requestsOf(source), wanted, left), [step]);
+  say(`${written} requests`, output, [source], left);
+}
+
+async function scale(path: string, flags: OutputFlags & { readonly rate: number }): Promise<void> {
+  checkOutput(flags.output, "workload");
+  const source = await openTrace(path, flags);
+  const step = `scale --rate ${flags.rate}`;
+  const written = await writeWorkload(flags.output, scaleWorkload(requestsOf(source), flags.rate), [step]);
+  say(`${written} requests`, flags.output, [source], new Tally());
+}
+
+async function merge(
+  paths: readonly string[],
+  flags: OutputFlags & { readonly sharedContent: boolean },
+): Promise<void> {
+  checkOutput(flags.output, "workload");
+  const sources: TraceSource[] = [];
+  for (const path of paths) sources.push(await openTrace(path, flags));
+  const merged = mergeWorkloads(sources.map(requestsOf), { sharedContent: flags.sharedContent });
+  const written = await writeWorkload(flags.output, merged, [`merge of ${paths.length}`]);
+  say(`${written} requests`, flags.output, sources, new Tally());
+}
+
+function say(what: string, output: string, sources: readonly TraceSource[], left: Tally): void {
+  process.stdout.write(`${output}: ${what}\n`);
+  for (const [reason, count] of left.entries()) process.stdout.write(`${count} requests left out: ${reason}\n`);
+  for (const source of sources) for (const note of source.notes()) process.stdout.write(`${source.path}: ${note}\n`);
+}

@@ -1,0 +1,162 @@
+import { writeFileSync } from "node:fs";
+import { Command, Option } from "commander";
+import { ConfigError } from "#config/config-error.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { azureLine } from "#trace/export/azure-line.ts";
+import { blisResult } from "#trace/export/blis-result.ts";
+import { BLIS_CSV_HEADER, blisHeader, blisRow } from "#trace/export/blis-trace.ts";
+import { mooncakeLine } from "#trace/export/mooncake-line.ts";
+import { AZURE_HEADER } from "#trace/import/azure.ts";
+import { TRACE_VERSION, type TraceHeader } from "#trace/record.ts";
+import { Tally } from "#trace/transform/tally.ts";
+import type { TrafficRequest } from "#trace/transform/traffic.ts";
+import { trafficToTrace } from "#trace/transform/traffic-to-trace.ts";
+import { addSourceFlags, atLeastOne, checkOutput } from "./trace-flags.ts";
+import { type LineFormat, WORKLOAD_NAME, writeLines, writeTrace, writeWorkload } from "./trace-output.ts";
+import { openTrace, requestsOf, type SourceFlags, told, type TraceSource } from "./trace-source.ts";
+
+const EXPORT_FORMATS = ["mooncake", "azure", "blis", "blis-result", "workload"] as const;
+type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** Azure's file has wall times; a workload has none, so it gets the start of an epoch. */
+const AZURE_START_MICROS = 946_684_800_000_000;
+const STALE_AFTER_MICROS = 5_000_000;
+
+interface ImportFlags extends SourceFlags {
+  readonly output: string;
+  readonly endpoints: number;
+  readonly profile: string;
+}
+
+interface ExportFlags extends SourceFlags {
+  readonly output: string;
+  readonly format: ExportFormat;
+}
+
+export function importCommand(): Command {
+  const command = new Command("import")
+    .description(
+      "Write a foreign workload as one of ours: a .jsonl with what was sent, or, where it tells what came of it (BLIS), a recorded trace in a folder.",
+    )
+    .argument("<workload>", "Mooncake, Azure, WEKA, LMCache, ShareGPT, token ids, BLIS TraceV2, or a specification")
+    .requiredOption("-o, --output <path>", "a file named .jsonl, .jsonl.zst or .jsonl.gz; or a folder")
+    .option("--endpoints <n>", "endpoints that served it, for a recorded trace", atLeastOne, 1)
+    .option("--profile <name>", "profile that routed it, for a recorded trace", "gnomon")
+    .action((path: string, flags: ImportFlags) => told(importTrace(path, flags)));
+  return addSourceFlags(command);
+}
+
+export function exportCommand(): Command {
+  const command = new Command("export")
+    .description("Write a trace in another format. What the format cannot say is counted.")
+    .argument("<trace>", "recorded trace or workload")
+    .addOption(
+      new Option("-f, --format <name>", "blis is a TraceV2: a .csv, with its header in a .yaml beside it")
+        .choices(EXPORT_FORMATS)
+        .makeOptionMandatory(),
+    )
+    .requiredOption("-o, --output <file>", "compressed when it ends with .zst or .gz")
+    .action((path: string, flags: ExportFlags) => told(exportTrace(path, flags)));
+  return addSourceFlags(command);
+}
+
+async function importTrace(path: string, flags: ImportFlags): Promise<void> {
+  const source = await openTrace(path, flags);
+  checkOutput(flags.output, "new");
+  if (source.reader !== undefined)
+    throw new ConfigError([`import: expected a foreign workload, got the recorded trace ${path}`]);
+  if (WORKLOAD_NAME.test(flags.output)) {
+    const written = await writeWorkload(flags.output, requestsOf(source), [`import of ${source.format}`]);
+    return say(`${written} requests`, flags.output, source, new Tally());
+  }
+  const left = new Tally();
+  const traffic = await withObservations(source, flags.output);
+  const written = await writeTrace(flags.output, trafficToTrace(traffic, importedHeader(source, flags), left));
+  say(`${written.records} records`, flags.output, source, left);
+}
+
+/** The traffic, if its first request tells what came of it. */
+async function withObservations(source: TraceSource, output: string): Promise<AsyncGenerator<TrafficRequest>> {
+  const traffic = source.traffic();
+  const first = await traffic.next();
+  if (first.done === true || first.value.observed === undefined)
+    throw new ConfigError([
+      `--output: expected a name that ends with .jsonl, since ${source.path} does not tell what came of its requests, got ${output}`,
+    ]);
+  return rest(first.value, traffic);
+}
+
+async function* rest(first: TrafficRequest, others: AsyncIterable<TrafficRequest>): AsyncGenerator<TrafficRequest> {
+  yield first;
+  yield* others;
+}
+
+function importedHeader(source: TraceSource, { endpoints, profile }: ImportFlags): TraceHeader {
+  const { name, spec } = loadProfile(profile);
+  const blockTokens = 16;
+  const digits = String(endpoints - 1).length;
+  return {
+    version: TRACE_VERSION,
+    run: "imported",
+    segment: 0,
+    startWallMicros: 0,
+    router: {
+      seed: 0,
+      profiles: { [name]: spec },
+      defaultProfile: name,
+      blockTokens,
+      staleAfterMicros: STALE_AFTER_MICROS,
+      breaker: undefined,
+    },
+    hash: { algorithm: "fast", blockTokens, tokenizer: source.format },
+    endpoints: Array.from({ length: endpoints }, (_, i) => ({
+      id: `endpoint_${String(i).padStart(digits, "0")}`,
+      models: [],
+      labels: {},
+      kvCapacityTokens: undefined,
+      concurrencyMax: undefined,
+    })),
+    derived: { steps: [`import of ${source.format}`], replayable: false },
+  };
+}
+
+async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
+  const { format, output } = flags;
+  checkOutput(output, format === "workload" ? "workload" : "new");
+  if (format === "blis" && !/\.csv(\.zst|\.gz)?$/.test(output))
+    throw new ConfigError([`--output: expected a name that ends with .csv, got ${output}`]);
+  const source = await openTrace(path, flags);
+  if (format === "workload") {
+    const written = await writeWorkload(output, requestsOf(source), [`export of ${source.format}`]);
+    return say(`${written} requests`, output, source, new Tally());
+  }
+  const { written, refused } = await writeLines(output, source.traffic(), formatOf(format));
+  if (format === "blis")
+    writeFileSync(
+      output.replace(/\.csv(\.zst|\.gz)?$/, ".yaml"),
+      blisHeader(source.reader === undefined ? "generated" : "real"),
+    );
+  say(`${written} requests`, output, source, refused);
+  if (format === "blis")
+    process.stdout.write("blocks that prompts share are not told: the format has no place for them\n");
+}
+
+function formatOf(format: Exclude<ExportFormat, "workload">): LineFormat<TrafficRequest> {
+  const plain = { head: "", between: "", tail: "" };
+  switch (format) {
+    case "mooncake":
+      return { ...plain, line: ({ request }) => mooncakeLine(request) };
+    case "azure":
+      return { ...plain, head: `${AZURE_HEADER}\n`, line: ({ request }) => azureLine(request, AZURE_START_MICROS) };
+    case "blis":
+      return { ...plain, head: BLIS_CSV_HEADER, line: blisRow };
+    case "blis-result":
+      return { head: "[", between: ",\n", tail: "]\n", line: blisResult };
+  }
+}
+
+function say(what: string, output: string, source: TraceSource, left: Tally): void {
+  process.stdout.write(`${output}: ${what}\n`);
+  for (const [reason, count] of left.entries()) process.stdout.write(`${count} requests left out: ${reason}\n`);
+  for (const note of source.notes()) process.stdout.write(`${note}\n`);
+}

@@ -1,0 +1,22 @@
+import { Command } from "commander";
+import { capCommand, mergeCommand, scaleCommand, sliceCommand } from "./trace-change.ts";
+import { exportCommand, importCommand } from "./trace-convert.ts";
+import { infoCommand } from "./trace-info.ts";
+
+/** Looks at traces, and makes new ones from them. */
+export function traceCommand(): Command {
+  const command = new Command("trace").description(
+    "Look at recorded traces and foreign workloads, cut them, scale them, join them, and change their format.",
+  );
+  const parts = [
+    infoCommand(),
+    importCommand(),
+    exportCommand(),
+    capCommand(),
+    sliceCommand(),
+    scaleCommand(),
+    mergeCommand(),
+  ];
+  for (const part of parts) command.addCommand(part);
+  return command;
+}

@@ -1,0 +1,96 @@
+import type { RequestFinished } from "#core/input.ts";
+import type { BlockChain } from "#core/prompt/block-chain.ts";
+import { mix32 } from "#core/random.ts";
+import type { RouteRequest } from "#core/request.ts";
+import type { Micros } from "#core/units.ts";
+import { DueQueue } from "../due-queue.ts";
+import type { TraceHeader, TraceItem, TraceRecord } from "../record.ts";
+import type { WorkloadRequest } from "../workload-request.ts";
+import type { Tally } from "./tally.ts";
+import type { Observation, TrafficRequest } from "./traffic.ts";
+
+/**
+ * A trace of what another system recorded of its traffic: arrivals, first tokens and ends in order of time, no decisions.
+ * Requests must come in order of arrival; those of which nothing was observed are counted in `left`. Only what is in
+ * flight is in memory.
+ */
+export async function* trafficToTrace(
+  traffic: AsyncIterable<TrafficRequest>,
+  header: TraceHeader,
+  left: Tally,
+): AsyncGenerator<TraceItem> {
+  yield { kind: "run", header };
+  const pending = new DueQueue<TraceRecord>();
+  for await (const { id, request, observed } of traffic) {
+    if (observed === undefined) {
+      left.count("nothing was observed of it");
+      continue;
+    }
+    const at = request.arrivalMicros;
+    yield* dueUntil(pending, at);
+    const route = routeRequest(id === "" ? `request_${request.index}` : id, request);
+    yield recordOf({ kind: "request-arrived", at, request: route });
+    if (observed.ttftMicros >= 0) {
+      const firstAt = at + observed.ttftMicros;
+      pending.push(firstAt, recordOf({ kind: "first-token", at: firstAt, requestId: route.id }));
+    }
+    const end = finished(route.id, request, observed);
+    pending.push(end.at, recordOf(end));
+  }
+  yield* dueUntil(pending, Infinity);
+}
+
+function* dueUntil(pending: DueQueue<TraceRecord>, at: Micros): Generator<TraceItem> {
+  while ((pending.nextDue ?? Infinity) <= at) {
+    const record = pending.pop();
+    if (record === undefined) return;
+    yield record;
+  }
+}
+
+function recordOf(input: TraceRecord["input"]): TraceRecord {
+  return { kind: "record", input, decision: undefined };
+}
+
+function finished(requestId: string, request: WorkloadRequest, observed: Observation): RequestFinished {
+  return {
+    kind: "request-finished",
+    at: request.arrivalMicros + Math.max(observed.e2eMicros, observed.ttftMicros || 0),
+    requestId,
+    outcome: observed.outcome,
+    promptTokens: request.promptTokens,
+    cachedTokens: Number.isNaN(observed.cachedTokens) ? undefined : observed.cachedTokens,
+    outputTokens: request.outputTokens,
+  };
+}
+
+function routeRequest(id: string, request: WorkloadRequest): RouteRequest {
+  return {
+    id,
+    model: request.model,
+    tenant: request.tenant,
+    session: request.session,
+    sloClass: request.sloClass,
+    priority: 0,
+    promptTokens: request.promptTokens,
+    promptTokensExact: true,
+    outputTokensMax: undefined,
+    sequences: 1,
+    blocks: chainOf(request),
+    profile: "",
+  };
+}
+
+/** Full blocks alone have a hash. Ids are spread over all bits, since hashes are looked up by their low ones. */
+function chainOf({ blockIds, blockTokens, promptTokens }: WorkloadRequest): BlockChain {
+  const length = Math.min(blockIds?.length ?? 0, Math.floor(promptTokens / blockTokens));
+  const lanes = new Int32Array(2 * length);
+  for (let i = 0; i < length; i++) {
+    const id = blockIds?.[i] ?? 0;
+    const high = Math.floor(id / 0x1_0000_0000);
+    const low = mix32((id | 0) ^ mix32(high));
+    lanes[2 * i] = low;
+    lanes[2 * i + 1] = mix32(high ^ low);
+  }
+  return { lanes, length, blockTokens };
+}
