@@ -6,7 +6,7 @@ import type { BatchShape } from "#engine/step-time/batch-shape.ts";
 import type { Comparison } from "./errors.ts";
 
 /** One request of a recorded run; times in seconds. */
-interface RunRequest {
+export interface RunRequest {
   readonly send: number;
   readonly group: number;
   readonly prefix_len: number;
@@ -48,7 +48,7 @@ export const CPU_ENGINE: Partial<EngineConfig> = {
 
 /** A request is visible to the scheduler 5.5 ms after it was sent; a token reaches the client 1.6 ms after its step. */
 export const VISIBLE_AFTER_MICROS = 5500;
-export const TOKEN_DELAY_MICROS = 1600;
+const TOKEN_DELAY_MICROS = 1600;
 /** The log line is written about half a millisecond after the step has ended. */
 export const LOG_DELAY_MS = 0.5;
 
@@ -123,7 +123,7 @@ export function replayCpuRun(run: CpuRun, overrides: Partial<EngineConfig>): Cpu
 }
 
 /** Blocks in the group's prefix are the group's, further prompt blocks those of the same unique text, output is its own. */
-function lanesOf(request: RunRequest, number: number): Int32Array {
+export function lanesOf(request: RunRequest, number: number): Int32Array {
   const { blockTokens = 1 } = CPU_ENGINE;
   const blocks = Math.floor((request.prompt_tokens + request.completion_tokens) / blockTokens);
   const lanes = new Int32Array(2 * blocks);

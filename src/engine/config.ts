@@ -100,7 +100,7 @@ export const VLLM_SEMANTICS: EngineSemantics = {
 };
 
 /** A vLLM server's defaults on a GPU with less than 70 GiB; the step time is a placeholder of an 8B model's order. */
-export const ENGINE_DEFAULTS: EngineConfig = {
+const ENGINE_DEFAULTS: EngineConfig = {
   blockTokens: 16,
   kvBlocks: 8192,
   sequencesMax: 256,

@@ -6,7 +6,7 @@ import type { EngineSink } from "#engine/sink.ts";
 import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
 
 /** What BLIS, another simulator, does differently from vLLM. */
-export const BLIS_SEMANTICS: EngineSemantics = {
+const BLIS_SEMANTICS: EngineSemantics = {
   completion: "last-step-start",
   preempted: "restarts",
   fullHit: "nothing",
