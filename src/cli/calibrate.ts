@@ -90,6 +90,7 @@ function report(
 ): void {
   const text = engineText(calibration, { traces: [basename(path)], requests: evidence.rows.length, notes });
   const { engine: _engine, ...figures } = calibration;
+  for (const caveat of calibration.caveats) process.stderr.write(`note: ${caveat}\n`);
   if (flags.json !== undefined) write(flags.json, `${JSON.stringify(figures)}\n`);
   if (flags.output !== undefined) write(flags.output, text);
   else if (flags.json !== "-") process.stdout.write(text);

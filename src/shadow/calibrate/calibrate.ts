@@ -1,12 +1,11 @@
 import type { EngineConfig } from "#engine/config.ts";
-import { leastSquares } from "../fit/least-squares.ts";
+import { chosenFit } from "./chosen-fit.ts";
 import type { Evidence } from "./evidence.ts";
-import { forcedReplay, tracedReplay } from "./forced-replay.ts";
+import { forcedReplay } from "./forced-replay.ts";
 import { type ModelError, modelErrorOf } from "./model-error.ts";
-import { engineWith, OPTIONAL, type Parameter, PARAMETERS, type Parameters, parametersOf } from "./parameters.ts";
-import { residualsOf } from "./residuals.ts";
+import { engineWith, type Parameter, type Parameters } from "./parameters.ts";
 import { startingPoint } from "./starting-point.ts";
-import { missingEvidence } from "./missing-evidence.ts";
+import { missingEvidence, seenLightly } from "./missing-evidence.ts";
 
 export interface CalibrateOptions {
   /** Sizes, scheduling and semantics of the engine; its times are replaced. */
@@ -24,6 +23,8 @@ export interface Calibration {
   readonly parameters: Parameters;
   /** Standard error of each parameter that was fitted, in its unit. */
   readonly errors: Partial<Parameters>;
+  /** Where the fit must not be trusted. */
+  readonly caveats: readonly string[];
   readonly trained: ModelError;
   readonly heldOut: ModelError;
   readonly heldOutByEndpoint: Readonly<Record<string, ModelError>>;
@@ -42,9 +43,9 @@ export class CannotIdentify extends Error {
 }
 
 const TRAIN_PART = 0.7;
-const TRAIN_MAX = 4000;
-/** An optional parameter with a smaller multiple of its standard error is noise. */
-const SIGNIFICANT = 4;
+const TRAIN_MAX = 2000;
+/** Part of the requests that must have found their engine with little to do. */
+const LIGHT_PART_MIN = 0.04;
 /** A parameter whose standard error is worth more than so many per cent of a typical time was not identified. */
 const UNSURE_PERCENT_MAX = 15;
 
@@ -61,31 +62,14 @@ export function calibrate(evidence: Evidence, options: CalibrateOptions): Calibr
   if (missing.length > 0) throw new CannotIdentify(missing);
 
   const { start, percent } = startingPoint(evidence, count);
-  const replayed = replayedWith(evidence, count);
-  const fit = (free: readonly Parameter[], from: Parameters) => {
-    const at = (x: readonly number[]) =>
-      parametersOf((name) => (free.includes(name) ? x[free.indexOf(name)]! : (fixed[name] ?? 0)));
-    const found = leastSquares(
-      (x) => residualsOf(evidence, tracedReplay(evidence, engineWith(sizes, at(x)), replayed), count, free),
-      free.map((name) => from[name]),
-    );
-    return { ...found, free, parameters: at(found.x) };
-  };
-
-  const all = PARAMETERS.filter((name) => fixed[name] === undefined);
-  let found = fit(all, start);
-  let { evaluations } = found;
-  for (;;) {
-    const weakest = weakestOf(found.free, found.x, found.errors);
-    if (weakest === undefined) break;
-    found = fit(
-      found.free.filter((name) => name !== weakest),
-      found.parameters,
-    );
-    evaluations += found.evaluations;
-  }
+  const lightly = seenLightly(evidence, count) >= LIGHT_PART_MIN * count;
+  const question = { evidence, sizes, given: fixed, start, percent, count, replayed: replayedWith(evidence, count) };
+  let found = chosenFit(question);
+  // Under a queue a long delay is only another way to put what the model does not hold.
+  if (!lightly && found.parameters.delayMicros > found.parameters.baseMicros)
+    found = chosenFit({ ...question, given: { delayMicros: 0, ...fixed } });
   const unsure = found.free.filter(
-    (name, j) => !(found.errors[j]! <= UNSURE_PERCENT_MAX * percent[name]) && found.x[j]! > 0,
+    (name, j) => found.x[j]! > 0 && !(found.errors[j]! <= UNSURE_PERCENT_MAX * percent[name]),
   );
   if (unsure.length > 0) throw new CannotIdentify(unsure.map(unsureReason));
 
@@ -94,6 +78,7 @@ export function calibrate(evidence: Evidence, options: CalibrateOptions): Calibr
   return {
     engine,
     parameters: found.parameters,
+    caveats: lightly ? [] : [NEVER_LIGHT],
     errors: Object.fromEntries(found.free.map((name, j) => [name, found.errors[j]!])),
     trained: modelErrorOf(evidence, outcome, (row) => row < count),
     heldOut: modelErrorOf(evidence, outcome, (row) => row >= split),
@@ -103,7 +88,7 @@ export function calibrate(evidence: Evidence, options: CalibrateOptions): Calibr
         modelErrorOf(evidence, outcome, (row) => row >= split && rows[row]!.endpoint === number),
       ]),
     ),
-    evaluations,
+    evaluations: found.evaluations,
   };
 }
 
@@ -116,23 +101,13 @@ function replayedWith({ rows }: Evidence, count: number): number {
   return replayed;
 }
 
-/** The optional parameter that the trace shows least, if any is not clear of its noise. */
-function weakestOf(free: readonly Parameter[], x: readonly number[], errors: readonly number[]): Parameter | undefined {
-  let weakest: Parameter | undefined;
-  let least = SIGNIFICANT;
-  free.forEach((name, j) => {
-    if (!OPTIONAL.has(name)) return;
-    const clear = x[j]! > 0 ? x[j]! / errors[j]! : 0;
-    if (clear >= least) return;
-    weakest = name;
-    least = clear;
-  });
-  return weakest;
-}
-
 function unsureReason(name: Parameter): string {
   return `${name}: the trace does not tell it from the others; ${TRAFFIC[name]}`;
 }
+
+const NEVER_LIGHT =
+  "Hardly a request found its engine with little to do: the delay outside it and what a step takes at least are " +
+  "guesses. Trust this under load only; a trace with quiet minutes would tell.";
 
 const TRAFFIC: Readonly<Record<Parameter, string>> = {
   delayMicros: "prompts of different lengths at an engine that is mostly idle would",

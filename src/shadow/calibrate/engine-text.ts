@@ -29,6 +29,7 @@ export function engineText(calibration: Calibration, provenance: Provenance): st
     `Error on the ${trained.requests} requests fitted, mean: ${meansOf(trained)}; per request: ${mapesOf(trained)}.`,
     `Standard errors: ${uncertain.join(", ")}.`,
     "queueDelay holds all time outside the engine; gaps between steps are in the step time.",
+    ...calibration.caveats,
     ...provenance.notes,
   ];
   const comment = lines.map((line) => (line === "" ? "#" : `# ${line}`)).join("\n");

@@ -61,3 +61,20 @@ function sharesBlocks({ rows }: Evidence, count: number): boolean {
   }
   return false;
 }
+
+/** Requests in flight at an engine below which it has little to do. */
+const FEW_IN_FLIGHT = 4;
+
+/** How many requests found their engine with little to do, so that their times tell more than a queue. */
+export function seenLightly({ rows }: Evidence, count: number): number {
+  let light = 0;
+  const ends = new Map<number, number[]>();
+  for (let i = 0; i < count; i++) {
+    const { endpoint, arrivalAt, e2eMicros } = rows[i]!;
+    const aboard = (ends.get(endpoint) ?? []).filter((end) => end > arrivalAt);
+    if (aboard.length < FEW_IN_FLIGHT) light++;
+    if (e2eMicros > 0) aboard.push(arrivalAt + e2eMicros);
+    ends.set(endpoint, aboard);
+  }
+  return light;
+}

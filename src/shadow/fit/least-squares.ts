@@ -7,8 +7,7 @@ export interface LeastSquaresFit {
    * where it lies at its bound of 0.
    */
   readonly errors: readonly number[];
-  /** Sum of the residuals' robust costs. */
-  readonly cost: number;
+  readonly residuals: Float64Array;
   readonly evaluations: number;
 }
 
@@ -56,7 +55,7 @@ export function leastSquares(at: (x: readonly number[]) => Linearised, start: re
     if (gained <= GAIN_MIN * cost) break;
   }
   const knee = kneeOf(here.residuals);
-  return { x, errors: standardErrors(x, here, knee), cost: huberCost(here.residuals, knee), evaluations };
+  return { x, errors: standardErrors(x, here, knee), residuals: here.residuals, evaluations };
 }
 
 /** Where the damped normal equations lead. A variable at 0 that would go below it is left there. */
@@ -116,7 +115,8 @@ function weightOf(residual: number, knee: number): number {
   return size <= knee ? 1 : knee / size;
 }
 
-function huberCost(r: Float64Array, knee: number): number {
+/** Sum over residuals: squares over 2 up to the knee, straight on beyond it. */
+export function huberCost(r: Float64Array, knee: number): number {
   let sum = 0;
   for (const residual of r) {
     const size = Math.abs(residual);
@@ -125,7 +125,8 @@ function huberCost(r: Float64Array, knee: number): number {
   return sum;
 }
 
-function kneeOf(r: Float64Array): number {
+/** The knee that fits residuals of this size. */
+export function kneeOf(r: Float64Array): number {
   const sizes = r.map(Math.abs).sort();
   return Math.max(KNEE_MIN, HUBER * (sizes[sizes.length >> 1] ?? 0));
 }
