@@ -9,6 +9,7 @@ import { type Gateway, createGateway } from "#live/gateway.ts";
 import { Journal } from "#live/journal.ts";
 import { GatewayMetrics } from "#live/metrics.ts";
 import { Readiness } from "#live/readiness.ts";
+import { PowerKeeper } from "#live/power-keeper.ts";
 import { Recorder } from "#live/recorder.ts";
 import type { RequestObserver } from "#live/chat-context.ts";
 import { statusRoutes } from "#live/status.ts";
@@ -55,7 +56,9 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     readiness.note(event);
     reportEvent(event, log);
   };
-  const keeper = newKeeper(config, journal, directory, report);
+  const power = new PowerKeeper({ ...config.power, now: nowMicros });
+  const keeper = newKeeper(config, journal, directory, report, power);
+  power.start();
   const running: { gateway?: Gateway } = {};
   const metrics = new GatewayMetrics({
     router,
@@ -116,6 +119,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     close: async () => {
       readiness.draining = true;
       await gateway.close(drainMillis);
+      await power.stop();
       await keeper.stop();
       await recorder?.close();
       await shadow?.close();
@@ -163,6 +167,7 @@ function newKeeper(
   journal: Journal,
   directory: EndpointDirectory,
   report: (event: KeeperEvent) => void,
+  power: PowerKeeper,
 ): FleetKeeper {
   const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
   return new FleetKeeper({
@@ -171,6 +176,7 @@ function newKeeper(
     times: { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
     connectMillis: config.limits.connectMillisMax,
     report,
+    ...(config.power.exporters.length === 0 ? {} : { hardwareOf: power.of.bind(power) }),
   });
 }
 

@@ -76,6 +76,23 @@ const scrape = z.strictObject({
   retryMillisMax: millis(10, 600_000).default(5000).describe("Longest such pause."),
 });
 
+const power = z.strictObject({
+  exporters: z
+    .array(z.url().max(1024))
+    .max(1024)
+    .default([])
+    .describe("Metrics pages of DCGM exporters, for power and multiprocessor activity; none by default."),
+  devices: z
+    .record(z.string(), z.record(z.string(), z.string()))
+    .default({})
+    .describe(
+      "Endpoint id to labels of its GPUs, values comma-separated: {gpu-7: {Hostname: n7, gpu: '0,1'}}. Pods have theirs by the label pod.",
+    ),
+  intervalMillis: millis(100, 600_000).default(5000).describe("Time between two reads of an exporter."),
+  timeoutMillis: millis(10, 600_000).default(2000).describe("Bound on one read."),
+  staleAfterMillis: millis(100, MILLIS_PER_DAY).default(15_000).describe("Age from which a page counts no more."),
+});
+
 const record = z.strictObject({
   directory: z.string().min(1).optional().describe("Folder for trace segments; recording is on when it is set."),
   bufferBytesMax: z
@@ -211,6 +228,7 @@ export const CONFIG_SCHEMA = z.strictObject({
     .prefault({})
     .describe("Prompts to tokens."),
   scrape: scrape.prefault({}).describe("Signals from the endpoints."),
+  power: power.prefault({}).describe("Power and activity of the endpoints' GPUs."),
   limits: limits.prefault({}).describe("Bounds."),
   record: record.prefault({}).describe("The trace recorder."),
   shadow: shadow.prefault({}).describe("The shadow simulator beside the gateway."),

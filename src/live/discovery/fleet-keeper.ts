@@ -5,6 +5,7 @@ import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "../endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
 import type { ScrapeCounts } from "../scrape.ts";
+import type { HardwareOf } from "./member.ts";
 import { KEEPER_TIMES_DEFAULT, type KeeperEvent, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
 import type { Target } from "./target.ts";
 
@@ -18,6 +19,8 @@ export interface FleetKeeperOptions {
   readonly connectMillis?: number;
   /** Endpoints that may be known at once. */
   readonly endpointsMax?: number;
+  /** Power and activity of an endpoint's devices, where something reads them. */
+  readonly hardwareOf?: HardwareOf;
 }
 
 /** How one server's scrapes stand. */
@@ -102,7 +105,7 @@ export class FleetKeeper {
   }
 
   #serve(target: Target): ServerKeeper {
-    const { journal, directory, times } = this.#options;
+    const { journal, directory, times, hardwareOf } = this.#options;
     return new ServerKeeper(target.url, target, {
       journal,
       directory,
@@ -110,6 +113,7 @@ export class FleetKeeper {
       times: { ...KEEPER_TIMES_DEFAULT, ...times },
       now: this.#now,
       report: this.#report,
+      ...(hardwareOf === undefined ? {} : { hardwareOf }),
     });
   }
 

@@ -1,4 +1,4 @@
-import type { Endpoint } from "#core/endpoint/endpoint.ts";
+import type { Endpoint, EndpointId, Load } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/units.ts";
 import type { EndpointDirectory, EndpointEntry, ServedModel } from "../endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
@@ -6,11 +6,18 @@ import type { EnginePage } from "../scrape-map.ts";
 import { capacityTokensOf, loadOf, type Reading, readingOf, restarted } from "../scrape-map-load.ts";
 import type { Target } from "./target.ts";
 
+/** What is known of an endpoint's hardware beside its own page. */
+export type HardwareOf = (
+  endpoint: EndpointId,
+  labels: Readonly<Record<string, string>>,
+) => Pick<Load, "watts" | "smUtilization">;
+
 /** One endpoint of a server: its entry in the directory, and what of it the router has been told. */
 export class Member {
   readonly entry: EndpointEntry;
   readonly #journal: Journal;
   readonly #directory: EndpointDirectory;
+  readonly #hardwareOf: HardwareOf | undefined;
   #target: Target;
   /** As the router knows it; undefined while it is not in the router. */
   #endpoint: Endpoint | undefined;
@@ -19,10 +26,11 @@ export class Member {
   /** What the engine said of its room, kept while a page leaves it out. */
   #capacityTokens: number | undefined;
 
-  constructor(target: Target, journal: Journal, directory: EndpointDirectory) {
+  constructor(target: Target, journal: Journal, directory: EndpointDirectory, hardwareOf?: HardwareOf) {
     this.#target = target;
     this.#journal = journal;
     this.#directory = directory;
+    this.#hardwareOf = hardwareOf;
     const { id, url, dataParallelRank, apiKey } = target;
     this.entry = { id, url, dataParallelRank, apiKey, state: "waiting", detail: "not asked yet", models: [] };
     directory.add(this.entry);
@@ -42,7 +50,7 @@ export class Member {
     this.#journal.accept({ kind: "endpoint-joined", at, endpoint });
     this.#cordon(at);
     if (this.#reading === undefined) return;
-    this.#journal.accept({ kind: "load-observed", at, endpoint: id, load: loadOf(this.#reading, undefined) });
+    this.#journal.accept({ kind: "load-observed", at, endpoint: id, load: this.#load(this.#reading, undefined) });
   }
 
   /** The server lists other models now, such as a new adapter. */
@@ -72,7 +80,7 @@ export class Member {
       before = undefined;
     }
     this.#reading = reading;
-    this.#journal.accept({ kind: "load-observed", at, endpoint, load: loadOf(reading, before) });
+    this.#journal.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
     const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
     if (capacityTokens === this.#capacityTokens) return;
     this.#capacityTokens = capacityTokens;
@@ -89,6 +97,12 @@ export class Member {
   remove(at: Micros): void {
     this.#leave(at);
     this.#directory.remove(this.#target.id);
+  }
+
+  #load(reading: Reading, before: Reading | undefined): Load {
+    const load = loadOf(reading, before);
+    const { id, labels } = this.#target;
+    return this.#hardwareOf === undefined ? load : { ...load, ...this.#hardwareOf(id, labels) };
   }
 
   #leave(at: Micros): void {

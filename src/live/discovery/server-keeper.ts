@@ -14,7 +14,7 @@ import {
 } from "../scrape.ts";
 import type { EnginePage } from "../scrape-map.ts";
 import { askEngine } from "./engine-request.ts";
-import { Member } from "./member.ts";
+import { type HardwareOf, Member } from "./member.ts";
 import { readServedModels } from "./served-models.ts";
 import type { Target } from "./target.ts";
 
@@ -55,6 +55,7 @@ export interface KeeperOptions {
   readonly times: KeeperTimes;
   readonly now: () => Micros;
   readonly report: (event: KeeperEvent) => void;
+  readonly hardwareOf?: HardwareOf;
 }
 
 const MODELS_BYTES_MAX = 16 * 1024 * 1024;
@@ -108,7 +109,7 @@ export class ServerKeeper {
       member.retarget(at, target);
       return;
     }
-    member = new Member(target, this.#options.journal, this.#options.directory);
+    member = new Member(target, this.#options.journal, this.#options.directory, this.#options.hardwareOf);
     this.#members.set(target.id, member);
     if (this.#ready !== undefined) member.join(at, this.#ready.models, this.#ready.page);
   }

@@ -1,0 +1,37 @@
+import { readExposition } from "./exposition.ts";
+
+/** One GPU as a DCGM exporter tells of it; undefined where the page does not say. */
+export interface DeviceReading {
+  readonly labels: ReadonlyMap<string, string>;
+  watts: number | undefined;
+  /** Streaming-multiprocessor activity in [0, 1]: the profiled one where there is one, else the coarser utilization. */
+  smUtilization: number | undefined;
+}
+
+const WATTS = "DCGM_FI_DEV_POWER_USAGE";
+const UTILIZATION_PERCENT = "DCGM_FI_DEV_GPU_UTIL";
+const SM_ACTIVE = "DCGM_FI_PROF_SM_ACTIVE";
+const WANTED: ReadonlySet<string> = new Set([WATTS, UTILIZATION_PERCENT, SM_ACTIVE]);
+
+/** GPUs in one page; the rest of it is not read. */
+const DEVICES_MAX = 1024;
+
+/** Reads a page of dcgm-exporter. A GPU is told from others by its UUID, else by host, number and MIG instance. */
+export function readDcgmPage(text: string): { readonly devices: readonly DeviceReading[]; readonly malformed: number } {
+  const devices = new Map<string, DeviceReading & { profiled: boolean }>();
+  const malformed = readExposition(text, WANTED, (name, labels, value) => {
+    if (!Number.isFinite(value) || value < 0) return;
+    const key = `${labels.get("UUID") ?? `${labels.get("Hostname") ?? ""}/${labels.get("gpu") ?? ""}`}/${labels.get("GPU_I_ID") ?? ""}`;
+    let device = devices.get(key);
+    if (device === undefined) {
+      if (devices.size >= DEVICES_MAX) return;
+      devices.set(key, (device = { labels, watts: undefined, smUtilization: undefined, profiled: false }));
+    }
+    if (name === WATTS) device.watts = value;
+    else if (name === SM_ACTIVE) {
+      device.smUtilization = Math.min(1, value);
+      device.profiled = true;
+    } else if (!device.profiled) device.smUtilization = Math.min(1, value / 100);
+  });
+  return { devices: [...devices.values()], malformed };
+}
