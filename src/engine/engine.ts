@@ -147,6 +147,7 @@ export class Engine {
       promptTokens: this.#settlement.promptTokens,
       generationTokens: this.#settlement.generationTokens + coalesced,
       preemptions: this.#scheduler.preemptions,
+      preemptionsTold: this.#settlement.preemptionsTold,
       steps: this.#steps,
       finished: this.#settlement.finished,
       blockHits: this.#kv.blockHits,

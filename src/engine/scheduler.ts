@@ -161,6 +161,7 @@ export class Scheduler {
     }
     this.waiting.pushPreempted(victim);
     this.preemptions++;
+    victim.preemptions++;
     this.#sink.preempted?.(at, victim.request);
   }
 

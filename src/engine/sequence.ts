@@ -27,6 +27,8 @@ export class Sequence {
   cachedTokens = -1;
   /** While a step is composed: its chunk is the first after a prefix hit. */
   hitChunk = false;
+  /** Preemptions since its last token. */
+  preemptions = 0;
   /** The client has gone; leaves when the step that runs has ended. */
   leaving = false;
   /** Blocks held, in order; `unclaimed` leading blocks of the sequence are not among them. */
@@ -51,6 +53,7 @@ export class Sequence {
     this.decoding = false;
     this.cachedTokens = -1;
     this.hitChunk = false;
+    this.preemptions = 0;
     this.leaving = false;
     this.blockCount = 0;
     this.unclaimed = 0;

@@ -14,6 +14,7 @@ export class Settlement {
   finished = 0;
   promptTokens = 0;
   generationTokens = 0;
+  preemptionsTold = 0;
   readonly #config: EngineConfig;
   readonly #kv: KvCache;
   readonly #scheduler: Scheduler;
@@ -80,6 +81,8 @@ export class Settlement {
     if (sequence.generated === 0) this.promptTokens += sequence.request.promptTokens;
     sequence.generated++;
     sequence.pending--;
+    this.preemptionsTold += sequence.preemptions;
+    sequence.preemptions = 0;
     this.generationTokens++;
     const last = sequence.generated === sequence.target;
     if (!this.#config.coalesce || sequence.generated === 1 || last) {

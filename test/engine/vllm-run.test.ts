@@ -82,6 +82,44 @@ for (const name of ["light", "heavy"]) {
   });
 }
 
+/**
+ * 12 requests of 130 + 220 tokens on vLLM 0.32 with 48 usable blocks of 32: it preempted nine times, counted four of them
+ * by the time when it ran five and had three waiting, and looked up 1,040, 1,430, then 1,560 prompt tokens.
+ */
+test("twelve requests in 48 blocks: the states that vLLM went through, and its nine preemptions", () => {
+  const states: string[] = [];
+  const config = engineDefaults({
+    blockTokens: BLOCK_TOKENS,
+    kvBlocks: 49,
+    sequencesMax: 8,
+    batchTokensMax: 1024,
+    modelTokensMax: 1024,
+    scheduler: "priority-fcfs",
+    preemption: "lowest-priority",
+    stepTime: { kind: "coefficients", baseMicros: 9236, perPrefillTokenMicros: 29, perDecodeMicros: 500 },
+    coalesce: false,
+    check: true,
+  });
+  const engine: Engine = new Engine(config, {
+    token: () => undefined,
+    finished: () => undefined,
+    step: () => {
+      const { running, waiting, prefixQueriesTokens, preemptionsTold } = engine.gauges();
+      const state = `${running}/${waiting} ${prefixQueriesTokens} ${preemptionsTold}`;
+      if (states.at(-1) !== state) states.push(state);
+    },
+  });
+  for (let number = 0; number < 12; number++) submit(engine, [1000 * number, 130, 220, 0, 0, number + 1, 0], number);
+  for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
+  const seen = ["8/4 1040 0", "6/6 1040 0", "4/8 1040 0", "5/3 1430 4", "6/0 1560 8"];
+  assert.deepEqual(
+    states.filter((state) => seen.includes(state)),
+    seen,
+  );
+  const { preemptions, preemptionsTold, generationTokens } = engine.gauges();
+  assert.deepEqual([preemptions, preemptionsTold, generationTokens], [9, 9, 12 * 220]);
+});
+
 /** Blocks in the group's prefix are the group's, further ones of the prompt the text's, those of the output its own. */
 function submit(engine: Engine, request: Run["requests"][number], number: number): void {
   const [sendAt, promptTokens, outputTokens, group, prefixTokens, text] = request;
