@@ -104,7 +104,8 @@ export class Exchange implements Swept {
   }
 
   ownHeaders(endpoint: string, reason: string): OwnHeaders {
-    return { requestId: this.requestId, endpoint, reason, close: this.context.draining };
+    const hitTokens = this.#forward?.hitTokens ?? 0;
+    return { requestId: this.requestId, endpoint, reason, hitTokens, close: this.context.draining };
   }
 
   /** The one place where a request ends: tells the router, once, and then the observer. */

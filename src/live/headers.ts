@@ -80,6 +80,8 @@ export interface OwnHeaders {
   readonly endpoint: string;
   /** Reason of the decision, or of the error. */
   readonly reason: string;
+  /** Prompt tokens that the endpoint was believed to hold; told where an endpoint is. */
+  readonly hitTokens: number;
   /** The connection ends after this answer. */
   readonly close: boolean;
 }
@@ -103,7 +105,9 @@ export function clientHeaders(from: AnswerHeaders, own: OwnHeaders, keepLength: 
 
 export function pushOwn(headers: string[], own: OwnHeaders): void {
   headers.push("x-request-id", own.requestId);
-  if (own.endpoint !== "") headers.push("x-gnomon-endpoint", own.endpoint);
+  if (own.endpoint !== "") {
+    headers.push("x-gnomon-endpoint", own.endpoint, "x-gnomon-hit-tokens", String(own.hitTokens));
+  }
   if (own.reason !== "") headers.push("x-gnomon-reason", own.reason);
   if (own.close) headers.push("connection", "close");
 }

@@ -7,6 +7,8 @@ import { capture } from "./captures.ts";
 import { CHAT, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
 import { type RawRequest, chatAnswer, headerOf, jsonReply } from "./stub-engine.ts";
 
+const LONG_CHAT = { model: "tiny", messages: [{ role: "user", content: "a b c d e f g h i j" }] };
+
 /** The request as the engine got it. */
 async function forwarded(
   headers: Record<string, string>,
@@ -19,7 +21,7 @@ async function forwarded(
           jsonReply(
             200,
             chatAnswer("ok"),
-            "date: Sat, 21 Nov 2026 00:00:00 GMT\r\nserver: uvicorn\r\nx-gnomon-endpoint: evil\r\nx-secret-hop: 1\r\n" +
+            "date: Sat, 21 Nov 2026 00:00:00 GMT\r\nserver: uvicorn\r\nx-gnomon-endpoint: evil\r\nx-gnomon-hit-tokens: 9999\r\nx-secret-hop: 1\r\n" +
               "connection: x-secret-hop\r\nkeep-alive: timeout=5\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nx-request-id: theirs\r\n",
           ),
         ),
@@ -40,6 +42,7 @@ describe("headers to the engine", () => {
       "x-vllm-priority": "3",
       "x-session-id": "s1",
       "x-gnomon-endpoint": "z",
+      "x-gnomon-hit-tokens": "9999",
       "X-Data-Parallel-Rank": "7",
       "proxy-authorization": "Basic x",
       te: "trailers",
@@ -53,6 +56,7 @@ describe("headers to the engine", () => {
     for (const name of ["x-custom", "x-vllm-priority", "x-session-id", "content-type"]) assert.ok(names.includes(name));
     for (const name of [
       "x-gnomon-endpoint",
+      "x-gnomon-hit-tokens",
       "x-data-parallel-rank",
       "proxy-authorization",
       "te",
@@ -104,9 +108,28 @@ describe("headers to the client", () => {
     assert.deepEqual(headers["set-cookie"], ["a=1", "b=2"]);
     assert.equal(headers["x-gnomon-endpoint"], "a");
     assert.equal(headers["x-gnomon-reason"], "only");
+    assert.equal(headers["x-gnomon-hit-tokens"], "0");
     assert.equal(headers["x-secret-hop"], undefined);
     assert.notEqual(headers["keep-alive"], "timeout=5");
     assert.notEqual(headers["x-request-id"], "theirs");
+  });
+
+  test("the answer tells the hit tokens of the decision, and so does an endpoint's own error", async () => {
+    for (const status of [200, 400]) {
+      const rig = await startRig([(_r, socket) => socket.write(jsonReply(status, chatAnswer("ok")))]);
+      const told: unknown[] = [];
+      for (let i = 0; i < 3; i++) {
+        told.push(
+          (await ask(rig.url, LONG_CHAT, { headers: { "x-gnomon-hit-tokens": "1" } })).headers["x-gnomon-hit-tokens"],
+        );
+      }
+      const decided = rig.decisions.map((decision) => (decision.kind === "routed" ? String(decision.hitTokens) : ""));
+      assert.deepEqual(told, decided);
+      if (status === 200) assert.deepEqual(told, ["0", "8", "8"]);
+      const none = await ask(rig.url, { ...LONG_CHAT, model: "unknown" });
+      assert.equal(none.headers["x-gnomon-hit-tokens"], undefined);
+      await rig.close();
+    }
   });
 });
 
