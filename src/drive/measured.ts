@@ -1,6 +1,7 @@
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import { summarize, type DistributionSummary } from "./distribution-summary.ts";
 import { isFailure } from "./exchange-result.ts";
+import { hitEstimate } from "./hit-estimate.ts";
 import type { DriveReport, EndpointReport } from "./report.ts";
 import type { SampleLog } from "./sample-log.ts";
 
@@ -38,6 +39,7 @@ type Measured = Pick<
   | "tokens"
   | "outputsShorterThanAsked"
   | "hitRatio"
+  | "hitEstimate"
   | "endpoints"
 >;
 
@@ -78,6 +80,11 @@ export function measured(log: SampleLog): Measured & { readonly driftMillis: Dis
       engine: ratio(log, ok, cached),
       gateway: ratio(log, ok, log.column("gatewayHitTokens")),
     },
+    hitEstimate: hitEstimate(
+      log.column("gatewayHitTokens"),
+      cached,
+      where(log, ok, (at) => at),
+    ),
     endpoints: endpointsOf(log),
   };
 }

@@ -1,5 +1,6 @@
 import Table from "cli-table3";
 import type { DistributionSummary } from "./distribution-summary.ts";
+import type { HitEstimate } from "./hit-estimate.ts";
 import type { DriveReport } from "./report.ts";
 
 /** The report for people. */
@@ -34,7 +35,7 @@ function latencyTable(report: DriveReport): string {
 }
 
 function figures(report: DriveReport): string {
-  const { throughput, tokens, hitRatio, imbalance, driver } = report;
+  const { throughput, tokens, hitRatio, hitEstimate, imbalance, driver } = report;
   const hits = [
     hitRatio.engine === null ? "not reported by engines" : `${percent(hitRatio.engine)} by engines`,
     hitRatio.gateway === null ? "" : `, ${percent(hitRatio.gateway)} by the gateway`,
@@ -47,6 +48,7 @@ function figures(report: DriveReport): string {
     ],
     ["tokens", `${tokens.prompt} prompt, ${tokens.cached} of them cached, ${tokens.output} output`],
     ["prefix hits", hits],
+    ...(hitEstimate === null ? [] : [["hit estimate", hitEstimateText(hitEstimate)]]),
     [
       "imbalance",
       imbalance.mean === null
@@ -61,6 +63,14 @@ function figures(report: DriveReport): string {
   const failures = Object.entries(report.outcomes).filter(([outcome]) => outcome !== "ok");
   if (failures.length > 0) rows.push(["not ok", failures.map(([outcome, count]) => `${count} ${outcome}`).join(", ")]);
   return rows.map(([name = "", value = ""]) => `${name.padEnd(12)} ${value}`).join("\n");
+}
+
+function hitEstimateText({ sumError, tokensErrorMean, exactShare, requests }: HitEstimate): string {
+  const sum = sumError === null ? "" : `${sumError > 0 ? "+" : ""}${percent(sumError)} in sum, `;
+  return (
+    `the gateway is off by ${sum}${tokensErrorMean.toFixed(1)} tokens a request; ` +
+    `${percent(exactShare)} of ${requests} exact`
+  );
 }
 
 function endpointTable(report: DriveReport): string {

@@ -1,4 +1,5 @@
 import type { DistributionSummary } from "./distribution-summary.ts";
+import type { HitEstimate } from "./hit-estimate.ts";
 import type { Imbalance } from "./imbalance.ts";
 
 /** What a run measured; the JSON that `--json` writes. */
@@ -34,6 +35,8 @@ export interface DriveReport {
   readonly outputsShorterThanAsked: number;
   /** Cached over all prompt tokens: as engines report, and as the gateway expected. Null where nobody told. */
   readonly hitRatio: { readonly engine: number | null; readonly gateway: number | null };
+  /** The gateway's expectation against what the engines found; null where no request has both. */
+  readonly hitEstimate: HitEstimate | null;
   readonly endpoints: readonly EndpointReport[];
   readonly imbalance: Imbalance;
   readonly drift: DriftReport;

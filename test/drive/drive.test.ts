@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { drive } from "#drive/drive.ts";
 import { DRIVE_DEFAULTS, type DriveOptions } from "#drive/options.ts";
+import { reportTable } from "#drive/report-table.ts";
 import { golden } from "../trace/import/read-all.ts";
 import { temporaryFolder } from "../trace/import/temporary-folder.ts";
 import { promptOf, startStubEngine, type StubEngine, type StubOptions } from "./stub-engine.ts";
@@ -212,6 +213,19 @@ describe("drive", () => {
     assert.equal(report.tokens.prompt, prompt);
     assert.equal(report.hitRatio.engine, 80 / prompt);
     assert.equal(report.hitRatio.gateway, 160 / prompt);
+    assert.deepEqual(report.hitEstimate, {
+      requests: 8,
+      expectedTokens: 160,
+      cachedTokens: 80,
+      sumError: 1,
+      tokensErrorMean: 10,
+      tokensErrorMax: 10,
+      exactShare: 0,
+    });
+    assert.match(
+      reportTable(report),
+      /hit estimate +the gateway is off by \+100\.0 % in sum, 10\.0 tokens a request; 0\.0 % of 8 exact/,
+    );
     assert.deepEqual(
       report.endpoints.map(({ endpoint, share }) => [endpoint, share]),
       [["pod", 1]],
