@@ -5,30 +5,25 @@ import { scorerPlugin } from "../profile/plugin.ts";
  * Prefers the endpoint where this request adds the least waiting, its own and that of the requests there, in units of the
  * time that one prompt token takes to compute.
  *
- *     cost  = queueWeight * queued prefill tokens + new tokens * (1 + n + cacheWeight) + batchTokens * n
+ *     cost  = queueWeight * queued prefill tokens + new tokens * (1 + n + cacheWeight)
+ *             + batchTokens * n + contextWeight * (context there + prompt tokens * n)
  *     score = (best cost + 1) / (cost + 1)
  *
  * n requests are there. This request waits for the queued tokens and its own new ones; each of the n waits for the new
- * ones too, whose steps they share; the batch that grows by one makes every step of this and of the n longer. A token
- * computed is also a block of cache taken from another prompt, which `cacheWeight` prices.
+ * ones too, whose steps they share. Every step of decoding reads the context of the whole batch: this request pays for
+ * what is there, and each of the n for this prompt. A token computed is also a block of cache taken from another prompt,
+ * which `cacheWeight` prices.
  */
 export const addedLatency = scorerPlugin({
   summary: "waiting that the request would add there, for itself and for the requests it joins",
   reads: ["ledger", "scrape:load", "prefix-index"],
   source: "gnomon; LMetric's factors, added up as the waiting of each",
   parameters: {
-    batchTokens: {
-      type: "number",
-      default: 240,
-      min: 0,
-      meaning:
-        "prompt tokens whose time one more request in the batch costs: 2 * output tokens * time per sequence / time per prompt token",
-    },
     queueWeight: {
       type: "number",
-      default: 1,
+      default: 10,
       min: 0,
-      meaning: "what a token of the queue costs: above 1 where the first token matters more than the waiting of all",
+      meaning: "what a token of the queue costs; above 1 where the first token matters more than the waiting of all",
     },
     cacheWeight: {
       type: "number",
@@ -36,15 +31,28 @@ export const addedLatency = scorerPlugin({
       min: 0,
       meaning: "what a new token costs beside its time, for the cached blocks that it displaces",
     },
+    batchTokens: {
+      type: "number",
+      default: 300,
+      min: 0,
+      meaning: "what a request there costs: 2 * output tokens * step time per sequence / time per prompt token",
+    },
+    contextWeight: {
+      type: "number",
+      default: 0.5,
+      min: 0,
+      meaning: "what a token of context costs: output tokens * step time per context token / time per prompt token",
+    },
   },
-  create: (name, { batchTokens, queueWeight, cacheWeight }) => ({
+  create: (name, { queueWeight, cacheWeight, batchTokens, contextWeight }) => ({
     name,
     score({ promptTokens }, candidates, scores) {
       let best = Infinity;
       for (let i = 0; i < candidates.length; i++) {
-        const { prefillTokensQueued: queued, effectiveLoad: load } = candidates[i]!;
+        const { prefillTokensQueued: queued, effectiveLoad: load, promptTokensInFlight: context } = candidates[i]!;
         const computed = newTokens(candidates[i]!, promptTokens) * (1 + load + cacheWeight);
-        const cost = queueWeight * queued + computed + batchTokens * load;
+        const decoding = batchTokens * load + contextWeight * (context + promptTokens * load);
+        const cost = queueWeight * queued + computed + decoding;
         scores[i] = cost;
         best = Math.min(best, cost);
       }

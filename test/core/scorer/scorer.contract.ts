@@ -17,7 +17,10 @@ export function scorerContract(name: string, plugin: Plugin<Scorer>): void {
       const scores = new Float64Array(candidates.length + 2).fill(-7);
       scorer.score(request, candidates, scores);
       for (let c = 0; c < candidates.length; c++) {
-        assert.ok(scores[c] === ABSTAIN || (scores[c]! >= 0 && scores[c]! <= 1), `state ${i}, candidate ${c}: ${scores[c]}`);
+        assert.ok(
+          scores[c] === ABSTAIN || (scores[c]! >= 0 && scores[c]! <= 1),
+          `state ${i}, candidate ${c}: ${scores[c]}`,
+        );
       }
       assert.deepEqual([...scores.slice(candidates.length)], [-7, -7], "writes nothing beyond the candidates");
     });
