@@ -225,8 +225,11 @@ export class Simulation implements EngineEar {
     this.#answer(at, { kind: "ended", flight, outcome: answered ? "ok" : "aborted" });
   }
 
+  /** Without a delay, straight away: whatever else is due at that time was before what engines do then. */
   #answer(at: Micros, event: SimulationEvent): void {
-    this.#push(at + this.#options.latency.answerMicros, event);
+    const { answerMicros } = this.#options.latency;
+    if (answerMicros === 0 && at === this.#clock) this.#take(event);
+    else this.#push(at + answerMicros, event);
   }
 
   #close(flight: Flight, outcome: Outcome): void {

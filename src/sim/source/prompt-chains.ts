@@ -12,6 +12,9 @@ export class PromptChains {
   readonly #blockTokens: number;
   readonly #seed: number;
   readonly #hasher: ReturnType<typeof fastHasher>;
+  /** Chains are cut from it, since a small array of its own costs a request more than hashing does. */
+  #slab = new Int32Array(0);
+  #cut = 0;
 
   constructor(blockTokens: number, seed: number) {
     this.#blockTokens = blockTokens;
@@ -22,7 +25,7 @@ export class PromptChains {
   chainOf(request: WorkloadRequest): BlockChain {
     const blockTokens = this.#blockTokens;
     const length = Math.floor(request.promptTokens / blockTokens);
-    const lanes = new Int32Array(2 * length);
+    const lanes = this.#lanes(2 * length);
     if (request.tokenIds !== undefined) {
       this.#hasher.extend(new Int32Array(8), request.tokenIds, 0, length, lanes, 0);
       return { lanes, length, blockTokens };
@@ -58,6 +61,16 @@ export class PromptChains {
     return sequence;
   }
 
+  #lanes(words: number): Int32Array {
+    if (words > SLAB_WORDS / 8) return new Int32Array(words);
+    if (this.#cut + words > this.#slab.length) {
+      this.#slab = new Int32Array(SLAB_WORDS);
+      this.#cut = 0;
+    }
+    this.#cut += words;
+    return this.#slab.subarray(this.#cut - words, this.#cut);
+  }
+
   /** Two bijections of the id and the place, so that different ids have different lanes. */
   #name(lanes: Int32Array, block: number, id: number, place: number): void {
     const low = id % LOW;
@@ -80,5 +93,6 @@ function begins(request: WorkloadRequest, next: WorkloadRequest): boolean {
   return full === 0 || ids[full - 1] === next.blockIds[full - 1];
 }
 
+const SLAB_WORDS = 16_384;
 const NO_IDS = new Float64Array(0);
 const LOW = 0x1_0000_0000;

@@ -49,7 +49,7 @@ export class WorkloadArrivals implements ArrivalSource {
     assert(due !== undefined, "an arrival is taken where there is one");
     this.#clock = due.dueMicros;
     const next = this.#schedule.nextTurn(due.request.session);
-    return new WorkloadArrival(due.request, next, due.dueMicros, this.#options, (size) => this.#chainsOf(size));
+    return new WorkloadArrival(due.request, next, due.dueMicros, this.#options, this.#chainsOf);
   }
 
   ended(request: SimulatedRequest, at: Micros): void {
@@ -73,14 +73,14 @@ export class WorkloadArrivals implements ArrivalSource {
     }
   }
 
-  #chainsOf(blockTokens: number): PromptChains {
+  readonly #chainsOf = (blockTokens: number): PromptChains => {
     let chains = this.#chains.get(blockTokens);
     if (chains === undefined) {
       chains = new PromptChains(blockTokens, this.#options.seed);
       this.#chains.set(blockTokens, chains);
     }
     return chains;
-  }
+  };
 }
 
 class WorkloadArrival implements SimulatedRequest {
