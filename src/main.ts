@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { calibrateCommand } from "./cli/calibrate.ts";
+import { compareCommand } from "./cli/compare.ts";
 import { configCommand } from "./cli/config.ts";
 import { createProgram, run } from "./cli/program.ts";
 import { emulateCommand } from "./cli/emulate.ts";
@@ -25,6 +26,7 @@ const program = createProgram(version, [
   whatIfCommand(),
   traceCommand(),
   calibrateCommand(),
+  compareCommand(),
   profilesCommand(),
   explainCommand(),
   configCommand(),

@@ -65,6 +65,10 @@ export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: re
 }
 
 /** Mean time per token after the first; NaN below two tokens. */
-export function tpotOf({ ttftMicros, e2eMicros, outputTokens }: Served): number {
+export function tpotOf({
+  ttftMicros,
+  e2eMicros,
+  outputTokens,
+}: Pick<Served, "ttftMicros" | "e2eMicros" | "outputTokens">): number {
   return outputTokens > 1 ? (e2eMicros - ttftMicros) / (outputTokens - 1) : NaN;
 }
