@@ -5,7 +5,7 @@ import { loadEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import type { Candidate, Setting } from "#shadow/candidate.ts";
+import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate.ts";
 import { capped, prefixOf } from "#shadow/cap.ts";
 import { type Observed, readRecordedRun } from "#shadow/recorded-run.ts";
 import { whatIf } from "#shadow/what-if.ts";
@@ -15,6 +15,7 @@ import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { CommandFailure } from "./program.ts";
+import { writeWhatIfPage } from "./what-if-html.ts";
 import { whatIfTable } from "./what-if-table.ts";
 
 interface WhatIfFlags {
@@ -30,6 +31,7 @@ interface WhatIfFlags {
   readonly answerDelay: number;
   readonly seed: number;
   readonly json?: string;
+  readonly html?: string;
 }
 
 /** A question's traffic, wherever it comes from. */
@@ -64,6 +66,7 @@ export function whatIfCommand(): Command {
     .option("--answer-delay <micros>", "from the engine until the client has a token", whole, 0)
     .option("--seed <n>", "of the router's draws where the trace has none, and of the intervals", whole, 0)
     .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
+    .option("--html <file>", "write the answer as a page to look at, which loads nothing")
     .action(answer);
 }
 
@@ -77,32 +80,41 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   if (workload.length === 0) throw new CommandFailure(`${path} has no request that can be simulated`);
   for (const note of traffic.notes) process.stderr.write(`note: ${note}\n`);
   const startedAt = performance.now();
-  const result = await whatIf({
-    setting: {
-      ...traffic.setting,
-      workload: workload.map((request, index) => ({ ...request, index })),
-      engine,
-      signals: {
-        mode: "scrape",
-        intervalMicros: flags.scrapeInterval * MICROS_PER_MILLI,
-        phase: "spread",
-        delayMicros: 0,
-        lossShare: 0,
-      },
-      requestMicros: flags.requestDelay,
-      answerMicros: flags.answerDelay,
-      rateScale: flags.rateScale,
+  const setting: Setting = {
+    ...traffic.setting,
+    workload: workload.map((request, index) => ({ ...request, index })),
+    engine,
+    signals: {
+      mode: "scrape",
+      intervalMicros: flags.scrapeInterval * MICROS_PER_MILLI,
+      phase: "spread",
+      delayMicros: 0,
+      lossShare: 0,
     },
+    requestMicros: flags.requestDelay,
+    answerMicros: flags.answerDelay,
+    rateScale: flags.rateScale,
+  };
+  const observed = comparable(flags)
+    ? traffic.observed && workload.map(({ index }) => traffic.observed![index]!)
+    : undefined;
+  let outcomes: readonly CandidateOutcome[] = [];
+  const result = await whatIf({
+    setting,
     inForce: traffic.inForce,
     candidates,
-    observed: comparable(flags)
-      ? traffic.observed && workload.map(({ index }) => traffic.observed![index]!)
-      : undefined,
+    observed,
+    onOutcomes: (all) => (outcomes = all),
     progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} profiles`),
   });
   if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
   const seconds = (performance.now() - startedAt) / 1000;
   if (flags.json !== undefined) write(flags.json, `${JSON.stringify(result)}\n`);
+  if (flags.html !== undefined) {
+    const profiles = [traffic.inForce, ...candidates];
+    const input = { path, engine: flags.engine ?? "emulated-default", setting, profiles, outcomes, observed };
+    writeWhatIfPage(flags.html, result, { ...input, notes: traffic.notes });
+  }
   if (flags.json !== "-") process.stdout.write(whatIfTable(result));
   process.stderr.write(
     `${workload.length} requests x ${result.candidates.length} profiles in ${seconds.toFixed(1)} s\n`,

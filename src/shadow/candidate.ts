@@ -1,3 +1,4 @@
+import type { Decision } from "#core/decision.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { ProfileSpec } from "#core/profile/spec.ts";
 import type { Micros } from "#core/units.ts";
@@ -39,13 +40,22 @@ export interface CandidateOutcome {
   readonly cachedTokens: Float64Array;
   /** Position in the setting's endpoints; -1 for none. */
   readonly endpoint: Int32Array;
+  /** When it came, on the simulation's clock; NaN for never. */
+  readonly arrivalMicros: Float64Array;
   readonly completed: number;
   /** Most requests in flight at one endpoint over the mean, averaged over decisions. */
   readonly imbalance: number;
 }
 
-/** Runs the workload under one profile. Same arguments, same bytes, in any thread. */
-export function runCandidate(setting: Setting, { name, spec }: Candidate): CandidateOutcome {
+/**
+ * Runs the workload under one profile. Same arguments, same bytes, in any thread. `watch` sees the decision on every
+ * request's arrival.
+ */
+export function runCandidate(
+  setting: Setting,
+  { name, spec }: Candidate,
+  watch?: (requestIndex: number, decision: Decision) => void,
+): CandidateOutcome {
   const { workload, endpoints, engine } = setting;
   let imbalanceSum = 0;
   let imbalances = 0;
@@ -78,6 +88,7 @@ export function runCandidate(setting: Setting, { name, spec }: Candidate): Candi
     check: false,
     observe: (input, decision) => {
       if (input.kind !== "request-arrived" || decision === undefined) return;
+      watch?.(Number(input.request.id.slice(REQUEST_PREFIX.length)), decision);
       const loads = decision.breakdown.candidates.map(({ requestsInFlight }) => requestsInFlight);
       const mean = loads.reduce((sum, load) => sum + load, 0) / loads.length;
       if (mean === 0) return;
@@ -93,11 +104,13 @@ export function runCandidate(setting: Setting, { name, spec }: Candidate): Candi
     tpotMicros: new Float64Array(rows).fill(NaN),
     cachedTokens: new Float64Array(rows).fill(NaN),
     endpoint: new Int32Array(rows).fill(-1),
+    arrivalMicros: new Float64Array(rows).fill(NaN),
     completed: countCompleted(outcomes),
     imbalance: imbalances === 0 ? 1 : imbalanceSum / imbalances,
   };
   for (let row = 0; row < outcomes.length; row++) {
     const index = Number(outcomes.ids[row]!.slice(REQUEST_PREFIX.length));
+    outcome.arrivalMicros[index] = outcomes.arrivalAt[row]!;
     if (!outcomes.isCompleted(row)) continue;
     const tokens = outcomes.outputTokens[row]!;
     outcome.ttftMicros[index] = outcomes.ttft[row]!;

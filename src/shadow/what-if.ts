@@ -44,6 +44,8 @@ export interface WhatIfQuestion {
   /** Threads at most; 1 stays in this one. All cores where it is left out. */
   readonly threadsMax?: number;
   readonly progress?: (done: number, all: number) => void;
+  /** Gets every candidate's requests, that in force first; they are too large for an answer. */
+  readonly onOutcomes?: (outcomes: readonly CandidateOutcome[]) => void;
 }
 
 /** What other policies would have done with the same traffic. Same question, same answer, on any number of threads. */
@@ -52,6 +54,7 @@ export async function whatIf(question: WhatIfQuestion): Promise<WhatIfAnswer> {
   const others = question.candidates.filter(({ name }) => name !== inForce.name);
   const all = [inForce, ...others];
   const outcomes = await runAll(setting, all, question.threadsMax ?? availableParallelism(), question.progress);
+  question.onOutcomes?.(outcomes);
   const base = outcomes[0]!;
   const answers = outcomes.map((outcome) => answerOf(setting, outcome, base));
   return {

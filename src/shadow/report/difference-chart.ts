@@ -1,0 +1,51 @@
+import type { CandidateAnswer, Metric, WhatIfAnswer } from "../what-if.ts";
+import { escaped, point, signedPercent, signedTime } from "./markup.ts";
+import type { PageData } from "./page-data.ts";
+import { seriesOf } from "./page-data.ts";
+import { linearScale } from "./scale.ts";
+
+const WIDTH = 460;
+const ROW = 34;
+const LEFT = 12;
+const RIGHT = WIDTH - 12;
+
+/**
+ * Mean difference to the profile in force per candidate with its 95 % interval, as a share of the in-force mean. The band
+ * is the model's own error on what really happened: a difference inside it may be nothing.
+ */
+export function differenceChart(answer: WhatIfAnswer, data: PageData, metric: Metric, title: string): string {
+  const base = answer.candidates.find(({ name }) => name === answer.inForce)?.predicted[metric]?.mean;
+  const others = answer.candidates.filter(({ name, difference }) => name !== answer.inForce && difference[metric]);
+  if (base === undefined || others.length === 0) return "";
+  const error = Math.abs(answer.modelError?.[metric]?.meanRelative ?? 0);
+  const ends = others.flatMap(({ difference }) => [difference[metric]!.low / base, difference[metric]!.high / base]);
+  const reach = 1.08 * Math.max(0.01, error, ...ends.map((end) => Math.abs(end)));
+  const x = linearScale(-reach, reach, LEFT, RIGHT, 4);
+  const bottom = others.length * ROW + 8;
+  const styles = new Map(seriesOf(data).map(({ name, style }) => [name, style]));
+  const band =
+    error === 0
+      ? ""
+      : `<rect class="band" x="${point(x.at(-error))}" width="${point(x.at(error) - x.at(-error))}" y="4" height="${bottom - 4}"><title>the model's own error on the mean: ${signedPercent(error)}</title></rect>`;
+  const marks = x.ticks.map(
+    (tick) =>
+      `<line class="${Math.abs(tick) < 1e-9 ? "zero" : "grid"}" x1="${point(x.at(tick))}" x2="${point(x.at(tick))}" y1="4" y2="${bottom}"/><text class="tick mid" x="${point(x.at(tick))}" y="${bottom + 16}">${Math.abs(tick) < 1e-9 ? "0" : signedPercent(tick, 0)}</text>`,
+  );
+  const rows = others.map((one, i) => row(one, metric, base, i * ROW + 8, x.at, styles.get(one.name) ?? "s0"));
+  return `<figure class="card"><figcaption>${title}</figcaption>
+<svg viewBox="0 0 ${WIDTH} ${bottom + 24}" role="img" aria-label="Difference of ${title} to ${escaped(answer.inForce)}">${band}${marks.join("")}${rows.join("")}</svg></figure>`;
+}
+
+function row(
+  { name, difference }: CandidateAnswer,
+  metric: Metric,
+  base: number,
+  top: number,
+  x: (value: number) => number,
+  style: string,
+): string {
+  const { mean, low, high } = difference[metric]!;
+  const y = top + 21;
+  const text = `${signedTime(mean)} [${signedTime(low)}, ${signedTime(high)}]`;
+  return `<text class="label" x="${LEFT}" y="${top + 10}">${escaped(name)}</text><text class="label end" x="${RIGHT}" y="${top + 10}">${text}</text><line class="line ${style}" x1="${point(x(low / base))}" x2="${point(x(high / base))}" y1="${y}" y2="${y}"/><circle class="dot ${style}" cx="${point(x(mean / base))}" cy="${y}" r="4.5"><title>${escaped(name)}: ${text}</title></circle>`;
+}

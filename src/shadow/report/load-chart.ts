@@ -1,0 +1,124 @@
+import { escaped, point, time } from "./markup.ts";
+import { OBSERVED, type PageData, seriesOf } from "./page-data.ts";
+import { linearScale } from "./scale.ts";
+
+const WIDTH = 460;
+const HEIGHT = 150;
+const LEFT = 34;
+const RIGHT = WIDTH - 10;
+const TOP = 8;
+const BOTTOM = HEIGHT - 26;
+const BINS = 180;
+/** Endpoints drawn one by one; of a larger fleet the busiest, the median and the idlest at each moment. */
+const LINES_MAX = 8;
+
+/** Mean requests in flight per endpoint over time: one drawing a profile, all on the same axes. */
+export function loadCharts(data: PageData): string {
+  const grids = seriesOf(data).map(({ name }) => ({ name, bins: binsOf(data, name) }));
+  const spanMicros = Math.max(1, ...grids.map(({ bins }) => bins.spanMicros));
+  const filled = grids.map(({ name, bins }) => ({ name, lines: bins.fill(spanMicros) }));
+  const highest = Math.max(1, ...filled.flatMap(({ lines }) => lines.map((line) => Math.max(...line))));
+  return filled.map(({ name, lines }) => chart(name, drawn(lines), data, spanMicros, highest)).join("");
+}
+
+interface Line {
+  readonly name: string;
+  readonly values: Float64Array;
+}
+
+function drawn(lines: readonly Float64Array[]): { readonly lines: readonly Line[]; readonly isBand: boolean } {
+  if (lines.length <= LINES_MAX)
+    return { lines: lines.map((values, i) => ({ name: String(i), values })), isBand: false };
+  const sorted = Array.from({ length: BINS }, (_, bin) => lines.map((line) => line[bin]!).sort((a, b) => a - b));
+  const at = (share: number) => Float64Array.from(sorted, (one) => one[Math.floor(share * (one.length - 1))]!);
+  return {
+    isBand: true,
+    lines: [
+      { name: "busiest", values: at(1) },
+      { name: "median", values: at(0.5) },
+      { name: "idlest", values: at(0) },
+    ],
+  };
+}
+
+function chart(
+  name: string,
+  { lines, isBand }: ReturnType<typeof drawn>,
+  { endpoints }: PageData,
+  spanMicros: number,
+  highest: number,
+): string {
+  const x = linearScale(0, spanMicros / 1e6, LEFT, RIGHT);
+  const y = linearScale(0, highest, BOTTOM, TOP, 3);
+  const grid = y.ticks.map(
+    (tick) =>
+      `<line class="grid" x1="${LEFT}" x2="${RIGHT}" y1="${point(y.at(tick))}" y2="${point(y.at(tick))}"/><text class="tick end" x="${LEFT - 6}" y="${point(y.at(tick) + 4)}">${Math.round(tick * 10) / 10}</text>`,
+  );
+  const marks = x.ticks.map(
+    (tick) => `<text class="tick mid" x="${point(x.at(tick))}" y="${BOTTOM + 17}">${time(tick * 1e6)}</text>`,
+  );
+  const paths = lines.map((line, i) => {
+    const points = Array.from(line.values, (value, bin) => {
+      const second = ((bin + 0.5) / BINS) * (spanMicros / 1e6);
+      return `${point(x.at(second))},${point(y.at(value))}`;
+    });
+    const label = isBand ? line.name : (endpoints[i] ?? line.name);
+    return `<polyline class="line thin e${i % LINES_MAX}" points="${points.join(" ")}"><title>${escaped(label)}</title></polyline>`;
+  });
+  const heading = name === OBSERVED ? "observed" : `${escaped(name)}, simulated`;
+  return `<figure class="card"><figcaption>${heading}</figcaption>
+<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Requests in flight per endpoint, ${escaped(name)}">${grid.join("")}${marks.join("")}${paths.join("")}</svg></figure>`;
+}
+
+/** Names of the lines, as the drawings have them. */
+export function loadLegend({ endpoints }: PageData): string {
+  const names = endpoints.length > LINES_MAX ? ["busiest endpoint", "median", "idlest"] : endpoints;
+  return names
+    .map((name, i) => `<span class="key"><i class="dot e${i % LINES_MAX}"></i>${escaped(name)}</span>`)
+    .join("");
+}
+
+interface Bins {
+  readonly spanMicros: number;
+  /** Mean requests in flight per endpoint and bin of a span. */
+  readonly fill: (spanMicros: number) => Float64Array[];
+}
+
+function binsOf(data: PageData, name: string): Bins {
+  const { starts, lengths, endpoints } = stays(data, name);
+  let spanMicros = 0;
+  for (let i = 0; i < starts.length; i++)
+    if (starts[i]! + lengths[i]! > spanMicros) spanMicros = starts[i]! + lengths[i]!;
+  const fill = (span: number) => {
+    const width = span / BINS;
+    const lines = data.endpoints.map(() => new Float64Array(BINS));
+    for (let i = 0; i < starts.length; i++) {
+      const line = lines[endpoints[i]!];
+      const [from, to] = [starts[i]!, starts[i]! + lengths[i]!];
+      if (line === undefined || Number.isNaN(to)) continue;
+      for (let bin = Math.floor(from / width); bin < BINS && bin * width < to; bin++)
+        line[bin]! += Math.max(0, Math.min(to, (bin + 1) * width) - Math.max(from, bin * width)) / width;
+    }
+    return lines;
+  };
+  return { spanMicros, fill };
+}
+
+/** When each request came, how long it stayed and where. */
+function stays(data: PageData, name: string) {
+  if (name === OBSERVED && data.observed !== undefined) {
+    const numbers = new Map(data.endpoints.map((endpoint, i) => [endpoint, i]));
+    return {
+      starts: data.observedArrivalMicros,
+      lengths: Float64Array.from(data.observed, ({ e2eMicros }) => e2eMicros),
+      endpoints: Int32Array.from(data.observed, ({ endpoint }) => numbers.get(endpoint) ?? -1),
+    };
+  }
+  const outcome = data.outcomes.find((one) => one.name === name);
+  const none = new Float64Array(0);
+  return {
+    starts: outcome?.arrivalMicros ?? none,
+    lengths: outcome?.e2eMicros ?? none,
+    endpoints: outcome?.endpoint ?? new Int32Array(0),
+  };
+}

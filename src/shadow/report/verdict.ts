@@ -1,0 +1,23 @@
+import type { WhatIfAnswer } from "../what-if.ts";
+import { percent, signedPercent } from "./markup.ts";
+
+/** The answer in a sentence or two, no surer than the intervals and the model's error allow. Plain text. */
+export function verdict({ candidates, inForce, modelError }: WhatIfAnswer): string {
+  const base = candidates.find(({ name }) => name === inForce)?.predicted.e2eMicros?.mean;
+  const best = candidates.find(({ name }) => name !== inForce);
+  if (base === undefined || best === undefined) return `Only ${inForce} was simulated.`;
+  const difference = best.difference.e2eMicros;
+  if (difference === undefined) return `No request can be compared with ${inForce}.`;
+  const share = `${signedPercent(difference.mean / base)} mean E2E [${signedPercent(difference.low / base)}, ${signedPercent(difference.high / base)}]`;
+  const error = modelError?.e2eMicros?.meanRelative;
+  const trust =
+    error === undefined
+      ? "How far the model can be trusted is not known: this traffic was not observed."
+      : `The model is ${percent(Math.abs(error))} off on the mean E2E of ${inForce} itself.`;
+  if (difference.low <= 0 && difference.high >= 0)
+    return `No candidate differs from ${inForce} beyond chance; the nearest to a gain is ${best.name}, ${share}. ${trust}`;
+  if (difference.mean > 0) return `${inForce} stays best; next is ${best.name}, ${share}. ${trust}`;
+  const isSmall = error !== undefined && Math.abs(difference.mean / base) < Math.abs(error);
+  const hedge = isSmall ? " That is less than the model's own error, which mostly hits both alike." : "";
+  return `${best.name} would have been better than ${inForce}: ${share}. ${trust}${hedge}`;
+}
