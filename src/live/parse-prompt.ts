@@ -52,6 +52,8 @@ function parseChat(fields: Fields): ParsedPrompt | Refusal {
 }
 
 const TEMPLATE_FIELDS = [
+  "chat_template",
+  "add_special_tokens",
   "chat_template_kwargs",
   "add_generation_prompt",
   "continue_final_message",
@@ -80,7 +82,7 @@ function parseCompletion(fields: Fields): ParsedPrompt | Refusal {
   if (prompt === "") return refusal("bad-request", "`prompt` is empty.", "prompt");
   if (Array.isArray(prompt) && prompt.length === 0) return refusal("bad-request", "`prompt` is empty.", "prompt");
   return (
-    textOrTokens(prompt) ??
+    textOrTokens(prompt, fields["add_special_tokens"] !== false) ??
     refusal(
       "bad-request",
       "`prompt` must be a string, an array of strings, an array of token ids, or an array of such arrays.",
@@ -89,18 +91,21 @@ function parseCompletion(fields: Fields): ParsedPrompt | Refusal {
   );
 }
 
-function textOrTokens(value: unknown): ParsedPrompt | undefined {
-  if (typeof value === "string") return one({ kind: "text", text: value });
+function textOrTokens(value: unknown, specialTokens = true): ParsedPrompt | undefined {
+  const text = (given: string) => ({ kind: "text", text: given, ...(specialTokens ? {} : NO_SPECIAL_TOKENS) }) as const;
+  if (typeof value === "string") return one(text(value));
   if (!Array.isArray(value) || value.length === 0) return undefined;
   if (isTokens(value)) return one({ kind: "tokens", tokens: value });
   if (value.every((item) => typeof item === "string")) {
-    return many(value.length, lengths(value), { kind: "text", text: value[0]! });
+    return many(value.length, lengths(value), text(value[0]!));
   }
   if (value.every((item): item is number[] => Array.isArray(item) && isTokens(item))) {
     return many(value.length, lengths(value), { kind: "tokens", tokens: value[0]! });
   }
   return undefined;
 }
+
+const NO_SPECIAL_TOKENS = { specialTokens: false } as const;
 
 function many(count: number, total: number, source: Extract<PromptSource, { kind: "text" | "tokens" }>): ParsedPrompt {
   const first = source.kind === "text" ? source.text.length : source.tokens.length;

@@ -6,7 +6,13 @@ const PLAIN_ROLES: ReadonlySet<string> = new Set(["system", "developer", "user",
 /** Tag of a step whose text is more than content, so that no content can equal it. */
 const COMPOSED = "composed";
 /** Fields of a body that change what the engine reads from the first token on. */
-const LEADING_FIELDS = ["chat_template_kwargs", "documents", "reasoning_effort"] as const;
+const LEADING_FIELDS = [
+  "chat_template",
+  "add_special_tokens",
+  "chat_template_kwargs",
+  "documents",
+  "reasoning_effort",
+] as const;
 const UNREADABLE = "unreadable";
 
 type Chat = Extract<PromptSource, { kind: "chat" }>;

@@ -12,8 +12,10 @@ import type { CacheScope, PromptSource, TokenizedPrompt } from "./tokenizer.ts";
 import type { Step } from "./word-source.ts";
 
 const NO_TAIL = new Int32Array(0);
+const NOTHING_AROUND = { before: NO_TAIL, behind: NO_TAIL };
 
 type Chat = Extract<PromptSource, { kind: "chat" }>;
+type Text = Extract<PromptSource, { kind: "text" }>;
 type Answer = TokenizedPrompt | Promise<TokenizedPrompt>;
 
 /** The engine's own tokens, from the model's tokenizer.json and chat template. */
@@ -45,7 +47,7 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
       case "tokens":
         return encodeTokens(this.#chains, prompt.tokens, scope);
       case "text":
-        return this.#encodeText(prompt.text, scope);
+        return this.#encodeText(prompt, scope);
       case "chat":
         return this.#encodeChat(prompt, scope);
     }
@@ -79,16 +81,16 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
 
   close(): void {}
 
-  #encodeText(text: string, scope: CacheScope): Answer {
-    const { before, behind } = this.#model.surround;
-    const steps = promptSteps(text, this.#cuts);
+  #encodeText(prompt: Text, scope: CacheScope): Answer {
+    const { before, behind } = prompt.specialTokens === false ? NOTHING_AROUND : this.#model.surround;
+    const steps = promptSteps(prompt.text, this.#cuts);
     if (before.length > 0) steps.unshift({ tag: BEFORE_TEXT, text: "" });
-    return this.#answer(steps, behind, scope, () => this.#standIn({ kind: "text", text }, scope));
+    return this.#answer(steps, behind, scope, () => this.#standIn(prompt, scope));
   }
 
   #encodeChat(chat: Chat, scope: CacheScope): Answer {
     const { template, toolTemplate, linear } = this.#model;
-    if (template === undefined) return this.#standIn(chat, scope);
+    if (template === undefined || isOtherwise(chat)) return this.#standIn(chat, scope);
     const hasOwnTemplate = chat.tools !== undefined && toolTemplate !== undefined;
     const steps = linear === undefined || hasOwnTemplate ? undefined : linearSteps(chat, template, linear);
     if (steps === undefined) return this.#encodeRendered(chat, scope);
@@ -122,4 +124,9 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
     this.#fellBack++;
     return this.#estimate.standIn(prompt, scope);
   }
+}
+
+/** The client brings a template of its own, or wants special tokens around what the model's template makes. */
+function isOtherwise({ template }: Chat): boolean {
+  return (template["chat_template"] ?? null) !== null || template["add_special_tokens"] === true;
 }

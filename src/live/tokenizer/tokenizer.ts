@@ -7,10 +7,11 @@ export type PromptSource =
       readonly kind: "chat";
       readonly messages: readonly ChatMessage[];
       readonly tools: readonly unknown[] | undefined;
-      /** chat_template_kwargs, add_generation_prompt, continue_final_message, documents as in the body. */
+      /** Fields of the body that change what a chat becomes, by their names there: chat_template_kwargs, documents ... */
       readonly template: Readonly<Record<string, unknown>>;
     }
-  | { readonly kind: "text"; readonly text: string }
+  /** `specialTokens` false: without those that a tokenizer puts around a text. */
+  | { readonly kind: "text"; readonly text: string; readonly specialTokens?: false }
   | { readonly kind: "tokens"; readonly tokens: readonly number[] };
 
 export interface ChatMessage {

@@ -13,7 +13,13 @@ const ASKED_MAX = 64;
 const FAILURES_MAX = 5;
 const PAUSE_MILLIS = 5000;
 /** Fields of a body that /tokenize takes too. */
-const TAKEN_FIELDS = ["add_generation_prompt", "continue_final_message", "chat_template_kwargs"] as const;
+const TAKEN_FIELDS = [
+  "chat_template",
+  "add_special_tokens",
+  "add_generation_prompt",
+  "continue_final_message",
+  "chat_template_kwargs",
+] as const;
 /** Fields that change the prompt and that /tokenize does not know. */
 const UNKNOWN_FIELDS = ["documents", "reasoning_effort"] as const;
 
@@ -109,7 +115,10 @@ export class VllmTokenizer implements DescribedTokenizer {
 }
 
 function bodyOf(prompt: Asked, model: string): Record<string, unknown> {
-  if (prompt.kind === "text") return { model, prompt: prompt.text };
+  if (prompt.kind === "text") {
+    const special = prompt.specialTokens === false ? { add_special_tokens: false } : {};
+    return { model, prompt: prompt.text, ...special };
+  }
   const body: Record<string, unknown> = { model, messages: prompt.messages };
   if (prompt.tools !== undefined) body["tools"] = prompt.tools;
   for (const field of TAKEN_FIELDS) if (prompt.template[field] !== undefined) body[field] = prompt.template[field];

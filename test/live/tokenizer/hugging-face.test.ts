@@ -179,7 +179,10 @@ test("special tokens around a text are those of the engine's loader", async () =
   await assertTokens(headers, text, [0], "none");
   const config = { ...SPECIAL_TOKENS, add_bos_token: true };
   const configured = folderOf({ "tokenizer.json": small, "tokenizer_config.json": config });
-  await assertTokens(await createTokenizer(options(configured)), text, [bos, 0], "by tokenizer_config.json");
+  const withBos = await createTokenizer(options(configured));
+  await assertTokens(withBos, text, [bos, 0], "by tokenizer_config.json");
+  await assertTokens(withBos, sourceOf({ prompt: "!", add_special_tokens: false }), [0], "unless the client says no");
+  await assertTokens(withBos, sourceOf({ prompt: ["!"], add_special_tokens: true }), [bos, 0], "or says so");
   const processor = {
     type: "TemplateProcessing",
     single: [{ SpecialToken: { id: "<|begin_of_text|>", type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
@@ -208,6 +211,23 @@ test("tokens that only tokenizer_config.json adds are tokens", async () => {
   const tokenizer = await createTokenizer(options(file));
   assert.match(tokenizer.describe().path, /own scanner/);
   await assertTokens(tokenizer, { kind: "text", text: "!<|added|>!" }, [0, ADDED, 0], "added");
+});
+
+test("a chat with a template of its own, or with more special tokens, is not claimed exact", async () => {
+  const messages = [{ role: "user", content: "hello there, how are you?" }];
+  const plain = await encode(headers, sourceOf({ messages }));
+  assert.ok(plain.exact);
+  for (const same of [{ chat_template: null }, { add_special_tokens: false }]) {
+    assert.deepEqual(await encode(headers, sourceOf({ messages, ...same })), plain);
+  }
+  const chains = new Set<string>();
+  for (const other of [{ chat_template: "{{ 1 }}" }, { chat_template: "{{ 2 }}" }, { add_special_tokens: true }]) {
+    const found = await encode(headers, sourceOf({ messages, ...other }));
+    assert.ok(!found.exact && found.fellBack, JSON.stringify(other));
+    assert.notEqual(found.blocks.length, 0);
+    chains.add(String(found.blocks.lanes));
+  }
+  assert.equal(chains.size, 3, "other templates share no blocks");
 });
 
 test("the estimate stands in for images, refused chats and missing templates, and learns", async () => {

@@ -29,11 +29,16 @@ test("asks for the prompt as the engine's /tokenize takes it and answers its tok
     (await tokenizer.encode(chat({ chat_template_kwargs: kwargs, add_generation_prompt: false }), SCOPE)).exact,
   );
   assert.ok(!(await tokenizer.encode(chat({ documents: [] }), SCOPE)).exact);
+  const own = { chat_template: "{{ 1 }}", add_special_tokens: true };
+  await tokenizer.encode(chat(own), SCOPE);
+  await tokenizer.encode({ kind: "text", text: "hi", specialTokens: false }, SCOPE);
   const asked = { model: "m", messages: [{ role: "user", content: "hi" }], tools: [{ type: "function" }] };
   assert.deepEqual(bodies, [
     { model: "m", prompt: TEXT.kind === "text" ? TEXT.text : "" },
     { ...asked, add_generation_prompt: false, chat_template_kwargs: kwargs },
     asked,
+    { ...asked, ...own },
+    { model: "m", prompt: "hi", add_special_tokens: false },
   ]);
 });
 
