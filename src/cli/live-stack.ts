@@ -14,6 +14,7 @@ import { Recorder } from "#live/recorder.ts";
 import type { RequestObserver } from "#live/chat-context.ts";
 import { statusRoutes } from "#live/status.ts";
 import { warmUp } from "#live/warm-up.ts";
+import { warmUpPath } from "#live/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
 import type { Run } from "#live/run-lines.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
@@ -113,8 +114,18 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
         profiles,
         blockTokens: settings.blockTokens,
       });
+      // Kind vllm would ask the engines about made-up prompts.
+      const requests =
+        config.tokenizer.kind === "vllm"
+          ? 0
+          : await warmUpPath({
+              journal: new Journal(newRouter(settings)),
+              identity: identity(config, secret),
+              tokenizer: (model) => tokenizers.of(model),
+              budgetMillis: WARM_UP_PATH_MILLIS,
+            });
       readiness.warm = true;
-      log.debug(report, "warmed up");
+      log.debug({ ...report, requests }, "warmed up");
     },
     close: async () => {
       readiness.draining = true;
@@ -134,6 +145,7 @@ function hashSecret(config: Config, environment: Environment): Uint8Array {
 }
 
 const SECRET_BYTES = 32;
+const WARM_UP_PATH_MILLIS = 1_000;
 
 function secretOf(variable: string | undefined, environment: Environment): string | undefined {
   return variable === undefined ? undefined : environment[variable];
@@ -187,15 +199,22 @@ function reportEvent({ kind, subject, detail }: KeeperEvent, log: Logger): void 
 
 /** Metrics for every request, and a line of log where that is asked for. */
 function observer(metrics: GatewayMetrics, log: Logger): RequestObserver {
-  if (!log.isLevelEnabled("debug")) return metrics;
+  const debug = log.isLevelEnabled("debug");
   return {
     finished: (summary) => {
       metrics.finished(summary);
-      log.debug(summary, "request");
+      if (debug) log.debug(summary, "request");
     },
     retried: (fault) => metrics.retried(fault),
     tokenizerFellBack: (model) => metrics.tokenizerFellBack(model),
+    // Where it broke, not what it says: a message may quote what a client sent.
+    bug: (error) => log.error({ frames: framesOf(error) }, "a bug in the request path"),
   };
+}
+
+function framesOf(error: unknown): readonly string[] {
+  const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
+  return lines.filter((line) => line.startsWith("    at ")).map((line) => line.trim());
 }
 
 function identity(config: Config, secret: Uint8Array) {

@@ -8,9 +8,30 @@ export const ABSTAINED = -1;
 const COLUMNS = 7;
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 
+const SLAB_DOUBLES = 8192;
+
 /**
- * What a decision saw, in columns: one allocation per column, not one object per endpoint. Rows are made when somebody
- * looks at them.
+ * Room for the columns of many decisions in one piece. An array of its own for each costs an allocation outside the
+ * heap; a kept decision keeps its slab.
+ */
+export class DoubleSlab {
+  #room = new Float64Array(0);
+  #used = 0;
+
+  /** So many zeros that nobody else will get. */
+  take(length: number): Float64Array {
+    if (this.#used + length > this.#room.length) {
+      this.#room = new Float64Array(Math.max(SLAB_DOUBLES, length));
+      this.#used = 0;
+    }
+    const from = this.#used;
+    this.#used += length;
+    return this.#room.subarray(from, this.#used);
+  }
+}
+
+/**
+ * What a decision saw, in columns, not in one object per endpoint. Rows are made when somebody looks at them.
  */
 export class ColumnBreakdown implements Breakdown {
   readonly endpoints: readonly EndpointId[];
@@ -29,15 +50,16 @@ export class ColumnBreakdown implements Breakdown {
     endpoints: readonly EndpointId[],
     scorers: Breakdown["scorers"],
     removers: readonly string[],
+    slab: DoubleSlab,
   ) {
     const count = snapshots.length;
     this.endpoints = endpoints;
     this.scorers = scorers;
-    this.values = new Float64Array(count * scorers.length).fill(NaN);
-    this.totals = new Float64Array(count).fill(NaN);
+    this.values = slab.take(count * scorers.length).fill(NaN);
+    this.totals = slab.take(count).fill(NaN);
     this.#removedBy = new Uint8Array(count);
     this.#removers = removers;
-    this.#signals = new Float64Array(count * COLUMNS);
+    this.#signals = slab.take(count * COLUMNS);
     for (let i = 0, at = 0; i < count; i++, at += COLUMNS) {
       const snapshot = snapshots[i]!;
       this.#signals[at] = FRESHNESS.indexOf(snapshot.freshness);

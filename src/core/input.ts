@@ -70,13 +70,16 @@ export interface RequestFinished {
   readonly at: Micros;
   readonly requestId: string;
   readonly outcome: Outcome;
-  /** The engine's own counts; undefined where it did not tell. */
+  /** The engine's own counts, of output tokens else the events that carried one; undefined where neither is known. */
   readonly promptTokens: number | undefined;
   readonly cachedTokens: number | undefined;
   readonly outputTokens: number | undefined;
 }
 
-/** ok: complete. failed: broke after the last attempt. aborted: the client left. timeout: a limit of ours. refused: never placed. */
+/**
+ * ok: complete. failed: broke after the last attempt. aborted: the client left. timeout: a limit of ours. refused: never
+ * placed, or turned down by the engine as the client's own mistake.
+ */
 export type Outcome = "ok" | "failed" | "aborted" | "timeout" | "refused";
 
 /** An engine reported blocks of its KV cache. `lanes` are chain hashes as in BlockChain, parent first. */

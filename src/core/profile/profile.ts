@@ -1,5 +1,5 @@
 import { assert } from "../assert.ts";
-import { ABSTAINED, ColumnBreakdown } from "../breakdown.ts";
+import { ABSTAINED, ColumnBreakdown, DoubleSlab } from "../breakdown.ts";
 import type { Decision } from "../decision.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
@@ -36,6 +36,7 @@ export class Profile {
   readonly #pickerEpsilon: number;
   readonly #weights: readonly { readonly name: string; readonly weight: number }[];
   readonly #removers: readonly string[];
+  readonly #slab = new DoubleSlab();
   #keep = new Uint8Array(0);
   #scores = new Float64Array(0);
   #totals = new Float64Array(0);
@@ -69,7 +70,7 @@ export class Profile {
     ineligible: Uint8Array,
     random: Random,
   ): Choice {
-    const breakdown = new ColumnBreakdown(snapshots, endpoints, this.#weights, this.#removers);
+    const breakdown = new ColumnBreakdown(snapshots, endpoints, this.#weights, this.#removers, this.#slab);
     let left: number[] = [];
     for (let i = 0; i < snapshots.length; i++) {
       if (ineligible[i] === 0) left.push(i);

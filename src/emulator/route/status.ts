@@ -27,8 +27,8 @@ export function handleEventSources(_service: Service, exchange: Exchange): void 
 
 /** GET /metrics. */
 export function handleMetrics(service: Service, exchange: Exchange): void {
-  const { running, waiting, kvUtilization, preemptions } = service.host.gauges;
-  const state = { running, waiting, kvUsage: kvUtilization, preemptions };
+  const { running, waiting, kvUtilization, preemptionsTold } = service.host.gauges;
+  const state = { running, waiting, kvUsage: kvUtilization, preemptions: preemptionsTold };
   const page = [
     renderProcess(service.startedAtSeconds),
     service.engineMetrics.render(state),
