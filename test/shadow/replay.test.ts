@@ -62,14 +62,14 @@ test("a policy change in the middle of a trace is replayed too", () => {
 });
 
 test("a fault in a scorer is caught: at the first decision that it changes, with both breakdowns", () => {
-  const { spec } = loadProfile("gnomon");
-  const header = headerOf({ gnomon: spec }, "gnomon");
+  const { spec } = loadProfile("llm-d");
+  const header = headerOf({ "llm-d": spec }, "llm-d");
   const log = drawTraffic(routerOf(header), 5, STEPS);
   const faulty = {
     ...spec,
     scorers: spec.scorers.map((scorer, i) => (i === 0 ? { ...scorer, weight: scorer.weight * 1.0001 } : scorer)),
   };
-  const result = replayOf(recorded(header, log), () => routerOf(headerOf({ gnomon: faulty }, "gnomon")));
+  const result = replayOf(recorded(header, log), () => routerOf(headerOf({ "llm-d": faulty }, "llm-d")));
   assert.ok(result.differences > 0);
   assert.match(result.first?.what ?? "", /digest|endpoint|reason/);
   assert.ok(result.first?.recorded !== undefined && result.first.replayed !== undefined);
