@@ -209,7 +209,9 @@ function byClass(outcomes: Outcomes, valueOf: (row: number) => number): ByClass 
     if (!Number.isNaN(values[row]!)) columns[sloClass]![places[sloClass]!++] = values[row]!;
   }
   const named = outcomes.classes.map((name, number) => [name, distribution(columns[number]!)] as const);
-  const all = distribution(values.filter((value) => !Number.isNaN(value)));
+  const [only, ...others] = named;
+  const single = only !== undefined && others.length === 0;
+  const all = single ? only[1] : distribution(values.filter((value) => !Number.isNaN(value)));
   const found = (entry: readonly [string, Distribution | undefined]): entry is readonly [string, Distribution] =>
     entry[1] !== undefined;
   return Object.fromEntries([["all", all] as const, ...named.sort(([a], [b]) => (a < b ? -1 : 1))].filter(found));

@@ -33,10 +33,29 @@ export class PromptChains {
     const ids = request.blockIds ?? NO_IDS;
     const perId = request.blockTokens / blockTokens;
     const named = Math.min(length, Math.floor(ids.length * perId));
-    if (perId === 1) for (let i = 0; i < named; i++) this.#name(lanes, i, ids[i]!, 0);
+    if (perId === 1) this.#nameWhole(lanes, named, ids);
     else this.#nameParts(lanes, named, ids, perId);
     for (let i = named; i < length; i++) this.#own(lanes, i, request.index);
     return { lanes, length, blockTokens };
+  }
+
+  /** The same names as `#name` gives with place 0; neighbours share the high half of their ids, and so its mix. */
+  #nameWhole(lanes: Int32Array, named: number, ids: Float64Array): void {
+    let high = -1;
+    let left = 0;
+    let right = 0;
+    for (let i = 0; i < named; i++) {
+      const id = ids[i]!;
+      const own = Math.floor(id / LOW);
+      if (own !== high) {
+        high = own;
+        left = mix32(high ^ mix32(this.#seed));
+        right = mix32(high + 0x9e37_79b9 + mix32(0x85eb_ca6b));
+      }
+      const low = id - high * LOW;
+      lanes[2 * i] = mix32(low ^ left);
+      lanes[2 * i + 1] = mix32(low ^ right);
+    }
   }
 
   /** Blocks of another size than the recorded ones. */

@@ -97,11 +97,16 @@ function* conversation(
 /** The blocks of a prompt: first those of all, then those of its prefix, then its conversation's own. */
 function blockIds(count: number, common: number, shared: number, prefix: number, conversation: number): Float64Array {
   const ids = new Float64Array(count);
-  for (let block = 0; block < count; block++) {
-    const namespace = block < common ? COMMON_NAMESPACE : block < shared ? prefix : conversation;
-    ids[block] = namespacedBlockId(namespace, block);
-  }
+  nameBlocks(ids, 0, Math.min(common, count), COMMON_NAMESPACE);
+  nameBlocks(ids, common, Math.min(shared, count), prefix);
+  nameBlocks(ids, shared, count, conversation);
   return ids;
+}
+
+function nameBlocks(ids: Float64Array, from: number, to: number, namespace: number): void {
+  if (from >= to) return;
+  const first = namespacedBlockId(namespace, from);
+  for (let block = from; block < to; block++) ids[block] = first + (block - from);
 }
 
 function placeGroups(spec: SyntheticSpec, seed: number): PlacedGroup[] {
