@@ -65,14 +65,20 @@ function sharesBlocks({ rows }: Evidence, count: number): boolean {
 /** Requests in flight at an engine below which it has little to do. */
 const FEW_IN_FLIGHT = 4;
 
-/** How many requests found their engine with little to do, so that their times tell more than a queue. */
+/**
+ * How many requests found their engine with little to do, so that their times tell more than a queue. The first ones of
+ * a trace always do, and do not count.
+ */
 export function seenLightly({ rows }: Evidence, count: number): number {
   let light = 0;
   const ends = new Map<number, number[]>();
+  const seen = new Map<number, number>();
   for (let i = 0; i < count; i++) {
     const { endpoint, arrivalAt, e2eMicros } = rows[i]!;
     const aboard = (ends.get(endpoint) ?? []).filter((end) => end > arrivalAt);
-    if (aboard.length < FEW_IN_FLIGHT) light++;
+    const before = seen.get(endpoint) ?? 0;
+    seen.set(endpoint, before + 1);
+    if (before >= FEW_IN_FLIGHT && aboard.length < FEW_IN_FLIGHT) light++;
     if (e2eMicros > 0) aboard.push(arrivalAt + e2eMicros);
     ends.set(endpoint, aboard);
   }
