@@ -26,7 +26,7 @@ export function writeWhatIfPage(file: string, answer: WhatIfAnswer, input: PageI
   const { workload } = setting;
   const page = whatIfPage(answer, {
     trace: basename(resolve(input.path)),
-    engine: input.engine,
+    engine: basename(input.engine),
     outcomes,
     observed,
     observedArrivalMicros: Float64Array.from(workload, ({ arrivalMicros }) => arrivalMicros),

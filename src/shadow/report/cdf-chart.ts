@@ -1,7 +1,8 @@
 import type { Metric } from "../what-if.ts";
 import { escaped, percent, point, time } from "./markup.ts";
-import { OBSERVED, type PageData, type Series, seriesOf } from "./page-data.ts";
+import { type PageData, type Series, seriesOf } from "./page-data.ts";
 import { logScale } from "./scale.ts";
+import { seriesValues } from "./series-values.ts";
 
 const WIDTH = 460;
 const HEIGHT = 250;
@@ -14,7 +15,7 @@ const POINTS = 160;
 
 /** Cumulative distributions of one metric, what was observed beside all candidates, over time on a ratio axis. */
 export function cdfChart(data: PageData, metric: Metric, title: string): string {
-  const lines = seriesOf(data).map((series) => ({ series, values: valuesOf(data, series.name, metric) }));
+  const lines = seriesOf(data).map((series) => ({ series, values: seriesValues(data, series.name, metric) }));
   const shown = lines.filter(({ values }) => values.length > 0);
   if (shown.length === 0) return "";
   const low = Math.max(1, Math.min(...shown.map(({ values }) => quantile(values, 0.002))));
@@ -48,21 +49,6 @@ function pathOf(
   }
   const figures = [0.5, 0.9, 0.99].map((share) => `p${share * 100} ${time(quantile(values, share))}`).join(", ");
   return `<polyline class="line ${style}" data-series="${escaped(name)}" points="${points.join(" ")}"><title>${escaped(name)}: ${figures}</title></polyline>`;
-}
-
-/** Ascending values of a series, without those of requests that never got there. */
-function valuesOf(data: PageData, name: string, metric: Metric): Float64Array {
-  const values =
-    name === OBSERVED && data.observed !== undefined
-      ? Float64Array.from(data.observed, (one) => (one.ok ? observedValue(one, metric) : NaN))
-      : data.outcomes.find((outcome) => outcome.name === name)?.[metric];
-  return (values ?? new Float64Array(0)).filter((value) => value >= 0).sort();
-}
-
-function observedValue(one: NonNullable<PageData["observed"]>[number], metric: Metric): number {
-  if (metric === "tpotMicros")
-    return one.outputTokens > 1 ? (one.e2eMicros - one.ttftMicros) / (one.outputTokens - 1) : NaN;
-  return one[metric];
 }
 
 function quantile(ascending: Float64Array, share: number): number {

@@ -19,17 +19,18 @@ export function differenceChart(answer: WhatIfAnswer, data: PageData, metric: Me
   if (base === undefined || others.length === 0) return "";
   const error = Math.abs(answer.modelError?.[metric]?.meanRelative ?? 0);
   const ends = others.flatMap(({ difference }) => [difference[metric]!.low / base, difference[metric]!.high / base]);
-  const reach = 1.08 * Math.max(0.01, error, ...ends.map((end) => Math.abs(end)));
+  const reach = 1.15 * Math.max(0.005, ...ends.map((end) => Math.abs(end)));
+  const inBand = Math.min(error, reach);
   const x = linearScale(-reach, reach, LEFT, RIGHT, 4);
   const bottom = others.length * ROW + 8;
   const styles = new Map(seriesOf(data).map(({ name, style }) => [name, style]));
   const band =
     error === 0
       ? ""
-      : `<rect class="band" x="${point(x.at(-error))}" width="${point(x.at(error) - x.at(-error))}" y="4" height="${bottom - 4}"><title>the model's own error on the mean: ${signedPercent(error)}</title></rect>`;
+      : `<rect class="band" x="${point(x.at(-inBand))}" width="${point(x.at(inBand) - x.at(-inBand))}" y="4" height="${bottom - 4}"><title>the model's own error on the mean: ${signedPercent(error)}</title></rect>`;
   const marks = x.ticks.map(
     (tick) =>
-      `<line class="${Math.abs(tick) < 1e-9 ? "zero" : "grid"}" x1="${point(x.at(tick))}" x2="${point(x.at(tick))}" y1="4" y2="${bottom}"/><text class="tick mid" x="${point(x.at(tick))}" y="${bottom + 16}">${Math.abs(tick) < 1e-9 ? "0" : signedPercent(tick, 0)}</text>`,
+      `<line class="${Math.abs(tick) < 1e-9 ? "zero" : "grid"}" x1="${point(x.at(tick))}" x2="${point(x.at(tick))}" y1="4" y2="${bottom}"/><text class="tick mid" x="${point(x.at(tick))}" y="${bottom + 16}">${Math.abs(tick) < 1e-9 ? "0" : signedPercent(tick, reach < 0.05 ? 1 : 0)}</text>`,
   );
   const rows = others.map((one, i) => row(one, metric, base, i * ROW + 8, x.at, styles.get(one.name) ?? "s0"));
   return `<figure class="card"><figcaption>${title}</figcaption>

@@ -1,6 +1,8 @@
 import type { CandidateAnswer, Metric, WhatIfAnswer } from "../what-if.ts";
+import { figuresOf } from "../figures.ts";
 import { escaped, percent, signedPercent, time } from "./markup.ts";
 import { OBSERVED, type PageData, type Series, seriesOf } from "./page-data.ts";
+import { seriesValues } from "./series-values.ts";
 
 export const METRICS: readonly (readonly [Metric, string])[] = [
   ["ttftMicros", "TTFT"],
@@ -38,11 +40,11 @@ function candidateRow(one: CandidateAnswer, { inForce, requests }: WhatIfAnswer,
 function observedRow({ modelError }: WhatIfAnswer, data: PageData): string {
   if (modelError === undefined || data.observed === undefined) return "";
   const cells = METRICS.map(([metric]) => {
-    const error = modelError[metric];
-    return error === undefined ? "<td>–</td>" : `<td>${time(error.observedMean)}</td>`;
-  }).join("<td></td><td></td>");
+    const figures = figuresOf(seriesValues(data, OBSERVED, metric));
+    return [figures?.mean, figures?.p50, figures?.p99].map((value) => `<td>${time(value ?? NaN)}</td>`).join("");
+  }).join("");
   const hits = observedHitRatio(data);
-  return `<tr class="live-row" data-series="${OBSERVED}"><th><i class="dot live"></i>observed</th>${cells}<td></td><td></td><td>${percent(hits)}</td><td></td><td></td><td></td></tr>`;
+  return `<tr class="live-row" data-series="${OBSERVED}"><th><i class="dot live"></i>observed</th>${cells}<td>${percent(hits)}</td><td></td><td></td><td></td></tr>`;
 }
 
 /** Over requests whose engine told how much it had cached; NaN where none did. */

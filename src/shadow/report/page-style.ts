@@ -11,6 +11,7 @@ h1{font-size:26px;line-height:1.25;margin:0 0 6px}h2{font-size:19px;margin:38px 
 p{margin:4px 0 12px;color:var(--soft);max-width:78ch}
 .lead{font-size:18px;color:var(--ink)}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:14px}
+.wide{grid-template-columns:repeat(auto-fit,minmax(min(100%,520px),1fr))}
 .card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:14px 16px;margin:0;min-width:0}
 figcaption{font-weight:600;margin-bottom:6px}
 svg{display:block;width:100%;height:auto}
@@ -37,7 +38,7 @@ em{font-style:normal;font-size:11px;border:1px solid var(--line);border-radius:5
 .live-row{font-style:italic}
 .chosen{background:color-mix(in srgb,var(--c2) 16%,transparent)}
 .good{color:var(--good)}.bad{color:var(--bad)}
-.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:18px}.pair section{min-width:0}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,580px),1fr));gap:18px}.pair table{font-size:12.5px}.pair th,.pair td{padding:5px 6px}.pair thead th{white-space:normal}.pair section{min-width:0}
 article.card{margin-bottom:14px}
 ul{color:var(--soft);padding-left:20px;margin:4px 0}
 @media (max-width:600px){main{padding:18px 12px 40px}h1{font-size:21px}.lead{font-size:16px}.card{padding:11px 10px}}

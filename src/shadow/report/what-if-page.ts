@@ -34,10 +34,10 @@ ${differences(answer, data)}
 <h2>Distributions</h2>
 <p>Share of requests at or below a time. ${data.observed === undefined ? "" : "The dashed line is what really happened."}</p>
 <div class="keys">${keys(data)}</div>
-<div class="cards">${METRICS.map(([metric, name]) => cdfChart(data, metric, name)).join("")}${hitChart(answer, data)}</div>
+<div class="cards wide">${METRICS.map(([metric, name]) => cdfChart(data, metric, name)).join("")}${hitChart(answer, data)}</div>
 <h2>Requests in flight at each endpoint</h2>
 <div class="keys">${loadLegend(data)}</div>
-<div class="cards">${loadCharts(data)}</div>
+<div class="cards wide">${loadCharts(data)}</div>
 ${examples(data)}
 </main><script>${PAGE_SCRIPT}</script></body></html>
 `;

@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { loadEngine } from "#config/engine-file.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { randomFor } from "#core/random.ts";
+import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate.ts";
+import { divergences } from "#shadow/report/divergence.ts";
+import type { PageData } from "#shadow/report/page-data.ts";
+import { whatIfPage } from "#shadow/report/what-if-page.ts";
+import { type WhatIfAnswer, whatIf } from "#shadow/what-if.ts";
+import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
+
+const CHROMIUM = "/usr/bin/chromium";
+/** A name that would break out of an attribute and run a script, were it not escaped. */
+const HOSTILE = `"><script>window.broken = 1</script>&'`;
+const PROFILES: readonly Candidate[] = ["gnomon", "round-robin", "lmetric"].map((name) => {
+  const { spec } = loadProfile(name);
+  return { name: name === "lmetric" ? HOSTILE : name, spec };
+});
+
+let answer: WhatIfAnswer;
+let data: PageData;
+
+before(async () => {
+  const setting = settingOf(workloadOf(7, 160));
+  let outcomes: readonly CandidateOutcome[] = [];
+  const question = { setting, inForce: PROFILES[0]!, candidates: PROFILES.slice(1), threadsMax: 1 };
+  const first = await whatIf({ ...question, observed: undefined, onOutcomes: (all) => (outcomes = all) });
+  const [base] = outcomes;
+  assert.ok(base !== undefined && first.requests === 160);
+  const observed = setting.workload.map((request, i) => ({
+    endpoint: setting.endpoints[base.endpoint[i]!]!.id,
+    ok: true,
+    ttftMicros: 1.2 * base.ttftMicros[i]!,
+    e2eMicros: 1.2 * base.e2eMicros[i]!,
+    outputTokens: request.outputTokens,
+    cachedTokens: base.cachedTokens[i]!,
+  }));
+  answer = await whatIf({ ...question, observed });
+  data = {
+    trace: HOSTILE,
+    engine: "emulated-default",
+    outcomes,
+    observed,
+    observedArrivalMicros: Float64Array.from(setting.workload, ({ arrivalMicros }) => arrivalMicros),
+    promptTokens: Float64Array.from(setting.workload, ({ promptTokens }) => promptTokens),
+    endpoints: setting.endpoints.map(({ id }) => id),
+    divergences: divergences(setting, PROFILES, outcomes, 4),
+    notes: [`3 left out: ${HOSTILE}`],
+  };
+});
+
+test("the page allows itself its own style and script, by their hashes, and names no address", () => {
+  const page = whatIfPage(answer, data);
+  const policy = /content="(default-src 'none'[^"]*)"/.exec(page)?.[1] ?? "";
+  for (const element of ["style", "script"]) {
+    const found = [...page.matchAll(new RegExp(`<${element}>([^]*?)</${element}>`, "g"))];
+    assert.equal(found.length, 1, `one ${element}`);
+    const hash = createHash("sha256").update(found[0]![1]!).digest("base64");
+    assert.ok(policy.includes(`${element}-src 'sha256-${hash}'`), `${element} is allowed`);
+  }
+  assert.doesNotMatch(page, /\s(?:src|href|style|on[a-z]+)=|url\(|@import/);
+});
+
+test("names are text wherever they stand", () => {
+  const page = whatIfPage(answer, data);
+  assert.equal(page.includes(HOSTILE), false);
+  assert.ok(page.includes("&quot;&gt;&lt;script&gt;window.broken = 1&lt;/script&gt;&amp;&#39;"));
+});
+
+test("every profile and what was observed is in every figure, and no number is broken", () => {
+  const page = whatIfPage(answer, data);
+  assert.equal(page.match(/<polyline class="line (?:live|s\d)"/g)?.length, 3 * (PROFILES.length + 1), "three CDFs");
+  assert.equal(page.match(/aria-label="Requests in flight/g)?.length, PROFILES.length + 1, "a load drawing each");
+  assert.equal(page.match(/aria-label="Difference of/g)?.length, 3, "a difference drawing per metric");
+  assert.equal(page.match(/<rect class="band"/g)?.length, 3, "the model's error in each of them");
+  assert.equal(page.match(/<article/g)?.length, data.divergences.length);
+  assert.ok(data.divergences.length > 0, "profiles part somewhere");
+  assert.doesNotMatch(page, /NaN|Infinity|undefined|\[object/);
+});
+
+test("every line of a distribution rises from 0 to 1", () => {
+  for (const [, text] of whatIfPage(answer, data).matchAll(
+    /<polyline class="line (?:live|s\d)"[^>]*points="([^"]*)"/g,
+  )) {
+    const points = text!.split(" ").map((pair) => pair.split(",").map(Number));
+    for (let i = 1; i < points.length; i++) {
+      assert.ok(points[i]![0]! >= points[i - 1]![0]!, "time never falls");
+      assert.ok(points[i]![1]! <= points[i - 1]![1]!, "the share never falls");
+    }
+  }
+});
+
+test("divergences are requests on which the two decided otherwise", () => {
+  for (const { base, other } of data.divergences) {
+    assert.ok(base.decision.kind === "routed" && other.decision.kind === "routed");
+    assert.notEqual(base.decision.endpoint, other.decision.endpoint);
+    assert.equal(base.profile, "gnomon");
+  }
+});
+
+test("the same answer is the same page, and one without observation says so", () => {
+  assert.equal(whatIfPage(answer, data), whatIfPage(answer, data));
+  const page = whatIfPage({ ...answer, modelError: undefined }, { ...data, observed: undefined });
+  assert.match(page, /error is not known/);
+  assert.doesNotMatch(page, /class="band"|NaN/);
+});
+
+test(
+  "a browser shows it in light and dark, at any width, without a word of complaint",
+  { skip: !existsSync(CHROMIUM) },
+  async () => {
+    const { chromium } = await import("playwright-core");
+    const folder = mkdtempSync(join(tmpdir(), "gnomon-page-"));
+    const file = join(folder, "page.html");
+    writeFileSync(file, whatIfPage(answer, data));
+    const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"];
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args });
+    try {
+      const grounds = new Set<string>();
+      for (const colorScheme of ["light", "dark"] as const) {
+        const page = await browser.newPage({ colorScheme, viewport: { width: 500, height: 800 } });
+        const said: string[] = [];
+        page.on("console", (message) => said.push(message.text()));
+        page.on("pageerror", (error) => said.push(String(error)));
+        page.on("request", (request) => request.url().startsWith("file:") || said.push(request.url()));
+        await page.goto(pathToFileURL(file).href);
+        grounds.add(await page.evaluate<string>("getComputedStyle(document.body).backgroundColor"));
+        assert.equal(
+          await page.evaluate("document.documentElement.scrollWidth > innerWidth"),
+          false,
+          "no sideways scroll",
+        );
+        assert.equal(await page.evaluate("window.broken"), undefined);
+        const lines = page.locator('polyline[data-series="gnomon"]');
+        assert.equal(await lines.first().isVisible(), true);
+        await page.locator('button[data-key="gnomon"]').click();
+        assert.equal(await lines.first().isVisible(), false, "a key hides its series");
+        assert.deepEqual(said, []);
+        await page.close();
+      }
+      assert.equal(grounds.size, 2, "light and dark differ");
+    } finally {
+      await browser.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
+
+function settingOf(workload: readonly WorkloadRequest[]): Setting {
+  const engine = loadEngine("emulated-default");
+  return {
+    seed: 3,
+    workload,
+    endpoints: ["http://a:8000", "http://b:8000", "http://c:8000"].map((id) => ({
+      id,
+      models: [],
+      labels: {},
+      kvCapacityTokens: undefined,
+      concurrencyMax: undefined,
+    })),
+    fleetEvents: [],
+    engine,
+    signals: { mode: "scrape", intervalMicros: 200_000, phase: "spread", delayMicros: 0, lossShare: 0 },
+    blockTokens: engine.blockTokens,
+    staleAfterMicros: 5_000_000,
+    requestMicros: 0,
+    answerMicros: 0,
+    rateScale: 1,
+  };
+}
+
+/** Requests over a few shared prefixes of unequal popularity. */
+function workloadOf(seed: number, count: number): WorkloadRequest[] {
+  const random = randomFor(seed, 1);
+  let arrivalMicros = 0;
+  return Array.from({ length: count }, (_, index) => {
+    arrivalMicros += random.below(60_000);
+    const group = random.below(1 + random.below(5));
+    const blocks = 4 + random.below(40);
+    return {
+      ...LENGTHS_ONLY,
+      index,
+      arrivalMicros,
+      promptTokens: 16 * blocks,
+      outputTokens: 2 + random.below(60),
+      blockIds: Float64Array.from({ length: blocks }, (_, block) =>
+        block < 20 ? group * 100 + block : 1e6 + 100 * index + block,
+      ),
+    };
+  });
+}
