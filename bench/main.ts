@@ -1,0 +1,74 @@
+/**
+ * Benches by name, each a process of its own, one after another.
+ *
+ *     npm run bench                  what the budgets are about, with short settings
+ *     npm run bench -- NAME...       these
+ *     npm run bench -- --list        all, with a line each
+ *
+ * For a bench with settings of its own: npx node bench/NAME.ts SETTINGS.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+interface Bench {
+  readonly about: string;
+  /** Arguments that make it short, given when it is one of all. */
+  readonly short?: readonly string[];
+  /** Left out unless it is named: takes long, or needs data that is not in the repository. */
+  readonly onDemand?: true;
+}
+
+const BENCHES: Readonly<Record<string, Bench>> = {
+  gateway: {
+    about: "CPU per request and per streamed event, beside a bare proxy and nginx",
+    short: ["--rounds", "1", "--millis", "800"],
+  },
+  decision: { about: "time of one decision, by endpoints and prompt length" },
+  "block-hash": { about: "time to hash a block" },
+  "prefix-index": { about: "time of a match and an insert, bytes per block held" },
+  tokenizer: { about: "time from prompt to tokens and blocks, by its size" },
+  engine: { about: "what the engine model costs per request", short: ["20000", "4"] },
+  simulate: { about: "the whole simulator: up to a million requests, peak memory", onDemand: true },
+  queueing: { about: "the simulator's mean wait against theory", onDemand: true },
+  profiles: { about: "every routing profile on recorded workloads, simulated (needs GNOMON_TRACES)", onDemand: true },
+  "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
+  calibrate: { about: "fitted engines against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
+};
+
+async function main(names: readonly string[], listing: boolean): Promise<number> {
+  if (listing) {
+    for (const [name, { about, onDemand }] of Object.entries(BENCHES)) {
+      process.stdout.write(`${name.padEnd(16)} ${about}${onDemand === true ? " (only by name)" : ""}\n`);
+    }
+    return 0;
+  }
+  const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name));
+  if (unknown.length > 0) {
+    process.stderr.write(`bench: no ${unknown.join(", ")}; expected some of ${Object.keys(BENCHES).join(", ")}\n`);
+    return 2;
+  }
+  const failed: string[] = [];
+  const all = Object.keys(BENCHES).filter((name) => BENCHES[name]!.onDemand !== true);
+  for (const name of names.length > 0 ? names : all) {
+    process.stdout.write(`\n# ${name}: ${BENCHES[name]!.about}\n`);
+    const code = await run(name, names.length > 0 ? [] : (BENCHES[name]!.short ?? []));
+    if (code !== 0) failed.push(name);
+  }
+  if (failed.length > 0) process.stderr.write(`bench: failed: ${failed.join(", ")}\n`);
+  return failed.length > 0 ? 1 : 0;
+}
+
+/** Resolves with the exit code, 1 where a signal ended it. */
+async function run(name: string, args: readonly string[]): Promise<number> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, `${name}.ts`), ...args], { stdio: "inherit" });
+  const [code] = (await once(child, "exit")) as [number | null];
+  return code ?? 1;
+}
+
+const { values, positionals } = parseArgs({
+  options: { list: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+process.exitCode = await main(positionals, values.list);
