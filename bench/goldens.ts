@@ -1,4 +1,5 @@
 import { differences } from "./golden/compare.ts";
+import type { GoldenCase } from "./golden/golden-case.ts";
 import { readCases, readDraws } from "./golden/read-cases.ts";
 import { runCase } from "./golden/run-case.ts";
 
@@ -12,9 +13,8 @@ function main(files: readonly string[]): number {
   }
   let failed = 0;
   for (const file of files) {
-    const draws = readDraws(file);
     for (const golden of readCases(file)) {
-      const lines = "problem" in golden ? [golden.problem] : differences(golden, runCase(golden, draws));
+      const lines = "problem" in golden ? [golden.problem] : compared(golden, file);
       if (lines.length > 0) failed++;
       process.stdout.write(`${lines.length === 0 ? "equal" : "DIFFERS"} ${golden.name}\n`);
       for (const line of lines.slice(0, LINES_MAX)) process.stdout.write(`  ${line}\n`);
@@ -22,6 +22,15 @@ function main(files: readonly string[]): number {
     }
   }
   return failed > 0 ? 1 : 0;
+}
+
+/** A case that cannot be run to its end differs by that. */
+function compared(golden: GoldenCase, file: string): string[] {
+  try {
+    return differences(golden, runCase(golden, readDraws(file, golden.seed)));
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
 }
 
 process.exitCode = main(process.argv.slice(2));

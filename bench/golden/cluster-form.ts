@@ -93,6 +93,7 @@ export function clusterCase({ name, config, requests, expected }: ClusterForm): 
   const usesOwnIndex = config.routing_policy === "weighted" && scorers.includes("prefix-affinity");
   return {
     name,
+    seed: config.seed,
     instances: config.num_instances,
     engine: blisEngine(config, linear ? linearStepTime(config.latency) : rooflineStepTime(config.latency), {
       scheduler: config.scheduler,
@@ -109,8 +110,8 @@ export function clusterCase({ name, config, requests, expected }: ClusterForm): 
     admissionMicros: config.admission_latency_us,
     routingMicros: config.routing_latency_us,
     horizonMicros: config.horizon_us,
-    perOutputTokenMicros: linear ? Math.trunc(config.latency.alpha[2]) : 0,
-    afterLastTokenMicros: linear ? Math.trunc(config.latency.alpha[1]) : 0,
+    perOutputTokenMicros: Math.trunc(config.latency.alpha[2]),
+    afterLastTokenMicros: Math.trunc(config.latency.alpha[1]),
     requests: requests.map((request) => {
       const groupTokens = prefixes.get(request.prefix_group) ?? 0;
       return {
@@ -152,6 +153,10 @@ function refuseWhatIsNotModelled(config: ClusterForm["config"]): void {
   accepted("kv_cpu_blocks", config.kv_cpu_blocks, [0]);
   accepted("latency.name", config.latency.name, ["roofline", "trained-physics"]);
   accepted("preemption_policy", config.preemption_policy, ["fcfs", "priority"]);
+  const readsCaches = /precise-prefix-cache|no-hit-lru/.test(config.routing_scorers);
+  if (config.routing_scorers.includes("prefix-affinity") && readsCaches) {
+    throw new Error("config.routing_scorers: expected the router's own index or the engines' caches, got both");
+  }
   accepted("scheduler", config.scheduler, ["fcfs", "priority-fcfs", "sjf"]);
 }
 

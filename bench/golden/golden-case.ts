@@ -56,6 +56,8 @@ export interface GoldenDecision {
 /** One case of either form, brought to one. */
 export interface GoldenCase {
   readonly name: string;
+  /** Names the draws with which ties are broken. */
+  readonly seed: number;
   readonly instances: number;
   readonly engine: EngineConfig;
   readonly profile: ProfileSpec;

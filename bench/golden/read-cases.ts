@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { clusterCase, type ClusterForm } from "./cluster-form.ts";
 import type { GoldenCase } from "./golden-case.ts";
 import { singleEngineCase, type SingleEngineForm } from "./single-engine-form.ts";
@@ -22,11 +23,13 @@ export function readCases(path: string): (GoldenCase | UnreadableCase)[] {
   return [attempt(form.name, () => clusterCase(form))];
 }
 
-/** The draws beside the cases; those that come with gnomon where there are none. */
-export function readDraws(casePath: string): readonly number[] {
-  const shipped = new URL("../../test/golden/blis/tie_draws_seed42.json", import.meta.url);
-  const beside = join(dirname(casePath), "tie_draws_seed42.json");
-  const file = existsSync(beside) ? beside : shipped;
+/** The draws for a seed beside the cases, or those that come with gnomon; empty where there are none. */
+export function readDraws(casePath: string, seed: number): readonly number[] {
+  const name = `tie_draws_seed${seed}.json`;
+  const beside = join(dirname(casePath), name);
+  const shipped = fileURLToPath(new URL(`../../test/golden/blis/${name}`, import.meta.url));
+  const file = [beside, shipped].find((path) => existsSync(path));
+  if (file === undefined) return [];
   return (JSON.parse(readFileSync(file, "utf8")) as { readonly int31: readonly number[] }).int31;
 }
 

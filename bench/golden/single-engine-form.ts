@@ -45,6 +45,7 @@ export function singleEngineCase(form: SingleEngineForm, number: number): Golden
   const one = (value: number | undefined) => (value === undefined ? undefined : [value]);
   return {
     name: `${number + 1} ${form.approach} ${form.model}`,
+    seed: 42,
     instances: 1,
     engine: blisEngine(config, stepTimeOf(config), {
       queueDelay: { baseMicros: config.alpha[0], perPromptTokenMicros: config.alpha[1] },

@@ -19,10 +19,9 @@ function casesOf(file: string): GoldenCase[] {
 
 for (const file of FILES) {
   test(`BLIS's cluster, to the microsecond: ${file}`, () => {
-    const draws = readDraws(FOLDER + file);
     for (const golden of casesOf(file)) {
       assert.ok(golden.expected.perRequest.length > 0, `${golden.name} has requests to compare`);
-      assert.deepEqual(differences(golden, runCase(golden, draws)), [], golden.name);
+      assert.deepEqual(differences(golden, runCase(golden, readDraws(FOLDER + file, golden.seed))), [], golden.name);
     }
   });
 }
@@ -30,7 +29,7 @@ for (const file of FILES) {
 test("a case that expects something else is told apart", () => {
   const [golden] = casesOf("prefix_weighted4.json");
   assert.ok(golden !== undefined);
-  const run = runCase(golden, readDraws(FOLDER));
+  const run = runCase(golden, readDraws(FOLDER, golden.seed));
   const { expected } = golden;
   const other = <T>(list: readonly T[], change: Partial<T>): T[] =>
     list.map((one, i) => (i === 7 ? { ...one, ...change } : one));
