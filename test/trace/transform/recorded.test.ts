@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadProfile } from "#config/profile-file.ts";
+import type { Input } from "#core/input.ts";
+import { Replay, routerOf } from "#shadow/replay.ts";
+import { TraceDecoder } from "#trace/decoder.ts";
+import { TraceEncoder } from "#trace/encoder.ts";
+import type { TraceHeader, TraceItem } from "#trace/record.ts";
+import { capRecorded } from "#trace/transform/cap-recorded.ts";
+import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
+import { sliceRecorded } from "#trace/transform/slice-recorded.ts";
+import { Tally } from "#trace/transform/tally.ts";
+import { trafficToTrace } from "#trace/transform/traffic-to-trace.ts";
+import { drawTraffic } from "../../core/traffic.ts";
+import { HEADER } from "../trace-samples.ts";
+import { collected, streamed } from "./workload-samples.ts";
+
+const EVERYTHING = { fromMicros: 0, toMicros: Infinity, fromRequest: 0, toRequest: Infinity };
+const SEEDS = [1, 2, 3, 4, 5];
+
+/** A trace with aborts, retries and endpoints that come and go, as a reader gives it. */
+function traceOf(seed: number): TraceItem[] {
+  const profiles = { gnomon: loadProfile("gnomon").spec };
+  const header: TraceHeader = { ...HEADER, router: { ...HEADER.router, profiles, defaultProfile: "gnomon" } };
+  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const decoder = new TraceDecoder(encoder.header(header));
+  const records = drawTraffic(routerOf(header), seed, 250).map(({ input, decision }) =>
+    decoder.decode(encoder.record(input, decision)),
+  );
+  return [{ kind: "run", header: decoder.header }, ...records];
+}
+
+function inputsOf(items: readonly TraceItem[]): Input[] {
+  return items.flatMap((item) => (item.kind === "record" ? [item.input] : []));
+}
+
+function idOf(input: Input): string | undefined {
+  if (input.kind === "request-arrived") return input.request.id;
+  return "requestId" in input ? input.requestId : undefined;
+}
+
+function replayed(items: readonly TraceItem[]) {
+  const replay = new Replay();
+  for (const item of items) replay.take(item);
+  return replay.result();
+}
+
+test("of a request that a slice keeps all inputs are there, of another none", async () => {
+  for (const seed of SEEDS) {
+    const items = traceOf(seed);
+    const ids = inputsOf(items).flatMap((input) => (input.kind === "request-arrived" ? [input.request.id] : []));
+    const range = { ...EVERYTHING, fromRequest: 10, toRequest: 40 };
+    const sliced = inputsOf(await collected(sliceRecorded(streamed(items), range, new Tally())));
+    const kept = new Set(ids.slice(10, 40));
+    const expected = inputsOf(items).filter((input) => kept.has(idOf(input) ?? ""));
+    assert.deepEqual(
+      sliced.filter((input) => idOf(input) !== undefined),
+      expected,
+      `seed ${seed}`,
+    );
+  }
+});
+
+test("a slice from the beginning replays to the same decisions; another says that it does not, and nothing is compared", async () => {
+  for (const seed of SEEDS) {
+    const items = traceOf(seed);
+    const head = await collected(sliceRecorded(streamed(items), { ...EVERYTHING, toRequest: 30 }, new Tally()));
+    assert.equal(replayed(head).differences, 0, `seed ${seed}`);
+    assert.ok(replayed(head).decisions >= 30);
+    const middle = await collected(sliceRecorded(streamed(items), { ...EVERYTHING, fromRequest: 10 }, new Tally()));
+    assert.ok(middle[0]?.kind === "run" && middle[0].header.derived?.replayable === false);
+    assert.equal(replayed(middle).decisions, 0);
+    assert.ok(replayed(middle).unverifiable > 0);
+  }
+});
+
+test("the header of a slice has the fleet as it stood there", async () => {
+  for (const seed of SEEDS) {
+    const items = traceOf(seed);
+    const sliced = await collected(sliceRecorded(streamed(items), { ...EVERYTHING, fromRequest: 25 }, new Tally()));
+    const [run] = sliced;
+    assert.ok(run?.kind === "run");
+    const fleet = new Set<string>();
+    let arrivals = 0;
+    for (const input of inputsOf(items)) {
+      if (input.kind === "request-arrived" && arrivals++ === 25) break;
+      if (input.kind === "endpoint-joined") fleet.add(input.endpoint.id);
+      if (input.kind === "endpoint-left") fleet.delete(input.endpoint);
+    }
+    assert.deepEqual(
+      run.header.endpoints.map(({ id }) => id),
+      [...fleet].sort(),
+      `seed ${seed}`,
+    );
+  }
+});
+
+test("capping a trace keeps the first turns of each named conversation, whole, and counts the others", async () => {
+  for (const seed of SEEDS) {
+    const items = traceOf(seed);
+    const seen = new Map<string, number>();
+    const kept = new Set<string>();
+    let named = 0;
+    for (const input of inputsOf(items)) {
+      if (input.kind !== "request-arrived" || input.request.session === "") continue;
+      const turns = seen.get(input.request.session) ?? 0;
+      seen.set(input.request.session, turns + 1);
+      named++;
+      if (turns < 2) kept.add(input.request.id);
+    }
+    const left = new Tally();
+    const capped = await collected(capRecorded(streamed(items), 2, left));
+    const isNamed = new Set(
+      inputsOf(items).flatMap((input) =>
+        input.kind === "request-arrived" && input.request.session !== "" ? [input.request.id] : [],
+      ),
+    );
+    const stays = inputsOf(capped).filter((input) => isNamed.has(idOf(input) ?? ""));
+    assert.deepEqual(
+      stays,
+      inputsOf(items).filter((input) => kept.has(idOf(input) ?? "")),
+      `seed ${seed}`,
+    );
+    assert.ok(named === 0 || left.total >= named - kept.size);
+    assert.ok(capped[0]?.kind === "run" && capped[0].header.derived?.replayable === false);
+  }
+});
+
+test("requests of a trace come in order of arrival, and every one is given out or counted", async () => {
+  for (const seed of SEEDS) {
+    const items = traceOf(seed);
+    const left = new Tally();
+    const traffic = await collected(recordedTraffic(streamed(items), left));
+    const arrivals = inputsOf(items).filter(({ kind }) => kind === "request-arrived").length;
+    assert.equal(traffic.length + left.total, arrivals, `seed ${seed}: ${JSON.stringify(left.entries())}`);
+    for (let i = 1; i < traffic.length; i++)
+      assert.ok(traffic[i]!.request.arrivalMicros >= traffic[i - 1]!.request.arrivalMicros);
+  }
+});
+
+test("a workload of single requests with what came of them is the same after it was written as a trace", async () => {
+  for (const seed of SEEDS) {
+    const traffic = await collected(recordedTraffic(streamed(traceOf(seed)), new Tally()));
+    assert.ok(traffic.length > 10, `seed ${seed}: ${traffic.length} requests`);
+    const single = traffic.map((one) => ({ ...one, request: { ...one.request, session: "", blockIds: undefined } }));
+    const items = await collected(trafficToTrace(streamed(single), HEADER, new Tally()));
+    const times = inputsOf(items).map(({ at }) => at);
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+      "in order of time",
+    );
+    const again = await collected(recordedTraffic(streamed(items), new Tally()));
+    const figures = (all: typeof traffic) =>
+      all.map(({ id, request, observed }) => [
+        id,
+        request.arrivalMicros - all[0]!.request.arrivalMicros,
+        request.promptTokens,
+        request.outputTokens,
+        observed?.outcome,
+        observed?.e2eMicros,
+      ]);
+    assert.deepEqual(figures(again), figures(single), `seed ${seed}`);
+  }
+});
