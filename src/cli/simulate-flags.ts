@@ -79,7 +79,10 @@ function addClusterFlags(to: FlagAdder): void {
 }
 
 function addWorkloadFlags(to: FlagAdder): void {
-  to.add("--workload-spec <file>", "YAML specification of a workload");
+  to.add(
+    "--workload-spec <file>",
+    "YAML specification of a workload, or the name of one that comes with gnomon (chatbot without)",
+  );
   to.add("--workload <file>", "recorded workload, or a specification: the format is told by its content");
   to.number("--rate <per second>", "arrivals per second, in place of the workload's", positive(1e6));
   to.number("--rate-scale <factor>", "arrivals come so many times as fast", positive(1e6), 1);

@@ -1,5 +1,9 @@
+import { readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { ConfigError } from "#config/config-error.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { unknownWord } from "#config/problem.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import type { SloTargets } from "#sim/result/slo.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportError, ImportReport } from "#trace/import/import-report.ts";
 import { detectFormat } from "#trace/import/detect-format.ts";
@@ -12,14 +16,15 @@ import type { SimulateFlags } from "./simulate-flags.ts";
 
 export interface WorkloadPlan {
   readonly name: string;
+  /** What the specification promises to its classes. */
+  readonly targets: SloTargets;
   /** The same requests each time, from the start. */
   arrivals(): WorkloadArrivals;
 }
 
 /** Opens the workload that flags name: a specification is generated as it is needed, a recorded one is read first. */
 export async function workloadPlan(flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
-  const path = flags.workloadSpec ?? flags.workload;
-  if (path === undefined) throw new ConfigError(["--workload-spec: expected a file, or --workload with one"]);
+  const path = workloadFile(flags.workloadSpec ?? flags.workload ?? "chatbot");
   try {
     const { format } = await detectFormat(path);
     if (format === "synthetic") return await generated(path, flags, blockTokens);
@@ -30,6 +35,29 @@ export async function workloadPlan(flags: SimulateFlags, blockTokens: number): P
   }
 }
 
+const WORKLOADS_DIRECTORY: string = resolve(import.meta.dirname, "../../config/workloads");
+
+/** A workload that comes with gnomon by its name, any file by its path. */
+function workloadFile(nameOrPath: string): string {
+  if (/[/\\.]/.test(nameOrPath)) return nameOrPath;
+  const names = readdirSync(WORKLOADS_DIRECTORY)
+    .filter((file) => file.endsWith(".yaml"))
+    .map((file) => file.slice(0, -".yaml".length))
+    .sort();
+  if (names.includes(nameOrPath)) return join(WORKLOADS_DIRECTORY, `${nameOrPath}.yaml`);
+  throw new ConfigError([`workload: ${unknownWord("workload", nameOrPath, names)}`]);
+}
+
+function targetsOf(spec: SyntheticSpec): SloTargets {
+  const micros = (millis: number | undefined) => (millis === undefined ? Infinity : millis * MICROS_PER_MILLI);
+  return Object.fromEntries(
+    Object.entries(spec.sloTargets).map(([sloClass, { ttftMillis, tpotMillis, e2eMillis }]) => [
+      sloClass,
+      { ttftMicros: micros(ttftMillis), tpotMicros: micros(tpotMillis), e2eMicros: micros(e2eMillis) },
+    ]),
+  );
+}
+
 async function generated(path: string, flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
   const loaded = await loadSyntheticSpec(path);
   const spec: SyntheticSpec =
@@ -38,7 +66,8 @@ async function generated(path: string, flags: SimulateFlags, blockTokens: number
       : { ...loaded, arrivals: { ...loaded.arrivals, ratePerSecond: flags.rate } };
   const requests = () =>
     first(synthesize(spec, flags.seed, new ImportReport(path, "synthetic", true)), flags.numRequests);
-  return { name: path, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
+  const targets = targetsOf(spec);
+  return { name: path, targets, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
 }
 
 async function recorded(path: string, flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
@@ -51,7 +80,7 @@ async function recorded(path: string, flags: SimulateFlags, blockTokens: number)
   if (report.refusedTotal > 0) {
     process.stderr.write(`${path}: ${report.refusedTotal} records left out: ${report.places[0] ?? ""}\n`);
   }
-  return { name: path, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
+  return { name: path, targets: {}, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
 }
 
 function arrivalsOf(

@@ -18,7 +18,7 @@ export function simulateCommand(): Command {
   );
   return addSimulateFlags(command).action(async (flags: SimulateFlags) => {
     const cluster = clusterPlan(flags);
-    const targets = flags.slo === undefined ? {} : parseSlo(flags.slo);
+    const asked = flags.slo === undefined ? undefined : parseSlo(flags.slo);
     const fitness = flags.fitnessWeights === undefined ? {} : parseFitness(flags.fitnessWeights);
     const workload = await workloadPlan(flags, cluster.router.blockTokens);
     const traced = flags.traceLevel === "decisions";
@@ -30,7 +30,7 @@ export function simulateCommand(): Command {
       progress: progressLine(),
     };
     const startedAt = performance.now();
-    const result = simulate(options, targets);
+    const result = simulate(options, asked ?? workload.targets);
     const seconds = (performance.now() - startedAt) / 1000;
     const again = () => ({ ...clusterPlan(flags), arrivals: workload.arrivals() });
     const results = {
