@@ -61,12 +61,17 @@ groups:
 
 interface Measured {
   readonly seconds: number;
+  /** Of the last run in the process; the same where there was one only. */
+  readonly warmSeconds?: number;
   readonly cpuSeconds: number;
   readonly megabytes: number;
   readonly events: number;
   readonly ttftMillisMean: number;
   readonly hitRate: number;
 }
+
+/** Runs of one case in a process: the first is cold, compiled as it goes; the second shows what a longer one costs. */
+const RUNS = 2;
 
 /** Generates and simulates; times include both. */
 function measure(one: Case): Measured {
@@ -125,18 +130,20 @@ function main(argument: string | undefined): void {
   if (argument !== undefined) {
     const one = CASES[Number(argument)];
     if (one === undefined) throw new Error(`expected a case from 0 to ${CASES.length - 1}, got ${argument}`);
-    process.stdout.write(JSON.stringify(measure(one)));
+    const runs = Array.from({ length: one.requests > 10_000 ? 1 : RUNS }, () => measure(one));
+    process.stdout.write(JSON.stringify({ ...runs[0], warmSeconds: runs.at(-1)?.seconds }));
     return;
   }
   process.stdout.write(
-    "requests instances rate/inst  wall s  CPU s  bound   MB  us/request  events/request  hits  TTFT ms\n",
+    "requests instances rate/inst  wall s  again  CPU s  bound   MB  us/request  events/request  hits  TTFT ms\n",
   );
   CASES.forEach((one, number) => {
     const measured = JSON.parse(
       execFileSync(process.execPath, [...process.execArgv, import.meta.filename, String(number)], { encoding: "utf8" }),
     ) as Measured;
     process.stdout.write(`${row(one, measured)}\n`);
-    if (measured.seconds > one.secondsMax || measured.megabytes > MEGABYTES_MAX) process.exitCode = 1;
+    if ((measured.warmSeconds ?? measured.seconds) > one.secondsMax || measured.megabytes > MEGABYTES_MAX)
+      process.exitCode = 1;
   });
 }
 
@@ -146,6 +153,7 @@ function row(one: Case, measured: Measured): string {
     String(one.instances).padStart(9),
     String(one.ratePerInstance).padStart(9),
     measured.seconds.toFixed(3).padStart(7),
+    (measured.warmSeconds ?? measured.seconds).toFixed(3).padStart(6),
     measured.cpuSeconds.toFixed(2).padStart(6),
     String(one.secondsMax).padStart(6),
     measured.megabytes.toFixed(0).padStart(5),
