@@ -12,7 +12,7 @@ import type { WhatIfAnswer } from "#shadow/what-if.ts";
 
 /** The shadow of a running gateway. */
 export interface LiveShadow {
-  status(): ShadowStatus;
+  readonly status: () => ShadowStatus;
   close(): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ import { DecisionRing } from "#live/decision-ring.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
 import { EndpointDirectory } from "#live/endpoint-directory.ts";
-import { type Gateway, createGateway } from "#live/gateway.ts";
+import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
 import { Journal } from "#live/journal.ts";
 import { GatewayMetrics } from "#live/metrics.ts";
 import { Readiness } from "#live/readiness.ts";
@@ -16,6 +16,7 @@ import { statusRoutes } from "#live/status.ts";
 import { warmUp } from "#live/warm-up.ts";
 import { warmUpPath } from "#live/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
+import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/run-lines.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { startShadow } from "./live-shadow.ts";
@@ -52,6 +53,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const run = runOf(plan);
   const recorder = await openRecorder(plan, run, log);
   const shadow = startShadow(config, run, journal, log);
+  const shadowStatus = shadow === undefined ? {} : { shadow: shadow.status };
   const readiness = new Readiness(directory);
   const report = (event: KeeperEvent): void => {
     readiness.note(event);
@@ -61,46 +63,30 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const keeper = newKeeper(config, journal, directory, report, power);
   power.start();
   const running: { gateway?: Gateway } = {};
-  const metrics = new GatewayMetrics({
-    router,
-    directory,
-    keeper,
-    counters: () => running.gateway?.counters,
-    recorder: () => recorder?.status(),
-    ...(shadow === undefined ? {} : { shadow: shadow.status }),
-    ...config.metrics,
-  });
+  const counters = () => running.gateway?.counters;
+  const recording = () => recorder?.status();
+  const sources = { router, directory, keeper, counters, recorder: recording, ...shadowStatus, ...config.metrics };
+  const metrics = new GatewayMetrics(sources);
   const decisions = new DecisionRing(config.admin.decisionsKept);
-  if (recorder !== undefined) journal.listen(recorder);
-  journal.listen(metrics);
-  journal.listen(decisions);
+  for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) journal.listen(listener);
   directory.listen(metrics);
   const adminToken = secretOf(config.admin.tokenEnv, environment);
+  const status = { router, directory, keeper, decisions, metrics, readiness, adminToken, ...shadowStatus };
+  const path = { identity: identity(config, secret), tokenizer: (model: string) => tokenizers.of(model) };
   const gateway = createGateway({
+    ...path,
     journal,
     directory,
-    tokenizer: (model) => tokenizers.of(model),
     observe: observer(metrics, log),
-    identity: identity(config, secret),
     profileOf: profileChooser(plan, (name, profile) =>
       journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile }),
     ),
     limits: gatewayLimits(config),
     requestUsage: config.clients.requestUsage,
-    statusRoutes: statusRoutes({
-      router,
-      directory,
-      keeper,
-      decisions,
-      metrics,
-      readiness,
-      adminToken,
-      ...(shadow === undefined ? {} : { shadow: shadow.status }),
-    }),
+    statusRoutes: statusRoutes(status),
     ...clientKeys(config, environment),
   });
   running.gateway = gateway;
-  const { drainMillis } = config.listen;
   return {
     gateway,
     keeper,
@@ -108,35 +94,31 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     readiness,
     report,
     warmUp: async () => {
-      const profiles = Object.keys(settings.profiles);
-      const report = await warmUp({
-        journal: new Journal(newRouter(settings)),
-        profiles,
-        blockTokens: settings.blockTokens,
-      });
-      // Kind vllm would ask the engines about made-up prompts.
-      const requests =
-        config.tokenizer.kind === "vllm"
-          ? 0
-          : await warmUpPath({
-              journal: new Journal(newRouter(settings)),
-              identity: identity(config, secret),
-              tokenizer: (model) => tokenizers.of(model),
-              budgetMillis: WARM_UP_PATH_MILLIS,
-            });
+      log.debug(await warmUpAll(plan, settings, path), "warmed up");
       readiness.warm = true;
-      log.debug({ ...report, requests }, "warmed up");
     },
     close: async () => {
       readiness.draining = true;
-      await gateway.close(drainMillis);
-      await power.stop();
-      await keeper.stop();
-      await recorder?.close();
-      await shadow?.close();
-      await tokenizers.close();
+      await gateway.close(config.listen.drainMillis);
+      for (const part of [power, keeper]) await part.stop();
+      for (const part of [recorder, shadow, tokenizers]) await part?.close();
     },
   };
+}
+
+/** First the decision alone, then the whole path from socket to socket, each on a router that is thrown away. */
+async function warmUpAll(
+  { config }: ServePlan,
+  settings: TraceRouter,
+  path: Pick<GatewayOptions, "identity" | "tokenizer">,
+): Promise<object> {
+  const { blockTokens } = settings;
+  const profiles = Object.keys(settings.profiles);
+  const decisions = await warmUp({ journal: new Journal(newRouter(settings)), profiles, blockTokens });
+  // Kind vllm would ask the engines about made-up prompts.
+  if (config.tokenizer.kind === "vllm") return decisions;
+  const journal = new Journal(newRouter(settings));
+  return { ...decisions, requests: await warmUpPath({ ...path, journal, budgetMillis: WARM_UP_PATH_MILLIS }) };
 }
 
 function hashSecret(config: Config, environment: Environment): Uint8Array {

@@ -121,7 +121,13 @@ export class RunBook {
       case "profile-changed":
         this.#fleet(input);
         break;
-      default:
+      // What engines did under the policy in force says nothing of another one.
+      case "attempt-failed":
+      case "load-observed":
+      case "progress":
+      case "blocks-stored":
+      case "blocks-removed":
+      case "blocks-cleared":
         break;
     }
   }

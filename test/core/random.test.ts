@@ -30,7 +30,7 @@ test("first draws of neighbouring streams are uniform and uncorrelated", () => {
   let product = 0;
   for (let i = 1; i < count; i++) product += (first[i - 1]! - 0.5) * (first[i]! - 0.5);
   assert.ok(Math.abs(product / count) < 4 / (12 * Math.sqrt(count)), String(product / count));
-  const buckets = new Array<number>(16).fill(0);
+  const buckets = Array.from({ length: 16 }, () => 0);
   for (const x of first) buckets[Math.floor(x * 16)]!++;
   const chi = buckets.reduce((sum, n) => sum + (n - count / 16) ** 2 / (count / 16), 0);
   assert.ok(chi < 45, `chi-square with 15 degrees of freedom: ${chi}`);

@@ -98,7 +98,7 @@ export function drawTraffic(router: Router, seed: number, steps: number, endpoin
       accept({ kind: random.below(2) === 0 ? "endpoint-cordoned" : "endpoint-uncordoned", at, endpoint: name() });
     else toggleEndpoint();
   }
-  for (const entry of [...live]) finish(entry);
+  while (live[0] !== undefined) finish(live[0]);
   return log;
 }
 

@@ -30,7 +30,12 @@ export function readVectors<T>(file: string): T {
   return JSON.parse(readFileSync(new URL(`../golden/policies/${file}`, import.meta.url), "utf8")) as T;
 }
 
-export function vectorRequest({ model = "m", blocks = 0, blockTokens = 16, promptTokens }: VectorRequest): RouteRequest {
+export function vectorRequest({
+  model = "m",
+  blocks = 0,
+  blockTokens = 16,
+  promptTokens,
+}: VectorRequest): RouteRequest {
   return request({
     id: "v",
     model,

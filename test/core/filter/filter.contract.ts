@@ -22,7 +22,7 @@ export function filterContract(name: string, plugin: Plugin<Filter>): void {
     for (let i = 0; i < STATES; i++) {
       const keep = verdicts(filter, i);
       assert.ok(keep.every((value) => value === 0 || value === 1));
-      assert.deepEqual([...keep.slice(states[i]!.candidates.length)], [1, 1]);
+      assert.deepEqual(Array.from(keep.slice(states[i]!.candidates.length)), [1, 1]);
     }
   });
 

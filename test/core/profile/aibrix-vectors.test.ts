@@ -54,7 +54,10 @@ test("the gate keeps one endpoint where it is told to, the first or a drawn one 
     kept("imbalance-gate", { absolute: 8, tieBreak: "random" }, [20, 0, 0], [], i),
   );
   assert.ok(drawn.every((one) => one.length === 1));
-  assert.deepEqual([...new Set(drawn.flat())].toSorted(), [1, 2]);
+  assert.deepEqual(
+    [...new Set(drawn.flat())].toSorted((a, b) => a - b),
+    [1, 2],
+  );
 });
 
 for (const { id, counts, match, factor, pick } of vectors.guard) {
@@ -74,7 +77,10 @@ for (const { id, counts, match, factor, pick } of vectors.guard) {
       (_, draw) => profile.choose(asked, snapshots, ids, none, randomFor(3, draw)).index,
     );
     const leastBusy = [...counts.keys()].filter((i) => counts[i] === Math.min(...counts));
-    assert.deepEqual([...new Set(picks)].toSorted(), pick.length === 0 ? leastBusy : pick);
+    assert.deepEqual(
+      [...new Set(picks)].toSorted((a, b) => a - b),
+      pick.length === 0 ? leastBusy : pick,
+    );
   });
 }
 
@@ -87,7 +93,9 @@ function kept(
 ): number[] {
   const snapshots = vectorSnapshots(counts.map((inFlight, i) => ({ inFlight, hit: match[i] ?? 0 })));
   const keep = new Uint8Array(counts.length).fill(1);
-  CATALOG.filters[name].create(name, parameters).filter(vectorRequest({ blocks: 100 }), snapshots, keep, randomFor(3, draw));
+  CATALOG.filters[name]
+    .create(name, parameters)
+    .filter(vectorRequest({ blocks: 100 }), snapshots, keep, randomFor(3, draw));
   return [...keep.keys()].filter((i) => keep[i] === 1);
 }
 
@@ -97,7 +105,8 @@ function textBlocks(text: string) {
   const lanes = new Int32Array(2 * length);
   let hash = 7;
   for (let block = 0; block < length; block++) {
-    for (const letter of text.slice(4 * block, 4 * block + 4)) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
+    for (const letter of text.slice(4 * block, 4 * block + 4))
+      hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
     lanes[2 * block] = hash;
     lanes[2 * block + 1] = Math.imul(hash, 0x9e3779b1);
   }
@@ -191,7 +200,13 @@ test("AIBrix V7: throughput prefers the least token work per request", () => {
         reason: "only",
         hitTokens: 0,
         usedLedger: false,
-        breakdown: { candidates: [], scorers: [], values: new Float64Array(0), totals: new Float64Array(0), clamped: 0 },
+        breakdown: {
+          candidates: [],
+          scorers: [],
+          values: new Float64Array(0),
+          totals: new Float64Array(0),
+          clamped: 0,
+        },
       };
       scorer.observe?.({ kind: "request-arrived", at: 1, request: asked }, placed, asked);
       const end = { promptTokens, outputTokens, cachedTokens: 0, outcome: "ok" as const };

@@ -8,7 +8,13 @@ import { Profile } from "#core/profile/profile.ts";
 import type { ParameterValue } from "#core/profile/spec.ts";
 import { randomFor } from "#core/random.ts";
 import { snapshot } from "../state.ts";
-import { type VectorEndpoint, type VectorRequest, readVectors, vectorRequest, vectorSnapshots } from "../vector-state.ts";
+import {
+  type VectorEndpoint,
+  type VectorRequest,
+  readVectors,
+  vectorRequest,
+  vectorSnapshots,
+} from "../vector-state.ts";
 
 interface PluginVector extends VectorRequest {
   readonly id: string;
@@ -51,7 +57,9 @@ for (const vector of vectors.filters) {
     const plugin = CATALOG.filters[vector.plugin as keyof typeof CATALOG.filters];
     const keep = new Uint8Array(vector.endpoints.length).fill(1);
     const snapshots = vectorSnapshots(vector.endpoints);
-    plugin.create(vector.plugin, vector.parameters ?? {}).filter(vectorRequest(vector), snapshots, keep, randomFor(1, 1));
+    plugin
+      .create(vector.plugin, vector.parameters ?? {})
+      .filter(vectorRequest(vector), snapshots, keep, randomFor(1, 1));
     assert.deepEqual(
       [...keep.keys()].filter((i) => keep[i] === 1),
       vector.keep,

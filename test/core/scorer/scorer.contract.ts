@@ -22,7 +22,7 @@ export function scorerContract(name: string, plugin: Plugin<Scorer>): void {
           `state ${i}, candidate ${c}: ${scores[c]}`,
         );
       }
-      assert.deepEqual([...scores.slice(candidates.length)], [-7, -7], "writes nothing beyond the candidates");
+      assert.deepEqual(Array.from(scores.slice(candidates.length)), [-7, -7], "writes nothing beyond the candidates");
     });
   });
 
