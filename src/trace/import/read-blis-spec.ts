@@ -14,6 +14,6 @@ export async function* readBlisSpec(
   yield* blisRequests(await loadBlisSpec(path), options.seed, report);
 }
 
-export async function loadBlisSpec(path: string): Promise<BlisSpec> {
+async function loadBlisSpec(path: string): Promise<BlisSpec> {
   return parseSpec(BLIS_SPEC, path, await readSpecText(path));
 }
