@@ -1,6 +1,6 @@
 import { mix32 } from "#core/random.ts";
 
-const BLOCKS_MAX = 1_048_576;
+const BLOCKS_MAX = 262_144;
 
 /**
  * How much of a traffic's prompts was seen before in it: the hit ratio of one cache without bounds. Every block is

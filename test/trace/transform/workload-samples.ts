@@ -48,7 +48,7 @@ export const workloads: fc.Arbitrary<WorkloadRequest[]> = fc
   });
 
 export async function* streamed<T>(items: readonly T[]): AsyncGenerator<T> {
-  yield* items;
+  for (const item of items) yield await Promise.resolve(item);
 }
 
 export async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
