@@ -41,6 +41,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
       afterLastTokenMicros: 0,
     },
     horizonMicros: flags.horizon === undefined ? Infinity : flags.horizon * MICROS_PER_SECOND,
+    progressMicros: MICROS_PER_SECOND,
     over: "answered",
     tokenGaps: flags.tokenGaps,
     check: flags.check,

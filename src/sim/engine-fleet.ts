@@ -85,6 +85,13 @@ export class EngineFleet {
     return engine.gauges();
   }
 
+  /** Tokens that a request has, seen at `at`; undefined where it is over. */
+  outputTokens(at: Micros, flight: Flight): number | undefined {
+    const engine = this.#engines[flight.engine]!;
+    engine.advanceTo(at - 1);
+    return engine.outputTokens(flight.id);
+  }
+
   /** Leading blocks of a chain that the engine's cache holds, seen at `at`. */
   cachedPrefixBlocks(at: Micros, number: number, lanes: Int32Array): number {
     const engine = this.#engines[number]!;

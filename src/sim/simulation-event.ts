@@ -11,6 +11,7 @@ export type SimulationEvent =
   | { readonly kind: "deliver"; readonly flight: Flight; readonly engine: number }
   | { readonly kind: "signal"; readonly take: (at: Micros) => void }
   | { readonly kind: "first-token"; readonly flight: Flight }
+  | { readonly kind: "progress"; readonly flight: Flight }
   | { readonly kind: "over"; readonly flight: Flight; readonly outcome: Outcome }
   | { readonly kind: "ended"; readonly flight: Flight; readonly outcome: Outcome };
 
@@ -21,6 +22,7 @@ export const EVENT_PRIORITY = {
   route: 3,
   deliver: 3,
   signal: 3,
+  progress: 3,
   "first-token": 5,
   over: 5,
   ended: 5,

@@ -62,6 +62,8 @@ export interface SimulationOptions {
   readonly admission?: AdmissionPolicy;
   /** The request's own priority where it is left out. */
   readonly priority?: PriorityPolicy;
+  /** From a first token on, the router hears so often how many there are; never where it is left out. */
+  readonly progressMicros?: Micros;
   /** Nothing happens after it; Infinity for until all has ended. */
   readonly horizonMicros: Micros;
   /** When the router counts a request as over: with its answer, or when the engine gives its place back. */

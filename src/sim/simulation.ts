@@ -10,6 +10,7 @@ import { type EngineEar, EngineEars } from "./engine-ears.ts";
 import { EngineFleet, type EngineSpec } from "./engine-fleet.ts";
 import { EventQueue } from "./event-queue.ts";
 import { Flight } from "./flight.ts";
+import { withOthersCordoned } from "./forced-choice.ts";
 import { verifyEnd } from "./invariants.ts";
 import { Outcomes } from "./outcomes.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
@@ -37,8 +38,9 @@ export class Simulation implements EngineEar {
   readonly #copies: CacheCopies | undefined;
   /** Requests in each engine, where the fleet may change. */
   readonly #aboard: Set<Flight>[] = [];
-  #clock: Micros = 0;
-  #open = 0;
+  clock: Micros = 0;
+  /** Requests that have arrived and not ended. */
+  open = 0;
   events = 0;
   /** Requests that admission refused, by its reason, and times that it asked one to wait. */
   readonly rejections: Map<string, number> = new Map();
@@ -58,32 +60,22 @@ export class Simulation implements EngineEar {
     for (const change of options.fleetEvents ?? []) this.#push(change.at, { kind: "fleet", change });
   }
 
-  get clock(): Micros {
-    return this.#clock;
-  }
-
-  /** Requests that have arrived and not ended. */
-  get open(): number {
-    return this.#open;
-  }
-
   run(): void {
     const { arrivals, horizonMicros, progress } = this.#options;
     for (;;) {
       const arrivalAt = arrivals.nextAt();
-      if (this.#open === 0 && arrivalAt === Infinity) break;
+      if (this.open === 0 && arrivalAt === Infinity) break;
       const at = Math.min(arrivalAt, this.#queue.nextAt);
       const engineAt = this.fleet.nextAt;
       const next = Math.min(at, engineAt);
       if (next === Infinity || next > horizonMicros) break;
-      assert(next >= this.#clock, "the clock never runs backwards");
-      this.#clock = next;
+      assert(next >= this.clock, "the clock never runs backwards");
+      this.clock = next;
       if (at > engineAt) this.fleet.advanceFirst();
       else if (arrivalAt <= this.#queue.nextAt) this.#arrived(arrivals.take());
       else this.#take(this.#queue.pop());
       this.events++;
-      if (this.events % PROGRESS_EVENTS === 0)
-        progress?.(next, this.outcomes.length, this.outcomes.length - this.#open);
+      if (this.events % PROGRESS_EVENTS === 0) progress?.(next, this.outcomes.length, this.outcomes.length - this.open);
     }
     this.outcomes.trim();
     if (this.#options.check) verifyEnd(this);
@@ -97,14 +89,14 @@ export class Simulation implements EngineEar {
 
   #arrived(request: SimulatedRequest): void {
     const flight = new Flight(this.outcomes.open(request), request);
-    this.#open++;
+    this.open++;
     this.#soon(this.#options.latency.admissionMicros, { kind: "admit", flight });
   }
 
   /** Without a delay, straight away: nothing else can come between. */
   #soon(delay: Micros, event: SimulationEvent): void {
     if (delay === 0) this.#take(event);
-    else this.#push(this.#clock + delay, event);
+    else this.#push(this.clock + delay, event);
   }
 
   #push(at: Micros, event: SimulationEvent): void {
@@ -118,17 +110,18 @@ export class Simulation implements EngineEar {
       case "admit":
         return this.#admit(event.flight);
       case "route":
-        return this.#route(event.flight, { kind: "request-arrived", at: this.#clock, request: event.flight.route });
+        return this.#route(event.flight, { kind: "request-arrived", at: this.clock, request: event.flight.route });
       case "deliver":
         // The endpoint may have left while the request was on its way, and another have been chosen.
         return event.flight.engine === event.engine ? this.#deliver(event.flight) : undefined;
       case "signal":
-        return event.take(this.#clock);
+        return event.take(this.clock);
       case "first-token":
-        if (!event.flight.closed) {
-          this.#accept({ kind: "first-token", at: this.#clock, requestId: event.flight.id });
-        }
-        return;
+        if (event.flight.closed) return;
+        this.#accept({ kind: "first-token", at: this.clock, requestId: event.flight.id });
+        return this.#progressLater(event.flight);
+      case "progress":
+        return this.#progress(event.flight);
       case "over":
         return this.#close(event.flight, event.outcome);
       case "ended":
@@ -139,11 +132,11 @@ export class Simulation implements EngineEar {
 
   #admit(flight: Flight): void {
     const { admission, priority, latency } = this.#options;
-    this.#signals.beforeDecision(this.#clock);
-    const verdict = admission?.decide(flight.route, this.#clock);
+    this.#signals.beforeDecision(this.clock);
+    const verdict = admission?.decide(flight.route, this.clock);
     if (verdict?.action === "delay") {
       this.delays++;
-      this.#push(this.#clock + Math.max(1, verdict.micros), { kind: "admit", flight });
+      this.#push(this.clock + Math.max(1, verdict.micros), { kind: "admit", flight });
       return;
     }
     if (verdict?.action === "reject") {
@@ -153,7 +146,7 @@ export class Simulation implements EngineEar {
       return;
     }
     if (priority !== undefined) {
-      flight.priority = priority.priorityOf(flight.route, this.#clock);
+      flight.priority = priority.priorityOf(flight.route, this.clock);
       flight.route = { ...flight.route, priority: flight.priority };
       this.outcomes.priority[flight.row] = flight.priority;
     }
@@ -161,11 +154,10 @@ export class Simulation implements EngineEar {
   }
 
   #route(flight: Flight, input: Input & { kind: "request-arrived" | "request-retried" }): void {
-    this.#signals.beforeDecision(this.#clock);
+    this.#signals.beforeDecision(this.clock);
     const forced = this.#options.forced?.get(flight.id);
-    if (forced !== undefined) this.#cordonOthers(forced, "endpoint-cordoned");
-    const decision = this.#accept(input);
-    if (forced !== undefined) this.#cordonOthers(forced, "endpoint-uncordoned");
+    const decide = () => this.#accept(input);
+    const decision = forced === undefined ? decide() : withOthersCordoned(this, forced, decide);
     assert(decision !== undefined, "an arrival is decided");
     if (decision.kind === "rejected") {
       this.outcomes.end(flight.row, decision.attempt > 1 ? "lost" : "unplaced");
@@ -181,23 +173,29 @@ export class Simulation implements EngineEar {
     this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
   }
 
-  #cordonOthers(forced: string, kind: "endpoint-cordoned" | "endpoint-uncordoned"): void {
-    for (const { endpoint } of this.fleet.specs) {
-      if (endpoint.id !== forced) this.router.accept({ kind, at: this.#clock, endpoint: endpoint.id });
-    }
-  }
-
   #deliver(flight: Flight): void {
     flight.lanes = flight.source.engineLanes(this.fleet.blockTokens(flight.engine));
     const { modelTokensMax } = this.fleet.specs[flight.engine]!.config;
     // As vLLM, which refuses what might not end within the model's length.
     const fits = flight.promptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;
-    const submitted = fits ? this.fleet.submit(this.#clock, flight) : "too-long";
+    const submitted = fits ? this.fleet.submit(this.clock, flight) : "too-long";
     if (submitted === "queued") return;
     assert(submitted !== "duplicate", "a request is submitted to an engine once");
     this.#aboard[flight.engine]?.delete(flight);
     this.outcomes.end(flight.row, submitted === "expired" ? "timed-out" : submitted);
-    this.#answer(this.#clock, { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused" });
+    this.#answer(this.clock, { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused" });
+  }
+
+  #progressLater(flight: Flight): void {
+    const { progressMicros = Infinity } = this.#options;
+    if (progressMicros < Infinity) this.#push(this.clock + progressMicros, { kind: "progress", flight });
+  }
+
+  #progress(flight: Flight): void {
+    const outputTokens = flight.closed ? undefined : this.fleet.outputTokens(this.clock, flight);
+    if (outputTokens === undefined) return;
+    this.#accept({ kind: "progress", at: this.clock, requestId: flight.id, outputTokens });
+    this.#progressLater(flight);
   }
 
   /** An engine made a request's first token. */
@@ -228,7 +226,7 @@ export class Simulation implements EngineEar {
   /** Without a delay, straight away: whatever else is due at that time was before what engines do then. */
   #answer(at: Micros, event: SimulationEvent): void {
     const { answerMicros } = this.#options.latency;
-    if (answerMicros === 0 && at === this.#clock) this.#take(event);
+    if (answerMicros === 0 && at === this.clock) this.#take(event);
     else this.#push(at + answerMicros, event);
   }
 
@@ -239,7 +237,7 @@ export class Simulation implements EngineEar {
     const ok = outcome === "ok";
     this.#accept({
       kind: "request-finished",
-      at: this.#clock,
+      at: this.clock,
       requestId: flight.id,
       outcome,
       promptTokens: ok ? flight.promptTokens : undefined,
@@ -249,9 +247,9 @@ export class Simulation implements EngineEar {
   }
 
   #ended(flight: Flight, admitted: boolean): void {
-    this.#open--;
-    if (admitted) this.#options.admission?.ended(flight.route, this.#clock);
-    this.#options.arrivals.ended(flight.source, this.#clock);
+    this.open--;
+    if (admitted) this.#options.admission?.ended(flight.route, this.clock);
+    this.#options.arrivals.ended(flight.source, this.clock);
   }
 
   #accept(input: Input): Decision | undefined {
@@ -285,7 +283,7 @@ export class Simulation implements EngineEar {
     const aboard = [...(this.#aboard[number] ?? [])];
     this.#aboard[number]?.clear();
     for (const flight of aboard) {
-      this.fleet.abort(this.#clock, flight);
+      this.fleet.abort(this.clock, flight);
       if (flight.firstTokenAt >= 0) {
         this.outcomes.end(flight.row, "lost");
         this.#close(flight, "failed");
@@ -293,8 +291,8 @@ export class Simulation implements EngineEar {
         continue;
       }
       flight.engine = -1;
-      this.#accept({ kind: "attempt-failed", at: this.#clock, requestId: flight.id, fault: "cut" });
-      this.#route(flight, { kind: "request-retried", at: this.#clock, requestId: flight.id });
+      this.#accept({ kind: "attempt-failed", at: this.clock, requestId: flight.id, fault: "cut" });
+      this.#route(flight, { kind: "request-retried", at: this.clock, requestId: flight.id });
     }
   }
 }

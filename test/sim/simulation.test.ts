@@ -170,6 +170,20 @@ test("admission refuses and delays, and every request is accounted for", () => {
   assert.ok((delaying.metrics.queueDelayMicros["all"]?.max ?? 0) > 100_000);
 });
 
+test("the router hears of a long answer's progress, and of nothing after its end", () => {
+  const heard: (readonly [number, number])[] = [];
+  const observe = (input: Input) => {
+    if (input.kind === "progress") heard.push([input.at, input.outputTokens]);
+  };
+  run([listed(0, 0, 10, 350)], { progressMicros: 100_000, observe });
+  // The first token is there at 1 ms; a look at 101 ms sees what was there before.
+  assert.deepEqual(heard, [
+    [101_000, 100],
+    [201_000, 200],
+    [301_000, 300],
+  ]);
+});
+
 test("a forced request goes where it is told, and others as they like", () => {
   const arrivals = Array.from({ length: 12 }, (_, i) => listed(i, i * 10_000, 10, 3));
   const { outcomes } = run(arrivals, { forced: new Map([["request_5", "engine_000"]]) }, 3);
