@@ -23,7 +23,7 @@ interface Bench {
 const BENCHES: Readonly<Record<string, Bench>> = {
   gateway: {
     about: "CPU per request and per streamed event, beside a bare proxy and nginx",
-    short: ["--rounds", "1", "--millis", "800"],
+    short: ["--rounds", "3", "--millis", "700"],
   },
   decision: { about: "time of one decision, by endpoints and prompt length" },
   "block-hash": { about: "time to hash a block" },

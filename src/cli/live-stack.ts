@@ -64,8 +64,8 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   power.start();
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
-  const recording = () => recorder?.status();
-  const sources = { router, directory, keeper, counters, recorder: recording, ...shadowStatus, ...config.metrics };
+  const counted = { counters, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
+  const sources = { router, directory, keeper, ...counted, ...shadowStatus, ...config.metrics };
   const metrics = new GatewayMetrics(sources);
   const decisions = new DecisionRing(config.admin.decisionsKept);
   for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) journal.listen(listener);

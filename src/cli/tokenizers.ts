@@ -3,6 +3,7 @@ import { TokenizeQuestions } from "#live/tokenize-question.ts";
 import type { EndpointDirectory } from "#live/endpoint-directory.ts";
 import { type TokenizerOptions, createTokenizer } from "#live/tokenizer/create.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
+import type { TokenizerCounts } from "#live/metric-state.ts";
 import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config, TokenizerConfig } from "#config/schema.ts";
@@ -10,6 +11,8 @@ import type { Config, TokenizerConfig } from "#config/schema.ts";
 /** The tokenizers of a gateway, one per model that the configuration names and one for all others. */
 export interface Tokenizers {
   of(model: string): Tokenizer;
+  /** What each has counted, by the model that it is for, "" for all others. */
+  readonly counts: () => readonly TokenizerCounts[];
   close(): Promise<void>;
 }
 
@@ -38,7 +41,7 @@ export async function openTokenizers(surroundings: TokenizerSurroundings): Promi
       return undefined;
     }
   };
-  const byModel = new Map<string, Tokenizer>();
+  const byModel = new Map<string, DescribedTokenizer>();
   for (const [model, one] of Object.entries(models)) {
     const tokenizer = await open(`tokenizer.models[${JSON.stringify(model)}]`, one);
     if (tokenizer !== undefined) byModel.set(model, tokenizer);
@@ -47,6 +50,7 @@ export async function openTokenizers(surroundings: TokenizerSurroundings): Promi
   if (others === undefined || problems.length > 0) throw new ConfigError(problems);
   return {
     of: (model) => byModel.get(model) ?? others,
+    counts: () => [...byModel, ["", others] as const].map(([model, one]) => ({ model, ...one.describe() })),
     close: async () => {
       for (const tokenizer of [...byModel.values(), others]) tokenizer.close();
       await questions.close();

@@ -10,6 +10,7 @@ import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./
 import { registerShadow } from "./metric-shadow.ts";
 import type { RecorderStatus } from "./recorder.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
+import type { TokenizerDescription } from "./tokenizer/described-tokenizer.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
 export interface StateSources {
@@ -20,10 +21,17 @@ export interface StateSources {
   readonly counters: () => GatewayCounters | undefined;
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
+  /** What the tokenizers counted, one of the configuration each. */
+  readonly tokenizers?: () => readonly TokenizerCounts[];
   /** Left out where there is no shadow. */
   readonly shadow?: () => ShadowStatus;
   /** Endpoints, and servers, with lines of their own; the first by id have them. */
   readonly endpointsMax?: number;
+}
+
+export interface TokenizerCounts extends Pick<TokenizerDescription, "name" | "counters"> {
+  /** That it is for; "" for all that have none of their own. */
+  readonly model: string;
 }
 
 export const ENDPOINTS_MAX_DEFAULT = 512;
@@ -60,6 +68,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerScrapes(sources, family, row);
   registerCounters(sources, family, row);
   registerRecorder(sources, family, row);
+  registerTokenizers(sources, family, row);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }
 
@@ -205,4 +214,13 @@ function registerRecorder({ recorder }: StateSources, family: Family, row: Row):
       return status === undefined ? [] : [row(of(status))];
     });
   }
+}
+
+/** `contradicted` beside `confirmed` tells that a tokenizer is not the engines': exact prompts, by the engines' count. */
+function registerTokenizers({ tokenizers }: StateSources, family: Family, row: Row): void {
+  family("counter", "tokenizer_events_total", "What a tokenizer did, and how its counts met the engines'.", () =>
+    (tokenizers?.() ?? []).flatMap(({ model, name, counters }) =>
+      Object.entries(counters).map(([event, count]) => row(count, { for: model, tokenizer: name, event })),
+    ),
+  );
 }

@@ -7,6 +7,7 @@ import { nowMicros } from "./clock.ts";
 import { EndpointDirectory } from "./endpoint-directory.ts";
 import { type GatewayOptions, createGateway } from "./gateway.ts";
 import type { Journal } from "./journal.ts";
+import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 export interface PathWarmUpOptions extends Pick<GatewayOptions, "identity" | "tokenizer" | "limits" | "requestUsage"> {
   /** Around a router of its own without endpoints, thrown away afterwards. */
@@ -28,7 +29,9 @@ export async function warmUpPath(options: PathWarmUpOptions): Promise<number> {
   const engine = createServer(answer);
   await new Promise<void>((resolve) => engine.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(engine.address() as AddressInfo).port}`;
-  const gateway = createGateway({ ...shared, journal, directory: directoryOf(url, journal), observe: SILENT });
+  const directory = directoryOf(url, journal);
+  const tokenizer = (model: string) => withoutLearning(shared.tokenizer(model));
+  const gateway = createGateway({ ...shared, tokenizer, journal, directory, observe: SILENT });
   const pool = new Pool((await gateway.listen("127.0.0.1", 0)).url, { connections: IN_FLIGHT });
   const until = performance.now() + budgetMillis;
   let sent = 0;
@@ -52,6 +55,12 @@ export async function warmUpPath(options: PathWarmUpOptions): Promise<number> {
 }
 
 const SILENT = { finished: () => {}, retried: () => {}, tokenizerFellBack: () => {} };
+
+/** The made-up engine's counts are of no prompt, so they must neither correct nor contradict a tokenizer. */
+function withoutLearning(tokenizer: Tokenizer): Tokenizer {
+  const { name } = tokenizer;
+  return { name, encode: (prompt, scope) => tokenizer.encode(prompt, scope), learn: () => {}, close: () => {} };
+}
 
 function directoryOf(url: string, journal: Journal): EndpointDirectory {
   const directory = new EndpointDirectory();

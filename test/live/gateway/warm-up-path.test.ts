@@ -7,7 +7,7 @@ import { Router } from "#core/router.ts";
 import { Journal } from "#live/journal.ts";
 import { warmUpPath } from "#live/warm-up-path.ts";
 
-import { IDENTITY, WORD_TOKENIZER } from "./rig.ts";
+import { IDENTITY, LEARNT, WORD_TOKENIZER } from "./rig.ts";
 
 test("the warm-up goes from socket to socket and leaves nothing behind", async () => {
   const before = process.getActiveResourcesInfo().length;
@@ -29,6 +29,7 @@ test("the warm-up goes from socket to socket and leaves nothing behind", async (
   const options = { journal, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   const answered = await warmUpPath({ ...options, requests: 200, budgetMillis: 5_000 });
   assert.equal(answered, 200);
+  assert.deepEqual(LEARNT, [], "the tokenizer hears no counts of a made-up engine");
   assert.deepEqual([...outcomes], [["ok", 200]]);
   assert.equal(router.openCharges, 0);
   for (let i = 0; i < 100 && process.getActiveResourcesInfo().length > before; i++) {

@@ -110,6 +110,19 @@ test("a finished request counts once in each family, with vLLM's buckets", async
   assert.equal((await made.lines("gnomon_e2e_request_latency_seconds_count"))[0]!.at(-1), "1");
 });
 
+test("what tokenizers counted, by the model that they are for", async () => {
+  const tokenizers = () => [
+    { model: "m", name: "huggingface", counters: { confirmed: 7, contradicted: 2 } } as const,
+    { model: "", name: "estimate", counters: { learned: 5 } } as const,
+  ];
+  assert.deepEqual(await new MetricsUnderTest({ tokenizers }).lines("gnomon_tokenizer_events_total"), [
+    'gnomon_tokenizer_events_total{for="m",tokenizer="huggingface",event="confirmed"} 7',
+    'gnomon_tokenizer_events_total{for="m",tokenizer="huggingface",event="contradicted"} 2',
+    'gnomon_tokenizer_events_total{for="",tokenizer="estimate",event="learned"} 5',
+  ]);
+  assert.deepEqual(await new MetricsUnderTest().lines("gnomon_tokenizer_events_total"), []);
+});
+
 test("law: a histogram's buckets are cumulative, end at the count, and hold every value on its side", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 4e9 }), { minLength: 1, maxLength: 40 }), async (values) => {
