@@ -1,5 +1,4 @@
 import { checkProfile, completeProfile } from "#core/profile/check.ts";
-import { DEFAULT_PROFILE } from "#core/profile/default.ts";
 import type { ScorerSpec } from "#core/profile/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkShape, pathText, problemLine, type Problem, unknownWord } from "./problem.ts";
@@ -60,7 +59,7 @@ export function profileOfPolicy({ policy, scorers }: Policy, from: PolicyOrigin)
   const given = scorers?.map(({ name, weight }): ScorerSpec => ({ plugin: name, weight, parameters: {} }));
   const spec = {
     filters: [],
-    scorers: given ?? DEFAULT_PROFILE.scorers,
+    scorers: given ?? loadNativeProfile("weighted").spec.scorers,
     picker: { plugin: "max-score", parameters: {} },
   };
   const problems = checkProfile(spec);

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { checkProfile } from "#core/profile/check.ts";
-import { DEFAULT_PROFILE } from "#core/profile/default.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
@@ -116,7 +115,7 @@ test("the policy of requirements 000 §11 reads the same from YAML and from flag
   const scorers = parseScorers("prefix-affinity:3,queue-depth:2, kv-utilization : 2.0");
   assert.deepEqual(profileOfPolicy({ policy: "weighted", scorers }, FROM), fromFile);
   assert.deepEqual(profileOfPolicy(readPolicyConfig(join(directory, "policy-only.yaml")), FROM), fromFile);
-  assert.deepEqual(fromFile.spec.scorers, DEFAULT_PROFILE.scorers);
+  assert.deepEqual(fromFile.spec.scorers, loadProfile("weighted").spec.scorers);
   assert.deepEqual(fromFile.spec.filters, []);
   assert.deepEqual(profileOfPolicy(readPolicyConfig(join(directory, "other.yaml")), FROM), loadProfile("round-robin"));
 });

@@ -5,14 +5,14 @@ import { scorerPlugin } from "../profile/plugin.ts";
  * Prefers the endpoint where this request adds the least waiting, its own and that of the requests there, in units of the
  * time that one prompt token takes to compute.
  *
- *     cost  = queueWeight * queued prefill tokens + new tokens * (1 + n + cacheWeight)
- *             + batchTokens * n + contextWeight * (context there + prompt tokens * n)
+ *     cost  = queueWeight * queued prefill tokens + new tokens * (1 + n + cacheWeight) + batchTokens * n
  *     score = (best cost + 1) / (cost + 1)
  *
  * n requests are there. This request waits for the queued tokens and its own new ones; each of the n waits for the new
- * ones too, whose steps they share. Every step of decoding reads the context of the whole batch: this request pays for
- * what is there, and each of the n for this prompt. A token computed is also a block of cache taken from another prompt,
- * which `cacheWeight` prices.
+ * ones too, whose steps they share; and the batch that grows makes every step longer. A token computed is also a block of
+ * cache taken from another prompt, which `cacheWeight` prices. The defaults are those that served recorded conversations
+ * and agent sessions best (bench/profiles.ts); `batchTokens` is well above the cost of a step, since the number of
+ * requests also stands for what the router does not see, the length of their answers and the room that they will take.
  */
 export const addedLatency = scorerPlugin({
   summary: "waiting that the request would add there, for itself and for the requests it joins",
@@ -27,32 +27,25 @@ export const addedLatency = scorerPlugin({
     },
     cacheWeight: {
       type: "number",
-      default: 0,
+      default: 10,
       min: 0,
       meaning: "what a new token costs beside its time, for the cached blocks that it displaces",
     },
     batchTokens: {
       type: "number",
-      default: 300,
+      default: 15_000,
       min: 0,
-      meaning: "what a request there costs: 2 * output tokens * step time per sequence / time per prompt token",
-    },
-    contextWeight: {
-      type: "number",
-      default: 0.5,
-      min: 0,
-      meaning: "what a token of context costs: output tokens * step time per context token / time per prompt token",
+      meaning: "what each request that is there costs, in prompt tokens",
     },
   },
-  create: (name, { queueWeight, cacheWeight, batchTokens, contextWeight }) => ({
+  create: (name, { queueWeight, cacheWeight, batchTokens }) => ({
     name,
     score({ promptTokens }, candidates, scores) {
       let best = Infinity;
       for (let i = 0; i < candidates.length; i++) {
-        const { prefillTokensQueued: queued, effectiveLoad: load, promptTokensInFlight: context } = candidates[i]!;
+        const { prefillTokensQueued: queued, effectiveLoad: load } = candidates[i]!;
         const computed = newTokens(candidates[i]!, promptTokens) * (1 + load + cacheWeight);
-        const decoding = batchTokens * load + contextWeight * (context + promptTokens * load);
-        const cost = queueWeight * queued + computed + decoding;
+        const cost = queueWeight * queued + computed + batchTokens * load;
         scores[i] = cost;
         best = Math.min(best, cost);
       }
