@@ -13,7 +13,7 @@ export type Checked<T> =
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 const SHOWN_CHARS_MAX = 60;
-const WORDS_SHOWN_MAX = 40;
+const WORDS_SHOWN_MAX = 64;
 
 /** Checks `value` against a schema and tells all that is wrong with it at once. */
 export function checkShape<S extends z.ZodType>(schema: S, value: unknown): Checked<z.output<S>> {
