@@ -2,12 +2,17 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { ADMISSION_POLICIES } from "#core/admission/create.ts";
 import { PRIORITY_POLICIES } from "#core/priority/create.ts";
 import { FITNESS_KEYS } from "#sim/result/fitness.ts";
+import { HARDWARE } from "#engine/hardware.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
 /** What was given to `simulate`, with defaults. Times as the flags' texts say. */
 export interface SimulateFlags {
   readonly numInstances: number;
   readonly engine?: string;
+  readonly modelConfig?: string;
+  readonly hardware?: string;
+  readonly tp: number;
+  readonly gpuMemoryUtilization: number;
   readonly workload?: string;
   readonly workloadSpec?: string;
   readonly rate?: number;
@@ -64,6 +69,13 @@ export function addSimulateFlags(command: Command): Command {
 function addClusterFlags(to: FlagAdder): void {
   to.number("--num-instances <count>", "engines", whole(1, 10_000), 4);
   to.add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
+  to.add(
+    "--model-config <file>",
+    "a Hugging Face config.json: step time by roofline, KV blocks by memory, in place of --engine",
+  );
+  to.add("--hardware <board>", `of --model-config: ${Object.keys(HARDWARE).join(", ")} (H100 without)`);
+  to.number("--tp <count>", "boards that an engine is spread over", whole(1, 1024), 1);
+  to.number("--gpu-memory-utilization <share>", "of a board's memory that an engine uses", positive(1), 0.9);
   to.number("--kv-gpu-blocks <count>", "KV blocks of each engine, in place of the engine file's", whole(2, 16_777_216));
   to.number("--kv-cpu-blocks <count>", "KV blocks of each engine in the host's memory", whole(1, 16_777_216));
   to.number(

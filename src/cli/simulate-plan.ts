@@ -1,14 +1,14 @@
-import { loadEngine } from "#config/engine-file.ts";
 import type { NamedProfile } from "#config/profile-file.ts";
 import { createAdmission } from "#core/admission/create.ts";
 import { createPriority } from "#core/priority/create.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
-import type { EngineConfig, KvTierConfig } from "#engine/config.ts";
+import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts";
+import { engineOf } from "./simulate-engine.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
-import { policiesOf, type SimulatePolicies } from "./simulate-policies.ts";
+import { policiesOf } from "./simulate-policies.ts";
 
 /** Everything about a simulation but its requests. */
 export type ClusterPlan = Omit<SimulationOptions, "arrivals"> & { readonly profile: NamedProfile };
@@ -60,34 +60,6 @@ function instances(count: number, config: EngineConfig): EngineSpec[] {
       concurrencyMax: config.sequencesMax,
     },
   }));
-}
-
-function engineOf(flags: SimulateFlags, policies: SimulatePolicies): EngineConfig {
-  const file = loadEngine(flags.engine);
-  const { kvGpuBlocks, kvCpuBlocks, tokenGaps, check } = flags;
-  const kvBlocks = kvGpuBlocks ?? file.kvBlocks;
-  return {
-    ...file,
-    kvBlocks,
-    // A longer request could never be served.
-    modelTokensMax: Math.min(file.modelTokensMax, (kvBlocks - 1) * file.blockTokens),
-    scheduler: policies.scheduler ?? file.scheduler,
-    preemption: policies.preemption ?? file.preemption,
-    tier: kvCpuBlocks === undefined ? file.tier : tierOf(kvCpuBlocks, flags),
-    coalesce: file.coalesce && !tokenGaps,
-    check,
-  };
-}
-
-function tierOf(cpuBlocks: number, flags: SimulateFlags): KvTierConfig {
-  return {
-    cpuBlocks,
-    offloadThreshold: flags.kvOffloadThreshold,
-    transferBaseMicros: flags.kvTransferBase,
-    blockBytes: flags.kvBlockBytes,
-    bytesPerSecond: flags.kvTransferBandwidth,
-    thrashWindowMicros: MICROS_PER_SECOND,
-  };
 }
 
 function signalsOf(flags: SimulateFlags): SignalOptions {

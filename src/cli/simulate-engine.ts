@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+import { ConfigError } from "#config/config-error.ts";
+import { loadEngine } from "#config/engine-file.ts";
+import { unknownWord } from "#config/problem.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { type EngineConfig, engineDefaults, type KvTierConfig } from "#engine/config.ts";
+import { HARDWARE } from "#engine/hardware.ts";
+import { kvBlocksThatFit } from "#engine/kv-capacity.ts";
+import { readHuggingFaceModel } from "#engine/step-time/hugging-face.ts";
+import type { SimulateFlags } from "./simulate-flags.ts";
+import type { SimulatePolicies } from "./simulate-policies.ts";
+
+/** The engine that flags and policies describe: a file's, or a model on a board by roofline. */
+export function engineOf(flags: SimulateFlags, policies: SimulatePolicies): EngineConfig {
+  const base = flags.modelConfig === undefined ? loadEngine(flags.engine) : modelledEngine(flags.modelConfig, flags);
+  const { kvGpuBlocks, kvCpuBlocks, tokenGaps, check } = flags;
+  const kvBlocks = kvGpuBlocks ?? base.kvBlocks;
+  return {
+    ...base,
+    kvBlocks,
+    // A longer request could never be served.
+    modelTokensMax: Math.min(base.modelTokensMax, (kvBlocks - 1) * base.blockTokens),
+    scheduler: policies.scheduler ?? base.scheduler,
+    preemption: policies.preemption ?? base.preemption,
+    tier: kvCpuBlocks === undefined ? base.tier : tierOf(kvCpuBlocks, flags),
+    coalesce: base.coalesce && !tokenGaps,
+    check,
+  };
+}
+
+/** A Hugging Face config.json on a board: step time by roofline, KV blocks by what memory is left. */
+function modelledEngine(file: string, flags: SimulateFlags): EngineConfig {
+  const { hardware: name = "H100", tp: tensorParallel, gpuMemoryUtilization: utilization } = flags;
+  const board = Object.hasOwn(HARDWARE, name) ? HARDWARE[name] : undefined;
+  if (board === undefined) throw new ConfigError([`--hardware: ${unknownWord("board", name, Object.keys(HARDWARE))}`]);
+  const model = readHuggingFaceModel(readJson(file));
+  if (typeof model === "string") throw new ConfigError([`--model-config: ${file}: ${model}`]);
+  const { memoryBytes, ...hardware } = board;
+  const defaults = engineDefaults();
+  const { shape, vocabulary, tiedEmbeddings, tokensMax } = model;
+  const { blockTokens } = defaults;
+  const kvBlocks = kvBlocksThatFit({
+    shape,
+    vocabulary,
+    tiedEmbeddings,
+    memoryBytes,
+    utilization,
+    tensorParallel,
+    blockTokens,
+  });
+  if (kvBlocks < 2) {
+    throw new ConfigError([
+      `--hardware: expected boards with room beside the weights, got ${tensorParallel} of ${name}`,
+    ]);
+  }
+  return {
+    ...defaults,
+    kvBlocks,
+    modelTokensMax: tokensMax,
+    batchTokensMax: 8192,
+    stepTime: { kind: "roofline", model: shape, hardware, tensorParallel },
+  };
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([`--model-config: expected a config.json, got ${file}: ${reason}`]);
+  }
+}
+
+function tierOf(cpuBlocks: number, flags: SimulateFlags): KvTierConfig {
+  return {
+    cpuBlocks,
+    offloadThreshold: flags.kvOffloadThreshold,
+    transferBaseMicros: flags.kvTransferBase,
+    blockBytes: flags.kvBlockBytes,
+    bytesPerSecond: flags.kvTransferBandwidth,
+    thrashWindowMicros: MICROS_PER_SECOND,
+  };
+}
