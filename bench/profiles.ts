@@ -49,7 +49,7 @@ const CASES: readonly Case[] = [
   { ...MOONCAKE, load: "moderate", engines: 8, rateScale: 3 },
   { ...MOONCAKE, load: "high", engines: 8, rateScale: 4.5 },
   { ...WEKA, load: "moderate", engines: 8, copies: 4, sessionsPerSecond: 0.1 },
-  { ...WEKA, load: "high", engines: 4, copies: 6, sessionsPerSecond: 0.4 },
+  { ...WEKA, load: "high", engines: 8, copies: 4, sessionsPerSecond: 0.25 },
 ];
 
 /** Longer than the model's own, so that the longest conversations are served too. */
