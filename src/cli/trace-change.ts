@@ -126,7 +126,8 @@ async function merge(
 }
 
 function say(what: string, output: string, sources: readonly TraceSource[], left: Tally): void {
-  process.stdout.write(`${output}: ${what}\n`);
-  for (const [reason, count] of left.entries()) process.stdout.write(`${count} requests left out: ${reason}\n`);
-  for (const source of sources) for (const note of source.notes()) process.stdout.write(`${source.path}: ${note}\n`);
+  const lines = [`${output}: ${what}`];
+  for (const [reason, count] of left.entries()) lines.push(`${count} requests left out: ${reason}`);
+  for (const source of sources) for (const note of source.notes()) lines.push(`${source.path}: ${note}`);
+  process.stdout.write(`${lines.join("\n")}\n`);
 }

@@ -156,7 +156,7 @@ function formatOf(format: Exclude<ExportFormat, "workload">): LineFormat<Traffic
 }
 
 function say(what: string, output: string, source: TraceSource, left: Tally): void {
-  process.stdout.write(`${output}: ${what}\n`);
-  for (const [reason, count] of left.entries()) process.stdout.write(`${count} requests left out: ${reason}\n`);
-  for (const note of source.notes()) process.stdout.write(`${note}\n`);
+  const lines = [`${output}: ${what}`];
+  for (const [reason, count] of left.entries()) lines.push(`${count} requests left out: ${reason}`);
+  process.stdout.write(`${[...lines, ...source.notes()].join("\n")}\n`);
 }

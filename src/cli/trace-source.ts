@@ -5,6 +5,7 @@ import { readBlisTrace } from "#trace/import/blis-trace.ts";
 import { IMPORT_DEFAULTS, type ImportOptions } from "#trace/import/import-options.ts";
 import { ImportError, ImportReport } from "#trace/import/import-report.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
+import { readWorkloadFile } from "#trace/import/workload-file.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
 import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
@@ -39,6 +40,10 @@ export async function openTrace(path: string, flags: SourceFlags): Promise<Trace
   const options = { ...IMPORT_DEFAULTS, seed: flags.seed, strict: flags.strict };
   const { format, files } = await detectFormat(path).catch(refused);
   if (format === "blis") return blisSource(files[0] ?? path, options);
+  if (format === "workload") {
+    const report = new ImportReport(path, format, options.strict);
+    return foreignSource(path, report, unobserved(readWorkloadFile(files[0] ?? path, report)));
+  }
   const { report, requests } = await openWorkload(path, options).catch(refused);
   return foreignSource(path, report, unobserved(requests));
 }

@@ -1,6 +1,7 @@
 import type { TrafficRequest } from "../transform/traffic.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 import { readAzure } from "./azure.ts";
+import { byConversation } from "./by-conversation.ts";
 import { readBlisTrace } from "./blis-trace.ts";
 import { detectFormat } from "./detect-format.ts";
 import type { ImportOptions } from "./import-options.ts";
@@ -38,9 +39,9 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
     case "token-ids":
       return { report, requests: readTokenIds(first, report) };
     case "blis":
-      return { report, requests: requestsOf(readBlisTrace(first, report)) };
+      return { report, requests: byConversation(requestsOf(readBlisTrace(first, report))) };
     case "workload":
-      return { report, requests: readWorkloadFile(first, report) };
+      return { report, requests: byConversation(readWorkloadFile(first, report)) };
     case "sharegpt":
       return { report, requests: readShareGpt(first, options, report) };
     case "blis-spec":
