@@ -28,7 +28,7 @@ export function range(text: string): { readonly from: number; readonly to: numbe
   return found;
 }
 
-export function wholeNumber(text: string): number {
+function wholeNumber(text: string): number {
   const value = Number(text);
   if (text === "" || !Number.isSafeInteger(value) || value < 0)
     throw new InvalidArgumentError("expected a whole number of 0 or more");

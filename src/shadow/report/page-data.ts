@@ -34,4 +34,4 @@ export function seriesOf({ outcomes, observed }: PageData): readonly Series[] {
 }
 
 export const OBSERVED = "observed";
-export const SERIES_COLOURS = 8;
+const SERIES_COLOURS = 8;
