@@ -40,7 +40,7 @@ export function pathText(path: Path): string {
   return text;
 }
 
-export function shown(value: unknown): string {
+function shown(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (value !== null && typeof value === "object") return "a mapping";

@@ -96,17 +96,3 @@ export interface BlocksRemoved {
   readonly endpoint: EndpointId;
   readonly lanes: Int32Array;
 }
-
-const EXOGENOUS: ReadonlySet<Input["kind"]> = new Set([
-  "endpoint-joined",
-  "endpoint-changed",
-  "endpoint-left",
-  "endpoint-cordoned",
-  "endpoint-uncordoned",
-  "profile-changed",
-  "request-arrived",
-]);
-
-export function isExogenous(input: Input): input is ExogenousInput {
-  return EXOGENOUS.has(input.kind);
-}

@@ -53,7 +53,7 @@ export const prefixMatch = filterPlugin({
 });
 
 /** mean + factor * sample standard deviation of requests in flight; the mean alone below two candidates. */
-export function busiestAllowed(candidates: readonly Snapshot[], factor: number): number {
+function busiestAllowed(candidates: readonly Snapshot[], factor: number): number {
   const count = candidates.length;
   const mean = candidates.reduce((sum, { requestsInFlight }) => sum + requestsInFlight, 0) / count;
   const squares = candidates.reduce((sum, { requestsInFlight }) => sum + (requestsInFlight - mean) ** 2, 0);

@@ -14,6 +14,8 @@ const UNIT_MICROS = { minutes: 60_000_000, seconds: 1_000_000, milliseconds: 1_0
  *     cost_i   = fairnessWeight * |i - norm| + utilizationWeight * min(running_i / maxPodLoad, 1)
  *     score_i  = 1 - cost_i / (fairnessWeight * (n - 1) + utilizationWeight)
  *
+ * A request without a tenant is nobody's: every endpoint scores 1, and nothing is charged.
+ *
  * Tokens are charged with an estimate at the decision and corrected by the engine's counts at the end. `max` measures a
  * tenant against the one with the most service instead of the middle of the range.
  */
@@ -87,6 +89,7 @@ export const vtc = scorerPlugin({
     return {
       name,
       score({ tenant }, candidates, scores) {
+        if (tenant === "") return void scores.fill(1, 0, candidates.length);
         const last = candidates.length - 1;
         const at = candidates[0]?.at ?? 0;
         const span = tracker.span(at) ?? { min: options.minTokens, max: options.maxTokens };

@@ -5,7 +5,7 @@ import type { Decision } from "#core/decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "#core/endpoint/breaker.ts";
 import type { Fault, Input } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import type { ProfileSpec } from "#core/profile/spec.ts";
 import { Router } from "#core/router.ts";
 import { nowMicros } from "#live/clock.ts";
 import { EndpointDirectory, type EndpointEntry } from "#live/endpoint-directory.ts";
@@ -15,6 +15,13 @@ import type { RequestSummary } from "#live/request-summary.ts";
 import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
 
 import { type Reply, StubEngine } from "./stub-engine.ts";
+
+/** Equals go by id, so that a test knows where its first request goes. */
+const LOWEST_ID_FIRST: ProfileSpec = {
+  filters: [],
+  scorers: [{ plugin: "queue-depth", weight: 1, parameters: {} }],
+  picker: { plugin: "max-score", parameters: {} },
+};
 
 /** A gateway over the real router and engines that answer with bytes. */
 export interface Rig {
@@ -54,7 +61,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
   const engines = await Promise.all(replies.map((reply) => new StubEngine(reply).start()));
   const router = new Router({
     seed: 1,
-    profiles: { default: DEFAULT_PROFILE },
+    profiles: { default: LOWEST_ID_FIRST },
     defaultProfile: "default",
     index: new ApproximateIndex(),
     blockTokens: 4,
