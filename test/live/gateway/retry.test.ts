@@ -238,8 +238,13 @@ describe("a kept connection that closes as it is used again", () => {
 
 describe("an engine that dies under load", () => {
   test("costs no answer that had not begun, and no stream looks complete that was cut", async () => {
+    const isStream = (body: Buffer) => (JSON.parse(body.toString()) as { stream?: boolean }).stream === true;
+    /** Begins what streams and ends nothing: whatever it has when it dies was under way. */
+    const doomed: Reply = (request, socket) => {
+      if (isStream(request.body)) socket.write(STREAM_HEAD + roleChunk() + tokenChunk("x"));
+    };
     const slow: Reply = (request, socket) => {
-      const stream = (JSON.parse(request.body.toString()) as { stream?: boolean }).stream === true;
+      const stream = isStream(request.body);
       if (stream) socket.write(STREAM_HEAD + roleChunk() + tokenChunk("x"));
       const finish = (): void => {
         if (!socket.writable) return;
@@ -249,10 +254,10 @@ describe("an engine that dies under load", () => {
       };
       setTimeout(finish, 40);
     };
-    const rig = await startRig([slow, slow]);
+    const rig = await startRig([doomed, slow]);
     const answers = Array.from({ length: 60 }, () => ask(rig.url, CHAT));
     const streams = Array.from({ length: 30 }, () => ask(rig.url, STREAM));
-    while (rig.engines[0]!.requests.length < 30) await new Promise((resolve) => setTimeout(resolve, 1));
+    while (rig.engines[0]!.requests.length < 12) await new Promise((resolve) => setTimeout(resolve, 1));
     await rig.engines[0]!.kill();
     const late = Array.from({ length: 20 }, () => ask(rig.url, CHAT));
     for (const got of await Promise.all([...answers, ...late])) assert.equal(got.status, 200);
@@ -260,7 +265,7 @@ describe("an engine that dies under load", () => {
       assert.equal(got.cut, false);
       assert.notEqual(got.body.includes("[DONE]"), got.body.includes("incomplete"));
     }
-    assert.ok(rig.gateway.counters.retries >= 10);
+    assert.ok(rig.gateway.counters.retries >= 5);
     await rig.close();
   });
 });
