@@ -1,8 +1,9 @@
-import Table from "cli-table3";
+import type Table from "cli-table3";
 import type { Calibration } from "#shadow/calibrate/calibrate.ts";
 import type { ModelError } from "#shadow/calibrate/model-error.ts";
 import { PARAMETERS } from "#shadow/calibrate/parameters.ts";
 import type { PredictionError } from "#shadow/figures.ts";
+import { figureTable, millis, signedPercent } from "./figure-text.ts";
 
 const METRICS = [
   ["ttftMicros", "TTFT"],
@@ -13,14 +14,14 @@ const METRICS = [
 /** The fit for people: parameters with their uncertainty, and the error on what was fitted and on what was not. */
 export function calibrateTable(calibration: Calibration): string {
   const { parameters, errors, trained, heldOut, heldOutByEndpoint } = calibration;
-  const fitted = plain(["parameter", "microseconds", "standard error"]);
+  const fitted = figureTable(["parameter", "microseconds", "standard error"]);
   for (const name of PARAMETERS) {
     const error = errors[name];
     const said =
       error === undefined ? (parameters[name] > 0 ? "given" : "not seen") : errorText(parameters[name], error);
     fitted.push([name, parameters[name].toPrecision(5), said]);
   }
-  const table = plain([
+  const table = figureTable([
     "",
     "",
     "predicted mean",
@@ -64,21 +65,4 @@ function cells(error: PredictionError): string[] {
 function errorText(value: number, error: number): string {
   if (!(value > 0)) return "at 0";
   return Number.isFinite(error) ? `${((100 * error) / value).toFixed(1)} %` : "unknown";
-}
-
-function plain(head: string[]): Table.Table {
-  return new Table({
-    head,
-    style: { head: [], border: [] },
-    colAligns: ["left", ...head.slice(1).map(() => "right" as const)],
-  });
-}
-
-function millis(micros: number): string {
-  const value = micros / 1000;
-  return value < 100 ? value.toFixed(2) : value.toFixed(0);
-}
-
-function signedPercent(share: number): string {
-  return `${share < 0 ? "" : "+"}${(100 * share).toFixed(1)} %`;
 }

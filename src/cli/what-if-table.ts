@@ -1,8 +1,8 @@
-import Table from "cli-table3";
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PredictionError } from "#shadow/figures.ts";
 import type { PairedDifference } from "#shadow/paired.ts";
 import type { CandidateAnswer, Metric, WhatIfAnswer } from "#shadow/what-if.ts";
+import { figureTable, millis, signedPercent } from "./figure-text.ts";
 
 const METRICS: readonly (readonly [Metric, string])[] = [
   ["ttftMicros", "TTFT"],
@@ -24,7 +24,7 @@ export function whatIfTable(answer: WhatIfAnswer): string {
 
 function predictions({ candidates }: WhatIfAnswer): string {
   const heads = METRICS.flatMap(([, name]) => [`${name} mean`, "p50", "p99"]);
-  const table = plain(["profile", ...heads, "hits", "imbalance", "done"]);
+  const table = figureTable(["profile", ...heads, "hits", "imbalance", "done"]);
   for (const one of candidates) {
     const figures = METRICS.flatMap(([metric]) => distributionCells(one.predicted[metric]));
     table.push([one.name, ...figures, percent(one.hitRatio), one.imbalance.toFixed(2), String(one.completed)]);
@@ -33,7 +33,7 @@ function predictions({ candidates }: WhatIfAnswer): string {
 }
 
 function differences({ candidates, inForce }: WhatIfAnswer): string {
-  const table = plain(["profile", ...METRICS.map(([, name]) => name), "faster E2E", "same endpoint"]);
+  const table = figureTable(["profile", ...METRICS.map(([, name]) => name), "faster E2E", "same endpoint"]);
   for (const one of candidates) {
     if (one.name === inForce) continue;
     const cells = METRICS.map(([metric]) => differenceCell(one.difference[metric]));
@@ -45,7 +45,7 @@ function differences({ candidates, inForce }: WhatIfAnswer): string {
 function errors({ modelError, inForce }: WhatIfAnswer): string {
   if (modelError === undefined)
     return "Model error: not known, since this traffic was not run as it is simulated here.";
-  const table = plain(["", "predicted mean", "observed mean", "mean", "p50", "p99", "MAPE", "r", "pairs"]);
+  const table = figureTable(["", "predicted mean", "observed mean", "mean", "p50", "p99", "MAPE", "r", "pairs"]);
   for (const [metric, name] of METRICS) {
     const error = modelError[metric];
     if (error !== undefined) table.push([name, ...errorCells(error)]);
@@ -81,27 +81,10 @@ function errorCells(error: PredictionError): string[] {
   ];
 }
 
-function plain(head: string[]): Table.Table {
-  return new Table({
-    head,
-    style: { head: [], border: [] },
-    colAligns: ["left", ...head.slice(1).map(() => "right" as const)],
-  });
-}
-
-function millis(micros: number): string {
-  const value = micros / 1000;
-  return value < 100 ? value.toFixed(2) : value.toFixed(0);
-}
-
 function signed(micros: number): string {
   return `${micros < 0 ? "-" : "+"}${millis(Math.abs(micros))}`;
 }
 
 function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
-}
-
-function signedPercent(share: number): string {
-  return `${share < 0 ? "" : "+"}${(100 * share).toFixed(1)} %`;
 }

@@ -1,0 +1,19 @@
+import Table from "cli-table3";
+
+/** A table of figures: names to the left, numbers to the right. */
+export function figureTable(head: string[]): Table.Table {
+  return new Table({
+    head,
+    style: { head: [], border: [] },
+    colAligns: ["left", ...head.slice(1).map(() => "right" as const)],
+  });
+}
+
+export function millis(micros: number): string {
+  const value = micros / 1000;
+  return value < 100 ? value.toFixed(2) : value.toFixed(0);
+}
+
+export function signedPercent(share: number): string {
+  return `${share < 0 ? "" : "+"}${(100 * share).toFixed(1)} %`;
+}
