@@ -13,7 +13,7 @@ import { type Calibration, calibrate } from "#shadow/calibrate/calibrate.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { type ModelError, modelErrorOf } from "#shadow/calibrate/model-error.ts";
-import { CPU_ENGINE, type CpuRun, lanesOf, readCpuRun } from "./engine-vs-vllm/cpu-run.ts";
+import { type CpuRun, lanesOf, readCpuRun } from "./engine-vs-vllm/cpu-run.ts";
 import { judge } from "./engine-vs-vllm/errors.ts";
 import { type GpuRun, readGpuRun } from "./engine-vs-vllm/gpu-run.ts";
 
@@ -25,9 +25,10 @@ const KV_BLOCKS_UNRECORDED = 25_000;
 
 const cpu = join(traces, "vllm-cpu");
 if (existsSync(cpu)) {
-  const [light, heavy] = ["light", "heavy"].map((name) => cpuEvidence(readCpuRun(join(cpu, name))));
-  across("light", light!, "heavy", heavy!, engineDefaults(CPU_ENGINE));
-  across("heavy", heavy!, "light", light!, engineDefaults(CPU_ENGINE));
+  const runs = ["light", "heavy"].map((name) => readCpuRun(join(cpu, name)));
+  const [light, heavy] = runs.map(cpuEvidence);
+  across("light", light!, "heavy", heavy!, runs[1]!.engine);
+  across("heavy", heavy!, "light", light!, runs[0]!.engine);
 } else console.log(`no runs at ${cpu}: set GNOMON_SHARED to the folder that holds traces/vllm-cpu`);
 
 const gpu = join(traces, "vllm-runs");
@@ -91,6 +92,7 @@ function errors(name: string, error: ModelError): void {
 }
 
 function cpuEvidence(run: CpuRun): Evidence {
+  const lanes = lanesOf(run);
   const rows = run.requests.map((request, i): Served => {
     return {
       arrivalAt: Math.round(request.send * 1e6),
@@ -101,7 +103,7 @@ function cpuEvidence(run: CpuRun): Evidence {
       ttftMicros: (request.first_chunk - request.send) * 1e6,
       e2eMicros: ((request.chunks.at(-1)?.[0] ?? 0) - request.send) * 1e6,
       ok: true,
-      lanes: lanesOf(request, i),
+      lanes: lanes[i]!,
     };
   });
   return { endpoints: ["one"], rows: rows.sort((a, b) => a.arrivalAt - b.arrivalAt), left: {} };

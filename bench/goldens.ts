@@ -1,6 +1,6 @@
 import { differences } from "./golden/compare.ts";
 import type { GoldenCase } from "./golden/golden-case.ts";
-import { readCases, readDraws } from "./golden/read-cases.ts";
+import { readCases } from "./golden/read-cases.ts";
 import { runCase } from "./golden/run-case.ts";
 
 const LINES_MAX = 40;
@@ -14,7 +14,7 @@ function main(files: readonly string[]): number {
   let failed = 0;
   for (const file of files) {
     for (const golden of readCases(file)) {
-      const lines = "problem" in golden ? [golden.problem] : compared(golden, file);
+      const lines = "problem" in golden ? [golden.problem] : compared(golden);
       if (lines.length > 0) failed++;
       process.stdout.write(`${lines.length === 0 ? "equal" : "DIFFERS"} ${golden.name}\n`);
       for (const line of lines.slice(0, LINES_MAX)) process.stdout.write(`  ${line}\n`);
@@ -25,9 +25,9 @@ function main(files: readonly string[]): number {
 }
 
 /** A case that cannot be run to its end differs by that. */
-function compared(golden: GoldenCase, file: string): string[] {
+function compared(golden: GoldenCase): string[] {
   try {
-    return differences(golden, runCase(golden, readDraws(file, golden.seed)));
+    return differences(golden, runCase(golden));
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];
   }

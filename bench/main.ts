@@ -34,6 +34,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },
   profiles: { about: "every routing profile on recorded workloads, simulated (needs GNOMON_TRACES)", onDemand: true },
   "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
+  "shadow-cost": { about: "the gateway with its shadow at work and without, paired; takes 10 minutes", onDemand: true },
   calibrate: { about: "fitted engines against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
 };
 

@@ -7,6 +7,7 @@ import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
+import { type PartShare, profiled } from "./simulate/parts.ts";
 
 interface Case {
   readonly requests: number;
@@ -25,6 +26,8 @@ const CASES: readonly Case[] = [
   { requests: 1_000_000, instances: 16, ratePerInstance: 35, secondsMax: 20 },
 ];
 const MEGABYTES_MAX = 2_000;
+/** The case whose time is told by part. */
+const PROFILED = 2;
 
 /** Llama 3.1 8B on an H100 by roofline, as BLIS is measured with. */
 const ENGINE: EngineConfig = engineDefaults({
@@ -63,7 +66,10 @@ interface Measured {
   readonly seconds: number;
   /** Of the last run in the process; the same where there was one only. */
   readonly warmSeconds?: number;
+  /** Processor time of the process, and of the thread that simulates: the wall time where nobody else is about. */
   readonly cpuSeconds: number;
+  readonly threadSeconds: number;
+  readonly warmThreadSeconds?: number;
   readonly megabytes: number;
   readonly events: number;
   readonly ttftMillisMean: number;
@@ -79,6 +85,7 @@ function measure(one: Case): Measured {
   const weighted = loadProfile("weighted");
   const report = new ImportReport("bench", "synthetic", true);
   const cpuBefore = process.cpuUsage();
+  const threadBefore = process.threadCpuUsage();
   const startedAt = performance.now();
   const result = simulate({
     router: {
@@ -115,9 +122,11 @@ function measure(one: Case): Measured {
   });
   const seconds = (performance.now() - startedAt) / 1000;
   const cpu = process.cpuUsage(cpuBefore);
+  const thread = process.threadCpuUsage(threadBefore);
   return {
     seconds,
     cpuSeconds: (cpu.user + cpu.system) / 1e6,
+    threadSeconds: (thread.user + thread.system) / 1e6,
     megabytes: process.resourceUsage().maxRSS / 1024,
     events: result.events,
     ttftMillisMean: (result.metrics.ttftMicros["all"]?.mean ?? 0) / 1000,
@@ -125,29 +134,51 @@ function measure(one: Case): Measured {
   };
 }
 
-/** `node bench/simulate.ts [case]`: every case in a process of its own, cold, so that memory is its own; or one here. */
-function main(argument: string | undefined): void {
-  if (argument !== undefined) {
-    const one = CASES[Number(argument)];
-    if (one === undefined) throw new Error(`expected a case from 0 to ${CASES.length - 1}, got ${argument}`);
-    const runs = Array.from({ length: one.requests > 10_000 ? 1 : RUNS }, () => measure(one));
-    process.stdout.write(JSON.stringify({ ...runs[0], warmSeconds: runs.at(-1)?.seconds }));
-    return;
-  }
+const USAGE = `expected a case from 0 to ${CASES.length - 1}, and --profile or nothing`;
+
+/**
+ * `node bench/simulate.ts [case [--profile]]`: every case in a process of its own, cold, so that memory is its own, and
+ * then where the time of one of them goes; or one here.
+ */
+async function main([number, option]: readonly string[]): Promise<void> {
+  if (number !== undefined) return here(number, option);
   process.stdout.write(
-    "requests instances rate/inst  wall s  again  CPU s  bound   MB  us/request  events/request  hits  TTFT ms\n",
+    "requests instances rate/inst  wall s  again  CPU s  thread  bound   MB  us/request  events/request  hits  TTFT ms\n",
   );
-  CASES.forEach((one, number) => {
-    const measured = JSON.parse(
-      execFileSync(process.execPath, [...process.execArgv, import.meta.filename, String(number)], { encoding: "utf8" }),
-    ) as Measured;
+  CASES.forEach((one, at) => {
+    const measured = JSON.parse(apart([String(at)])) as Measured;
     process.stdout.write(`${row(one, measured)}\n`);
     if ((measured.warmSeconds ?? measured.seconds) > one.secondsMax || measured.megabytes > MEGABYTES_MAX)
       process.exitCode = 1;
   });
+  const { requests, instances } = CASES[PROFILED]!;
+  process.stdout.write(`\nWhere the time goes, ${requests} requests on ${instances} instances\n`);
+  for (const { part, share } of JSON.parse(apart([String(PROFILED), "--profile"])) as PartShare[])
+    process.stdout.write(`${(100 * share).toFixed(1).padStart(6)} %  ${part}\n`);
 }
 
+async function here(number: string, option: string | undefined): Promise<void> {
+  const one = CASES[Number(number)];
+  if (one === undefined || (option !== undefined && option !== "--profile")) throw new Error(USAGE);
+  if (option !== undefined) {
+    const { parts } = await profiled(() => measure(one));
+    process.stdout.write(JSON.stringify(parts));
+    return;
+  }
+  const runs = Array.from({ length: one.requests > 10_000 ? 1 : RUNS }, () => measure(one));
+  const last = runs.at(-1);
+  process.stdout.write(
+    JSON.stringify({ ...runs[0], warmSeconds: last?.seconds, warmThreadSeconds: last?.threadSeconds }),
+  );
+}
+
+function apart(argv: readonly string[]): string {
+  return execFileSync(process.execPath, [...process.execArgv, import.meta.filename, ...argv], { encoding: "utf8" });
+}
+
+/** Microseconds per request are the simulating thread's, of the last run: level where the cost is linear. */
 function row(one: Case, measured: Measured): string {
+  const thread = measured.warmThreadSeconds ?? measured.threadSeconds;
   return [
     String(one.requests).padStart(8),
     String(one.instances).padStart(9),
@@ -155,13 +186,14 @@ function row(one: Case, measured: Measured): string {
     measured.seconds.toFixed(3).padStart(7),
     (measured.warmSeconds ?? measured.seconds).toFixed(3).padStart(6),
     measured.cpuSeconds.toFixed(2).padStart(6),
+    thread.toFixed(3).padStart(7),
     String(one.secondsMax).padStart(6),
     measured.megabytes.toFixed(0).padStart(5),
-    ((measured.seconds * 1e6) / one.requests).toFixed(1).padStart(10),
+    ((thread * 1e6) / one.requests).toFixed(1).padStart(10),
     (measured.events / one.requests).toFixed(1).padStart(14),
     `${(100 * measured.hitRate).toFixed(1)} %`.padStart(7),
     measured.ttftMillisMean.toFixed(1).padStart(7),
   ].join(" ");
 }
 
-main(process.argv[2]);
+await main(process.argv.slice(2));

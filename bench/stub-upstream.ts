@@ -1,8 +1,11 @@
 /**
  * Child process: an engine that costs next to nothing, on one port per endpoint. Requests that ask for a stream get
- * 100 events 10 ms apart, others 500 bytes of JSON. Tells its parent the ports.
+ * 100 events 10 ms apart, others 500 bytes of JSON. It lists its model and shows a metrics page of vLLM's. Tells its
+ * parent the ports.
  */
+import { readFileSync } from "node:fs";
 import { type AddressInfo, type Socket, createServer } from "node:net";
+import { join } from "node:path";
 
 const EVENTS = 100;
 const EVENT_MILLIS = 10;
@@ -12,6 +15,16 @@ const answer = `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model
 const wholeAnswer = Buffer.from(
   `HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-length: ${answer.length}\r\ncontent-type: application/json\r\n\r\n${answer}`,
 );
+const models = whole(
+  "application/json",
+  '{"object":"list","data":[{"id":"tiny","object":"model","max_model_len":131072}]}',
+);
+/** A captured page, of an engine with room for 500,000 tokens. */
+const page = readFileSync(
+  join(import.meta.dirname, "../test/golden/vllm-http/metrics_after_traffic.http"),
+  "utf8",
+).replace('num_gpu_blocks="2048"', 'num_gpu_blocks="15625"');
+const metrics = whole("text/plain; version=0.0.4; charset=utf-8", page.slice(page.indexOf("\r\n\r\n") + 4));
 const streamHead = Buffer.from(
   "HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n",
 );
@@ -19,6 +32,12 @@ const event = chunk(
   `data: {"id":"chatcmpl-ab4a080792c17ef2","object":"chat.completion.chunk","created":1795219500,"model":"tiny","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}\n\n`,
 );
 const done = Buffer.concat([chunk("data: [DONE]\n\n"), Buffer.from("0\r\n\r\n")]);
+
+function whole(type: string, body: string): Buffer {
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-length: ${Buffer.byteLength(body)}\r\ncontent-type: ${type}\r\n\r\n${body}`,
+  );
+}
 
 function chunk(text: string): Buffer {
   return Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`);
@@ -54,7 +73,9 @@ function serve(socket: Socket): void {
       const head = held.toString("latin1", 0, end).toLowerCase();
       const length = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0);
       if (held.length < end + 4 + length) return;
-      if (held.indexOf('"stream":true', end) >= 0) {
+      if (head.startsWith("get /metrics")) socket.write(metrics);
+      else if (head.startsWith("get ")) socket.write(models);
+      else if (held.indexOf('"stream":true', end) >= 0) {
         socket.write(streamHead);
         turns[Math.floor(Math.random() * EVENT_MILLIS)]!.push({ socket, left: EVENTS });
       } else socket.write(wholeAnswer);

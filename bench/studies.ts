@@ -120,7 +120,9 @@ function affinity(): void {
   );
   for (const weight of [0, 0.5, 1, 2, 3, 4, 5])
     print(`${String(weight).padEnd(6)} ${figures(run(shape, weighted(weight)))}`);
-  print(`guard  ${figures(run(shape, loadProfile("gnomon").spec))}   (profile gnomon: 3, 2, 2 behind a guard)`);
+  print(
+    `guard  ${figures(run(shape, loadProfile("gnomon-weighted").spec))}   (profile gnomon-weighted: 3, 2, 2 behind a guard)`,
+  );
 }
 
 /**

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { calibrateCommand } from "./cli/calibrate.ts";
+import { tolerateClosedPipe } from "./cli/closed-pipe.ts";
 import { compareCommand } from "./cli/compare.ts";
 import { configCommand } from "./cli/config.ts";
 import { createProgram, run } from "./cli/program.ts";
@@ -13,6 +14,9 @@ import { simulateCommand } from "./cli/simulate.ts";
 import { traceCommand } from "./cli/trace.ts";
 import { whatIfCommand } from "./cli/what-if.ts";
 import { driveCommand } from "#drive/command.ts";
+
+tolerateClosedPipe(process.stdout);
+tolerateClosedPipe(process.stderr);
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;

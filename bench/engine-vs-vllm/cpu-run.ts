@@ -4,6 +4,7 @@ import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { BatchShape } from "#engine/step-time/batch-shape.ts";
 import type { Comparison } from "./errors.ts";
+import { RunMeta } from "./meta.ts";
 
 /** One request of a recorded run; times in seconds. */
 export interface RunRequest {
@@ -34,17 +35,9 @@ export interface CpuRun {
   readonly blocksStored: number;
   readonly blocksRemoved: number;
   readonly preemptions: number;
+  /** The settings of the engine, as meta.json tells them. */
+  readonly engine: EngineConfig;
 }
-
-/** The run's engine, as its meta.json tells it. */
-export const CPU_ENGINE: Partial<EngineConfig> = {
-  blockTokens: 32,
-  kvBlocks: 640,
-  sequencesMax: 16,
-  batchTokensMax: 1024,
-  modelTokensMax: 4096,
-  asyncScheduling: false,
-};
 
 /** A request is visible to the scheduler 5.5 ms after it was sent; a token reaches the client 1.6 ms after its step. */
 export const VISIBLE_AFTER_MICROS = 5500;
@@ -54,12 +47,7 @@ export const LOG_DELAY_MS = 0.5;
 
 export function readCpuRun(folder: string): CpuRun {
   const lines = (file: string) => readFileSync(join(folder, file), "utf8").trim().split("\n");
-  const steps = lines("iterations.csv")
-    .slice(1)
-    .map((line) => line.split(",").map(Number))
-    .map(([logAt = 0, , prefills = 0, prefillTokens = 0, decodes = 0, , elapsedMs = 0]) => {
-      return { logAt, prefills, prefillTokens, decodes, elapsedMs };
-    });
+  const meta = new RunMeta(folder);
   let blocksStored = 0;
   let blocksRemoved = 0;
   for (const line of lines("kv_events.jsonl")) {
@@ -71,11 +59,49 @@ export function readCpuRun(folder: string): CpuRun {
   }
   return {
     requests: lines("requests.jsonl").map((line) => JSON.parse(line) as RunRequest),
-    steps,
+    steps: stepsOf(lines("iterations.csv")),
     blocksStored,
     blocksRemoved,
-    preemptions: (JSON.parse(readFileSync(join(folder, "meta.json"), "utf8")) as { preemptions: number }).preemptions,
+    preemptions: meta.amount("preemptions"),
+    engine: engineOf(meta),
   };
+}
+
+function engineOf(meta: RunMeta): EngineConfig {
+  const policy = meta.text("engine.scheduling_policy", ["fcfs", "priority"], "fcfs");
+  return engineDefaults({
+    blockTokens: meta.count(["engine.block_size"]),
+    kvBlocks: meta.count(["engine.num_gpu_blocks"]),
+    sequencesMax: meta.count(["engine.max_num_seqs"]),
+    batchTokensMax: meta.count(["engine.max_num_batched_tokens"]),
+    modelTokensMax: meta.count(["engine.max_model_len"]),
+    prefixCaching: meta.flag(["engine.prefix_caching"], true),
+    asyncScheduling: meta.flag(["engine.async_scheduling"], false),
+    scheduler: policy === "fcfs" ? "fcfs" : "priority-fcfs",
+    preemption: policy === "fcfs" ? "tail" : "lowest-priority",
+  });
+}
+
+/** A row a step, its columns by name. */
+function stepsOf([head = "", ...rows]: readonly string[]): RunStep[] {
+  const columns = head.split(",");
+  const column = (name: string) => {
+    const place = columns.indexOf(name);
+    if (place < 0) throw new Error(`iterations.csv: expected a column ${name}, got ${head}`);
+    return place;
+  };
+  const places = ["log_time_s", "context_requests", "context_tokens", "generation_requests", "elapsed_ms"].map(column);
+  return rows.map((row) => {
+    const cells = row.split(",");
+    const [logAt, prefills, prefillTokens, decodes, elapsedMs] = places.map((place) => Number(cells[place]));
+    return {
+      logAt: logAt!,
+      prefills: prefills!,
+      prefillTokens: prefillTokens!,
+      decodes: decodes!,
+      elapsedMs: elapsedMs!,
+    };
+  });
 }
 
 export interface CpuReplay {
@@ -96,44 +122,60 @@ export function replayCpuRun(run: CpuRun, overrides: Partial<EngineConfig>): Cpu
   const shapes: BatchShape[] = [];
   let blocksStored = 0;
   let blocksRemoved = 0;
-  const engine = new Engine(engineDefaults({ ...CPU_ENGINE, ...overrides }), {
-    admitted: (_, { id }, cachedTokens) => (cached[Number(id)] = cachedTokens),
-    token: (at, { id }, tokens) => {
-      if (tokens === 1) firstAt[Number(id)] = at;
-      lastAt[Number(id)] = at;
+  const engine = new Engine(
+    { ...run.engine, ...overrides },
+    {
+      admitted: (_, { id }, cachedTokens) => (cached[Number(id)] = cachedTokens),
+      token: (at, { id }, tokens) => {
+        if (tokens === 1) firstAt[Number(id)] = at;
+        lastAt[Number(id)] = at;
+      },
+      finished: () => undefined,
+      step: (_start, _end, shape) => shapes.push({ ...shape }),
+      blocksStored: (_at, _request, _first, count) => (blocksStored += count),
+      blockRemoved: () => blocksRemoved++,
     },
-    finished: () => undefined,
-    step: (_start, _end, shape) => shapes.push({ ...shape }),
-    blocksStored: (_at, _request, _first, count) => (blocksStored += count),
-    blockRemoved: () => blocksRemoved++,
-  });
+  );
+  const lanes = lanesOf(run);
   run.requests.forEach((request, number) => {
     engine.submit(Math.round(request.send * 1e6), {
       id: String(number),
       promptTokens: request.prompt_tokens,
       outputTokens: request.completion_tokens,
-      lanes: lanesOf(request, number),
+      lanes: lanes[number]!,
       priority: 0,
       deadlineAt: undefined,
       cacheRead: true,
     });
   });
   for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
-  return { cached, firstAt, lastAt, shapes, preemptions: engine.gauges().preemptions, blocksStored, blocksRemoved };
+  return { cached, firstAt, lastAt, shapes, preemptions: engine.gauges().preemptionsTold, blocksStored, blocksRemoved };
 }
 
-/** Blocks in the group's prefix are the group's, further prompt blocks those of the same unique text, output is its own. */
-export function lanesOf(request: RunRequest, number: number): Int32Array {
-  const { blockTokens = 1 } = CPU_ENGINE;
-  const blocks = Math.floor((request.prompt_tokens + request.completion_tokens) / blockTokens);
-  const lanes = new Int32Array(2 * blocks);
-  for (let i = 0; i < blocks; i++) {
-    const end = (i + 1) * blockTokens;
-    const text = 16 * request.unique_id + request.group;
-    lanes[2 * i] = end <= request.prefix_len ? request.group : end <= request.prompt_tokens ? text : -1 - number;
-    lanes[2 * i + 1] = i;
-  }
-  return lanes;
+/**
+ * Chains of the requests: blocks in a group's prefix are the group's, further prompt blocks those of the same text after
+ * the same prefix, and output is its own.
+ */
+export function lanesOf({ requests, engine: { blockTokens } }: CpuRun): Int32Array[] {
+  const numbers = new Map<string, number>();
+  const numberOf = (text: string) => {
+    const number = numbers.get(text) ?? numbers.size;
+    numbers.set(text, number);
+    return number;
+  };
+  return requests.map((request, position) => {
+    const { group, prefix_len, unique_id, prompt_tokens, completion_tokens } = request;
+    const blocks = Math.floor((prompt_tokens + completion_tokens) / blockTokens);
+    const lanes = new Int32Array(2 * blocks);
+    for (let i = 0; i < blocks; i++) {
+      const end = (i + 1) * blockTokens;
+      if (end <= prefix_len) lanes[2 * i] = numberOf(`group ${group}`);
+      else if (end <= prompt_tokens) lanes[2 * i] = numberOf(`text ${group} ${prefix_len} ${unique_id}`);
+      else lanes[2 * i] = -1 - position;
+      lanes[2 * i + 1] = i;
+    }
+    return lanes;
+  });
 }
 
 export function compareCpuRun(run: CpuRun, replay: CpuReplay): Comparison[] {

@@ -10,9 +10,14 @@ import {
   type RunStep,
   VISIBLE_AFTER_MICROS,
 } from "./cpu-run.ts";
-import { judge, mean, meanAbsoluteError, meanError, printComparisons } from "./errors.ts";
+import { type Comparison, judge, mean, meanAbsoluteError, meanError, printComparisons } from "./errors.ts";
+import { type MeasuredStep, resampledResiduals } from "./residuals.ts";
 
 const QUEUE_DELAY = { baseMicros: VISIBLE_AFTER_MICROS, perPromptTokenMicros: 0 };
+
+/** Residuals of steps are drawn one by one, and in rows, since slow times last; of so many pairs the median is told. */
+const RESIDUAL_ROWS = [1, 20];
+const REPLICA_PAIRS = 7;
 
 /** The scheduler alone: the recorded starts and durations of the steps drive the clock. */
 export function testScheduler(name: string, run: CpuRun): void {
@@ -37,15 +42,17 @@ export function testScheduler(name: string, run: CpuRun): void {
   console.log(`${told === made ? "ok  " : "MISS"} preemptions / blocks stored / removed: real ${told}, engine ${made}`);
 }
 
-/** Step time and gaps fitted on one run, the other predicted. Returns what was fitted. */
-export function testFit(fitted: CpuRun, tested: readonly (readonly [string, CpuRun])[]): Partial<EngineConfig> {
-  const config = fitCpuRun(fitted);
-  console.log(`\n(b) step time fitted on light: ${JSON.stringify(config)}`);
+/** Step time and gaps fitted on one run, others predicted; each beside what two replicas of its engine differ by. */
+export function testFit(name: string, fitted: CpuRun, others: readonly (readonly [string, CpuRun])[]): void {
+  const config = fitCpuRun(fitted).engine;
+  console.log(`\n(b) step time fitted on ${name}: ${JSON.stringify(config)}`);
+  const tested = [[`${name}, the run fitted`, fitted] as const, ...others];
   for (const [name, run] of tested) {
     console.log(`\n    ${name}`);
     const replay = replayCpuRun(run, config);
     const comparisons = compareCpuRun(run, replay);
     printComparisons(comparisons);
+    printFloor(run, comparisons);
     if (run === fitted) continue;
     for (const [i, bound] of [0.15, 0.03, 0.05].entries()) {
       const comparison = comparisons[i];
@@ -54,7 +61,35 @@ export function testFit(fitted: CpuRun, tested: readonly (readonly [string, CpuR
       judge(`${comparison.name} mean`, error, Math.abs(error) <= bound, `within ${100 * bound} %`);
     }
   }
-  return config;
+}
+
+/** What no model can be better than by chance: two runs of one that is right, with the machine's own pauses. */
+function printFloor(run: CpuRun, comparisons: readonly Comparison[]): void {
+  const { engine, samples } = fitCpuRun(run);
+  const replica = (rowSteps: number, seed: number) => {
+    const stepDrift = resampledResiduals(samples, engine.stepTime, rowSteps, seed);
+    return compareCpuRun(run, replayCpuRun(run, { ...engine, stepDrift }));
+  };
+  for (const rowSteps of RESIDUAL_ROWS) {
+    const pairs = Array.from({ length: REPLICA_PAIRS }, (_, i) => [
+      replica(rowSteps, 2 * i),
+      replica(rowSteps, 2 * i + 1),
+    ]);
+    const texts = comparisons.map(({ name }, metric) => {
+      const apart = pairs.map(([one, other]) => {
+        return meanAbsoluteError({ name, real: one![metric]!.predicted, predicted: other![metric]!.predicted });
+      });
+      return `${name} ${percent(apart.sort((a, b) => a - b)[REPLICA_PAIRS >> 1]!)}`;
+    });
+    const how = rowSteps === 1 ? "one by one" : `in rows of ${rowSteps}`;
+    console.log(`     floor: two replicas of a perfect model, step residuals drawn ${how}: MAPE ${texts.join(", ")}`);
+  }
+  const model = comparisons.map((comparison) => `${comparison.name} ${percent(meanAbsoluteError(comparison))}`);
+  console.log(`     the model against the real run: MAPE ${model.join(", ")}`);
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
 }
 
 function recordedClock(run: CpuRun): Partial<EngineConfig> {
@@ -79,7 +114,13 @@ function sameStep(step: RunStep, replay: CpuReplay, index: number): boolean {
   );
 }
 
-function fitCpuRun(run: CpuRun): Partial<EngineConfig> {
+interface CpuFit {
+  readonly engine: Pick<EngineConfig, "queueDelay" | "stepTime" | "stepGap">;
+  /** The steps that the engine composes as the real one did. */
+  readonly samples: readonly MeasuredStep[];
+}
+
+function fitCpuRun(run: CpuRun): CpuFit {
   const replay = replayCpuRun(run, recordedClock(run));
   const samples = run.steps.flatMap((step, i) => {
     const shape = replay.shapes[i];
@@ -95,9 +136,6 @@ function fitCpuRun(run: CpuRun): Partial<EngineConfig> {
     rows.push([1, next.prefills > 0 ? 1 : 0, step.decodes]);
   });
   const [base = 0, prefill = 0, decode = 0] = fitLinear(rows, gaps, "equal").coefficients;
-  return {
-    queueDelay: QUEUE_DELAY,
-    stepTime: fitSteps(samples).stepTime,
-    stepGap: { baseMicros: base, afterPrefillMicros: prefill, perDecodeMicros: decode },
-  };
+  const stepGap = { baseMicros: base, afterPrefillMicros: prefill, perDecodeMicros: decode };
+  return { engine: { queueDelay: QUEUE_DELAY, stepTime: fitSteps(samples).stepTime, stepGap }, samples };
 }

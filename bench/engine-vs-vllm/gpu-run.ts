@@ -5,6 +5,7 @@ import { Engine } from "#engine/engine.ts";
 import type { AttentionRow } from "#engine/step-time/attention-grid.ts";
 import type { CurvePoint, KernelTableSpec } from "#engine/step-time/kernel-table.ts";
 import type { Comparison } from "./errors.ts";
+import { RunMeta } from "./meta.ts";
 
 /** Kernels that run once per layer, and those that run twice. */
 const LAYER_KERNELS: Readonly<Record<string, number>> = {
@@ -39,6 +40,8 @@ export interface GpuRun {
   readonly kvBlocks: number | undefined;
   readonly sequencesMax: number;
   readonly batchTokensMax: number;
+  /** The settings of the engine, as meta.json tells them; where it says no KV blocks, enough for the greatest batch. */
+  readonly engine: EngineConfig;
 }
 
 export function readGpuRun(folder: string): GpuRun {
@@ -46,31 +49,55 @@ export function readGpuRun(folder: string): GpuRun {
     const lines = readFileSync(join(folder, file), "utf8").trim().split("\n");
     return lines.map((line): unknown => JSON.parse(line));
   };
-  const meta = JSON.parse(readFileSync(join(folder, "meta.json"), "utf8")) as {
-    readonly engine_kwargs: { readonly max_num_seqs: number; readonly max_num_batched_tokens: number };
-    readonly kv_cache?: { readonly num_gpu_blocks: number };
-  };
+  const meta = new RunMeta(folder);
   const requests = jsonLines("requests.jsonl") as GpuRequest[];
+  const blockTokens = meta.count(["kv_cache.block_size", "engine_kwargs.block_size"], 16);
+  const kvBlocks = meta.count(["kv_cache.num_gpu_blocks"], 0);
+  const sequencesMax = meta.count(["engine_kwargs.max_num_seqs"]);
+  const batchTokensMax = meta.count(["engine_kwargs.max_num_batched_tokens"]);
   const texts = jsonLines("workload.jsonl") as { input_tok_ids: number[]; output_tok_ids: number[] }[];
   return {
     requests,
-    lanes: chains(texts.map((text) => [...text.input_tok_ids, ...text.output_tok_ids])),
+    lanes: chains(
+      texts.map((text) => [...text.input_tok_ids, ...text.output_tok_ids]),
+      blockTokens,
+    ),
     offset: Math.min(...requests.map((request) => request.queued_ts - request.arrival_time)),
     kernels: readKernels(join(folder, "kernels")),
-    kvBlocks: meta.kv_cache?.num_gpu_blocks,
-    sequencesMax: meta.engine_kwargs.max_num_seqs,
-    batchTokensMax: meta.engine_kwargs.max_num_batched_tokens,
+    kvBlocks: kvBlocks === 0 ? undefined : kvBlocks,
+    sequencesMax,
+    batchTokensMax,
+    engine: engineDefaults({
+      blockTokens,
+      kvBlocks: kvBlocks === 0 ? blocksOfGreatestBatch(requests, sequencesMax, blockTokens) : kvBlocks,
+      sequencesMax,
+      batchTokensMax,
+      modelTokensMax: meta.count(["engine_kwargs.max_model_len"], Infinity),
+      longPrefillTokens: meta.count([`${SCHEDULER}.long_prefill_token_threshold`], 0),
+      prefixCaching: meta.flag(["kv_cache.enable_prefix_caching"], true),
+      asyncScheduling: meta.flag([`${SCHEDULER}.async_scheduling`], true),
+      reserveFullPrompt: meta.flag([`${SCHEDULER}.scheduler_reserve_full_isl`], true),
+    }),
   };
 }
 
-/** Equal prefixes of 16-token blocks get equal words. */
-function chains(texts: readonly (readonly number[])[]): Int32Array[] {
+const SCHEDULER = "resolved_config.scheduler_config";
+
+/** No batch of these requests lacks blocks, and as many again remember what was computed. */
+function blocksOfGreatestBatch(requests: readonly GpuRequest[], sequencesMax: number, blockTokens: number): number {
+  const blocks = requests.map(({ input_toks, output_toks }) => Math.ceil((input_toks + output_toks) / blockTokens));
+  const greatest = blocks.sort((a, b) => b - a).slice(0, sequencesMax);
+  return 2 * greatest.reduce((sum, count) => sum + count, 1);
+}
+
+/** Equal prefixes of blocks get equal words. */
+function chains(texts: readonly (readonly number[])[], blockTokens: number): Int32Array[] {
   const numbers = new Map<string, number>();
   return texts.map((tokens) => {
-    const lanes = new Int32Array(2 * Math.floor(tokens.length / 16));
+    const lanes = new Int32Array(2 * Math.floor(tokens.length / blockTokens));
     let parent = 0;
     for (let i = 0; i < lanes.length / 2; i++) {
-      const key = `${parent}:${tokens.slice(16 * i, 16 * i + 16).join(",")}`;
+      const key = `${parent}:${tokens.slice(blockTokens * i, blockTokens * (i + 1)).join(",")}`;
       parent = numbers.get(key) ?? numbers.size + 1;
       numbers.set(key, parent);
       lanes[2 * i] = parent;
@@ -111,22 +138,16 @@ export interface GpuReplay {
 export function replayGpuRun(run: GpuRun, overrides: Partial<EngineConfig>): GpuReplay {
   const firstAt: number[] = [];
   const lastAt: number[] = [];
-  const config = engineDefaults({
-    blockTokens: 16,
-    sequencesMax: run.sequencesMax,
-    batchTokensMax: run.batchTokensMax,
-    modelTokensMax: 32_768,
-    asyncScheduling: true,
-    ...(run.kvBlocks === undefined ? {} : { kvBlocks: run.kvBlocks }),
-    ...overrides,
-  });
-  const engine = new Engine(config, {
-    token: (at, { id }, tokens) => {
-      if (tokens === 1) firstAt[Number(id)] = at;
-      lastAt[Number(id)] = at;
+  const engine = new Engine(
+    { ...run.engine, ...overrides },
+    {
+      token: (at, { id }, tokens) => {
+        if (tokens === 1) firstAt[Number(id)] = at;
+        lastAt[Number(id)] = at;
+      },
+      finished: () => undefined,
     },
-    finished: () => undefined,
-  });
+  );
   run.requests.forEach((request, number) => {
     engine.submit(Math.round(arrival(run, request) * 1e6), {
       id: String(number),

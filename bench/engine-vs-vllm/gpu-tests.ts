@@ -1,34 +1,18 @@
-import type { EngineConfig } from "#engine/config.ts";
 import { minimise } from "#engine/fit/simplex.ts";
 import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
 import { judge, mean, meanError, printComparisons } from "./errors.ts";
 import { compareGpuRun, type GpuRun, replayGpuRun } from "./gpu-run.ts";
+import type { GpuSetup } from "./gpu-setup.ts";
 
 const EVALUATIONS = 150;
 /** Bounds of the mean error of TTFT, TPOT and E2E. */
 const BOUNDS = [0.1, 0.03, 0.05];
 
-interface GpuSetup {
-  readonly layers: number;
-  readonly gpus: number;
-  /** Time to read one GPU's share of the weights from its memory: parameters * 2 bytes / GPUs / bandwidth. */
-  readonly weightsMicros: number;
-  /** For a run that did not record them: enough for its batch, which never preempted. */
-  readonly kvBlocks: number;
-}
-
-const SETUPS: Readonly<Record<string, GpuSetup>> = {
-  "RTX4090_Llama-3.1-8B": { layers: 32, gpus: 1, weightsMicros: (8.03e9 * 2) / 1 / 1.008e6, kvBlocks: 2588 },
-  "RTXPRO6000_Qwen3-32B": { layers: 64, gpus: 2, weightsMicros: (32.8e9 * 2) / 2 / 1.792e6, kvBlocks: 25_000 },
-};
-
 /**
  * Step times from the measured kernels. With two GPUs the kernels do not hold the exchange between them; its two
  * figures are fitted on the first half of the requests.
  */
-export function testKernels(name: string, run: GpuRun): void {
-  const setup = SETUPS[name];
-  if (setup === undefined) throw new Error(`no layers and GPUs are known for ${name}`);
+export function testKernels(name: string, run: GpuRun, setup: GpuSetup): void {
   const kernels = { ...run.kernels, layers: setup.layers };
   const withExchange = (x: readonly number[]): StepTimeSpec => {
     return { ...kernels, baseMicros: x[0] ?? 0, perTokenMicros: x[1] ?? 0 };
@@ -36,20 +20,18 @@ export function testKernels(name: string, run: GpuRun): void {
   let stepTime: StepTimeSpec = kernels;
   let how = "nothing fitted";
   if (setup.gpus > 1) {
-    const x = fitHalf(run, setup, withExchange, [5000, 50]);
+    const x = fitHalf(run, withExchange, [5000, 50]);
     stepTime = withExchange(x);
     how = `fitted on the first half: ${x.map((value) => value.toFixed(1)).join(" us a step, ")} us a token`;
   }
-  report(`(c) ${name}, measured kernels, ${how}`, run, setup, stepTime);
+  report(`(c) ${name}, measured kernels, ${how}`, run, stepTime);
 }
 
 /**
  * Coefficients fitted on the first half of the requests by arrival, tested on the second. No step takes less than the
  * reading of the weights: in a run whose steps are all full, nothing else tells the base from the rest.
  */
-export function testCoefficients(name: string, run: GpuRun): void {
-  const setup = SETUPS[name];
-  if (setup === undefined) throw new Error(`no layers and GPUs are known for ${name}`);
+export function testCoefficients(name: string, run: GpuRun, setup: GpuSetup): void {
   const spec = (x: readonly number[]): StepTimeSpec => ({
     kind: "coefficients",
     baseMicros: setup.weightsMicros + (x[0] ?? 0),
@@ -57,12 +39,8 @@ export function testCoefficients(name: string, run: GpuRun): void {
     perDecodeMicros: x[2] ?? 0,
     perDecodeContextTokenMicros: x[3] ?? 0,
   });
-  const x = fitHalf(run, setup, spec, [1000, 100, 50, 0.1]);
-  report(`(c) ${name}, coefficients ${JSON.stringify(spec(x))}`, run, setup, spec(x));
-}
-
-function engineOf(setup: GpuSetup, stepTime: StepTimeSpec): Partial<EngineConfig> {
-  return { kvBlocks: setup.kvBlocks, stepTime };
+  const x = fitHalf(run, spec, [1000, 100, 50, 0.1]);
+  report(`(c) ${name}, coefficients ${JSON.stringify(spec(x))}`, run, spec(x));
 }
 
 /**
@@ -72,13 +50,12 @@ function engineOf(setup: GpuSetup, stepTime: StepTimeSpec): Partial<EngineConfig
  */
 function fitHalf(
   run: GpuRun,
-  setup: GpuSetup,
   spec: (x: readonly number[]) => StepTimeSpec,
   start: readonly number[],
 ): readonly number[] {
   const half = run.requests.length / 2;
   const cost = (x: readonly number[]) => {
-    const replay = replayGpuRun(run, engineOf(setup, spec(x)));
+    const replay = replayGpuRun(run, { stepTime: spec(x) });
     let sum = 0;
     for (const { name, real, predicted } of compareGpuRun(run, replay, (number) => number < half)) {
       const average = mean(real);
@@ -89,10 +66,12 @@ function fitHalf(
   return minimise(cost, minimise(cost, start, EVALUATIONS), EVALUATIONS);
 }
 
-function report(title: string, run: GpuRun, setup: GpuSetup, stepTime: StepTimeSpec): void {
+function report(title: string, run: GpuRun, stepTime: StepTimeSpec): void {
   const half = run.requests.length / 2;
-  const replay = replayGpuRun(run, engineOf(setup, stepTime));
-  console.log(`\n${title}\n    preemptions ${replay.preemptions}, cached tokens ${replay.cachedTokens}; all requests`);
+  const replay = replayGpuRun(run, { stepTime });
+  console.log(
+    `\n${title}\n    preemptions ${replay.preemptions}, cached tokens ${replay.cachedTokens}${run.kvBlocks === undefined ? "; KV blocks not recorded, enough assumed" : ""}; all requests`,
+  );
   printComparisons(compareGpuRun(run, replay, () => true));
   console.log("    second half");
   const second = compareGpuRun(run, replay, (number) => number >= half);

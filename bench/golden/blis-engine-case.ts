@@ -29,7 +29,8 @@ export function blisEngine(sizes: EngineSizes, stepTime: StepTimeSpec, overrides
     sequencesMax: sizes.max_num_seqs,
     batchTokensMax: sizes.max_num_batched_tokens,
     longPrefillTokens: sizes.long_prefill_token_threshold,
-    modelTokensMax: sizes.max_model_len,
+    // There, 0 stands for no limit.
+    modelTokensMax: sizes.max_model_len || Infinity,
     reserveFullPrompt: false,
     semantics: BLIS_SEMANTICS,
     coalesce: false,
@@ -46,6 +47,7 @@ export interface RooflineNumbers {
   readonly kvHeads: number;
   readonly intermediate: number;
   readonly bytesPerParameter: number;
+  readonly weightBytes?: number;
   readonly mlpMatrices: number;
   readonly tflopsPeak: number;
   readonly bandwidthTbs: number;

@@ -1,8 +1,8 @@
 import type { EngineConfig } from "#engine/config.ts";
-import type { AdmissionPolicy } from "#core/admission/admission.ts";
 import type { ProfileSpec } from "#core/profile/spec.ts";
 import type { PrefixSignal } from "#sim/simulation-options.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
+import type { GoldenAdmission } from "./cluster-admission.ts";
 
 export interface GoldenRequest {
   readonly arrivalAt: number;
@@ -61,7 +61,7 @@ export interface GoldenCase {
   readonly instances: number;
   readonly engine: EngineConfig;
   readonly profile: ProfileSpec;
-  readonly admission: AdmissionPolicy | undefined;
+  readonly admission: GoldenAdmission | undefined;
   readonly signals: SignalOptions;
   readonly prefixes: PrefixSignal;
   /** Blocks that the router's own index holds per engine. */

@@ -1,6 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { readFileSync } from "node:fs";
 import { clusterCase, type ClusterForm } from "./cluster-form.ts";
 import type { GoldenCase } from "./golden-case.ts";
 import { singleEngineCase, type SingleEngineForm } from "./single-engine-form.ts";
@@ -11,7 +9,7 @@ export interface UnreadableCase {
   readonly problem: string;
 }
 
-/** The cases of a file: a list of single engines, or one cluster. */
+/** The cases of a file: a list of single engines, or one cluster; none in a file with recorded draws. */
 export function readCases(path: string): (GoldenCase | UnreadableCase)[] {
   const content = JSON.parse(readFileSync(path, "utf8")) as unknown;
   if (Array.isArray(content)) {
@@ -20,17 +18,13 @@ export function readCases(path: string): (GoldenCase | UnreadableCase)[] {
     );
   }
   const form = content as ClusterForm;
+  if (form.config === undefined) {
+    if (Reflect.get(form, "int31") !== undefined) return [];
+    return [
+      { name: path, problem: "expected a list of single engines, or a cluster with config, requests and expected" },
+    ];
+  }
   return [attempt(form.name, () => clusterCase(form))];
-}
-
-/** The draws for a seed beside the cases, or those that come with gnomon; empty where there are none. */
-export function readDraws(casePath: string, seed: number): readonly number[] {
-  const name = `tie_draws_seed${seed}.json`;
-  const beside = join(dirname(casePath), name);
-  const shipped = fileURLToPath(new URL(`../../test/golden/blis/${name}`, import.meta.url));
-  const file = [beside, shipped].find((path) => existsSync(path));
-  if (file === undefined) return [];
-  return (JSON.parse(readFileSync(file, "utf8")) as { readonly int31: readonly number[] }).int31;
 }
 
 function attempt(name: string, read: () => GoldenCase): GoldenCase | UnreadableCase {

@@ -1,9 +1,11 @@
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
+import { queueMicros } from "#engine/config.ts";
 import { Simulation } from "#sim/simulation.ts";
 import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import { tieBreaks } from "./go-random.ts";
 import type { GoldenCase, GoldenRequest } from "./golden-case.ts";
-import { TieDraws } from "./tie-draws.ts";
+import { SeenLoad } from "./seen-load.ts";
 
 /** What the router saw and decided, engine by engine. */
 export interface SeenDecision {
@@ -21,30 +23,34 @@ export interface SeenDecision {
 }
 
 export interface GoldenRun {
+  /** By engine. */
+  readonly steps: readonly EngineSteps[];
   readonly simulation: Simulation;
   readonly decisions: readonly SeenDecision[];
 }
 
+/** When an engine's steps started and ended, in order of their starts. */
+export interface EngineSteps {
+  readonly startAt: readonly number[];
+  readonly endAt: readonly number[];
+}
+
 /** Runs a case in the simulator, as the one that made it ran it. */
-export function runCase(golden: GoldenCase, draws: readonly number[]): GoldenRun {
+export function runCase(golden: GoldenCase): GoldenRun {
   const decisions: SeenDecision[] = [];
   const ids = endpointIds(golden.instances);
-  const queue = ids.map(() => 0);
-  const batch = ids.map(() => 0);
-  const ties = new TieDraws(draws);
+  const steps = ids.map(() => ({ startAt: [] as number[], endAt: [] as number[] }));
+  const seen = new SeenLoad(ids);
+  const ties = tieBreaks(golden.seed);
   const watch = (input: Input, decision: Decision | undefined) => {
-    if (input.kind === "load-observed") {
-      const number = ids.indexOf(input.endpoint);
-      queue[number] = input.load.waiting ?? 0;
-      batch[number] = input.load.running ?? 0;
-    }
+    seen.observe(input, decision);
     if (decision?.kind !== "routed" || golden.expected.decisions.length === 0) return;
     const { candidates, values, totals, scorers } = decision.breakdown;
     decisions.push({
       at: decision.at,
       request: Number(decision.requestId.slice("request_".length)),
-      queue: [...queue],
-      batch: [...batch],
+      queue: [...seen.queue],
+      batch: [...seen.batch],
       inFlight: candidates.map(({ requestsInFlight }) => requestsInFlight),
       kvUtilization: candidates.map(({ kvUtilization }) => kvUtilization),
       cachedTokens: candidates.map(({ hitTokens }) => hitTokens),
@@ -83,15 +89,19 @@ export function runCase(golden: GoldenCase, draws: readonly number[]): GoldenRun
       perOutputTokenMicros: golden.perOutputTokenMicros,
       afterLastTokenMicros: golden.afterLastTokenMicros,
     },
-    ...(golden.admission && { admission: golden.admission }),
+    ...(golden.admission && { admission: golden.admission(seen) }),
     horizonMicros: golden.horizonMicros,
     over: "released",
     tokenGaps: true,
+    stepped(engine, startAt, endAt) {
+      steps[engine]!.startAt.push(startAt);
+      steps[engine]!.endAt.push(endAt);
+    },
     check: true,
     observe: watch,
   });
   simulation.run();
-  return { simulation, decisions };
+  return { simulation, decisions, steps };
 }
 
 /** In order of number, also as text. */
@@ -100,7 +110,8 @@ function endpointIds(count: number): string[] {
   return Array.from({ length: count }, (_, i) => `instance_${String(i).padStart(digits, "0")}`);
 }
 
-function arrivalsOf({ requests, engine }: GoldenCase): ListedArrival[] {
+function arrivalsOf(golden: GoldenCase): ListedArrival[] {
+  const { requests, engine } = golden;
   const groups = [...new Set(requests.map(({ group }) => group))];
   const listed = requests.map((request, position): ListedArrival => {
     const lanes = lanesOf(request, position, groups.indexOf(request.group), engine.blockTokens);
@@ -120,11 +131,19 @@ function arrivalsOf({ requests, engine }: GoldenCase): ListedArrival[] {
         profile: "",
       },
       arrivalAt: request.arrivalAt,
-      outputTokens: request.outputTokens,
-      deadlineAt: request.deadlineAt,
+      // One without output ends with its prompt, when others get their first token.
+      outputTokens: Math.max(1, request.outputTokens),
+      // There, a client that gives up before the engine has seen its request is noticed then.
+      deadlineAt: request.deadlineAt <= seenAt(golden, request) ? request.arrivalAt : request.deadlineAt,
     };
   });
   return listed.sort((a, b) => a.arrivalAt - b.arrivalAt);
+}
+
+/** When a request's engine sees it. */
+export function seenAt(golden: GoldenCase, { arrivalAt, promptTokens }: GoldenRequest): number {
+  const { admissionMicros, routingMicros, engine } = golden;
+  return arrivalAt + admissionMicros + routingMicros + queueMicros(engine.queueDelay, promptTokens);
 }
 
 /** Blocks that lie in the shared prefix are equal within a group; every other block is the request's own. */

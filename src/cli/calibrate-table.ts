@@ -21,24 +21,28 @@ export function calibrateTable(calibration: Calibration): string {
       error === undefined ? (parameters[name] > 0 ? "given" : "not seen") : errorText(parameters[name], error);
     fitted.push([name, parameters[name].toPrecision(5), said]);
   }
-  const table = figureTable([
-    "",
-    "",
-    "predicted mean",
-    "observed mean",
-    "mean",
-    "p50",
-    "p90",
-    "p99",
-    "MAPE",
-    "r",
-    "requests",
-  ]);
+  const table = errorTable();
   rows(table, "held out", heldOut);
   rows(table, "fitted", trained);
   const endpoints = Object.entries(heldOutByEndpoint);
   if (endpoints.length > 1) for (const [endpoint, error] of endpoints) rows(table, `held out, ${endpoint}`, error);
-  return `${fitted.toString()}\nSimulated where and when the real engines had each request, in milliseconds:\n${table.toString()}\n`;
+  return `${fitted.toString()}\n${SIMULATED}\n${table.toString()}\n`;
+}
+
+/** The error of an engine that was not fitted here. */
+export function evaluationTable(error: ModelError, byEndpoint: Readonly<Record<string, ModelError>>): string {
+  const table = errorTable();
+  rows(table, "all", error);
+  const endpoints = Object.entries(byEndpoint);
+  if (endpoints.length > 1) for (const [endpoint, one] of endpoints) rows(table, endpoint, one);
+  return `${SIMULATED}\n${table.toString()}\n`;
+}
+
+const SIMULATED = "Simulated where and when the real engines had each request, in milliseconds:";
+
+function errorTable(): Table.Table {
+  const errors = ["mean", "p50", "p90", "p99", "MAPE", "r", "requests"];
+  return figureTable(["", "", "predicted mean", "observed mean", ...errors]);
 }
 
 function rows(table: Table.Table, name: string, error: ModelError): void {

@@ -25,6 +25,8 @@ export function compareTable({ policies, figures }: TransferAnswer): string {
     if (!DETAILED.has(figure)) continue;
     gaps.forEach((gap, i) => detail.push([i === 0 ? NAMES[figure] : "", ...gapCells(gap, figure)]));
   }
+  if (policies.length === 1)
+    return `${policies[0]}, simulated against live: one policy, so no ranks\n${detail.toString()}\n`;
   return `${policies.length} policies, simulated against live\n${summary.toString()}\n${detail.toString()}\n`;
 }
 

@@ -4,11 +4,10 @@ import { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { COMPARED, compareRuns, type PolicyFigures, type TransferAnswer } from "#shadow/compare.ts";
 import { figuresInResults, figuresOfRun, RESULT_FORMATS } from "#shadow/compare-results.ts";
-import { readRecordedRun } from "#shadow/recorded-run.ts";
-import { TraceReader } from "#trace/reader.ts";
 import { isTrace } from "#trace/segment-name.ts";
 import { compareTable } from "./compare-table.ts";
 import { CommandFailure } from "./program.ts";
+import { readRecordedTrace } from "./recorded-trace.ts";
 
 /** Says how far simulations of several policies are to be trusted, from live runs of them. */
 export function compareCommand(): Command {
@@ -16,7 +15,7 @@ export function compareCommand(): Command {
     .description("Compare live runs of several policies with their simulations: ranks, gaps, order of pairs.")
     .argument(
       "<live>",
-      "folder of live results, one <policy>.json of drive --json or one recorded trace <policy>/ each, or one such file",
+      "folder of live results, one <policy>.json of drive --json or one recorded trace <policy>/ each, or one such file or trace",
     )
     .argument("<simulated>", "folder of results of simulate or what-if, or an answer of what-if --json")
     .option("--json", "print JSON", false)
@@ -25,17 +24,17 @@ export function compareCommand(): Command {
       const { policies, onlyLive, onlySimulated } = answer;
       for (const name of onlyLive) process.stderr.write(`note: ${name} was not simulated\n`);
       for (const name of onlySimulated) process.stderr.write(`note: ${name} was not run live\n`);
-      if (policies.length < 2) throw new CommandFailure(tooFew(answer));
+      if (policies.length === 0) throw new CommandFailure(tooFew(answer));
       if (Object.keys(answer.figures).length === 0)
         throw new CommandFailure(`the results have none of ${COMPARED.join(", ")} in common`);
       process.stdout.write(json ? `${JSON.stringify(answer)}\n` : compareTable(answer));
     });
 }
 
-function tooFew({ policies, onlyLive, onlySimulated }: TransferAnswer): string {
+function tooFew({ onlyLive, onlySimulated }: TransferAnswer): string {
   const list = (names: readonly string[]) => (names.length === 0 ? "none" : names.join(", "));
   return (
-    `expected two policies or more with live and simulated results, got ${policies.length}; only live: ` +
+    `expected a policy or more with live and simulated results, got none; only live: ` +
     `${list(onlyLive)}; only simulated: ${list(onlySimulated)}`
   );
 }
@@ -44,7 +43,8 @@ function tooFew({ policies, onlyLive, onlySimulated }: TransferAnswer): string {
 async function resultsAt(path: string): Promise<PolicyFigures[]> {
   if (!existsSync(path)) throw new ConfigError([`compare: expected results, got ${path}, which is not there`]);
   const found: PolicyFigures[] = [];
-  for (const one of await sourcesAt(path)) found.push(...(await figuresAt(one)));
+  const sources = await sourcesAt(path);
+  for (const one of sources) found.push(...(await figuresAt(one, one === path)));
   if (found.length === 0)
     throw new CommandFailure(`${path}: expected results (*.json) or traces, got a folder without any`);
   const names = new Set<string>();
@@ -65,13 +65,14 @@ async function sourcesAt(path: string): Promise<string[]> {
   return sources;
 }
 
-async function figuresAt(path: string): Promise<PolicyFigures[]> {
+/** A trace that was named itself is of the profile that was in force in it, one in a folder of several of its name. */
+async function figuresAt(path: string, alone: boolean): Promise<PolicyFigures[]> {
   const name = basename(path, extname(path));
   if (await isTrace(path)) {
-    const run = await readRecordedRun(new TraceReader(path).items()).catch((error: unknown) => {
-      throw new CommandFailure(error instanceof Error ? error.message : String(error));
-    });
-    return [figuresOfRun(run, statSync(path).isDirectory() ? basename(path) : run.header.router.defaultProfile)];
+    const { run, notes } = await readRecordedTrace(path);
+    const left = Object.entries(run.left).map(([reason, count]) => `${count} requests left out: ${reason}`);
+    for (const note of [...left, ...notes]) process.stderr.write(`note: ${path}: ${note}\n`);
+    return [figuresOfRun(run, alone ? run.header.router.defaultProfile : basename(path))];
   }
   const figures = figuresInResults(jsonAt(path), name);
   if (figures === undefined) throw new CommandFailure(`${path}: expected ${RESULT_FORMATS}, got JSON of another shape`);

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { loadConfig } from "#config/load.ts";
-import { type Given, type KeyFlag, addKeyFlags, keyOverrides, textOf } from "./key-flags.ts";
+import { givenConfig } from "./given-config.ts";
+import { type Given, type KeyFlag, addKeyFlags } from "./key-flags.ts";
 
 const KEY_FLAGS: readonly KeyFlag[] = [
   { flags: "--count <engines>", path: ["emulate", "count"], meaning: "engines to run, each on its own port" },
@@ -39,9 +39,8 @@ export function emulateCommand(): Command {
     "Run emulated vLLM engines: their API, metrics and timing, without a GPU.",
   );
   return addKeyFlags(command, KEY_FLAGS).action(async (given: Given) => {
-    const { overrides, problems } = keyOverrides(given, KEY_FLAGS);
-    if (problems.length > 0) throw new ConfigError(problems);
-    const config = loadConfig({ file: textOf(given, "config"), environment: process.env, overrides });
+    const { config, lines } = givenConfig(given, KEY_FLAGS, process.env);
+    if (config === undefined || lines.length > 0) throw new ConfigError(lines);
     const { emulate } = config;
     const portBase = emulate.portBase === 0 && given["portBase"] === undefined ? PORT_BASE : emulate.portBase;
     const { runFleet } = await import("./run-fleet.ts");

@@ -13,6 +13,8 @@ import type { NamedProfile } from "#config/profile-file.ts";
 
 const count = () => z.number().min(0).max(1e12);
 const share = () => z.number().min(0).max(1);
+/** Shares of it are taken. */
+const limit = () => z.number().min(1).max(1e12);
 
 const load = z.strictObject({
   running: count().optional(),
@@ -33,8 +35,8 @@ const endpoint = z.strictObject({
   id: z.string().min(1),
   models: z.array(z.string()).default([]),
   labels: z.record(z.string(), z.string()).default({}),
-  kvCapacityTokens: count().optional(),
-  concurrencyMax: count().optional(),
+  kvCapacityTokens: limit().optional(),
+  concurrencyMax: limit().optional(),
   cordoned: z.boolean().default(false),
   /** The last scrape; left out, there never was one. */
   load: load.optional(),

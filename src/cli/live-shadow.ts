@@ -2,13 +2,14 @@ import type { Logger } from "pino";
 import { loadEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { Journal } from "#live/journal.ts";
 import type { Run } from "#live/run-lines.ts";
 import type { ShadowEvaluation, ShadowStatus } from "#live/shadow-status.ts";
 import { TraceFeed } from "#live/trace-feed.ts";
-import { ShadowHost } from "#shadow/host.ts";
-import type { WhatIfAnswer } from "#shadow/what-if.ts";
+import { type Evaluated, ShadowHost } from "#shadow/host.ts";
+import { calibrationOf } from "./live-calibration.ts";
+import { perMetric } from "./live-metric.ts";
 
 /** The shadow of a running gateway. */
 export interface LiveShadow {
@@ -31,7 +32,12 @@ export function startShadow(
   const host = new ShadowHost({
     work: {
       engine: loadEngine(shadow.engine),
+      calibrate:
+        shadow.calibrate === "off"
+          ? undefined
+          : { every: shadow.calibrateEvery, requestsMax: shadow.calibrateRequestsMax },
       candidates,
+      cpuShareMax: shadow.cpuShareMax,
       intervalMillis: shadow.intervalMillis,
       windowRequests: shadow.windowRequests,
       requestsMin: shadow.requestsMin,
@@ -51,9 +57,20 @@ export function startShadow(
   journal.listen(feed);
   return {
     status: () => {
-      const { evaluated, ...rest } = host.status();
-      const evaluation = evaluated === undefined ? undefined : evaluationOf(evaluated.answer, evaluated.millis);
-      return { ...rest, dropped: feed.dropped, bufferedBytes: feed.bufferedBytes, evaluation };
+      const now = host.status();
+      const { state, detail, restarts, lagMillis, parity, evaluated } = now;
+      return {
+        state,
+        detail,
+        restarts,
+        lagMillis,
+        parity,
+        dropped: feed.dropped,
+        bufferedBytes: feed.bufferedBytes,
+        cpuSeconds: now.cpuMicros / MICROS_PER_SECOND,
+        calibration: calibrationOf(now, shadow.calibrate),
+        evaluation: evaluated && evaluationOf(evaluated),
+      };
     },
     close: async () => {
       feed.stop();
@@ -62,13 +79,13 @@ export function startShadow(
   };
 }
 
-const METRIC_NAMES = { ttftMicros: "ttft", tpotMicros: "tpot", e2eMicros: "e2e" } as const;
-
-function evaluationOf({ inForce, requests, modelError, candidates }: WhatIfAnswer, millis: number): ShadowEvaluation {
+function evaluationOf({ answer, millis, cpuMicros }: Evaluated): ShadowEvaluation {
+  const { inForce, requests, modelError, candidates } = answer;
   return {
     inForce,
     requests,
     millis: Math.round(millis),
+    cpuMillis: Math.round(cpuMicros / MICROS_PER_MILLI),
     modelError: perMetric(modelError, ({ meanRelative }) => meanRelative),
     candidates: candidates.map(({ name, hitRatio, predicted, difference }) => ({
       name,
@@ -81,17 +98,4 @@ function evaluationOf({ inForce, requests, modelError, candidates }: WhatIfAnswe
       })),
     })),
   };
-}
-
-/** Metrics that have a value, by their short names. */
-function perMetric<T, R>(
-  values: Readonly<Record<keyof typeof METRIC_NAMES, T | undefined>> | undefined,
-  of: (value: T) => R,
-): Record<string, R> {
-  const named: Record<string, R> = {};
-  for (const [metric, name] of Object.entries(METRIC_NAMES)) {
-    const value = values?.[metric as keyof typeof METRIC_NAMES];
-    if (value !== undefined) named[name] = of(value);
-  }
-  return named;
 }

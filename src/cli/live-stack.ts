@@ -27,6 +27,7 @@ import { openTokenizers } from "./tokenizers.ts";
 
 /** Everything that a running gateway is made of, and its end. */
 export interface LiveStack {
+  readonly journal: Journal;
   readonly gateway: Gateway;
   readonly keeper: FleetKeeper;
   readonly directory: EndpointDirectory;
@@ -88,6 +89,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   });
   running.gateway = gateway;
   return {
+    journal,
     gateway,
     keeper,
     directory,

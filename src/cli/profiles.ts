@@ -3,6 +3,8 @@ import { CATALOG } from "#core/profile/catalog.ts";
 import type { ParameterDescription } from "#core/profile/parameter.ts";
 import type { Plugin, Signal } from "#core/profile/plugin.ts";
 import type { PluginSpec, ProfileSpec } from "#core/profile/spec.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { unknownWord } from "#config/problem.ts";
 import { loadProfile, profileNames, type NamedProfile } from "#config/profile-file.ts";
 
 type CatalogEntry = Pick<Plugin<unknown>, "summary" | "reads" | "source" | "parameters">;
@@ -13,7 +15,7 @@ export function profilesCommand(): Command {
     .description(
       "List the routing profiles; with names, all of them in detail; with --plugins, what profiles are made of.",
     )
-    .argument("[names...]", "profiles by name or path")
+    .argument("[names...]", "profiles by name or path, or plugins by name")
     .option("--plugins", "list every filter, scorer and picker with its parameters")
     .option("--json", "print JSON")
     .action((names: readonly string[], shape: ReportShape) => {
@@ -27,12 +29,28 @@ export interface ReportShape {
   readonly json?: boolean;
 }
 
-/** The text that the command prints. Throws ConfigError for a profile that is not there or is broken. */
+/** The text that the command prints. Throws ConfigError for a profile or plugin that is not there or is broken. */
 export function profilesReport(names: readonly string[], { plugins = false, json = false }: ReportShape): string {
-  if (plugins) return json ? asJson(pluginRows()) : pluginRows().map(pluginText).join("");
+  if (plugins) {
+    const rows = names.length > 0 ? names.flatMap(pluginsNamed) : pluginRows();
+    return json ? asJson(rows) : rows.map(pluginText).join("");
+  }
   const profiles = (names.length > 0 ? names : profileNames()).map(loadProfile);
   if (json) return asJson(profiles);
-  return profiles.map(names.length > 0 ? profileDetail : profileLine).join("");
+  return names.length > 0 ? profiles.map(profileDetail).join("\n") : `${profiles.map(profileLine).join("")}${MORE}`;
+}
+
+const MORE = `
+gnomon profiles NAME             a profile's parts, with every parameter
+gnomon profiles --plugins        all that profiles can be made of
+gnomon explain --profile NAME    the table behind its decision in a state of your own
+`;
+
+function pluginsNamed(name: string): PluginRow[] {
+  const found = pluginRows().filter((row) => row.name === name);
+  const names = [...new Set(pluginRows().map((row) => row.name))];
+  if (found.length === 0) throw new ConfigError([`--plugins: ${unknownWord("plugin", name, names)}`]);
+  return found;
 }
 
 function asJson(value: unknown): string {
@@ -61,10 +79,10 @@ function profileDetail({ name, summary, source, spec }: NamedProfile): string {
 function partText(kind: "filter" | "scorer" | "picker", { plugin, parameters }: PluginSpec, weight: string): string {
   const entry = entryOf(kind, plugin);
   const values = Object.entries(entry.parameters).map(([key, described]) => {
-    const given = parameters[key];
-    return `      ${key} = ${given ?? described.default}${given === undefined ? "" : ` (default ${described.default})`}: ${described.meaning}\n`;
+    const { [key]: value = described.default } = parameters;
+    return `      ${key} = ${value} (${accepted(described)}; default ${described.default}): ${described.meaning}\n`;
   });
-  return `  ${kind} ${plugin}${weight}: ${entry.summary}\n${values.join("")}`;
+  return `  ${kind} ${plugin}${weight}: ${entry.summary}\n      reads ${entry.reads.join(", ")}; from ${entry.source}\n${values.join("")}`;
 }
 
 interface PluginRow extends CatalogEntry {
@@ -96,7 +114,7 @@ function accepted(one: ParameterDescription): string {
   switch (one.type) {
     case "number":
     case "integer":
-      return `${one.type} in [${one.min ?? "-inf"}, ${one.max ?? "inf"}]`;
+      return range(one.type, one.min, one.max);
     case "choice":
       return `one of ${one.values.join(", ")}`;
     case "string":
@@ -104,6 +122,11 @@ function accepted(one: ParameterDescription): string {
     case "boolean":
       return "true or false";
   }
+}
+
+function range(type: string, min: number | undefined, max: number | undefined): string {
+  if (min === undefined) return max === undefined ? type : `${type}, at most ${max}`;
+  return max === undefined ? `${type}, at least ${min}` : `${type} from ${min} to ${max}`;
 }
 
 /** What a profile's decisions depend on, each signal once. */

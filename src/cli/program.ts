@@ -57,6 +57,11 @@ export async function run(
       complain(error.message);
       return EXIT_FAILURE;
     }
+    // A file that the system refused: its message names the file and the reason.
+    if (error instanceof Error && "syscall" in error && "path" in error) {
+      complain(error.message);
+      return EXIT_FAILURE;
+    }
     throw error;
   }
 }

@@ -39,10 +39,10 @@ function words(
   { runs, inputs, decisions, differences, unverifiable, first }: ReplayResult,
   report: TraceReport,
 ): string {
-  const lines = [
-    `${runs} runs, ${inputs} inputs, ${decisions} decisions compared: ${differences === 0 ? "all identical" : `${differences} differ`}`,
-  ];
-  if (unverifiable > 0) lines.push(`${unverifiable} decisions not compared, since inputs before them are missing`);
+  const verdict = differences > 0 ? `: ${differences} differ` : decisions > 0 ? ": all identical" : "";
+  const lines = [`${runs} runs, ${inputs} inputs, ${decisions} decisions compared${verdict}`];
+  if (unverifiable > 0)
+    lines.push(`${unverifiable} decisions not compared, since what they rest on is not all in the trace`);
   if (report.dropped > 0) lines.push(`${report.dropped} records were dropped by the recorder`);
   if (report.segmentsMissing > 0) lines.push(`${report.segmentsMissing} segments are missing`);
   if (report.unordered > 0) lines.push(`${report.unordered} records lie before the time of the one above them`);

@@ -1,11 +1,11 @@
 import { type Command, Option } from "commander";
 import { aibrixOverrides, withAibrixParameters } from "#config/aibrix-environment.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { loadConfig } from "#config/load.ts";
 import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
-import { type Given, type KeyFlag, addKeyFlags, keyOverrides, textOf } from "./key-flags.ts";
+import { givenConfig } from "./given-config.ts";
+import { type Given, type KeyFlag, addKeyFlags, textOf } from "./key-flags.ts";
 import { removedOption } from "./program.ts";
 
 const KEY_FLAGS: readonly KeyFlag[] = [
@@ -61,8 +61,7 @@ export function addServeOptions(command: Command): Command {
 
 /** Configuration and profiles from flags, environment and files; throws ConfigError with all that is wrong. */
 export function servePlan(given: Given, environment: Environment): ServePlan {
-  const { overrides, problems } = keyOverrides(given, KEY_FLAGS);
-  const lines: string[] = [...problems];
+  const lines: string[] = [];
   const collect = <T>(read: () => T): T | undefined => {
     try {
       return read();
@@ -73,9 +72,8 @@ export function servePlan(given: Given, environment: Environment): ServePlan {
     }
   };
   const fromAibrix = collect(() => aibrixOverrides(environment)) ?? [];
-  const config = collect(() =>
-    loadConfig({ file: textOf(given, "config"), environment, overrides: [...fromAibrix, ...overrides] }),
-  );
+  const { config, lines: wrong } = givenConfig(given, KEY_FLAGS, environment, fromAibrix);
+  lines.push(...wrong);
   const fromPolicy = collect(() => policyProfile(given));
   const named = config?.routing.profile ?? textOf(given, "profile");
   const tuned = (one: NamedProfile): NamedProfile => withAibrixParameters(one, environment);

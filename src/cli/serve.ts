@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { Given } from "./key-flags.ts";
 import { addServeOptions, servePlan } from "./serve-options.ts";
+import { keepRequestsYoung } from "./young-objects.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve").description(
@@ -8,6 +9,7 @@ export function serveCommand(): Command {
   );
   return addServeOptions(command).action(async (given: Given) => {
     const plan = servePlan(given, process.env);
+    keepRequestsYoung();
     // Loaded only now: other commands do not need it and start in half the time.
     const { runGateway } = await import("./run-gateway.ts");
     await runGateway(plan);

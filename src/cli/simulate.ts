@@ -5,6 +5,7 @@ import { counterfactuals } from "#sim/counterfactual.ts";
 import { DecisionTrace } from "#sim/result/decision-trace.ts";
 import { fitnessOf } from "#sim/result/fitness.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
+import { checkOutputFile } from "./check-output-file.ts";
 import { clusterPlan } from "./simulate-plan.ts";
 import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";
 import { simulationTable } from "./simulate-table.ts";
@@ -17,6 +18,8 @@ export function simulateCommand(): Command {
     "Run a cluster of engines under a routing policy in virtual time.",
   );
   return addSimulateFlags(command).action(async (flags: SimulateFlags) => {
+    checkOutputFile("--results-path", flags.resultsPath);
+    checkOutputFile("--requests-path", flags.requestsPath);
     const cluster = clusterPlan(flags);
     const asked = flags.slo === undefined ? undefined : parseSlo(flags.slo);
     const fitness = flags.fitnessWeights === undefined ? {} : parseFitness(flags.fitnessWeights);

@@ -8,7 +8,7 @@ import { sliceWorkload } from "#trace/transform/slice-workload.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { addSourceFlags, atLeastOne, checkOutput, duration, positiveNumber, range } from "./trace-flags.ts";
-import { writeTrace, writeWorkload } from "./trace-output.ts";
+import { sayWritten, writeTrace, writeWorkload } from "./trace-output.ts";
 import { openTrace, requestsOf, type SourceFlags, told, type TraceSource } from "./trace-source.ts";
 
 interface OutputFlags extends SourceFlags {
@@ -74,13 +74,13 @@ async function cap(path: string, flags: OutputFlags & { readonly maxTurns: numbe
   checkOutput(output, source.reader === undefined ? "workload" : "new");
   if (source.reader !== undefined) {
     const written = await writeTrace(output, capRecorded(source.reader.items(), maxTurns, left));
-    return say(`${written.records} records in ${written.runs} runs`, output, [source], left);
+    return say(written.records, `records in ${written.runs} runs`, output, [source], left);
   }
   const turns = new TurnCap(maxTurns);
   for await (const request of requestsOf(source)) turns.add(request);
   const again = await openTrace(path, flags);
   const written = await writeWorkload(output, turns.cap(requestsOf(again), left), [`cap --max-turns ${maxTurns}`]);
-  say(`${written} requests`, output, [source], left);
+  say(written, "requests", output, [source], left);
 }
 
 async function slice(path: string, flags: SliceFlags): Promise<void> {
@@ -98,11 +98,11 @@ async function slice(path: string, flags: SliceFlags): Promise<void> {
   checkOutput(output, source.reader === undefined ? "workload" : "new");
   if (source.reader !== undefined) {
     const written = await writeTrace(output, sliceRecorded(source.reader.items(), wanted, left));
-    return say(`${written.records} records in ${written.runs} runs`, output, [source], left);
+    return say(written.records, `records in ${written.runs} runs`, output, [source], left);
   }
   const step = `slice, microseconds ${wanted.fromMicros} to ${wanted.toMicros}, requests ${wanted.fromRequest} to ${wanted.toRequest}`;
   const written = await writeWorkload(output, sliceWorkload(requestsOf(source), wanted, left), [step]);
-  say(`${written} requests`, output, [source], left);
+  say(written, "requests", output, [source], left);
 }
 
 async function scale(path: string, flags: OutputFlags & { readonly rate: number }): Promise<void> {
@@ -110,7 +110,7 @@ async function scale(path: string, flags: OutputFlags & { readonly rate: number 
   const source = await openTrace(path, flags);
   const step = `scale --rate ${flags.rate}`;
   const written = await writeWorkload(flags.output, scaleWorkload(requestsOf(source), flags.rate), [step]);
-  say(`${written} requests`, flags.output, [source], new Tally());
+  say(written, "requests", flags.output, [source], new Tally());
 }
 
 async function merge(
@@ -122,12 +122,10 @@ async function merge(
   for (const path of paths) sources.push(await openTrace(path, flags));
   const merged = mergeWorkloads(sources.map(requestsOf), { sharedContent: flags.sharedContent });
   const written = await writeWorkload(flags.output, merged, [`merge of ${paths.length}`]);
-  say(`${written} requests`, flags.output, sources, new Tally());
+  say(written, "requests", flags.output, sources, new Tally());
 }
 
-function say(what: string, output: string, sources: readonly TraceSource[], left: Tally): void {
-  const lines = [`${output}: ${what}`];
-  for (const [reason, count] of left.entries()) lines.push(`${count} requests left out: ${reason}`);
-  for (const source of sources) for (const note of source.notes()) lines.push(`${source.path}: ${note}`);
-  process.stdout.write(`${lines.join("\n")}\n`);
+function say(count: number, what: string, output: string, sources: readonly TraceSource[], left: Tally): void {
+  const notes = sources.flatMap((source) => source.notes().map((note) => `${source.path}: ${note}`));
+  sayWritten(output, count, what, left, notes);
 }

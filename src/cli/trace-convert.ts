@@ -1,18 +1,19 @@
-import { writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, writeFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { loadProfile } from "#config/profile-file.ts";
 import { azureLine } from "#trace/export/azure-line.ts";
 import { blisResult } from "#trace/export/blis-result.ts";
 import { BLIS_CSV_HEADER, blisHeader, blisRow } from "#trace/export/blis-trace.ts";
 import { mooncakeLine } from "#trace/export/mooncake-line.ts";
 import { AZURE_HEADER } from "#trace/import/azure.ts";
-import { TRACE_VERSION, type TraceHeader } from "#trace/record.ts";
+import { RESULTS_ALONE } from "#trace/import/open-workload.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import type { TrafficRequest } from "#trace/transform/traffic.ts";
 import { trafficToTrace } from "#trace/transform/traffic-to-trace.ts";
+import { importedHeader } from "./imported-header.ts";
 import { addSourceFlags, atLeastOne, checkOutput } from "./trace-flags.ts";
-import { type LineFormat, WORKLOAD_NAME, writeLines, writeTrace, writeWorkload } from "./trace-output.ts";
+import { type LineFormat, sayWritten, WORKLOAD_NAME, writeLines, writeTrace, writeWorkload } from "./trace-output.ts";
 import { openTrace, requestsOf, type SourceFlags, told, type TraceSource } from "./trace-source.ts";
 
 const EXPORT_FORMATS = ["mooncake", "azure", "blis", "blis-result", "workload"] as const;
@@ -20,12 +21,13 @@ type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** Azure's file has wall times; a workload has none, so it gets the start of an epoch. */
 const AZURE_START_MICROS = 946_684_800_000_000;
-const STALE_AFTER_MICROS = 5_000_000;
 
 interface ImportFlags extends SourceFlags {
   readonly output: string;
   readonly endpoints: number;
   readonly profile: string;
+  readonly key?: string;
+  readonly arrivals?: string;
 }
 
 interface ExportFlags extends SourceFlags {
@@ -36,12 +38,17 @@ interface ExportFlags extends SourceFlags {
 export function importCommand(): Command {
   const command = new Command("import")
     .description(
-      "Write a foreign workload as one of ours: a .jsonl with what was sent, or, where it tells what came of it (BLIS), a recorded trace in a folder.",
+      "Write a foreign workload as one of ours: a .jsonl with what was sent, or, where it tells what came of it (runs of vLLM, BLIS), a recorded trace in a folder.",
     )
-    .argument("<workload>", "Mooncake, Azure, WEKA, LMCache, ShareGPT, token ids, BLIS TraceV2, or a specification")
+    .argument(
+      "<workload>",
+      "run of vLLM, Mooncake, Azure, WEKA, LMCache, ShareGPT, token ids, BLIS TraceV2 or SimResults, or a specification",
+    )
     .requiredOption("-o, --output <path>", "a file named .jsonl, .jsonl.zst or .jsonl.gz; or a folder")
     .option("--endpoints <n>", "endpoints that served it, for a recorded trace", atLeastOne, 1)
     .option("--profile <name>", "profile that routed it, for a recorded trace", "gnomon")
+    .option("--arrivals <file>", "TraceV2 that was replayed, for BLIS's SimResults, which tell no arrivals")
+    .option("--key <text>", "keys the block ids of a run's prompts (default: another one each time)")
     .action((path: string, flags: ImportFlags) => told(importTrace(path, flags)));
   return addSourceFlags(command);
 }
@@ -61,18 +68,28 @@ export function exportCommand(): Command {
 }
 
 async function importTrace(path: string, flags: ImportFlags): Promise<void> {
-  const source = await openTrace(path, flags);
+  const source = await openTrace(path, { ...flags, key: flags.key ?? randomUUID() });
   checkOutput(flags.output, "new");
   if (source.reader !== undefined)
     throw new ConfigError([`import: expected a foreign workload, got the recorded trace ${path}`]);
+  if (source.format === "blis-result" && flags.arrivals === undefined)
+    throw new ConfigError([`import: ${path}: ${RESULTS_ALONE}`]);
+  if (source.format !== "blis-result" && flags.arrivals !== undefined)
+    throw new ConfigError([
+      `--arrivals: expected with BLIS's SimResults alone, got ${path}, which is ${source.format}`,
+    ]);
+  if (flags.arrivals !== undefined && !existsSync(flags.arrivals))
+    throw new ConfigError([`--arrivals: expected a TraceV2, got ${flags.arrivals}, which is not there`]);
   if (WORKLOAD_NAME.test(flags.output)) {
     const written = await writeWorkload(flags.output, requestsOf(source), [`import of ${source.format}`]);
-    return say(`${written} requests`, flags.output, source, new Tally());
+    return sayWritten(flags.output, written, "requests", new Tally(), source.notes());
   }
   const left = new Tally();
   const traffic = await withObservations(source, flags.output);
   const written = await writeTrace(flags.output, trafficToTrace(traffic, importedHeader(source, flags), left));
-  say(`${written.records} records`, flags.output, source, left);
+  const settings = Object.entries(source.run?.engine ?? {}).map(([name, value]) => `${name} ${value}`);
+  const told = settings.length === 0 ? [] : [`engine: ${settings.join(", ")}`];
+  sayWritten(flags.output, written.records, "records", left, [...told, ...source.notes()]);
 }
 
 /** The traffic, if its first request tells what came of it. */
@@ -91,35 +108,6 @@ async function* rest(first: TrafficRequest, others: AsyncIterable<TrafficRequest
   yield* others;
 }
 
-function importedHeader(source: TraceSource, { endpoints, profile }: ImportFlags): TraceHeader {
-  const { name, spec } = loadProfile(profile);
-  const blockTokens = 16;
-  const digits = String(endpoints - 1).length;
-  return {
-    version: TRACE_VERSION,
-    run: "imported",
-    segment: 0,
-    startWallMicros: 0,
-    router: {
-      seed: 0,
-      profiles: { [name]: spec },
-      defaultProfile: name,
-      blockTokens,
-      staleAfterMicros: STALE_AFTER_MICROS,
-      breaker: undefined,
-    },
-    hash: { algorithm: "fast", blockTokens, tokenizer: source.format },
-    endpoints: Array.from({ length: endpoints }, (_, i) => ({
-      id: `endpoint_${String(i).padStart(digits, "0")}`,
-      models: [],
-      labels: {},
-      kvCapacityTokens: undefined,
-      concurrencyMax: undefined,
-    })),
-    derived: { steps: [`import of ${source.format}`], replayable: false },
-  };
-}
-
 async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
   const { format, output } = flags;
   checkOutput(output, format === "workload" ? "workload" : "new");
@@ -128,15 +116,15 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
   const source = await openTrace(path, flags);
   if (format === "workload") {
     const written = await writeWorkload(output, requestsOf(source), [`export of ${source.format}`]);
-    return say(`${written} requests`, output, source, new Tally());
+    return sayWritten(output, written, "requests", new Tally(), source.notes());
   }
   const { written, refused } = await writeLines(output, source.traffic(), formatOf(format));
-  if (format === "blis")
+  if (format === "blis" && written > 0)
     writeFileSync(
       output.replace(/\.csv(\.zst|\.gz)?$/, ".yaml"),
       blisHeader(source.reader === undefined ? "generated" : "real"),
     );
-  say(`${written} requests`, output, source, refused);
+  sayWritten(output, written, "requests", refused, source.notes());
   if (format === "blis")
     process.stdout.write("blocks that prompts share are not told: the format has no place for them\n");
 }
@@ -153,10 +141,4 @@ function formatOf(format: Exclude<ExportFormat, "workload">): LineFormat<Traffic
     case "blis-result":
       return { head: "[", between: ",\n", tail: "]\n", line: blisResult };
   }
-}
-
-function say(what: string, output: string, source: TraceSource, left: Tally): void {
-  const lines = [`${output}: ${what}`];
-  for (const [reason, count] of left.entries()) lines.push(`${count} requests left out: ${reason}`);
-  process.stdout.write(`${[...lines, ...source.notes()].join("\n")}\n`);
 }

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import type { TraceItem } from "#trace/record.ts";
+import type { TraceEngine, TraceItem } from "#trace/record.ts";
 import type { QuantileFigures } from "#trace/transform/quantiles.ts";
 import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
 import { Tally } from "#trace/transform/tally.ts";
@@ -21,6 +21,8 @@ interface RecordedFacts {
   readonly derived: readonly string[];
   readonly replayable: boolean;
   readonly dropped: number;
+  /** Settings of the engines, as far as the last run's header tells them. */
+  readonly engine: TraceEngine | undefined;
 }
 
 export function infoCommand(): Command {
@@ -40,7 +42,7 @@ async function info(path: string, flags: SourceFlags & { readonly json: boolean 
   const notes = [...(recorded?.left ?? []), ...source.notes()];
   if (flags.json)
     process.stdout.write(
-      `${JSON.stringify({ path, format: source.format, ...figures, recorded: recorded?.facts, notes })}\n`,
+      `${JSON.stringify({ path, format: source.format, ...figures, recorded: recorded?.facts, engine: source.run?.engine, notes })}\n`,
     );
   else process.stdout.write(`${[...words(source, figures, recorded?.facts), ...notes].join("\n")}\n`);
   if (figures.requests === 0) throw new CommandFailure(`${path} has no request`);
@@ -70,6 +72,7 @@ class RecordWatch {
   #rejected = 0;
   #derived: readonly string[] = [];
   #replayable = true;
+  #engine: TraceEngine | undefined;
 
   async *pass(items: AsyncIterable<TraceItem>): AsyncGenerator<TraceItem> {
     for await (const item of items) {
@@ -91,6 +94,7 @@ class RecordWatch {
       derived: this.#derived,
       replayable: this.#replayable,
       dropped,
+      engine: this.#engine,
     };
   }
 
@@ -98,6 +102,7 @@ class RecordWatch {
     if (item.kind === "run") {
       this.#runs++;
       this.#derived = item.header.derived?.steps ?? [];
+      this.#engine = item.header.engine;
       this.#replayable &&= item.header.derived?.replayable !== false;
       return;
     }
@@ -130,6 +135,8 @@ function words(source: TraceSource, figures: TrafficFigures, facts: RecordedFact
     ["endpoints", figures.endpoints],
   ] as const)
     if (list.length > 0) lines.push(`${name.padEnd(10)} ${listed(list)}`);
+  const engine = facts === undefined ? source.run?.engine : facts.engine;
+  if (engine !== undefined) lines.push(`engine     ${listed(Object.entries(engine))}`);
   return facts === undefined ? lines : [...lines, ...recordedRows(facts)];
 }
 
@@ -178,8 +185,8 @@ function conversations({ conversations, conversationsNotCounted, turns }: Traffi
   return `${conversations}; turns: mean ${turns.mean.toFixed(1)}, p50 ${turns.p50}, p90 ${turns.p90}, p99 ${turns.p99}, max ${turns.max}${more}`;
 }
 
-function listed(list: readonly (readonly [string, number])[]): string {
-  const first = list.slice(0, 12).map(([name, count]) => `${name} ${count}`);
+function listed(list: readonly (readonly [string, number | boolean])[]): string {
+  const first = list.slice(0, 12).map(([name, value]) => `${name} ${String(value)}`);
   return list.length > 12 ? `${first.join(", ")}, and ${list.length - 12} more` : first.join(", ");
 }
 

@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { detectFormat } from "#trace/import/detect-format.ts";
+import { readBlisResult } from "#trace/import/blis-result.ts";
 import { readBlisTrace } from "#trace/import/blis-trace.ts";
 import { IMPORT_DEFAULTS, type ImportOptions } from "#trace/import/import-options.ts";
 import { ImportError, ImportReport } from "#trace/import/import-report.ts";
+import { openVllmRun, type VllmRun } from "#trace/import/vllm-run.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import { readWorkloadFile } from "#trace/import/workload-file.ts";
 import { TraceReader } from "#trace/reader.ts";
@@ -13,10 +15,15 @@ import { Tally } from "#trace/transform/tally.ts";
 import { type TrafficRequest, unobserved } from "#trace/transform/traffic.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { CommandFailure } from "./program.ts";
+import { reportNotes } from "./report-notes.ts";
 
 export interface SourceFlags {
   readonly strict: boolean;
   readonly seed: number;
+  /** Keys ids of blocks that are made from prompts. */
+  readonly key?: string;
+  /** TraceV2 whose requests the results of a simulation are of. */
+  readonly arrivals?: string;
 }
 
 /** A trace of any kind, opened once. */
@@ -28,6 +35,8 @@ export interface TraceSource {
   readonly reader: TraceReader | undefined;
   /** Its requests. Of a recorded trace either these or the reader's items, once. */
   readonly traffic: () => AsyncGenerator<TrafficRequest>;
+  /** What a measured run tells of its engine; undefined for all else. */
+  readonly run: Omit<VllmRun, "traffic"> | undefined;
   /** What was not used, by reason; complete when it was read. */
   readonly notes: () => string[];
 }
@@ -37,9 +46,14 @@ export async function openTrace(path: string, flags: SourceFlags): Promise<Trace
   if (!existsSync(path))
     throw new ConfigError([`trace: expected a trace or a workload, got ${path}, which is not there`]);
   if (await isTrace(path)) return recordedSource(path, flags.strict);
-  const options = { ...IMPORT_DEFAULTS, seed: flags.seed, strict: flags.strict };
+  const options = { ...IMPORT_DEFAULTS, seed: flags.seed, strict: flags.strict, key: flags.key ?? "" };
   const { format, files } = await detectFormat(path).catch(refused);
   if (format === "blis") return blisSource(files[0] ?? path, options);
+  if (format === "blis-result") {
+    const report = new ImportReport(path, format, options.strict);
+    return foreignSource(path, report, readBlisResult(path, flags.arrivals, report));
+  }
+  if (format === "vllm-run") return runSource(path, options);
   if (format === "workload") {
     const report = new ImportReport(path, format, options.strict);
     return foreignSource(path, report, unobserved(readWorkloadFile(files[0] ?? path, report)));
@@ -70,17 +84,20 @@ function recordedSource(path: string, strict: boolean): TraceSource {
     path,
     format: "gnomon-trace",
     reader,
+    run: undefined,
     traffic: () => recordedTraffic(reader.items(), left),
-    notes: () => {
-      const { dropped, unordered, segmentsMissing, skipped, examples } = reader.report;
-      const notes = left.entries().map(([reason, count]) => `${count} requests left out: ${reason}`);
-      if (dropped > 0) notes.push(`${dropped} records are missing, as gaps tell`);
-      if (segmentsMissing > 0) notes.push(`${segmentsMissing} segments are missing`);
-      if (unordered > 0) notes.push(`${unordered} records lie before the time of the one above them`);
-      for (const [reason, count] of Object.entries(skipped)) notes.push(`${count} lines left out: ${reason}`);
-      return [...notes, ...examples.map((example) => `  ${example}`)];
-    },
+    notes: () => [
+      ...left.entries().map(([reason, count]) => `${count} requests left out: ${reason}`),
+      ...reportNotes(reader.report),
+    ],
   };
+}
+
+async function runSource(path: string, options: ImportOptions): Promise<TraceSource> {
+  const report = new ImportReport(path, "vllm-run", options.strict);
+  const { traffic, ...run } = await openVllmRun(path, options, report).catch(refused);
+  const source = foreignSource(path, report, traffic);
+  return { ...source, run, notes: () => [...run.notes, ...source.notes()] };
 }
 
 function blisSource(path: string, options: ImportOptions): TraceSource {
@@ -93,6 +110,7 @@ function foreignSource(path: string, report: ImportReport, traffic: AsyncGenerat
     path,
     format: report.format,
     reader: undefined,
+    run: undefined,
     traffic: () => traffic,
     notes: () => [
       ...[...report.refused].map(([reason, count]) => `${count} records left out: ${reason}`),

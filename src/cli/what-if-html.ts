@@ -31,16 +31,18 @@ export function writeWhatIfPage(file: string, answer: WhatIfAnswer, input: PageI
     observed,
     observedArrivalMicros: Float64Array.from(workload, ({ arrivalMicros }) => arrivalMicros),
     promptTokens: Float64Array.from(workload, ({ promptTokens }) => promptTokens),
-    endpoints: endpointNames(setting),
+    endpoints: endpointNames(setting, input.profiles),
     divergences: divergences(setting, input.profiles, outcomes, DIVERGENCES_MAX),
     notes: input.notes,
   });
   writeFileSync(file, page);
 }
 
-/** Endpoints in order of their joining, as outcomes number them. */
-function endpointNames({ endpoints, fleetEvents }: Setting): string[] {
+/** Endpoints in order of their joining, as outcomes number them; those of a larger scenario after them. */
+function endpointNames({ endpoints, fleetEvents }: Setting, profiles: readonly Candidate[]): string[] {
   const names = endpoints.map(({ id }) => id);
   for (const event of fleetEvents) if (event.kind === "endpoint-joined") names.push(event.endpoint.id);
+  for (const { scenario } of profiles)
+    for (const { id } of scenario?.endpoints?.slice(names.length) ?? []) names.push(id);
   return names;
 }

@@ -1,45 +1,100 @@
+import { COVERAGE, type Interval } from "#shadow/interval.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PredictionError } from "#shadow/figures.ts";
+import type { Metric } from "#shadow/metric.ts";
 import type { PairedDifference } from "#shadow/paired.ts";
-import type { CandidateAnswer, Metric, WhatIfAnswer } from "#shadow/what-if.ts";
+import { causeWords } from "#shadow/report/cause-words.ts";
+import { type Coverage, type FigureIntervals, FIGURES } from "#shadow/uncertainty.ts";
+import type { CandidateAnswer, WhatIfAnswer } from "#shadow/what-if.ts";
 import { figureTable, millis, signedPercent } from "./figure-text.ts";
+import { regretTables } from "./what-if-regret-table.ts";
 
 const METRICS: readonly (readonly [Metric, string])[] = [
   ["ttftMicros", "TTFT"],
   ["tpotMicros", "TPOT"],
   ["e2eMicros", "E2E"],
 ];
+/** Causes of a difference that are told. */
+const CAUSES_TOLD = 4;
+const WITHIN = `${100 * COVERAGE} %`;
 
-/** The answer for people: predictions, differences with their intervals, and the model's own error. */
+/** The answer for people: predictions, differences with their intervals, why, and the model's own error. */
 export function whatIfTable(answer: WhatIfAnswer): string {
   const parts = [
-    `${answer.requests} requests; in force: ${answer.inForce}. Times in milliseconds, simulated.`,
+    `${answer.requests} requests; in force: ${answer.inForce}. Times in milliseconds, simulated${intervalWords(answer)}.`,
     predictions(answer),
-    `Difference to ${answer.inForce}, both simulated, request by request: mean [95 % interval]`,
-    differences(answer),
+    rankingWords(answer),
+    ...differences(answer),
+    ...causes(answer),
+    ...regretTables(answer),
     errors(answer),
+    ...coverage(answer),
+    ...scenarioWords(answer),
   ];
-  return `${parts.join("\n")}\n`;
+  return `${parts.filter((part) => part !== "").join("\n")}\n`;
 }
 
-function predictions({ candidates }: WhatIfAnswer): string {
+function intervalWords({ replicas }: WhatIfAnswer): string {
+  return replicas === 0
+    ? ""
+    : `; below each what ${replicas} replicas expect (~) and its ${WITHIN} prediction interval`;
+}
+
+function predictions({ candidates, ranking }: WhatIfAnswer): string {
   const heads = METRICS.flatMap(([, name]) => [`${name} mean`, "p50", "p99"]);
-  const table = figureTable(["profile", ...heads, "hits", "imbalance", "done"]);
-  for (const one of candidates) {
-    const figures = METRICS.flatMap(([metric]) => distributionCells(one.predicted[metric]));
-    table.push([one.name, ...figures, percent(one.hitRatio), one.imbalance.toFixed(2), String(one.completed)]);
-  }
+  const table = figureTable(["profile", ...heads, "hits", "imbalance", "busiest", "done", "first"]);
+  candidates.forEach((one, i) => {
+    const figures = METRICS.flatMap(([metric]) => distributionCells(one.predicted[metric], one.intervals[metric]));
+    const first = ranking.first[i];
+    table.push([
+      one.name,
+      ...figures,
+      percent(one.hitRatio),
+      one.imbalance.toFixed(2),
+      percent(one.busiestShare),
+      String(one.completed),
+      first === undefined ? "" : percent(first),
+    ]);
+  });
   return table.toString();
 }
 
-function differences({ candidates, inForce }: WhatIfAnswer): string {
+/** How sure each place in the order is. */
+function rankingWords({ candidates, ranking, replicas }: WhatIfAnswer): string {
+  if (ranking.first.length < 2) return "";
+  const steps = ranking.before.slice(1).map((_, i) => {
+    return `${candidates[i]!.name} before ${candidates[i + 1]!.name} ${percent(ranking.before[i]![i + 1]!)}`;
+  });
+  const from = replicas === 0 ? "requests resampled" : "replicas, requests resampled";
+  return `Order by mean E2E (first: share of draws that it leads; ${from}): ${steps.join(", ")}`;
+}
+
+function differences({ candidates, inForce, replicas }: WhatIfAnswer): string[] {
+  const others = candidates.filter(({ name }) => name !== inForce);
+  if (others.length === 0) return [];
   const table = figureTable(["profile", ...METRICS.map(([, name]) => name), "faster E2E", "same endpoint"]);
-  for (const one of candidates) {
-    if (one.name === inForce) continue;
-    const cells = METRICS.map(([metric]) => differenceCell(one.difference[metric]));
-    table.push([one.name, ...cells, likelihood(one), percent(one.agreement)]);
+  for (const one of others) {
+    const cells = METRICS.map(([metric]) => differenceCell(one.difference[metric], one.differenceInterval[metric]));
+    table.push([one.name, ...cells, likelihood(one), one.agreement === undefined ? "" : percent(one.agreement)]);
   }
-  return table.toString();
+  const below = replicas === 0 ? "" : `; below, its ${WITHIN} prediction interval on the same drawn engines`;
+  return [
+    `Difference to ${inForce}, both simulated, request by request: mean [95 % over requests]${below}`,
+    table.toString(),
+  ];
+}
+
+function causes({ candidates, inForce }: WhatIfAnswer): string[] {
+  const table = figureTable(["profile", "requests", "what became of them", "TTFT", "E2E", "of the mean difference"]);
+  for (const { name, causes: found } of candidates) {
+    for (const one of found.slice(0, CAUSES_TOLD)) {
+      const each = [signed(one.ttftChangeMicros), signed(one.e2eChangeMicros), signed(one.shareMicros)] as const;
+      table.push([name, String(one.requests), { content: causeWords(one), hAlign: "left" }, ...each]);
+    }
+  }
+  return table.length === 0
+    ? []
+    : [`Why they differ from ${inForce}: largest parts of the mean E2E difference`, table.toString()];
 }
 
 function errors({ modelError, inForce }: WhatIfAnswer): string {
@@ -53,13 +108,44 @@ function errors({ modelError, inForce }: WhatIfAnswer): string {
   return `Model error: ${inForce} simulated against what really happened\n${table.toString()}`;
 }
 
-function distributionCells(figures: Distribution | undefined): string[] {
-  return figures === undefined ? ["-", "-", "-"] : [millis(figures.mean), millis(figures.p50), millis(figures.p99)];
+function coverage({ coverage: covered, inForce }: WhatIfAnswer): string[] {
+  if (covered === undefined) return [];
+  const table = figureTable(["observed / predicted", ...FIGURES]);
+  for (const [metric, name] of METRICS) {
+    const one: Coverage | undefined = covered[metric];
+    if (one === undefined) continue;
+    table.push([
+      name,
+      ...FIGURES.map((figure) => {
+        const { observed, low, high, inside } = one[figure];
+        return `${observed.toFixed(3)} ${inside ? "inside" : "OUTSIDE"} [${low.toFixed(3)}, ${high.toFixed(3)}]`;
+      }),
+    ]);
+  }
+  return [`Whether what really happened lies in the ${WITHIN} interval of ${inForce}`, table.toString()];
 }
 
-function differenceCell(difference: PairedDifference | undefined): string {
+function scenarioWords({ candidates, modelError }: WhatIfAnswer): string[] {
+  const scenarios = [...new Set(candidates.flatMap(({ scenario }) => (scenario === "" ? [] : [scenario])))];
+  if (scenarios.length === 0) return [];
+  const error = modelError === undefined ? "No model error" : "The model error above does not";
+  const verb = modelError === undefined ? "covers" : "cover";
+  return [`${error} ${verb} ${scenarios.join(", ")}: nothing like it was observed.`];
+}
+
+function distributionCells(figures: Distribution | undefined, intervals: FigureIntervals | undefined): string[] {
+  if (figures === undefined) return ["-", "-", "-"];
+  return FIGURES.map((figure) => {
+    const range = intervals?.[figure];
+    const below = range === undefined ? "" : `\n~${millis(range.expected)} ${millis(range.low)}-${millis(range.high)}`;
+    return `${millis(figures[figure])}${below}`;
+  });
+}
+
+function differenceCell(difference: PairedDifference | undefined, interval: Interval | undefined): string {
   if (difference === undefined) return "-";
-  return `${signed(difference.mean)} [${signed(difference.low)}, ${signed(difference.high)}]`;
+  const below = interval === undefined ? "" : `\n[${signed(interval.low)}, ${signed(interval.high)}]`;
+  return `${signed(difference.mean)} [${signed(difference.low)}, ${signed(difference.high)}]${below}`;
 }
 
 /** Share of resamples in which the candidate's mean E2E is below that of the profile in force. */

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import type { StepResiduals } from "#engine/step-drift.ts";
 import { ConfigError } from "./config-error.ts";
 import { ENGINE_FILE_SCHEMA } from "./engine-schema.ts";
 import { checkShape, problemLine, unknownWord } from "./problem.ts";
@@ -8,12 +9,22 @@ import { readYamlFile } from "./yaml-file.ts";
 
 const ENGINES_DIRECTORY: string = resolve(import.meta.dirname, "../../config/engines");
 
+/** An engine, and how far its calibration was from the real one; undefined where the file does not tell. */
+export interface CalibratedEngine {
+  readonly engine: EngineConfig;
+  readonly residuals: StepResiduals | undefined;
+}
+
 /**
  * Reads an engine that comes with gnomon by name, or any file by its path; vLLM's defaults without either. Throws
  * ConfigError with every problem.
  */
 export function loadEngine(nameOrPath: string | undefined): EngineConfig {
-  if (nameOrPath === undefined) return engineDefaults();
+  return nameOrPath === undefined ? engineDefaults() : loadCalibratedEngine(nameOrPath).engine;
+}
+
+/** The same with what its calibration left to chance. */
+export function loadCalibratedEngine(nameOrPath: string): CalibratedEngine {
   const file = fileOf(nameOrPath);
   const yaml = readYamlFile(file);
   if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
@@ -23,8 +34,8 @@ export function loadEngine(nameOrPath: string | undefined): EngineConfig {
       checked.problems.map((problem) => problemLine(problem, `${file} line ${yaml.value.lineOf(problem.path)}`)),
     );
   }
-  const { stepTime = engineDefaults().stepTime, tier, ...rest } = checked.value;
-  return engineDefaults({ ...rest, stepTime: withoutUndefined(stepTime), tier });
+  const { stepTime = engineDefaults().stepTime, tier, residuals, ...rest } = checked.value;
+  return { engine: engineDefaults({ ...rest, stepTime: withoutUndefined(stepTime), tier }), residuals };
 }
 
 /** Names of the engines that come with gnomon, in order. */

@@ -86,6 +86,18 @@ const tier = z.strictObject({
   thrashWindowMicros: micros(),
 });
 
+const logarithm = () => z.number().min(-3).max(3);
+const share = () => z.number().min(0).max(1);
+
+/** What a calibration leaves to chance (StepResiduals). */
+const residuals = z.strictObject({
+  windowMicros: z.int().min(1).max(1e12),
+  windows: z.array(z.array(logarithm()).min(1).max(1024)).min(1).max(64),
+  levelError: share(),
+  delayError: share().default(0),
+  prefillError: share().default(0),
+});
+
 /** Tokens that fit into the cache together: one block is reserved. */
 function roomTokens(engine: { readonly kvBlocks: number; readonly blockTokens: number }): number {
   return (engine.kvBlocks - 1) * engine.blockTokens;
@@ -93,7 +105,7 @@ function roomTokens(engine: { readonly kvBlocks: number; readonly blockTokens: n
 
 const engine = z.strictObject({
   blockTokens: count(4096).default(D.blockTokens),
-  kvBlocks: z.int().min(2).max(1e9).default(D.kvBlocks),
+  kvBlocks: z.int().min(2).max(1e8).default(D.kvBlocks),
   sequencesMax: count(1e6).default(D.sequencesMax),
   batchTokensMax: count(1e7).default(D.batchTokensMax),
   longPrefillTokens: z.int().min(0).max(1e7).default(D.longPrefillTokens),
@@ -117,6 +129,7 @@ const engine = z.strictObject({
   asyncScheduling: z.boolean().default(D.asyncScheduling),
   semantics: semantics.prefault({}),
   tier: tier.optional(),
+  residuals: residuals.optional(),
 });
 
 export const ENGINE_FILE_SCHEMA = engine

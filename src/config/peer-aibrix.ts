@@ -15,7 +15,7 @@ const STRATEGIES: Readonly<Record<string, { readonly profile: string; readonly s
     "least-kv-cache": { profile: "aibrix-least-kv-cache", scorer: { plugin: "least-kv-cache", parameters: {} } },
     "least-utilization": {
       profile: "aibrix-least-utilization",
-      scorer: { plugin: "least-utilization", parameters: {} },
+      scorer: { plugin: "utilization", parameters: { scale: "min-max" } },
     },
     "power-of-two": { profile: "power-of-two" },
     "prefix-cache": {

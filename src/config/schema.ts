@@ -139,7 +139,28 @@ const shadow = z.strictObject({
     .string()
     .min(1)
     .default("emulated-default")
-    .describe("Engine model, best one that `gnomon calibrate` wrote; a name of config/engines or a path."),
+    .describe(
+      "Engine model to begin with, best one that `gnomon calibrate` wrote; a name of config/engines or a path.",
+    ),
+  calibrate: z
+    .enum(["continuous", "off"])
+    .default("continuous")
+    .describe(
+      "Whether the engine model follows the traffic: fitted to the window, replaced where that predicts no worse.",
+    ),
+  calibrateEvery: z.int().min(1).max(1000).default(1).describe("Evaluations from one fit to the next."),
+  calibrateRequestsMax: z
+    .int()
+    .min(100)
+    .max(20_000)
+    .default(1000)
+    .describe("Latest requests of the window that a fit looks at; 1,000 take 1 to 4 s of a core."),
+  cpuShareMax: z
+    .number()
+    .min(0.01)
+    .max(1)
+    .default(0.1)
+    .describe("Share of one core that fits and evaluations take at most; replaying what is heard comes on top."),
   intervalMillis: millis(1000, MILLIS_PER_DAY).default(60_000).describe("Time between two evaluations."),
   windowRequests: z.int().min(10).max(1_000_000).default(2000).describe("Latest requests that an evaluation looks at."),
   requestsMin: z.int().min(1).max(1_000_000).default(50).describe("Requests below which there is no evaluation."),

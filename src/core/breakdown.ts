@@ -44,7 +44,6 @@ export class ColumnBreakdown implements Breakdown {
   readonly #removers: readonly string[];
   readonly #signals: Float64Array;
 
-  /** Copies the snapshots' signals: snapshots are reused by the next decision. */
   constructor(
     snapshots: readonly Snapshot[],
     endpoints: readonly EndpointId[],
@@ -55,12 +54,21 @@ export class ColumnBreakdown implements Breakdown {
     const count = snapshots.length;
     this.endpoints = endpoints;
     this.scorers = scorers;
-    this.values = slab.take(count * scorers.length).fill(NaN);
-    this.totals = slab.take(count).fill(NaN);
+    this.values = slab.take(count * scorers.length);
+    this.totals = slab.take(count);
     this.#removedBy = new Uint8Array(count);
     this.#removers = removers;
     this.#signals = slab.take(count * COLUMNS);
-    for (let i = 0, at = 0; i < count; i++, at += COLUMNS) {
+    this.begin(snapshots);
+  }
+
+  /** Nothing is decided yet. Copies the snapshots' signals: snapshots are reused by the next decision. */
+  begin(snapshots: readonly Snapshot[]): void {
+    this.values.fill(NaN);
+    this.totals.fill(NaN);
+    this.#removedBy.fill(0);
+    this.clamped = 0;
+    for (let i = 0, at = 0; i < snapshots.length; i++, at += COLUMNS) {
       const snapshot = snapshots[i]!;
       this.#signals[at] = FRESHNESS.indexOf(snapshot.freshness);
       this.#signals[at + 1] = snapshot.loadAgeMicros;

@@ -16,7 +16,8 @@ export interface Routed {
   readonly endpoint: EndpointId;
   /**
    * Why, in one word: "only" (one candidate), the name of the scorer whose weighted lead over the runner-up was the
-   * largest, "tie" (the tie rule chose), or the picker's own name where it does not follow the totals.
+   * largest, "tie" (the tie rule chose), or the picker's own name where it does not follow the totals;
+   * "forced" where somebody overruled the policy.
    */
   readonly reason: string;
   /** Prompt tokens that the chosen endpoint is believed to hold. */

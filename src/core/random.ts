@@ -33,16 +33,26 @@ export function mix32(value: number): number {
 }
 
 class Sfc32 implements Random {
-  #a: number;
-  #b: number;
-  #c: number;
+  readonly #seed: number;
+  readonly #stream: number;
+  /** Most streams are named and never drawn from, so the first draw sets the state. Signed words, which are cheapest. */
+  #started = false;
+  #a = 0;
+  #b = 0;
+  #c = 0;
   #counter = 1;
 
   constructor(seed: number, stream: number) {
+    this.#seed = seed;
+    this.#stream = stream;
+  }
+
+  #start(): void {
+    this.#started = true;
     const high = (value: number) => Math.floor(value / 0x1_0000_0000) | 0;
-    this.#a = mix32((seed | 0) ^ mix32(high(seed)) ^ 0x9e3779b9);
-    this.#b = mix32((stream | 0) ^ 0x7f4a7c15);
-    this.#c = mix32(high(stream) ^ this.#a ^ 0x94d049bb);
+    this.#a = mix32((this.#seed | 0) ^ mix32(high(this.#seed)) ^ 0x9e3779b9) | 0;
+    this.#b = mix32((this.#stream | 0) ^ 0x7f4a7c15) | 0;
+    this.#c = mix32(high(this.#stream) ^ this.#a ^ 0x94d049bb) | 0;
     for (let i = 0; i < 8; i++) this.#next32();
   }
 
@@ -57,6 +67,7 @@ class Sfc32 implements Random {
   }
 
   next(): number {
+    if (!this.#started) this.#start();
     return ((this.#next32() >>> 5) * 0x400_0000 + (this.#next32() >>> 6)) / 0x20_0000_0000_0000;
   }
 

@@ -82,8 +82,19 @@ const SLOTS_MIN = 64;
 /** Ids differ near their ends: they are random, or end in a count. */
 const UNITS_HASHED = 16;
 
-/** FNV-1a over UTF-16 units, folded so that the low bits depend on all. */
+/** The id that was hashed last: an input is about one request, and several tables are asked for it several times. */
+let lastId = "";
+let lastHash = hashOf(lastId);
+
 function hash(id: string): number {
+  if (id === lastId) return lastHash;
+  lastId = id;
+  lastHash = hashOf(id);
+  return lastHash;
+}
+
+/** FNV-1a over UTF-16 units, folded so that the low bits depend on all. */
+function hashOf(id: string): number {
   let h = 0x811c9dc5;
   for (let i = Math.max(0, id.length - UNITS_HASHED); i < id.length; i++) {
     h = Math.imul(h ^ id.charCodeAt(i), 0x01000193);

@@ -7,7 +7,7 @@ import { type EndpointRow, Fleet } from "./endpoint/fleet.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetried } from "./input.ts";
 import type { Insertion, PrefixIndex } from "./prefix/prefix-index.ts";
-import { Profile } from "./profile/profile.ts";
+import { type Choice, Profile } from "./profile/profile.ts";
 import type { ProfileSpec } from "./profile/spec.ts";
 import { type Random, randomFor } from "./random.ts";
 import type { RouteRequest } from "./request.ts";
@@ -30,6 +30,8 @@ export interface RouterOptions {
   readonly breaker?: BreakerOptions;
   /** The random stream of each decision, by its sequence; one of the seed's where it is left out. */
   readonly streamOf?: (sequence: number) => Random;
+  /** False where nobody looks at a decision's breakdown after the next decision: it is then overwritten. */
+  readonly keepsBreakdowns?: boolean;
 }
 
 /** A request between its arrival and its end. */
@@ -55,11 +57,14 @@ export class Router {
   readonly #streamOf: (sequence: number) => Random;
   readonly #defaultProfile: string;
   readonly #profiles = new Map<string, Profile>();
+  readonly #keepsBreakdowns: boolean;
   readonly #index: PrefixIndex;
   readonly #fleet: Fleet;
   readonly #ledger = new Ledger();
   readonly #sessions = new SessionInference();
   #readsSessions = false;
+  /** Some profile wants to see every input. */
+  #watched = false;
   readonly #pending = new RequestTable<Pending>();
   #sequence = 0;
   /** Inputs about requests that are not in flight: a late word after the end, or a gap in a trace. */
@@ -68,20 +73,32 @@ export class Router {
   constructor(options: RouterOptions) {
     this.#streamOf = options.streamOf ?? ((sequence) => randomFor(options.seed, sequence));
     this.#defaultProfile = options.defaultProfile;
+    this.#keepsBreakdowns = options.keepsBreakdowns ?? true;
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
     for (const [name, spec] of Object.entries(options.profiles)) this.#setProfile(name, spec);
     assert(this.#profiles.has(options.defaultProfile), "the default profile is among the profiles");
   }
 
-  accept(input: RequestArrived | RequestRetried): Decision;
+  /**
+   * With `forced` a request goes to that endpoint if it may serve it, whatever the policy and its filters say; the
+   * breakdown is what the policy saw. For questions of what would have been; live and in a replay nothing is forced.
+   */
+  accept(input: RequestArrived | RequestRetried, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
-  accept(input: Input): Decision | undefined {
+  accept(input: Input, forced?: EndpointId): Decision | undefined {
+    if (!this.#watched) return this.#told(input, this.#decision(input, forced));
     const request = "requestId" in input ? this.#pending.get(input.requestId)?.request : undefined;
-    const decision = this.#decision(input);
+    const decision = this.#decision(input, forced);
     const about =
       request ?? (input.kind === "request-arrived" ? this.#pending.get(input.request.id)?.request : undefined);
     for (const profile of this.#profiles.values()) profile.observe(input, decision, about);
+    return decision;
+  }
+
+  /** Where nobody watches, only decisions are of interest, to the picker that made them. */
+  #told(input: Input, decision: Decision | undefined): Decision | undefined {
+    if (decision !== undefined) this.#profiles.get(decision.profile)?.observe(input, decision, undefined);
     return decision;
   }
 
@@ -103,9 +120,9 @@ export class Router {
     return this.#fleet.rows(at);
   }
 
-  #decision(input: Input): Decision | undefined {
-    if (input.kind === "request-arrived") return this.#arrived(input);
-    if (input.kind === "request-retried") return this.#retried(input);
+  #decision(input: Input, forced: EndpointId | undefined): Decision | undefined {
+    if (input.kind === "request-arrived") return this.#arrived(input, forced);
+    if (input.kind === "request-retried") return this.#retried(input, forced);
     this.#apply(input);
     return undefined;
   }
@@ -152,11 +169,12 @@ export class Router {
   }
 
   #setProfile(name: string, spec: ProfileSpec): void {
-    this.#profiles.set(name, new Profile(name, spec));
+    this.#profiles.set(name, new Profile(name, spec, this.#keepsBreakdowns));
+    this.#watched = [...this.#profiles.values()].some((profile) => profile.watches);
     this.#readsSessions = [...this.#profiles.values()].some((profile) => profile.reads.has("session"));
   }
 
-  #arrived({ at, request: asked }: RequestArrived): Decision {
+  #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
     assert(!this.#pending.has(asked.id), "a request id is in flight once");
     const request = this.#readsSessions ? { ...asked, session: this.#sessions.sessionOf(asked) } : asked;
     const pending: Pending = {
@@ -168,17 +186,17 @@ export class Router {
       firstTokenAt: undefined,
     };
     this.#pending.set(request.id, pending);
-    return this.#decide(at, pending);
+    return this.#decide(at, pending, forced);
   }
 
-  #retried({ at, requestId }: RequestRetried): Decision {
+  #retried({ at, requestId }: RequestRetried, forced: EndpointId | undefined): Decision {
     const pending = this.#pending.get(requestId);
     assert(pending !== undefined, "a retried request is in flight");
     assert(pending.state === undefined, "a request is retried after its attempt failed");
-    return this.#decide(at, pending);
+    return this.#decide(at, pending, forced);
   }
 
-  #decide(at: Micros, pending: Pending): Decision {
+  #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
     const { request } = pending;
     const fleet = this.#fleet;
     const profile = this.#profiles.get(request.profile) ?? this.#profiles.get(this.#defaultProfile)!;
@@ -186,7 +204,7 @@ export class Router {
     const usedLedger = fleet.refresh(at, request);
     const refusal = fleet.markIneligible(at, request.model, pending.tried);
     const random = this.#streamOf(sequence);
-    const choice = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
+    const choice = this.#unless(forced, profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random));
     const attempt = pending.tried.length + 1;
     const common = { at, sequence, requestId: request.id, attempt, profile: profile.name, breakdown: choice.breakdown };
     if (choice.index < 0) return { kind: "rejected", ...common, reason: refusal ?? "saturated" };
@@ -200,6 +218,12 @@ export class Router {
       hitTokens: state.hitTokens,
       usedLedger,
     };
+  }
+
+  #unless(forced: EndpointId | undefined, choice: Choice): Choice {
+    const index = forced === undefined ? -1 : this.#fleet.ids.indexOf(forced);
+    if (index < 0 || index === choice.index || this.#fleet.ineligible[index] !== 0) return choice;
+    return { ...choice, index, reason: "forced" };
   }
 
   #commit(at: Micros, pending: Pending, state: EndpointState): void {

@@ -132,7 +132,7 @@ function reportOf(
     },
     failureMessages: Object.fromEntries(run.failureMessages),
     ...figures,
-    imbalance: imbalanceOf(run.samples),
+    imbalance: imbalanceOf(run.samples.spans),
     drift: {
       millis: driftMillis,
       heldByConcurrency: run.heldByConcurrency,

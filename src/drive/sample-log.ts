@@ -1,5 +1,6 @@
 import type { Micros } from "#core/units.ts";
 import type { ExchangeResult } from "./exchange-result.ts";
+import type { Spans } from "./imbalance.ts";
 
 /** Requests whose figures are kept; later ones are counted as `dropped`. */
 const SAMPLES_MAX = 4_000_000;
@@ -41,6 +42,17 @@ export class SampleLog {
   /** Endpoints that a gateway told of, or the URLs where none did. */
   get endpointNames(): readonly string[] {
     return this.#endpoints.names;
+  }
+
+  /** When each request was in flight, as the driver saw it. */
+  get spans(): Spans {
+    return {
+      size: this.size,
+      endpoints: this.endpointNames.length,
+      sent: this.column("sentMicros"),
+      ended: this.column("endMicros"),
+      endpointOf: (at) => this.endpointOf(at),
+    };
   }
 
   add(sample: Sample): void {

@@ -9,7 +9,10 @@ const DATA = Buffer.from("data:");
 /** Gets the payload of one `data:` line: `bytes[start, end)`. */
 export type PayloadSink = (bytes: Buffer, start: number, end: number) => void;
 
-/** Finds the `data:` lines of a server-sent event stream in its bytes, however they are cut into chunks. */
+/**
+ * Finds the `data:` lines of a server-sent event stream in its bytes, however they are cut into chunks. A line ends with a
+ * line feed, a carriage return, or both: the second of both ends an empty line, which says nothing.
+ */
 export class SseReader {
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -22,10 +25,16 @@ export class SseReader {
   /** False when a line is longer than the limit; the stream is then of no use. */
   push(chunk: Buffer): boolean {
     let start = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+    let feed = chunk.indexOf(NEWLINE);
+    let carriage = chunk.indexOf(CARRIAGE_RETURN);
+    while (feed >= 0 || carriage >= 0) {
+      const isFeed = carriage < 0 || (feed >= 0 && feed < carriage);
+      const end = isFeed ? feed : carriage;
       if (this.#heldBytes > 0) this.#finishHeld(chunk.subarray(0, end));
       else this.#line(chunk, start, end);
       start = end + 1;
+      if (isFeed) feed = chunk.indexOf(NEWLINE, start);
+      else carriage = chunk.indexOf(CARRIAGE_RETURN, start);
     }
     if (start < chunk.length) {
       this.#held.push(chunk.subarray(start));
@@ -46,8 +55,7 @@ export class SseReader {
     this.#line(line, 0, line.length);
   }
 
-  #line(bytes: Buffer, start: number, lineEnd: number): void {
-    const end = lineEnd > start && bytes[lineEnd - 1] === CARRIAGE_RETURN ? lineEnd - 1 : lineEnd;
+  #line(bytes: Buffer, start: number, end: number): void {
     if (end - start < DATA.length) return;
     for (let i = 0; i < DATA.length; i++) if (bytes[start + i] !== DATA[i]) return;
     const from = start + DATA.length;

@@ -8,6 +8,7 @@ import { ENGINE_DEAD } from "./http/api-error.ts";
 import { isComplete, type Answer, type Sequence } from "./generation/sequence.ts";
 import type { AdapterMetrics } from "./metrics/adapter-metrics.ts";
 import type { EngineMetrics } from "./metrics/engine-metrics.ts";
+import { type HostLag, StepLateness } from "./step-lateness.ts";
 
 /** What became of the sequences that arrived: `arrived` = finished + aborted + failed + in flight. */
 export interface HostCounts {
@@ -46,6 +47,7 @@ export class EngineHost {
   readonly #dirty = new Set<Answer>();
   /** Sequences that a fault ended and the engine still has to give up. */
   readonly #doomed: string[] = [];
+  readonly #lateness = new StepLateness();
   #timer: NodeJS.Timeout | undefined;
   #timerAt: Micros = Number.POSITIVE_INFINITY;
   #engineAt: Micros = 0;
@@ -71,6 +73,10 @@ export class EngineHost {
 
   get gauges(): EngineGauges {
     return this.#engine.gauges();
+  }
+
+  get lag(): HostLag {
+    return this.#lateness.lag();
   }
 
   /** Prompt tokens of requests that have not been scheduled. */
@@ -196,6 +202,7 @@ export class EngineHost {
     this.#timer = undefined;
     const now = this.#now();
     const early = due - now;
+    this.#lateness.add(-early / this.#timeScale);
     this.#advance(early > 0 && early <= EARLY_MICROS_MAX * this.#timeScale ? due : now);
     this.#settle();
   };

@@ -1,3 +1,4 @@
+import type { StepDrift } from "./step-drift.ts";
 import type { StepTimeSpec } from "./step-time/step-time.ts";
 
 /** One engine: sizes as vLLM names them in comments, times in microseconds. */
@@ -25,6 +26,8 @@ export interface EngineConfig {
   /** From submission until the scheduler can see the request. */
   readonly queueDelay: QueueDelay;
   readonly stepTime: StepTimeSpec;
+  /** Makes steps longer or shorter by when they start; undefined for as the step time has them. */
+  readonly stepDrift?: StepDrift | undefined;
   readonly stepGap: StepGap;
   /** A step is composed when its predecessor starts, not when it ends (async_scheduling). */
   readonly asyncScheduling: boolean;
@@ -37,8 +40,11 @@ export interface EngineConfig {
   readonly check: boolean;
 }
 
-export const SCHEDULER_POLICIES = ["fcfs", "priority-fcfs", "sjf"] as const;
-/** `fcfs`: arrival. `priority-fcfs`: priority, then arrival, then id. `sjf`: prompt length, then arrival, then id. */
+export const SCHEDULER_POLICIES = ["fcfs", "priority-fcfs", "sjf", "reverse-priority"] as const;
+/**
+ * `fcfs`: arrival. `priority-fcfs`: priority, then arrival, then id. `sjf`: prompt length, then arrival, then id.
+ * `reverse-priority`: the least urgent first, then arrival, then id; the worst that a scheduler can do.
+ */
 export type SchedulerPolicy = (typeof SCHEDULER_POLICIES)[number];
 
 export const PREEMPTION_POLICIES = ["tail", "lowest-priority"] as const;
@@ -49,6 +55,11 @@ export type PreemptionPolicy = (typeof PREEMPTION_POLICIES)[number];
 export interface QueueDelay {
   readonly baseMicros: number;
   readonly perPromptTokenMicros: number;
+}
+
+/** How long a request with such a prompt is on its way to the scheduler. */
+export function queueMicros({ baseMicros, perPromptTokenMicros }: QueueDelay, promptTokens: number): number {
+  return Math.trunc(baseMicros + perPromptTokenMicros * promptTokens);
 }
 
 /** Idle time between a step's end and the next one's start: base, more after a prefill, more per decode. */

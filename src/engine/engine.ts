@@ -1,6 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "./config.ts";
+import type { EngineMemory } from "./engine-memory.ts";
 import { DecodeRun } from "./decode-run.ts";
 import { KvCache } from "./kv-cache.ts";
 import { Outbox } from "./outbox.ts";
@@ -45,7 +46,7 @@ export class Engine {
   #prepared = false;
   #steps = 0;
 
-  constructor(config: EngineConfig, sink: EngineSink) {
+  constructor(config: EngineConfig, sink: EngineSink, memory?: EngineMemory) {
     assert(
       !config.asyncScheduling ||
         (config.semantics.completion === "step-end" && config.semantics.preempted === "keeps-tokens"),
@@ -53,7 +54,7 @@ export class Engine {
     );
     this.#config = config;
     this.#sink = sink;
-    this.#kv = new KvCache(config, sink);
+    this.#kv = new KvCache(config, sink, memory);
     this.#scheduler = new Scheduler(config, this.#kv, sink);
     this.#roster = new Roster(config, this.#kv.usable);
     this.#outbox = new Outbox(sink);
@@ -184,7 +185,7 @@ export class Engine {
     else this.#scheduler.compose(at, this.#current);
 
     const { shape } = this.#current;
-    this.#stepEndAt = at + this.#timer.duration(shape) + Math.trunc(this.#current.transferMicros);
+    this.#stepEndAt = at + this.#timer.duration(shape, at) + Math.trunc(this.#current.transferMicros);
     this.#steps++;
     this.#sink.step?.(at, this.#stepEndAt, shape);
     this.#executing = true;

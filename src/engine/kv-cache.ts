@@ -1,36 +1,31 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
-import { BlockIndex } from "./block-index.ts";
-import { BlockOrder } from "./block-order.ts";
-import {
-  ANONYMOUS,
-  BLOCK_WORDS,
-  type BlockRecords,
-  CONTENT,
-  createRecords,
-  HASHED,
-  HIGH,
-  LOW,
-  NOTHING,
-  PARTIAL,
-  REFERENCES,
-} from "./block-record.ts";
 import type { EngineConfig } from "./config.ts";
+import { EngineMemory } from "./engine-memory.ts";
+import type { ExtentOrder } from "./extent-order.ts";
+import {
+  EXTENT_WORDS,
+  type ExtentRecords,
+  LENGTH,
+  NO_EXTENT,
+  REFERENCES,
+  REST,
+  STATE,
+  TWINNED,
+} from "./extent-record.ts";
+import { ExtentTable } from "./extent-table.ts";
 import { KvTier } from "./kv-tier.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
-
-/** Records per usable block: the more, the further apart are those that still hold something when one is sought. */
-const RECORDS_PER_BLOCK = 2;
 
 /**
  * vLLM's block pool. Full blocks keep their content after release and can be hit until they are overwritten; the free
  * list is the order of overwriting. A request's blocks are released last block first, so that the tail of a sequence
  * goes before its head; a partial block can never be hit and goes to the front of the list.
  *
- * Which physical block holds what cannot be seen from outside. So what is at the front of the list without content is
- * only counted, and a block that is taken gets the next record in turn that stands for nothing, whatever block was
- * overwritten for it: records of one request lie side by side, which is what makes this fast.
+ * Which physical block holds what cannot be seen from outside. So there are no blocks here but extents, rows of them
+ * that share everything, and what is done to a prompt costs a step per extent. What is at the front of the list without
+ * content is only counted, and so are the blocks of a sequence that nothing can find, while it holds them.
  */
 export class KvCache {
   /** Blocks that can be used: one of vLLM's is reserved. */
@@ -46,35 +41,36 @@ export class KvCache {
   readonly tier: KvTier | undefined;
   readonly #caching: boolean;
   readonly #partialToFront: boolean;
+  readonly #lastWriter: boolean;
   readonly #sink: EngineSink;
   /** Free blocks without content at the front of the list. */
   #blank: number;
+  readonly #extents: ExtentTable;
+  readonly #records: ExtentRecords;
   /** The other free blocks. */
-  readonly #order: BlockOrder;
-  readonly #index: BlockIndex;
-  readonly #records: BlockRecords;
-  readonly #recordCount: number;
-  #nextRecord = 0;
-  #hits = new Int32Array(64);
-  /** Holders per block, all 0 between verifications. */
-  #held: Int32Array | undefined;
+  readonly #order: ExtentOrder;
+  /** Extents of the last lookup, of the last one perhaps its first blocks only. */
+  readonly #hits: number[] = [];
+  #hitExtents = 0;
+  readonly #parts: number[] = [];
 
-  constructor(config: EngineConfig, sink: EngineSink) {
+  constructor(config: EngineConfig, sink: EngineSink, memory: EngineMemory = new EngineMemory()) {
     this.usable = config.kvBlocks - 1;
     this.blockTokens = config.blockTokens;
     this.#caching = config.prefixCaching;
     this.#partialToFront = config.semantics.partialBlocks === "front";
+    this.#lastWriter = config.semantics.duplicates === "last-writer";
     this.#sink = sink;
     this.tier = config.tier === undefined || !config.prefixCaching ? undefined : new KvTier(config.tier);
     this.#blank = this.usable;
-    this.#recordCount = this.usable * RECORDS_PER_BLOCK;
-    this.#records = createRecords(this.#recordCount);
-    this.#order = new BlockOrder(this.#records);
-    this.#index = new BlockIndex(this.#records, this.usable, config.semantics.duplicates === "last-writer");
+    // Every extent has a block of its own.
+    this.#records = memory.recordsOf(this.usable);
+    this.#extents = new ExtentTable(this.#records, this.#lastWriter);
+    this.#order = this.#extents.order;
   }
 
   get free(): number {
-    return this.#blank + this.#order.size;
+    return this.#blank + this.#order.blocks;
   }
 
   get used(): number {
@@ -85,22 +81,34 @@ export class KvCache {
   prefixBlocks(lanes: Int32Array, blocksMax: number): number {
     const limit = Math.min(blocksMax, lanes.length >> 1);
     let count = 0;
-    while (count < limit && this.#index.find(lanes, count) >= 0) count++;
+    while (count < limit) {
+      const extent = this.#extents.find(lanes, count);
+      if (extent === NO_EXTENT) break;
+      const length = this.#lengthOf(extent);
+      const equal = this.#extents.common(extent, lanes, count, limit - count);
+      count += equal;
+      if (equal < length) break;
+    }
     return count;
   }
 
   /** Finds the leading blocks of a chain, at most `blocksMax`, for a following claim. */
   lookup(lanes: Int32Array, blocksMax: number): number {
     const limit = this.#caching ? Math.min(blocksMax, lanes.length >> 1) : 0;
-    if (limit > this.#hits.length) this.#hits = new Int32Array(limit * 2);
     let count = 0;
     let free = 0;
-    for (; count < limit; count++) {
-      const block = this.#index.find(lanes, count);
-      if (block < 0) break;
-      this.#hits[count] = block;
-      if (this.#records[block * BLOCK_WORDS + REFERENCES] === 0) free++;
+    let extents = 0;
+    while (count < limit) {
+      const extent = this.#extents.find(lanes, count);
+      if (extent === NO_EXTENT) break;
+      const length = this.#lengthOf(extent);
+      const equal = this.#extents.common(extent, lanes, count, limit - count);
+      this.#hits[extents++] = extent;
+      if (this.#records[extent * EXTENT_WORDS + REFERENCES] === 0) free += equal;
+      count += equal;
+      if (equal < length) break;
     }
+    this.#hitExtents = extents;
     this.hitCount = count;
     this.hitFree = free;
     return count;
@@ -108,14 +116,21 @@ export class KvCache {
 
   /** Gives the blocks of the last lookup to a sequence that holds none. */
   claim(sequence: Sequence): void {
-    for (let i = 0; i < this.hitCount; i++) {
-      const block = this.#hits[i] as number;
-      const word = block * BLOCK_WORDS + REFERENCES;
+    const extents = this.#extents;
+    let left = this.hitCount;
+    for (let i = 0; i < this.#hitExtents; i++) {
+      const extent = this.#hits[i] as number;
+      if (this.#lengthOf(extent) > left) extents.cut(extent, left);
+      const word = extent * EXTENT_WORDS + REFERENCES;
       const references = this.#records[word] as number;
-      if (references === 0) this.#order.remove(block);
+      if (references === 0) this.#order.remove(extent);
       this.#records[word] = references + 1;
-      sequence.pushBlock(block);
+      extents.compact(extent);
+      const length = this.#lengthOf(extent);
+      sequence.pushExtent(extent, length);
+      left -= length;
     }
+    sequence.blockCount += this.hitCount;
     sequence.cachedBlocks = this.hitCount;
     this.blockHits += this.hitCount;
   }
@@ -127,34 +142,37 @@ export class KvCache {
 
   /** Gives the sequence so many empty blocks, which must be free; overwrites what they held. */
   take(sequence: Sequence, count: number, at: Micros): void {
-    for (let i = 0; i < count; i++) {
-      if (this.#blank > 0) this.#blank--;
-      else this.#overwrite(this.#order.popFront(), at);
-      const block = this.#freshRecord();
-      const word = block * BLOCK_WORDS;
-      this.#records[word + CONTENT] = PARTIAL;
-      this.#records[word + REFERENCES] = 1;
-      sequence.pushBlock(block);
-    }
-    if (count > 0) this.blockMisses += count;
+    if (count <= 0) return;
+    const blank = Math.min(this.#blank, count);
+    this.#blank -= blank;
+    if (count > blank) this.#overwrite(count - blank, at);
+    sequence.blockCount += count;
+    this.blockMisses += count;
   }
 
-  #freshRecord(): number {
-    let record = this.#nextRecord;
-    while (this.#records[record * BLOCK_WORDS + CONTENT] !== NOTHING) record = (record + 1) % this.#recordCount;
-    this.#nextRecord = (record + 1) % this.#recordCount;
-    return record;
+  #overwrite(count: number, at: Micros): void {
+    const extents = this.#extents;
+    for (let left = count; left > 0;) {
+      let extent = this.#order.first;
+      assert(extent !== NO_EXTENT, "a block is in order");
+      const length = this.#lengthOf(extent);
+      const blocks = Math.min(left, length);
+      const twinned = this.#records[extent * EXTENT_WORDS + STATE] === TWINNED;
+      if (twinned && blocks < length) extent = extents.cut(extent, length - blocks);
+      this.#tellRemoved(extent, blocks, at);
+      if (blocks === this.#lengthOf(extent)) extents.remove(extent);
+      else extents.shorten(extent, blocks);
+      left -= blocks;
+    }
   }
 
-  #overwrite(block: number, at: Micros): void {
-    const word = block * BLOCK_WORDS;
-    if (this.#records[word + CONTENT] === HASHED) {
-      if (this.#sink.blockRemoved !== undefined && this.#index.has(block)) {
-        this.#sink.blockRemoved(at, this.#records[word + LOW] as number, this.#records[word + HIGH] as number);
-      }
-      this.#index.remove(block);
+  /** The last `blocks` blocks of the extent, from its end. */
+  #tellRemoved(extent: number, blocks: number, at: Micros): void {
+    if (this.#sink.blockRemoved === undefined || !this.#extents.isFound(extent)) return;
+    const length = this.#lengthOf(extent);
+    for (let place = length - 1; place >= length - blocks; place--) {
+      this.#sink.blockRemoved(at, this.#extents.content(extent, place, 0), this.#extents.content(extent, place, 1));
     }
-    this.#records[word + CONTENT] = NOTHING;
   }
 
   /** The first `tokens` tokens of the sequence are being computed: its full blocks can be hit from now on. */
@@ -163,63 +181,110 @@ export class KvCache {
     const full = Math.floor(tokens / this.blockTokens);
     const first = sequence.cachedBlocks;
     if (full <= first) return;
-    const { lanes } = sequence.request;
-    const known = Math.min(full, sequence.unclaimed > 0 ? 0 : lanes.length >> 1);
-    for (let i = Math.max(first, sequence.unclaimed); i < full; i++) {
-      const block = sequence.blocks[i - sequence.unclaimed] as number;
-      if (i < known) this.#index.insert(block, lanes, i);
-      this.#records[block * BLOCK_WORDS + CONTENT] = i < known ? HASHED : ANONYMOUS;
-    }
     sequence.cachedBlocks = full;
-    if (known > first) this.#sink.blocksStored?.(at, sequence.request, first, known - first);
+    const known = Math.min(full, sequence.unclaimed > 0 ? 0 : sequence.knownBlocks);
+    if (known <= first) return;
+    this.#name(sequence, first, known);
+    this.#sink.blocksStored?.(at, sequence.request, first, known - first);
+  }
+
+  /** Blocks [from, to) of the sequence, which holds all before them, get their content. */
+  #name(sequence: Sequence, from: number, to: number): void {
+    const extents = this.#extents;
+    const { lanes } = sequence.request;
+    for (let i = from; i < to;) {
+      const present = extents.find(lanes, i);
+      let count = this.#lastWriter ? 1 : to - i;
+      if (present === NO_EXTENT) {
+        // No block is cached without its parent, so none of the rest is here either.
+        if (sequence.extentCount > 0 && extents.append(sequence.lastExtent, lanes, i, count)) {
+          sequence.growExtent(count);
+          return;
+        }
+      } else {
+        count = extents.common(present, lanes, i, count);
+        if (count < this.#lengthOf(present)) extents.cut(present, count);
+      }
+      sequence.pushExtent(extents.enter(lanes, i, count), count);
+      i += count;
+    }
   }
 
   /** Takes all blocks from the sequence. */
   release(sequence: Sequence, at: Micros): void {
     const { tier, usable } = this;
-    const { lanes } = sequence.request;
     const copyOut = tier?.wants(this.used, usable) === true && sequence.unclaimed === 0;
-    for (let i = sequence.blockCount - 1; i >= 0; i--) {
-      const block = sequence.blocks[i] as number;
-      const word = block * BLOCK_WORDS;
-      const references = (this.#records[word + REFERENCES] as number) - 1;
-      this.#records[word + REFERENCES] = references;
-      if (references > 0) continue;
-      const content = this.#records[word + CONTENT];
-      if (this.#partialToFront && content === PARTIAL) {
-        this.#records[word + CONTENT] = NOTHING;
-        this.#blank++;
-      } else this.#order.pushBack(block);
-      if (copyOut && content === HASHED) tier?.copyOut(lanes, i, at);
+    const full = sequence.cachedBlocks - sequence.unclaimed;
+    const partial = sequence.blockCount - full;
+    let end = sequence.namedBlocks;
+    let opaque = full - end;
+    if (this.#partialToFront) this.#blank += partial;
+    else opaque += partial;
+    if (opaque > 0) this.#order.pushBack(this.#extents.enterOpaque(opaque));
+    for (let i = sequence.extentCount - 1; i >= 0; i--) {
+      const count = sequence.extentBlocks[i] as number;
+      this.#partsOf(sequence.extents[i] as number, count);
+      for (let part = this.#parts.length - 1; part >= 0; part--) {
+        const extent = this.#parts[part] as number;
+        const first = end - this.#lengthOf(extent);
+        if (this.#letGo(extent) && copyOut) {
+          for (let block = end - 1; block >= first; block--) tier?.copyOut(sequence.request.lanes, block, at);
+        }
+        end = first;
+      }
     }
     this.releases++;
-    sequence.blockCount = 0;
-    sequence.unclaimed = 0;
-    sequence.cachedBlocks = 0;
+    sequence.clearBlocks();
+  }
+
+  /** One holder less; true if that was the last. */
+  #letGo(extent: number): boolean {
+    const word = extent * EXTENT_WORDS + REFERENCES;
+    const references = (this.#records[word] as number) - 1;
+    this.#records[word] = references;
+    if (references > 0) return false;
+    this.#order.pushBack(extent);
+    return true;
+  }
+
+  /** The extents that an extent of `count` blocks has become since a sequence got it. */
+  #partsOf(extent: number, count: number): void {
+    const parts = this.#parts;
+    parts.length = 0;
+    let part = extent;
+    for (let left = count; left > 0; part = this.#records[part * EXTENT_WORDS + REST] as number) {
+      parts.push(part);
+      left -= this.#lengthOf(part);
+    }
+  }
+
+  #lengthOf(extent: number): number {
+    return this.#records[extent * EXTENT_WORDS + LENGTH] as number;
+  }
+
+  /** The extents that the sequence holds, in order, with their blocks. */
+  extentsOf(sequence: Sequence): { readonly extent: number; readonly blocks: number }[] {
+    return Array.from({ length: sequence.extentCount }, (_, i) => {
+      this.#partsOf(sequence.extents[i] as number, sequence.extentBlocks[i] as number);
+      return this.#parts.map((extent) => ({ extent, blocks: this.#lengthOf(extent) }));
+    }).flat();
   }
 
   /** Asserts that used and free blocks make up the pool and that references agree with what the sequences hold. */
   verify(running: readonly Sequence[]): void {
-    this.#held ??= new Int32Array(this.#recordCount);
-    const held = this.#held;
-    let distinct = 0;
+    const holders = new Map<number, number>();
+    let used = 0;
     for (const sequence of running) {
-      for (let i = 0; i < sequence.blockCount; i++) {
-        const block = sequence.blocks[i] as number;
-        if (held[block] === 0) distinct++;
-        held[block] = (held[block] as number) + 1;
+      used += sequence.blockCount - sequence.namedBlocks;
+      for (const { extent, blocks } of this.extentsOf(sequence)) {
+        if (!holders.has(extent)) used += blocks;
+        holders.set(extent, (holders.get(extent) ?? 0) + 1);
       }
     }
-    assert(distinct + this.free === this.usable, "used and free KV blocks make up the pool");
+    assert(used + this.free === this.usable, "used and free KV blocks make up the pool");
     this.tier?.verify();
-    for (const sequence of running) {
-      for (let i = 0; i < sequence.blockCount; i++) {
-        const block = sequence.blocks[i] as number;
-        const holders = held[block] as number;
-        held[block] = 0;
-        const references = this.#records[block * BLOCK_WORDS + REFERENCES];
-        assert(holders === 0 || holders === references, "a KV block's references are its holders");
-      }
+    for (const [extent, count] of holders) {
+      assert(count === this.#records[extent * EXTENT_WORDS + REFERENCES], "a KV block's references are its holders");
     }
   }
 }

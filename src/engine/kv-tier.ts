@@ -34,7 +34,7 @@ export class KvTier {
     this.#records = createRecords(config.cpuBlocks);
     this.#order = new BlockOrder(this.#records);
     for (let slot = 0; slot < config.cpuBlocks; slot++) this.#order.pushBack(slot);
-    this.#index = new BlockIndex(this.#records, config.cpuBlocks, false);
+    this.#index = new BlockIndex(this.#records, config.cpuBlocks);
     this.#copiedOutAt = new Float64Array(config.cpuBlocks);
   }
 

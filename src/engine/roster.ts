@@ -1,6 +1,7 @@
+import { RequestTable } from "#core/request-table.ts";
 import type { Micros } from "#core/units.ts";
 import { ArrivalQueue } from "./arrival-queue.ts";
-import type { EngineConfig } from "./config.ts";
+import { type EngineConfig, queueMicros } from "./config.ts";
 import { DeadlineHeap } from "./deadline-heap.ts";
 import type { EngineRequest, SubmitOutcome } from "./request.ts";
 import { Sequence } from "./sequence.ts";
@@ -12,7 +13,7 @@ export class Roster {
   readonly #usableBlocks: number;
   readonly #arrivals = new ArrivalQueue();
   readonly #deadlines = new DeadlineHeap();
-  readonly #active = new Map<string, Sequence>();
+  readonly #active = new RequestTable<Sequence>();
   readonly #pool: Sequence[] = [];
   #submissions = 0;
 
@@ -30,8 +31,7 @@ export class Roster {
     if (request.deadlineAt !== undefined && request.deadlineAt <= at) return "expired";
     if (this.#active.has(request.id)) return "duplicate";
 
-    const { baseMicros, perPromptTokenMicros } = this.#config.queueDelay;
-    const visibleAt = at + Math.trunc(baseMicros + perPromptTokenMicros * promptTokens);
+    const visibleAt = at + queueMicros(this.#config.queueDelay, promptTokens);
     const sequence = this.#pool.pop() ?? new Sequence();
     sequence.reset(request, this.#submissions++, at, visibleAt, target);
     this.#active.set(request.id, sequence);

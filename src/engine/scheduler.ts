@@ -69,7 +69,7 @@ export class Scheduler {
     if (sequence.decoding) addDecode(step.shape, start);
     else if (tokens > 0) {
       const zero = sequence.hitChunk && this.#config.semantics.hitChunkStart === "zero";
-      addPrefill(step.shape, zero ? 0 : start, tokens);
+      addPrefill(step.shape, zero ? 0 : start, tokens, sequence.tokens);
     }
     sequence.inStep = false;
     sequence.scheduled = 0;
@@ -107,12 +107,22 @@ export class Scheduler {
   }
 
   #schedule(sequence: Sequence, tokens: number, lacking: number, at: Micros): void {
-    if (lacking > 0) this.#kv.take(sequence, lacking, at);
     sequence.computed += tokens;
+    if (this.#config.semantics.duplicates === "last-writer") this.#takeInTurn(sequence, lacking, at);
+    else if (lacking > 0) this.#kv.take(sequence, lacking, at);
     sequence.scheduled = tokens;
     sequence.inStep = true;
     this.#tokensLeft -= tokens;
     this.#kv.store(sequence, sequence.computed, at);
+  }
+
+  /** Each block is found by its content before the next is taken, which may make it unfindable again. */
+  #takeInTurn(sequence: Sequence, lacking: number, at: Micros): void {
+    for (let i = 0; i < lacking; i++) {
+      const held = (sequence.unclaimed + sequence.blockCount) * this.#kv.blockTokens;
+      this.#kv.store(sequence, Math.min(held, sequence.computed), at);
+      this.#kv.take(sequence, 1, at);
+    }
   }
 
   /** Preempts until `lacking` blocks are free. Returns the new index of the sequence, or -1 if it had to go itself. */

@@ -31,12 +31,18 @@ export class Sequence {
   preemptions = 0;
   /** The client has gone; leaves when the step that runs has ended. */
   leaving = false;
-  /** Blocks held, in order; `unclaimed` leading blocks of the sequence are not among them. */
-  blocks = new Int32Array(8);
+  /** Blocks held; `unclaimed` leading blocks of the sequence are not among them. */
   blockCount = 0;
   unclaimed = 0;
   /** Leading blocks that were offered to the prefix cache. */
   cachedBlocks = 0;
+  /** Leading blocks of the sequence whose content is known. */
+  knownBlocks = 0;
+  /** Those held that the cache has by their content: extents in order, with the blocks that each had when it was got. */
+  namedBlocks = 0;
+  extents: Int32Array = new Int32Array(8);
+  extentBlocks: Int32Array = new Int32Array(8);
+  extentCount = 0;
 
   reset(request: EngineRequest, order: number, submittedAt: Micros, visibleAt: Micros, target: number): void {
     this.request = request;
@@ -55,9 +61,8 @@ export class Sequence {
     this.hitChunk = false;
     this.preemptions = 0;
     this.leaving = false;
-    this.blockCount = 0;
-    this.unclaimed = 0;
-    this.cachedBlocks = 0;
+    this.knownBlocks = request.lanes.length >> 1;
+    this.clearBlocks();
   }
 
   /** Tokens that exist: the prompt and what it was given. */
@@ -65,14 +70,41 @@ export class Sequence {
     return this.request.promptTokens + this.generated;
   }
 
-  pushBlock(block: number): void {
-    if (this.blockCount === this.blocks.length) {
-      const grown = new Int32Array(this.blockCount * 2);
-      grown.set(this.blocks);
-      this.blocks = grown;
-    }
-    this.blocks[this.blockCount++] = block;
+  /** The last extent that it got; there must be one. */
+  get lastExtent(): number {
+    return this.extents[this.extentCount - 1] as number;
   }
+
+  pushExtent(extent: number, blocks: number): void {
+    if (this.extentCount === this.extents.length) {
+      this.extents = grown(this.extents);
+      this.extentBlocks = grown(this.extentBlocks);
+    }
+    this.extents[this.extentCount] = extent;
+    this.extentBlocks[this.extentCount++] = blocks;
+    this.namedBlocks += blocks;
+  }
+
+  /** Its last extent has so many blocks more. */
+  growExtent(blocks: number): void {
+    this.extentBlocks[this.extentCount - 1]! += blocks;
+    this.namedBlocks += blocks;
+  }
+
+  /** Holds nothing any more. */
+  clearBlocks(): void {
+    this.blockCount = 0;
+    this.unclaimed = 0;
+    this.cachedBlocks = 0;
+    this.namedBlocks = 0;
+    this.extentCount = 0;
+  }
+}
+
+function grown(numbers: Int32Array): Int32Array {
+  const wide = new Int32Array(2 * numbers.length);
+  wide.set(numbers);
+  return wide;
 }
 
 const NO_REQUEST: EngineRequest = {

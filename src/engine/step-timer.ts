@@ -1,5 +1,6 @@
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig, StepGap } from "./config.ts";
+import { driftAt, type StepDrift } from "./step-drift.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";
 import { createStepTime, type StepTime } from "./step-time/step-time.ts";
 
@@ -7,10 +8,12 @@ import { createStepTime, type StepTime } from "./step-time/step-time.ts";
 export class StepTimer {
   readonly #stepTime: StepTime;
   readonly #gap: StepGap;
+  readonly #drift: StepDrift | undefined;
 
   constructor(config: EngineConfig) {
     this.#stepTime = createStepTime(config.stepTime);
     this.#gap = config.stepGap;
+    this.#drift = config.stepDrift;
   }
 
   /** False when a duration depends on what was asked before, so that no step may be computed ahead. */
@@ -18,9 +21,10 @@ export class StepTimer {
     return this.#stepTime.stateless;
   }
 
-  /** At least 1. */
-  duration(shape: Readonly<BatchShape>): number {
-    return Math.max(1, Math.trunc(this.#stepTime.micros(shape)));
+  /** Of a step that starts at `at`; at least 1. */
+  duration(shape: Readonly<BatchShape>, at: Micros): number {
+    const micros = this.#stepTime.micros(shape);
+    return Math.max(1, Math.trunc(this.#drift === undefined ? micros : micros * driftAt(this.#drift, at)));
   }
 
   /** When the engine is ready for the first step. */

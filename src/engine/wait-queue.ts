@@ -25,6 +25,11 @@ export function createWaitQueue(policy: SchedulerPolicy): WaitQueue {
         if (a.request.priority !== b.request.priority) return a.request.priority < b.request.priority;
         return arrivedBefore(a, b);
       });
+    case "reverse-priority":
+      return new RankOrder((a, b) => {
+        if (a.request.priority !== b.request.priority) return a.request.priority > b.request.priority;
+        return arrivedBefore(a, b);
+      });
     case "sjf":
       return new RankOrder((a, b) => {
         if (a.request.promptTokens !== b.request.promptTokens) return a.request.promptTokens < b.request.promptTokens;

@@ -11,6 +11,7 @@ import { onlyModel, unknownModelMessage } from "./models.ts";
 import { type ParsedRequest, isFields, isRefusal, parseRequest } from "./parse-request.ts";
 import { readBody, withField } from "./request-body.ts";
 import type { TokenizedPrompt, Tokenizer } from "./tokenizer/tokenizer.ts";
+import { tokensOfAll, truncated } from "./truncation.ts";
 
 /**
  * The path of one inference request: body → what it asks → who asks → its tokens and block hashes → the decision → the
@@ -61,12 +62,14 @@ function decide(
   exchange: Exchange,
   body: Buffer,
   parsed: ParsedRequest,
-  prompt: TokenizedPrompt,
+  whole: TokenizedPrompt,
   tokenizer?: Tokenizer,
 ): void {
   if (exchange.over) return;
   const { context, headers, model } = exchange;
-  if (tokenizer !== undefined && parsed.prompt.count === 1) exchange.encoded(tokenizer, prompt);
+  const prompt = truncated(whole, parsed.fields);
+  // The engine's count of a prompt that it cuts says nothing of the text.
+  if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) exchange.encoded(tokenizer, prompt);
   if (prompt.fellBack) {
     context.counters.tokenizerFallbacks++;
     context.observe.tokenizerFellBack(model);
@@ -81,7 +84,7 @@ function decide(
     session,
     sloClass,
     priority: priorityOf(exchange, parsed),
-    promptTokens: Math.round(prompt.promptTokens * parsed.prompt.scale),
+    promptTokens: tokensOfAll(whole, prompt, parsed.prompt, parsed.fields),
     promptTokensExact: prompt.exact && parsed.prompt.count === 1,
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,

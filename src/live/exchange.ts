@@ -13,6 +13,7 @@ import { givenRequestId } from "./identity.ts";
 import type { Swept } from "./in-flight.ts";
 import { RequestHeaders } from "./request-headers.ts";
 import type { RequestSummary } from "./request-summary.ts";
+import type { Place } from "./place.ts";
 import type { Route } from "./route.ts";
 import type { TokenizedPrompt, Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -44,12 +45,7 @@ export class Exchange implements Swept {
   #prompt: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
 
-  constructor(
-    context: ChatContext,
-    incoming: IncomingMessage,
-    response: ServerResponse,
-    place: { readonly route: Route; readonly path: string },
-  ) {
+  constructor(context: ChatContext, incoming: IncomingMessage, response: ServerResponse, place: Place) {
     this.context = context;
     this.incoming = incoming;
     this.#response = response;

@@ -5,20 +5,19 @@ import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 
-import { serveChat } from "./chat.ts";
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
 import { type ClientAuth, clientAuth } from "./client-auth.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./errors.ts";
-import { Exchange } from "./exchange.ts";
 import { type GatewayCounters, newCounters } from "./gateway-counters.ts";
 import { Identifier, type IdentityOptions } from "./identity.ts";
 import { InFlight } from "./in-flight.ts";
+import { InferenceDoor, UNAUTHORIZED } from "./inference-door.ts";
 import type { Journal } from "./journal.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
 import { servedModels } from "./models.ts";
 import { RetryBudget } from "./retry-budget.ts";
-import { isKnownRoute, routeOf } from "./route.ts";
+import { isKnownRoute } from "./route.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import { UpstreamPools } from "./upstream-pools.ts";
 
@@ -76,8 +75,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
   const app: GatewayApp = new Hono();
   options.statusRoutes?.(app);
-  addRoutes(app, context, options.clientKeys === undefined ? () => true : clientAuth(options.clientKeys));
-  const server = newServer(app, context);
+  const allowed = options.clientKeys === undefined ? () => true : clientAuth(options.clientKeys);
+  const door = new InferenceDoor(context, allowed);
+  addRoutes(app, context, allowed, door);
+  const server = newServer(app, context, door);
   return {
     app,
     counters,
@@ -88,17 +89,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-function addRoutes(app: GatewayApp, context: ChatContext, allowed: ClientAuth): void {
+function addRoutes(app: GatewayApp, context: ChatContext, allowed: ClientAuth, door: InferenceDoor): void {
   app.post("/v1/*", (c) => {
-    const { incoming, outgoing } = c.env;
-    const { url = "/" } = incoming;
-    const query = url.indexOf("?");
-    const path = withoutSlash(query < 0 ? url : url.slice(0, query));
-    const place = { route: routeOf(path), path: query < 0 ? path : path + url.slice(query) };
-    const exchange = new Exchange(context, incoming, outgoing, place);
-    const refused = refusalAtDoor(context, path, allowed(exchange.headers.get("authorization")));
-    if (refused !== undefined) exchange.refuse(refused);
-    else serveChat(exchange);
+    door.serve(c.env.incoming, c.env.outgoing);
     return RESPONSE_ALREADY_SENT;
   });
   app.get("/v1/models", (c) => {
@@ -125,25 +118,6 @@ function addRoutes(app: GatewayApp, context: ChatContext, allowed: ClientAuth): 
 }
 
 const PATH_SHOWN_MAX = 200;
-const UNAUTHORIZED = refusal("unauthorized", "Send one of this gateway's keys as a bearer token.");
-
-/** What can be told before the body is read. */
-function refusalAtDoor(context: ChatContext, path: string, allowed: boolean): Refusal | undefined {
-  if (!allowed) return UNAUTHORIZED;
-  if (context.draining) return refusal("draining", "The gateway is shutting down.");
-  if (context.inFlight.size > context.limits.requestsInFlightMax) {
-    return refusal("full", "The gateway serves as many requests as it may; try again later.");
-  }
-  if (DOT_SEGMENT.test(path)) return refusal("unknown-path", "The path must not hold dot segments.");
-  return undefined;
-}
-
-/** Would let a client reach beyond /v1 on an engine whose server resolves them. */
-const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
-
-function withoutSlash(path: string): string {
-  return path.endsWith("/") ? path.slice(0, -1) : path;
-}
 
 function errorResponse(refused: Refusal, headers: Record<string, string> = {}): Response {
   const body = errorBody(refused);
@@ -157,7 +131,7 @@ function errorResponse(refused: Refusal, headers: Record<string, string> = {}): 
  * The server's own limits bound the receiving of a request; a long answer is not touched by them. Clients' sockets send
  * small packets at once.
  */
-function newServer(app: GatewayApp, context: ChatContext): Server {
+function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): Server {
   const { limits, counters } = context;
   const listener = getRequestListener(app.fetch, {
     hostname: "gateway.invalid",
@@ -170,7 +144,10 @@ function newServer(app: GatewayApp, context: ChatContext): Server {
       headersTimeout: limits.headersMillisMax,
       requestTimeout: limits.requestReadMillisMax,
     },
-    (incoming, outgoing) => void listener(incoming, outgoing),
+    (incoming, outgoing) => {
+      if (door.takes(incoming)) door.serve(incoming, outgoing);
+      else void listener(incoming, outgoing);
+    },
   );
   server.maxConnections = limits.clientConnectionsMax;
   server.on("drop", () => counters.connectionsDropped++);

@@ -29,9 +29,10 @@ export class Journal {
   accept(input: RequestArrived | RequestRetried): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input): Decision | undefined {
-    const startMillis = performance.now();
+    const isTimed = input.kind === "request-arrived" || input.kind === "request-retried";
+    const startMillis = isTimed ? performance.now() : 0;
     const decision = this.router.accept(input);
-    const decisionMicros = decision === undefined ? 0 : (performance.now() - startMillis) * 1000;
+    const decisionMicros = isTimed ? (performance.now() - startMillis) * 1000 : 0;
     for (const listener of this.#listeners) listener.accepted(input, decision, decisionMicros);
     return decision;
   }

@@ -3,11 +3,12 @@ import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./
 import type { ShadowEvaluation, ShadowStatus } from "./shadow-status.ts";
 
 const MILLIS_PER_SECOND = 1000;
+const MICROS_PER_SECOND = 1e6;
 
 /** The shadow's numbers. Its candidates come from the configuration, so their number is bounded there. */
 export function registerShadow(registry: Registry, status: () => ShadowStatus): void {
-  const row = (value: number, labels = NO_LABELS): MetricRow => ({ value, labels: NO_LABELS, sharedLabels: labels });
-  const family = (type: MetricFamily["type"], name: string, help: string, rows: (now: ShadowStatus) => MetricRow[]) =>
+  const row = (value: number, labels: Record<string, string> = {}): MetricRow => labelled(value, labels);
+  const family: Family = (type, name, help, rows) =>
     registerFamily(registry, { name: `gnomon_shadow_${name}`, help, type, rows: () => rows(status()) });
 
   family("gauge", "up", "Whether the shadow runs.", ({ state }) => [row(state === "running" ? 1 : 0)]);
@@ -28,6 +29,8 @@ export function registerShadow(registry: Registry, status: () => ShadowStatus): 
     "Decisions that could not be compared, since records before them are missing.",
     ({ parity }) => [row(parity.unverifiable)],
   );
+  family("counter", "cpu_seconds_total", "Processor time of its thread.", (now) => [row(now.cpuSeconds)]);
+  registerCalibration(family);
   family(
     "gauge",
     "model_error_ratio",
@@ -52,6 +55,46 @@ export function registerShadow(registry: Registry, status: () => ShadowStatus): 
         ({ mean }) => mean,
       ).map(([value, labels]) => row(value, labels)),
   );
+}
+
+type Family = (
+  type: MetricFamily["type"],
+  name: string,
+  help: string,
+  rows: (now: ShadowStatus) => MetricRow[],
+) => void;
+
+/** Labels are names of outcomes, coefficients and metrics: few, and none comes from traffic. */
+function registerCalibration(family: Family): void {
+  family("counter", "fits_total", "Fits of the engine model, by what came of them.", ({ calibration }) =>
+    Object.entries(calibration.fits).map(([outcome, value]) => labelled(value, { outcome })),
+  );
+  family("gauge", "fit_age_seconds", "Since the fit in use was accepted; absent before the first.", ({ calibration }) =>
+    calibration.fitAgeSeconds === undefined ? [] : [labelled(calibration.fitAgeSeconds, {})],
+  );
+  family("gauge", "engine_coefficient_seconds", "Coefficients of the engine model in use.", ({ calibration }) =>
+    Object.entries(calibration.coefficients).map(([name, micros]) =>
+      labelled(micros / MICROS_PER_SECOND, { coefficient: name.replace(/Micros$/, "") }),
+    ),
+  );
+  const error = (of: "mean" | "mape") => (now: ShadowStatus) =>
+    Object.entries(now.calibration.heldOut).map(([metric, one]) => labelled(one[of], { metric }));
+  family(
+    "gauge",
+    "held_out_error_ratio",
+    "Simulated over observed mean of the latest requests, which the engine model was not fitted to, less one.",
+    error("mean"),
+  );
+  family(
+    "gauge",
+    "held_out_absolute_error_ratio",
+    "Mean over the same requests of how far each is off, over what was observed.",
+    error("mape"),
+  );
+}
+
+function labelled(value: number, labels: Record<string, string>): MetricRow {
+  return { value, labels: NO_LABELS, sharedLabels: labels };
 }
 
 type OneCandidate = ShadowEvaluation["candidates"][number];

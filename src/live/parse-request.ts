@@ -59,7 +59,7 @@ function parseFields(route: Route, fields: Fields): ParsedRequest | Refusal {
     sequences: prompt.count * positiveInteger(fields["n"], 1),
     outputTokensMax:
       count(fields["max_completion_tokens"]) ?? count(fields["max_tokens"]) ?? count(fields["max_output_tokens"]),
-    priority: typeof fields["priority"] === "number" ? fields["priority"] : 0,
+    priority: finite(fields["priority"]),
     cacheSalt: typeof fields["cache_salt"] === "string" ? fields["cache_salt"] : "",
     fields,
   };
@@ -97,6 +97,11 @@ const COUNT_MAX = 1_000_000;
 
 function count(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+/** JSON's 1e999 is infinite once it is read, and no trace could hold it. */
+function finite(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }
 
 function positiveInteger(value: unknown, otherwise: number): number {

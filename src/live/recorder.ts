@@ -154,10 +154,7 @@ export class Recorder implements JournalListener {
       const next = this.#queue.shift();
       if (next === undefined) break;
       if (this.#rotate) this.#cut();
-      if (next.droppedBefore > 0) this.#queue.held(this.#lines.gap(next.input.at, next.droppedBefore));
-      const chars = this.#lines.record(next.input, next.decision);
-      if (chars < 0) this.#queue.lost(1);
-      else this.#queue.held(chars);
+      this.#lines.write(next, this.#queue);
       now = performance.now();
     }
     this.#encodeMillis += now - start;

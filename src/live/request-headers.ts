@@ -10,9 +10,7 @@ export class RequestHeaders {
 
   constructor(raw: readonly string[]) {
     this.raw = raw;
-    const names: string[] = [];
-    for (let i = 0; i < raw.length; i += 2) names.push(raw[i]!.toLowerCase());
-    this.names = names;
+    this.names = lowerNames(raw);
   }
 
   /** The first value; "" where there is none. `name` is in lower case. */
@@ -20,4 +18,24 @@ export class RequestHeaders {
     const at = this.names.indexOf(name);
     return at < 0 ? "" : this.raw[2 * at + 1]!;
   }
+}
+
+/** Requests of one client have the same names, so those of the request before are used again where they fit. */
+let lastRaw: readonly string[] = [];
+let lastNames: readonly string[] = [];
+
+function lowerNames(raw: readonly string[]): readonly string[] {
+  if (!sameNames(raw, lastRaw)) {
+    const names: string[] = [];
+    for (let i = 0; i < raw.length; i += 2) names.push(raw[i]!.toLowerCase());
+    lastNames = names;
+    lastRaw = raw.map((text, i) => (i % 2 === 0 ? text : ""));
+  }
+  return lastNames;
+}
+
+function sameNames(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i += 2) if (a[i] !== b[i]) return false;
+  return true;
 }

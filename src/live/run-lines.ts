@@ -3,6 +3,7 @@ import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
+import type { QueuedRecord, RecordQueue } from "./record-queue.ts";
 import { TRACE_VERSION, type TraceHash, type TraceRouter } from "#trace/record.ts";
 
 /** What stays the same from a recorder's start to its end. */
@@ -62,7 +63,7 @@ export class RunLines {
   }
 
   /** Writes one record; returns its length in characters, or -1 for one that has no JSON form. */
-  record(input: Input, decision: Decision | undefined): number {
+  #record(input: Input, decision: Decision | undefined): number {
     this.#follow(input);
     let line: string;
     try {
@@ -73,6 +74,14 @@ export class RunLines {
     }
     this.#records++;
     return this.#append(line);
+  }
+
+  /** Writes a queued record, after a line on how many are missing before it, and keeps the queue's account of both. */
+  write({ input, decision, droppedBefore }: QueuedRecord, queue: RecordQueue): void {
+    if (droppedBefore > 0) queue.held(this.gap(input.at, droppedBefore));
+    const chars = this.#record(input, decision);
+    if (chars < 0) queue.lost(1);
+    else queue.held(chars);
   }
 
   /** What was written since the last call; undefined when nothing was. */

@@ -99,14 +99,14 @@ function prefixHitRatio(reading: Reading): number {
 function meanMicros(now: Reading, before: Reading, sum: Signal, count: Signal): number | undefined {
   const counted = total(now, count) - total(before, count);
   const seconds = total(now, sum) - total(before, sum);
-  return counted > 0 && seconds >= 0 ? Math.round((seconds / counted) * MICROS_PER_SECOND) : undefined;
+  return counted > 0 ? known(Math.round((seconds / counted) * MICROS_PER_SECOND)) : undefined;
 }
 
 function tokensPerSecond(now: Reading, before: Reading): number | undefined {
   const elapsed = (now.at - before.at) / MICROS_PER_SECOND;
   const tokens = (reading: Reading) => sumOf([total(reading, "promptTokens"), total(reading, "generationTokens")]);
   const rate = (tokens(now) - tokens(before)) / elapsed;
-  return elapsed > 0 && rate >= 0 ? rate : undefined;
+  return elapsed > 0 ? known(rate) : undefined;
 }
 
 function total(reading: Reading, signal: Signal): number {

@@ -10,13 +10,68 @@ export interface ShadowStatus {
   /** Age of the oldest lines that it has not worked through. */
   readonly lagMillis: number;
   readonly parity: { readonly decisions: number; readonly differences: number; readonly unverifiable: number };
+  /** Processor time of its thread, all threads that it has had together. */
+  readonly cpuSeconds: number;
+  readonly calibration: ShadowCalibration;
   readonly evaluation: ShadowEvaluation | undefined;
+}
+
+/** The engine model that evaluations use, and where it comes from. */
+export interface ShadowCalibration {
+  readonly mode: "continuous" | "off";
+  /** The engine of the configuration, or a fit to the traffic. */
+  readonly source: "configured" | "fitted";
+  /** Since the fit in use was accepted. */
+  readonly fitAgeSeconds: number | undefined;
+  /** Attempts so far, by what came of them. */
+  readonly fits: Readonly<Record<string, number>>;
+  readonly latest: ShadowFit | undefined;
+  readonly sizes: {
+    readonly blockTokens: number;
+    readonly kvBlocks: number;
+    readonly sequencesMax: number;
+    readonly batchTokensMax: number;
+  };
+  /** Microseconds by coefficient; none where the engine's step time is of another kind. */
+  readonly coefficients: Readonly<Record<string, number>>;
+  /** Their standard errors, as far as they were fitted. */
+  readonly standardErrors: Readonly<Record<string, number>>;
+  /** Error of the engine in use on the window's latest requests, which it was not fitted to; by metric. */
+  readonly heldOut: Readonly<Record<string, ShadowError>>;
+  readonly heldOutByEndpoint: Readonly<Record<string, Readonly<Record<string, ShadowError>>>>;
+  /** Cached tokens, simulated over reported, less one, over the same requests; undefined where none were reported. */
+  readonly cachedTokensError: number | undefined;
+}
+
+/** One attempt to fit the engine to the window. */
+export interface ShadowFit {
+  readonly outcome: string;
+  /** Why it was kept or turned down, and which traffic would tell more. */
+  readonly detail: readonly string[];
+  readonly requests: number;
+  /** Requests whose times say nothing, by reason. */
+  readonly left: Readonly<Record<string, number>>;
+  readonly millis: number;
+  readonly cpuMillis: number;
+  /** What was turned down, on the same requests as heldOut. */
+  readonly refused: Readonly<Record<string, ShadowError>>;
+}
+
+export interface ShadowError {
+  readonly requests: number;
+  readonly predictedSeconds: number;
+  readonly observedSeconds: number;
+  /** predicted / observed mean - 1 */
+  readonly mean: number;
+  /** Mean of |predicted - observed| / observed, request by request. */
+  readonly mape: number;
 }
 
 export interface ShadowEvaluation {
   readonly inForce: string;
   readonly requests: number;
   readonly millis: number;
+  readonly cpuMillis: number;
   /** predicted / observed mean - 1 of the profile in force, by metric; a metric is left out where nothing was observed. */
   readonly modelError: Readonly<Record<string, number>>;
   readonly candidates: readonly {

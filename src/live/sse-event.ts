@@ -55,17 +55,17 @@ function dataStart(bytes: Buffer, start: number, end: number): number {
     if (matchesAt(bytes, line, DATA)) {
       return bytes[line + 5] === SPACE ? line + 6 : line + 5;
     }
-    const feed = bytes.indexOf(LF, line);
-    if (feed < 0) return -1;
-    line = feed + 1;
+    while (line < end && bytes[line] !== LF && bytes[line] !== CR) line++;
+    line++;
   }
   return -1;
 }
 
 function parseData(bytes: Buffer, data: number, end: number): Record<string, unknown> | undefined {
   try {
-    const feed = bytes.indexOf(LF, data);
-    const value: unknown = JSON.parse(bytes.toString("utf8", data, feed < 0 || feed > end ? end : feed));
+    const lines = bytes.toString("utf8", data, end);
+    const lineEnd = lines.search(LINE_END);
+    const value: unknown = JSON.parse(lineEnd < 0 ? lines : lines.slice(0, lineEnd));
     return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
@@ -128,6 +128,8 @@ function typedKind(event: Record<string, unknown>): SseKind {
 }
 
 const LF = 10;
+const CR = 13;
+const LINE_END = /[\r\n]/;
 const SPACE = 0x20;
 const BRACKET = 0x5b;
 const DATA = Buffer.from("data:");

@@ -25,6 +25,8 @@ export class SseScanner {
   /** Where to go on looking for a line's end. */
   #looked = 0;
   #sawToken = false;
+  /** A carriage return was seen: lines may end with it, alone or before a line feed. */
+  #carriage = false;
   /** Inside an event that is too long: its bytes pass until its end. */
   #skipping = false;
 
@@ -43,6 +45,7 @@ export class SseScanner {
       this.bytes = Buffer.concat([this.bytes.subarray(this.consumed), chunk], rest + chunk.length);
     }
     this.consumed = 0;
+    this.#carriage ||= chunk.includes(CR);
   }
 
   next(): boolean {
@@ -70,24 +73,42 @@ export class SseScanner {
     return this.bytes.subarray(this.consumed);
   }
 
-  /** After an empty line, told by a line feed that another one follows, with or without a carriage return; -1 if none. */
+  /** After an empty line; -1 if there is none. */
   #eventEnd(): number {
+    return this.#carriage ? this.#endOfAny() : this.#endOfFeeds();
+  }
+
+  /** Where all lines end with a line feed, as engines send them. */
+  #endOfFeeds(): number {
     const { bytes } = this;
     for (;;) {
       const feed = bytes.indexOf(LF, this.#looked);
-      if (feed < 0) {
-        this.#looked = bytes.length;
-        return -1;
-      }
       const next = bytes[feed + 1];
-      if (next === LF) return feed + 2;
-      if (next === CR && bytes[feed + 2] === LF) return feed + 3;
-      if (next === undefined || (next === CR && feed + 2 === bytes.length)) {
-        this.#looked = feed;
+      if (feed >= 0 && next === LF) return feed + 2;
+      if (feed < 0 || next === undefined) {
+        this.#looked = feed < 0 ? bytes.length : feed;
         return -1;
       }
       this.#looked = feed + 1;
     }
+  }
+
+  /** Where they end with a line feed, a carriage return, or both (WHATWG HTML, server-sent events). */
+  #endOfAny(): number {
+    const { bytes } = this;
+    for (let at = this.#looked; at < bytes.length; at++) {
+      if (bytes[at] !== LF && bytes[at] !== CR) continue;
+      this.#looked = at;
+      const next = afterLineEnd(bytes, at);
+      if (bytes[next] === LF || (bytes[next] === CR && next + 1 < bytes.length)) return afterLineEnd(bytes, next);
+      if (next === bytes.length) return -1;
+      // The line feed of this one may be on its way. But where lines end with carriage returns alone there is none, and
+      // the event would wait for the next one.
+      if (bytes[next] === CR) return bytes[at] === CR && next === at + 1 ? next + 1 : -1;
+      at = next - 1;
+    }
+    this.#looked = bytes.length;
+    return -1;
   }
 
   /** Lets an event that grew beyond the limit pass in pieces; the first of them counts as a token. */
@@ -105,6 +126,11 @@ export class SseScanner {
     this.#looked = this.end;
     return true;
   }
+}
+
+/** After the line end that begins at `at`. */
+function afterLineEnd(bytes: Buffer, at: number): number {
+  return bytes[at] === CR && bytes[at + 1] === LF ? at + 2 : at + 1;
 }
 
 const LF = 10;

@@ -71,11 +71,7 @@ export class TraceFeed implements JournalListener {
     const until = performance.now() + SLICE_MILLIS_MAX;
     let record = this.#queue.shift();
     for (; record !== undefined; record = performance.now() < until ? this.#queue.shift() : undefined) {
-      const { input, decision, droppedBefore } = record;
-      if (droppedBefore > 0) this.#queue.held(this.#lines.gap(input.at, droppedBefore));
-      const chars = this.#lines.record(input, decision);
-      if (chars < 0) this.#queue.lost(1);
-      else this.#queue.held(chars);
+      this.#lines.write(record, this.#queue);
       if (this.#lines.chars >= BATCH_CHARS_MAX) this.#send();
     }
     this.#timer = undefined;

@@ -15,21 +15,16 @@ export interface Usage {
 export function findUsage(json: Buffer, start = 0, end: number = json.length): Usage | undefined {
   const from = lastObject(json, start, end);
   if (from < 0) return undefined;
-  const to = Math.min(end, from + USAGE_BYTES_MAX);
+  // A few look-ups in a short string cost less than as many calls out of JavaScript.
+  const text = json.toString("latin1", from, Math.min(end, from + USAGE_BYTES_MAX));
   return {
-    promptTokens: count(json, PROMPT_TOKENS, from, to) ?? count(json, INPUT_TOKENS, from, to),
-    cachedTokens: count(json, CACHED_TOKENS, from, to) ?? count(json, CACHE_READ, from, to),
-    outputTokens: count(json, COMPLETION_TOKENS, from, to) ?? count(json, OUTPUT_TOKENS, from, to),
+    promptTokens: count(text, '"prompt_tokens"') ?? count(text, '"input_tokens"'),
+    cachedTokens: count(text, '"cached_tokens"') ?? count(text, '"cache_read_input_tokens"'),
+    outputTokens: count(text, '"completion_tokens"') ?? count(text, '"output_tokens"'),
   };
 }
 
 const USAGE = Buffer.from('"usage"');
-const PROMPT_TOKENS = Buffer.from('"prompt_tokens"');
-const INPUT_TOKENS = Buffer.from('"input_tokens"');
-const CACHED_TOKENS = Buffer.from('"cached_tokens"');
-const CACHE_READ = Buffer.from('"cache_read_input_tokens"');
-const COMPLETION_TOKENS = Buffer.from('"completion_tokens"');
-const OUTPUT_TOKENS = Buffer.from('"output_tokens"');
 const COLON = 0x3a;
 const BRACE = 0x7b;
 const ZERO = 0x30;
@@ -41,35 +36,40 @@ const USAGE_BYTES_MAX = 4_096;
 function lastObject(json: Buffer, start: number, end: number): number {
   let at = json.lastIndexOf(USAGE, end);
   while (at >= start) {
-    const brace = valueAt(json, at + USAGE.length, end);
-    if (brace >= 0 && json[brace] === BRACE) return brace;
+    let value = at + USAGE.length;
+    while (value < end && json[value]! <= SPACE) value++;
+    if (json[value] === COLON) {
+      value++;
+      while (value < end && json[value]! <= SPACE) value++;
+      if (value < end && json[value] === BRACE) return value;
+    }
     if (at === 0) return -1;
     at = json.lastIndexOf(USAGE, at - 1);
   }
   return -1;
 }
 
-/** Index of the value behind a name's closing quote; -1 where no colon follows, and the name was none. */
-function valueAt(json: Buffer, afterName: number, end: number): number {
-  let at = afterName;
-  while (at < end && json[at]! <= SPACE) at++;
-  if (json[at] !== COLON) return -1;
-  at++;
-  while (at < end && json[at]! <= SPACE) at++;
-  return at < end ? at : -1;
-}
-
-/** The whole number under a name; undefined where the name or a number is not there. */
-function count(json: Buffer, name: Buffer, from: number, to: number): number | undefined {
-  const found = json.indexOf(name, from);
-  if (found < 0 || found >= to) return undefined;
-  let at = valueAt(json, found + name.length, to);
-  if (at < 0 || !isDigit(json[at])) return undefined;
+/** The whole number under a name; undefined where the name, a colon behind it or a number in reach is not there. */
+function count(text: string, name: string): number | undefined {
+  const found = text.indexOf(name);
+  if (found < 0) return undefined;
+  let at = behindSpace(text, found + name.length);
+  if (text.charCodeAt(at) !== COLON) return undefined;
+  at = behindSpace(text, at + 1);
+  if (!isDigit(text.charCodeAt(at))) return undefined;
   let value = 0;
-  for (; at < to && isDigit(json[at]); at++) value = 10 * value + json[at]! - ZERO;
-  return value;
+  for (; isDigit(text.charCodeAt(at)); at++) value = 10 * value + text.charCodeAt(at) - ZERO;
+  // A mean that an endless number went into never comes back, and no trace could hold it.
+  return Number.isSafeInteger(value) ? value : undefined;
 }
 
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= ZERO && byte <= ZERO + 9;
+function behindSpace(text: string, from: number): number {
+  let at = from;
+  while (text.charCodeAt(at) <= SPACE) at++;
+  return at;
+}
+
+/** NaN, behind the end, is none. */
+function isDigit(code: number): boolean {
+  return code >= ZERO && code <= ZERO + 9;
 }

@@ -1,9 +1,13 @@
 import { workerData } from "piscina";
-import { type Candidate, type CandidateOutcome, type Setting, runCandidate } from "./candidate.ts";
+import type { Setting } from "./candidate.ts";
+import { type Job, type JobResults, perform } from "./job.ts";
+import type { WorkerSetting } from "./job-pool.ts";
+import { PackedWorkload } from "./packed-workload.ts";
 
-/** The setting comes once per thread, the candidates one by one. */
-const { setting } = workerData as { setting: Setting };
+/** The setting comes once per thread, the jobs one by one. */
+const given = workerData as WorkerSetting;
+const setting: Setting = { ...given.setting, workload: new PackedWorkload(given.columns) };
 
-export default function candidate(one: Candidate): CandidateOutcome {
-  return runCandidate(setting, one);
+export default function done(job: Job): JobResults[Job["kind"]] {
+  return perform(setting, job);
 }

@@ -50,7 +50,10 @@ export interface TransferAnswer {
   readonly figures: Readonly<Partial<Record<Compared, Transfer>>>;
 }
 
-/** Compares live results with simulated ones, policy by policy. A figure that fewer than two policies have is left out. */
+/**
+ * Compares live results with simulated ones, policy by policy. A figure that fewer than two of several policies have is
+ * left out; of one policy alone there are gaps and no ranks.
+ */
 export function compareRuns(live: readonly PolicyFigures[], simulated: readonly PolicyFigures[]): TransferAnswer {
   const simulatedOf = new Map(simulated.map((one) => [one.policy, one]));
   const liveNames = new Set(live.map(({ policy }) => policy));
@@ -61,7 +64,8 @@ export function compareRuns(live: readonly PolicyFigures[], simulated: readonly 
       const [real, model] = [seen[figure], simulatedOf.get(policy)?.figures[figure]];
       return real === undefined || model === undefined ? [] : [gapOf(policy, real, model)];
     });
-    if (gaps.length > 1) figures[figure] = transferOf(gaps, figure === "hitRatio" ? -1 : 1);
+    if (gaps.length >= Math.min(2, Math.max(1, both.length)))
+      figures[figure] = transferOf(gaps, figure === "hitRatio" ? -1 : 1);
   }
   return {
     policies: both.map(({ policy }) => policy),

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { FIT_OUTCOMES, type FitOutcome, type FitReport } from "./calibrate/rolling-fit.ts";
 import type { FromShadow, Parity, ShadowWork } from "./shadow-message.ts";
 import type { WhatIfAnswer } from "./what-if.ts";
 
@@ -15,10 +16,19 @@ export interface ShadowHostOptions {
   readonly script?: URL;
 }
 
-/** Restarts until the shadow is given up, and the pause before the first, which doubles. */
+/** Restarts in a row until the shadow is given up, and the pause before the first, which doubles. */
 const RESTARTS_MAX = 8;
 const PAUSE_MILLIS = 1_000;
 const PAUSE_MILLIS_MAX = 60_000;
+/** A thread that lived so long ends a row. */
+const STEADY_MILLIS = 600_000;
+
+/** An evaluation, and the time and processor time that it took. */
+export interface Evaluated {
+  readonly answer: WhatIfAnswer;
+  readonly millis: number;
+  readonly cpuMicros: number;
+}
 
 interface Sent {
   readonly atMillis: number;
@@ -37,12 +47,20 @@ export class ShadowHost {
   #state: "starting" | "running" | "crashed" | "off" = "starting";
   #detail = "";
   #restarts = 0;
+  #restartsInRow = 0;
+  #startedMillis = 0;
+  #cpuMicros = 0;
+  #cpuMicrosBefore = 0;
+  readonly #fits: Record<FitOutcome, number>;
+  #fit: { readonly report: FitReport; readonly millis: number; readonly cpuMicros: number } | undefined;
+  #accepted: { readonly report: FitReport; readonly atMillis: number } | undefined;
   #parity: Parity = { decisions: 0, differences: 0, unverifiable: 0 };
   #before: Parity = this.#parity;
-  #evaluated: { readonly answer: WhatIfAnswer; readonly millis: number } | undefined;
+  #evaluated: Evaluated | undefined;
 
   constructor(options: ShadowHostOptions) {
     this.#options = options;
+    this.#fits = Object.fromEntries(FIT_OUTCOMES.map((outcome) => [outcome, 0])) as Record<FitOutcome, number>;
     this.#start();
   }
 
@@ -63,7 +81,18 @@ export class ShadowHost {
       restarts: this.#restarts,
       lagMillis: oldest === undefined ? 0 : Math.round(performance.now() - oldest.atMillis),
       parity: sum(this.#before, this.#parity),
+      cpuMicros: this.#cpuMicrosBefore + this.#cpuMicros,
       evaluated: this.#evaluated,
+      /** In use by evaluations. */
+      engine: this.#fit?.report.engine ?? this.#options.work.engine,
+      fits: { ...this.#fits },
+      /** The latest attempt, whatever came of it. */
+      fit: this.#fit,
+      /** The fit in use; undefined as long as it is the engine of the start. */
+      accepted: this.#accepted && {
+        report: this.#accepted.report,
+        ageMillis: Math.round(performance.now() - this.#accepted.atMillis),
+      },
     };
   }
 
@@ -77,8 +106,11 @@ export class ShadowHost {
 
   #start(): void {
     const { work, heapMegabytesMax, script } = this.#options;
+    // What was learnt outlives the thread that learnt it.
+    const workerData: ShadowWork = { ...work, engine: this.#accepted?.report.engine ?? work.engine };
+    this.#startedMillis = performance.now();
     const worker = new Worker(script ?? new URL("./shadow.worker.ts", import.meta.url), {
-      workerData: work,
+      workerData,
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytesMax },
       name: "shadow",
     });
@@ -96,12 +128,20 @@ export class ShadowHost {
       this.#options.log(`shadow: ${message.detail}`);
       return;
     }
+    if (message.kind === "fitted") {
+      const { report } = message;
+      this.#fits[report.outcome]++;
+      this.#fit = message;
+      if (report.outcome === "accepted") this.#accepted = { report, atMillis: performance.now() };
+      return;
+    }
     if (message.kind === "evaluated") {
       this.#detail = "";
       this.#evaluated = message;
       return;
     }
     this.#parity = message.parity;
+    this.#cpuMicros = message.cpuMicros;
     this.#sent.shift();
     this.#options.taken(message.chars);
   }
@@ -111,14 +151,18 @@ export class ShadowHost {
     this.#worker = undefined;
     this.#before = sum(this.#before, this.#parity);
     this.#parity = { decisions: 0, differences: 0, unverifiable: 0 };
+    this.#cpuMicrosBefore += this.#cpuMicros;
+    this.#cpuMicros = 0;
     const lostChars = this.#sent.reduce((chars, one) => chars + one.chars, 0);
     this.#sent.length = 0;
     this.#options.taken(lostChars);
     this.#detail = detail;
-    this.#state = this.#restarts === RESTARTS_MAX ? "off" : "crashed";
+    if (performance.now() - this.#startedMillis > STEADY_MILLIS) this.#restartsInRow = 0;
+    this.#state = this.#restartsInRow === RESTARTS_MAX ? "off" : "crashed";
     this.#options.log(`shadow: ${detail}${this.#state === "off" ? "; given up" : ""}`);
     if (this.#state === "off") return;
-    const pause = Math.min(PAUSE_MILLIS * 2 ** this.#restarts++, PAUSE_MILLIS_MAX);
+    this.#restarts++;
+    const pause = Math.min(PAUSE_MILLIS * 2 ** this.#restartsInRow++, PAUSE_MILLIS_MAX);
     this.#timer = setTimeout(() => {
       this.#start();
       this.#options.restarted();

@@ -22,16 +22,16 @@ export function pairedDifference(
   base: Float64Array,
   seed: number,
 ): PairedDifference | undefined {
-  const differences: number[] = [];
+  const prefix = new Float64Array(candidate.length + 1);
+  let pairs = 0;
   for (let i = 0; i < candidate.length; i++) {
     const difference = candidate[i]! - base[i]!;
-    if (!Number.isNaN(difference)) differences.push(difference);
+    if (Number.isNaN(difference)) continue;
+    prefix[pairs + 1] = prefix[pairs]! + difference;
+    pairs++;
   }
-  const pairs = differences.length;
   if (pairs === 0) return undefined;
   const blockLength = Math.max(1, Math.ceil(Math.sqrt(pairs)));
-  const prefix = new Float64Array(pairs + 1);
-  for (let i = 0; i < pairs; i++) prefix[i + 1] = prefix[i]! + differences[i]!;
   const random = randomFor(seed, nameHash("bootstrap"));
   const means = new Float64Array(RESAMPLES);
   for (let r = 0; r < RESAMPLES; r++) {

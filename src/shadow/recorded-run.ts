@@ -1,11 +1,12 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { Input, RequestFinished } from "#core/input.ts";
-import { SessionInference } from "#core/session/session-inference.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { TraceHeader, TraceItem } from "#trace/record.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { BlockSizes } from "./block-sizes.ts";
+import { type Conversations, conversationsOf } from "./conversations.ts";
 
 /** What really happened to one request of a trace. Times in microseconds; NaN is never or not seen. */
 export interface Observed {
@@ -16,6 +17,10 @@ export interface Observed {
   readonly e2eMicros: number;
   readonly outputTokens: number;
   readonly cachedTokens: number;
+  /** Endpoints that it was sent to, one after another: 1 where nothing failed. */
+  readonly attempts: number;
+  /** From its arrival until it was sent to the last of them; 0 for the first. Part of both times above. */
+  readonly retriedMicros: number;
 }
 
 /** A trace as a simulation can use it: its exogenous part as a workload, and what was observed beside it. */
@@ -32,6 +37,9 @@ export interface RecordedRun {
   readonly left: Readonly<Record<string, number>>;
 }
 
+const EARLIER_RUN = "of an earlier run of the recorder";
+/** The smallest window remembers so many requests in flight. */
+const OPEN_MIN = 10_000;
 const STILL_OPEN = "still in flight at the end of the trace";
 
 interface Open {
@@ -39,6 +47,9 @@ interface Open {
   readonly at: Micros;
   endpoint: string;
   firstTokenAt: Micros;
+  attempts: number;
+  /** When it was sent to its last endpoint. */
+  sentAt: Micros;
 }
 
 interface Ended extends Open {
@@ -47,23 +58,28 @@ interface Ended extends Open {
 }
 
 /**
- * Reads a trace's last run. A request whose end or answer length is not known cannot be simulated and is counted in
- * `left`; so is one that was refused. Conversations are those that clients named, else those whose prompts continue one
- * another; a turn that came after its predecessor's end is closed loop with the think time seen.
+ * Reads a trace's last run; the requests of runs before it are counted. A request whose end or answer length is not known
+ * cannot be simulated and is counted in `left`; so is one that was refused. A turn of a conversation that came after its
+ * predecessor's end is closed loop with the think time seen.
  */
-export async function readRecordedRun(items: AsyncIterable<TraceItem>): Promise<RecordedRun> {
+export async function readRecordedRun(
+  items: AsyncIterable<TraceItem>,
+  conversations: Conversations = "inferred",
+): Promise<RecordedRun> {
   let header: TraceHeader | undefined;
   let book = new RunBook();
   for await (const item of items) {
     if (item.kind === "run") {
       header = item.header;
+      const before = book;
       book = new RunBook();
+      if (before.arrived > 0) book.leave(EARLIER_RUN, before.arrived);
       for (const endpoint of item.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
     } else if (item.kind === "gap") book.leave("dropped by the recorder", item.dropped);
     else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
   }
   if (header === undefined) throw new Error("expected a trace with a header, got none");
-  return book.close(header);
+  return book.close(header, conversations);
 }
 
 /** Collects a run as its items come; with a window, only its latest requests. */
@@ -74,15 +90,23 @@ export class RunBook {
   readonly #ended: Ended[] = [];
   readonly #left = new Map<string, number>();
   readonly #requestsMax: number;
+  /** Requests in flight that a window remembers. */
+  readonly #openMax: number;
   #startedAt: Micros | undefined;
 
   constructor(requestsMax = Infinity) {
     this.#requestsMax = requestsMax;
+    this.#openMax = Math.max(OPEN_MIN, requestsMax);
   }
 
   /** Requests that could be simulated. */
   get requests(): number {
     return this.#ended.length;
+  }
+
+  /** Requests that came, earlier runs included. */
+  get arrived(): number {
+    return this.#ended.length + this.#open.size + [...this.#left.values()].reduce((sum, count) => sum + count, 0);
   }
 
   leave(reason: string, count = 1): void {
@@ -93,16 +117,22 @@ export class RunBook {
     switch (input.kind) {
       case "request-arrived":
         this.#startedAt ??= input.at;
+        if (this.#open.size >= this.#openMax) this.#forgetOpen();
         this.#open.set(input.request.id, {
           route: input.request,
           at: input.at,
           endpoint: endpoint ?? "",
           firstTokenAt: NaN,
+          attempts: 1,
+          sentAt: input.at,
         });
         break;
       case "request-retried": {
         const open = this.#open.get(input.requestId);
-        if (open !== undefined) open.endpoint = endpoint ?? "";
+        if (open === undefined) break;
+        open.endpoint = endpoint ?? "";
+        open.attempts++;
+        open.sentAt = input.at;
         break;
       }
       case "first-token": {
@@ -133,10 +163,12 @@ export class RunBook {
   }
 
   /** The run so far. Requests in flight are counted as left out. */
-  close(header: TraceHeader): RecordedRun {
-    const started = this.#startedAt ?? 0;
+  close(header: TraceHeader, kind: Conversations = "inferred"): RecordedRun {
     const ended = this.#ended.toSorted((a, b) => a.at - b.at);
-    const conversations = conversationsOf(ended);
+    // Of a window, a long answer may have begun before all that was let go in the meantime.
+    const started = Math.min(this.#startedAt ?? 0, ended[0]?.at ?? Infinity);
+    const conversations = conversationsOf(ended, kind);
+    const blocks = new BlockSizes(ended);
     const rows = conversations.flatMap((turns) =>
       turns.map((ended, turn) => ({ ended, turn, before: turns[turn - 1] })),
     );
@@ -146,7 +178,10 @@ export class RunBook {
     };
     return {
       header,
-      workload: rows.map(({ ended, turn, before }, index) => workloadRequest(ended, turn, before, index, started)),
+      workload: rows.map(({ ended, turn, before }, index) => ({
+        ...workloadRequest(ended, turn, before, index, started),
+        blockTokens: blocks.tokensOf(ended.route),
+      })),
       observed: rows.map(({ ended }) => observedOf(ended)),
       endpoints: [...this.endpoints.values()],
       fleetEvents: this.#fleetEvents.map((event) => ({ ...event, at: event.at - started })),
@@ -163,6 +198,15 @@ export class RunBook {
       return this.leave(`${end.outcome} without a known answer length`);
     this.#ended.push({ ...open, endAt: end.at, end });
     if (this.#ended.length > this.#requestsMax) this.#forget();
+  }
+
+  /** Where records were dropped, ends may never come: the oldest one makes room. */
+  #forgetOpen(): void {
+    for (const id of this.#open.keys()) {
+      this.#open.delete(id);
+      this.leave("its end is not in the trace");
+      return;
+    }
   }
 
   /** Lets the oldest quarter go, and with it the fleet's history up to there. */
@@ -188,36 +232,13 @@ export class RunBook {
   }
 }
 
-/**
- * Conversations in order of their first turn, their turns in order. A turn that came before its predecessor's end cannot
- * wait for it: it starts a conversation of its own, at its recorded time.
- */
-function conversationsOf(ended: readonly Ended[]): Ended[][] {
-  const sessions = new SessionInference();
-  const current = new Map<string, Ended[]>();
-  const conversations: Ended[][] = [];
-  for (const one of ended) {
-    const session = sessions.sessionOf(one.route);
-    const turns = session === "" ? undefined : current.get(session);
-    const last = turns?.at(-1);
-    if (turns !== undefined && last !== undefined && last.endAt <= one.at) {
-      turns.push(one);
-      continue;
-    }
-    const begun = [one];
-    conversations.push(begun);
-    if (turns === undefined) current.set(session, begun);
-  }
-  return conversations;
-}
-
 function workloadRequest(
   { route, at, end }: Ended,
   turn: number,
   before: Ended | undefined,
   index: number,
   started: Micros,
-): WorkloadRequest {
+): Omit<WorkloadRequest, "blockTokens"> {
   return {
     index,
     arrivalMicros: at - started,
@@ -230,7 +251,6 @@ function workloadRequest(
     promptTokens: Math.max(1, end.promptTokens ?? route.promptTokens),
     outputTokens: end.outputTokens ?? 1,
     blockIds: blockIds(route),
-    blockTokens: route.blocks.blockTokens,
     text: undefined,
     tokenIds: undefined,
     tenant: route.tenant,
@@ -246,7 +266,7 @@ function blockIds({ blocks: { lanes, length } }: RouteRequest): Float64Array {
   return ids;
 }
 
-function observedOf({ at, endAt, end, firstTokenAt, endpoint }: Ended): Observed {
+function observedOf({ at, endAt, end, firstTokenAt, endpoint, attempts, sentAt }: Ended): Observed {
   return {
     endpoint,
     ok: end.outcome === "ok",
@@ -254,5 +274,7 @@ function observedOf({ at, endAt, end, firstTokenAt, endpoint }: Ended): Observed
     e2eMicros: endAt - at,
     outputTokens: end.outputTokens ?? NaN,
     cachedTokens: end.cachedTokens ?? NaN,
+    attempts,
+    retriedMicros: sentAt - at,
   };
 }

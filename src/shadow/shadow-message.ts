@@ -1,17 +1,30 @@
 import type { EngineConfig } from "#engine/config.ts";
+import type { FitReport } from "./calibrate/rolling-fit.ts";
 import type { Candidate } from "./candidate.ts";
 import type { WhatIfAnswer } from "./what-if.ts";
 
 /** What the shadow's thread is started with. */
 export interface ShadowWork {
+  /** The engine model; where it is calibrated, the one to begin with. */
   readonly engine: EngineConfig;
+  /** undefined where the engine stays as it is. */
+  readonly calibrate: CalibrateWork | undefined;
   readonly candidates: readonly Candidate[];
   readonly intervalMillis: number;
   /** Latest requests that an evaluation looks at, and the fewest that it needs. */
   readonly windowRequests: number;
   readonly requestsMin: number;
+  /** Share of one core that fits and evaluations may take, in (0, 1]. */
+  readonly cpuShareMax: number;
   /** Interval of the gateway's own scrapes. */
   readonly scrapeMillis: number;
+}
+
+export interface CalibrateWork {
+  /** A fit comes before every so manieth evaluation. */
+  readonly every: number;
+  /** Latest requests of the window that it looks at. */
+  readonly requestsMax: number;
 }
 
 /** Lines of a trace. */
@@ -21,10 +34,16 @@ export interface ToShadow {
 
 export type FromShadow =
   /** It has worked through lines of this length. */
-  | { readonly kind: "taken"; readonly chars: number; readonly parity: Parity }
-  /** An evaluation could not be made; the replay goes on. */
+  | { readonly kind: "taken"; readonly chars: number; readonly parity: Parity; readonly cpuMicros: number }
+  /** Something could not be done; the replay goes on. */
   | { readonly kind: "failed"; readonly detail: string }
-  | { readonly kind: "evaluated"; readonly answer: WhatIfAnswer; readonly millis: number };
+  | { readonly kind: "fitted"; readonly report: FitReport; readonly millis: number; readonly cpuMicros: number }
+  | {
+      readonly kind: "evaluated";
+      readonly answer: WhatIfAnswer;
+      readonly millis: number;
+      readonly cpuMicros: number;
+    };
 
 export interface Parity {
   readonly decisions: number;

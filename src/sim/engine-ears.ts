@@ -6,6 +6,7 @@ import type { EngineSink } from "#engine/sink.ts";
 import { Flight } from "./flight.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { Column } from "./result/column.ts";
+import type { SimulationOptions } from "./simulation-options.ts";
 import type { CacheCopies } from "./signal/cache-copies.ts";
 
 /** Who is told what engines do with requests, at the time when they do it. */
@@ -16,11 +17,13 @@ export interface EngineEar {
 }
 
 /** Sums of one engine over all its requests, for means over a scrape's interval. */
-export interface LatencySums {
+interface LatencySums {
   ttftMicros: number;
   firstTokens: number;
-  tpotMicros: number;
-  answers: number;
+  /** Requests past their first token, and the time that all together have spent there until `decodingAt`. */
+  decoding: number;
+  decodingMicros: number;
+  decodingAt: Micros;
 }
 
 /** Listens to the engines and writes down what becomes of each request. */
@@ -37,19 +40,27 @@ export class EngineEars {
   readonly #ear: EngineEar;
   readonly #recordsGaps: boolean;
   readonly #perTokenMicros: Micros;
+  readonly #stepped: SimulationOptions["stepped"];
 
-  constructor(outcomes: Outcomes, ear: EngineEar, recordsGaps: boolean, perTokenMicros: Micros) {
+  constructor(
+    outcomes: Outcomes,
+    ear: EngineEar,
+    { tokenGaps, latency, stepped }: Pick<SimulationOptions, "tokenGaps" | "latency" | "stepped">,
+  ) {
     this.#outcomes = outcomes;
     this.#ear = ear;
-    this.#recordsGaps = recordsGaps;
-    this.#perTokenMicros = perTokenMicros;
+    this.#recordsGaps = tokenGaps;
+    this.#perTokenMicros = latency.perOutputTokenMicros;
+    this.#stepped = stepped;
   }
 
   sinkOf(engine: number, config: EngineConfig, copies: CacheCopies | undefined): EngineSink {
     assert(!this.#recordsGaps || !config.coalesce, "gaps are told by engines that do not coalesce");
     this.lastEndAt[engine] = 0;
-    this.sums[engine] = { ttftMicros: 0, firstTokens: 0, tpotMicros: 0, answers: 0 };
+    this.sums[engine] = { ttftMicros: 0, firstTokens: 0, decoding: 0, decodingMicros: 0, decodingAt: 0 };
+    const stepped = this.#stepped;
     const ears: EngineSink = {
+      ...(stepped && { step: (startAt, endAt) => stepped(engine, startAt, endAt) }),
       admitted: (at, request, cachedTokens) => this.#admitted(at, request, cachedTokens),
       token: (at, request, outputTokens) => this.#token(at, engine, request, outputTokens),
       preempted: (_at, request) => {
@@ -79,11 +90,19 @@ export class EngineEars {
         const sums = this.sums[engine]!;
         sums.ttftMicros += at - flight.source.arrivalAt;
         sums.firstTokens++;
+        this.#decoding(at, engine, 1);
         this.#ear.firstToken(at, flight);
       }
       if (this.#recordsGaps) flight.gaps = [];
     } else flight.gaps?.push(at - flight.lastTokenAt + this.#perTokenMicros);
     flight.lastTokenAt = at;
+  }
+
+  #decoding(at: Micros, engine: number, more: number): void {
+    const sums = this.sums[engine]!;
+    sums.decodingMicros += sums.decoding * (at - sums.decodingAt);
+    sums.decodingAt = at;
+    sums.decoding += more;
   }
 
   #finished(at: Micros, engine: number, request: EngineRequest, reason: FinishReason): void {
@@ -93,12 +112,7 @@ export class EngineEars {
       this.gaps.push(gap);
       this.gapRows.push(flight.row);
     }
-    const tokens = this.#outcomes.outputTokens[flight.row]!;
-    if (tokens > 1) {
-      const sums = this.sums[engine]!;
-      sums.tpotMicros += (flight.lastTokenAt - flight.firstTokenAt) / (tokens - 1);
-      sums.answers++;
-    }
+    if (flight.firstTokenAt >= 0) this.#decoding(at, engine, -1);
     this.#ear.finished(at, flight, reason);
   }
 }

@@ -66,13 +66,18 @@ export interface SimulationOptions {
   readonly progressMicros?: Micros;
   /** Nothing happens after it; Infinity for until all has ended. */
   readonly horizonMicros: Micros;
-  /** When the router counts a request as over: with its answer, or when the engine gives its place back. */
+  /**
+   * When the router counts a request as over: with its answer, or when the engine gives its place back. One that its
+   * engine refuses is over at once, or when the engine would have seen it, as an engine's doing.
+   */
   readonly over: "answered" | "released";
   /** Record every gap between two tokens; it costs the engines' shortcut through decoding. */
   readonly tokenGaps: boolean;
+  /** Told of every step of every engine, by the engine's number. */
+  readonly stepped?: (engine: number, startAt: Micros, endAt: Micros) => void;
   /** Verify the invariants of the simulation; `check` of an engine's configuration does so there. */
   readonly check: boolean;
-  /** Endpoints that named requests must go to, if they may serve them: the others are cordoned during that decision. */
+  /** Endpoints that named requests must go to, if they may serve them. */
   readonly forced?: ReadonlyMap<string, EndpointId>;
   /** Sees every input after the router accepted it. */
   readonly observe?: (input: Input, decision: Decision | undefined) => void;

@@ -5,12 +5,12 @@ import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { Router } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
+import { queueMicros } from "#engine/config.ts";
 import type { FinishReason } from "#engine/request.ts";
 import { type EngineEar, EngineEars } from "./engine-ears.ts";
 import { EngineFleet, type EngineSpec } from "./engine-fleet.ts";
 import { EventQueue } from "./event-queue.ts";
 import { Flight } from "./flight.ts";
-import { withOthersCordoned } from "./forced-choice.ts";
 import { verifyEnd } from "./invariants.ts";
 import { Outcomes } from "./outcomes.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
@@ -49,9 +49,10 @@ export class Simulation implements EngineEar {
   constructor(options: SimulationOptions) {
     this.#options = options;
     const { prefixes } = options;
-    this.ears = new EngineEars(this.outcomes, this, options.tokenGaps, options.latency.perOutputTokenMicros);
+    this.ears = new EngineEars(this.outcomes, this, options);
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
-    this.router = new Router({ ...options.router, index: this.#index() });
+    const keepsBreakdowns = options.observe !== undefined;
+    this.router = new Router({ ...options.router, index: this.#index(), keepsBreakdowns });
     this.#signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.ears, {
       later: (at, take) => this.#push(at, { kind: "signal", take }),
       observed: (at, endpoint, load) => this.#accept({ kind: "load-observed", at, endpoint, load }),
@@ -93,9 +94,9 @@ export class Simulation implements EngineEar {
     this.#soon(this.#options.latency.admissionMicros, { kind: "admit", flight });
   }
 
-  /** Without a delay, straight away: nothing else can come between. */
+  /** Without a delay, straight away: nothing else can come between, unless admission looks at more than one arrival. */
   #soon(delay: Micros, event: SimulationEvent): void {
-    if (delay === 0) this.#take(event);
+    if (delay === 0 && this.#options.admission === undefined) this.#take(event);
     else this.#push(this.clock + delay, event);
   }
 
@@ -133,6 +134,7 @@ export class Simulation implements EngineEar {
   #admit(flight: Flight): void {
     const { admission, priority, latency } = this.#options;
     this.#signals.beforeDecision(this.clock);
+    this.#copies?.advance(this.clock);
     const verdict = admission?.decide(flight.route, this.clock);
     if (verdict?.action === "delay") {
       this.delays++;
@@ -155,10 +157,8 @@ export class Simulation implements EngineEar {
 
   #route(flight: Flight, input: Input & { kind: "request-arrived" | "request-retried" }): void {
     this.#signals.beforeDecision(this.clock);
-    const forced = this.#options.forced?.get(flight.id);
-    const decide = () => this.#accept(input);
-    const decision = forced === undefined ? decide() : withOthersCordoned(this, forced, decide);
-    assert(decision !== undefined, "an arrival is decided");
+    const decision = this.router.accept(input, this.#options.forced?.get(flight.id));
+    this.#options.observe?.(input, decision);
     if (decision.kind === "rejected") {
       this.outcomes.end(flight.row, decision.attempt > 1 ? "lost" : "unplaced");
       this.#close(flight, "refused");
@@ -175,7 +175,7 @@ export class Simulation implements EngineEar {
 
   #deliver(flight: Flight): void {
     flight.lanes = flight.source.engineLanes(this.fleet.blockTokens(flight.engine));
-    const { modelTokensMax } = this.fleet.specs[flight.engine]!.config;
+    const { modelTokensMax, queueDelay } = this.fleet.specs[flight.engine]!.config;
     // As vLLM, which refuses what might not end within the model's length.
     const fits = flight.promptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;
     const submitted = fits ? this.fleet.submit(this.clock, flight) : "too-long";
@@ -183,7 +183,9 @@ export class Simulation implements EngineEar {
     assert(submitted !== "duplicate", "a request is submitted to an engine once");
     this.#aboard[flight.engine]?.delete(flight);
     this.outcomes.end(flight.row, submitted === "expired" ? "timed-out" : submitted);
-    this.#answer(this.clock, { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused" });
+    const ended = { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused" } as const;
+    if (this.#options.over === "answered") return this.#answer(this.clock, ended);
+    this.#push(this.clock + queueMicros(queueDelay, flight.promptTokens), ended);
   }
 
   #progressLater(flight: Flight): void {

@@ -2,7 +2,7 @@ import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import { Fields, TraceFormatError } from "./fields.ts";
 import { decodeEndpoint } from "./input-codec.ts";
 import { decodeProfile } from "./profile-codec.ts";
-import { TRACE_VERSION, type TraceHash, type TraceHeader, type TraceRouter } from "./record.ts";
+import { TRACE_VERSION, type TraceEngine, type TraceHash, type TraceHeader, type TraceRouter } from "./record.ts";
 
 /** Unit of every time in a trace of version 1. */
 const CLOCK_UNIT = "microseconds";
@@ -32,10 +32,27 @@ export function decodeHeader(fields: Fields): TraceHeader {
     router: decodeRouter(fields.object("router")),
     hash: decodeHash(fields.object("hash")),
     endpoints: fields.list("endpoints").map((entry, i) => decodeEndpoint(new Fields(entry, `endpoints[${i}]`))),
+    ...(fields.has("engine") ? { engine: decodeEngine(fields.object("engine")) } : {}),
   };
   if (!fields.has("derived")) return header;
   const derived = fields.object("derived");
   return { ...header, derived: { steps: derived.strings("steps"), replayable: derived.boolean("replayable") } };
+}
+
+const ENGINE_SIZES = [
+  ["blockTokens", 1],
+  ["kvBlocks", 2],
+  ["sequencesMax", 1],
+  ["batchTokensMax", 1],
+  ["longPrefillTokens", 0],
+  ["modelTokensMax", 1],
+] as const;
+const ENGINE_SWITCHES = ["prefixCaching", "reserveFullPrompt", "asyncScheduling"] as const;
+
+function decodeEngine(fields: Fields): TraceEngine {
+  const sizes = ENGINE_SIZES.filter(([key]) => fields.has(key)).map(([key, min]) => [key, fields.integer(key, min)]);
+  const switches = ENGINE_SWITCHES.filter((key) => fields.has(key)).map((key) => [key, fields.boolean(key)]);
+  return Object.fromEntries([...sizes, ...switches]) as TraceEngine;
 }
 
 function decodeRouter(fields: Fields): TraceRouter {

@@ -54,7 +54,12 @@ export class TraceReader {
   async *items(): AsyncGenerator<TraceItem> {
     const files = await segmentFiles(this.#path);
     for (const file of files) yield* this.#segment(file);
-    if (this.#last === undefined) throw new Error(`${this.#path}: expected a trace, got nothing that could be read`);
+    if (this.#last === undefined) {
+      const why = this.report.examples[0];
+      throw new Error(
+        `${this.#path}: expected a trace, got nothing that could be read${why === undefined ? "" : ` (${why})`}`,
+      );
+    }
   }
 
   async *#segment(file: string): AsyncGenerator<TraceItem> {

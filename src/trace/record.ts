@@ -21,8 +21,29 @@ export interface TraceHeader {
   readonly hash: TraceHash;
   /** Endpoints that were there when the segment began, in order of id. */
   readonly endpoints: readonly Endpoint[];
+  /** Settings that all its engines had, as far as they were told; absent where nothing was. */
+  readonly engine?: TraceEngine;
   /** How the trace was made from another one; absent for a recording. */
   readonly derived?: TraceDerivation;
+}
+
+/** An engine's settings as a simulation names them (EngineConfig). What is left out is not known. */
+export interface TraceEngine {
+  /** block_size, at least 1. */
+  readonly blockTokens?: number;
+  /** num_gpu_blocks, the reserved one included; at least 2. */
+  readonly kvBlocks?: number;
+  /** max_num_seqs, at least 1. */
+  readonly sequencesMax?: number;
+  /** max_num_batched_tokens, at least 1. */
+  readonly batchTokensMax?: number;
+  /** long_prefill_token_threshold; 0 for none. */
+  readonly longPrefillTokens?: number;
+  /** max_model_len, at least 1. */
+  readonly modelTokensMax?: number;
+  readonly prefixCaching?: boolean;
+  readonly reserveFullPrompt?: boolean;
+  readonly asyncScheduling?: boolean;
 }
 
 export interface TraceDerivation {

@@ -73,8 +73,8 @@ export class Schedule {
     return next?.thinkMicros === undefined ? undefined : next;
   }
 
-  arrivalDue(request: WorkloadRequest): Micros {
-    return Math.round((request.arrivalMicros * this.#options.timeScale) / this.#options.rateScale);
+  arrivalDue({ arrivalMicros }: Pick<WorkloadRequest, "arrivalMicros">): Micros {
+    return Math.round((arrivalMicros * this.#options.timeScale) / this.#options.rateScale);
   }
 
   /** A first turn is due at its arrival, or at `notBefore` if that is later. */
@@ -154,7 +154,11 @@ export class Schedule {
   }
 
   #due(session: Session, request: WorkloadRequest, nowMicros: Micros): Micros | undefined {
-    if (request.thinkMicros === undefined) return Math.max(this.arrivalDue(request), session.notBefore);
+    if (request.thinkMicros === undefined) {
+      // A later turn with an arrival of its own still waits for the one before.
+      const arrival = this.arrivalDue(request);
+      return Math.max(arrival, session.notBefore, session.lastEndMicros ?? 0);
+    }
     let after = session.lastEndMicros;
     if (request.parent !== undefined && session.lastTurn < 0) {
       const parent = this.#find(request.parent.session);

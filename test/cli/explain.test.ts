@@ -5,6 +5,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { decisionView } from "#live/status-view.ts";
 import { decisionTable } from "../../src/cli/decision-table.ts";
+import { explainCommand } from "../../src/cli/explain.ts";
 import { decideState } from "../../src/cli/explain-state.ts";
 
 const STATE = {
@@ -44,6 +45,21 @@ test("a state gives the decision that its formulas give by hand", () => {
   assert.deepEqual(
     [decision.endpoint, decision.reason, decision.hitTokens, decision.usedLedger],
     ["a", "prefix-affinity", 640, true],
+  );
+});
+
+test("the state that --help shows is one", () => {
+  let help = "";
+  const command = explainCommand().configureOutput({ writeOut: (text) => (help += text) });
+  command.outputHelp();
+  const [, state = ""] = /\n\n( {2}\{"request"[^]*?\})\n\n/.exec(help) ?? [];
+  const decision = decideState(loadProfile("gnomon"), JSON.parse(state), "help") as Routed;
+  assert.deepEqual(
+    decision.breakdown.candidates.map((row) => [row.endpoint, row.freshness]),
+    [
+      ["a", "fresh"],
+      ["b", "unknown"],
+    ],
   );
 });
 
@@ -89,7 +105,10 @@ test("every shipped profile decides every state, alike each time", () => {
 });
 
 test("a bad state is refused with the path and what is accepted", () => {
-  const bad = { request: { promptTokens: -1, prompt: "secret" }, endpoints: [{ load: { kvUtilization: 2 } }] };
+  const bad = {
+    request: { promptTokens: -1, prompt: "secret" },
+    endpoints: [{ load: { kvUtilization: 2 }, kvCapacityTokens: 0, concurrencyMax: 0 }],
+  };
   assert.throws(
     () => decideState(weighted, bad, "state.json"),
     (error) => {
@@ -99,6 +118,11 @@ test("a bad state is refused with the path and what is accepted", () => {
       assert.match(text, /request\.prompt: expected one of model, /);
       assert.match(text, /endpoints\[0\]\.id: expected a string that is not empty, got nothing/);
       assert.match(text, /endpoints\[0\]\.load\.kvUtilization: expected a number in \[0, 1\], got 2/);
+      for (const name of ["kvCapacityTokens", "concurrencyMax"])
+        assert.match(
+          text,
+          new RegExp(`endpoints\\[0\\]\\.${name}: expected a number in \\[1, 1000000000000\\], got 0`),
+        );
       assert.equal(text.includes("secret"), false);
       return true;
     },

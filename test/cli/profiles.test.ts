@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ConfigError } from "#config/config-error.ts";
 import { CATALOG } from "#core/profile/catalog.ts";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { profilesReport } from "../../src/cli/profiles.ts";
@@ -33,8 +34,18 @@ test("one profile in detail shows each value, given or default, and its weight",
   const report = profilesReport(["llm-d"], {});
   assert.match(report, /^llm-d: .*\n {2}from .*; reads prefix-index, .*\n/);
   assert.match(report, /\n {2}scorer prefix-affinity weight 3 \(0\.429\): /);
-  assert.match(report, /\n {6}tieBreak = random \(default lowest-id\): /);
-  assert.match(report, /\n {6}epsilon = 0: /);
+  assert.match(report, /\n {6}reads prefix-index; from requirements 000 /);
+  assert.match(report, /\n {6}tieBreak = random \(one of lowest-id, .*; default lowest-id\): /);
+  assert.match(report, /\n {6}epsilon = 0 \(number from 0 to 1; default 0\): /);
+});
+
+test("plugins are shown by name too, and a name that is none is refused with those that are", () => {
+  const report = profilesReport(["lmetric", "random"], { plugins: true });
+  assert.deepEqual(report.match(/^(filter|scorer|picker) \S+/gm), ["scorer lmetric:", "picker random:"]);
+  assert.throws(
+    () => profilesReport(["lmetrics"], { plugins: true }),
+    (error) => error instanceof ConfigError && /--plugins: .*lmetric/.test(error.message),
+  );
 });
 
 test("JSON holds the same", () => {

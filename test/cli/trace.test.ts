@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
@@ -8,11 +8,11 @@ import { loadProfile } from "#config/profile-file.ts";
 import { routerOf } from "#shadow/replay.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
 import type { TraceHeader } from "#trace/record.ts";
-import { createProgram, run } from "../../src/cli/program.ts";
 import { replayCommand } from "../../src/cli/replay.ts";
 import { traceCommand } from "../../src/cli/trace.ts";
 import { drawTraffic } from "../core/traffic.ts";
 import { HEADER } from "../trace/trace-samples.ts";
+import { inProcess } from "./in-process.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-trace-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -36,22 +36,7 @@ function segment(bytes: string | Uint8Array): string {
 
 const compressed = (lines: readonly string[]) => zstdCompressSync(`${lines.join("\n")}\n`);
 
-/** Runs the command in this process; what it said, and its exit code. */
-async function gnomon(t: TestContext, ...argv: string[]) {
-  let out = "";
-  const original = process.stdout.write.bind(process.stdout);
-  // The runner's own reports pass through as bytes.
-  const write = t.mock.method(process.stdout, "write", (text: string | Uint8Array) => {
-    if (typeof text !== "string") return original(text);
-    out += text;
-    return true;
-  });
-  const complaints: string[] = [];
-  const program = createProgram("0", [traceCommand(), replayCommand()]);
-  const code = await run(program, argv, (line) => complaints.push(line));
-  write.mock.restore();
-  return { code, out, said: complaints.join("\n") };
-}
+const gnomon = (t: TestContext, ...argv: string[]) => inProcess(t, [traceCommand(), replayCommand()], argv);
 
 test("info, slice and replay: a trace's beginning is a trace that replays", async (t) => {
   const trace = segment(compressed(recordedLines(1)));
@@ -145,4 +130,27 @@ test("what is asked wrongly is told with what is accepted, before anything is wr
     assert.match(said, words, argv.join(" "));
     assert.equal(code, 2, argv.join(" "));
   }
+});
+
+test("where a command fails, or nothing is left to write, nothing is there afterwards", async (t) => {
+  const lines = recordedLines(6);
+  const trace = segment(compressed(lines));
+  const [torn, none] = [segment("not zstd"), segment(compressed(lines.slice(0, 1)))];
+  for (const [argv, output, words] of [
+    [["scale", torn, "--rate", "2"], fresh(".jsonl"), /nothing that could be read/],
+    [["export", torn, "-f", "mooncake"], fresh(".jsonl.zst"), /nothing that could be read/],
+    [["cap", torn, "--max-turns", "1"], fresh(), /nothing that could be read/],
+    [["slice", "--strict", segment(lines.join("\n").slice(0, -40)), "--from", "0"], fresh(), /complete line/],
+    [["scale", none, "--rate", "2"], fresh(".jsonl"), /was not written: no request is left/],
+    [["cap", none, "--max-turns", "1"], fresh(), /was not written: no request is left/],
+    [["export", none, "-f", "blis"], fresh(".csv"), /was not written: no request is left/],
+    [["slice", trace, "--from", "9h"], fresh(), /was not written: no request is left/],
+  ] as const) {
+    const { code, said } = await gnomon(t, "trace", ...argv, "-o", output);
+    assert.equal(code, 1, argv.join(" "));
+    assert.match(said, words, argv.join(" "));
+    assert.equal(existsSync(output), false, argv.join(" "));
+  }
+  const sliced = await gnomon(t, "trace", "slice", trace, "--from", "9h", "-o", fresh());
+  assert.match(sliced.out, /\d+ requests left out: outside the range/);
 });

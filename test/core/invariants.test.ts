@@ -4,12 +4,14 @@ import type { Decision, Routed } from "#core/decision.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { CATALOG } from "#core/profile/catalog.ts";
 import { checkProfile } from "#core/profile/check.ts";
-import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import { loadProfile } from "#config/profile-file.ts";
 import type { ProfileSpec } from "#core/profile/spec.ts";
 import { randomFor } from "#core/random.ts";
 import { Router } from "#core/router.ts";
 import { chain, drawState, load, request } from "./state.ts";
 import { type Step, drawTraffic } from "./traffic.ts";
+
+const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
 const ROUND_ROBIN: ProfileSpec = { filters: [], scorers: [], picker: { plugin: "round-robin", parameters: {} } };

@@ -3,10 +3,12 @@ import { test } from "node:test";
 import type { Decision } from "#core/decision.ts";
 import type { Fault } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
 import { chain, load, request } from "./state.ts";
 import { drawTraffic } from "./traffic.ts";
+
+const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
 function router(ids: readonly string[], models: readonly string[] = []): Router {
   const made = new Router({

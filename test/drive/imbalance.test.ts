@@ -61,7 +61,7 @@ describe("imbalance in flight", () => {
     });
     fc.assert(
       fc.property(fc.array(span, { minLength: 1, maxLength: 40 }), (spans) => {
-        const found = imbalanceOf(logOf(spans));
+        const found = imbalanceOf(logOf(spans).spans);
         const expected = byMoments(spans);
         assert.equal(found.mean === null, expected.mean === null);
         assert.ok(Math.abs((found.mean ?? 0) - (expected.mean ?? 0)) < 1e-9);

@@ -22,7 +22,7 @@ describe("a server-sent event stream", () => {
       { maxLength: 8 },
     );
     fc.assert(
-      fc.property(texts, fc.constantFrom("\n", "\r\n"), fc.array(fc.nat()), (sent, end, places) => {
+      fc.property(texts, fc.constantFrom("\n", "\r\n", "\r"), fc.array(fc.nat()), (sent, end, places) => {
         const lines = sent.flatMap((text) => [": a comment", "event: x", `data: ${text}`, ""]);
         const bytes = Buffer.from(lines.map((line) => line + end).join(""));
         const expected = sent.map((text) => Buffer.from(text).toString());

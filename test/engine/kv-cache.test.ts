@@ -94,18 +94,27 @@ function compare(random: Random, seed: string): void {
     }
     cache.verify(running.map((pair) => pair.sequence));
     assert.equal(cache.free, plain.free.length, seed);
-    // Numbers differ, but two sequences share a block in one exactly if they share it in the other.
-    const numbers = new Map<number, number>();
-    for (const { sequence, blocks } of running) {
+    // Numbers differ, but two sequences share a named block in one exactly if they share it in the other.
+    const places = new Map<number, string>();
+    for (const { sequence, blocks, written } of running) {
       assert.equal(sequence.blockCount, blocks.length, seed);
-      for (const [i, block] of blocks.entries()) {
-        const number = sequence.blocks[i] as number;
-        assert.equal(numbers.get(block) ?? number, number, seed);
-        numbers.set(block, number);
+      const held = placesOf(cache, sequence);
+      assert.equal(held.length, written, seed);
+      for (const [i, place] of held.entries()) {
+        const block = blocks[i] as number;
+        assert.equal(places.get(block) ?? place, place, seed);
+        places.set(block, place);
       }
     }
-    assert.equal(new Set(numbers.values()).size, numbers.size, seed);
+    assert.equal(new Set(places.values()).size, places.size, seed);
   }
+}
+
+/** What stands for each block that the sequence holds by name: an extent and the place in it. */
+function placesOf(cache: KvCache, sequence: Sequence): string[] {
+  return cache.extentsOf(sequence).flatMap(({ extent, blocks }) => {
+    return Array.from({ length: blocks }, (_, place) => `${extent}/${place}`);
+  });
 }
 
 /** Content i is the same in all sequences of a family up to a point that is the sequence's own. */

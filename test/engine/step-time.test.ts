@@ -9,23 +9,25 @@ import { addDecode, addPrefill, emptyShape } from "#engine/step-time/batch-shape
 import { Curve } from "#engine/step-time/curve.ts";
 import { createStepTime, type StepTimeSpec } from "#engine/step-time/step-time.ts";
 
-const LLAMA_8B_H100: StepTimeSpec = {
+const LLAMA_8B_H100 = {
   kind: "roofline",
   tensorParallel: 1,
   model: { layers: 32, hidden: 4096, heads: 32, kvHeads: 8, intermediate: 14336, bytesPerParameter: 2, mlpMatrices: 2 },
   hardware: { tflopsPeak: 989.5, bandwidthTbs: 3.35, mfuPrefill: 0.45, mfuDecode: 0.3 },
-};
+} as const satisfies StepTimeSpec;
 
 test("the shape counts what a loop over tokens counts", () => {
   const shape = emptyShape();
   let pairs = 0;
+  let whole = 0;
   for (const [start, tokens] of [
     [0, 7],
     [13, 1],
     [100, 33],
   ] as const) {
-    addPrefill(shape, start, tokens);
+    addPrefill(shape, start, tokens, start + tokens + 5);
     for (let i = 0; i < tokens; i++) pairs += start + i;
+    whole += tokens * (start + tokens + 5 + tokens / 2);
   }
   addDecode(shape, 50);
   addDecode(shape, 60);
@@ -34,6 +36,7 @@ test("the shape counts what a loop over tokens counts", () => {
     prefillTokens: 41,
     prefillContextTokens: 113,
     prefillPairsTwice: 2 * pairs,
+    prefillWholeTwice: 2 * whole,
     decodeSequences: 2,
     decodeContextTokens: 110,
   });
@@ -173,4 +176,23 @@ test("the simplex finds a valley, and the edge where the valley lies beyond 0", 
   assert.ok(Math.abs(x - 3) < 1e-3 && Math.abs(y - 3) < 1e-3, `${x}, ${y}`);
   const [edge = 1] = minimise(([a = 0]) => (a + 2) ** 2, [5], 60);
   assert.ok(edge < 1e-3, `${edge}`);
+});
+
+test("the trained model gives the peer's figures for three prefills beside five decodes", () => {
+  const shape = emptyShape();
+  for (let i = 0; i < 3; i++) addPrefill(shape, 0, 128, 128);
+  for (let i = 0; i < 5; i++) addDecode(shape, 266);
+  // BLIS's own test pins these four; coefficients and hardware are those of its defaults.
+  const beta = [0.152128, 0, 1.36252915, 0.752037, 32.09546717, 4.41684444, 126.024825, 481.8613888, 0, 1.94710771];
+  for (const [tensorParallel, micros] of [
+    [1, 7797],
+    [2, 4538],
+    [4, 2909],
+    [8, 2094],
+  ] as const) {
+    const { model } = LLAMA_8B_H100;
+    const hardware = { tflopsPeak: 989, bandwidthTbs: 3.35 };
+    const stepTime = createStepTime({ kind: "trained-physics", tensorParallel, model, hardware, beta });
+    assert.equal(Math.trunc(stepTime.micros(shape)), micros);
+  }
 });

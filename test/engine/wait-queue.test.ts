@@ -27,7 +27,8 @@ for (const policy of SCHEDULER_POLICIES) {
       let list: Sequence[] = [];
       const rank = (a: Sequence, b: Sequence) => {
         const key = policy === "sjf" ? "promptTokens" : "priority";
-        const byKey = policy === "fcfs" ? 0 : a.request[key] - b.request[key];
+        const sign = policy === "reverse-priority" ? -1 : 1;
+        const byKey = policy === "fcfs" ? 0 : sign * (a.request[key] - b.request[key]);
         const byTime = policy === "fcfs" ? 0 : a.submittedAt - b.submittedAt;
         const byId = policy === "fcfs" ? 0 : a.request.id < b.request.id ? -1 : 1;
         return byKey || byTime || byId;

@@ -99,6 +99,16 @@ test("every format of results comes to the same figures in microseconds", () => 
   assert.equal(figuresInResults([], "p"), undefined);
 });
 
+test("where an answer has replicas, what they expect is compared, not the one simulation", () => {
+  const summary = { mean: 2000, p50: 1500, p99: 9000 };
+  const predicted = { ttftMicros: summary, tpotMicros: summary, e2eMicros: summary };
+  const drawn = { mean: { expected: 2200 }, p50: { expected: 1400 }, p99: { expected: 9900 } };
+  const candidate = { name: "p", predicted, intervals: { ttftMicros: drawn }, hitRatio: 0.5 };
+  const [run] = figuresInResults({ candidates: [candidate] }, "")!;
+  const { ttftMean, ttftP50, ttftP99, e2eMean } = run!.figures;
+  assert.deepEqual([ttftMean, ttftP50, ttftP99, e2eMean], [2200, 1400, 9900, 2000]);
+});
+
 test("a run without streams has no times to the first token and is compared by the rest", () => {
   const none = { count: 0, mean: null, p50: null, p90: null, p99: null, max: null };
   const e2eMillis = { count: 1, mean: 5, p50: 5, p90: 5, p99: 5, max: 5 };

@@ -23,6 +23,8 @@ const work = {
   intervalMillis: 200,
   windowRequests: 500,
   requestsMin: 20,
+  calibrate: { every: 1, requestsMax: 500 },
+  cpuShareMax: 1,
   scrapeMillis: 1000,
 };
 
@@ -74,6 +76,10 @@ test("the shadow replays every decision of a running router identically, and eva
     assert.deepEqual(names?.toSorted(), ["gnomon", "round-robin"]);
     await until(() => feed.bufferedBytes === 0, "nothing is held when all is taken");
     assert.equal(feed.dropped, 0);
+    await until(() => host.status().fit !== undefined, "an attempt to fit");
+    // Drawn traffic has no engines behind it.
+    assert.notEqual(host.status().fit?.report.outcome, "accepted");
+    assert.equal(host.status().engine.stepTime, host.status().fit?.report.engine.stepTime);
   } finally {
     await close();
   }
@@ -88,6 +94,22 @@ test("a shadow that dies takes nothing with it: the router goes on, the death is
     assert.equal(host.status().state, "crashed");
     assert.doesNotThrow(() => host.send("what comes while nobody is there\n"));
     await until(() => host.status().restarts >= 2, "the next one is started and dies too");
+  } finally {
+    await close();
+  }
+});
+
+test("an engine that was learnt outlives the thread that learnt it, and attempts are counted across its deaths", async () => {
+  const { host, close } = rig(new URL("./fitting.worker.ts", import.meta.url));
+  try {
+    await until(() => host.status().restarts >= 1, "the thread tells a fit and dies of the header");
+    const { accepted, engine, fits } = host.status();
+    assert.equal(fits.accepted, 1);
+    assert.ok(accepted !== undefined && accepted.ageMillis >= 0);
+    await until(() => host.status().fits.accepted === 2, "the next one tells what it was started with");
+    const { stepTime } = host.status().engine;
+    assert.ok(stepTime.kind === "coefficients" && engine.stepTime.kind === "coefficients");
+    assert.equal(stepTime.baseMicros, 1 + engine.stepTime.baseMicros);
   } finally {
     await close();
   }

@@ -1,66 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { engineDefaults } from "#engine/config.ts";
-import { type Setting, runCandidate } from "#shadow/candidate.ts";
+import { runCandidate } from "#shadow/candidate.ts";
 import { pairedDifference } from "#shadow/paired.ts";
 import { readRecordedRun } from "#shadow/recorded-run.ts";
 import { whatIf } from "#shadow/what-if.ts";
 import { simulate } from "#sim/simulate.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
-import { ImportReport } from "#trace/import/import-report.ts";
-import { synthesize } from "#trace/import/synthetic.ts";
-import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { TraceHeader, TraceItem } from "#trace/record.ts";
-import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { CASE_ENGINE, CASE_SIGNALS, caseSetting, caseWorkload, namedProfile } from "./what-if-case.ts";
 import { HEADER } from "../trace/trace-samples.ts";
-
-const SPEC = `
-conversations: 150
-arrivals: { process: poisson, ratePerSecond: 12 }
-groups:
-  - name: g
-    prefixes: 6
-    prefixTokens: 512
-    userTokens: { distribution: uniform, min: 20, max: 200 }
-    outputTokens: { distribution: uniform, min: 5, max: 60 }
-    turns: { distribution: uniform, min: 1, max: 3 }
-    thinkSeconds: 0.4
-`;
-const ENGINE = engineDefaults({ kvBlocks: 2000 });
-const SCRAPE = { mode: "scrape", intervalMicros: 500_000, phase: "spread", delayMicros: 0, lossShare: 0 } as const;
-const named = (name: string) => ({ name, spec: loadProfile(name).spec });
-
-function workload(): WorkloadRequest[] {
-  return [...synthesize(parseSyntheticSpec("spec", SPEC), 3, new ImportReport("spec", "synthetic", true))];
-}
-
-function setting(requests: readonly WorkloadRequest[]): Setting {
-  return {
-    seed: 9,
-    workload: requests,
-    endpoints: ["a", "b", "c"].map((id) => ({
-      id,
-      models: [],
-      labels: {},
-      kvCapacityTokens: undefined,
-      concurrencyMax: undefined,
-    })),
-    fleetEvents: [],
-    engine: ENGINE,
-    signals: SCRAPE,
-    blockTokens: 16,
-    staleAfterMicros: 2_000_000,
-    requestMicros: 0,
-    answerMicros: 0,
-    rateScale: 1,
-  };
-}
 
 /** A trace as a gateway would have recorded it, made by the simulator. */
 function* simulatedTrace(profile: string): Generator<TraceItem> {
-  const { workload: requests, endpoints } = setting(workload());
+  const { workload: requests, endpoints } = caseSetting(caseWorkload());
   const { spec } = loadProfile(profile);
   const router = {
     seed: 9,
@@ -76,7 +30,7 @@ function* simulatedTrace(profile: string): Generator<TraceItem> {
     router,
     engines: endpoints.map((endpoint) => ({
       endpoint: { ...endpoint, kvCapacityTokens: 1999 * 16, concurrencyMax: 256 },
-      config: ENGINE,
+      config: CASE_ENGINE,
     })),
     arrivals: new WorkloadArrivals(requests, {
       seed: 9,
@@ -85,7 +39,7 @@ function* simulatedTrace(profile: string): Generator<TraceItem> {
       timeScale: 1,
       rateScale: 1,
     }),
-    signals: SCRAPE,
+    signals: CASE_SIGNALS,
     prefixes: { kind: "approximate" },
     latency: NO_LATENCY,
     horizonMicros: Infinity,
@@ -111,12 +65,12 @@ async function* slowly(items: Iterable<TraceItem>): AsyncGenerator<TraceItem> {
 
 test("traffic that was simulated is predicted again: latencies within the phase of a scrape, tokens exactly", async () => {
   const run = await readRecordedRun(slowly(simulatedTrace("gnomon")));
-  assert.equal(run.workload.length, workload().length);
+  assert.equal(run.workload.length, caseWorkload().length);
   assert.deepEqual(run.left, {});
   const answer = await whatIf({
-    setting: { ...setting(run.workload), endpoints: run.endpoints },
-    inForce: named("gnomon"),
-    candidates: [named("round-robin")],
+    setting: { ...caseSetting(run.workload), endpoints: run.endpoints },
+    inForce: namedProfile("gnomon"),
+    candidates: [namedProfile("round-robin")],
     observed: run.observed,
   });
   for (const error of Object.values(answer.modelError ?? {})) {
@@ -128,9 +82,9 @@ test("traffic that was simulated is predicted again: latencies within the phase 
 test("the same question has the same answer, to the byte, and candidates do not see one another", async () => {
   const ask = (names: readonly string[]) =>
     whatIf({
-      setting: setting(workload()),
-      inForce: named("gnomon"),
-      candidates: names.map(named),
+      setting: caseSetting(caseWorkload()),
+      inForce: namedProfile("gnomon"),
+      candidates: names.map(namedProfile),
       observed: undefined,
     });
   const first = await ask(["round-robin", "lmetric"]);
@@ -144,9 +98,9 @@ test("the same question has the same answer, to the byte, and candidates do not 
 
 test("the profile in force differs from itself by nothing and agrees with itself", async () => {
   const { candidates } = await whatIf({
-    setting: setting(workload()),
-    inForce: named("gnomon"),
-    candidates: [named("gnomon")],
+    setting: caseSetting(caseWorkload()),
+    inForce: namedProfile("gnomon"),
+    candidates: [namedProfile("gnomon")],
     observed: undefined,
   });
   assert.equal(candidates.length, 1);
@@ -158,9 +112,9 @@ test("the profile in force differs from itself by nothing and agrees with itself
 });
 
 test("every request of the workload is answered once, whichever profile", () => {
-  const requests = workload();
+  const requests = caseWorkload();
   for (const name of ["gnomon", "random", "sticky"]) {
-    const outcome = runCandidate(setting(requests), named(name));
+    const outcome = runCandidate(caseSetting(requests), namedProfile(name));
     assert.equal(outcome.completed, requests.length, name);
     assert.ok(
       outcome.ttftMicros.every((ttft, i) => ttft > 0 && ttft <= outcome.e2eMicros[i]!),

@@ -52,6 +52,18 @@ test("the header reads back as it was", () => {
   assert.deepEqual(new TraceDecoder(new TraceEncoder({ blockTokens: 16 }).header(HEADER)).header, HEADER);
 });
 
+test("a header tells the engines' settings where they are known, and what they cannot be is refused by path", () => {
+  const engine = { blockTokens: 32, kvBlocks: 640, longPrefillTokens: 0, asyncScheduling: false };
+  const line = new TraceEncoder({ blockTokens: 16 }).header({ ...HEADER, engine });
+  assert.deepEqual(new TraceDecoder(line).header.engine, engine);
+  const refuse = (from: string, to: string, message: RegExp) =>
+    assert.throws(() => new TraceDecoder(line.replace(from, to)), message);
+  refuse('"kvBlocks":640', '"kvBlocks":1', /engine\.kvBlocks: expected an integer of at least 2, got 1/);
+  refuse('"asyncScheduling":false', '"asyncScheduling":0', /engine\.asyncScheduling: expected true or false, got 0/);
+  const later = line.replace('"kvBlocks":640', '"kvBlocks":640,"somethingNew":1');
+  assert.deepEqual(new TraceDecoder(later).header.engine, engine, "settings of later writers are passed over");
+});
+
 test("a large fleet is written with the chosen candidate and the best others, and a digest of all", () => {
   fc.assert(
     fc.property(inputs, decisions(fc.integer({ min: CANDIDATES_MAX + 1, max: 40 })), (input, decision) => {

@@ -26,7 +26,6 @@ import { latencyHeadroom } from "../scorer/latency-headroom.ts";
 import { leastKvCache } from "../scorer/least-kv-cache.ts";
 import { leastLatency } from "../scorer/least-latency.ts";
 import { leastRequest } from "../scorer/least-request.ts";
-import { leastUtilization } from "../scorer/least-utilization.ts";
 import { lmetric } from "../scorer/lmetric.ts";
 import { loadAware } from "../scorer/load-aware.ts";
 import { loadBalance } from "../scorer/load-balance.ts";
@@ -79,7 +78,6 @@ export const CATALOG = {
     "least-kv-cache": leastKvCache,
     "least-latency": leastLatency,
     "least-request": leastRequest,
-    "least-utilization": leastUtilization,
     lmetric,
     "load-aware": loadAware,
     "lora-affinity": loraAffinity,

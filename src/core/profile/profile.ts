@@ -16,6 +16,9 @@ import type { PluginSpec, ProfileSpec } from "./spec.ts";
 /** What the router itself removes candidates for, before any filter. Order gives the index in breakdowns. */
 export const ELIGIBILITY = ["", "unknown-model", "cordoned", "tried", "breaker"] as const;
 
+/** Sum of all weights, less what rounding may take off. No profile has a weight this small beside others. */
+const ALL_WEIGHT = 1 - 1e-9;
+
 export interface Choice {
   /** Index into the snapshots; -1 when nobody is left. */
   readonly index: number;
@@ -30,6 +33,8 @@ export class Profile {
   readonly spec: ProfileSpec;
   /** Signals that its plugins read. */
   readonly reads: ReadonlySet<Signal>;
+  /** Some plugin wants to see every input, not only what came of the profile's own decisions. */
+  readonly watches: boolean;
   readonly #filters: readonly Filter[];
   readonly #scorers: readonly Scorer[];
   readonly #picker: Picker;
@@ -37,14 +42,18 @@ export class Profile {
   readonly #weights: readonly { readonly name: string; readonly weight: number }[];
   readonly #removers: readonly string[];
   readonly #slab = new DoubleSlab();
+  readonly #keepsBreakdowns: boolean;
+  #lastBreakdown: ColumnBreakdown | undefined = undefined;
   #keep = new Uint8Array(0);
   #scores = new Float64Array(0);
   #totals = new Float64Array(0);
   #abstained = new Float64Array(0);
 
-  constructor(name: string, spec: ProfileSpec) {
+  /** Without `keepsBreakdowns` a choice's breakdown is valid until the next choice. */
+  constructor(name: string, spec: ProfileSpec, keepsBreakdowns = true) {
     this.name = name;
     this.spec = spec;
+    this.#keepsBreakdowns = keepsBreakdowns;
     this.#filters = spec.filters.map((filter) => build<Filter>(CATALOG.filters, filter));
     this.#scorers = spec.scorers.map((scorer) => build<Scorer>(CATALOG.scorers, scorer));
     this.#picker = build<Picker>(CATALOG.pickers, spec.picker);
@@ -57,6 +66,7 @@ export class Profile {
       ...entry(CATALOG.pickers, spec.picker.plugin).reads,
     ]);
     this.#removers = [...ELIGIBILITY, ...spec.filters.map((filter) => filter.plugin)];
+    this.watches = [...this.#filters, ...this.#scorers].some((plugin) => plugin.observe !== undefined);
   }
 
   /**
@@ -70,7 +80,7 @@ export class Profile {
     ineligible: Uint8Array,
     random: Random,
   ): Choice {
-    const breakdown = new ColumnBreakdown(snapshots, endpoints, this.#weights, this.#removers, this.#slab);
+    const breakdown = this.#begin(snapshots, endpoints);
     let left: number[] = [];
     for (let i = 0; i < snapshots.length; i++) {
       if (ineligible[i] === 0) left.push(i);
@@ -86,6 +96,17 @@ export class Profile {
     const picked = this.#picker.pick(request, candidates, totals, random);
     assert(picked >= 0 && picked < candidates.length, "a picker picks one of its candidates");
     return { index: left[picked]!, reason: this.#reason(left, picked, totals, breakdown), breakdown };
+  }
+
+  #begin(snapshots: readonly Snapshot[], endpoints: readonly EndpointId[]): ColumnBreakdown {
+    const last = this.#lastBreakdown;
+    if (last?.endpoints === endpoints) {
+      last.begin(snapshots);
+      return last;
+    }
+    const breakdown = new ColumnBreakdown(snapshots, endpoints, this.#weights, this.#removers, this.#slab);
+    if (!this.#keepsBreakdowns) this.#lastBreakdown = breakdown;
+    return breakdown;
   }
 
   /** Scorers and filters see every input, so that a profile which is not in force stays warm; the picker only its own decisions. */
@@ -117,7 +138,8 @@ export class Profile {
 
   /**
    * Clamps each score to [0, 1] (INV-1), weighs and sums in profile order. Where a scorer abstains from a candidate, the
-   * weights of its other scorers are scaled up to sum 1.
+   * weights of its other scorers are scaled up to sum 1; where all abstain, nothing speaks against the candidate, and it
+   * ties with the best of the others. Any less and it would never be tried, and stay unknown for good.
    */
   #total(
     request: RouteRequest,
@@ -131,9 +153,9 @@ export class Profile {
       this.#totals = new Float64Array(count);
       this.#abstained = new Float64Array(count);
     }
-    const scores = this.#scores.subarray(0, count);
-    const totals = this.#totals.subarray(0, count).fill(0);
-    const abstained = this.#abstained.subarray(0, count).fill(0);
+    const scores = leading(this.#scores, count);
+    const totals = leading(this.#totals, count).fill(0);
+    const abstained = leading(this.#abstained, count).fill(0);
     const rowLength = breakdown.totals.length;
     for (let s = 0; s < this.#scorers.length; s++) {
       const { weight } = this.#weights[s]!;
@@ -156,8 +178,13 @@ export class Profile {
         totals[i]! += score * weight;
       }
     }
+    let best = 0;
     for (let i = 0; i < count; i++) {
-      if (abstained[i]! > 0 && abstained[i]! < 1) totals[i]! /= 1 - abstained[i]!;
+      if (abstained[i]! > 0 && abstained[i]! < ALL_WEIGHT) totals[i]! /= 1 - abstained[i]!;
+      best = Math.max(best, totals[i]!);
+    }
+    for (let i = 0; i < count; i++) {
+      if (abstained[i]! >= ALL_WEIGHT) totals[i] = best;
       breakdown.totals[left[i]!] = totals[i]!;
     }
     return totals;
@@ -187,6 +214,11 @@ export class Profile {
     }
     return reason;
   }
+}
+
+/** A view of the first ones, or all of them as they are. */
+function leading(numbers: Float64Array, count: number): Float64Array {
+  return count === numbers.length ? numbers : numbers.subarray(0, count);
 }
 
 function build<T>(table: Readonly<Record<string, Plugin<T>>>, spec: PluginSpec): T {

@@ -1,5 +1,7 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
+import { waitingRequests } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
+import type { RouteRequest } from "../request.ts";
 import { ABSTAIN } from "./scorer.ts";
 
 /**
@@ -13,11 +15,13 @@ import { ABSTAIN } from "./scorer.ts";
  *
  * The set is the endpoints with both headrooms at or above 0; where there is none, the idle ones, else those that miss
  * TPOT only, those that miss TTFT only, and all, whichever is first to have any. There both strategies prefer the
- * smallest miss. Endpoints without an observation are abstained from.
+ * smallest miss. Endpoints without an observation are abstained from. While no candidate has one,
+ *
+ *     score = ((1 - kv utilization) + (most waiting - waiting) / most waiting + share of the prompt held) / 3
  */
 export const latencyHeadroom = scorerPlugin({
   summary: "distance to the TTFT and TPOT targets by this router's own observations",
-  reads: ["observed-latency", "ledger"],
+  reads: ["observed-latency", "ledger", "scrape:load", "scrape:kv", "prefix-index"],
   source: "llm-d latency-scorer, with observed instead of predicted latency",
   parameters: {
     ttftTargetMillis: { type: "number", default: 500, min: 0.001, meaning: "target time to first token" },
@@ -33,7 +37,8 @@ export const latencyHeadroom = scorerPlugin({
   },
   create: (name, { ttftTargetMillis, tpotTargetMillis, ttftWeight, tpotWeight, strategy }) => ({
     name,
-    score(_request, candidates, scores) {
+    score(request, candidates, scores) {
+      if (!candidates.some(known)) return scoreUnobserved(request, candidates, scores);
       const ttft = candidates.map((candidate) => headroom(ttftTargetMillis, candidate.ttftMicros));
       const tpot = candidates.map((candidate) => headroom(tpotTargetMillis, candidate.tpotMicros));
       const set = bestTier(candidates, ttft, tpot);
@@ -46,6 +51,17 @@ export const latencyHeadroom = scorerPlugin({
 });
 
 const known = ({ ttftMicros, tpotMicros }: Snapshot) => ttftMicros !== undefined && tpotMicros !== undefined;
+
+/** The queue term is 1 for all while nobody waits. */
+function scoreUnobserved({ blocks }: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void {
+  const waiting = candidates.map(waitingRequests);
+  const most = Math.max(...waiting);
+  candidates.forEach(({ kvUtilization, hitBlocks }, i) => {
+    const queue = most === 0 ? 1 : (most - waiting[i]!) / most;
+    const held = blocks.length === 0 ? 0 : Math.min(1, hitBlocks / blocks.length);
+    scores[i] = (1 - kvUtilization + queue + held) / 3;
+  });
+}
 
 /** NaN where nothing was observed. */
 const headroom = (targetMillis: number, observed: number | undefined) => targetMillis * 1000 - (observed ?? NaN);

@@ -7,7 +7,9 @@ import { lowerIsBetter } from "./min-max.ts";
  *
  *     cost = TTFT + outputTokensGuess * TPOT
  *
- * by the last scrape's means, else by this router's own. Scaled between the candidates; one that is unknown scores 0.
+ * by the last scrape's means, else by this router's own. Scaled between the candidates; one that is unknown is abstained
+ * from, and so is one that is idle but for what this router remembers. (AIBrix adds queue, prefill and decode time of the
+ * requests that finished; TTFT is the first two together, and known sooner.)
  */
 export const leastLatency = scorerPlugin({
   summary: "expected end-to-end latency there, scaled between the candidates",
@@ -19,18 +21,17 @@ export const leastLatency = scorerPlugin({
   create: (name, { outputTokensGuess }) => ({
     name,
     score(_request, candidates, scores) {
-      const costs = candidates.map((candidate) => latency(candidate, outputTokensGuess));
-      const worst = Math.max(0, ...costs.filter((cost) => cost !== undefined));
-      costs.forEach((cost, i) => (scores[i] = cost ?? worst));
+      for (let i = 0; i < candidates.length; i++) scores[i] = latency(candidates[i]!, outputTokensGuess);
       lowerIsBetter(scores, candidates.length);
-      costs.forEach((cost, i) => (scores[i] = cost === undefined ? 0 : scores[i]!));
     },
   }),
 });
 
-function latency({ freshness, load, ttftMicros, tpotMicros }: Snapshot, outputTokens: number): number | undefined {
-  const scraped = freshness === "fresh" ? load : undefined;
-  const ttft = scraped?.ttftMicros ?? ttftMicros;
-  const tpot = scraped?.tpotMicros ?? tpotMicros;
-  return ttft === undefined || tpot === undefined ? undefined : ttft + outputTokens * tpot;
+/** NaN while unknown. */
+function latency(snapshot: Snapshot, outputTokens: number): number {
+  const scraped = snapshot.freshness === "fresh" ? snapshot.load : undefined;
+  const own = snapshot.requestsInFlight > 0 ? snapshot : undefined;
+  const ttft = scraped?.ttftMicros ?? own?.ttftMicros ?? NaN;
+  const tpot = scraped?.tpotMicros ?? own?.tpotMicros ?? NaN;
+  return ttft + outputTokens * tpot;
 }

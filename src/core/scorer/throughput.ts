@@ -8,10 +8,11 @@ import { lowerIsBetter } from "./min-max.ts";
  *
  *     cost = 2 * mean prompt tokens + mean output tokens, per finished request there
  *
- * Scaled between the candidates; one without a finished request scores 0, as there.
+ * Scaled between the candidates; one without a finished request is abstained from. The formula knows no load: whoever
+ * had the lightest requests gets all of the next ones, however many wait there.
  */
 export const throughput = scorerPlugin({
-  summary: "mean token work of the requests that finished there, scaled between the candidates",
+  summary: "mean token work of the requests that finished there, whatever the load; scaled between the candidates",
   reads: ["usage"],
   source: "AIBrix throughput",
   parameters: {
@@ -23,11 +24,8 @@ export const throughput = scorerPlugin({
     return {
       name,
       score(_request, candidates, scores) {
-        const costs = candidates.map(({ id }) => work.get(id)?.value);
-        const worst = Math.max(0, ...costs.filter((cost) => cost !== undefined));
-        costs.forEach((cost, i) => (scores[i] = cost ?? worst));
+        for (let i = 0; i < candidates.length; i++) scores[i] = work.get(candidates[i]!.id)?.value ?? NaN;
         lowerIsBetter(scores, candidates.length);
-        costs.forEach((cost, i) => (scores[i] = cost === undefined ? 0 : scores[i]!));
       },
       observe(input, decision, request) {
         if (decision?.kind === "routed") placed.set(decision.requestId, decision.endpoint);

@@ -1,18 +1,20 @@
 import { runningRequests } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
+import { lowerIsBetter } from "./min-max.ts";
 
 /**
  * Prefers idle hardware.
  *
  *     score = 1 - util,  util = max(in flight / most concurrent, SM activity)
  *
- * SM activity counts where a DCGM exporter told it. Most concurrent is the endpoint's own where known.
+ * SM activity counts where a DCGM exporter told it. Most concurrent is the endpoint's own where known. `scale: min-max`
+ * spreads the scores between the candidates: (max - util) / (max - min), 1 where all are equal.
  */
 export const utilization = scorerPlugin({
   summary: "share of the endpoint's concurrency and of its multiprocessors that is free",
   reads: ["ledger", "scrape:load", "scrape:power"],
-  source: "requirements 002 util(n)",
+  source: "requirements 002 util(n); AIBrix least-utilization for min-max",
   parameters: {
     concurrencyMax: {
       type: "integer",
@@ -20,17 +22,25 @@ export const utilization = scorerPlugin({
       min: 1,
       meaning: "requests at once where the endpoint's own limit is unknown",
     },
+    scale: {
+      type: "choice",
+      default: "absolute",
+      values: ["absolute", "min-max"],
+      meaning: "the share as it is, or spread between the candidates (AIBrix)",
+    },
   },
-  create: (name, { concurrencyMax }) => ({
+  create: (name, { concurrencyMax, scale }) => ({
     name,
     score(_request, candidates, scores) {
-      for (let i = 0; i < candidates.length; i++) scores[i] = 1 - usedShare(candidates[i]!, concurrencyMax);
+      for (let i = 0; i < candidates.length; i++) scores[i] = usedShare(candidates[i]!, concurrencyMax);
+      if (scale === "min-max") lowerIsBetter(scores, candidates.length);
+      else for (let i = 0; i < candidates.length; i++) scores[i] = 1 - scores[i]!;
     },
   }),
 });
 
 /** In [0, 1]. */
-export function usedShare(snapshot: Snapshot, concurrencyMaxDefault: number): number {
+function usedShare(snapshot: Snapshot, concurrencyMaxDefault: number): number {
   const inFlight = Math.max(snapshot.effectiveLoad, snapshot.freshness === "fresh" ? runningRequests(snapshot) : 0);
   const requests = inFlight / (snapshot.endpoint.concurrencyMax ?? concurrencyMaxDefault);
   const sm = snapshot.freshness === "fresh" ? (snapshot.load?.smUtilization ?? 0) : 0;

@@ -5,6 +5,7 @@ import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { Service } from "../service.ts";
+import type { HostLag } from "../step-lateness.ts";
 
 const RULE_FIELDS = ["fault", "path", "count", "probability"];
 
@@ -56,13 +57,14 @@ export interface EmulatorStats {
   readonly refused: number;
   readonly inFlight: number;
   readonly blocksUsed: number;
+  readonly lagMillis: HostLag;
 }
 
 export function statsOf(service: Service): EmulatorStats {
   const { arrived, ...rest } = service.host.counts;
   const { refused, phase } = service;
   const blocksUsed = service.host.gauges.kvBlocksUsed;
-  return { phase, arrived: arrived + refused, ...rest, refused, blocksUsed };
+  return { phase, arrived: arrived + refused, ...rest, refused, blocksUsed, lagMillis: service.host.lag };
 }
 
 function addRule(service: Service, rule: Parameters<typeof service.faultPlan.add>[0]): boolean {

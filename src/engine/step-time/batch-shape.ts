@@ -13,6 +13,8 @@ export interface BatchShape {
   prefillContextTokens: number;
   /** Sum of n * (2 * start + n - 1) over prefills: twice the number of (token, earlier token) pairs. */
   prefillPairsTwice: number;
+  /** Sum of n * (2 * whole + n) over prefills, whole being all tokens of the sequence that there are to prefill. */
+  prefillWholeTwice: number;
   decodeSequences: number;
   /** Sum of start over decodes. */
   decodeContextTokens: number;
@@ -24,6 +26,7 @@ export function emptyShape(): BatchShape {
     prefillTokens: 0,
     prefillContextTokens: 0,
     prefillPairsTwice: 0,
+    prefillWholeTwice: 0,
     decodeSequences: 0,
     decodeContextTokens: 0,
   };
@@ -34,15 +37,17 @@ export function clearShape(shape: BatchShape): void {
   shape.prefillTokens = 0;
   shape.prefillContextTokens = 0;
   shape.prefillPairsTwice = 0;
+  shape.prefillWholeTwice = 0;
   shape.decodeSequences = 0;
   shape.decodeContextTokens = 0;
 }
 
-export function addPrefill(shape: BatchShape, start: number, tokens: number): void {
+export function addPrefill(shape: BatchShape, start: number, tokens: number, whole: number = start + tokens): void {
   shape.prefillSequences++;
   shape.prefillTokens += tokens;
   shape.prefillContextTokens += start;
   shape.prefillPairsTwice += tokens * (2 * start + tokens - 1);
+  shape.prefillWholeTwice += tokens * (2 * whole + tokens);
 }
 
 export function addDecode(shape: BatchShape, start: number): void {

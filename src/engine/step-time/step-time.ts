@@ -4,6 +4,7 @@ import { CoefficientStepTime, type CoefficientSpec } from "./coefficients.ts";
 import { KernelTableStepTime, type KernelTableSpec } from "./kernel-table.ts";
 import { MeasuredStepTime, type MeasuredSpec } from "./measured.ts";
 import { RooflineStepTime, type RooflineSpec } from "./roofline.ts";
+import { TrainedPhysicsStepTime, type TrainedPhysicsSpec } from "./trained-physics.ts";
 
 /** How long a step takes. An implementation may count the steps that it was asked for, so an engine owns its own. */
 export interface StepTime {
@@ -15,7 +16,7 @@ export interface StepTime {
   nextStartAt?(): Micros | undefined;
 }
 
-export type StepTimeSpec = CoefficientSpec | RooflineSpec | KernelTableSpec | MeasuredSpec;
+export type StepTimeSpec = CoefficientSpec | RooflineSpec | TrainedPhysicsSpec | KernelTableSpec | MeasuredSpec;
 
 export function createStepTime(spec: StepTimeSpec): StepTime {
   switch (spec.kind) {
@@ -23,6 +24,8 @@ export function createStepTime(spec: StepTimeSpec): StepTime {
       return new CoefficientStepTime(spec);
     case "roofline":
       return new RooflineStepTime(spec);
+    case "trained-physics":
+      return new TrainedPhysicsStepTime(spec);
     case "kernel-table":
       return new KernelTableStepTime(spec);
     case "measured":

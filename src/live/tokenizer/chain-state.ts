@@ -2,6 +2,11 @@ import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
 
 const VALUE_WORDS = 8;
 const LANES_MIN = 64;
+const SLAB_WORDS = 8192;
+/** A longer prompt gets an array of its own. */
+const SLAB_WORDS_SHARED = SLAB_WORDS / 4;
+/** Below this a loop is cheaper than a view and a copy. */
+const LANES_COPIED_AT_ONCE = 128;
 
 /**
  * Lanes that several states of one conversation share: each state owns the blocks up to its own count, and only the
@@ -33,9 +38,11 @@ export function rootState(root: ChainValue): ChainState {
 /** Continues chains. States are values: extending one leaves it as it was. */
 export class ChainExtender {
   readonly #hasher: BlockHasher;
+  readonly #slab = new LaneSlab();
+  /** Where the chain at hand stands: its value, the words of the open block and how many they are. */
   readonly #value: ChainValue = new Int32Array(VALUE_WORDS);
-  /** The open block, once it is full. */
   readonly #block: Int32Array;
+  #open = 0;
 
   constructor(hasher: BlockHasher) {
     this.#hasher = hasher;
@@ -57,52 +64,89 @@ export class ChainExtender {
       return { words: state.words + to - from, blocks: state.blocks, lanes: state.lanes, carry };
     }
     const lanes = lanesFor(state, blocks);
-    const carry = this.#hash(state, words, from, to, blocks, lanes.words, state.blocks);
+    this.#start(state);
+    this.#feed(words, from, to, lanes.words, state.blocks);
     lanes.used = state.blocks + blocks;
-    return { words: state.words + to - from, blocks: state.blocks + blocks, lanes, carry };
+    return { words: state.words + to - from, blocks: state.blocks + blocks, lanes, carry: this.#carry() };
   }
 
-  /** The lanes of a prompt that ends with `tail`, which no later prompt is expected to continue. */
-  finish(state: ChainState, tail: Int32Array): Int32Array {
-    const total = state.carry.length - VALUE_WORDS + tail.length;
+  /** The lanes of a prompt that ends with `words` and then `tail`, where no later prompt is expected to continue it. */
+  finish(state: ChainState, words: Int32Array, tail: Int32Array): Int32Array {
+    const total = state.carry.length - VALUE_WORDS + words.length + tail.length;
     const blocks = Math.floor(total / this.#hasher.blockWords);
     if (blocks === 0) return state.lanes.words.subarray(0, 2 * state.blocks);
-    const lanes = new Int32Array(2 * (state.blocks + blocks));
-    lanes.set(state.lanes.words.subarray(0, 2 * state.blocks));
-    this.#hash(state, tail, 0, tail.length, blocks, lanes, state.blocks);
+    const lanes = this.#slab.take(2 * (state.blocks + blocks));
+    copyLanes(state, lanes);
+    this.#start(state);
+    const block = this.#feed(words, 0, words.length, lanes, state.blocks);
+    this.#feed(tail, 0, tail.length, lanes, block);
     return lanes;
   }
 
-  #hash(
-    state: ChainState,
-    words: Int32Array,
-    from: number,
-    to: number,
-    blocks: number,
-    lanes: Int32Array,
-    firstBlock: number,
-  ): number[] {
-    const value = this.#value;
-    for (let i = 0; i < VALUE_WORDS; i++) value[i] = state.carry[i]!;
-    const open = state.carry.length - VALUE_WORDS;
+  #start({ carry }: ChainState): void {
+    for (let i = 0; i < VALUE_WORDS; i++) this.#value[i] = carry[i]!;
+    this.#open = carry.length - VALUE_WORDS;
+    for (let i = 0; i < this.#open; i++) this.#block[i] = carry[VALUE_WORDS + i]!;
+  }
+
+  /** Hashes what becomes whole with words[from..to) into `lanes` from `firstBlock` on; returns the block behind it. */
+  #feed(words: Int32Array, from: number, to: number, lanes: Int32Array, firstBlock: number): number {
+    const filled = this.#block;
     const blockWords = this.#hasher.blockWords;
-    let first = from;
-    let left = blocks;
+    let next = from;
     let block = firstBlock;
+    let open = this.#open;
     if (open > 0) {
-      const filled = this.#block;
-      for (let i = 0; i < open; i++) filled[i] = state.carry[VALUE_WORDS + i]!;
-      for (let i = open; i < blockWords; i++) filled[i] = words[first++]!;
-      this.#hasher.extend(value, filled, 0, 1, lanes, block++);
-      left--;
+      while (open < blockWords && next < to) filled[open++] = words[next++]!;
+      if (open === blockWords) {
+        this.#hasher.extend(this.#value, filled, 0, 1, lanes, block++);
+        open = 0;
+      }
     }
-    if (left > 0) this.#hasher.extend(value, words, first, left, lanes, block);
-    first += left * blockWords;
+    const whole = Math.floor((to - next) / blockWords);
+    if (whole > 0) {
+      this.#hasher.extend(this.#value, words, next, whole, lanes, block);
+      next += whole * blockWords;
+      block += whole;
+    }
+    while (next < to) filled[open++] = words[next++]!;
+    this.#open = open;
+    return block;
+  }
+
+  #carry(): number[] {
     const carry: number[] = [];
-    for (let i = 0; i < VALUE_WORDS; i++) carry.push(value[i]!);
-    for (let i = first; i < to; i++) carry.push(words[i]!);
+    for (let i = 0; i < VALUE_WORDS; i++) carry.push(this.#value[i]!);
+    for (let i = 0; i < this.#open; i++) carry.push(this.#block[i]!);
     return carry;
   }
+}
+
+/**
+ * Room for the lanes of many prompts in one piece, since an array of its own costs an allocation outside the heap and a
+ * share of the garbage collector's work. A piece lives as long as the last prompt in it.
+ */
+class LaneSlab {
+  #room = new Int32Array(0);
+  #used = 0;
+
+  /** So many words that nobody else will get. */
+  take(length: number): Int32Array {
+    if (length > SLAB_WORDS_SHARED) return new Int32Array(length);
+    if (this.#used + length > this.#room.length) {
+      this.#room = new Int32Array(SLAB_WORDS);
+      this.#used = 0;
+    }
+    const from = this.#used;
+    this.#used += length;
+    return this.#room.subarray(from, this.#used);
+  }
+}
+
+function copyLanes({ lanes, blocks }: ChainState, to: Int32Array): void {
+  const length = 2 * blocks;
+  if (length > LANES_COPIED_AT_ONCE) to.set(lanes.words.subarray(0, length));
+  else for (let i = 0; i < length; i++) to[i] = lanes.words[i]!;
 }
 
 /** Room for `blocks` more behind the state's own: in place at the tip, else in a copy. */
@@ -112,6 +156,6 @@ function lanesFor(state: ChainState, blocks: number): Lanes {
   if (lanes.used === state.blocks && needed <= lanes.words.length) return lanes;
   const grown = state.blocks === 0 ? needed : Math.max(LANES_MIN, needed + (needed >> 2));
   const words = new Int32Array(grown);
-  words.set(lanes.words.subarray(0, 2 * state.blocks));
+  copyLanes(state, words);
   return new Lanes(words, state.blocks);
 }

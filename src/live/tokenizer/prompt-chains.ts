@@ -3,12 +3,15 @@ import type { BlockHasher } from "#core/prompt/block-hash.ts";
 import { type ChainState, ChainExtender, rootState } from "./chain-state.ts";
 import { type MemoNode, PrefixMemo } from "./prefix-memo.ts";
 import { type ScopeRoots, scopeKey } from "./scope-roots.ts";
+import { Sightings } from "./sightings.ts";
 import type { CacheScope } from "./tokenizer.ts";
 import type { Step, Words, WordSource } from "./word-source.ts";
 
 /** New blocks between two yields to the event loop: 64 KB of text at 16 tokens a block, below 2 ms with its tokens. */
 const BLOCKS_PER_SLICE = 1024;
 const NO_WORDS = new Int32Array(0);
+/** A longer last step is remembered at once: encoding it again would cost more than filing it. */
+const LAST_CHARS_MAX = 8192;
 
 /** A prompt as words. */
 export interface PromptChain {
@@ -29,6 +32,7 @@ export class PromptChains {
   readonly #roots: ScopeRoots;
   readonly #extender: ChainExtender;
   readonly #sliceWords: number;
+  readonly #sightings = new Sightings();
 
   constructor(hasher: BlockHasher, roots: ScopeRoots, limits: MemoLimits) {
     this.#roots = roots;
@@ -41,7 +45,11 @@ export class PromptChains {
     return this.#extender.blockWords;
   }
 
-  /** `tail` follows the last step and is not remembered: a generation prompt. Undefined where the source cannot do it. */
+  /**
+   * `tail` follows the last step and is not remembered: a generation prompt. Nor is a last step at its first sight: most
+   * are followed by an answer and asked for once more, as a step in the middle, which costs less than to file each.
+   * Undefined where the source cannot do it.
+   */
   encode(
     scope: CacheScope,
     steps: readonly Step[],
@@ -57,8 +65,9 @@ export class PromptChains {
         node = known;
         continue;
       }
-      if (fresh > this.#sliceWords) return this.#encodeSlowly(node, steps, at, source.words(step), tail, source);
-      const words = source.words(step);
+      const isKept = at + 1 < steps.length || this.#isKept(node, step);
+      const words = source.words(step, isKept);
+      if (fresh > this.#sliceWords) return this.#encodeSlowly(node, steps, at, words, tail, source);
       if (words instanceof Promise || (words?.length ?? 0) > this.#sliceWords) {
         return this.#encodeSlowly(node, steps, at, words, tail, source);
       }
@@ -66,19 +75,23 @@ export class PromptChains {
         this.memo.touch(node);
         return undefined;
       }
+      if (!isKept) {
+        this.memo.touch(node);
+        return this.#finish(node.state, words, tail);
+      }
       fresh += words.length;
       node = this.memo.add(node, step.tag, ownText(step), this.#extender.extend(node.state, words, 0, words.length));
     }
     this.memo.touch(node);
-    return this.#finish(node.state, tail);
+    return this.#finish(node.state, NO_WORDS, tail);
   }
 
   /** A prompt that arrived as token ids, which no conversation is known of. */
   encodeWords(scope: CacheScope, words: Int32Array): PromptChain | Promise<PromptChain> {
     const root = rootState(this.#roots.root(scope));
     if (words.length > this.#sliceWords)
-      return this.#extendSlowly(root, words).then((state) => this.#finish(state, NO_WORDS));
-    return this.#finish(this.#extender.extend(root, words, 0, words.length), NO_WORDS);
+      return this.#extendSlowly(root, words).then((state) => this.#finish(state, NO_WORDS, NO_WORDS));
+    return this.#finish(root, words, NO_WORDS);
   }
 
   #rootNode(scope: CacheScope): MemoNode {
@@ -113,7 +126,7 @@ export class PromptChains {
           node = known;
           continue;
         }
-        produced = source.words(step);
+        produced = source.words(step, true);
       }
       // The source reuses an array that it answered at once as soon as another request runs.
       const words = produced instanceof Promise ? await produced : produced?.slice();
@@ -122,7 +135,7 @@ export class PromptChains {
       node = this.memo.add(node, step.tag, ownText(step), state);
       this.memo.touch(node);
     }
-    return this.#finish(node.state, tail);
+    return this.#finish(node.state, NO_WORDS, tail);
   }
 
   /** Yields at least once. */
@@ -138,9 +151,14 @@ export class PromptChains {
     return state;
   }
 
-  #finish(state: ChainState, tail: Int32Array): PromptChain {
-    const lanes = this.#extender.finish(state, tail);
-    return { words: state.words + tail.length, blocks: lanes.length / 2, lanes };
+  /** Whether a last step is to be remembered. */
+  #isKept({ state }: MemoNode, { text }: Step): boolean {
+    return text.length > LAST_CHARS_MAX || this.#sightings.note(text, state.carry[0]!);
+  }
+
+  #finish(state: ChainState, words: Int32Array, tail: Int32Array): PromptChain {
+    const lanes = this.#extender.finish(state, words, tail);
+    return { words: state.words + words.length + tail.length, blocks: lanes.length / 2, lanes };
   }
 }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { Sightings } from "./sightings.ts";
 import { textKey } from "./text-key.ts";
 
 /** Shorter texts are encoded sooner than looked up. */
@@ -12,10 +13,11 @@ interface Entry {
 
 /**
  * Tokens of whole steps by their text, for messages that come again in another scope, behind another history, or after
- * the memo of prefixes has forgotten them.
+ * the memo of prefixes has forgotten them. Most never do: a text is kept when it comes for the second time.
  */
 export class StepCache {
   readonly #entries: LRUCache<string, Entry> | undefined;
+  readonly #sightings = new Sightings();
   hits = 0;
   misses = 0;
 
@@ -30,7 +32,7 @@ export class StepCache {
 
   get(text: string): Int32Array | undefined {
     if (text.length < TEXT_CHARS_MIN || this.#entries === undefined) return undefined;
-    const entry = this.#entries.get(textKey(text));
+    const entry = this.#sightings.has(text, 0) ? this.#entries.get(textKey(text)) : undefined;
     if (entry === undefined || entry.text !== text) {
       this.misses++;
       return undefined;
@@ -39,9 +41,9 @@ export class StepCache {
     return entry.tokens;
   }
 
-  /** Keeps a copy. */
+  /** Keeps a copy, if the text was here before. */
   set(text: string, tokens: Int32Array): void {
-    if (text.length < TEXT_CHARS_MIN || this.#entries === undefined) return;
+    if (text.length < TEXT_CHARS_MIN || this.#entries === undefined || !this.#sightings.note(text, 0)) return;
     this.#entries.set(textKey(text), { text, tokens: tokens.slice() });
   }
 }

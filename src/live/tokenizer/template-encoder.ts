@@ -37,21 +37,21 @@ export class TemplateEncoder implements WordSource {
     this.#linear = linear;
   }
 
-  words(step: Step): Words {
+  words(step: Step, comesAgain: boolean): Words {
     if (step.tag === BEFORE_TEXT) return this.#beforeText;
-    if (step.tag === VERBATIM) return this.#encode(step.text);
+    if (step.tag === VERBATIM) return this.#encode(step.text, comesAgain);
     if (!isOrdinary(this.#template!, step.text)) return undefined;
     const frame = this.#linear!.byTag(step.tag)!;
-    const words = this.#encode(frame.text + (frame.isStripped ? pythonStrip(step.text) : step.text));
+    const words = this.#encode(frame.text + (frame.isStripped ? pythonStrip(step.text) : step.text), comesAgain);
     return words instanceof Promise ? framedLater(frame, words) : words && this.#framed(frame, words);
   }
 
-  #encode(text: string): Words {
+  #encode(text: string, comesAgain: boolean): Words {
     const known = this.#cache.get(text);
     if (known !== undefined) return known;
     const words = this.#encoding.encode(text);
     if (words instanceof Promise) return this.#later(text, words);
-    if (words !== undefined) this.#cache.set(text, words);
+    if (words !== undefined && comesAgain) this.#cache.set(text, words);
     return words;
   }
 

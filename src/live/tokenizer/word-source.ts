@@ -14,7 +14,7 @@ export interface WordSource {
   /**
    * The words of one step, by itself. An array that is answered at once is the caller's until the next call, a promised
    * one for good. A promise where the work is large or done elsewhere; it does not block the event loop meanwhile.
-   * Undefined where the source cannot do it.
+   * Undefined where the source cannot do it. `comesAgain` false: the step is not expected again as it is.
    */
-  words(step: Step): Words;
+  words(step: Step, comesAgain: boolean): Words;
 }

@@ -1,4 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
+import type { StepResiduals } from "#engine/step-drift.ts";
 import { chosenFit } from "./chosen-fit.ts";
 import type { Evidence } from "./evidence.ts";
 import { forcedReplay } from "./forced-replay.ts";
@@ -6,6 +7,7 @@ import { type ModelError, modelErrorOf } from "./model-error.ts";
 import { engineWith, type Parameter, type Parameters } from "./parameters.ts";
 import { startingPoint } from "./starting-point.ts";
 import { missingEvidence, seenLightly } from "./missing-evidence.ts";
+import { stepResidualsOf } from "./step-residuals.ts";
 
 export interface CalibrateOptions {
   /** Sizes, scheduling and semantics of the engine; its times are replaced. */
@@ -29,6 +31,8 @@ export interface Calibration {
   readonly heldOut: ModelError;
   readonly heldOutByEndpoint: Readonly<Record<string, ModelError>>;
   readonly evaluations: number;
+  /** What is left to chance, for the intervals of predictions; undefined where the trace is too short to tell. */
+  readonly residuals: StepResiduals | undefined;
 }
 
 /** A trace that cannot tell what was asked of it: a line for each parameter, with the traffic that would. */
@@ -54,20 +58,38 @@ const UNSURE_PERCENT_MAX = 15;
  * trace on simulated engines against what was seen, in logarithms and robustly. Throws CannotIdentify.
  */
 export function calibrate(evidence: Evidence, options: CalibrateOptions): Calibration {
+  const steps = calibrateInSteps(evidence, options);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Requests of `evidence` that are held out, from the first one on. */
+export function heldOutFrom(
+  { rows }: Evidence,
+  { trainPart = TRAIN_PART }: Pick<CalibrateOptions, "trainPart">,
+): number {
+  return Math.floor(trainPart * rows.length);
+}
+
+/** The same, yielding after every replay of the trace: the longest that it goes without a pause. */
+export function* calibrateInSteps(evidence: Evidence, options: CalibrateOptions): Generator<void, Calibration> {
   const { sizes, fixed = {} } = options;
   const { rows } = evidence;
-  const split = Math.floor((options.trainPart ?? TRAIN_PART) * rows.length);
+  const split = heldOutFrom(evidence, options);
   const count = Math.min(split, options.trainMax ?? TRAIN_MAX);
   const missing = missingEvidence(evidence, count, fixed);
   if (missing.length > 0) throw new CannotIdentify(missing);
 
   const { start, percent } = startingPoint(evidence, count);
   const lightly = seenLightly(evidence, count) >= LIGHT_PART_MIN * count;
-  const question = { evidence, sizes, given: fixed, start, percent, count, replayed: replayedWith(evidence, count) };
-  let found = chosenFit(question);
+  const replayed = replayedWith(evidence, count);
+  const question = { evidence, sizes, given: fixed, start, percent, count, replayed, memories: [] };
+  let found = yield* chosenFit(question);
   // Under a queue a long delay is only another way to put what the model does not hold.
   if (!lightly && found.parameters.delayMicros > found.parameters.baseMicros)
-    found = chosenFit({ ...question, given: { delayMicros: 0, ...fixed } });
+    found = yield* chosenFit({ ...question, given: { delayMicros: 0, ...fixed } });
   const unsure = found.free.filter(
     (name, j) => found.x[j]! > 0 && !(found.errors[j]! <= UNSURE_PERCENT_MAX * percent[name]),
   );
@@ -75,11 +97,12 @@ export function calibrate(evidence: Evidence, options: CalibrateOptions): Calibr
 
   const engine = engineWith(sizes, found.parameters);
   const outcome = forcedReplay(evidence, engine);
+  const errors = Object.fromEntries(found.free.map((name, j) => [name, found.errors[j]!]));
   return {
     engine,
     parameters: found.parameters,
     caveats: lightly ? [] : [NEVER_LIGHT],
-    errors: Object.fromEntries(found.free.map((name, j) => [name, found.errors[j]!])),
+    errors,
     trained: modelErrorOf(evidence, outcome, (row) => row < count),
     heldOut: modelErrorOf(evidence, outcome, (row) => row >= split),
     heldOutByEndpoint: Object.fromEntries(
@@ -89,6 +112,7 @@ export function calibrate(evidence: Evidence, options: CalibrateOptions): Calibr
       ]),
     ),
     evaluations: found.evaluations,
+    residuals: stepResidualsOf(evidence, outcome, split, found.parameters, errors),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
+import type { EngineMemory } from "#engine/engine-memory.ts";
 import { huberCost, kneeOf, type LeastSquaresFit, leastSquares } from "../fit/least-squares.ts";
 import type { Evidence } from "./evidence.ts";
 import { tracedReplay } from "./forced-replay.ts";
@@ -16,6 +17,8 @@ export interface FitQuestion {
   /** Requests that are fitted, the first ones, and those that are replayed with them. */
   readonly count: number;
   readonly replayed: number;
+  /** What replays leave to the next one; begins empty. */
+  readonly memories: EngineMemory[];
 }
 
 export interface ChosenFit extends LeastSquaresFit {
@@ -26,11 +29,14 @@ export interface ChosenFit extends LeastSquaresFit {
 /** An optional parameter must lower the cost by this part, or it is noise that would be extrapolated. */
 const GAIN_MIN = 0.03;
 
-/** Fits what must be there, then adds the optional parameter that explains most, as long as one explains enough. */
-export function chosenFit(question: FitQuestion): ChosenFit {
+/**
+ * Fits what must be there, then adds the optional parameter that explains most, as long as one explains enough. Yields
+ * after every evaluation.
+ */
+export function* chosenFit(question: FitQuestion): Generator<void, ChosenFit> {
   const { given, start, percent } = question;
   const wanted = PARAMETERS.filter((name) => given[name] === undefined);
-  let best = fitOf(
+  let best = yield* fitOf(
     question,
     wanted.filter((name) => !OPTIONAL.has(name)),
     start,
@@ -43,7 +49,7 @@ export function chosenFit(question: FitQuestion): ChosenFit {
     for (const name of wanted) {
       if (best.free.includes(name)) continue;
       const free = wanted.filter((one) => one === name || best.free.includes(one));
-      const tried = fitOf(
+      const tried = yield* fitOf(
         question,
         free,
         parametersOf((one) => Math.max(best.parameters[one], percent[one])),
@@ -58,12 +64,12 @@ export function chosenFit(question: FitQuestion): ChosenFit {
   }
 }
 
-function fitOf(question: FitQuestion, free: readonly Parameter[], from: Parameters): ChosenFit {
-  const { evidence, sizes, given, count, replayed } = question;
+function* fitOf(question: FitQuestion, free: readonly Parameter[], from: Parameters): Generator<void, ChosenFit> {
+  const { evidence, sizes, given, count, replayed, memories } = question;
   const at = (x: readonly number[]) =>
     parametersOf((name) => (free.includes(name) ? x[free.indexOf(name)]! : (given[name] ?? 0)));
-  const found = leastSquares(
-    (x) => residualsOf(evidence, tracedReplay(evidence, engineWith(sizes, at(x)), replayed), count, free),
+  const found = yield* leastSquares(
+    (x) => residualsOf(evidence, tracedReplay(evidence, engineWith(sizes, at(x)), replayed, memories), count, free),
     free.map((name) => from[name]),
   );
   return { ...found, free, parameters: at(found.x) };

@@ -1,4 +1,4 @@
-import { stringify } from "yaml";
+import { stringify, YAMLSeq } from "yaml";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { PredictionError } from "../figures.ts";
 import type { Calibration } from "./calibrate.ts";
@@ -33,7 +33,9 @@ export function engineText(calibration: Calibration, provenance: Provenance): st
     ...provenance.notes,
   ];
   const comment = lines.map((line) => (line === "" ? "#" : `# ${line}`)).join("\n");
-  return `${comment}\n${stringify(fileOf(engine), { lineWidth: 120 })}`;
+  const { residuals } = calibration;
+  const told = residuals === undefined ? {} : { residuals: { ...residuals, windows: residuals.windows.map(listed) } };
+  return `${comment}\n${stringify({ ...fileOf(engine), ...told }, { lineWidth: 0 })}`;
 }
 
 /** What differs from the defaults, and the sizes always. */
@@ -59,6 +61,14 @@ function rounded(value: unknown): unknown {
   if (typeof value === "number") return Number(value.toPrecision(DIGITS));
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, rounded(one)]));
+}
+
+/** Many numbers in few lines. */
+function listed(values: readonly number[]): unknown {
+  const list = new YAMLSeq();
+  list.items.push(...values);
+  list.flow = true;
+  return list;
 }
 
 function meansOf(error: ModelError): string {

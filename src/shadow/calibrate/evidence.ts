@@ -4,7 +4,7 @@ import type { RecordedRun } from "../recorded-run.ts";
 
 /** One request as its engine had it, and what its client saw. Times in microseconds; NaN is never or not seen. */
 export interface Served {
-  /** Since the first request of the trace. */
+  /** When its last endpoint was sent it, since the first request of the trace. */
   readonly arrivalAt: Micros;
   /** Position in the evidence's endpoints. */
   readonly endpoint: number;
@@ -25,11 +25,17 @@ export interface Evidence {
   readonly endpoints: readonly string[];
   /** By arrival. */
   readonly rows: readonly Served[];
-  /** Requests that are not in the rows, by reason. */
+  /** Requests whose times say nothing, by reason. All but retried ones are not in the rows. */
   readonly left: Readonly<Record<string, number>>;
 }
 
-/** The requests of a run at the endpoints that served them, as far as `endpoints` names them (all where it is left out). */
+const RETRIED = "retried, and so load only";
+
+/**
+ * The requests of a run at the endpoints that served them, as far as `endpoints` names them (all where it is left out).
+ * One that was retried is load where it ended up, from the time it was sent there. What it did to the endpoint that
+ * failed is not known.
+ */
 export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: readonly string[]): Evidence {
   const { workload, observed } = run;
   const names = [...new Set(observed.map(({ endpoint }) => endpoint))]
@@ -48,15 +54,17 @@ export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: re
     }
     const next = workload[i + 1];
     const prompt = chains.chainOf(request).lanes;
+    const retried = seen.attempts > 1;
+    if (retried) left[RETRIED] = (left[RETRIED] ?? 0) + 1;
     rows.push({
-      arrivalAt: request.arrivalMicros,
+      arrivalAt: request.arrivalMicros + seen.retriedMicros,
       endpoint,
       promptTokens: request.promptTokens,
       outputTokens: request.outputTokens,
       cachedTokens: seen.cachedTokens,
-      ttftMicros: seen.ttftMicros,
-      e2eMicros: seen.e2eMicros,
-      ok: seen.ok && seen.ttftMicros > 0 && seen.e2eMicros >= seen.ttftMicros,
+      ttftMicros: seen.ttftMicros - seen.retriedMicros,
+      e2eMicros: seen.e2eMicros - seen.retriedMicros,
+      ok: seen.ok && !retried && seen.ttftMicros > 0 && seen.e2eMicros >= seen.ttftMicros,
       lanes: next?.session === request.session ? chains.withAnswer(prompt, request, next) : prompt,
     });
   });

@@ -1,5 +1,6 @@
 import { type EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
+import { EngineMemory } from "#engine/engine-memory.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { Evidence } from "./evidence.ts";
 import { PARAMETERS } from "./parameters.ts";
@@ -22,15 +23,19 @@ export function forcedReplay(evidence: Evidence, config: EngineConfig, count?: n
   return replay(evidence, config, count ?? evidence.rows.length, undefined);
 }
 
-/** The same, with what each time consists of. It costs the engines' shortcut through decoding. */
+/**
+ * The same, with what each time consists of. It costs the engines' shortcut through decoding. `memories` holds what is
+ * kept from one replay to the next, an entry per endpoint; it begins empty.
+ */
 export function tracedReplay(
   evidence: Evidence,
   config: EngineConfig,
   count: number,
+  memories: EngineMemory[] = [],
 ): ForcedOutcome & { readonly work: WorkTimes } {
   const work = () => new Float64Array(evidence.rows.length * PARAMETERS.length);
   const times = { ttft: work(), e2e: work() };
-  return { ...replay(evidence, { ...config, coalesce: false }, count, times), work: times };
+  return { ...replay(evidence, { ...config, coalesce: false }, count, times, memories), work: times };
 }
 
 function replay(
@@ -38,6 +43,7 @@ function replay(
   config: EngineConfig,
   count: number,
   times: WorkTimes | undefined,
+  memories: EngineMemory[] = [],
 ): ForcedOutcome {
   const column = () => new Float64Array(rows.length).fill(NaN);
   const outcome = { ttftMicros: column(), e2eMicros: column(), tpotMicros: column(), cachedTokens: column() };
@@ -59,7 +65,7 @@ function replay(
       finished: (_at, { id }) => log?.lastToken(Number(id)),
       ...(log && { step: (startAt, endAt, shape) => log.step(startAt, endAt, shape) }),
     };
-    return new Engine(config, sink);
+    return new Engine(config, sink, (memories[endpoint] ??= new EngineMemory()));
   });
   for (let row = 0; row < count; row++) {
     const { endpoint, arrivalAt, promptTokens, outputTokens, lanes } = rows[row]!;

@@ -8,6 +8,12 @@ const REQUESTS_MIN = 40;
 const PROMPT_RATIO_MIN = 1.5;
 const CONCURRENCY_RANGE_MIN = 0.5;
 
+/**
+ * Part of the prompts' blocks that an earlier prompt had, from which unreported hits leave too much open. Below it the
+ * replay's own hits stand in for them.
+ */
+const SHARED_PART_MAX = 0.1;
+
 /** Why parameters cannot be told from the first `count` requests: a line each, with the traffic that would tell. */
 export function missingEvidence(evidence: Evidence, count: number, fixed: Partial<Parameters>): string[] {
   const rows = evidence.rows.slice(0, count);
@@ -35,7 +41,7 @@ export function missingEvidence(evidence: Evidence, count: number, fixed: Partia
         "progress; traffic with sometimes one and sometimes many would tell them apart, or --fix perDecodeMicros=N",
     );
   const unreported = ok.filter(({ cachedTokens }) => Number.isNaN(cachedTokens)).length;
-  if (unreported > ok.length / 2 && sharesBlocks(evidence, count))
+  if (unreported > ok.length / 2 && sharedPart(evidence, count) > SHARED_PART_MAX)
     reasons.push(
       `perPrefillTokenMicros: prompts share prefixes and ${unreported} of ${ok.length} answers do not say what was cached; ` +
         "vLLM with --enable-prompt-tokens-details does",
@@ -50,16 +56,22 @@ export function missingEvidence(evidence: Evidence, count: number, fixed: Partia
   return reasons;
 }
 
-function sharesBlocks({ rows }: Evidence, count: number): boolean {
-  const seen = new Set<string>();
+/** Part of the first `count` prompts' blocks that were in one before. */
+function sharedPart({ rows }: Evidence, count: number): number {
+  const seen = new Set<number>();
+  let blocks = 0;
+  let shared = 0;
   for (let i = 0; i < count; i++) {
     const { lanes } = rows[i]!;
-    if (lanes.length < 2) continue;
-    const first = `${lanes[0]}:${lanes[1]}`;
-    if (seen.has(first)) return true;
-    seen.add(first);
+    blocks += lanes.length / 2;
+    for (let word = 0; word < lanes.length; word += 2) {
+      // 53 bits of the hash.
+      const key = (lanes[word]! >>> 0) * 0x20_0000 + (lanes[word + 1]! >>> 11);
+      if (seen.has(key)) shared++;
+      else seen.add(key);
+    }
   }
-  return false;
+  return blocks === 0 ? 0 : shared / blocks;
 }
 
 /** Requests in flight at an engine below which it has little to do. */

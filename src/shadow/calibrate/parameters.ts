@@ -36,3 +36,15 @@ export function engineWith(sizes: EngineConfig, { delayMicros, ...coefficients }
     stepGap: { baseMicros: 0, afterPrefillMicros: 0, perDecodeMicros: 0 },
   };
 }
+
+/** The engine's parameters, as engineWith takes them; undefined where its step time is of another kind. */
+export function parametersOfEngine({ stepTime, queueDelay, stepGap }: EngineConfig): Parameters | undefined {
+  if (stepTime.kind !== "coefficients") return undefined;
+  const { kind: _kind, ...coefficients } = stepTime;
+  const given: Partial<Parameters> = {
+    ...coefficients,
+    delayMicros: queueDelay.baseMicros,
+    baseMicros: coefficients.baseMicros + stepGap.baseMicros,
+  };
+  return parametersOf((name) => given[name] ?? 0);
+}

@@ -1,28 +1,36 @@
 import type { EngineConfig } from "#engine/config.ts";
+import type { TraceEngine } from "#trace/record.ts";
 import type { RecordedRun } from "../recorded-run.ts";
 
-/** Cached counts needed before their common divisor is believed. */
+/** Different counts of cached tokens needed before their common divisor is believed: one prefix has only one. */
 const COUNTS_MIN = 8;
 
 /** Sizes of the engines as far as a trace tells them. */
 export interface RecordedSizes {
-  readonly sizes: Partial<Pick<EngineConfig, "blockTokens" | "kvBlocks" | "sequencesMax">>;
+  readonly sizes: Partial<Pick<EngineConfig, keyof TraceEngine>>;
   /** Where each of them comes from, and what the endpoints disagree about. */
   readonly notes: readonly string[];
 }
 
 /**
- * The block size is what all counts of cached tokens are multiples of, else the router's; the cache is what endpoints
- * reported, the smallest where they differ.
+ * What the trace says of its engines holds. Beyond that the block size is what all counts of cached tokens are multiples
+ * of, else `fallback`, else the router's; the cache is what endpoints reported, the smallest where they differ.
  */
-export function recordedSizes({ observed, endpoints, header }: RecordedRun, blockTokens?: number): RecordedSizes {
+export function recordedSizes(
+  { observed, endpoints, header }: RecordedRun,
+  blockTokens?: number,
+  fallback?: number,
+): RecordedSizes {
   const notes: string[] = [];
-  const cached = observed.map((one) => one.cachedTokens).filter((count) => count > 0);
+  const cached = [...new Set(observed.map((one) => one.cachedTokens).filter((count) => count > 0))];
   const divisor = cached.reduce(gcd, 0);
-  let block = blockTokens;
+  const { engine = {} } = header;
+  let block = blockTokens ?? engine.blockTokens;
   if (block === undefined && cached.length >= COUNTS_MIN && divisor > 1) {
     block = divisor;
-    notes.push(`blockTokens ${block}: all ${cached.length} counts of cached tokens are its multiples`);
+    notes.push(`blockTokens ${block}: all ${cached.length} different counts of cached tokens are its multiples`);
+  } else if (block === undefined && fallback !== undefined) {
+    block = fallback;
   } else if (block === undefined && Number.isInteger(header.router.blockTokens)) {
     block = header.router.blockTokens;
     notes.push(`blockTokens ${block}: the router's, since too few cached tokens were reported to tell`);
@@ -35,16 +43,21 @@ export function recordedSizes({ observed, endpoints, header }: RecordedRun, bloc
   const sizes = {
     ...(block === undefined ? {} : { blockTokens: block }),
     // As vLLM counts, with the block that is reserved.
-    ...(block === undefined || capacities.length === 0 ? {} : { kvBlocks: Math.floor(capacity / block) + 1 }),
-    ...(batches.length === 0 ? {} : { sequencesMax: Math.min(...batches) }),
+    ...(block === undefined || !(capacity >= block && capacity < Infinity)
+      ? {}
+      : { kvBlocks: Math.floor(capacity / block) + 1 }),
+    ...(batches.length === 0 ? {} : { sequencesMax: Math.floor(Math.min(...batches)) }),
+    ...engine,
+    ...(blockTokens === undefined ? {} : { blockTokens }),
   };
-  if (sizes.kvBlocks !== undefined)
+  if (sizes.kvBlocks !== undefined && engine.kvBlocks === undefined)
     notes.push(`kvBlocks ${sizes.kvBlocks}: ${capacity} tokens, as the endpoints reported`);
   return { sizes, notes };
 }
 
+/** An endpoint that has room for nothing does not know its size: it would serve nothing, and simulations no end. */
 function told(values: readonly (number | undefined)[]): number[] {
-  return values.filter((value) => value !== undefined);
+  return values.filter((value) => value !== undefined).filter((value) => value >= 1);
 }
 
 function gcd(a: number, b: number): number {

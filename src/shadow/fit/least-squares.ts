@@ -29,10 +29,15 @@ export interface Linearised {
 /**
  * Levenberg and Marquardt's search for the x >= 0 with the least Huber cost of its residuals: squares near 0, absolute
  * values beyond the knee. The Jacobian may be rough, since a step counts only if the cost itself falls. Deterministic.
+ * Yields after every evaluation, so that a caller with other work may put the next one off.
  */
-export function leastSquares(at: (x: readonly number[]) => Linearised, start: readonly number[]): LeastSquaresFit {
+export function* leastSquares(
+  at: (x: readonly number[]) => Linearised,
+  start: readonly number[],
+): Generator<void, LeastSquaresFit> {
   let x = start.map((value) => Math.max(0, value));
   let here = at(x);
+  yield;
   let evaluations = 1;
   let damping = 1e-3;
   for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -43,6 +48,7 @@ export function leastSquares(at: (x: readonly number[]) => Linearised, start: re
       const tried = stepFrom(x, here, knee, damping);
       const next = at(tried);
       evaluations++;
+      yield;
       const nextCost = huberCost(next.residuals, knee);
       if (nextCost < cost) {
         gained = cost - nextCost;

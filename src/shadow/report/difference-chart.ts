@@ -10,15 +10,24 @@ const LEFT = 12;
 const RIGHT = WIDTH - 12;
 
 /**
- * Mean difference to the profile in force per candidate with its 95 % interval, as a share of the in-force mean. The band
- * is the model's own error on what really happened: a difference inside it may be nothing.
+ * Mean difference to the profile in force per candidate as a share of the in-force mean: thick its 95 % interval over
+ * requests, thin its prediction interval. The band is the model's own error on what really happened: a difference inside
+ * it may be nothing.
  */
 export function differenceChart(answer: WhatIfAnswer, data: PageData, metric: Metric, title: string): string {
   const base = answer.candidates.find(({ name }) => name === answer.inForce)?.predicted[metric]?.mean;
-  const others = answer.candidates.filter(({ name, difference }) => name !== answer.inForce && difference[metric]);
+  // Another fleet or rate is so far away that nothing else could be seen beside it.
+  const others = answer.candidates.filter(
+    ({ name, scenario, difference }) => name !== answer.inForce && scenario === "" && difference[metric],
+  );
   if (base === undefined || others.length === 0) return "";
   const error = Math.abs(answer.modelError?.[metric]?.meanRelative ?? 0);
-  const ends = others.flatMap(({ difference }) => [difference[metric]!.low / base, difference[metric]!.high / base]);
+  const ends = others.flatMap(({ difference, differenceInterval }) =>
+    [difference[metric]!, differenceInterval[metric] ?? { low: 0, high: 0 }].flatMap(({ low, high }) => [
+      low / base,
+      high / base,
+    ]),
+  );
   const reach = 1.15 * Math.max(0.005, ...ends.map((end) => Math.abs(end)));
   const inBand = Math.min(error, reach);
   const x = linearScale(-reach, reach, LEFT, RIGHT, 4);
@@ -38,7 +47,7 @@ export function differenceChart(answer: WhatIfAnswer, data: PageData, metric: Me
 }
 
 function row(
-  { name, difference }: CandidateAnswer,
+  { name, difference, differenceInterval }: CandidateAnswer,
   metric: Metric,
   base: number,
   top: number,
@@ -47,6 +56,10 @@ function row(
 ): string {
   const { mean, low, high } = difference[metric]!;
   const y = top + 21;
+  const may = differenceInterval[metric];
+  const thin =
+    may &&
+    `<line class="line thin ${style}" x1="${point(x(may.low / base))}" x2="${point(x(may.high / base))}" y1="${y}" y2="${y}"><title>on other engines: ${signedTime(may.low)} to ${signedTime(may.high)}</title></line>`;
   const text = `${signedTime(mean)} [${signedTime(low)}, ${signedTime(high)}]`;
-  return `<text class="label" x="${LEFT}" y="${top + 10}">${escaped(name)}</text><text class="label end" x="${RIGHT}" y="${top + 10}">${text}</text><line class="line ${style}" x1="${point(x(low / base))}" x2="${point(x(high / base))}" y1="${y}" y2="${y}"/><circle class="dot ${style}" cx="${point(x(mean / base))}" cy="${y}" r="4.5"><title>${escaped(name)}: ${text}</title></circle>`;
+  return `<text class="label" x="${LEFT}" y="${top + 10}">${escaped(name)}</text><text class="label end" x="${RIGHT}" y="${top + 10}">${text}</text>${thin ?? ""}<line class="line thick ${style}" x1="${point(x(low / base))}" x2="${point(x(high / base))}" y1="${y}" y2="${y}"/><circle class="dot ${style}" cx="${point(x(mean / base))}" cy="${y}" r="4.5"><title>${escaped(name)}: ${text}</title></circle>`;
 }

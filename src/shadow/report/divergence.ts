@@ -65,8 +65,10 @@ function extremes(base: CandidateOutcome, other: CandidateOutcome): number[] {
 
 function watched(setting: Setting, profile: Candidate, requests: ReadonlySet<number>): Map<number, Decision> {
   const decisions = new Map<number, Decision>();
-  runCandidate(setting, profile, (request, decision) => {
-    if (requests.has(request)) decisions.set(request, decision);
+  runCandidate(setting, profile, {
+    watch: (request, decision) => {
+      if (requests.has(request)) decisions.set(request, decision);
+    },
   });
   return decisions;
 }

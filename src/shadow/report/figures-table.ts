@@ -1,5 +1,6 @@
-import type { CandidateAnswer, Metric, WhatIfAnswer } from "../what-if.ts";
 import { figuresOf } from "../figures.ts";
+import { FIGURES, type FigureInterval } from "../uncertainty.ts";
+import type { CandidateAnswer, Metric, WhatIfAnswer } from "../what-if.ts";
 import { escaped, percent, signedPercent, time } from "./markup.ts";
 import { OBSERVED, type PageData, type Series, seriesOf } from "./page-data.ts";
 import { seriesValues } from "./series-values.ts";
@@ -31,10 +32,17 @@ function candidateRow(one: CandidateAnswer, { inForce, requests }: WhatIfAnswer,
   const cells = METRICS.map(([metric]) => {
     const figures = one.predicted[metric];
     if (figures === undefined) return "<td>–</td><td>–</td><td>–</td>";
-    return [figures.mean, figures.p50, figures.p99].map((value) => `<td>${time(value)}</td>`).join("");
+    return FIGURES.map((figure) => `<td>${time(figures[figure])}${range(one.intervals[metric]?.[figure])}</td>`).join(
+      "",
+    );
   }).join("");
   const mark = one.name === inForce ? ` <em>in force</em>` : "";
-  return `<tr data-series="${escaped(one.name)}"><th><i class="dot ${style}"></i>${escaped(one.name)}${mark}</th>${cells}<td>${percent(one.hitRatio)}</td><td>${one.imbalance.toFixed(2)}</td><td>${one.name === inForce ? "" : percent(one.agreement)}</td><td>${one.completed === requests ? "all" : `${one.completed} of ${requests}`}</td></tr>`;
+  return `<tr data-series="${escaped(one.name)}"><th><i class="dot ${style}"></i>${escaped(one.name)}${mark}</th>${cells}<td>${percent(one.hitRatio)}</td><td>${one.imbalance.toFixed(2)}</td><td>${one.name === inForce ? "" : percent(one.agreement ?? NaN)}</td><td>${one.completed === requests ? "all" : `${one.completed} of ${requests}`}</td></tr>`;
+}
+
+function range(interval: FigureInterval | undefined): string {
+  if (interval === undefined) return "";
+  return `<small>~${time(interval.expected)}, ${time(interval.low)}–${time(interval.high)}</small>`;
 }
 
 function observedRow({ modelError }: WhatIfAnswer, data: PageData): string {

@@ -19,7 +19,7 @@ svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var
 svg .label{fill:var(--ink);font-size:12px}
 .mid{text-anchor:middle}.end{text-anchor:end}
 .grid{stroke:var(--grid)}.zero{stroke:var(--soft)}.band{fill:var(--band)}.track{fill:var(--grid)}
-.line{fill:none;stroke-width:2;stroke:currentColor;stroke-linejoin:round}.thin{stroke-width:1.5}
+.line{fill:none;stroke-width:2;stroke:currentColor;stroke-linejoin:round}.thin{stroke-width:1.5}.thick{stroke-width:4}
 .dot,.bar{fill:currentColor}
 polyline.live{stroke-width:3;stroke-dasharray:5 3}
 .live{color:var(--live)}
@@ -35,10 +35,11 @@ th,td{padding:6px 9px;text-align:right;border-bottom:1px solid var(--line);white
 th{font-weight:600}th:first-child{text-align:left}thead th{color:var(--soft);vertical-align:bottom}thead th[colspan]{text-align:center}thead tr+tr th:first-child{text-align:right}
 small{display:block;font-weight:400;color:var(--soft);font-size:11.5px}h4 small{display:inline;margin-left:6px}
 em{font-style:normal;font-size:11px;border:1px solid var(--line);border-radius:5px;padding:1px 5px;color:var(--soft);font-weight:400}
+.text,thead th.text{text-align:left}.below{margin-top:14px}
 .live-row{font-style:italic}
 .chosen{background:color-mix(in srgb,var(--c2) 16%,transparent)}
 .good{color:var(--good)}.bad{color:var(--bad)}
-.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,580px),1fr));gap:18px}.pair table{font-size:12.5px}.pair th,.pair td{padding:5px 6px}.pair thead th{white-space:normal}.pair section{min-width:0}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,580px),1fr));gap:18px}.pair table{font-size:12.5px}.pair th,.pair td{padding:5px 6px}.pair thead th{white-space:normal}.pair section{min-width:0}.tight table{font-size:12.5px}.tight th,.tight td{padding:5px 6px}
 article.card{margin-bottom:14px}
 ul{color:var(--soft);padding-left:20px;margin:4px 0}
 @media (max-width:600px){main{padding:18px 12px 40px}h1{font-size:21px}.lead{font-size:16px}.card{padding:11px 10px}}

@@ -5,21 +5,24 @@ import { percent, signedPercent } from "./markup.ts";
 const ERROR_MAX = 0.25;
 
 /** The answer in a sentence or two, no surer than the intervals and the model's error allow. Plain text. */
-export function verdict({ candidates, inForce, modelError }: WhatIfAnswer): string {
+export function verdict({ candidates, inForce, modelError, ranking }: WhatIfAnswer): string {
   const base = candidates.find(({ name }) => name === inForce)?.predicted.e2eMicros?.mean;
-  const best = candidates.find(({ name }) => name !== inForce);
-  if (base === undefined || best === undefined) return `Only ${inForce} was simulated.`;
+  const best = candidates.find(({ name, scenario }) => name !== inForce && scenario === "");
+  if (base === undefined || best === undefined) return `Only ${inForce} was simulated as things were.`;
   const difference = best.difference.e2eMicros;
   if (difference === undefined) return `No request can be compared with ${inForce}.`;
-  const share = `${signedPercent(difference.mean / base)} mean E2E [${signedPercent(difference.low / base)}, ${signedPercent(difference.high / base)}]`;
+  const may = best.differenceInterval.e2eMicros ?? difference;
+  const [low, high] = [Math.min(difference.low, may.low), Math.max(difference.high, may.high)];
+  const share = `${signedPercent(difference.mean / base)} mean E2E [${signedPercent(low / base)}, ${signedPercent(high / base)}]`;
   const error = modelError?.e2eMicros?.meanRelative;
   const trust = trustIn(error, inForce);
-  if (difference.low <= 0 && difference.high >= 0)
+  if (low <= 0 && high >= 0)
     return `No candidate differs from ${inForce} beyond chance; the nearest to a gain is ${best.name}, ${share}. ${trust}`;
   if (difference.mean > 0) return `${inForce} stays best; next is ${best.name}, ${share}. ${trust}`;
   const isSmall = error !== undefined && Math.abs(difference.mean / base) < Math.abs(error);
   const hedge = isSmall ? " That is less than the model's own error, which mostly hits both alike." : "";
-  return `${best.name} would have been better than ${inForce}: ${share}. ${trust}${hedge}`;
+  const leads = `It leads in ${percent(ranking.first[candidates.indexOf(best)] ?? NaN, 0)} of the draws.`;
+  return `${best.name} would have been better than ${inForce}: ${share}. ${leads} ${trust}${hedge}`;
 }
 
 function trustIn(error: number | undefined, inForce: string): string {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { WhatIfAnswer } from "../what-if.ts";
+import { causeTable } from "./cause-table.ts";
 import { cdfChart } from "./cdf-chart.ts";
 import { decisionExamples } from "./decision-examples.ts";
 import { differenceChart } from "./difference-chart.ts";
@@ -10,6 +11,8 @@ import { escaped } from "./markup.ts";
 import { type PageData, seriesOf } from "./page-data.ts";
 import { PAGE_SCRIPT } from "./page-script.ts";
 import { PAGE_STYLE } from "./page-style.ts";
+import { regretSection } from "./regret-section.ts";
+import { sureness } from "./sureness.ts";
 import { verdict } from "./verdict.ts";
 
 /**
@@ -30,7 +33,10 @@ ${notes(data)}
 <h2>Predictions</h2>
 <p>Simulated, best mean E2E first. ${errorWords(answer)}</p>
 <div class="card">${figuresTable(answer, data)}</div>
+${scenarioWords(answer)}
+${sureness(answer)}
 ${differences(answer, data)}
+${causeTable(answer)}
 <h2>Distributions</h2>
 <p>Share of requests at or below a time. ${data.observed === undefined ? "" : "The dashed line is what really happened."}</p>
 <div class="keys">${keys(data)}</div>
@@ -39,6 +45,7 @@ ${differences(answer, data)}
 <div class="keys">${loadLegend(data)}</div>
 <div class="cards wide">${loadCharts(data)}</div>
 ${examples(data)}
+${regretSection(answer)}
 </main><script>${PAGE_SCRIPT}</script></body></html>
 `;
 }
@@ -57,12 +64,19 @@ function errorWords({ modelError, inForce }: WhatIfAnswer): string {
   return `The model's error stands in the heads: ${escaped(inForce)} simulated against what really happened.`;
 }
 
+function scenarioWords({ candidates }: WhatIfAnswer): string {
+  const scenarios = [...new Set(candidates.flatMap(({ scenario }) => (scenario === "" ? [] : [escaped(scenario)])))];
+  if (scenarios.length === 0) return "";
+  return `<p>No model error covers ${scenarios.join(", ")}: nothing like it was observed.</p>`;
+}
+
 function differences(answer: WhatIfAnswer, data: PageData): string {
-  if (answer.candidates.length < 2) return "";
+  if (answer.ranking.first.length < 2) return "";
   const charts = METRICS.map(([metric, name]) => differenceChart(answer, data, metric, name)).join("");
+  const thin = answer.replicas === 0 ? "" : "; thin: 90 % prediction interval on other engines";
   const band = answer.modelError === undefined ? "" : " The band is the model's own error on the mean.";
   return `<h2>Differences to ${escaped(answer.inForce)}</h2>
-<p>Mean over the same requests, both simulated, with 95 % intervals; left is faster.${band}</p>
+<p>Mean over the same requests, both simulated; left is faster. Thick: 95 % interval over requests${thin}.${band}</p>
 <div class="cards">${charts}</div>`;
 }
 

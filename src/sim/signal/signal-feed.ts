@@ -2,7 +2,7 @@ import type { EndpointId, Load } from "#core/endpoint/endpoint.ts";
 import { type Random, nameHash, randomFor } from "#core/random.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineGauges } from "#engine/sink.ts";
-import type { EngineEars, LatencySums } from "../engine-ears.ts";
+import type { EngineEars } from "../engine-ears.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
 import type { SignalOptions } from "./signal-options.ts";
 
@@ -14,9 +14,13 @@ interface Host {
 }
 
 /** What was read of an engine last, for means over the interval since. */
-interface LastRead extends LatencySums {
+interface LastRead {
   at: Micros;
   tokens: number;
+  ttftMicros: number;
+  firstTokens: number;
+  decodingMicros: number;
+  gaps: number;
 }
 
 /** Reads engines' gauges and brings them to the router when the options say that it gets to know them. */
@@ -42,7 +46,7 @@ export class SignalFeed {
   }
 
   joined(at: Micros, engine: number): void {
-    this.#last[engine] = { at, tokens: 0, ttftMicros: 0, firstTokens: 0, tpotMicros: 0, answers: 0 };
+    this.#last[engine] = { at, tokens: 0, ttftMicros: 0, firstTokens: 0, decodingMicros: 0, gaps: 0 };
     if (this.#options.mode === "scrape") {
       const { intervalMicros, phase } = this.#options;
       const spread = phase === "together" ? 0 : Math.floor(intervalMicros * spreadPlace(engine));
@@ -91,17 +95,22 @@ export class SignalFeed {
     const last = this.#last[engine]!;
     const sums = this.#ears.sums[engine]!;
     const tokens = gauges.promptTokens + gauges.generationTokens;
+    const gaps = gauges.generationTokens - sums.firstTokens;
+    const decodingMicros = sums.decodingMicros + sums.decoding * (at - sums.decodingAt);
     const load = loadOf(gauges, {
       ttft: mean(sums.ttftMicros - last.ttftMicros, sums.firstTokens - last.firstTokens),
-      tpot: mean(sums.tpotMicros - last.tpotMicros, sums.answers - last.answers),
+      tpot: mean(decodingMicros - last.decodingMicros, gaps - last.gaps),
       rate: at > last.at ? ((tokens - last.tokens) * MICROS_PER_SECOND) / (at - last.at) : undefined,
     });
     last.at = at;
     last.tokens = tokens;
     last.ttftMicros = sums.ttftMicros;
     last.firstTokens = sums.firstTokens;
-    last.tpotMicros = sums.tpotMicros;
-    last.answers = sums.answers;
+    // A gap counts where it ends, as in vLLM's histogram of the time between tokens.
+    if (gaps > last.gaps) {
+      last.gaps = gaps;
+      last.decodingMicros = decodingMicros;
+    }
     return load;
   }
 }

@@ -15,6 +15,10 @@ export class PromptChains {
   /** Chains are cut from it, since a small array of its own costs a request more than hashing does. */
   #slab = new Int32Array(0);
   #cut = 0;
+  /** What the places of an id's parts mix into its name, for ids with this high half. */
+  #placeHigh = -1;
+  #placeLeft = new Int32Array(0);
+  #placeRight = new Int32Array(0);
 
   constructor(blockTokens: number, seed: number) {
     this.#blockTokens = blockTokens;
@@ -60,11 +64,37 @@ export class PromptChains {
 
   /** Blocks of another size than the recorded ones. */
   #nameParts(lanes: Int32Array, named: number, ids: Float64Array, perId: number): void {
+    if (Number.isInteger(perId)) return this.#nameEqualParts(lanes, named, ids, perId);
     for (let i = 0; i < named; i++) {
       // An id stands for all before it, so a block is what the last id that reaches into it says.
       const place = Math.ceil((i + 1) / perId) - 1;
       this.#name(lanes, i, ids[place]!, i - Math.floor(place * perId));
     }
+  }
+
+  /** The same names, where an id has the same number of parts each time: what a part's place does to a name is kept. */
+  #nameEqualParts(lanes: Int32Array, named: number, ids: Float64Array, perId: number): void {
+    for (let first = 0, at = 0; first < named; first += perId, at++) {
+      const id = ids[at]!;
+      const high = Math.floor(id / LOW);
+      const low = id - high * LOW;
+      this.#mixPlaces(high, perId);
+      const [left, right] = [this.#placeLeft, this.#placeRight];
+      const parts = Math.min(perId, named - first);
+      for (let part = 0, word = 2 * first; part < parts; part++, word += 2) {
+        lanes[word] = mix32(low ^ left[part]!);
+        lanes[word + 1] = mix32(low ^ right[part]!);
+      }
+    }
+  }
+
+  #mixPlaces(high: number, places: number): void {
+    if (high === this.#placeHigh && places === this.#placeLeft.length) return;
+    this.#placeHigh = high;
+    this.#placeLeft = Int32Array.from({ length: places }, (_, place) => mix32(high ^ mix32(place ^ this.#seed)));
+    this.#placeRight = Int32Array.from({ length: places }, (_, place) =>
+      mix32(high + 0x9e37_79b9 + mix32(place + 0x85eb_ca6b)),
+    );
   }
 
   /**

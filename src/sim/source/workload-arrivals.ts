@@ -1,6 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
+import { conversations, startOf } from "#trace/conversations.ts";
 import { Schedule, type ScheduleOptions } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { ArrivalSource, SimulatedRequest } from "./arrival-source.ts";
@@ -18,20 +19,24 @@ export interface WorkloadArrivalsOptions extends ScheduleOptions {
  * A workload's requests, read as they come due: first turns at their arrival, the turns after them when the turn before
  * has ended. It reads ahead as far as the first arrival after the one that is due, and so knows a conversation's next
  * turn, which begins with the answer that the engine is about to keep in its cache.
+ *
+ * An array may be in any order. A stream is in sending order, its conversations' turns together: one that comes when the
+ * turn before it was over long ago is a RangeError.
  */
 export class WorkloadArrivals implements ArrivalSource {
   readonly #options: WorkloadArrivalsOptions;
-  readonly #requests: Iterator<WorkloadRequest>;
+  /** What is read at once: conversations that depend on one another, of a stream a request. */
+  readonly #groups: Iterator<readonly WorkloadRequest[]>;
   readonly #schedule: Schedule;
   readonly #chains = new Map<number, PromptChains>();
   #exhausted = false;
-  /** Arrival of the last first turn that was read: what is not read yet comes no earlier. */
+  /** Arrival of the last group's first turn that was read: what is not read yet comes no earlier. */
   #readUntil: Micros = -1;
   #clock: Micros = 0;
 
-  constructor(requests: Iterable<WorkloadRequest>, options: WorkloadArrivalsOptions) {
+  constructor(requests: readonly WorkloadRequest[] | Iterable<WorkloadRequest>, options: WorkloadArrivalsOptions) {
     this.#options = options;
-    this.#requests = requests[Symbol.iterator]();
+    this.#groups = isArray(requests) ? conversations(requests) : singly(requests);
     this.#schedule = new Schedule(options);
   }
 
@@ -60,17 +65,19 @@ export class WorkloadArrivals implements ArrivalSource {
   }
 
   #read(): void {
-    const step = this.#requests.next();
+    const step = this.#groups.next();
     if (step.done === true) {
       this.#exhausted = true;
       return;
     }
-    const request = step.value;
-    this.#schedule.add({ request, send: true }, this.#clock);
-    if (request.thinkMicros === undefined) {
-      const due = this.#schedule.arrivalDue(request);
-      if (due > this.#readUntil) this.#readUntil = due;
-    }
+    const group = step.value;
+    for (const request of group) this.#schedule.add({ request, send: true }, this.#clock);
+    const first = group[0]!;
+    if ((this.#schedule.nextDue ?? Infinity) < this.#clock) throw new RangeError(lateTurn(first));
+    // Of a stream, later turns with an arrival of their own say nothing of other conversations.
+    if (first.session !== "" && first.turn > 0 && group.length === 1) return;
+    if (group.every(({ thinkMicros }) => thinkMicros !== undefined)) return;
+    this.#readUntil = Math.max(this.#readUntil, this.#schedule.arrivalDue({ arrivalMicros: startOf(group) }));
   }
 
   readonly #chainsOf = (blockTokens: number): PromptChains => {
@@ -81,6 +88,21 @@ export class WorkloadArrivals implements ArrivalSource {
     }
     return chains;
   };
+}
+
+function isArray(requests: Iterable<WorkloadRequest>): requests is readonly WorkloadRequest[] {
+  return Array.isArray(requests);
+}
+
+function* singly(requests: Iterable<WorkloadRequest>): Generator<readonly WorkloadRequest[]> {
+  for (const request of requests) yield [request];
+}
+
+function lateTurn({ session, turn }: WorkloadRequest): string {
+  return (
+    `expected a workload in sending order, with a conversation's turns together; turn ${turn} of ` +
+    `${JSON.stringify(session)} was read when its time had passed`
+  );
 }
 
 class WorkloadArrival implements SimulatedRequest {

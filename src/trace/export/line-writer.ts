@@ -1,4 +1,5 @@
 import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { PassThrough } from "node:stream";
 import { createGzip, createZstdCompress } from "node:zlib";
@@ -9,11 +10,13 @@ const BATCH_CHARS = 262_144;
 export class LineWriter {
   readonly #input = new PassThrough({ highWaterMark: 1_048_576 });
   readonly #done: Promise<void>;
+  readonly #path: string;
   #failure: Error | undefined;
   #text = "";
 
   /** A file that is there already is not written over: `write` or `close` reject with EEXIST. */
   constructor(path: string) {
+    this.#path = path;
     const file = createWriteStream(path, { flags: "wx" });
     if (path.endsWith(".zst")) this.#done = pipeline(this.#input, createZstdCompress(), file);
     else if (path.endsWith(".gz")) this.#done = pipeline(this.#input, createGzip(), file);
@@ -31,6 +34,17 @@ export class LineWriter {
     await this.#flush();
     this.#input.end();
     await this.#done;
+  }
+
+  /** Ends without having written all, and removes the file that it made. */
+  async abandon(): Promise<void> {
+    this.#input.destroy();
+    const ended = await this.#done.then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => error,
+    );
+    // What was there before is not ours.
+    if (ended?.code !== "EEXIST") await rm(this.#path, { force: true });
   }
 
   async #flush(): Promise<void> {

@@ -6,6 +6,7 @@ import { ImportError, type WorkloadFormat } from "./import-report.ts";
 import { parseRecord } from "./json-record.ts";
 import { readLines, unreadable } from "./line-reader.ts";
 import { readSpecText } from "./synthetic-spec.ts";
+import { VLLM_RUN_FILES } from "./vllm-run.ts";
 import { WORKLOAD_FILE_FORMAT } from "./workload-file.ts";
 
 export interface DetectedFormat {
@@ -18,9 +19,11 @@ const ACCEPTED = `accepted formats:
   mooncake   .jsonl, lines with timestamp (ms), input_length, output_length, hash_ids
   lmcache    .jsonl, lines with timestamp (us), input, output, session_id; or a folder of such files
   token-ids  .jsonl, lines with arrival_time_ns, input_tok_ids, output_toks
+  vllm-run   a folder with meta.json and requests.jsonl of a measured vLLM, and workload.jsonl if it tells the prompts
   azure      .csv with the header ${AZURE_HEADER}
   weka       .json with requests and block_size; or a folder of such files
   blis       .csv of a TraceV2, whose header is the .yaml beside it
+  blis-result .json, a list of BLIS's SimResults; what was sent stands in the TraceV2 that was replayed
   workload   .jsonl that begins with {"format":"${WORKLOAD_FILE_FORMAT}"
   sharegpt   .json, a list of conversations with turns from human and gpt
   blis-spec  .yaml or .yml, BLIS's WorkloadSpec with version: "2" and clients
@@ -29,6 +32,8 @@ const ACCEPTED = `accepted formats:
 
 /** Lines of which one may be broken without hiding the format of the others. */
 const LINES_TRIED = 20;
+const BEGIN_CHARS = 65_536;
+const BLIS_RESULT_KEYS = ['"request_id"', '"ttft_us"', '"e2e_us"'];
 /** More files than this in a folder are no set of sessions. */
 const FILES_MAX = 100_000;
 
@@ -55,18 +60,23 @@ async function specFormat(path: string): Promise<WorkloadFormat> {
   return /^version\s*:/m.test(text) && /^clients\s*:/m.test(text) ? "blis-spec" : "synthetic";
 }
 
-/** A list of conversations, or one session. */
+/** A list of results, a list of conversations, or one session. */
 async function jsonFormat(path: string): Promise<WorkloadFormat> {
+  let begin = "";
+  let lines = 0;
   for await (const line of readLines(path)) {
-    const text = line.text.trim();
-    if (text !== "") return text.startsWith("[") ? "sharegpt" : "weka";
+    begin += line.text;
+    if (++lines === LINES_TRIED || begin.length > BEGIN_CHARS) break;
   }
-  return "weka";
+  if (!begin.trimStart().startsWith("[")) return "weka";
+  return BLIS_RESULT_KEYS.every((key) => begin.includes(key)) ? "blis-result" : "sharegpt";
 }
 
 async function folderFormat(path: string): Promise<DetectedFormat> {
   const names = (await readdir(path)).sort();
   if (names.length > FILES_MAX) throw new ImportError(`${path}: expected at most ${FILES_MAX} files in this folder`);
+  if (names.includes(VLLM_RUN_FILES.settings) && names.includes(VLLM_RUN_FILES.requests))
+    return { format: "vllm-run", files: [path] };
   const sessions = names.filter((name) => name.endsWith(".json")).map((name) => join(path, name));
   if (sessions.length > 0) return { format: "weka", files: sessions };
   const texts = names.filter((name) => /\.jsonl(\.gz|\.zst)?$/.test(name)).map((name) => join(path, name));

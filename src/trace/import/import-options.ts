@@ -18,6 +18,8 @@ export interface ImportOptions {
   readonly sharedPrefix: number;
   /** Characters a token, to estimate lengths where a trace has text. LMCache. */
   readonly charsPerToken: number;
+  /** Keys block ids that are made from a run's prompts: without it nobody can tell which prompt an id stands for. */
+  readonly key: string;
 }
 
 export const IMPORT_DEFAULTS: ImportOptions = {
@@ -27,4 +29,5 @@ export const IMPORT_DEFAULTS: ImportOptions = {
   sessionsPerSecond: 1,
   sharedPrefix: 0,
   charsPerToken: 4,
+  key: "",
 };

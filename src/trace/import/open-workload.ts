@@ -5,13 +5,14 @@ import { byConversation } from "./by-conversation.ts";
 import { readBlisTrace } from "./blis-trace.ts";
 import { detectFormat } from "./detect-format.ts";
 import type { ImportOptions } from "./import-options.ts";
-import { ImportReport } from "./import-report.ts";
+import { ImportError, ImportReport } from "./import-report.ts";
 import { readLmcache } from "./lmcache.ts";
 import { readMooncake } from "./mooncake.ts";
 import { readBlisSpec } from "./read-blis-spec.ts";
 import { readShareGpt } from "./sharegpt.ts";
 import { readSynthetic } from "./synthetic.ts";
 import { readTokenIds } from "./token-ids.ts";
+import { openVllmRun } from "./vllm-run.ts";
 import { readWeka } from "./weka.ts";
 import { readWorkloadFile } from "./workload-file.ts";
 
@@ -35,13 +36,17 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
     case "weka":
       return { report, requests: readWeka(files, options, report) };
     case "lmcache":
-      return { report, requests: readLmcache(files, options, report) };
+      return { report, requests: byConversation(readLmcache(files, options, report)) };
     case "token-ids":
       return { report, requests: readTokenIds(first, report) };
     case "blis":
       return { report, requests: byConversation(requestsOf(readBlisTrace(first, report))) };
+    case "blis-result":
+      throw new ImportError(`${path}: ${RESULTS_ALONE}`);
     case "workload":
       return { report, requests: byConversation(readWorkloadFile(first, report)) };
+    case "vllm-run":
+      return { report, requests: requestsOf((await openVllmRun(first, options, report)).traffic) };
     case "sharegpt":
       return { report, requests: readShareGpt(first, options, report) };
     case "blis-spec":
@@ -50,6 +55,11 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
       return { report, requests: readSynthetic(first, options, report) };
   }
 }
+
+/** Why results are no workload. */
+export const RESULTS_ALONE =
+  "expected a workload, got results, which do not tell when requests were sent; trace import with --arrivals and the " +
+  "TraceV2 that was replayed makes a trace of both";
 
 async function* requestsOf(traffic: AsyncIterable<TrafficRequest>): AsyncGenerator<WorkloadRequest> {
   for await (const { request } of traffic) yield request;

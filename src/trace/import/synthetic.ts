@@ -1,3 +1,4 @@
+import { DoubleSlab } from "#core/breakdown.ts";
 import { nameHash, randomFor, type Random } from "#core/random.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
@@ -47,6 +48,8 @@ interface PlacedGroup {
   readonly prefixBlocks: Int32Array;
   /** Cumulative popularity of its prefixes. */
   readonly popularity: Float64Array;
+  /** Room for block ids: an array of its own costs a request more than filling it does. */
+  readonly ids: DoubleSlab;
 }
 
 function* conversation(
@@ -78,7 +81,7 @@ function* conversation(
       promptTokens,
       outputTokens,
       blockIds: blockIds(
-        Math.ceil(promptTokens / spec.blockTokens),
+        placed.ids.take(Math.ceil(promptTokens / spec.blockTokens)),
         commonBlocks,
         sharedBlocks,
         placed.namespace + prefix,
@@ -95,11 +98,16 @@ function* conversation(
 }
 
 /** The blocks of a prompt: first those of all, then those of its prefix, then its conversation's own. */
-function blockIds(count: number, common: number, shared: number, prefix: number, conversation: number): Float64Array {
-  const ids = new Float64Array(count);
-  nameBlocks(ids, 0, Math.min(common, count), COMMON_NAMESPACE);
-  nameBlocks(ids, common, Math.min(shared, count), prefix);
-  nameBlocks(ids, shared, count, conversation);
+function blockIds(
+  ids: Float64Array,
+  common: number,
+  shared: number,
+  prefix: number,
+  conversation: number,
+): Float64Array {
+  nameBlocks(ids, 0, Math.min(common, ids.length), COMMON_NAMESPACE);
+  nameBlocks(ids, common, Math.min(shared, ids.length), prefix);
+  nameBlocks(ids, shared, ids.length, conversation);
   return ids;
 }
 
@@ -111,6 +119,7 @@ function nameBlocks(ids: Float64Array, from: number, to: number, namespace: numb
 
 function placeGroups(spec: SyntheticSpec, seed: number): PlacedGroup[] {
   let namespace = COMMON_NAMESPACE + 1;
+  const ids = new DoubleSlab();
   return spec.groups.map((group) => {
     const random = randomFor(seed, nameHash(`synthetic-prefixes/${group.name}`));
     const placed = {
@@ -120,6 +129,7 @@ function placeGroups(spec: SyntheticSpec, seed: number): PlacedGroup[] {
         Math.floor(draw(group.prefixTokens, random) / spec.blockTokens),
       ),
       popularity: cumulative(group.prefixes, (k) => 1 / power(k + 1, group.zipfExponent)),
+      ids,
     };
     namespace += group.prefixes;
     return placed;

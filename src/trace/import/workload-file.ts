@@ -1,3 +1,4 @@
+import { RecentMap } from "#core/recent-map.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { amount, isRecord, type JsonRecord, parseRecord, textField, tokenCount, wholeNumbers } from "./json-record.ts";
@@ -7,9 +8,13 @@ export const WORKLOAD_FILE_FORMAT = "gnomon-workload";
 /** The only version that exists; every other is refused. */
 export const WORKLOAD_FILE_VERSION = 1;
 
+/** Conversations whose last turn is remembered, the one that was longest silent forgotten first. */
+const CONVERSATIONS_MAX = 1_000_000;
+
 /** Our own workload files, one JSON object a line with the fields of WorkloadRequest, after a header. */
 export async function* readWorkloadFile(path: string, report: ImportReport): AsyncGenerator<WorkloadRequest> {
-  const turns = new Map<string, number>();
+  const turns = new RecentMap<string, number>(CONVERSATIONS_MAX);
+  let latest = 0;
   for await (const line of readLines(path)) {
     if (line.number === 1) {
       checkHeader(line.text, path);
@@ -27,6 +32,10 @@ export async function* readWorkloadFile(path: string, report: ImportReport): Asy
         continue;
       }
       turns.set(row.session, row.turn);
+    }
+    if (row.thinkMicros === undefined) {
+      if (row.arrivalMicros < latest) report.adjust("arrival before that of a line above");
+      else latest = row.arrivalMicros;
     }
     yield { ...row, index: report.accept() };
   }

@@ -4,15 +4,22 @@ import { mix32 } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
 import { DueQueue } from "../due-queue.ts";
-import type { TraceHeader, TraceItem, TraceRecord } from "../record.ts";
+import {
+  breakdownDigest,
+  type RecordedDecision,
+  type TraceHeader,
+  type TraceItem,
+  type TraceRecord,
+} from "../record.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 import type { Tally } from "./tally.ts";
 import type { Observation, TrafficRequest } from "./traffic.ts";
 
 /**
- * A trace of what another system recorded of its traffic: arrivals, first tokens and ends in order of time, no decisions.
- * Requests must come in order of arrival; those of which nothing was observed are counted in `left`. Only what is in
- * flight is in memory.
+ * A trace of what another system recorded of its traffic: arrivals, first tokens and ends in order of time. Where a
+ * request went is told as a decision without candidates, if it was recorded or there was one endpoint alone. Requests
+ * must come in order of arrival; those of which nothing was observed are counted in `left`. Only what is in flight is in
+ * memory.
  */
 export async function* trafficToTrace(
   traffic: AsyncIterable<TrafficRequest>,
@@ -21,6 +28,8 @@ export async function* trafficToTrace(
 ): AsyncGenerator<TraceItem> {
   yield { kind: "run", header };
   const pending = new DueQueue<TraceRecord>();
+  const only = header.endpoints.length === 1 ? header.endpoints[0]?.id : undefined;
+  let sequence = 0;
   for await (const { id, request, observed } of traffic) {
     if (observed === undefined) {
       left.count("nothing was observed of it");
@@ -29,7 +38,9 @@ export async function* trafficToTrace(
     const at = request.arrivalMicros;
     yield* dueUntil(pending, at);
     const route = routeRequest(id === "" ? `request_${request.index}` : id, request);
-    yield recordOf({ kind: "request-arrived", at, request: route });
+    const endpoint = observed.endpoint === "" ? only : observed.endpoint;
+    const went = endpoint === undefined ? undefined : wentTo(endpoint, route.id, at, header, sequence++);
+    yield { kind: "record", input: { kind: "request-arrived", at, request: route }, decision: went };
     if (observed.ttftMicros >= 0) {
       const firstAt = at + observed.ttftMicros;
       pending.push(firstAt, recordOf({ kind: "first-token", at: firstAt, requestId: route.id }));
@@ -50,6 +61,36 @@ function* dueUntil(pending: DueQueue<TraceRecord>, at: Micros): Generator<TraceI
 
 function recordOf(input: TraceRecord["input"]): TraceRecord {
   return { kind: "record", input, decision: undefined };
+}
+
+const NO_CANDIDATES = { candidates: [], scorers: [], totals: new Float64Array(0), values: new Float64Array(0) };
+
+/** Where another system sent a request, whatever it considered. */
+function wentTo(
+  endpoint: string,
+  requestId: string,
+  at: Micros,
+  header: TraceHeader,
+  sequence: number,
+): RecordedDecision {
+  return {
+    kind: "routed",
+    at,
+    requestId,
+    sequence,
+    attempt: 1,
+    profile: header.router.defaultProfile,
+    endpoint,
+    reason: "recorded",
+    hitTokens: 0,
+    usedLedger: false,
+    breakdown: {
+      ...NO_CANDIDATES,
+      endpointCount: header.endpoints.length,
+      clamped: 0,
+      digest: breakdownDigest(NO_CANDIDATES),
+    },
+  };
 }
 
 function finished(requestId: string, request: WorkloadRequest, observed: Observation): RequestFinished {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkProfile } from "#core/profile/check.ts";
-import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import { loadProfile } from "#config/profile-file.ts";
+
+const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
 const picker = { plugin: "max-score" };
 const scorer = { plugin: "queue-depth", weight: 1 };

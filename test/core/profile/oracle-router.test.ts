@@ -7,8 +7,9 @@ import { Router } from "#core/router.ts";
 import { chain, request } from "../state.ts";
 import { type Instance, type Unified, pick_lmetric, pick_load_only, pick_sticky, pick_unified } from "./b3-oracle.ts";
 
-const SEED = 77;
-const STEPS = 6_000;
+const SEED = Number(process.env["GNOMON_ORACLE_SEED"] ?? 77);
+/** Decisions and ends of a policy's traffic. */
+const STEPS = Number(process.env["GNOMON_ORACLE_STATES"] ?? 6_000);
 const BLOCK_TOKENS = 16;
 
 /** The per-instance state that requirements 003 shares among its policies, kept on its own. */

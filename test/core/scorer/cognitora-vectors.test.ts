@@ -82,3 +82,14 @@ test("the shipped profile looks at the first 64 tokens, and ties within 0.01 go 
   const again = profile.choose(request, without, ids(without), new Uint8Array(2), randomFor(9, 9));
   assert.equal(without[again.index]!.id, held[picks[0]!]!.id, "and does not move when the other leaves");
 });
+
+test("requirements 002: a holder of the first 64 tokens is preferred however busy, so a system prompt that all share piles up", () => {
+  const { spec } = loadProfile("cognitora");
+  const profile = new Profile("c", spec);
+  const snapshots = vectorSnapshots([{ hit: 4, inFlight: 1000 }, { hit: 0 }, { hit: 0 }]);
+  const request = vectorRequest({ blocks: 200 });
+  const choice = profile.choose(request, snapshots, ids(snapshots), new Uint8Array(3), randomFor(1, 0));
+  assert.equal(choice.index, 0);
+  const [holder, idle] = choice.breakdown.totals;
+  near([holder!, idle!], [0.55 / 0.8, 0.25 / 0.8]);
+});

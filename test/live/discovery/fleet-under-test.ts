@@ -1,12 +1,14 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
-import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
 import { FleetKeeper, type FleetKeeperOptions } from "#live/discovery/fleet-keeper.ts";
 import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
 import { EndpointDirectory } from "#live/endpoint-directory.ts";
 import { Journal } from "#live/journal.ts";
+
+const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
 /** A keeper over a real router, with every input and event noted down. Times are short. */
 export class FleetUnderTest {

@@ -75,7 +75,13 @@ const CASES: readonly Case[] = [
     says: /GET \/v1\/nothing/,
   },
   { name: "the root", how: { method: "GET", path: "/" }, status: 404, says: /GET \// },
-  { name: "a path that climbs", body: CHAT, how: { path: "/v1/a/%2e%2e/b" }, status: 404, says: /dot segments/ },
+  ...["/v1/a/%2e%2e/b", "/v1/a/..", "/v1/..%2Fb", "/v1/a%2f..%2f..%2fb", "/v1/..\\b", "/v1/a%5C.."].map((path) => ({
+    name: `${path}, which climbs,`,
+    body: CHAT,
+    how: { path },
+    status: 404,
+    says: /dot segments/,
+  })),
 ];
 
 describe("bad input", () => {
@@ -133,6 +139,42 @@ describe("bad input", () => {
     assert.equal(got.status, 431);
     assert.match(errorOf(got).message, /head is too large/);
     assert.equal(got.headers["x-gnomon-reason"], "headers-too-large");
+  });
+
+  test("a request with a malformed host is refused", async () => {
+    const { length } = JSON.stringify(CHAT);
+    const socket = connect(Number(new URL(rig.url).port), "127.0.0.1");
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a b\r\ncontent-type: application/json\r\ncontent-length: ${length}`;
+    socket.write(`${head}\r\n\r\n${JSON.stringify(CHAT)}`);
+    const answer = await new Promise<string>((resolve) => socket.once("data", (data) => resolve(String(data))));
+    assert.match(answer, /^HTTP\/1.1 400 .*host or target is malformed/s);
+    socket.destroy();
+  });
+
+  test("targets that need reading first reach the same place", async () => {
+    for (const target of [
+      "http://gateway/v1/chat/completions",
+      "http://gateway/v1/chat/completions?x=1",
+      "/v1/chat/completions/",
+      "/v1/chat/completions?x=1",
+    ]) {
+      rig.engines[0]!.requests.length = 0;
+      const body = JSON.stringify(CHAT);
+      const socket = connect(Number(new URL(rig.url).port), "127.0.0.1");
+      const head = `POST ${target} HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json\r\nconnection: close`;
+      socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+      const answer = await new Promise<string>((resolve) => socket.once("data", (data) => resolve(String(data))));
+      assert.match(answer, /^HTTP\/1.1 200 /, target);
+      const query = target.includes("?") ? "?x=1" : "";
+      assert.deepEqual(
+        rig.engines[0]!.requests.map(({ path }) => path),
+        [`/v1/chat/completions${query}`],
+        target,
+      );
+      assert.equal(rig.summaries.at(-1)!.route, "/v1/chat/completions", target);
+      socket.destroy();
+    }
+    rig.engines[0]!.requests.length = 0;
   });
 
   test("a request without a host is served", async () => {

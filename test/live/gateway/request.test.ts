@@ -3,7 +3,17 @@ import { describe, test } from "node:test";
 
 import type { RouteRequest } from "#core/request.ts";
 
-import { type Ask, CHAT, LEARNT, type Rig, type RigOptions, ask, startRig } from "./rig.ts";
+import {
+  type Ask,
+  CHAT,
+  LEARNT,
+  type Rig,
+  type RigOptions,
+  WORD_TOKENIZER,
+  ask,
+  encodeWords,
+  startRig,
+} from "./rig.ts";
 import {
   type Reply,
   STREAM_END,
@@ -44,6 +54,12 @@ function routed(body: object | string | Buffer, how: Ask = {}, options: RigOptio
 const text = (prompt: unknown, more: object = {}): Promise<RouteRequest> =>
   routed({ model: "tiny", prompt, ...more }, { path: "/v1/completions" });
 
+const EXACT: RigOptions = {
+  tokenizer: () => ({ ...WORD_TOKENIZER, encode: (prompt) => ({ ...encodeWords(prompt), exact: true }) }),
+};
+const exactly = (prompt: unknown, more: object): Promise<RouteRequest> =>
+  routed({ model: "tiny", prompt, ...more }, { path: "/v1/completions" }, EXACT);
+
 describe("what the router learns of a request", () => {
   test("counts: prompts times n", async () => {
     assert.equal((await text("a b")).sequences, 1);
@@ -60,6 +76,52 @@ describe("what the router learns of a request", () => {
     assert.equal((await text(["a b c d", "e f g h", "i j k l"])).promptTokens, 12);
   });
 
+  test("a prompt that the engine is to cut: what is left of it, and no longer exact", async () => {
+    const tokens = [1, 2, 3, 4, 5, 6, 7, 8];
+    const whole = await exactly(tokens, {});
+    const cases: [more: object, promptTokens: number, blocks: number, exact: boolean][] = [
+      [{}, 8, 2, true],
+      [{ truncate_prompt_tokens: null }, 8, 2, true],
+      [{ truncate_prompt_tokens: 8 }, 8, 2, true],
+      [{ truncate_prompt_tokens: 5, truncation_side: "right" }, 5, 1, false],
+      [{ truncate_prompt_tokens: 5, truncation_side: "left" }, 5, 0, false],
+      [{ truncate_prompt_tokens: 5 }, 5, 0, false],
+      [{ truncate_prompt_tokens: 0 }, 0, 0, false],
+      [{ truncate_prompt_tokens: -1 }, 8, 2, false],
+      // vLLM refuses these itself.
+      [{ truncate_prompt_tokens: -2 }, 8, 2, true],
+      [{ truncate_prompt_tokens: "5" }, 8, 2, true],
+    ];
+    for (const [more, promptTokens, blocks, exact] of cases) {
+      const cut = await exactly(tokens, more);
+      const said = JSON.stringify(more);
+      assert.deepEqual(
+        [cut.promptTokens, cut.blocks.length, cut.promptTokensExact],
+        [promptTokens, blocks, exact],
+        said,
+      );
+      assert.deepEqual(cut.blocks.lanes, whole.blocks.lanes.subarray(0, 2 * blocks), said);
+    }
+  });
+
+  test("several prompts that the engine is to cut: each of them is", async () => {
+    const long = "b ".repeat(99) + "b";
+    const cut = (prompts: readonly string[], limit: number) =>
+      text(prompts, { truncate_prompt_tokens: limit }).then(({ promptTokens }) => promptTokens);
+    assert.equal(await cut([long, long], 10), 20);
+    assert.equal(await cut(["a", long], 10), 11);
+    assert.equal(await cut([long, long], 1000), 200);
+    assert.equal(await cut([long, long], -1), 200);
+  });
+
+  test("an engine's count of a prompt that it cut teaches the tokenizer nothing", async () => {
+    LEARNT.length = 0;
+    await exactly("a b c d", { truncate_prompt_tokens: 2 });
+    assert.deepEqual(LEARNT, []);
+    await exactly("a b c d", { truncate_prompt_tokens: 100 });
+    assert.equal(LEARNT.length, 1);
+  });
+
   test("the ceiling on output, whatever its name", async () => {
     assert.equal((await text("a", { max_tokens: 7 })).outputTokensMax, 7);
     assert.equal((await routed({ ...CHAT, max_completion_tokens: 8, max_tokens: 9 })).outputTokensMax, 8);
@@ -70,6 +132,8 @@ describe("what the router learns of a request", () => {
     assert.equal((await text("a", { priority: 4 })).priority, 4);
     const headers = { "x-vllm-priority": "-2" };
     assert.equal((await routed({ ...CHAT, priority: 4 }, { headers })).priority, -2);
+    const endless = JSON.stringify({ ...CHAT, priority: 4 }).replace('"priority":4', '"priority":1e999');
+    assert.equal((await routed(endless)).priority, 0);
   });
 
   test("fact 18: the session, from header or body", async () => {

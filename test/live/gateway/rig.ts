@@ -28,6 +28,7 @@ export interface Rig {
   readonly url: string;
   readonly gateway: Gateway;
   readonly router: Router;
+  readonly journal: Journal;
   readonly directory: EndpointDirectory;
   /** Ids "a", "b", ... in order of the replies given; an untouched router prefers the lowest. */
   readonly engines: readonly StubEngine[];
@@ -106,7 +107,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     assertConserved(inputs, router, gateway);
   };
   const kinds = () => inputs.map(({ kind }) => kind).filter((kind) => kind !== "endpoint-joined");
-  return { url, gateway, router, directory, engines, inputs, decisions, summaries, retried, kinds, close };
+  return { url, gateway, router, journal, directory, engines, inputs, decisions, summaries, retried, kinds, close };
 }
 
 export const IDENTITY = {

@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { DEFAULT_PROFILE } from "#core/profile/default.ts";
+import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
 import { Journal } from "#live/journal.ts";
 import { warmUpPath } from "#live/warm-up-path.ts";
 
 import { IDENTITY, LEARNT, WORD_TOKENIZER } from "./rig.ts";
+
+const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
 test("the warm-up goes from socket to socket and leaves nothing behind", async () => {
   const before = process.getActiveResourcesInfo().length;

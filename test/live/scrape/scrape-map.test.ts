@@ -118,6 +118,20 @@ test("an interval in which nothing happened has a rate of zero and no latency", 
   assert.deepEqual([ttftMicros, tpotMicros, tokensPerSecond], [undefined, undefined, 0]);
 });
 
+test("an endless sum gives no mean and no rate, which would be no score and in no trace", () => {
+  const page = (count: number, sum: string) =>
+    ["num_requests_running 1", `time_to_first_token_seconds_sum ${sum}`, `time_to_first_token_seconds_count ${count}`]
+      .concat(`inter_token_latency_seconds_sum ${sum}`, `inter_token_latency_seconds_count ${count}`)
+      .concat(`prompt_tokens_total ${sum}`)
+      .map((line) => `vllm:${line}\n`)
+      .join("");
+  const { ttftMicros, tpotMicros, tokensPerSecond } = loadOf(
+    reading(page(2, "+Inf"), undefined, SECOND),
+    reading(page(1, "1")),
+  );
+  assert.deepEqual([ttftMicros, tpotMicros, tokensPerSecond], [undefined, undefined, undefined]);
+});
+
 test("a counter that went back, or another process, is a restart; no negative rate comes of it", () => {
   const before = reading(capturedPage("metrics_after_traffic"), undefined, 0);
   const now = reading(capturedPage("metrics_cold_default"), undefined, SECOND);

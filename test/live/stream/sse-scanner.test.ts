@@ -34,6 +34,16 @@ function split(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   return [0, ...at].map((from, i) => bytes.subarray(from, at[i] ?? bytes.length));
 }
 
+/** The same lines as the specification reads them, each ended by a line feed. */
+function inFeeds(text: string): string {
+  return text.replaceAll(/\r\n|\r/g, "\n");
+}
+
+/** Empty lines between events may end one that has no data. */
+function withoutComments(kinds: readonly SseKind[]): readonly SseKind[] {
+  return kinds.filter((kind) => kind !== "comment");
+}
+
 const streams = captureNames()
   .map(capture)
   .filter(({ contentType }) => contentType === "text/event-stream");
@@ -89,6 +99,58 @@ describe("the scanner of events", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  const LINE = fc.constantFrom(
+    'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}]}',
+    'data: {"error": {"message": "m"}}',
+    "data: [DONE]",
+    "data: no json",
+    "event: x",
+    ": ping",
+  );
+
+  test("lines may end with a carriage return alone, with both, or with either in turn, whatever the split", () => {
+    const mixed = fc.array(fc.tuple(LINE, fc.constantFrom("\r", "\n", "\r\n"), fc.boolean()), { maxLength: 12 });
+    fc.assert(
+      fc.property(
+        mixed,
+        fc.constantFrom("", "\r", "\n", "\r\n"),
+        fc.array(fc.nat(), { maxLength: 12 }),
+        (lines, last, cuts) => {
+          const text = lines.map(([line, end, blank]) => line + end + (blank ? end : "")).join("") + last;
+          const parts = scan(split(Buffer.from(text), cuts), "chat");
+          assert.equal(parts.events.join("") + parts.rest, text, "no byte is lost");
+          const { kinds } = scan([Buffer.from(`${inFeeds(text)}\n\n`)], "chat");
+          const ended = scan([...split(Buffer.from(text), cuts), Buffer.from("\n\n")], "chat");
+          assert.deepEqual(withoutComments(ended.kinds), withoutComments(kinds));
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("an event is whole with the carriage return of its empty line, before the next one comes", () => {
+    const event = 'data: {"choices":[{"index":0,"text":"a","finish_reason":null}]}';
+    for (const [pieces, kinds] of [
+      [[`${event}\r\r`], ["token"]],
+      [[`event: x\r${event}\rid: 1\r\r`], ["token"]],
+      [[`${event}\r`, "\r"], ["token"]],
+      [[`${event}\r`, "\n"], []],
+      [[`${event}\r`, "\n\r", "\n"], ["token"]],
+      [[`${event}\r\n\r`], []],
+      [
+        [`${event}\r\r`, "\n", "data: [DONE]\r\r"],
+        ["token", "done"],
+      ],
+      [[`${event}\n\r`, "\n"], ["token"]],
+    ] as const) {
+      const found = scan(
+        pieces.map((piece) => Buffer.from(piece)),
+        "chat",
+      );
+      assert.deepEqual(found.kinds, kinds, JSON.stringify(pieces));
+    }
   });
 
   const cases: [kind: SseKind, event: string, dialect?: Dialect][] = [

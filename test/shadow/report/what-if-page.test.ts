@@ -23,23 +23,34 @@ const PROFILES: readonly Candidate[] = ["gnomon", "round-robin", "lmetric"].map(
   return { name: name === "lmetric" ? HOSTILE : name, spec };
 });
 
+const SCALED: Candidate = { ...PROFILES[0]!, name: "scaled", scenario: { label: `half ${HOSTILE}`, rateScale: 0.5 } };
+
 let answer: WhatIfAnswer;
 let data: PageData;
 
 before(async () => {
   const setting = settingOf(workloadOf(7, 160));
   let outcomes: readonly CandidateOutcome[] = [];
-  const question = { setting, inForce: PROFILES[0]!, candidates: PROFILES.slice(1), threadsMax: 1 };
+  const question = {
+    setting,
+    inForce: PROFILES[0]!,
+    candidates: [...PROFILES.slice(1), SCALED],
+    replicas: 4,
+    regret: { decisions: 5, alternatives: 2 },
+    threadsMax: 1,
+  };
   const first = await whatIf({ ...question, observed: undefined, onOutcomes: (all) => (outcomes = all) });
   const [base] = outcomes;
   assert.ok(base !== undefined && first.requests === 160);
-  const observed = setting.workload.map((request, i) => ({
+  const observed = Array.from(setting.workload, (request, i) => ({
     endpoint: setting.endpoints[base.endpoint[i]!]!.id,
     ok: true,
     ttftMicros: 1.2 * base.ttftMicros[i]!,
     e2eMicros: 1.2 * base.e2eMicros[i]!,
     outputTokens: request.outputTokens,
     cachedTokens: base.cachedTokens[i]!,
+    attempts: 1,
+    retriedMicros: 0,
   }));
   answer = await whatIf({ ...question, observed });
   data = {
@@ -75,13 +86,33 @@ test("names are text wherever they stand", () => {
 
 test("every profile and what was observed is in every figure, and no number is broken", () => {
   const page = whatIfPage(answer, data);
-  assert.equal(page.match(/<polyline class="line (?:live|s\d)"/g)?.length, 3 * (PROFILES.length + 1), "three CDFs");
-  assert.equal(page.match(/aria-label="Requests in flight/g)?.length, PROFILES.length + 1, "a load drawing each");
+  assert.equal(page.match(/<polyline class="line (?:live|s\d)"/g)?.length, 3 * (PROFILES.length + 2), "three CDFs");
+  assert.equal(page.match(/aria-label="Requests in flight/g)?.length, PROFILES.length + 2, "a load drawing each");
   assert.equal(page.match(/aria-label="Difference of/g)?.length, 3, "a difference drawing per metric");
   assert.equal(page.match(/<rect class="band"/g)?.length, 3, "the model's error in each of them");
-  assert.equal(page.match(/<article/g)?.length, data.divergences.length);
+  const regretted = answer.candidates.filter(({ regret }) => (regret?.worst.length ?? 0) > 0).length;
+  assert.equal(page.match(/<article/g)?.length, data.divergences.length + regretted);
   assert.ok(data.divergences.length > 0, "profiles part somewhere");
   assert.doesNotMatch(page, /NaN|Infinity|undefined|\[object/);
+});
+
+test("intervals, the order's sureness, causes and regret are there, and gone where nothing is known", () => {
+  const page = whatIfPage(answer, data);
+  assert.equal(page.match(/<small>[^<]+–[^<]+<\/small>/g)?.length, 9 * (PROFILES.length + 1), "a range each figure");
+  assert.equal(page.match(/(?:inside|outside)<\/span>/g)?.length, 9, "held against what was observed");
+  assert.match(page, /No model error covers half &quot;/);
+  assert.match(page, /(?:lost|found) prefix/);
+  assert.match(page, /Regret by outcome/);
+  const bare = answer.candidates.map((one) => ({
+    ...one,
+    regret: undefined,
+    causes: [],
+    intervals: { ttftMicros: undefined, tpotMicros: undefined, e2eMicros: undefined },
+    differenceInterval: { ttftMicros: undefined, tpotMicros: undefined, e2eMicros: undefined },
+  }));
+  const without = whatIfPage({ ...answer, replicas: 0, coverage: undefined, candidates: bare }, data);
+  assert.doesNotMatch(without, /Regret by outcome|lost prefix|inside<\/span>|NaN|undefined/);
+  assert.match(without, /No prediction intervals/);
 });
 
 test("every line of a distribution rises from 0 to 1", () => {
@@ -172,6 +203,7 @@ function settingOf(workload: readonly WorkloadRequest[]): Setting {
     requestMicros: 0,
     answerMicros: 0,
     rateScale: 1,
+    residuals: { windowMicros: 1e6, windows: [[0.1, -0.1]], levelError: 0.05, delayError: 0, prefillError: 0 },
   };
 }
 

@@ -6,7 +6,16 @@ import { ImportError } from "#trace/import/import-report.ts";
 import { golden, readAll } from "./read-all.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-const SAMPLES = ["mooncake.jsonl", "azure.csv", "weka", "lmcache", "token-ids.jsonl", "spec.yaml"];
+const SAMPLES = [
+  "mooncake.jsonl",
+  "azure.csv",
+  "weka",
+  "lmcache",
+  "token-ids.jsonl",
+  "spec.yaml",
+  "vllm-engine-timed",
+  "vllm-client-timed",
+];
 
 describe("every reader", () => {
   for (const sample of SAMPLES) {
@@ -65,6 +74,8 @@ describe("every reader", () => {
     ["azure.csv", /azure\.csv:4: not a row of TIMESTAMP/],
     ["weka", /trace_a\[6\]: out is not a number of tokens/],
     ["lmcache", /one\.jsonl:4: empty input/],
+    ["vllm-engine-timed", /requests\.jsonl:5: input_toks is not the number/],
+    ["vllm-client-timed", /requests\.jsonl:6: completion_tokens is not/],
     ["token-ids.jsonl", /token-ids\.jsonl:3: input_toks is not the number of input_tok_ids/],
   ] as const)
     it(`names the place of an unusable record, and strict refuses it: ${sample}`, async () => {

@@ -1,0 +1,132 @@
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { DriveReport } from "#drive/report.ts";
+import type { EmulatorStats } from "#emulator/server.ts";
+import type { ClosedLoopCase } from "./case.ts";
+import { type CoreSeconds, type Order, Program } from "./program.ts";
+
+export interface LiveRunOptions {
+  readonly one: ClosedLoopCase;
+  readonly profile: string;
+  /** Workload files: what is sent, and what warms the engines' code up before it. */
+  readonly workload: string;
+  readonly warmUp: string;
+  /** Folder for the trace and the report. */
+  readonly folder: string;
+  /** Of the gateway; the engines have the ones after it. */
+  readonly port: number;
+  /** Seconds of the engines and of the workload per second of the wall clock. */
+  readonly timeScale: number;
+  readonly seed: number;
+}
+
+/** What one profile did to real sockets on the wall clock, and whether the machine kept up. */
+export interface LiveRun {
+  readonly profile: string;
+  readonly trace: string;
+  readonly report: DriveReport;
+  readonly machine: MachineReport;
+}
+
+/** Milliseconds, and shares of the run's time. */
+export interface MachineReport {
+  /** Ends of the engines' steps on the wall clock against the engines' own. */
+  readonly engineLagMean: number;
+  readonly engineLagP99: number;
+  readonly driveLagP99: number;
+  readonly sentLateP99: number;
+  readonly gatewayBusy: number;
+  readonly fleetBusy: number;
+  /** Ready to run, without a core. */
+  readonly gatewayStarved: number;
+  readonly fleetStarved: number;
+}
+
+const MODEL = "emulated";
+/** A run in which an engine's steps, or the driver's requests, were later than this says little. */
+const LATE_MILLIS_MAX = 25;
+const SENT_LATE_MILLIS_MAX = 50;
+const STARVED_SHARE_MAX = 0.05;
+
+/** Runs a fresh fleet and a fresh gateway under one profile, and drives the workload through them. */
+export async function liveRun(options: LiveRunOptions): Promise<LiveRun> {
+  const { one, profile, folder, port } = options;
+  const trace = join(folder, profile);
+  rmSync(trace, { recursive: true, force: true });
+  const urls = Array.from({ length: one.engines }, (_, i) => `http://127.0.0.1:${port + 1 + i}`);
+  const fleet = await Program.start(fleetOrder(options), "gnomon emulates");
+  let gateway: Program | undefined;
+  try {
+    await Program.run(driveOrder(options, urls, options.warmUp));
+    gateway = await Program.start(gatewayOrder(options, urls, trace), "gnomon is ready");
+    const before = [gateway.coreSeconds(), fleet.coreSeconds()] as const;
+    const json = join(folder, `${profile}.json`);
+    // Failed requests are a figure of the report.
+    await Program.run(driveOrder(options, [`http://127.0.0.1:${port}`], options.workload, json), [0, 1]);
+    const after = [gateway.coreSeconds(), fleet.coreSeconds()] as const;
+    const report = JSON.parse(readFileSync(json, "utf8")) as DriveReport;
+    const lags = await Promise.all(urls.map(lagOf));
+    const machine = {
+      engineLagMean: lags.reduce((sum, lag) => sum + lag.mean / lags.length, 0),
+      engineLagP99: Math.max(...lags.map((lag) => lag.p99)),
+      driveLagP99: report.driver.eventLoopDelayMillisP99,
+      sentLateP99: report.drift.millis.p99 ?? 0,
+      ...sharesOf("gateway", before[0], after[0], report.seconds),
+      ...sharesOf("fleet", before[1], after[1], report.seconds),
+    };
+    return { profile, trace, report, machine };
+  } finally {
+    await gateway?.stop();
+    await fleet.stop();
+  }
+}
+
+/** Why the run's figures are not those of the policy alone; empty where the machine kept up. */
+export function troubles({ engineLagP99, sentLateP99, gatewayStarved, fleetStarved }: MachineReport): string[] {
+  return [
+    ...(engineLagP99 > LATE_MILLIS_MAX ? [`engines ${engineLagP99.toFixed(0)} ms late`] : []),
+    ...(sentLateP99 > SENT_LATE_MILLIS_MAX ? [`requests sent ${sentLateP99.toFixed(0)} ms late`] : []),
+    ...(gatewayStarved > STARVED_SHARE_MAX ? [`gateway without a core ${percent(gatewayStarved)}`] : []),
+    ...(fleetStarved > STARVED_SHARE_MAX ? [`engines without a core ${percent(fleetStarved)}`] : []),
+  ];
+}
+
+function fleetOrder({ one, port, timeScale, seed }: LiveRunOptions): Order {
+  const flags = { count: one.engines, "port-base": port + 1, model: MODEL, engine: one.engine, seed };
+  return { command: "emulate", flags: { ...flags, "time-scale": timeScale } };
+}
+
+function gatewayOrder({ profile, port, seed }: LiveRunOptions, endpoint: readonly string[], record: string): Order {
+  return { command: "serve", flags: { endpoint, port, profile, record, seed, "log-level": "warn" } };
+}
+
+function driveOrder(options: LiveRunOptions, url: readonly string[], trace: string, json?: string): Order {
+  const { timeScale, seed } = options;
+  const bounds = { concurrency: 4_096, "active-sessions": 100_000, "drain-seconds": 120 };
+  const report = json === undefined ? {} : { json };
+  return {
+    command: "drive",
+    flags: { url, trace, model: MODEL, seed, "time-scale": 1 / timeScale, ...bounds, ...report },
+  };
+}
+
+async function lagOf(url: string): Promise<EmulatorStats["lagMillis"]> {
+  const answer = await fetch(`${url}/emulator/stats`);
+  return ((await answer.json()) as EmulatorStats).lagMillis;
+}
+
+function sharesOf<Name extends "gateway" | "fleet">(
+  name: Name,
+  before: CoreSeconds,
+  after: CoreSeconds,
+  seconds: number,
+): Record<`${Name}Busy` | `${Name}Starved`, number> {
+  return {
+    [`${name}Busy`]: (after.ran - before.ran) / seconds,
+    [`${name}Starved`]: (after.waited - before.waited) / seconds,
+  } as Record<`${Name}Busy` | `${Name}Starved`, number>;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(0)} % of the time`;
+}

@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const START_MILLIS_MAX = 60_000;
+const STOP_MILLIS_MAX = 40_000;
+const COMPLAINT_CHARS_MAX = 4_000;
+const NANOS_PER_SECOND = 1e9;
+
+/** Variables of ours would change what is measured. */
+const ENVIRONMENT = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith("GNOMON_") && !name.startsWith("AIBRIX_")),
+);
+
+/** Of a process's main thread so far, in seconds: time that it ran, and time that it was ready to and had no core. */
+export interface CoreSeconds {
+  readonly ran: number;
+  readonly waited: number;
+}
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
+/** A command of ours with its flags; a list repeats its flag. */
+export interface Order {
+  readonly command: string;
+  readonly operands?: readonly string[];
+  readonly flags: Readonly<Record<string, string | number | readonly string[]>>;
+}
+
+/** A command of ours that runs until it is stopped, at the latest when this process ends. */
+export class Program {
+  readonly #name: string;
+  readonly #child: ChildProcess;
+  #complaint = "";
+
+  private constructor({ command, operands = [], flags }: Order) {
+    this.#name = `gnomon ${command}`;
+    const set = Object.entries(flags).flatMap(([name, value]) =>
+      (typeof value === "object" ? value : [value]).flatMap((one) => [`--${name}`, String(one)]),
+    );
+    this.#child = spawn(process.execPath, [MAIN, command, ...operands, ...set], {
+      env: ENVIRONMENT,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    running.add(this.#child);
+    this.#child.once("exit", () => running.delete(this.#child));
+    this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#complaint = (this.#complaint + text).slice(-COMPLAINT_CHARS_MAX);
+    });
+  }
+
+  /** Resolves when it has said `ready` on its standard output. */
+  static async start(order: Order, ready: string): Promise<Program> {
+    const program = new Program(order);
+    await program.#says(ready);
+    return program;
+  }
+
+  /** Runs a command to its end; throws for an exit code that is not among those accepted. */
+  static async run(order: Order, accepted: readonly number[] = [0]): Promise<void> {
+    const program = new Program(order);
+    program.#child.stdout?.resume();
+    const code = await program.#ended();
+    if (code === null || !accepted.includes(code)) throw program.#failure(`exit code ${code}`);
+  }
+
+  /** Zeros where the system does not tell (/proc of Linux). */
+  coreSeconds(): CoreSeconds {
+    try {
+      const [ran = 0, waited = 0] = readFileSync(`/proc/${this.#child.pid}/schedstat`, "utf8").split(" ").map(Number);
+      return { ran: ran / NANOS_PER_SECOND, waited: waited / NANOS_PER_SECOND };
+    } catch {
+      return { ran: 0, waited: 0 };
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), STOP_MILLIS_MAX);
+    const ended = this.#ended();
+    this.#child.kill("SIGTERM");
+    await ended;
+    clearTimeout(timer);
+  }
+
+  #ended(): Promise<number | null> {
+    return new Promise((resolve) => this.#child.once("close", resolve));
+  }
+
+  #says(ready: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (why: string) => {
+        this.#child.kill("SIGKILL");
+        reject(this.#failure(why));
+      };
+      const timer = setTimeout(() => fail(`not ready within ${START_MILLIS_MAX / 1000} s`), START_MILLIS_MAX);
+      this.#child.once("close", (code) => fail(`exit code ${code}`));
+      let said = "";
+      this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+        if (said.includes(ready)) return;
+        said += text;
+        if (!said.includes(ready)) return;
+        clearTimeout(timer);
+        this.#child.removeAllListeners("close");
+        resolve();
+      });
+    });
+  }
+
+  #failure(why: string): Error {
+    return new Error(`${this.#name}: ${why}\n${this.#complaint}`);
+  }
+}

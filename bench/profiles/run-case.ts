@@ -1,0 +1,71 @@
+import { loadEngine } from "#config/engine-file.ts";
+import type { NamedProfile } from "#config/profile-file.ts";
+import type { EngineSpec } from "#sim/engine-fleet.ts";
+import { type SimulationResult, simulate } from "#sim/simulate.ts";
+import { NO_LATENCY } from "#sim/simulation-options.ts";
+import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { type Case, ENGINES_DEFAULT, SCRAPE_DELAY_MICROS, STALE_AFTER_INTERVALS, type Study } from "./case.ts";
+
+/** Longer than the model's own, so that the longest conversations are served too. */
+const MODEL_TOKENS_MAX = 400_000;
+
+const FLEETS = { even: ["h100-llama-3.1-8b"], mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"] } as const;
+
+/** One profile over one workload. */
+export function runCase(
+  one: Case,
+  study: Study,
+  requests: readonly WorkloadRequest[],
+  { name, spec }: NamedProfile,
+): SimulationResult {
+  const engines = fleet(study);
+  const { blockTokens } = engines[0]!.config;
+  return simulate({
+    router: {
+      seed: study.seed,
+      profiles: { [name]: spec },
+      defaultProfile: name,
+      blockTokens,
+      staleAfterMicros: STALE_AFTER_INTERVALS * study.scrapeMicros,
+    },
+    engines,
+    arrivals: new WorkloadArrivals(requests, {
+      seed: study.seed,
+      blockTokens,
+      timeoutMicros: Infinity,
+      timeScale: 1,
+      rateScale: (one.rateScale * study.engines) / ENGINES_DEFAULT,
+    }),
+    signals: {
+      mode: "scrape",
+      intervalMicros: study.scrapeMicros,
+      phase: "spread",
+      delayMicros: SCRAPE_DELAY_MICROS,
+      lossShare: 0,
+    },
+    prefixes: { kind: "approximate" },
+    latency: NO_LATENCY,
+    horizonMicros: Infinity,
+    over: "answered",
+    tokenGaps: false,
+    check: false,
+  });
+}
+
+function fleet({ engines, fleet: kind }: Study): EngineSpec[] {
+  const configs = FLEETS[kind].map((name) => ({ ...loadEngine(name), modelTokensMax: MODEL_TOKENS_MAX }));
+  return Array.from({ length: engines }, (_, i): EngineSpec => {
+    const config = configs[i % configs.length]!;
+    return {
+      config,
+      endpoint: {
+        id: `engine-${String(i).padStart(2, "0")}`,
+        models: [],
+        labels: {},
+        kvCapacityTokens: (config.kvBlocks - 1) * config.blockTokens,
+        concurrencyMax: config.sequencesMax,
+      },
+    };
+  });
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+// JavaScript, so that a Node that cannot read the sources can still say so, or hand over to the one among the dependencies.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { constants } from "node:os";
+import { fileURLToPath } from "node:url";
+
+const MAJOR_MIN = 24;
+const MINOR_MIN = 12;
+const MAIN = new URL("../src/main.ts", import.meta.url);
+const OWN_NODE = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
+/** @type {NodeJS.Signals[]} */
+const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) {
+  process.argv[1] = fileURLToPath(MAIN);
+  await import(MAIN.href);
+} else if (existsSync(OWN_NODE)) handOver();
+else {
+  process.stderr.write(
+    `gnomon: expected Node ${MAJOR_MIN}.${MINOR_MIN} or later, got ${process.versions.node}; "npm ci" brings one along\n`,
+  );
+  process.exitCode = 1;
+}
+
+function handOver() {
+  // In a process group of its own: what a terminal or a supervisor sends to the whole group comes through here alone, and
+  // so once. A second interrupt would end a gateway that drains. This process waits for the other.
+  const args = [fileURLToPath(MAIN), ...process.argv.slice(2)];
+  const child = spawn(OWN_NODE, args, { stdio: "inherit", detached: true });
+  for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
+  child.once("error", (error) => {
+    process.stderr.write(`gnomon: ${OWN_NODE}: ${error.message}\n`);
+    process.exitCode = 1;
+  });
+  child.once("exit", (code, signal) => {
+    process.exitCode = code ?? (signal === null ? 1 : 128 + constants.signals[signal]);
+  });
+}

@@ -1,0 +1,40 @@
+import { loadProfile } from "#config/profile-file.ts";
+import { TRACE_VERSION, type TraceHeader } from "#trace/record.ts";
+import type { TraceSource } from "./trace-source.ts";
+
+const STALE_AFTER_MICROS = 5_000_000;
+
+/** The header of a trace that another system recorded, at so many endpoints under a profile. Throws ConfigError. */
+export function importedHeader(
+  { format, run }: Pick<TraceSource, "format" | "run">,
+  { endpoints, profile }: { readonly endpoints: number; readonly profile: string },
+): TraceHeader {
+  const { name, spec } = loadProfile(profile);
+  const engine = run?.engine;
+  const blockTokens = engine?.blockTokens ?? 16;
+  const digits = String(endpoints - 1).length;
+  return {
+    version: TRACE_VERSION,
+    run: "imported",
+    segment: 0,
+    startWallMicros: run?.startWallMicros ?? 0,
+    router: {
+      seed: 0,
+      profiles: { [name]: spec },
+      defaultProfile: name,
+      blockTokens,
+      staleAfterMicros: STALE_AFTER_MICROS,
+      breaker: undefined,
+    },
+    hash: { algorithm: run === undefined ? "fast" : "blake3", blockTokens, tokenizer: format },
+    endpoints: Array.from({ length: endpoints }, (_, i) => ({
+      id: `endpoint_${String(i).padStart(digits, "0")}`,
+      models: run === undefined || run.model === "" ? [] : [run.model],
+      labels: {},
+      kvCapacityTokens: engine?.kvBlocks === undefined ? undefined : (engine.kvBlocks - 1) * blockTokens,
+      concurrencyMax: engine?.sequencesMax,
+    })),
+    ...(engine === undefined ? {} : { engine }),
+    derived: { steps: [`import of ${format}`], replayable: false },
+  };
+}

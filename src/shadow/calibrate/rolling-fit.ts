@@ -1,0 +1,163 @@
+import type { EngineConfig } from "#engine/config.ts";
+import type { RecordedRun } from "../recorded-run.ts";
+import { type Calibration, CannotIdentify, calibrateInSteps, heldOutFrom } from "./calibrate.ts";
+import { engineSizes } from "./engine-sizes.ts";
+import { type Evidence, evidenceOf } from "./evidence.ts";
+import { forcedReplay } from "./forced-replay.ts";
+import { type ModelError, modelErrorOf } from "./model-error.ts";
+import { type Parameters, parametersOfEngine } from "./parameters.ts";
+
+/**
+ * accepted: in use now. few-requests, not-identified: the window cannot tell, and the engine in use is kept. worse: it is
+ * further off than the engine in use on the requests held out. too-long: given up after EVALUATIONS_MAX replays. failed:
+ * the fit broke.
+ */
+export const FIT_OUTCOMES = ["accepted", "few-requests", "not-identified", "worse", "too-long", "failed"] as const;
+export type FitOutcome = (typeof FIT_OUTCOMES)[number];
+
+/** What came of one attempt. Plain data, so that it can leave a thread. */
+export interface FitReport {
+  readonly outcome: FitOutcome;
+  /** Why, and which traffic would tell more. */
+  readonly detail: readonly string[];
+  /** Requests that were looked at, and those of the window whose times say nothing, by reason. */
+  readonly requests: number;
+  readonly left: Readonly<Record<string, number>>;
+  /** In use from now on. */
+  readonly engine: EngineConfig;
+  /** Of the engine in use; undefined where its step time is not made of coefficients. */
+  readonly parameters: Parameters | undefined;
+  /** Standard errors of what was fitted; only of a fit that is accepted. */
+  readonly errors: Partial<Parameters>;
+  /** Error of the engine in use on the latest requests, which no fit has seen; undefined where there are too few. */
+  readonly heldOut: ModelError | undefined;
+  readonly heldOutByEndpoint: Readonly<Record<string, ModelError>>;
+  /** Of the one that was turned down, on the same requests. */
+  readonly heldOutRefused: ModelError | undefined;
+}
+
+/** Answered requests without which nothing is tried. */
+const REQUESTS_MIN = 80;
+/** First part of a window that is load only: what filled the caches before it, and was in flight, is not in it. */
+const BURN_IN_PART = 0.2;
+/** Replays of the window that one fit may take; a usual one takes 50 to 100. */
+const EVALUATIONS_MAX = 600;
+/** Endpoints whose errors are told one by one. */
+const ENDPOINTS_TOLD_MAX = 64;
+
+/** An engine model that follows the traffic: fitted again and again, and replaced only by one that predicts no worse. */
+export class RollingFit {
+  readonly #requestsMax: number;
+  #engine: EngineConfig;
+
+  /** `requestsMax`: latest requests of a window that are fitted and tested. */
+  constructor(start: EngineConfig, requestsMax: number) {
+    this.#engine = start;
+    this.#requestsMax = requestsMax;
+  }
+
+  get engine(): EngineConfig {
+    return this.#engine;
+  }
+
+  /** One attempt on a window. Yields after every replay of it. Never throws. */
+  *attempt(run: RecordedRun): Generator<void, FitReport> {
+    const { sizes, notes } = engineSizes(this.#engine, run);
+    this.#engine = sizes;
+    const evidence = latest(evidenceOf(run, sizes.blockTokens), this.#requestsMax);
+    const common = { requests: evidence.rows.length, left: evidence.left };
+    const kept = (
+      outcome: FitOutcome,
+      detail: readonly string[],
+      tested?: Tested,
+      refused?: ModelError,
+    ): FitReport => ({
+      ...common,
+      outcome,
+      detail: [...detail, ...notes],
+      engine: this.#engine,
+      parameters: parametersOfEngine(this.#engine),
+      errors: {},
+      heldOut: tested?.heldOut,
+      heldOutByEndpoint: tested?.heldOutByEndpoint ?? {},
+      heldOutRefused: refused,
+    });
+    const answered = evidence.rows.filter(({ ok }) => ok).length;
+    if (answered < REQUESTS_MIN)
+      return kept("few-requests", [`expected ${REQUESTS_MIN} answered streams after the first fifth, got ${answered}`]);
+    const current = tested(evidence, this.#engine);
+    yield;
+    const fit = yield* fitted(evidence, sizes);
+    if ("outcome" in fit) return kept(fit.outcome, fit.detail, current);
+    const loss = lossOf(fit.heldOut);
+    // Without a figure of each kind among those held out, nothing speaks for the fit.
+    if (!Number.isFinite(loss) || loss > lossOf(current.heldOut)) {
+      const detail = `held out: ${percent(loss)} off, the engine in use ${percent(lossOf(current.heldOut))}`;
+      return kept("worse", [detail, ...fit.caveats], current, fit.heldOut);
+    }
+    this.#engine = fit.engine;
+    return { ...kept("accepted", fit.caveats, tested(evidence, fit.engine)), errors: fit.errors };
+  }
+}
+
+interface Turned {
+  readonly outcome: FitOutcome;
+  readonly detail: readonly string[];
+}
+
+function* fitted(evidence: Evidence, sizes: EngineConfig): Generator<void, Calibration | Turned> {
+  try {
+    const steps = calibrateInSteps(evidence, { sizes });
+    for (let evaluations = 0; evaluations < EVALUATIONS_MAX; evaluations++) {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+      yield;
+    }
+    return { outcome: "too-long", detail: [`no fit after ${EVALUATIONS_MAX} replays of the window`] };
+  } catch (error) {
+    if (error instanceof CannotIdentify) return { outcome: "not-identified", detail: error.reasons };
+    return { outcome: "failed", detail: [error instanceof Error ? error.message : String(error)] };
+  }
+}
+
+/** The latest requests, of which the first ones are load only. */
+function latest({ rows, ...rest }: Evidence, requestsMax: number): Evidence {
+  const kept = rows.slice(-requestsMax);
+  const burnIn = Math.floor(BURN_IN_PART * kept.length);
+  return { ...rest, rows: kept.map((row, i) => (i < burnIn ? { ...row, ok: false } : row)) };
+}
+
+interface Tested {
+  readonly heldOut: ModelError;
+  readonly heldOutByEndpoint: Readonly<Record<string, ModelError>>;
+}
+
+function tested(evidence: Evidence, engine: EngineConfig): Tested {
+  const { rows, endpoints } = evidence;
+  const outcome = forcedReplay(evidence, engine);
+  const from = heldOutFrom(evidence, {});
+  const heldOutByEndpoint = Object.fromEntries(
+    endpoints
+      .slice(0, ENDPOINTS_TOLD_MAX)
+      .map((id, number) => [
+        id,
+        modelErrorOf(evidence, outcome, (row) => row >= from && rows[row]!.endpoint === number),
+      ]),
+  );
+  return { heldOut: modelErrorOf(evidence, outcome, (row) => row >= from), heldOutByEndpoint };
+}
+
+/**
+ * How far off, over TTFT, TPOT and E2E: the mean of |error of the mean| and MAPE. Both count: answers are about means, and
+ * a mean may be right by chance.
+ */
+function lossOf({ ttftMicros, tpotMicros, e2eMicros }: ModelError): number {
+  const parts = [ttftMicros, tpotMicros, e2eMicros].map((error) =>
+    error === undefined ? Infinity : (Math.abs(error.meanRelative) + error.mape) / 2,
+  );
+  return parts.reduce((sum, part) => sum + part, 0) / parts.length;
+}
+
+function percent(part: number): string {
+  return `${(100 * part).toFixed(1)} %`;
+}

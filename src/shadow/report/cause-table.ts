@@ -1,0 +1,21 @@
+import type { WhatIfAnswer } from "../what-if.ts";
+import { causeWords } from "./cause-words.ts";
+import { escaped, percent, signedTime } from "./markup.ts";
+
+/** Groups of requests that are told of each candidate. */
+const CAUSES_TOLD = 6;
+
+/** Why candidates differ: hot endpoints and lost prefixes, by their part of the mean difference. */
+export function causeTable({ candidates, inForce, requests }: WhatIfAnswer): string {
+  const rows = candidates.flatMap(({ name, causes, busiestShare }) =>
+    causes.slice(0, CAUSES_TOLD).map((cause, i) => {
+      const head = i === 0 ? `${escaped(name)}<small>${percent(busiestShare)} to the busiest endpoint</small>` : "";
+      const share = `<td class="${cause.shareMicros < 0 ? "good" : "bad"}">${signedTime(cause.shareMicros)}</td>`;
+      return `<tr><th>${head}</th><td class="text">${causeWords(cause)}</td><td>${percent(cause.requests / requests)}</td><td>${signedTime(cause.ttftChangeMicros)}</td><td>${signedTime(cause.e2eChangeMicros)}</td>${share}</tr>`;
+    }),
+  );
+  if (rows.length === 0) return "";
+  return `<h2>Why they differ</h2>
+<p>Requests by what became of their endpoint, their cached prefix and the queue that they met, against ${escaped(inForce)}. The last column is their part of the mean E2E difference.</p>
+<div class="card scroll"><table><thead><tr><th>profile</th><th class="text">what became of them</th><th>requests</th><th>TTFT each</th><th>E2E each</th><th>of the mean</th></tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
+}

@@ -1,0 +1,111 @@
+import { existsSync, readFileSync } from "node:fs";
+import type { TraceEngine } from "../record.ts";
+import { ImportError } from "./import-report.ts";
+import { isRecord, type JsonRecord, parseRecord, textField } from "./json-record.ts";
+import { unreadable } from "./line-reader.ts";
+
+/** What a run's meta.json tells. */
+export interface VllmSettings {
+  readonly engine: TraceEngine;
+  /** Model that was served; "" where it is told in other words than a name. */
+  readonly model: string;
+  readonly notes: readonly string[];
+}
+
+/** Where vLLM's settings stand in the files of different benchmarks, the most exact first. */
+const SECTIONS = [
+  ["engine"],
+  ["kv_cache"],
+  ["resolved_config", "cache_config"],
+  ["resolved_config", "scheduler_config"],
+  ["resolved_config", "model_config"],
+  ["engine_kwargs"],
+  [],
+] as const;
+
+/** With the least and the greatest value that an engine can be simulated with. */
+const SIZES = [
+  ["blockTokens", ["block_size"], 1, 4096],
+  ["kvBlocks", ["num_gpu_blocks"], 2, 1e8],
+  ["sequencesMax", ["max_num_seqs"], 1, 1e6],
+  ["batchTokensMax", ["max_num_batched_tokens"], 1, 1e7],
+  ["longPrefillTokens", ["long_prefill_token_threshold"], 0, 1e7],
+  ["modelTokensMax", ["max_model_len"], 1, 1e8],
+] as const;
+const SWITCHES = [
+  ["prefixCaching", ["enable_prefix_caching", "prefix_caching"]],
+  ["reserveFullPrompt", ["scheduler_reserve_full_isl"]],
+  ["asyncScheduling", ["async_scheduling"]],
+] as const;
+
+/** From this version on vLLM composes a step while the one before runs, unless told otherwise. */
+const ASYNC_SINCE = { major: 0, minor: 14 };
+
+/** Reads meta.json; throws ImportError when it cannot be read, or a setting in it is no setting. */
+export function readVllmSettings(path: string): VllmSettings {
+  if (!existsSync(path)) throw new ImportError(`${path}: expected the settings of the run, got no such file`);
+  const meta = parseRecord(textAt(path));
+  if (typeof meta === "string")
+    throw new ImportError(`${path}: expected the settings of the run, got a file that is ${meta}`);
+  const sections = SECTIONS.map((keys) => sectionAt(meta, keys));
+  const engine: Record<string, number | boolean> = {};
+  for (const [name, keys, min, max] of SIZES) {
+    const value = first(sections, keys);
+    if (value === undefined) continue;
+    if (!Number.isSafeInteger(value) || Number(value) < min || Number(value) > max)
+      throw new ImportError(
+        `${path}: ${keys[0]}: expected a whole number of ${min} to ${max}, got ${JSON.stringify(value)}`,
+      );
+    engine[name] = Number(value);
+  }
+  for (const [name, keys] of SWITCHES) {
+    const value = first(sections, keys);
+    if (value === undefined) continue;
+    if (typeof value !== "boolean")
+      throw new ImportError(`${path}: ${keys[0]}: expected true or false, got ${JSON.stringify(value)}`);
+    engine[name] = value;
+  }
+  const notes: string[] = [];
+  const version = textOf(first(sections, ["vllm_version", "vllm"]));
+  if (engine["asyncScheduling"] === undefined && isAsyncByDefault(version)) {
+    engine["asyncScheduling"] = true;
+    notes.push(`asyncScheduling true: not told, the default of vLLM ${version}`);
+  }
+  const unknown = SIZES.filter(([name]) => engine[name] === undefined).map(([, keys]) => keys[0]);
+  if (unknown.length > 0) notes.push(`meta.json does not tell ${unknown.join(", ")}`);
+  const model = textOf(first(sections, ["model"]));
+  return { engine, model: /^\S+$/.test(model) ? model : "", notes };
+}
+
+function textAt(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new ImportError(`${path}: ${unreadable(error)}`);
+  }
+}
+
+function sectionAt(meta: JsonRecord, keys: readonly string[]): JsonRecord {
+  let section: unknown = meta;
+  for (const key of keys) section = isRecord(section) ? section[key] : undefined;
+  return isRecord(section) ? section : {};
+}
+
+/** The first value that is there; null is as good as nothing. */
+function first(sections: readonly JsonRecord[], keys: readonly string[]): unknown {
+  for (const section of sections) {
+    for (const key of keys) if (section[key] !== undefined && section[key] !== null) return section[key];
+  }
+  return undefined;
+}
+
+function textOf(value: unknown): string {
+  return textField({ value }, "value") ?? "";
+}
+
+/** Never on CPUs. */
+function isAsyncByDefault(version: string): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  if (major === undefined || /cpu/i.test(version)) return false;
+  return Number(major) > ASYNC_SINCE.major || Number(minor) >= ASYNC_SINCE.minor;
+}

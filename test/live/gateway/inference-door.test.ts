@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+
+import type { ChatContext } from "#live/chat-context.ts";
+import { newCounters } from "#live/gateway-counters.ts";
+import { InFlight } from "#live/in-flight.ts";
+import { InferenceDoor } from "#live/inference-door.ts";
+
+import { CHAT, ask, errorOf } from "./rig.ts";
+
+test("a defect at the door is answered, counted, and told to the observer", async () => {
+  const defect = new Error("a defect");
+  const bugs: unknown[] = [];
+  const counters = newCounters();
+  const observe = { finished: () => {}, bug: (error: unknown) => void bugs.push(error) };
+  const inFlight = new InFlight(10);
+  const context = { counters, observe, inFlight, sequence: 0, bodyBytesInFlight: 0 } as unknown as ChatContext;
+  const door = new InferenceDoor(context, () => {
+    throw defect;
+  });
+  const server = createServer((incoming, outgoing) => door.serve(incoming, outgoing)).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  try {
+    const got = await ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, CHAT);
+    assert.equal(got.status, 500);
+    assert.equal(errorOf(got).code, 500);
+    assert.deepEqual(bugs, [defect]);
+    assert.equal(counters.internalErrors, 1);
+  } finally {
+    inFlight.stop();
+    server.closeAllConnections();
+    server.close();
+  }
+});
