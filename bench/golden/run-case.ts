@@ -1,4 +1,5 @@
 import type { Decision } from "#core/decision.ts";
+import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import type { Input } from "#core/input.ts";
 import { queueMicros } from "#engine/config.ts";
 import { Simulation } from "#sim/simulation.ts";
@@ -38,7 +39,7 @@ export interface EngineSteps {
 /** Runs a case in the simulator, as the one that made it ran it. */
 export function runCase(golden: GoldenCase): GoldenRun {
   const decisions: SeenDecision[] = [];
-  const ids = endpointIds(golden.instances);
+  const ids = numberedIds("instance", golden.instances);
   const steps = ids.map(() => ({ startAt: [] as number[], endAt: [] as number[] }));
   const seen = new SeenLoad(ids);
   const ties = tieBreaks(golden.seed);
@@ -102,12 +103,6 @@ export function runCase(golden: GoldenCase): GoldenRun {
   });
   simulation.run();
   return { simulation, decisions, steps };
-}
-
-/** In order of number, also as text. */
-function endpointIds(count: number): string[] {
-  const digits = String(count - 1).length;
-  return Array.from({ length: count }, (_, i) => `instance_${String(i).padStart(digits, "0")}`);
 }
 
 function arrivalsOf(golden: GoldenCase): ListedArrival[] {

@@ -1,4 +1,5 @@
 import { loadProfile } from "#config/profile-file.ts";
+import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { TRACE_VERSION, type TraceHeader } from "#trace/record.ts";
 import type { TraceSource } from "./trace-source.ts";
 
@@ -12,7 +13,6 @@ export function importedHeader(
   const { name, spec } = loadProfile(profile);
   const engine = run?.engine;
   const blockTokens = engine?.blockTokens ?? 16;
-  const digits = String(endpoints - 1).length;
   return {
     version: TRACE_VERSION,
     run: "imported",
@@ -27,8 +27,8 @@ export function importedHeader(
       breaker: undefined,
     },
     hash: { algorithm: run === undefined ? "fast" : "blake3", blockTokens, tokenizer: format },
-    endpoints: Array.from({ length: endpoints }, (_, i) => ({
-      id: `endpoint_${String(i).padStart(digits, "0")}`,
+    endpoints: numberedIds("endpoint", endpoints).map((id) => ({
+      id,
       models: run === undefined || run.model === "" ? [] : [run.model],
       labels: {},
       kvCapacityTokens: engine?.kvBlocks === undefined ? undefined : (engine.kvBlocks - 1) * blockTokens,

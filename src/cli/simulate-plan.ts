@@ -1,5 +1,6 @@
 import type { NamedProfile } from "#config/profile-file.ts";
 import { createAdmission } from "#core/admission/create.ts";
+import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { createPriority } from "#core/priority/create.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
@@ -49,11 +50,10 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
 }
 
 function instances(count: number, config: EngineConfig): EngineSpec[] {
-  const digits = String(count - 1).length;
-  return Array.from({ length: count }, (_, number) => ({
+  return numberedIds("instance", count).map((id) => ({
     config,
     endpoint: {
-      id: `instance_${String(number).padStart(digits, "0")}`,
+      id,
       models: [],
       labels: {},
       kvCapacityTokens: (config.kvBlocks - 1) * config.blockTokens,
