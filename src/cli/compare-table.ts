@@ -1,4 +1,5 @@
 import Table from "cli-table3";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { Compared, Gap, Transfer, TransferAnswer } from "#shadow/compare.ts";
 
 const NAMES: Readonly<Record<Compared, string>> = {
@@ -40,7 +41,7 @@ function summaryCells({ spearman, pairs, pairsPreserved, relativeMeanAbsolute, r
 }
 
 function gapCells({ policy, live, simulated, absolute, relative }: Gap, figure: Compared): string[] {
-  const value = (one: number) => (figure === "hitRatio" ? percent(one) : (one / 1000).toFixed(2));
+  const value = (one: number) => (figure === "hitRatio" ? percent(one) : (one / MICROS_PER_MILLI).toFixed(2));
   const signed = relative === undefined ? "-" : `${relative < 0 ? "" : "+"}${percent(relative)}`;
   return [policy, value(live), value(simulated), value(absolute), signed];
 }

@@ -1,4 +1,5 @@
 import Table from "cli-table3";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 
 /** A table of figures: names to the left, numbers to the right. */
 export function figureTable(head: string[]): Table.Table {
@@ -10,7 +11,7 @@ export function figureTable(head: string[]): Table.Table {
 }
 
 export function millis(micros: number): string {
-  const value = micros / 1000;
+  const value = micros / MICROS_PER_MILLI;
   return value < 100 ? value.toFixed(2) : value.toFixed(0);
 }
 

@@ -1,12 +1,10 @@
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/units.ts";
 import type { ShadowCalibration, ShadowError } from "#live/shadow-status.ts";
 import type { ModelError } from "#shadow/calibrate/model-error.ts";
 import { parametersOfEngine } from "#shadow/calibrate/parameters.ts";
 import type { ShadowHost } from "#shadow/host.ts";
 import type { PredictionError } from "#shadow/figures.ts";
 import { perMetric } from "./live-metric.ts";
-
-const MILLIS_PER_SECOND = 1000;
 
 /** How the engine model of a running shadow stands, for status and metrics. */
 export function calibrationOf(

@@ -1,6 +1,7 @@
 import { createWriteStream, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { Command } from "commander";
+import { MICROS_PER_SECOND } from "#core/units.ts";
 import { counterfactuals } from "#sim/counterfactual.ts";
 import { DecisionTrace } from "#sim/result/decision-trace.ts";
 import { fitnessOf } from "#sim/result/fitness.ts";
@@ -51,7 +52,7 @@ export function simulateCommand(): Command {
     if (flags.requestsPath !== undefined) await writeRequests(flags.requestsPath, result);
     process.stdout.write(flags.json ? text : simulationTable(result, results));
     process.stderr.write(
-      `${result.outcomes.length} requests, ${(result.endedAt / 1e6).toFixed(1)} simulated seconds in ` +
+      `${result.outcomes.length} requests, ${(result.endedAt / MICROS_PER_SECOND).toFixed(1)} simulated seconds in ` +
         `${seconds.toFixed(2)} s, ${result.events} events\n`,
     );
   });
@@ -64,7 +65,9 @@ function progressLine(): (at: number, arrived: number, ended: number) => void {
     const now = performance.now();
     if (now - saidAt < PROGRESS_MILLIS) return;
     saidAt = now;
-    process.stderr.write(`${(at / 1e6).toFixed(0)} simulated seconds, ${arrived} arrived, ${ended} ended\n`);
+    process.stderr.write(
+      `${(at / MICROS_PER_SECOND).toFixed(0)} simulated seconds, ${arrived} arrived, ${ended} ended\n`,
+    );
   };
 }
 

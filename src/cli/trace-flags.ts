@@ -1,9 +1,16 @@
 import { existsSync } from "node:fs";
 import { type Command, InvalidArgumentError } from "commander";
 import { ConfigError } from "#config/config-error.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import { WORKLOAD_NAME } from "./trace-output.ts";
 
-const UNITS: Readonly<Record<string, number>> = { us: 1, ms: 1_000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000 };
+const UNITS: Readonly<Record<string, number>> = {
+  us: 1,
+  ms: MICROS_PER_MILLI,
+  s: MICROS_PER_SECOND,
+  m: 60 * MICROS_PER_SECOND,
+  h: 3_600 * MICROS_PER_SECOND,
+};
 
 /** What every command over traces takes. */
 export function addSourceFlags(command: Command): Command {

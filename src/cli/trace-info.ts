@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { TraceEngine, TraceItem } from "#trace/record.ts";
 import type { QuantileFigures } from "#trace/transform/quantiles.ts";
 import { recordedTraffic } from "#trace/transform/recorded-traffic.ts";
@@ -122,7 +123,7 @@ function words(source: TraceSource, figures: TrafficFigures, facts: RecordedFact
     ? ""
     : `, ${requestsPerSecond.toFixed(2)} a second, at most ${requestsPerSecondMax} in one`;
   const lines = [
-    `${source.path}: ${source.format}, ${requests} requests in ${(spanMicros / 1e6).toFixed(1)} s${rate}`,
+    `${source.path}: ${source.format}, ${requests} requests in ${(spanMicros / MICROS_PER_SECOND).toFixed(1)} s${rate}`,
     ...lengthRows(figures),
     `shared     ${sharing(figures)}`,
     `sessions   ${conversations(figures)}`,

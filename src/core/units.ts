@@ -3,3 +3,4 @@ export type Micros = number;
 
 export const MICROS_PER_MILLI = 1_000;
 export const MICROS_PER_SECOND = 1_000_000;
+export const MILLIS_PER_SECOND = 1_000;

@@ -1,5 +1,5 @@
 import { nameHash, randomFor } from "#core/random.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, MILLIS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { Schedule, type Due } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
@@ -93,7 +93,7 @@ export class Run {
   /** Reads and sends until the workload, the duration or the number of requests is over, then drains. */
   async all(requests: AsyncIterable<WorkloadRequest>, fit: WorkloadFit): Promise<void> {
     const over = Number.isFinite(this.#options.durationSeconds)
-      ? setTimeout(() => this.stop(), this.#options.durationSeconds * MICROS_PER_MILLI)
+      ? setTimeout(() => this.stop(), this.#options.durationSeconds * MILLIS_PER_SECOND)
       : undefined;
     try {
       let read = 0;
@@ -212,7 +212,7 @@ export class Run {
     const { abortFraction, seed, stream, timeoutSeconds } = this.#options;
     const limit = {
       afterChunks: undefined,
-      afterMillis: timeoutSeconds * MICROS_PER_MILLI,
+      afterMillis: timeoutSeconds * MILLIS_PER_SECOND,
       outcome: "timeout",
     } as const;
     if (abortFraction === 0) return limit;

@@ -1,5 +1,5 @@
 import { assert } from "#core/assert.ts";
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { EngineRequest, FinishReason } from "#engine/request.ts";
@@ -139,7 +139,7 @@ export class EngineHost {
   }
 
   #now(): Micros {
-    const elapsed = (performance.now() - this.#startedAtMs) * 1_000 * this.#timeScale;
+    const elapsed = (performance.now() - this.#startedAtMs) * MICROS_PER_MILLI * this.#timeScale;
     return Math.max(this.#engineAt, Math.floor(elapsed));
   }
 
@@ -192,7 +192,7 @@ export class EngineHost {
     this.#timerAt = at;
     this.#timer = undefined;
     if (!Number.isFinite(at)) return;
-    const delayMs = Math.round((at - this.#now()) / 1_000 / this.#timeScale);
+    const delayMs = Math.round((at - this.#now()) / MICROS_PER_MILLI / this.#timeScale);
     this.#timer = setTimeout(this.#onTimer, Math.min(DELAY_MS_MAX, Math.max(0, delayMs)));
   }
 

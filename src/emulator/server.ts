@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { Dispatcher } from "./dispatch.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { httpDate } from "./http/reply.ts";
@@ -116,7 +117,7 @@ class RunningEmulator implements Emulator {
 
   async #drain(): Promise<void> {
     this.#service.phase = "draining";
-    const untilMs = performance.now() + this.#service.options.shutdownTimeoutSeconds * 1_000;
+    const untilMs = performance.now() + this.#service.options.shutdownTimeoutSeconds * MILLIS_PER_SECOND;
     while (!this.engine.idle && performance.now() < untilMs) await sleep(DRAIN_POLL_MS);
     await this.#terminate();
   }

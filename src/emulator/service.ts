@@ -1,4 +1,5 @@
 import { nameHash, randomFor } from "#core/random.ts";
+import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { EngineHost } from "./engine-host.ts";
 import { FaultPlan } from "./fault/fault-plan.ts";
 import { hashBlocks, hashRoot, hashTokens } from "./generation/block-hash.ts";
@@ -48,7 +49,7 @@ export class Service {
   readonly faultPlan: FaultPlan;
   readonly ids: HexIds;
   readonly fingerprint: string;
-  readonly startedAtSeconds = Math.floor(Date.now() / 1_000);
+  readonly startedAtSeconds = Math.floor(Date.now() / MILLIS_PER_SECOND);
   phase: Phase = "serving";
   /** Called by a fault that kills the engine. */
   onKill: () => void = () => undefined;
@@ -162,7 +163,7 @@ export class Service {
     return {
       id: `${kind}${kind === "resp" ? "_" : "-"}${chosen}`,
       model,
-      created: Math.floor(Date.now() / 1_000),
+      created: Math.floor(Date.now() / MILLIS_PER_SECOND),
       fingerprint: this.fingerprint,
       tokenizer: this.tokenizer,
       sampling,

@@ -1,11 +1,9 @@
 import { assert } from "#core/assert.ts";
-import type { Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import { BlockIndex } from "./block-index.ts";
 import { BlockOrder } from "./block-order.ts";
 import { BLOCK_WORDS, type BlockRecords, CONTENT, createRecords, HASHED } from "./block-record.ts";
 import type { KvTierConfig } from "./config.ts";
-
-const MICROS_PER_SECOND = 1e6;
 
 /**
  * KV blocks in the memory of the host. A full block that is released on a GPU in use beyond the threshold is copied out

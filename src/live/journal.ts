@@ -1,6 +1,7 @@
 import type { Decision } from "#core/decision.ts";
 import type { Input, RequestArrived, RequestRetried } from "#core/input.ts";
 import type { Router } from "#core/router.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 
 /**
  * Sees every input in order, with the decision that it caused and the time which that took. It must return at once and
@@ -32,7 +33,7 @@ export class Journal {
     const isTimed = input.kind === "request-arrived" || input.kind === "request-retried";
     const startMillis = isTimed ? performance.now() : 0;
     const decision = this.router.accept(input);
-    const decisionMicros = isTimed ? (performance.now() - startMillis) * 1000 : 0;
+    const decisionMicros = isTimed ? (performance.now() - startMillis) * MICROS_PER_MILLI : 0;
     for (const listener of this.#listeners) listener.accepted(input, decision, decisionMicros);
     return decision;
   }

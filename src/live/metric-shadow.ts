@@ -1,9 +1,7 @@
 import type { Registry } from "prom-client";
+import { MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/units.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import type { ShadowEvaluation, ShadowStatus } from "./shadow-status.ts";
-
-const MILLIS_PER_SECOND = 1000;
-const MICROS_PER_SECOND = 1e6;
 
 /** The shadow's numbers. Its candidates come from the configuration, so their number is bounded there. */
 export function registerShadow(registry: Registry, status: () => ShadowStatus): void {

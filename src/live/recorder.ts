@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 import { SegmentWriter } from "#trace/segment-writer.ts";
 import { segmentName } from "#trace/segment-name.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -118,7 +119,7 @@ export class Recorder implements JournalListener {
       bufferedBytes: this.#queue.bytes,
       segments: this.#segments,
       writtenBytes: this.#writtenBytes,
-      encodeMicros: Math.round(this.#encodeMillis * 1000),
+      encodeMicros: Math.round(this.#encodeMillis * MICROS_PER_MILLI),
     };
   }
 

@@ -1,8 +1,8 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 
 /** Longest rest in one piece: work gets on even where the thread's other work alone takes its share. */
 const REST_MILLIS_MAX = 1_000;
-const MICROS_PER_MILLI = 1_000;
 
 export interface PaceClock {
   /** Processor time that this thread has taken, and the time of day, in milliseconds from any start. */

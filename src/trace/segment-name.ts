@@ -1,12 +1,13 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 
 const SEGMENT_DIGITS = 6;
 const SEGMENT_FILE = /\.ndjson(\.zst)?$/;
 
 /** File name of a segment: names sort by start of the run, then by run, then by segment. */
 export function segmentName(startWallMicros: number, run: string, segment: number): string {
-  const start = new Date(startWallMicros / 1000).toISOString().replaceAll(/[-:.]/g, "");
+  const start = new Date(startWallMicros / MICROS_PER_MILLI).toISOString().replaceAll(/[-:.]/g, "");
   return `${start}-${run}-${String(segment).padStart(SEGMENT_DIGITS, "0")}.ndjson.zst`;
 }
 

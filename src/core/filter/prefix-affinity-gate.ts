@@ -1,5 +1,6 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import { filterPlugin } from "../profile/plugin.ts";
+import { MILLIS_PER_SECOND } from "../units.ts";
 
 /**
  * Sticks to endpoints that hold nearly all of the prompt until their prefill backlog makes a miss the faster way.
@@ -44,7 +45,7 @@ export const prefixAffinityGate = filterPlugin({
       );
       if (!sticky.includes(true) || !sticky.includes(false)) return;
       const backlog = (stuck: boolean) => leastPrefill(candidates.filter((_, i) => sticky[i] === stuck));
-      const penaltyMillis = ((backlog(true) - backlog(false)) / peakPrefillTokensPerSecond) * 1000;
+      const penaltyMillis = ((backlog(true) - backlog(false)) / peakPrefillTokensPerSecond) * MILLIS_PER_SECOND;
       if (maxTtftPenaltyMillis > 0 && penaltyMillis > maxTtftPenaltyMillis) return;
       sticky.forEach((stays, i) => (keep[i] = stays ? 1 : 0));
     },

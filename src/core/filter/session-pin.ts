@@ -1,6 +1,7 @@
 import { filterPlugin } from "../profile/plugin.ts";
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
+import { MICROS_PER_SECOND } from "../units.ts";
 
 /**
  * Keeps a session on the endpoint that it is bound to, under any load. A session is bound by its first decision, and
@@ -12,7 +13,7 @@ export const sessionPin = filterPlugin({
   source: "requirements 003 §3 sticky; llm-d session-affinity-filter",
   parameters: AFFINITY_PARAMETERS,
   create(name, { sessionsMax, idleSecondsMax }) {
-    const table = new AffinityTable(sessionsMax, idleSecondsMax * 1_000_000);
+    const table = new AffinityTable(sessionsMax, idleSecondsMax * MICROS_PER_SECOND);
     return {
       name,
       filter(request, candidates, keep) {

@@ -1,6 +1,7 @@
 import { filterPlugin } from "../profile/plugin.ts";
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
+import { MICROS_PER_SECOND } from "../units.ts";
 
 /**
  * Keeps a session on its endpoint while that is warm and not overloaded.
@@ -25,7 +26,7 @@ export const warmSession = filterPlugin({
     },
   },
   create(name, { sessionsMax, idleSecondsMax, hitRatioAbove, overloadFactor }) {
-    const table = new AffinityTable(sessionsMax, idleSecondsMax * 1_000_000);
+    const table = new AffinityTable(sessionsMax, idleSecondsMax * MICROS_PER_SECOND);
     return {
       name,
       filter(request, candidates, keep) {

@@ -2,6 +2,7 @@ import type { Snapshot } from "../endpoint/snapshot.ts";
 import { waitingRequests } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
 import type { RouteRequest } from "../request.ts";
+import { MICROS_PER_MILLI } from "../units.ts";
 import { ABSTAIN } from "./scorer.ts";
 
 /**
@@ -64,7 +65,8 @@ function scoreUnobserved({ blocks }: RouteRequest, candidates: readonly Snapshot
 }
 
 /** NaN where nothing was observed. */
-const headroom = (targetMillis: number, observed: number | undefined) => targetMillis * 1000 - (observed ?? NaN);
+const headroom = (targetMillis: number, observed: number | undefined) =>
+  targetMillis * MICROS_PER_MILLI - (observed ?? NaN);
 
 function bestTier(candidates: readonly Snapshot[], ttft: readonly number[], tpot: readonly number[]): number[] {
   const observed = ttft.map((_, i) => i).filter((i) => !Number.isNaN(ttft[i]!) && !Number.isNaN(tpot[i]!));

@@ -1,6 +1,6 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
-import type { Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { ABSTAIN } from "./scorer.ts";
 import { WindowSum } from "./window-sum.ts";
 
@@ -35,7 +35,8 @@ export const power = scorerPlugin({
         if (input.kind === "endpoint-left") readings.delete(input.endpoint);
         if (input.kind !== "load-observed" || input.load.watts === undefined) return;
         let window = readings.get(input.endpoint);
-        if (window === undefined) readings.set(input.endpoint, (window = new WindowSum(windowSeconds * 1_000_000)));
+        if (window === undefined)
+          readings.set(input.endpoint, (window = new WindowSum(windowSeconds * MICROS_PER_SECOND)));
         window.add(input.at, Math.round(input.load.watts * 1000));
       },
     };

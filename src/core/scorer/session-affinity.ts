@@ -1,6 +1,7 @@
 import { scorerPlugin } from "../profile/plugin.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
+import { MICROS_PER_SECOND } from "../units.ts";
 
 /**
  * Prefers the endpoint that the session is bound to.
@@ -16,7 +17,7 @@ export const sessionAffinity = scorerPlugin({
   source: "llm-d session-affinity-scorer (session_id strategy)",
   parameters: AFFINITY_PARAMETERS,
   create(name, { sessionsMax, idleSecondsMax }) {
-    const table = new AffinityTable(sessionsMax, idleSecondsMax * 1_000_000);
+    const table = new AffinityTable(sessionsMax, idleSecondsMax * MICROS_PER_SECOND);
     /** The request scored last, and whether its session's endpoint could be chosen. */
     let scored = { requestId: "", present: false };
     return {

@@ -1,6 +1,7 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
+import { MICROS_PER_SECOND } from "../units.ts";
 import { lowerIsBetter } from "./min-max.ts";
 
 /**
@@ -35,7 +36,7 @@ export const throughput = scorerPlugin({
         placed.delete(input.requestId);
         if (endpoint === undefined || input.outcome !== "ok" || input.outputTokens === undefined) return;
         let mean = work.get(endpoint);
-        if (mean === undefined) work.set(endpoint, (mean = new Ewma(tauSeconds * 1_000_000)));
+        if (mean === undefined) work.set(endpoint, (mean = new Ewma(tauSeconds * MICROS_PER_SECOND)));
         mean.add(input.at, 2 * (input.promptTokens ?? request.promptTokens) + input.outputTokens);
       },
     };

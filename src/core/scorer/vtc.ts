@@ -2,8 +2,13 @@ import { runningRequests } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
 import { TokenTracker } from "../tenant/token-tracker.ts";
 import { type LengthPrediction, outputPredictor } from "../tenant/output-predictor.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "../units.ts";
 
-const UNIT_MICROS = { minutes: 60_000_000, seconds: 1_000_000, milliseconds: 1_000 } as const;
+const UNIT_MICROS = {
+  minutes: 60 * MICROS_PER_SECOND,
+  seconds: MICROS_PER_SECOND,
+  milliseconds: MICROS_PER_MILLI,
+} as const;
 
 /**
  * Places a tenant by how much service it had of late: the more, the further down the list of endpoints (in order of id),
@@ -80,7 +85,7 @@ export const vtc = scorerPlugin({
     const unitMicros = UNIT_MICROS[options.windowUnit];
     const tracker = new TokenTracker({
       windowMicros: options.windowSize * unitMicros,
-      bucketMicros: options.windowUnit === "milliseconds" ? 1_000 : 1_000_000,
+      bucketMicros: options.windowUnit === "milliseconds" ? MICROS_PER_MILLI : MICROS_PER_SECOND,
       inputWeight: options.inputTokenWeight,
       outputWeight: options.outputTokenWeight,
     });

@@ -1,6 +1,7 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
+import { MICROS_PER_SECOND } from "../units.ts";
 import { lowerIsBetter } from "./min-max.ts";
 import { WindowSum } from "./window-sum.ts";
 
@@ -33,7 +34,8 @@ export const windowedWork = scorerPlugin({
         if (input.kind === "endpoint-left") windows.delete(input.endpoint);
         if (decision?.kind !== "routed" || request === undefined) return;
         let window = windows.get(decision.endpoint);
-        if (window === undefined) windows.set(decision.endpoint, (window = new WindowSum(windowSeconds * 1_000_000)));
+        if (window === undefined)
+          windows.set(decision.endpoint, (window = new WindowSum(windowSeconds * MICROS_PER_SECOND)));
         window.add(input.at, Math.max(1, request.promptTokens - decision.hitTokens) + outputTokensGuess);
       },
     };

@@ -1,3 +1,4 @@
+import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { ENGINE_DEAD } from "./api-error.ts";
 import { isOpen, type Exchange } from "./exchange.ts";
 
@@ -105,7 +106,7 @@ let dateSecond = -1;
 /** The current date in the HTTP format, formatted once a second. */
 export function httpDate(): string {
   const now = Date.now();
-  const second = Math.floor(now / 1_000);
+  const second = Math.floor(now / MILLIS_PER_SECOND);
   if (second !== dateSecond) {
     dateSecond = second;
     dateText = new Date(now).toUTCString();

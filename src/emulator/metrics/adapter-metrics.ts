@@ -1,3 +1,4 @@
+import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 
 /** Adapters that vLLM loads at once by default (--max-loras). */
@@ -39,7 +40,7 @@ export class AdapterMetrics {
       waiting_lora_adapters: names(this.#waiting),
     });
     this.#series.delete(labels);
-    this.#series.set(labels, Date.now() / 1_000);
+    this.#series.set(labels, Date.now() / MILLIS_PER_SECOND);
     const [oldest] = this.#series.keys();
     if (this.#series.size > SERIES_MAX && oldest !== undefined) this.#series.delete(oldest);
   }

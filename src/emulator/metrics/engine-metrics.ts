@@ -1,3 +1,4 @@
+import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 import { Histogram } from "./histogram.ts";
@@ -36,7 +37,7 @@ const CACHED_BY_SOURCE =
 export class EngineMetrics {
   readonly #labels: Readonly<Record<string, string>>;
   readonly #model: string;
-  readonly #createdAt = Date.now() / 1_000;
+  readonly #createdAt = Date.now() / MILLIS_PER_SECOND;
   readonly #finished = new Map<string, number>();
   readonly #rejected = new Map<string, number>();
   readonly #histograms: Histograms;

@@ -1,3 +1,4 @@
+import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 import { Histogram } from "./histogram.ts";
@@ -28,7 +29,7 @@ const COARSE =
 
 /** The HTTP families of vLLM's page (its FastAPI instrumentator's). */
 export class HttpMetrics {
-  readonly #createdAt = Date.now() / 1_000;
+  readonly #createdAt = Date.now() / MILLIS_PER_SECOND;
   readonly #requests = new Map<string, Summary>();
   readonly #requestBytes = new Map<string, Summary>();
   readonly #responseBytes = new Map<string, Summary>();
@@ -41,7 +42,7 @@ export class HttpMetrics {
     if (EXCLUDED.has(exchange.path) || status === 0) return;
     if (!this.#requestBytes.has(labelText({ handler })) && this.#requestBytes.size >= HANDLERS_MAX) return;
     const method = request.method ?? "GET";
-    const seconds = (performance.now() - exchange.arrivedAtMs) / 1_000;
+    const seconds = (performance.now() - exchange.arrivedAtMs) / MILLIS_PER_SECOND;
     add(this.#requests, labelText({ handler, method, status: `${Math.floor(status / 100)}xx` }), 1);
     add(this.#requestBytes, labelText({ handler }), Number(request.headers["content-length"] ?? 0));
     add(this.#responseBytes, labelText({ handler }), exchange.responseBytes);
@@ -51,7 +52,7 @@ export class HttpMetrics {
     const known = this.#durations.get(key);
     const duration = known ?? {
       histogram: new Histogram("http_request_duration_seconds", labels, COARSE_SECONDS),
-      createdAt: Date.now() / 1_000,
+      createdAt: Date.now() / MILLIS_PER_SECOND,
     };
     if (known === undefined) this.#durations.set(key, duration);
     duration.histogram.observe(seconds);
@@ -83,7 +84,7 @@ export class HttpMetrics {
 function add(summaries: Map<string, Summary>, key: string, value: number): void {
   const known = summaries.get(key);
   if (known === undefined) {
-    summaries.set(key, { count: 1, sum: value, createdAt: Date.now() / 1_000 });
+    summaries.set(key, { count: 1, sum: value, createdAt: Date.now() / MILLIS_PER_SECOND });
     return;
   }
   known.count++;

@@ -1,3 +1,4 @@
+import { MICROS_PER_SECOND } from "#core/units.ts";
 import { familyHead, promFloat } from "./exposition.ts";
 
 const GC = ["collected", "uncollectable"] as const;
@@ -26,7 +27,7 @@ export function renderProcess(startedAtSeconds: number): string {
       "process_cpu_seconds_total",
       "counter",
       "Total user and system CPU time spent in seconds.",
-      (userCPUTime + systemCPUTime) / 1e6,
+      (userCPUTime + systemCPUTime) / MICROS_PER_SECOND,
     ),
     gauge("process_open_fds", "Number of open file descriptors.", process.getActiveResourcesInfo().length),
     gauge("process_max_fds", "Maximum number of open file descriptors.", 65_536),

@@ -1,3 +1,4 @@
+import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
 import type { Service } from "../service.ts";
@@ -5,7 +6,7 @@ import type { Service } from "../service.ts";
 /** GET /v1/models: the model under each of its names, then the adapters. */
 export function handleModels(service: Service, exchange: Exchange): void {
   const { model, servedModels, adapters, engine } = service.options;
-  const created = Math.floor(Date.now() / 1_000);
+  const created = Math.floor(Date.now() / MILLIS_PER_SECOND);
   const card = (id: string, root: string, parent: string | null, contextTokens: number | null) => ({
     id,
     object: "model",

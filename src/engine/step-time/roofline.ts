@@ -1,3 +1,4 @@
+import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { type HardwareShape, headSizeOf, type ModelShape } from "./model-shape.ts";
 import type { StepTime } from "./step-time.ts";
@@ -75,7 +76,7 @@ export class RooflineStepTime implements StepTime {
       this.#bytesPerContextToken * (shape.prefillContextTokens + shape.decodeContextTokens);
     const weights = (this.#attentionWeights + this.#mlpWeights * this.#expertsLoaded(tokens)) * this.#weightBytes;
     const memorySeconds = (weights / tp + bytes / tp) / this.#bytesPerSecond;
-    return Math.max(computeSeconds, memorySeconds) * 1e6;
+    return Math.max(computeSeconds, memorySeconds) * MICROS_PER_SECOND;
   }
 
   #expertsLoaded(tokens: number): number {

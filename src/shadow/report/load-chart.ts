@@ -1,3 +1,4 @@
+import { MICROS_PER_SECOND } from "#core/units.ts";
 import { escaped, point, time } from "./markup.ts";
 import { OBSERVED, type PageData, seriesOf } from "./page-data.ts";
 import { linearScale } from "./scale.ts";
@@ -48,18 +49,19 @@ function chart(
   spanMicros: number,
   highest: number,
 ): string {
-  const x = linearScale(0, spanMicros / 1e6, LEFT, RIGHT);
+  const x = linearScale(0, spanMicros / MICROS_PER_SECOND, LEFT, RIGHT);
   const y = linearScale(0, highest, BOTTOM, TOP, 3);
   const grid = y.ticks.map(
     (tick) =>
       `<line class="grid" x1="${LEFT}" x2="${RIGHT}" y1="${point(y.at(tick))}" y2="${point(y.at(tick))}"/><text class="tick end" x="${LEFT - 6}" y="${point(y.at(tick) + 4)}">${Math.round(tick * 10) / 10}</text>`,
   );
   const marks = x.ticks.map(
-    (tick) => `<text class="tick mid" x="${point(x.at(tick))}" y="${BOTTOM + 17}">${time(tick * 1e6)}</text>`,
+    (tick) =>
+      `<text class="tick mid" x="${point(x.at(tick))}" y="${BOTTOM + 17}">${time(tick * MICROS_PER_SECOND)}</text>`,
   );
   const paths = lines.map((line, i) => {
     const points = Array.from(line.values, (value, bin) => {
-      const second = ((bin + 0.5) / BINS) * (spanMicros / 1e6);
+      const second = ((bin + 0.5) / BINS) * (spanMicros / MICROS_PER_SECOND);
       return `${point(x.at(second))},${point(y.at(value))}`;
     });
     const label = isBand ? line.name : (endpoints[i] ?? line.name);

@@ -1,3 +1,5 @@
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+
 const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",
@@ -15,9 +17,9 @@ export function escaped(text: string): string {
 export function time(micros: number): string {
   const size = Math.abs(micros);
   if (!Number.isFinite(micros)) return "–";
-  if (size < 1_000) return `${micros.toFixed(0)} µs`;
-  if (size < 1_000_000) return `${digits(micros / 1_000)} ms`;
-  return `${digits(micros / 1_000_000)} s`;
+  if (size < MICROS_PER_MILLI) return `${micros.toFixed(0)} µs`;
+  if (size < MICROS_PER_SECOND) return `${digits(micros / MICROS_PER_MILLI)} ms`;
+  return `${digits(micros / MICROS_PER_SECOND)} s`;
 }
 
 export function signedTime(micros: number): string {

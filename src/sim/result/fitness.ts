@@ -1,3 +1,4 @@
+import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { Metrics } from "./metrics.ts";
 
 /**
@@ -74,5 +75,5 @@ function valueOf(metrics: Metrics, key: FitnessKey): number {
 }
 
 function latency(micros: number | undefined): number {
-  return micros === undefined ? 0 : 1 / (1 + micros / 1000);
+  return micros === undefined ? 0 : 1 / (1 + micros / MICROS_PER_MILLI);
 }

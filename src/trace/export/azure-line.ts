@@ -1,3 +1,4 @@
+import { MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/units.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 
 const MICROS_DIGITS = 6;
@@ -7,7 +8,10 @@ export function azureLine(request: WorkloadRequest, startWallMicros: number): st
   if (request.thinkMicros !== undefined && request.arrivalMicros === 0)
     return { refused: "follow-up turn without an arrival time" };
   const micros = startWallMicros + request.arrivalMicros;
-  const second = new Date(Math.floor(micros / 1_000_000) * 1_000).toISOString().slice(0, 19).replace("T", " ");
-  const fraction = String(Math.floor(micros % 1_000_000)).padStart(MICROS_DIGITS, "0");
+  const second = new Date(Math.floor(micros / MICROS_PER_SECOND) * MILLIS_PER_SECOND)
+    .toISOString()
+    .slice(0, 19)
+    .replace("T", " ");
+  const fraction = String(Math.floor(micros % MICROS_PER_SECOND)).padStart(MICROS_DIGITS, "0");
   return `${second}.${fraction}0,${request.promptTokens},${request.outputTokens}\n`;
 }

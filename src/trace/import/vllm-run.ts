@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { TraceEngine } from "../record.ts";
 import type { TrafficRequest } from "../transform/traffic.ts";
 import { LENGTHS_ONLY } from "../workload-request.ts";
@@ -63,7 +64,7 @@ export async function openVllmRun(folder: string, options: ImportOptions, report
   return {
     engine,
     model,
-    startWallMicros: Math.round(1e6 * (clock?.begin ?? wallStart(settingsFile))),
+    startWallMicros: Math.round(MICROS_PER_SECOND * (clock?.begin ?? wallStart(settingsFile))),
     notes: [...notes, ...told],
     traffic: trafficOf(rows, { engine, model }, options, report),
   };
