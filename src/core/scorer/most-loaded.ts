@@ -1,5 +1,5 @@
-import { scrapedAndOwnRequests } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
+import { LOAD_MEASURE, measuredLoad } from "./load-measure.ts";
 import { lowerIsBetter } from "./min-max.ts";
 
 /**
@@ -11,21 +11,11 @@ export const mostLoaded = scorerPlugin({
   summary: "requests there, the most loaded scoring best (a lower bound for experiments)",
   reads: ["ledger", "scrape:load"],
   source: "BLIS always-busiest",
-  parameters: {
-    measure: {
-      type: "choice",
-      default: "requests",
-      values: ["requests", "scraped-and-own"],
-      meaning: "load: every request once, or queue and batch as scraped plus our own in flight (BLIS)",
-    },
-  },
+  parameters: { measure: LOAD_MEASURE },
   create: (name, { measure }) => ({
     name,
     score(_request, candidates, scores) {
-      for (let i = 0; i < candidates.length; i++) {
-        const candidate = candidates[i]!;
-        scores[i] = -(measure === "requests" ? candidate.effectiveLoad : scrapedAndOwnRequests(candidate));
-      }
+      for (let i = 0; i < candidates.length; i++) scores[i] = -measuredLoad(candidates[i]!, measure);
       lowerIsBetter(scores, candidates.length);
     },
   }),
