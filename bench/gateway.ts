@@ -18,8 +18,9 @@ import { createServer } from "node:net";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-
+import { endAll, kept, message } from "./children.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
+import { median } from "./median.ts";
 
 const NGINX = "/usr/sbin/nginx";
 const ENDPOINTS = 8;
@@ -57,13 +58,12 @@ const { values } = parseArgs({ options: { rounds: { type: "string" }, millis: { 
 const rounds = Number(values.rounds ?? 3);
 const millis = Number(values.millis ?? 1_500);
 const lastCore = availableParallelism() - 1;
-const children: ChildProcess[] = [];
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
 
 try {
   await main();
 } finally {
-  for (const child of children) child.kill("SIGTERM");
+  endAll();
   rmSync(scratch, { recursive: true, force: true });
 }
 
@@ -166,8 +166,7 @@ async function gnomon(name: string, ports: readonly number[], flags: readonly st
   const main = join(import.meta.dirname, "../src/main.ts");
   const [command, args] = pinned(0, process.execPath, [main, "serve", "--port", "0", ...endpoints, ...flags]);
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
-  const proxy = spawn(command, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env });
-  children.push(proxy);
+  const proxy = kept(spawn(command, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env }));
   let said = "";
   for await (const text of proxy.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
     said += String(text);
@@ -196,8 +195,7 @@ http {
 }`,
   );
   const [command, args] = pinned(0, NGINX, ["-c", file]);
-  const nginx = spawn(command, args, { stdio: "ignore" });
-  children.push(nginx);
+  const nginx = kept(spawn(command, args, { stdio: "ignore" }));
   const failed = await new Promise<boolean>((resolve) => {
     nginx.once("error", () => resolve(true));
     nginx.once("exit", () => resolve(true));
@@ -226,28 +224,10 @@ async function started<T>(file: string, core: number, args: readonly string[]): 
 
 function child(file: string, core: number, args: readonly string[]): ChildProcess {
   const [command, all] = pinned(core, process.execPath, [join(import.meta.dirname, file), ...args]);
-  const made = spawn(command, all, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-  children.push(made);
-  return made;
+  return kept(spawn(command, all, { stdio: ["ignore", "inherit", "inherit", "ipc"] }));
 }
 
 /** Without taskset the scheduler places the processes, and figures are noisier. */
 function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
   return process.platform === "linux" ? ["taskset", ["-c", String(core), command, ...args]] : [command, [...args]];
-}
-
-function message(from: ChildProcess): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const ended = (code: number | null): void => reject(new Error(`${from.spawnargs.join(" ")} ended with ${code}`));
-    from.once("exit", ended);
-    from.once("message", (received) => {
-      from.removeListener("exit", ended);
-      resolve(received);
-    });
-  });
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1] ?? Number.NaN;
 }

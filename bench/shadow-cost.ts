@@ -16,6 +16,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ShadowStatus } from "#live/shadow-status.ts";
+import { endAll, kept, message } from "./children.ts";
+import { median } from "./median.ts";
 import type { GatewayMark } from "./shadow-gateway.ts";
 
 const WARM_UP_SECONDS = 20;
@@ -55,7 +57,6 @@ const { values } = parseArgs({
 });
 const [blocks, seconds] = [Number(values.blocks), Number(values.seconds)];
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-shadow-cost-"));
-const children = new Set<ChildProcess>();
 
 const SHADOW = [
   "shadow.enabled=true",
@@ -84,7 +85,7 @@ groups:
 try {
   await main();
 } finally {
-  for (const child of children) child.kill("SIGTERM");
+  endAll();
   rmSync(scratch, { recursive: true, force: true });
 }
 
@@ -193,26 +194,12 @@ async function shadowLine(url: string): Promise<string> {
 }
 
 function started(file: string, args: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, [file, ...args], { stdio: ["ignore", "ignore", "ignore", "ipc"] });
-  children.add(child);
-  child.once("exit", () => children.delete(child));
-  return child;
+  return kept(spawn(process.execPath, [file, ...args], { stdio: ["ignore", "ignore", "ignore", "ipc"] }));
 }
 
 function mark(gateway: ChildProcess): Promise<GatewayMark> {
   gateway.send("mark");
   return message(gateway) as Promise<GatewayMark>;
-}
-
-function message(from: ChildProcess): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const ended = (code: number | null): void => reject(new Error(`${from.spawnargs.join(" ")} ended with ${code}`));
-    from.once("exit", ended);
-    from.once("message", (received) => {
-      from.removeListener("exit", ended);
-      resolve(received);
-    });
-  });
 }
 
 function shown(value: number): string {
@@ -222,10 +209,4 @@ function shown(value: number): string {
 function quantile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? NaN;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }

@@ -4,6 +4,7 @@ import Table from "cli-table3";
 import { Tokenizer as NativeTokenizer } from "tokenizers";
 import { createTokenizer, type TokenizerOptions } from "#live/tokenizer/create.ts";
 import type { ChatMessage, PromptSource, Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import { median } from "./median.ts";
 
 /**
  * Cost of a prompt to tokens and block chain, by its size. Run: `npx node bench/tokenizer.ts`
@@ -81,10 +82,6 @@ async function micros(tokenizer: Tokenizer, prompt: (index: number) => PromptSou
     times.push(1000 * millis);
   }
   return median(times);
-}
-
-function median(times: readonly number[]): number {
-  return times.toSorted((a, b) => a - b)[times.length >> 1]!;
 }
 
 /** Each text once, by a tokenizer that has seen no other: pieces are merged, not remembered. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { kept } from "../children.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const START_MILLIS_MAX = 60_000;
@@ -18,12 +19,6 @@ export interface CoreSeconds {
   readonly ran: number;
   readonly waited: number;
 }
-
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
 /** A command of ours with its flags; a list repeats its flag. */
 export interface Order {
@@ -43,12 +38,8 @@ export class Program {
     const set = Object.entries(flags).flatMap(([name, value]) =>
       (typeof value === "object" ? value : [value]).flatMap((one) => [`--${name}`, String(one)]),
     );
-    this.#child = spawn(process.execPath, [MAIN, command, ...operands, ...set], {
-      env: ENVIRONMENT,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    running.add(this.#child);
-    this.#child.once("exit", () => running.delete(this.#child));
+    const all = [MAIN, command, ...operands, ...set];
+    this.#child = kept(spawn(process.execPath, all, { env: ENVIRONMENT, stdio: ["ignore", "pipe", "pipe"] }));
     this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.#complaint = (this.#complaint + text).slice(-COMPLAINT_CHARS_MAX);
     });

@@ -1,4 +1,5 @@
 import Table from "cli-table3";
+import { percentile } from "#sim/result/distribution.ts";
 
 /** A predicted distribution beside the real one, request by request. */
 export interface Comparison {
@@ -15,7 +16,8 @@ export function printComparisons(comparisons: readonly Comparison[]): void {
   });
   for (const comparison of comparisons) {
     const { name, real, predicted } = comparison;
-    const at = (p: number) => signed(percentile(predicted, p) / percentile(real, p) - 1);
+    const [ascending, ascendingReal] = [Float64Array.from(predicted).sort(), Float64Array.from(real).sort()];
+    const at = (p: number) => signed(percentile(ascending, p) / percentile(ascendingReal, p) - 1);
     table.push([
       name,
       mean(real).toFixed(1),
@@ -46,13 +48,6 @@ export function judge(what: string, value: number, within: boolean, bound: strin
 
 export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-function percentile(values: readonly number[], p: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const rank = (p / 100) * (sorted.length - 1);
-  const low = sorted[Math.floor(rank)] ?? 0;
-  return low + ((sorted[Math.ceil(rank)] ?? 0) - low) * (rank - Math.floor(rank));
 }
 
 function correlation(a: readonly number[], b: readonly number[]): number {
