@@ -2,18 +2,26 @@
 // JavaScript, so that a Node that cannot read the sources can still say so, or hand over to the one among the dependencies.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import module from "node:module";
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 
 const MAJOR_MIN = 24;
 const MINOR_MIN = 12;
 const MAIN = new URL("../src/main.ts", import.meta.url);
+const COMPILE_CACHE = fileURLToPath(new URL("../node_modules/.cache/gnomon", import.meta.url));
 const OWN_NODE = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
 /** @type {NodeJS.Signals[]} */
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 
+// What was compiled by one run is read back by the next, in the processes that this one starts too: a command starts in a
+// third of the time. NODE_DISABLE_COMPILE_CACHE=1 turns it off, NODE_COMPILE_CACHE names another folder; one that cannot
+// be written is done without.
+process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
+
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) {
+  module.enableCompileCache();
   process.argv[1] = fileURLToPath(MAIN);
   await import(MAIN.href);
 } else if (existsSync(OWN_NODE)) handOver();

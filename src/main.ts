@@ -1,19 +1,35 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
-import { calibrateCommand } from "./cli/calibrate.ts";
+import type { Command } from "commander";
 import { tolerateClosedPipe } from "./cli/closed-pipe.ts";
-import { compareCommand } from "./cli/compare.ts";
-import { configCommand } from "./cli/config.ts";
 import { createProgram, run } from "./cli/program.ts";
-import { emulateCommand } from "./cli/emulate.ts";
-import { explainCommand } from "./cli/explain.ts";
-import { profilesCommand } from "./cli/profiles.ts";
-import { replayCommand } from "./cli/replay.ts";
-import { serveCommand } from "./cli/serve.ts";
-import { simulateCommand } from "./cli/simulate.ts";
-import { traceCommand } from "./cli/trace.ts";
-import { whatIfCommand } from "./cli/what-if.ts";
-import { driveCommand } from "#drive/command.ts";
+
+/** Every command by name, in the help's order, and how to load it: a command reads only the code that it needs. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import("./cli/serve.ts")).serveCommand(),
+  emulate: async () => (await import("./cli/emulate.ts")).emulateCommand(),
+  drive: async () => (await import("#drive/command.ts")).driveCommand(),
+  simulate: async () => (await import("./cli/simulate.ts")).simulateCommand(),
+  replay: async () => (await import("./cli/replay.ts")).replayCommand(),
+  "what-if": async () => (await import("./cli/what-if.ts")).whatIfCommand(),
+  trace: async () => (await import("./cli/trace.ts")).traceCommand(),
+  calibrate: async () => (await import("./cli/calibrate.ts")).calibrateCommand(),
+  compare: async () => (await import("./cli/compare.ts")).compareCommand(),
+  profiles: async () => (await import("./cli/profiles.ts")).profilesCommand(),
+  explain: async () => (await import("./cli/explain.ts")).explainCommand(),
+  config: async () => (await import("./cli/config.ts")).configCommand(),
+};
+
+/** What is about all commands, not about the one that would run without a name. */
+const ABOUT_ALL: ReadonlySet<string> = new Set(["-h", "--help", "-V", "--version"]);
+
+/** The one that is named, or serve where options alone are given; all for the help and for a word that is no command. */
+function namesToLoad([word, ...others]: readonly string[]): readonly string[] {
+  if (word !== undefined && Object.hasOwn(COMMANDS, word)) return [word];
+  const optionsAlone =
+    word === undefined || (word.startsWith("-") && ![word, ...others].some((one) => ABOUT_ALL.has(one)));
+  return optionsAlone ? ["serve"] : Object.keys(COMMANDS);
+}
 
 tolerateClosedPipe(process.stdout);
 tolerateClosedPipe(process.stderr);
@@ -21,18 +37,8 @@ tolerateClosedPipe(process.stderr);
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
 };
-const program = createProgram(version, [
-  serveCommand(),
-  emulateCommand(),
-  driveCommand(),
-  simulateCommand(),
-  replayCommand(),
-  whatIfCommand(),
-  traceCommand(),
-  calibrateCommand(),
-  compareCommand(),
-  profilesCommand(),
-  explainCommand(),
-  configCommand(),
-]);
-process.exitCode = await run(program, process.argv.slice(2), (line) => process.stderr.write(`gnomon: ${line}\n`));
+const argv = process.argv.slice(2);
+const commands = await Promise.all(namesToLoad(argv).map((name) => COMMANDS[name]!()));
+process.exitCode = await run(createProgram(version, commands), argv, (line) =>
+  process.stderr.write(`gnomon: ${line}\n`),
+);
