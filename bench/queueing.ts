@@ -1,5 +1,6 @@
 import { randomFor } from "#core/random.ts";
 import { engineDefaults } from "#engine/config.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate } from "#sim/simulate.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
@@ -67,7 +68,7 @@ function meanWait(queue: Queue, count: number, seed: number): number {
     },
     engines: [{ config: engine, endpoint }],
     arrivals: new ListedArrivals(arrivals(queue, count, seed)),
-    signals: { mode: "scrape", intervalMicros: 60_000_000, phase: "spread", delayMicros: 0, lossShare: 0 },
+    signals: scrapedEvery(60_000_000),
     prefixes: { kind: "approximate" },
     latency: NO_LATENCY,
     horizonMicros: Infinity,

@@ -1,6 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { loadProfile } from "#config/profile-file.ts";
+import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate } from "#sim/simulate.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
@@ -95,10 +97,10 @@ function measure(one: Case): Measured {
       blockTokens: 16,
       staleAfterMicros: 3_000_000,
     },
-    engines: Array.from({ length: one.instances }, (_, number) => ({
+    engines: numberedIds("instance", one.instances).map((id) => ({
       config: ENGINE,
       endpoint: {
-        id: `instance_${String(number).padStart(2, "0")}`,
+        id,
         models: [],
         labels: {},
         kvCapacityTokens: 29_205 * 16,
@@ -112,7 +114,7 @@ function measure(one: Case): Measured {
       timeScale: 1,
       rateScale: 1,
     }),
-    signals: { mode: "scrape", intervalMicros: 50_000, phase: "spread", delayMicros: 10_000, lossShare: 0 },
+    signals: { ...scrapedEvery(50_000), delayMicros: 10_000 },
     prefixes: { kind: "approximate" },
     latency: NO_LATENCY,
     horizonMicros: Infinity,

@@ -1,6 +1,7 @@
 import { loadProfile } from "#config/profile-file.ts";
 import type { ProfileSpec } from "#core/profile/spec.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
 import { NO_LATENCY, type SimulationOptions } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
@@ -70,7 +71,7 @@ function run(
       },
     })),
     arrivals: requests(shape),
-    signals: { mode: "scrape", intervalMicros: 1_000_000, phase: "spread", delayMicros: 5_000, lossShare: 0 },
+    signals: { ...scrapedEvery(1_000_000), delayMicros: 5_000 },
     prefixes: { kind: "approximate" },
     latency: NO_LATENCY,
     horizonMicros: Infinity,
@@ -183,9 +184,7 @@ function herding(): void {
   );
   for (const millis of [0, 10, 50, 200, 1000]) {
     const signals: SimulationOptions["signals"] =
-      millis === 0
-        ? { mode: "oracle" }
-        : { mode: "scrape", intervalMicros: millis * 1000, phase: "together", delayMicros: 0, lossShare: 0 };
+      millis === 0 ? { mode: "oracle" } : { ...scrapedEvery(millis * 1000), phase: "together" };
     const name = millis === 0 ? "oracle" : `${millis} ms`;
     print(`${name.padEnd(9)} gauges   ${figures(run(shape, scraped, { signals }))}`);
     print(`${name.padEnd(9)} counting ${figures(run(shape, counting, { signals }))}`);

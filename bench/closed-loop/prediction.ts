@@ -4,6 +4,7 @@ import { MICROS_PER_SECOND } from "#core/units.ts";
 import { imbalanceOf } from "#drive/imbalance.ts";
 import type { CandidateOutcome } from "#shadow/candidate.ts";
 import { readRecordedRun } from "#shadow/recorded-run.ts";
+import { inForceOf, recordedSetting } from "#shadow/recorded-setting.ts";
 import { type WhatIfAnswer, whatIf } from "#shadow/what-if.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { Program } from "./program.ts";
@@ -37,33 +38,11 @@ export async function predict(options: PredictionOptions): Promise<Prediction> {
   await Program.run({ command: "calibrate", operands: [trace], flags: { ...flags, json: `${engineFile}.json` } });
   // The driver waits within the sessions that it names, and sends all else by the clock.
   const run = await readRecordedRun(new TraceReader(trace).items(), "named");
-  const { router } = run.header;
-  const spec = router.profiles[router.defaultProfile];
-  if (spec === undefined) throw new Error(`${trace} does not hold the profile that was in force`);
   const { engine, residuals } = loadCalibratedEngine(engineFile);
   const imbalance = new Map<string, number | null>();
   const answer = await whatIf({
-    setting: {
-      seed: router.seed,
-      workload: run.workload,
-      endpoints: run.endpoints,
-      fleetEvents: run.fleetEvents,
-      engine,
-      residuals,
-      signals: {
-        mode: "scrape",
-        intervalMicros: MICROS_PER_SECOND,
-        phase: "spread",
-        delayMicros: 0,
-        lossShare: 0,
-      },
-      blockTokens: router.blockTokens,
-      staleAfterMicros: router.staleAfterMicros,
-      requestMicros: 0,
-      answerMicros: 0,
-      rateScale: 1,
-    },
-    inForce: { name: router.defaultProfile, spec },
+    setting: recordedSetting(run, { engine, residuals, scrapeMicros: MICROS_PER_SECOND }),
+    inForce: inForceOf(run.header),
     candidates: options.profiles.map((name) => loadProfile(name)),
     observed: run.observed,
     replicas: options.replicas,

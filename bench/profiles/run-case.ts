@@ -1,6 +1,7 @@
 import { loadEngine } from "#config/engine-file.ts";
 import type { NamedProfile } from "#config/profile-file.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { type SimulationResult, simulate } from "#sim/simulate.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
@@ -37,13 +38,7 @@ export function runCase(
       timeScale: 1,
       rateScale: (one.rateScale * study.engines) / ENGINES_DEFAULT,
     }),
-    signals: {
-      mode: "scrape",
-      intervalMicros: study.scrapeMicros,
-      phase: "spread",
-      delayMicros: SCRAPE_DELAY_MICROS,
-      lossShare: 0,
-    },
+    signals: { ...scrapedEvery(study.scrapeMicros), delayMicros: SCRAPE_DELAY_MICROS },
     prefixes: { kind: "approximate" },
     latency: NO_LATENCY,
     horizonMicros: Infinity,

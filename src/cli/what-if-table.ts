@@ -97,7 +97,7 @@ function causes({ candidates, inForce }: WhatIfAnswer): string[] {
     : [`Why they differ from ${inForce}: largest parts of the mean E2E difference`, table.toString()];
 }
 
-function errors({ modelError, inForce }: WhatIfAnswer): string {
+function errors({ modelError, uncompared, inForce }: WhatIfAnswer): string {
   if (modelError === undefined)
     return "Model error: not known, since this traffic was not run as it is simulated here.";
   const table = figureTable(["", "predicted mean", "observed mean", "mean", "p50", "p99", "MAPE", "r", "pairs"]);
@@ -105,7 +105,11 @@ function errors({ modelError, inForce }: WhatIfAnswer): string {
     const error = modelError[metric];
     if (error !== undefined) table.push([name, ...errorCells(error)]);
   }
-  return `Model error: ${inForce} simulated against what really happened\n${table.toString()}`;
+  return [
+    `Model error: ${inForce} simulated against what really happened`,
+    table.toString(),
+    ...Object.entries(uncompared).map(([reason, count]) => `${count} not compared: ${reason}`),
+  ].join("\n");
 }
 
 function coverage({ coverage: covered, inForce }: WhatIfAnswer): string[] {

@@ -1,10 +1,13 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { numberedIds } from "#core/endpoint/numbered-ids.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { Candidate, Scenario, Setting } from "#shadow/candidate.ts";
 import { PackedWorkload, type Workload, WorkloadPacker } from "#shadow/packed-workload.ts";
-import type { Observed } from "#shadow/recorded-run.ts";
+import type { Observed, RecordedRun } from "#shadow/recorded-run.ts";
+import { inForceOf, recordedSetting } from "#shadow/recorded-setting.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { TurnCap } from "#trace/transform/cap-workload.ts";
@@ -18,11 +21,10 @@ import type { WhatIfFlags } from "./what-if-flags.ts";
 
 /** A question's traffic, wherever it comes from. */
 export interface Traffic {
-  readonly workload: Workload;
+  readonly setting: Setting;
   /** In the workload's order; undefined where nothing that happened can be compared. */
   readonly observed: readonly Observed[] | undefined;
   readonly inForce: Candidate;
-  readonly setting: Omit<Setting, "workload" | "signals" | "requestMicros" | "answerMicros">;
   /** Values of --endpoints and --rate-scale that are not how the traffic came. */
   readonly otherEndpoints: readonly number[];
   readonly otherRates: readonly number[];
@@ -36,34 +38,23 @@ export const ENGINE_DEFAULT = "emulated-default";
 /** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
 export async function trafficOf(path: string, flags: WhatIfFlags): Promise<Traffic> {
   const traffic = (await isRecorded(path)) ? await recorded(path, flags) : await told(foreign(path, flags));
-  if (traffic.workload.length === 0)
+  if (traffic.setting.workload.length === 0)
     throw new CommandFailure([`${path} has no request that can be simulated`, ...traffic.notes].join("\n  "));
   return flags.capped === undefined ? traffic : capped(traffic, flags.capped);
 }
 
 async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
   const { run, notes: damage } = await readRecordedTrace(path, flags.conversations);
-  const { router } = run.header;
-  const spec = router.profiles[router.defaultProfile];
-  if (spec === undefined) throw new CommandFailure(`${path} does not hold the profile that was in force`);
   const base = loadCalibratedEngine(flags.engine[0] ?? ENGINE_DEFAULT);
   const { engine, notes } = sizedEngine(base.engine, run, flags, false);
   const kept = firstArrived(run.workload, flags.limit);
   const left = { ...run.left, ...beyondLimit(run.workload.length - kept.length) };
+  const workload = kept.map((request, index) => ({ ...request, index }));
+  const residuals = residualsOf(base.residuals, flags);
   return {
-    workload: kept.map((request, index) => ({ ...request, index })),
+    setting: recordedSetting({ ...run, workload }, { ...outsideEngines(flags), engine, residuals }),
     observed: kept.map(({ index }) => run.observed[index]!),
-    inForce: flags.inForce === undefined ? { name: router.defaultProfile, spec } : namedProfile(flags.inForce),
-    setting: {
-      endpoints: run.endpoints,
-      fleetEvents: run.fleetEvents,
-      engine,
-      residuals: residualsOf(base.residuals, flags),
-      blockTokens: router.blockTokens,
-      staleAfterMicros: router.staleAfterMicros,
-      seed: router.seed,
-      rateScale: 1,
-    },
+    inForce: flags.inForce === undefined ? recordedProfile(path, run) : namedProfile(flags.inForce),
     otherEndpoints: flags.endpoints,
     otherRates: flags.rateScale,
     notes: [...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`), ...damage, ...notes],
@@ -83,15 +74,18 @@ async function foreign(path: string, flags: WhatIfFlags): Promise<Traffic> {
   const [endpoints = ENDPOINTS_DEFAULT, ...otherEndpoints] = flags.endpoints;
   const [rateScale = 1, ...otherRates] = flags.rateScale;
   const left = { ...Object.fromEntries(report.refused), ...beyondLimit(more) };
+  const { scrapeMicros, ...delays } = outsideEngines(flags);
   return {
-    workload: new PackedWorkload(packer.columns()),
     observed: undefined,
     inForce: namedProfile(flags.inForce ?? "gnomon"),
     setting: {
+      workload: new PackedWorkload(packer.columns()),
       endpoints: equalEndpoints(endpoints),
       fleetEvents: [],
       engine,
       residuals: residualsOf(base.residuals, flags),
+      signals: scrapedEvery(scrapeMicros),
+      ...delays,
       blockTokens: engine.blockTokens,
       staleAfterMicros: STALE_AFTER_MILLIS * MICROS_PER_MILLI,
       seed: flags.seed,
@@ -100,6 +94,23 @@ async function foreign(path: string, flags: WhatIfFlags): Promise<Traffic> {
     otherEndpoints,
     otherRates,
     notes: Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`),
+  };
+}
+
+function recordedProfile(path: string, { header }: RecordedRun): Candidate {
+  try {
+    return inForceOf(header);
+  } catch (error) {
+    throw new CommandFailure(`${path} ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** What lies between the router and the engines. */
+function outsideEngines({ scrapeInterval, requestDelay, answerDelay }: WhatIfFlags) {
+  return {
+    scrapeMicros: scrapeInterval * MICROS_PER_MILLI,
+    requestMicros: requestDelay,
+    answerMicros: answerDelay,
   };
 }
 
@@ -119,11 +130,12 @@ function beyondLimit(count: number): Readonly<Record<string, number>> {
 /** Less traffic is another experiment: what happened says nothing of the model's error in it. */
 async function capped(traffic: Traffic, turnsMax: number): Promise<Traffic> {
   const cap = new TurnCap(turnsMax);
-  for (const request of traffic.workload) cap.add(request);
+  const { setting } = traffic;
+  for (const request of setting.workload) cap.add(request);
   const left = new Tally();
-  const workload = await Array.fromAsync(cap.cap(inTurn(traffic.workload), left));
+  const workload = await Array.fromAsync(cap.cap(inTurn(setting.workload), left));
   const notes = left.entries().map(([reason, count]) => `${count} left out: ${reason}`);
-  return { ...traffic, workload, observed: undefined, notes: [...traffic.notes, ...notes] };
+  return { ...traffic, setting: { ...setting, workload }, observed: undefined, notes: [...traffic.notes, ...notes] };
 }
 
 async function* inTurn(requests: Workload): AsyncGenerator<WorkloadRequest> {
@@ -151,7 +163,7 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
 /** Those of the engine's file, else what --step-error states. */
 function residualsOf(told: StepResiduals | undefined, { stepError }: WhatIfFlags): StepResiduals | undefined {
   if (stepError === undefined) return told;
-  return { windowMicros: 1e6, windows: [[0]], levelError: stepError, delayError: 0, prefillError: 0 };
+  return { windowMicros: MICROS_PER_SECOND, windows: [[0]], levelError: stepError, delayError: 0, prefillError: 0 };
 }
 
 function namedProfile(nameOrPath: string): Candidate {
@@ -160,9 +172,8 @@ function namedProfile(nameOrPath: string): Candidate {
 }
 
 function equalEndpoints(count: number): Setting["endpoints"] {
-  const digits = String(count - 1).length;
-  return Array.from({ length: count }, (_, i) => ({
-    id: `endpoint_${String(i).padStart(digits, "0")}`,
+  return numberedIds("endpoint", count).map((id) => ({
+    id,
     models: [],
     labels: {},
     kvCapacityTokens: undefined,

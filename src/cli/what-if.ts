@@ -1,7 +1,6 @@
 import { existsSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { CandidateOutcome, Setting } from "#shadow/candidate.ts";
 import { whatIf } from "#shadow/what-if.ts";
 import { checkOutputFile } from "./check-output-file.ts";
@@ -23,22 +22,9 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   checkOutputFile("--json", flags.json);
   const startedAt = performance.now();
   const traffic = await trafficOf(path, flags);
-  const { workload, observed, inForce } = traffic;
+  const { setting, observed, inForce } = traffic;
   const candidates = candidatesOf(traffic, flags);
   const engine = flags.engine[0] ?? ENGINE_DEFAULT;
-  const setting: Setting = {
-    ...traffic.setting,
-    workload,
-    signals: {
-      mode: "scrape",
-      intervalMicros: flags.scrapeInterval * MICROS_PER_MILLI,
-      phase: "spread",
-      delayMicros: 0,
-      lossShare: 0,
-    },
-    requestMicros: flags.requestDelay,
-    answerMicros: flags.answerDelay,
-  };
   const { replicas, note } = replicasFor(setting, 1 + candidates.length, engine, flags);
   const notes = [...traffic.notes, ...note];
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
@@ -63,7 +49,7 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   if (flags.json !== "-") process.stdout.write(whatIfTable(result));
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const runs = `${result.candidates.length} candidates${replicas === 0 ? "" : ` x ${1 + replicas} simulations`}`;
-  process.stderr.write(`${workload.length} requests x ${runs} in ${seconds} s\n`);
+  process.stderr.write(`${setting.workload.length} requests x ${runs} in ${seconds} s\n`);
 }
 
 const REPLICAS_DEFAULT = 20;

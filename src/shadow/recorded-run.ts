@@ -7,12 +7,17 @@ import type { TraceHeader, TraceItem } from "#trace/record.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { BlockSizes } from "./block-sizes.ts";
 import { type Conversations, conversationsOf } from "./conversations.ts";
+import { FleetHistory } from "./fleet-history.ts";
+import { NOT_WHOLE } from "./uncompared-reason.ts";
 
 /** What really happened to one request of a trace. Times in microseconds; NaN is never or not seen. */
 export interface Observed {
   /** Endpoint that answered last; "" for none. */
   readonly endpoint: string;
+  /** Answered whole. */
   readonly ok: boolean;
+  /** Why its times say nothing of a model's error, where that is not all: see uncomparedReason. */
+  readonly uncompared?: string | undefined;
   readonly ttftMicros: number;
   readonly e2eMicros: number;
   readonly outputTokens: number;
@@ -31,15 +36,19 @@ export interface RecordedRun {
   readonly observed: readonly Observed[];
   /** Endpoints that were there before the first request. */
   readonly endpoints: readonly Endpoint[];
-  /** What became of the fleet after it, on the workload's clock. */
+  /** What became of the fleet after it, on the workload's clock; below 0, as it was from the beginning. */
   readonly fleetEvents: readonly FleetEvent[];
   /** Requests that are not in the workload, by reason. */
   readonly left: Readonly<Record<string, number>>;
+  /** Changes of the fleet that a window had no room for: they count as having happened before it. */
+  readonly fleetEventsMerged?: number;
 }
 
 const EARLIER_RUN = "of an earlier run of the recorder";
 /** The smallest window remembers so many requests in flight. */
 const OPEN_MIN = 10_000;
+/** Changes of the fleet that a window remembers; a fleet without traffic may change for ever. */
+const FLEET_EVENTS_MAX = 10_000;
 const STILL_OPEN = "still in flight at the end of the trace";
 
 interface Open {
@@ -84,8 +93,7 @@ export async function readRecordedRun(
 
 /** Collects a run as its items come; with a window, only its latest requests. */
 export class RunBook {
-  readonly endpoints = new Map<string, Endpoint>();
-  readonly #fleetEvents: FleetEvent[] = [];
+  readonly #fleet: FleetHistory;
   readonly #open = new Map<string, Open>();
   readonly #ended: Ended[] = [];
   readonly #left = new Map<string, number>();
@@ -97,6 +105,12 @@ export class RunBook {
   constructor(requestsMax = Infinity) {
     this.#requestsMax = requestsMax;
     this.#openMax = Math.max(OPEN_MIN, requestsMax);
+    this.#fleet = new FleetHistory(requestsMax === Infinity ? Infinity : FLEET_EVENTS_MAX);
+  }
+
+  /** Endpoints that were there before the first request. */
+  get endpoints(): Map<string, Endpoint> {
+    return this.#fleet.endpoints;
   }
 
   /** Requests that could be simulated. */
@@ -149,7 +163,9 @@ export class RunBook {
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
       case "profile-changed":
-        this.#fleet(input);
+        // Before the first request it is how things stand; after it, something that happens.
+        if (this.#startedAt === undefined) this.#fleet.stand(input);
+        else this.#fleet.add(input);
         break;
       // What engines did under the policy in force says nothing of another one.
       case "attempt-failed":
@@ -177,15 +193,16 @@ export class RunBook {
       ...(this.#open.size === 0 ? {} : { [STILL_OPEN]: this.#open.size }),
     };
     return {
-      header,
+      header: this.#fleet.header(header),
       workload: rows.map(({ ended, turn, before }, index) => ({
         ...workloadRequest(ended, turn, before, index, started),
         blockTokens: blocks.tokensOf(ended.route),
       })),
       observed: rows.map(({ ended }) => observedOf(ended)),
       endpoints: [...this.endpoints.values()],
-      fleetEvents: this.#fleetEvents.map((event) => ({ ...event, at: event.at - started })),
+      fleetEvents: this.#fleet.eventsFrom(started),
       left,
+      ...(this.#fleet.merged > 0 && { fleetEventsMerged: this.#fleet.merged }),
     };
   }
 
@@ -213,22 +230,7 @@ export class RunBook {
   #forget(): void {
     this.#ended.splice(0, this.#ended.length >> 2);
     this.#startedAt = this.#ended.reduce((least, { at }) => Math.min(least, at), Infinity);
-    const passed = this.#fleetEvents.filter(({ at }) => at <= this.#startedAt!);
-    this.#fleetEvents.splice(0, passed.length);
-    for (const event of passed) this.#standing(event);
-  }
-
-  /** Before the first request it is how things stand; after it, something that happens. */
-  #fleet(event: FleetEvent): void {
-    if (this.#startedAt === undefined) this.#standing(event);
-    // A scrape that learnt an endpoint's size changes nothing in a simulation that has its engine's.
-    else if (event.kind !== "endpoint-changed") this.#fleetEvents.push(event);
-  }
-
-  #standing(event: FleetEvent): void {
-    if (event.kind === "endpoint-joined" || event.kind === "endpoint-changed") {
-      this.endpoints.set(event.endpoint.id, event.endpoint);
-    } else if (event.kind === "endpoint-left") this.endpoints.delete(event.endpoint);
+    this.#fleet.advanceTo(this.#startedAt);
   }
 }
 
@@ -270,6 +272,7 @@ function observedOf({ at, endAt, end, firstTokenAt, endpoint, attempts, sentAt }
   return {
     endpoint,
     ok: end.outcome === "ok",
+    ...(end.outcome !== "ok" && { uncompared: NOT_WHOLE[end.outcome] }),
     ttftMicros: firstTokenAt - at,
     e2eMicros: endAt - at,
     outputTokens: end.outputTokens ?? NaN,

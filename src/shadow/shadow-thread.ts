@@ -4,9 +4,9 @@ import { MICROS_PER_MILLI } from "#core/units.ts";
 import { TraceDecoder } from "#trace/decoder.ts";
 import type { TraceHeader } from "#trace/record.ts";
 import { RollingFit } from "./calibrate/rolling-fit.ts";
-import type { Candidate } from "./candidate.ts";
 import { Pace, threadCpuMicros } from "./pace.ts";
 import { type RecordedRun, RunBook } from "./recorded-run.ts";
+import { inForceOf, recordedSetting } from "./recorded-setting.ts";
 import { Replay } from "./replay.ts";
 import type { FromShadow, ShadowWork, ToShadow } from "./shadow-message.ts";
 import { whatIf } from "./what-if.ts";
@@ -82,34 +82,15 @@ async function refit(run: RecordedRun): Promise<void> {
 
 async function evaluate(run: RecordedRun): Promise<void> {
   const since = { millis: performance.now(), cpuMicros: threadCpuMicros() };
-  const { workload, observed, endpoints, fleetEvents } = run;
-  const { router } = run.header;
-  const spec = router.profiles[router.defaultProfile];
-  if (spec === undefined) return;
-  const inForce: Candidate = { name: router.defaultProfile, spec };
   const answer = await whatIf({
-    setting: {
-      seed: router.seed,
-      workload,
-      endpoints,
-      fleetEvents,
+    setting: recordedSetting(run, {
       engine: fit.engine,
-      signals: {
-        mode: "scrape",
-        intervalMicros: work.scrapeMillis * MICROS_PER_MILLI,
-        phase: "spread",
-        delayMicros: 0,
-        lossShare: 0,
-      },
-      blockTokens: router.blockTokens,
-      staleAfterMicros: router.staleAfterMicros,
-      requestMicros: 0,
-      answerMicros: 0,
-      rateScale: 1,
-    },
-    inForce,
+      residuals: undefined,
+      scrapeMicros: work.scrapeMillis * MICROS_PER_MILLI,
+    }),
+    inForce: inForceOf(run.header),
     candidates: work.candidates,
-    observed,
+    observed: run.observed,
     threadsMax: 1,
     pause: () => pace.rest(),
   });
@@ -118,13 +99,14 @@ async function evaluate(run: RecordedRun): Promise<void> {
 
 /** First part of a window whose times are not compared: simulated caches begin empty, the real ones did not. */
 const BURN_IN_PART = 0.2;
+const EARLY = "at the beginning of the window, when simulated caches are empty and real ones are not";
 
-/** A window's first requests, and retried ones, are traffic but tell nothing of the model's error. */
+/** A window's first requests are traffic but tell nothing of the model's error. */
 function settled(run: RecordedRun): RecordedRun {
   const arrivals = run.workload.map(({ arrivalMicros }) => arrivalMicros).sort((a, b) => a - b);
   const from = arrivals[Math.floor(BURN_IN_PART * arrivals.length)] ?? 0;
   const observed = run.observed.map((one, i) =>
-    run.workload[i]!.arrivalMicros < from || one.attempts > 1 ? { ...one, ok: false } : one,
+    run.workload[i]!.arrivalMicros < from ? { ...one, ok: false, uncompared: EARLY } : one,
   );
   return { ...run, observed };
 }

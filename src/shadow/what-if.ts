@@ -2,11 +2,12 @@ import { availableParallelism } from "node:os";
 import type { Distribution } from "#sim/result/distribution.ts";
 import { type Candidate, type CandidateOutcome, type Setting, settingOf } from "./candidate.ts";
 import { type Cause, causesOf } from "./cause.ts";
-import { figuresOf, type PredictionError, predictionError } from "./figures.ts";
+import { figuresOf, type PredictionError } from "./figures.ts";
 import type { Interval } from "./interval.ts";
 import { JobPool } from "./job-pool.ts";
 import type { ReplicaFigures } from "./job.ts";
 import { type PerMetric, perMetric } from "./metric.ts";
+import { type ModelCheck, modelCheck } from "./model-check.ts";
 import { type PairedDifference, pairedDifference } from "./paired.ts";
 import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "./ranking.ts";
 import type { Observed } from "./recorded-run.ts";
@@ -48,6 +49,8 @@ export interface WhatIfAnswer {
   readonly replicas: number;
   /** The profile in force, simulated, against what really happened; undefined where nothing was observed. */
   readonly modelError: PerMetric<PredictionError | undefined> | undefined;
+  /** Requests of the workload that the model's error leaves out, by reason. They are simulated all the same. */
+  readonly uncompared: Readonly<Record<string, number>>;
   /** Whether what really happened lies in the intervals of the profile in force; undefined without either. */
   readonly coverage: PerMetric<Coverage | undefined> | undefined;
   /** By mean E2E, best first; the profile in force is among them. Other scenarios come after the one that was. */
@@ -116,7 +119,7 @@ interface Part {
   /** Kept where somebody wants to see it: it is by far the largest thing. */
   readonly outcome: CandidateOutcome | undefined;
   /** Of the profile in force alone. */
-  readonly modelError: WhatIfAnswer["modelError"];
+  readonly model: ModelCheck | undefined;
 }
 
 async function partOf({ question, pool, base, replicas, progress }: Run, candidate: Candidate): Promise<Part> {
@@ -138,7 +141,7 @@ async function partOf({ question, pool, base, replicas, progress }: Run, candida
     e2e: blockSumsOf(outcome.e2eMicros),
     replicas: figures,
     outcome: onOutcomes === undefined ? undefined : outcome,
-    modelError: isBase && observed !== undefined ? modelErrorOf(outcome, observed) : undefined,
+    model: isBase && observed !== undefined ? modelCheck(outcome, observed) : undefined,
   };
 }
 
@@ -176,11 +179,7 @@ function answered(
   };
 }
 
-function answerOf(
-  { setting, inForce, observed }: WhatIfQuestion,
-  replicas: number,
-  parts: readonly Part[],
-): WhatIfAnswer {
+function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts: readonly Part[]): WhatIfAnswer {
   const [base] = parts as readonly [Part, ...Part[]];
   const e2e = ({ answer }: Part) => answer.predicted.e2eMicros?.mean ?? Infinity;
   const ordered = parts.toSorted(
@@ -199,12 +198,13 @@ function answerOf(
     replicas === 0
       ? [compared.map((part) => part.e2e)]
       : Array.from({ length: replicas }, (_, r) => compared.map((part) => part.replicas[r]!.e2e));
-  const { modelError } = base;
+  const { error: modelError, uncompared } = base.model ?? { error: undefined, uncompared: {} };
   return {
     inForce: inForce.name,
     requests: setting.workload.length,
     replicas,
-    modelError: observed === undefined ? undefined : modelError,
+    modelError,
+    uncompared,
     coverage:
       modelError && replicas > 0
         ? perMetric((metric) => coverageOf(modelError[metric], own?.predicted[metric], own?.intervals[metric]))
@@ -217,20 +217,6 @@ function answerOf(
 /** None on an engine of which nobody knows how far it is off. */
 function replicasOf(setting: Setting, { scenario }: Candidate, replicas: number): number {
   return settingOf(setting, scenario).residuals === undefined ? 0 : replicas;
-}
-
-/** Only requests that were answered whole can be compared. */
-function modelErrorOf(base: CandidateOutcome, observed: readonly Observed[]): PerMetric<PredictionError | undefined> {
-  const column = (value: (one: Observed) => number) =>
-    Float64Array.from(observed, (one) => (one.ok ? value(one) : NaN));
-  const seen: PerMetric<Float64Array> = {
-    ttftMicros: column((one) => one.ttftMicros),
-    tpotMicros: column((one) =>
-      one.outputTokens > 1 ? (one.e2eMicros - one.ttftMicros) / (one.outputTokens - 1) : NaN,
-    ),
-    e2eMicros: column((one) => one.e2eMicros),
-  };
-  return perMetric((metric) => predictionError(base[metric], seen[metric]));
 }
 
 /** Passes results on and counts them. */

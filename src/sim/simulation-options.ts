@@ -50,7 +50,7 @@ export interface SimulationOptions {
   readonly router: Omit<RouterOptions, "index">;
   /** Endpoints at the start, in order of their numbers. */
   readonly engines: readonly EngineSpec[];
-  /** Joins, leaves, cordons and new profiles, in order of time. */
+  /** Joins, leaves, cordons and new profiles, in order of time; below 0, before anything else. */
   readonly fleetEvents?: readonly FleetEvent[];
   /** The engine of an endpoint that joins later; the first engine's configuration where it is left out. */
   readonly engineOf?: (joined: FleetEvent & { readonly kind: "endpoint-joined" }) => EngineConfig;

@@ -2,20 +2,19 @@ import { assert } from "#core/assert.ts";
 import type { Decision } from "#core/decision.ts";
 import type { Input, Outcome } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { Router } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
 import { queueMicros } from "#engine/config.ts";
 import type { FinishReason } from "#engine/request.ts";
+import { Agenda } from "./agenda.ts";
 import { type EngineEar, EngineEars } from "./engine-ears.ts";
 import { EngineFleet, type EngineSpec } from "./engine-fleet.ts";
-import { EventQueue } from "./event-queue.ts";
 import { Flight } from "./flight.ts";
 import { verifyEnd } from "./invariants.ts";
 import { Outcomes } from "./outcomes.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
-import { EVENT_PRIORITY, type SimulationEvent } from "./simulation-event.ts";
+import type { SimulationEvent } from "./simulation-event.ts";
 import type { FleetEvent, SimulationOptions } from "./simulation-options.ts";
 import type { SimulatedRequest } from "./source/arrival-source.ts";
 
@@ -33,7 +32,7 @@ export class Simulation implements EngineEar {
   readonly ears: EngineEars;
   readonly router: Router;
   readonly #options: SimulationOptions;
-  readonly #queue = new EventQueue<SimulationEvent>();
+  readonly #agenda: Agenda;
   readonly #signals: SignalFeed;
   readonly #copies: CacheCopies | undefined;
   /** Requests in each engine, where the fleet may change. */
@@ -48,17 +47,19 @@ export class Simulation implements EngineEar {
 
   constructor(options: SimulationOptions) {
     this.#options = options;
+    this.#agenda = new Agenda(options.fleetEvents ?? []);
     const { prefixes } = options;
     this.ears = new EngineEars(this.outcomes, this, options);
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
-    const keepsBreakdowns = options.observe !== undefined;
-    this.router = new Router({ ...options.router, index: this.#index(), keepsBreakdowns });
+    const index = this.#copies ?? (prefixes.kind === "index" ? prefixes.create(this.fleet) : new ApproximateIndex());
+    this.router = new Router({ ...options.router, index, keepsBreakdowns: options.observe !== undefined });
     this.#signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.ears, {
-      later: (at, take) => this.#push(at, { kind: "signal", take }),
+      later: (at, take) => this.#agenda.push(at, { kind: "signal", take }),
+      quietUntil: () => this.#quietUntil(),
       observed: (at, endpoint, load) => this.#accept({ kind: "load-observed", at, endpoint, load }),
     });
     for (const spec of options.engines) this.#join(0, spec);
-    for (const change of options.fleetEvents ?? []) this.#push(change.at, { kind: "fleet", change });
+    while (this.#agenda.nextAt < 0) this.#take(this.#agenda.pop());
   }
 
   run(): void {
@@ -66,26 +67,20 @@ export class Simulation implements EngineEar {
     for (;;) {
       const arrivalAt = arrivals.nextAt();
       if (this.open === 0 && arrivalAt === Infinity) break;
-      const at = Math.min(arrivalAt, this.#queue.nextAt);
+      const at = Math.min(arrivalAt, this.#agenda.nextAt);
       const engineAt = this.fleet.nextAt;
       const next = Math.min(at, engineAt);
       if (next === Infinity || next > horizonMicros) break;
       assert(next >= this.clock, "the clock never runs backwards");
       this.clock = next;
       if (at > engineAt) this.fleet.advanceFirst();
-      else if (arrivalAt <= this.#queue.nextAt) this.#arrived(arrivals.take());
-      else this.#take(this.#queue.pop());
+      else if (arrivalAt === at) this.#arrived(arrivals.take());
+      else this.#take(this.#agenda.pop());
       this.events++;
       if (this.events % PROGRESS_EVENTS === 0) progress?.(next, this.outcomes.length, this.outcomes.length - this.open);
     }
     this.outcomes.trim();
     if (this.#options.check) verifyEnd(this);
-  }
-
-  #index(): PrefixIndex {
-    if (this.#copies !== undefined) return this.#copies;
-    const { prefixes } = this.#options;
-    return prefixes.kind === "index" ? prefixes.create(this.fleet) : new ApproximateIndex();
   }
 
   #arrived(request: SimulatedRequest): void {
@@ -97,11 +92,13 @@ export class Simulation implements EngineEar {
   /** Without a delay, straight away: nothing else can come between, unless admission looks at more than one arrival. */
   #soon(delay: Micros, event: SimulationEvent): void {
     if (delay === 0 && this.#options.admission === undefined) this.#take(event);
-    else this.#push(this.clock + delay, event);
+    else this.#agenda.push(this.clock + delay, event);
   }
 
-  #push(at: Micros, event: SimulationEvent): void {
-    this.#queue.push(at, EVENT_PRIORITY[event.kind], event);
+  /** Until then nothing but the reading of gauges happens. */
+  #quietUntil(): Micros {
+    if (this.open > 0 || this.fleet.nextAt < Infinity) return this.clock;
+    return Math.min(this.#options.arrivals.nextAt(), this.#agenda.quietUntil);
   }
 
   #take(event: SimulationEvent): void {
@@ -138,7 +135,7 @@ export class Simulation implements EngineEar {
     const verdict = admission?.decide(flight.route, this.clock);
     if (verdict?.action === "delay") {
       this.delays++;
-      this.#push(this.clock + Math.max(1, verdict.micros), { kind: "admit", flight });
+      this.#agenda.push(this.clock + Math.max(1, verdict.micros), { kind: "admit", flight });
       return;
     }
     if (verdict?.action === "reject") {
@@ -185,12 +182,12 @@ export class Simulation implements EngineEar {
     this.outcomes.end(flight.row, submitted === "expired" ? "timed-out" : submitted);
     const ended = { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused" } as const;
     if (this.#options.over === "answered") return this.#answer(this.clock, ended);
-    this.#push(this.clock + queueMicros(queueDelay, flight.promptTokens), ended);
+    this.#agenda.push(this.clock + queueMicros(queueDelay, flight.promptTokens), ended);
   }
 
   #progressLater(flight: Flight): void {
     const { progressMicros = Infinity } = this.#options;
-    if (progressMicros < Infinity) this.#push(this.clock + progressMicros, { kind: "progress", flight });
+    if (progressMicros < Infinity) this.#agenda.push(this.clock + progressMicros, { kind: "progress", flight });
   }
 
   #progress(flight: Flight): void {
@@ -229,7 +226,7 @@ export class Simulation implements EngineEar {
   #answer(at: Micros, event: SimulationEvent): void {
     const { answerMicros } = this.#options.latency;
     if (answerMicros === 0 && at === this.clock) this.#take(event);
-    else this.#push(at + answerMicros, event);
+    else this.#agenda.push(at + answerMicros, event);
   }
 
   #close(flight: Flight, outcome: Outcome): void {

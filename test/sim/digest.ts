@@ -57,7 +57,7 @@ export function digest(result: SimulationResult): string {
 }
 
 /** Of every outcome alone. */
-export function outcomesDigest({ outcomes }: SimulationResult): string {
+export function outcomesDigest({ outcomes }: Pick<SimulationResult, "outcomes">): string {
   const hash = createHash("sha256").update(outcomes.ids.join());
   const columns = [
     outcomes.status,

@@ -34,6 +34,7 @@ ${notes(data)}
 <p>Simulated, best mean E2E first. ${errorWords(answer)}</p>
 <div class="card">${figuresTable(answer, data)}</div>
 ${scenarioWords(answer)}
+${uncomparedWords(answer)}
 ${sureness(answer)}
 ${differences(answer, data)}
 ${causeTable(answer)}
@@ -68,6 +69,11 @@ function scenarioWords({ candidates }: WhatIfAnswer): string {
   const scenarios = [...new Set(candidates.flatMap(({ scenario }) => (scenario === "" ? [] : [escaped(scenario)])))];
   if (scenarios.length === 0) return "";
   return `<p>No model error covers ${scenarios.join(", ")}: nothing like it was observed.</p>`;
+}
+
+function uncomparedWords({ uncompared }: WhatIfAnswer): string {
+  const told = Object.entries(uncompared).map(([reason, count]) => `<li>${count} ${escaped(reason)}</li>`);
+  return told.length === 0 ? "" : `<p>Simulated, but not in the model's error:</p><ul>${told.join("")}</ul>`;
 }
 
 function differences(answer: WhatIfAnswer, data: PageData): string {

@@ -6,9 +6,16 @@ import type { EngineEars } from "../engine-ears.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
 import type { SignalOptions } from "./signal-options.ts";
 
+type ScrapeOptions = Extract<SignalOptions, { mode: "scrape" }>;
+
+/** Scrapes that are drawn one by one although nothing happens: each may be lost. */
+const LOSSY_ROUNDS = 10_000;
+
 interface Host {
   /** Calls back at that time, before engines do anything then. */
   later(at: Micros, take: (at: Micros) => void): void;
+  /** Time before which nothing happens in engines and router but what the feed itself does; not after now if unknown. */
+  quietUntil(): Micros;
   /** The router hears of an endpoint's load. */
   observed(at: Micros, endpoint: EndpointId, load: Load): void;
 }
@@ -72,8 +79,9 @@ export class SignalFeed {
   #scrape(at: Micros, engine: number): void {
     if (this.#options.mode !== "scrape" || this.#gone.has(engine)) return;
     const { intervalMicros, delayMicros, lossShare } = this.#options;
-    this.taken++;
-    this.#host.later(at + intervalMicros, (now) => this.#scrape(now, engine));
+    const rounds = this.#roundsToNext(at, this.#options);
+    this.taken += rounds;
+    this.#host.later(at + rounds * intervalMicros, (now) => this.#scrape(now, engine));
     const load = this.#load(at, engine);
     if (lossShare > 0 && this.#losses.next() < lossShare) {
       this.lost++;
@@ -84,6 +92,22 @@ export class SignalFeed {
     };
     if (delayMicros === 0) hear(at);
     else this.#host.later(at + delayMicros, hear);
+  }
+
+  /**
+   * How many intervals after a scrape the next one is simulated. While nothing happens scrapes tell the same again and
+   * again, and the router keeps only the last: of a quiet time the first and the last ones stand for all. They are those
+   * that leave the same behind, to the bit, as long as no scrape is lost; where some are, that holds for quiet times of up
+   * to LOSSY_ROUNDS, and in longer ones others are lost than would have been.
+   */
+  #roundsToNext(at: Micros, { intervalMicros, delayMicros, lossShare }: ScrapeOptions): number {
+    // Sums of whole numbers are what their products are.
+    if (!Number.isSafeInteger(at) || !Number.isSafeInteger(intervalMicros)) return 1;
+    const quiet = this.#host.quietUntil() - delayMicros - at;
+    // Until nothing happens any more, nobody asks what the last scrape was.
+    if (!(quiet > 2 * intervalMicros && quiet < Infinity)) return 1;
+    const rounds = Math.ceil(quiet / intervalMicros) - 1;
+    return Math.max(1, lossShare > 0 ? rounds - LOSSY_ROUNDS : rounds);
   }
 
   #idOf(engine: number): EndpointId {

@@ -1,0 +1,81 @@
+import type { Endpoint } from "#core/endpoint/endpoint.ts";
+import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { Micros } from "#core/units.ts";
+import type { FleetEvent } from "#sim/simulation-options.ts";
+import type { TraceHeader } from "#trace/record.ts";
+
+/** A fleet as it stood at a time, and what became of it since. */
+export class FleetHistory {
+  /** As they stood. */
+  readonly endpoints = new Map<string, Endpoint>();
+  /** Changes that there was no room for: they count as having happened before. */
+  merged = 0;
+  readonly #cordoned = new Set<string>();
+  /** Others than these are as the header says. */
+  readonly #profiles = new Map<string, ProfileSpec>();
+  readonly #events: FleetEvent[] = [];
+  readonly #eventsMax: number;
+
+  constructor(eventsMax: number) {
+    this.#eventsMax = eventsMax;
+  }
+
+  /** Something that happens after the time at which the fleet stands. */
+  add(event: FleetEvent): void {
+    // A scrape that learnt an endpoint's size changes nothing in a simulation that has its engine's.
+    if (event.kind === "endpoint-changed") return;
+    this.#events.push(event);
+    if (this.#events.length <= this.#eventsMax) return;
+    const merged = Math.ceil(this.#events.length / 4);
+    this.#pass(merged);
+    this.merged += merged;
+  }
+
+  /** Something that happened before it. */
+  stand(event: FleetEvent): void {
+    switch (event.kind) {
+      case "endpoint-joined":
+      case "endpoint-changed":
+        this.endpoints.set(event.endpoint.id, event.endpoint);
+        break;
+      case "endpoint-left":
+        this.endpoints.delete(event.endpoint);
+        this.#cordoned.delete(event.endpoint);
+        break;
+      case "endpoint-cordoned":
+        this.#cordoned.add(event.endpoint);
+        break;
+      case "endpoint-uncordoned":
+        this.#cordoned.delete(event.endpoint);
+        break;
+      case "profile-changed":
+        this.#profiles.set(event.name, event.profile);
+        break;
+    }
+  }
+
+  /** The fleet stands as it was at that time, and what led there is let go. */
+  advanceTo(at: Micros): void {
+    const later = this.#events.findIndex((event) => event.at > at);
+    this.#pass(later < 0 ? this.#events.length : later);
+  }
+
+  /** What a simulation that begins at `start` is to do: what stands comes before its time. */
+  eventsFrom(start: Micros): FleetEvent[] {
+    const cordons = [...this.#cordoned].map((endpoint): FleetEvent => ({
+      kind: "endpoint-cordoned",
+      at: -1,
+      endpoint,
+    }));
+    return [...cordons, ...this.#events.map((event) => ({ ...event, at: event.at - start }))];
+  }
+
+  /** The header with the profiles as they stood. */
+  header({ router, ...rest }: TraceHeader): TraceHeader {
+    return { ...rest, router: { ...router, profiles: { ...router.profiles, ...Object.fromEntries(this.#profiles) } } };
+  }
+
+  #pass(count: number): void {
+    for (const event of this.#events.splice(0, count)) this.stand(event);
+  }
+}
