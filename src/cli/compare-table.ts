@@ -1,6 +1,7 @@
 import Table from "cli-table3";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { Compared, Gap, Transfer, TransferAnswer } from "#shadow/compare.ts";
+import { percent, signedPercent } from "./figure-text.ts";
 
 const NAMES: Readonly<Record<Compared, string>> = {
   ttftMean: "TTFT mean",
@@ -42,7 +43,7 @@ function summaryCells({ spearman, pairs, pairsPreserved, relativeMeanAbsolute, r
 
 function gapCells({ policy, live, simulated, absolute, relative }: Gap, figure: Compared): string[] {
   const value = (one: number) => (figure === "hitRatio" ? percent(one) : (one / MICROS_PER_MILLI).toFixed(2));
-  const signed = relative === undefined ? "-" : `${relative < 0 ? "" : "+"}${percent(relative)}`;
+  const signed = relative === undefined ? "-" : signedPercent(relative);
   return [policy, value(live), value(simulated), value(absolute), signed];
 }
 
@@ -52,8 +53,4 @@ function plain(head: string[]): Table.Table {
     style: { head: [], border: [], compact: true },
     colAligns: ["left", ...head.slice(1).map(() => "right" as const)],
   });
-}
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
 }

@@ -15,6 +15,14 @@ export function millis(micros: number): string {
   return value < 100 ? value.toFixed(2) : value.toFixed(0);
 }
 
+export function signedMillis(micros: number): string {
+  return `${micros < 0 ? "-" : "+"}${millis(Math.abs(micros))}`;
+}
+
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
 export function signedPercent(share: number): string {
-  return `${share < 0 ? "" : "+"}${(100 * share).toFixed(1)} %`;
+  return `${share < 0 ? "" : "+"}${percent(share)}`;
 }

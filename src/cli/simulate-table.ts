@@ -6,6 +6,7 @@ import type { Distribution } from "#sim/result/distribution.ts";
 import type { Fitness } from "#sim/result/fitness.ts";
 import type { Metrics } from "#sim/result/metrics.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
+import { percent } from "./figure-text.ts";
 
 /** What was asked for beside the figures. */
 export interface Extras {
@@ -176,8 +177,4 @@ function plainTable(head: readonly string[]): Table.Table {
 
 function millis(micros: number | undefined): string {
   return micros === undefined ? "-" : (micros / MICROS_PER_MILLI).toFixed(2);
-}
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
 }

@@ -1,7 +1,7 @@
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { DecisionRegret } from "#shadow/regret.ts";
 import type { WhatIfAnswer } from "#shadow/what-if.ts";
-import { figureTable, millis } from "./figure-text.ts";
+import { figureTable, millis, percent, signedMillis } from "./figure-text.ts";
 
 /** Decisions told with all that they had to choose from. */
 const EXAMPLES = 3;
@@ -15,7 +15,7 @@ export function regretTables({ candidates, inForce }: WhatIfAnswer): string[] {
   const table = figureTable(["profile", "decisions", ...own, ...all]);
   for (const { name, regret } of asked) {
     const { decisions, better, betterForAll, regret: alone, windowRegret, secondChangeMicros } = regret!;
-    const [first, second] = [signed(secondChangeMicros), signed(regret!.secondWindowChangeMicros)];
+    const [first, second] = [signedMillis(secondChangeMicros), signedMillis(regret!.secondWindowChangeMicros)];
     const row = [percent(better), ...spread(alone), first, percent(betterForAll), ...spread(windowRegret), second];
     table.push([name, String(decisions), ...row]);
   }
@@ -55,8 +55,8 @@ function example(
         : [
             millis(outcome.ttftMicros),
             millis(outcome.e2eMicros),
-            i === 0 ? "" : `${signed(outcome.affectedChangeMicros)} x ${outcome.affected}`,
-            i === 0 ? "" : signed(outcome.windowChangeMicros),
+            i === 0 ? "" : `${signedMillis(outcome.affectedChangeMicros)} x ${outcome.affected}`,
+            i === 0 ? "" : signedMillis(outcome.windowChangeMicros),
           ];
     const chosen = i === 0 ? `${endpoint} (chosen)` : endpoint;
     table.push([
@@ -72,12 +72,4 @@ function example(
     `${profile}, request ${request}, ${promptTokens} prompt tokens, decided by ${reason}: lost ${millis(regretMicros)} itself, ${millis(windowRegretMicros)} with those after it`,
     table.toString(),
   ];
-}
-
-function signed(micros: number): string {
-  return `${micros < 0 ? "-" : "+"}${millis(Math.abs(micros))}`;
-}
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
 }

@@ -6,7 +6,7 @@ import type { PairedDifference } from "#shadow/paired.ts";
 import { causeWords } from "#shadow/report/cause-words.ts";
 import { type Coverage, type FigureIntervals, FIGURES } from "#shadow/uncertainty.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/what-if.ts";
-import { figureTable, millis, signedPercent } from "./figure-text.ts";
+import { figureTable, millis, percent, signedMillis, signedPercent } from "./figure-text.ts";
 import { regretTables } from "./what-if-regret-table.ts";
 
 const METRICS: readonly (readonly [Metric, string])[] = [
@@ -88,7 +88,11 @@ function causes({ candidates, inForce }: WhatIfAnswer): string[] {
   const table = figureTable(["profile", "requests", "what became of them", "TTFT", "E2E", "of the mean difference"]);
   for (const { name, causes: found } of candidates) {
     for (const one of found.slice(0, CAUSES_TOLD)) {
-      const each = [signed(one.ttftChangeMicros), signed(one.e2eChangeMicros), signed(one.shareMicros)] as const;
+      const each = [
+        signedMillis(one.ttftChangeMicros),
+        signedMillis(one.e2eChangeMicros),
+        signedMillis(one.shareMicros),
+      ] as const;
       table.push([name, String(one.requests), { content: causeWords(one), hAlign: "left" }, ...each]);
     }
   }
@@ -148,8 +152,8 @@ function distributionCells(figures: Distribution | undefined, intervals: FigureI
 
 function differenceCell(difference: PairedDifference | undefined, interval: Interval | undefined): string {
   if (difference === undefined) return "-";
-  const below = interval === undefined ? "" : `\n[${signed(interval.low)}, ${signed(interval.high)}]`;
-  return `${signed(difference.mean)} [${signed(difference.low)}, ${signed(difference.high)}]${below}`;
+  const below = interval === undefined ? "" : `\n[${signedMillis(interval.low)}, ${signedMillis(interval.high)}]`;
+  return `${signedMillis(difference.mean)} [${signedMillis(difference.low)}, ${signedMillis(difference.high)}]${below}`;
 }
 
 /** Share of resamples in which the candidate's mean E2E is below that of the profile in force. */
@@ -169,12 +173,4 @@ function errorCells(error: PredictionError): string[] {
     Number.isNaN(error.correlation) ? "-" : error.correlation.toFixed(3),
     String(error.pairs),
   ];
-}
-
-function signed(micros: number): string {
-  return `${micros < 0 ? "-" : "+"}${millis(Math.abs(micros))}`;
-}
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
 }
