@@ -97,7 +97,7 @@ function addWorkloadFlags(to: FlagAdder): void {
   );
   to.add("--workload <file>", "recorded workload, or a specification: the format is told by its content");
   to.number("--rate <per second>", "arrivals per second, in place of the workload's", positive(1e6));
-  to.number("--rate-scale <factor>", "arrivals come so many times as fast", positive(1e6), 1);
+  to.number("--rate-scale <factor>", "arrivals come so many times as fast", within(0.001, 1e6), 1);
   to.number("--num-requests <count>", "stop reading the workload after so many", whole(1, 1e9));
   to.number("--horizon <seconds>", "stop the clock there", positive(1e9));
   to.number("--timeout <seconds>", "after which a client gives up; never without", positive(1e9));
@@ -116,7 +116,7 @@ function addPolicyFlags(to: FlagAdder): void {
 
 function addSignalFlags(to: FlagAdder): void {
   to.choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
-  to.number("--scrape-interval <millis>", "between two scrapes of an engine", positive(1e7), 1000);
+  to.number("--scrape-interval <millis>", "between two scrapes of an engine", within(0.1, 1e7), 1000);
   to.number("--scrape-delay <millis>", "from a scrape until the router knows", atLeastZero(1e7), 5);
   to.number("--scrape-loss <share>", "of scrapes that never arrive", atLeastZero(0.999), 0);
   to.choice("--scrape-phase <phase>", "engines' scrapes fall together or apart", ["spread", "together"], "spread");
@@ -199,6 +199,10 @@ const whole = (min: number, max: number): Accept => ({
 const positive = (max: number): Accept => ({
   text: `a number above 0 up to ${max}`,
   holds: (value) => value > 0 && value <= max,
+});
+const within = (min: number, max: number): Accept => ({
+  text: `a number from ${min} to ${max}`,
+  holds: (value) => value >= min && value <= max,
 });
 const atLeastZero = (max: number): Accept => ({
   text: `a number from 0 to ${max}`,

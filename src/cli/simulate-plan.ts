@@ -67,11 +67,11 @@ function signalsOf(flags: SimulateFlags): SignalOptions {
     case "oracle":
       return { mode: "oracle" };
     case "at-decision":
-      return { mode: "at-decision", intervalMicros: flags.scrapeInterval * MICROS_PER_MILLI };
+      return { mode: "at-decision", intervalMicros: Math.round(flags.scrapeInterval * MICROS_PER_MILLI) };
     case "scrape":
       return {
         mode: "scrape",
-        intervalMicros: flags.scrapeInterval * MICROS_PER_MILLI,
+        intervalMicros: Math.round(flags.scrapeInterval * MICROS_PER_MILLI),
         phase: flags.scrapePhase,
         delayMicros: flags.scrapeDelay * MICROS_PER_MILLI,
         lossShare: flags.scrapeLoss,

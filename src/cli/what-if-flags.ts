@@ -29,7 +29,7 @@ const LIMIT_DEFAULT = 1_000_000;
 const REPLICAS_MAX = 1_000;
 const ENDPOINTS_MAX = 10_000;
 const DECISIONS_MAX = 10_000;
-/** Slower arrivals or shorter intervals than these are little but scrapes to simulate, without an end in sight. */
+/** Beyond these a value is a slip, or asks for little but scrapes while requests wait. */
 const RATE_SCALE_MIN = 0.001;
 const RATE_SCALE_MAX = 1e6;
 const SCRAPE_MILLIS_MAX = 1e7;

@@ -108,7 +108,7 @@ function recordedProfile(path: string, { header }: RecordedRun): Candidate {
 /** What lies between the router and the engines. */
 function outsideEngines({ scrapeInterval, requestDelay, answerDelay }: WhatIfFlags) {
   return {
-    scrapeMicros: scrapeInterval * MICROS_PER_MILLI,
+    scrapeMicros: Math.round(scrapeInterval * MICROS_PER_MILLI),
     requestMicros: requestDelay,
     answerMicros: answerDelay,
   };

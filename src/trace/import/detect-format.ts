@@ -34,6 +34,7 @@ const ACCEPTED = `accepted formats:
 const LINES_TRIED = 20;
 const BEGIN_CHARS = 65_536;
 const BLIS_RESULT_KEYS = ['"request_id"', '"ttft_us"', '"e2e_us"'];
+const HALF_A_RUN = `expected ${VLLM_RUN_FILES.requests} beside ${VLLM_RUN_FILES.settings}, as in the folder of a run of vLLM`;
 /** More files than this in a folder are no set of sessions. */
 const FILES_MAX = 100_000;
 
@@ -77,6 +78,7 @@ async function folderFormat(path: string): Promise<DetectedFormat> {
   if (names.length > FILES_MAX) throw new ImportError(`${path}: expected at most ${FILES_MAX} files in this folder`);
   if (names.includes(VLLM_RUN_FILES.settings) && names.includes(VLLM_RUN_FILES.requests))
     return { format: "vllm-run", files: [path] };
+  if (names.includes(VLLM_RUN_FILES.settings)) throw new ImportError(`${path}: ${HALF_A_RUN}; ${ACCEPTED}`);
   const sessions = names.filter((name) => name.endsWith(".json")).map((name) => join(path, name));
   if (sessions.length > 0) return { format: "weka", files: sessions };
   const texts = names.filter((name) => /\.jsonl(\.gz|\.zst)?$/.test(name)).map((name) => join(path, name));

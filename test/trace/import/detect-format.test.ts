@@ -44,6 +44,10 @@ describe("the format of a workload", () => {
         return true;
       });
     await assert.rejects(detectFormat(join(folder.path, "absent")), /absent: no such file or folder/);
+    const half = join(folder.path, "half");
+    await mkdir(half);
+    await writeFile(join(half, "meta.json"), "{}");
+    await assert.rejects(detectFormat(half), /half: expected requests\.jsonl beside meta\.json/);
   });
 
   it("is seen past a broken first line", async () => {
