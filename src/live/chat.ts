@@ -7,7 +7,7 @@ import { nowMicros } from "./clock.ts";
 import { type Refusal, refusal } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { Forward } from "./forward.ts";
-import { onlyModel, unknownModelMessage } from "./models.ts";
+import { onlyModel, servedModels, unknownModelMessage } from "./models.ts";
 import { type ParsedRequest, isFields, isRefusal, parseRequest } from "./parse-request.ts";
 import { readBody, withField } from "./request-body.ts";
 import type { TokenizedPrompt, Tokenizer } from "./tokenizer/tokenizer.ts";
@@ -113,6 +113,7 @@ function priorityOf({ headers }: Exchange, parsed: ParsedRequest): number {
 
 function noModel({ directory }: ChatContext): Refusal {
   if (directory.all().length === 0) return refusal("no-endpoint", "No engine is known to this gateway.");
+  if (servedModels(directory).length === 0) return refusal("no-endpoint", "No engine has told what it serves yet.");
   return refusal("bad-request", "`model` is required, since not exactly one model is served.", "model");
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
@@ -151,6 +152,10 @@ export class Exchange implements Swept {
       outputTokens,
       hitTokens: forward?.hitTokens ?? 0,
     };
+  }
+
+  answersOn(socket: Duplex): boolean {
+    return this.incoming.socket === socket && (this.incoming.complete || this.writer.headSent);
   }
 
   sweep(at: Micros): void {

@@ -1,4 +1,4 @@
-import { STATUS_CODES, type Server, createServer } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
@@ -10,6 +10,7 @@ import { type ClientAuth, clientAuth } from "./client-auth.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./errors.ts";
 import { type GatewayCounters, newCounters } from "./gateway-counters.ts";
+import { answerHttpFaults } from "./http-faults.ts";
 import { Identifier, type IdentityOptions } from "./identity.ts";
 import { InFlight } from "./in-flight.ts";
 import { InferenceDoor, UNAUTHORIZED } from "./inference-door.ts";
@@ -132,54 +133,45 @@ function errorResponse(refused: Refusal, headers: Record<string, string> = {}): 
  * small packets at once.
  */
 function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): Server {
-  const { limits, counters } = context;
+  const { limits, counters, inFlight } = context;
   const listener = getRequestListener(app.fetch, {
     hostname: "gateway.invalid",
-    errorHandler: () => errorResponse(refusal("bad-request", "The request's host or target is malformed.")),
+    errorHandler: () => errorResponse(MALFORMED_TARGET),
   });
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    if (door.takes(incoming)) door.serve(incoming, outgoing);
+    else if (incoming.headers.host === undefined && incoming.httpVersionMinor > 0) refuseHost(outgoing);
+    else void listener(incoming, outgoing);
+  };
   const server = createServer(
     {
       noDelay: true,
       keepAliveTimeout: limits.clientKeepAliveMillis,
       headersTimeout: limits.headersMillisMax,
       requestTimeout: limits.requestReadMillisMax,
+      // Node's own refusal has no body.
+      requireHostHeader: false,
     },
-    (incoming, outgoing) => {
-      if (door.takes(incoming)) door.serve(incoming, outgoing);
-      else void listener(incoming, outgoing);
-    },
+    serve,
   );
   server.maxConnections = limits.clientConnectionsMax;
   server.on("drop", () => counters.connectionsDropped++);
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    counters.malformedHttp++;
-    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
-    else socket.end(rawAnswer(refusalOfBytes(error.code)));
+  answerHttpFaults(server, {
+    serve,
+    bodyBytesMax: limits.bodyBytesMax,
+    answering: (socket) => inFlight.answering(socket),
+    malformed: () => counters.malformedHttp++,
   });
   return server;
 }
 
-/** What is wrong with bytes that Node could not take for a request, or that came too slowly. */
-function refusalOfBytes(code: string | undefined): Refusal {
-  switch (code) {
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return refusal("slow-request", "The request did not arrive in time.");
-    case "HPE_HEADER_OVERFLOW":
-      return refusal("headers-too-large", "The request's head is too large.");
-    case undefined:
-    default:
-      return refusal("bad-request", "This is not a well-formed HTTP/1.1 request.");
-  }
-}
+const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
 
-/** An answer on a socket that has no response. */
-function rawAnswer(refused: Refusal): string {
-  const body = errorBody(refused);
-  const { status } = ERRORS[refused.reason];
-  const headers = errorHeaders(refused, Buffer.byteLength(body));
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
-  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
-  return `${head}\r\n${body}`;
+/** HTTP/1.1 requires a host (RFC 9112 3.2). */
+function refuseHost(outgoing: ServerResponse): void {
+  const body = errorBody(MALFORMED_TARGET);
+  const headers = [...errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body)), "connection", "close"];
+  outgoing.writeHead(ERRORS["bad-request"].status, headers).end(body);
 }
 
 function listen(server: Server, host: string, port: number): Promise<{ url: string }> {

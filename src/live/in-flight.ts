@@ -1,3 +1,5 @@
+import type { Duplex } from "node:stream";
+
 import type { Micros } from "#core/units.ts";
 
 import { nowMicros } from "./clock.ts";
@@ -7,6 +9,8 @@ export interface Swept {
   /** Place among those in flight; kept by InFlight. */
   slot: number;
   sweep(at: Micros): void;
+  /** Whether its answer is owed or under way on a socket: all of the request came, or some of the answer went. */
+  answersOn(socket: Duplex): boolean;
 }
 
 /**
@@ -41,6 +45,11 @@ export class InFlight {
     if (last === member) return;
     this.#members[member.slot] = last;
     last.slot = member.slot;
+  }
+
+  /** Whether any of them answers on a socket. Looks at all: only for what is rare. */
+  answering(socket: Duplex): boolean {
+    return this.#members.some((member) => member.answersOn(socket));
   }
 
   stop(): void {

@@ -37,12 +37,17 @@ function parseJson(route: Route, body: Buffer): ParsedRequest | Refusal {
   if (body.length === 0) return refusal("bad-request", "The request body is empty; a JSON object is required.", "body");
   let value: unknown;
   try {
-    value = JSON.parse(body.toString("utf8"));
+    value = JSON.parse(textOf(body));
   } catch {
     return refusal("bad-request", "The request body is not valid JSON.", "body");
   }
   if (!isFields(value)) return refusal("bad-request", "The request body must be a JSON object.", "body");
   return parseFields(route, value);
+}
+
+/** The text of a body, without the mark of UTF-8 that some clients begin with and vLLM passes over. */
+function textOf(body: Buffer): string {
+  return body.toString("utf8", body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0);
 }
 
 function parseFields(route: Route, fields: Fields): ParsedRequest | Refusal {

@@ -203,6 +203,14 @@ describe("what only the engine can judge passes untouched", () => {
   });
 });
 
+test("a body that begins with UTF-8's mark is read, and passed on as it was", async () => {
+  const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
+  const bytes = `\u{feff}${JSON.stringify(CHAT)}`;
+  assert.equal((await ask(rig.url, bytes)).status, 200);
+  assert.equal(rig.engines[0]!.requests.at(-1)!.body.toString(), bytes);
+  await rig.close();
+});
+
 describe("a missing model", () => {
   test("fact 17: is filled in where exactly one is served, and nothing else changes", async () => {
     const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
@@ -227,6 +235,14 @@ describe("a missing model", () => {
     const got = await ask(rig.url, { messages: CHAT.messages });
     assert.equal(got.status, 400);
     assert.equal(errorOf(got).param, "model");
+    await rig.close();
+  });
+
+  test("is 503 where no engine has told yet what it serves", async () => {
+    const rig = await startRig([], { urls: ["http://127.0.0.1:9"], models: [] });
+    const got = await ask(rig.url, { messages: CHAT.messages });
+    assert.equal(got.status, 503);
+    assert.match(errorOf(got).message, /what it serves/);
     await rig.close();
   });
 

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { after, before, describe, test } from "node:test";
+
+import { CHAT, type Rig, startRig } from "./rig.ts";
+import { STREAM_END, STREAM_HEAD, chatAnswer, jsonReply, tokenChunk } from "./stub-engine.ts";
+
+const BODY = JSON.stringify(CHAT);
+
+function post(body: string, headers = "host: x\r\n", declared = Buffer.byteLength(body)): string {
+  const line = "POST /v1/chat/completions HTTP/1.1\r\n";
+  return `${line}${headers}content-type: application/json\r\ncontent-length: ${declared}\r\n\r\n${body}`;
+}
+
+/** Everything that comes back on one connection until `enough` of it is there or it ends. */
+function talk(url: string, bytes: string, enough: RegExp, then?: { readonly after: RegExp; readonly bytes: string }) {
+  return new Promise<string>((resolve) => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    let got = "";
+    let told = false;
+    const done = (): void => {
+      socket.destroy();
+      resolve(got);
+    };
+    socket.on("error", () => {});
+    socket.on("close", done);
+    socket.on("data", (data) => {
+      got += String(data);
+      if (then !== undefined && !told && then.after.test(got)) {
+        told = true;
+        socket.write(then.bytes);
+      } else if (enough.test(got)) done();
+    });
+    socket.write(bytes);
+  });
+}
+
+describe("what is wrong with HTTP itself", () => {
+  let rig: Rig;
+  before(async () => {
+    rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))], {
+      limits: { bodyBytesMax: 4096 },
+    });
+  });
+  after(() => rig.close());
+
+  test("a tunnel is refused in words", async () => {
+    const got = await talk(rig.url, "CONNECT elsewhere:443 HTTP/1.1\r\nhost: x\r\n\r\n", /"code":405/);
+    assert.match(got, /^HTTP\/1\.1 405 .*connection: close.*no tunnels/s);
+  });
+
+  test("a request without a host is refused in words", async () => {
+    const got = await talk(rig.url, post(BODY, ""), /"code":400/);
+    assert.match(got, /^HTTP\/1\.1 400 .*host or target is malformed/s);
+  });
+
+  test("an unknown expectation is passed over", async () => {
+    const got = await talk(rig.url, post(BODY, "host: x\r\nexpect: tea\r\n"), /\}$/);
+    assert.match(got, /^HTTP\/1\.1 200 /);
+  });
+
+  test("a client that asks first is told to go on", async () => {
+    const got = await talk(rig.url, post("", "host: x\r\nexpect: 100-continue\r\n", BODY.length), /\}$/, {
+      after: /^HTTP\/1\.1 100 Continue\r\n\r\n/,
+      bytes: BODY,
+    });
+    assert.match(got, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
+  });
+
+  test("but not to send a body that is too large", async () => {
+    const got = await talk(rig.url, post("", "host: x\r\nexpect: 100-continue\r\n", 5000), /\}$/);
+    assert.match(got, /^HTTP\/1\.1 413 /);
+  });
+
+  test("a body that breaks off in its framing is answered", async () => {
+    const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    const got = await talk(rig.url, `${head}transfer-encoding: chunked\r\n\r\nZZ\r\n`, /"code":400/);
+    assert.match(got, /^HTTP\/1\.1 400 .*well-formed/s);
+  });
+});
+
+describe("garbage behind a request", () => {
+  test("does not land in its stream", async () => {
+    const rig = await startRig([
+      (_r, socket) => {
+        socket.write(`${STREAM_HEAD}${tokenChunk("one")}`);
+        setTimeout(() => socket.write(`${tokenChunk("two")}${STREAM_END}`), 300).unref();
+      },
+    ]);
+    const stream = JSON.stringify({ ...CHAT, stream: true });
+    const got = await talk(rig.url, post(stream), /two/, { after: /one/, bytes: "GARBAGE\r\n\r\n" });
+    assert.match(got, /^HTTP\/1\.1 200 .*one/s);
+    assert.doesNotMatch(got, /400 Bad Request/);
+    await rig.close();
+  });
+
+  test("is not taken for its answer", async () => {
+    const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
+    assert.equal(await talk(rig.url, `${post(BODY)}GARBAGE\r\n\r\n`, /\r\n\r\n/), "");
+    await rig.close();
+  });
+
+  test("is answered once the answer is over", async () => {
+    const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
+    const got = await talk(rig.url, post(BODY), /"code":400/, { after: /\}$/, bytes: "GARBAGE\r\n\r\n" });
+    assert.match(got, /^HTTP\/1\.1 200 .*HTTP\/1\.1 400 .*well-formed/s);
+    await rig.close();
+  });
+});
