@@ -17,7 +17,7 @@ const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 // What was compiled by one run is read back by the next, in the processes that this one starts too: a command starts in a
 // third of the time. NODE_DISABLE_COMPILE_CACHE=1 turns it off, NODE_COMPILE_CACHE names another folder; one that cannot
 // be written is done without.
-process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
+process.env["NODE_COMPILE_CACHE"] ??= COMPILE_CACHE;
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) {
