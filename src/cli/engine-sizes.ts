@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
+import { BLOCK_TOKENS_MAX, KV_BLOCKS_MAX } from "#config/schema-value.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { recordedSizes } from "#shadow/calibrate/recorded-sizes.ts";
 import type { RecordedRun } from "#shadow/recorded-run.ts";
@@ -27,10 +28,6 @@ const SIZES = [
   "asyncScheduling",
 ] as const satisfies readonly (keyof EngineConfig)[];
 type Size = (typeof SIZES)[number];
-
-/** As in engine files, and what has room in memory. */
-const BLOCK_TOKENS_MAX = 4_096;
-const KV_BLOCKS_MAX = 100_000_000;
 
 /** What every command takes that simulates the engines of a trace. */
 export function addSizeFlags(command: Command): Command {

@@ -10,6 +10,7 @@ import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine } from "#config/problem.ts";
 import type { NamedProfile } from "#config/profile-file.ts";
+import { BLOCK_TOKENS_MAX } from "#config/schema-value.ts";
 
 const count = () => z.number().min(0).max(1e12);
 const share = () => z.number().min(0).max(1);
@@ -63,7 +64,7 @@ const STATE_SCHEMA = z.strictObject({
     priority: z.number().default(0),
   }),
   endpoints: z.array(endpoint).max(4096),
-  blockTokens: z.int().min(1).max(4096).default(16),
+  blockTokens: z.int().min(1).max(BLOCK_TOKENS_MAX).default(16),
   staleAfterMillis: count().default(3000),
   seed: z.int().min(0).default(1),
   /** Decisions made before this one; names its random draws. */

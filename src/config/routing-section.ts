@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { MILLIS_PER_DAY, environmentName, header, headers, millis } from "./schema-value.ts";
+import { BLOCK_TOKENS_MAX, MILLIS_PER_DAY, environmentName, header, headers, millis } from "./schema-value.ts";
 
 const breaker = z.strictObject({
   failuresMax: z.int().min(1).max(1000).default(3).describe("Failures in a row that take an endpoint out."),
@@ -49,7 +49,7 @@ export const clients = z.strictObject({
 });
 
 export const prefix = z.strictObject({
-  blockTokens: z.int().min(1).max(4096).default(16).describe("Tokens per block; the engine's block size."),
+  blockTokens: z.int().min(1).max(BLOCK_TOKENS_MAX).default(16).describe("Tokens per block; the engine's block size."),
   blockHash: z
     .enum(["blake3", "fast"])
     .default("blake3")

@@ -2,6 +2,9 @@ import * as z from "zod";
 
 export const MILLIS_PER_DAY = 86_400_000;
 export const MIB = 1_048_576;
+export const BLOCK_TOKENS_MAX = 4_096;
+/** More of them have no room in memory. */
+export const KV_BLOCKS_MAX = 100_000_000;
 
 export const environmentName = () =>
   z

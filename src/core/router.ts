@@ -112,10 +112,6 @@ export class Router {
     return this.#ledger.open;
   }
 
-  hasProfile(name: string): boolean {
-    return this.#profiles.has(name);
-  }
-
   endpointRows(at: Micros): EndpointRow[] {
     return this.#fleet.rows(at);
   }
