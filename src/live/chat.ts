@@ -70,10 +70,7 @@ function decide(
   const prompt = truncated(whole, parsed.fields);
   // The engine's count of a prompt that it cuts says nothing of the text.
   if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) exchange.encoded(tokenizer, prompt);
-  if (prompt.fellBack) {
-    context.counters.tokenizerFallbacks++;
-    context.observe.tokenizerFellBack(model);
-  }
+  if (prompt.fellBack) context.observe.tokenizerFellBack(model);
   const { tenant, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
   const chosen = context.profileOf(model, profile);
   if (typeof chosen !== "string") return exchange.refuse(chosen);

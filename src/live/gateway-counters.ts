@@ -24,8 +24,6 @@ export interface GatewayCounters {
   uninspected: number;
   /** Inputs about progress that reached the router. */
   progressInputs: number;
-  /** Prompts whose tokenizer fell back to the estimate. */
-  tokenizerFallbacks: number;
   /** Bugs caught at the edge of a request; each is a defect. */
   internalErrors: number;
 }
@@ -45,7 +43,6 @@ export function newCounters(): GatewayCounters {
     malformedHttp: 0,
     uninspected: 0,
     progressInputs: 0,
-    tokenizerFallbacks: 0,
     internalErrors: 0,
   };
 }
