@@ -13,7 +13,8 @@ import { type Calibration, calibrate } from "#shadow/calibrate/calibrate.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { type ModelError, modelErrorOf } from "#shadow/calibrate/model-error.ts";
-import { type CpuRun, lanesOf, readCpuRun } from "./engine-vs-vllm/cpu-run.ts";
+import { lanesOf } from "./engine-vs-vllm/cpu-replay.ts";
+import { type CpuRun, readCpuRun } from "./engine-vs-vllm/cpu-run.ts";
 import { judge } from "./engine-vs-vllm/errors.ts";
 import { type GpuRun, readGpuRun } from "./engine-vs-vllm/gpu-run.ts";
 
@@ -97,12 +98,12 @@ function cpuEvidence(run: CpuRun): Evidence {
     return {
       arrivalAt: Math.round(request.send * 1e6),
       endpoint: 0,
-      promptTokens: request.prompt_tokens,
-      outputTokens: request.completion_tokens,
-      cachedTokens: request.cached_tokens,
-      ttftMicros: (request.first_chunk - request.send) * 1e6,
-      e2eMicros: ((request.chunks.at(-1)?.[0] ?? 0) - request.send) * 1e6,
-      ok: true,
+      promptTokens: request.promptTokens,
+      outputTokens: request.outputTokens,
+      cachedTokens: request.cachedTokens ?? NaN,
+      ttftMicros: (request.firstAt - request.send) * 1e6,
+      e2eMicros: (request.lastAt - request.send) * 1e6,
+      ok: request.abortedAt === undefined,
       lanes: lanes[i]!,
     };
   });

@@ -1,67 +1,64 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
-import { Engine } from "#engine/engine.ts";
-import type { BatchShape } from "#engine/step-time/batch-shape.ts";
-import type { Comparison } from "./errors.ts";
 import { RunMeta } from "./meta.ts";
+import { hasFile, listOf, readJsonLines, readJsonLists, readNumberRows, type RunLine } from "./run-files.ts";
 
-/** One request of a recorded run; times in seconds. */
+/** One request of a recorded run; times in seconds since the run began. */
 export interface RunRequest {
   readonly send: number;
   readonly group: number;
-  readonly prefix_len: number;
-  readonly unique_id: number;
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly cached_tokens: number;
-  readonly first_chunk: number;
-  readonly chunks: readonly (readonly [at: number, tokens: number])[];
+  readonly prefixTokens: number;
+  readonly text: number;
+  readonly promptTokens: number;
+  /** Of a request that its client took back: all that it asked for. */
+  readonly outputTokens: number;
+  /** Undefined where the engine did not tell, as of a request that was taken back. */
+  readonly cachedTokens: number | undefined;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  readonly priority: number;
+  /** When the scheduler got it, where that was recorded (`queued`). */
+  readonly queuedAt: number | undefined;
+  /** When its client went away (`aborted_at`), or, where that was recorded, when the scheduler let it go (`dropped`). */
+  readonly abortedAt: number | undefined;
 }
 
-/** One engine step as vLLM logged it. */
+/** One engine step as vLLM logged it. Requests that compute their prompt again after a preemption count as decodes there. */
 export interface RunStep {
+  /** Microseconds since the run began. */
+  readonly startAt: number;
+  readonly micros: number;
   readonly logAt: number;
   readonly prefills: number;
   readonly prefillTokens: number;
   readonly decodes: number;
-  readonly elapsedMs: number;
+  readonly decodeTokens: number;
 }
 
 export interface CpuRun {
   readonly requests: readonly RunRequest[];
   readonly steps: readonly RunStep[];
-  /** KV blocks that were made hittable, and that were overwritten. */
-  readonly blocksStored: number;
-  readonly blocksRemoved: number;
+  /** KV blocks that were made hittable, and that were overwritten; undefined where no events were recorded. */
+  readonly blocks: { readonly stored: number; readonly removed: number } | undefined;
   readonly preemptions: number;
   /** The settings of the engine, as meta.json tells them. */
   readonly engine: EngineConfig;
 }
 
-/** A request is visible to the scheduler 5.5 ms after it was sent; a token reaches the client 1.6 ms after its step. */
-export const VISIBLE_AFTER_MICROS = 5500;
-const TOKEN_DELAY_MICROS = 1600;
 /** The log line is written about half a millisecond after the step has ended. */
-export const LOG_DELAY_MS = 0.5;
+const LOG_DELAY_MICROS = 500;
 
+/**
+ * Reads a folder with meta.json, requests.jsonl, iterations.csv and, where there are any, kv_events.jsonl. Requests that
+ * the engine refused are left out. Columns `start_s` and `end_s` of iterations.csv, where there are any, are the times
+ * when a step was composed and when its result was there; else they follow from the log line's. Throws an error that
+ * names file, line and field.
+ */
 export function readCpuRun(folder: string): CpuRun {
-  const lines = (file: string) => readFileSync(join(folder, file), "utf8").trim().split("\n");
   const meta = new RunMeta(folder);
-  let blocksStored = 0;
-  let blocksRemoved = 0;
-  for (const line of lines("kv_events.jsonl")) {
-    const [, , , events] = JSON.parse(line) as [number, number, number, [string, string[]][]];
-    for (const [kind, hashes] of events) {
-      if (kind === "S") blocksStored += hashes.length;
-      if (kind === "R") blocksRemoved += hashes.length;
-    }
-  }
   return {
-    requests: lines("requests.jsonl").map((line) => JSON.parse(line) as RunRequest),
-    steps: stepsOf(lines("iterations.csv")),
-    blocksStored,
-    blocksRemoved,
+    requests: readJsonLines(folder, "requests.jsonl").filter(wasServed).map(requestOf),
+    steps: readNumberRows(folder, "iterations.csv").map(stepOf),
+    blocks: hasFile(folder, "kv_events.jsonl") ? blocksOf(readJsonLists(folder, "kv_events.jsonl")) : undefined,
     preemptions: meta.amount("preemptions"),
     engine: engineOf(meta),
   };
@@ -75,131 +72,75 @@ function engineOf(meta: RunMeta): EngineConfig {
     sequencesMax: meta.count(["engine.max_num_seqs"]),
     batchTokensMax: meta.count(["engine.max_num_batched_tokens"]),
     modelTokensMax: meta.count(["engine.max_model_len"]),
+    longPrefillTokens: meta.count(["engine.long_prefill_token_threshold"], 0),
+    chunkedPrefill: meta.flag(["engine.enable_chunked_prefill", "engine.chunked_prefill"], true),
+    watermark: meta.amount("engine.watermark", 0),
     prefixCaching: meta.flag(["engine.prefix_caching"], true),
+    reserveFullPrompt: meta.flag(["engine.scheduler_reserve_full_isl"], true),
     asyncScheduling: meta.flag(["engine.async_scheduling"], false),
     scheduler: policy === "fcfs" ? "fcfs" : "priority-fcfs",
     preemption: policy === "fcfs" ? "tail" : "lowest-priority",
   });
 }
 
-/** A row a step, its columns by name. */
-function stepsOf([head = "", ...rows]: readonly string[]): RunStep[] {
-  const columns = head.split(",");
-  const column = (name: string) => {
-    const place = columns.indexOf(name);
-    if (place < 0) throw new Error(`iterations.csv: expected a column ${name}, got ${head}`);
-    return place;
+/** Whether the scheduler had it: refused ones say so by their status, and those that failed have no answer. */
+function wasServed(line: RunLine): boolean {
+  return (line.optional("status") ?? 200) === 200;
+}
+
+function requestOf(line: RunLine): RunRequest {
+  const abortedAt = line.optional("dropped") ?? line.optional("aborted_at");
+  const told = abortedAt === undefined;
+  return {
+    send: line.number("send"),
+    group: line.number("group"),
+    prefixTokens: line.count("prefix_len"),
+    text: line.number("unique_id"),
+    promptTokens: line.count("prompt_tokens", 1),
+    outputTokens: line.count(told ? "completion_tokens" : "max_tokens", 1),
+    cachedTokens: line.optional("cached_tokens"),
+    firstAt: told ? line.number("first_chunk") : NaN,
+    lastAt: told ? lastChunkAt(line) : NaN,
+    priority: line.optional("priority") ?? 0,
+    queuedAt: line.optional("queued"),
+    abortedAt,
   };
-  const places = ["log_time_s", "context_requests", "context_tokens", "generation_requests", "elapsed_ms"].map(column);
-  return rows.map((row) => {
-    const cells = row.split(",");
-    const [logAt, prefills, prefillTokens, decodes, elapsedMs] = places.map((place) => Number(cells[place]));
-    return {
-      logAt: logAt!,
-      prefills: prefills!,
-      prefillTokens: prefillTokens!,
-      decodes: decodes!,
-      elapsedMs: elapsedMs!,
-    };
-  });
 }
 
-export interface CpuReplay {
-  readonly cached: readonly number[];
-  readonly firstAt: readonly number[];
-  readonly lastAt: readonly number[];
-  readonly shapes: readonly BatchShape[];
-  readonly preemptions: number;
-  readonly blocksStored: number;
-  readonly blocksRemoved: number;
+/** Time of the last of `[[time, tokens so far], ...]`. */
+function lastChunkAt(line: RunLine): number {
+  const at = listOf(listOf(line.record["chunks"])?.at(-1))?.[0];
+  if (typeof at === "number") return at;
+  throw line.problem("chunks", "a list of [time, tokens so far]");
 }
 
-/** The run's requests through an engine; times in microseconds since the run began. */
-export function replayCpuRun(run: CpuRun, overrides: Partial<EngineConfig>): CpuReplay {
-  const cached: number[] = [];
-  const firstAt: number[] = [];
-  const lastAt: number[] = [];
-  const shapes: BatchShape[] = [];
-  let blocksStored = 0;
-  let blocksRemoved = 0;
-  const engine = new Engine(
-    { ...run.engine, ...overrides },
-    {
-      admitted: (_, { id }, cachedTokens) => (cached[Number(id)] = cachedTokens),
-      token: (at, { id }, tokens) => {
-        if (tokens === 1) firstAt[Number(id)] = at;
-        lastAt[Number(id)] = at;
-      },
-      finished: () => undefined,
-      step: (_start, _end, shape) => shapes.push({ ...shape }),
-      blocksStored: (_at, _request, _first, count) => (blocksStored += count),
-      blockRemoved: () => blocksRemoved++,
-    },
-  );
-  const lanes = lanesOf(run);
-  run.requests.forEach((request, number) => {
-    engine.submit(Math.round(request.send * 1e6), {
-      id: String(number),
-      promptTokens: request.prompt_tokens,
-      outputTokens: request.completion_tokens,
-      lanes: lanes[number]!,
-      priority: 0,
-      deadlineAt: undefined,
-      cacheRead: true,
-    });
-  });
-  for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
-  return { cached, firstAt, lastAt, shapes, preemptions: engine.gauges().preemptionsTold, blocksStored, blocksRemoved };
-}
-
-/**
- * Chains of the requests: blocks in a group's prefix are the group's, further prompt blocks those of the same text after
- * the same prefix, and output is its own.
- */
-export function lanesOf({ requests, engine: { blockTokens } }: CpuRun): Int32Array[] {
-  const numbers = new Map<string, number>();
-  const numberOf = (text: string) => {
-    const number = numbers.get(text) ?? numbers.size;
-    numbers.set(text, number);
-    return number;
+function stepOf(line: RunLine): RunStep {
+  const logAt = Math.round(line.number("log_time_s") * 1e6);
+  const elapsed = Math.round(line.number("elapsed_ms") * 1e3);
+  const end = line.optional("end_s");
+  const start = line.optional("start_s");
+  const endAt = end === undefined ? logAt - LOG_DELAY_MICROS : Math.round(end * 1e6);
+  const startAt = start === undefined ? endAt - elapsed : Math.round(start * 1e6);
+  return {
+    startAt,
+    micros: start === undefined ? elapsed : endAt - startAt,
+    logAt,
+    prefills: line.count("context_requests"),
+    prefillTokens: line.count("context_tokens"),
+    decodes: line.count("generation_requests"),
+    decodeTokens: line.optional("generation_tokens") ?? line.count("generation_requests"),
   };
-  return requests.map((request, position) => {
-    const { group, prefix_len, unique_id, prompt_tokens, completion_tokens } = request;
-    const blocks = Math.floor((prompt_tokens + completion_tokens) / blockTokens);
-    const lanes = new Int32Array(2 * blocks);
-    for (let i = 0; i < blocks; i++) {
-      const end = (i + 1) * blockTokens;
-      if (end <= prefix_len) lanes[2 * i] = numberOf(`group ${group}`);
-      else if (end <= prompt_tokens) lanes[2 * i] = numberOf(`text ${group} ${prefix_len} ${unique_id}`);
-      else lanes[2 * i] = -1 - position;
-      lanes[2 * i + 1] = i;
-    }
-    return lanes;
-  });
 }
 
-export function compareCpuRun(run: CpuRun, replay: CpuReplay): Comparison[] {
-  const ms = (micros: number | undefined, send: number) => ((micros ?? 0) + TOKEN_DELAY_MICROS) / 1e3 - send * 1e3;
-  const last = (request: RunRequest) => request.chunks.at(-1)?.[0] ?? 0;
-  const gaps = (request: RunRequest) => Math.max(1, request.completion_tokens - 1);
-  const { requests } = run;
-  return [
-    {
-      name: "TTFT",
-      real: requests.map((request) => (request.first_chunk - request.send) * 1e3),
-      predicted: requests.map((request, i) => ms(replay.firstAt[i], request.send)),
-    },
-    {
-      name: "TPOT",
-      real: requests.map((request) => ((last(request) - request.first_chunk) * 1e3) / gaps(request)),
-      predicted: requests.map(
-        (request, i) => ((replay.lastAt[i] ?? 0) - (replay.firstAt[i] ?? 0)) / 1e3 / gaps(request),
-      ),
-    },
-    {
-      name: "E2E",
-      real: requests.map((request) => (last(request) - request.send) * 1e3),
-      predicted: requests.map((request, i) => ms(replay.lastAt[i], request.send)),
-    },
-  ];
+/** Of lines `[sequence, time, time, [["S", hashes, ...] | ["R", hashes] | ["C"], ...]]`. */
+function blocksOf(lines: readonly (readonly unknown[])[]): CpuRun["blocks"] {
+  let stored = 0;
+  let removed = 0;
+  for (const event of lines.flatMap((line) => listOf(line[3]) ?? [])) {
+    const [kind, hashes] = listOf(event) ?? [];
+    const count = listOf(hashes)?.length ?? 0;
+    if (kind === "S") stored += count;
+    if (kind === "R") removed += count;
+  }
+  return { stored, removed };
 }

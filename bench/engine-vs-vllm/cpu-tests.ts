@@ -1,19 +1,10 @@
 import type { EngineConfig } from "#engine/config.ts";
 import { fitLinear } from "#engine/fit/linear-fit.ts";
 import { fitSteps } from "#engine/fit/step-fit.ts";
-import {
-  compareCpuRun,
-  type CpuReplay,
-  type CpuRun,
-  LOG_DELAY_MS,
-  replayCpuRun,
-  type RunStep,
-  VISIBLE_AFTER_MICROS,
-} from "./cpu-run.ts";
+import { compareCpuRun, QUEUE_DELAY, replayCpuRun, replayRecordedSteps, sameStep } from "./cpu-replay.ts";
+import type { CpuRun } from "./cpu-run.ts";
 import { type Comparison, judge, mean, meanAbsoluteError, meanError, printComparisons } from "./errors.ts";
 import { type MeasuredStep, resampledResiduals } from "./residuals.ts";
-
-const QUEUE_DELAY = { baseMicros: VISIBLE_AFTER_MICROS, perPromptTokenMicros: 0 };
 
 /** Residuals of steps are drawn one by one, and in rows, since slow times last; of so many pairs the median is told. */
 const RESIDUAL_ROWS = [1, 20];
@@ -22,12 +13,15 @@ const REPLICA_PAIRS = 7;
 /** The scheduler alone: the recorded starts and durations of the steps drive the clock. */
 export function testScheduler(name: string, run: CpuRun): void {
   console.log(`\n(a) the scheduler alone, ${name}: ${run.requests.length} requests, ${run.steps.length} steps`);
-  const replay = replayCpuRun(run, recordedClock(run));
+  const replay = replayRecordedSteps(run);
   const comparisons = compareCpuRun(run, replay);
   printComparisons(comparisons);
-  const exact = mean(run.requests.map((request, i) => (request.cached_tokens === replay.cached[i] ? 1 : 0)));
+  const told = run.requests.flatMap(({ cachedTokens }, i) =>
+    cachedTokens === undefined ? [] : [cachedTokens === replay.cached[i] ? 1 : 0],
+  );
+  const exact = mean(told);
   judge("requests with exact cached_tokens", exact, exact >= 0.995, ">= 99.5 %");
-  const same = mean(run.steps.map((step, i) => (sameStep(step, replay, i) ? 1 : 0)));
+  const same = mean(run.steps.map((step, i) => (sameStep(run, step, replay.shapes[i]) ? 1 : 0)));
   judge("steps with the real composition", same, same >= 0.95, ">= 95 %");
   for (const [metric, bound] of [
     ["E2E", 0.005],
@@ -37,9 +31,11 @@ export function testScheduler(name: string, run: CpuRun): void {
     const error = comparison === undefined ? NaN : meanAbsoluteError(comparison);
     judge(`${metric} MAPE`, error, error <= bound, `<= ${100 * bound} %`);
   }
-  const told = `${run.preemptions} / ${run.blocksStored} / ${run.blocksRemoved}`;
-  const made = `${replay.preemptions} / ${replay.blocksStored} / ${replay.blocksRemoved}`;
-  console.log(`${told === made ? "ok  " : "MISS"} preemptions / blocks stored / removed: real ${told}, engine ${made}`);
+  const { blocks } = run;
+  const events = `${run.preemptions}${blocks === undefined ? "" : ` / ${blocks.stored} / ${blocks.removed}`}`;
+  const made = `${replay.preemptions}${blocks === undefined ? "" : ` / ${replay.blocksStored} / ${replay.blocksRemoved}`}`;
+  const what = `preemptions${blocks === undefined ? "" : " / blocks stored / removed"}`;
+  console.log(`${events === made ? "ok  " : "MISS"} ${what}: real ${events}, engine ${made}`);
 }
 
 /** Step time and gaps fitted on one run, others predicted; each beside what two replicas of its engine differ by. */
@@ -92,28 +88,6 @@ function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-function recordedClock(run: CpuRun): Partial<EngineConfig> {
-  return {
-    queueDelay: QUEUE_DELAY,
-    coalesce: false,
-    stepTime: {
-      kind: "measured",
-      stepMicros: run.steps.map((step) => Math.round(step.elapsedMs * 1e3)),
-      startAt: run.steps.map((step) => Math.round((step.logAt * 1e3 - step.elapsedMs - LOG_DELAY_MS) * 1e3)),
-    },
-  };
-}
-
-function sameStep(step: RunStep, replay: CpuReplay, index: number): boolean {
-  const shape = replay.shapes[index];
-  return (
-    shape !== undefined &&
-    shape.prefillSequences === step.prefills &&
-    shape.prefillTokens === step.prefillTokens &&
-    shape.decodeSequences === step.decodes
-  );
-}
-
 interface CpuFit {
   readonly engine: Pick<EngineConfig, "queueDelay" | "stepTime" | "stepGap">;
   /** The steps that the engine composes as the real one did. */
@@ -121,10 +95,10 @@ interface CpuFit {
 }
 
 function fitCpuRun(run: CpuRun): CpuFit {
-  const replay = replayCpuRun(run, recordedClock(run));
+  const replay = replayRecordedSteps(run);
   const samples = run.steps.flatMap((step, i) => {
     const shape = replay.shapes[i];
-    return shape !== undefined && sameStep(step, replay, i) ? [{ shape, micros: step.elapsedMs * 1e3 }] : [];
+    return shape !== undefined && sameStep(run, step, shape) ? [{ shape, micros: step.micros }] : [];
   });
   const gaps: number[] = [];
   const rows: number[][] = [];
@@ -132,7 +106,7 @@ function fitCpuRun(run: CpuRun): CpuFit {
     const next = run.steps[i + 1];
     // Between two steps of which the second decodes, the engine was not waiting for work.
     if (next === undefined || next.decodes === 0) return;
-    gaps.push((next.logAt - step.logAt) * 1e6 - next.elapsedMs * 1e3);
+    gaps.push(next.startAt - step.startAt - step.micros);
     rows.push([1, next.prefills > 0 ? 1 : 0, step.decodes]);
   });
   const [base = 0, prefill = 0, decode = 0] = fitLinear(rows, gaps, "equal").coefficients;

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** A run folder's meta.json by paths of keys; what is missing or of another kind is an error that names file and path. */
@@ -8,7 +8,12 @@ export class RunMeta {
 
   constructor(folder: string) {
     this.#file = join(folder, "meta.json");
-    this.#value = JSON.parse(readFileSync(this.#file, "utf8"));
+    if (!existsSync(this.#file)) throw new Error(`${this.#file}: expected the settings of the run, got no such file`);
+    try {
+      this.#value = JSON.parse(readFileSync(this.#file, "utf8"));
+    } catch {
+      throw new Error(`${this.#file}: expected JSON`);
+    }
   }
 
   /** A whole number, at least 1 or `otherwise`, at the first of the paths that has anything; that where none does. */
@@ -19,17 +24,21 @@ export class RunMeta {
     throw this.#problem(path, "a whole number above 0", value);
   }
 
-  /** Any number at or above 0. */
-  amount(path: string): number {
+  /** Any number at or above 0; `otherwise` where there is none. */
+  amount(path: string, otherwise?: number): number {
     const [, value] = this.#first([path]);
+    if (value === undefined && otherwise !== undefined) return otherwise;
     if (typeof value === "number" && value >= 0) return value;
     throw this.#problem(path, "a number", value);
   }
 
+  /** Also in words: `on`, `default (off)`. */
   flag(paths: readonly string[], otherwise: boolean): boolean {
     const [path, value] = this.#first(paths);
     if (value === undefined) return otherwise;
     if (typeof value === "boolean") return value;
+    const word = typeof value === "string" ? /^(?:default \()?(on|off)\)?$/.exec(value)?.[1] : undefined;
+    if (word !== undefined) return word === "on";
     throw this.#problem(path, "true or false", value);
   }
 

@@ -9,6 +9,7 @@ const BLIS_SEMANTICS: EngineSemantics = {
   hitChunkStart: "zero",
   finalToken: "stored",
   partialBlocks: "back",
+  lonePrefill: "limited",
   duplicates: "last-writer",
 };
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { PREEMPTION_POLICIES, SCHEDULER_POLICIES, VLLM_SEMANTICS, engineDefaults } from "#engine/config.ts";
+import { BLOCK_TOKENS_MAX, KV_BLOCKS_MAX } from "./schema-value.ts";
 
 /** An engine file: config/engines/*.yaml. What is left out has vLLM's default. */
 
@@ -74,6 +75,7 @@ const semantics = z.strictObject({
   hitChunkStart: z.enum(["true-position", "zero"]).default(VLLM_SEMANTICS.hitChunkStart),
   finalToken: z.enum(["not-stored", "stored"]).default(VLLM_SEMANTICS.finalToken),
   partialBlocks: z.enum(["front", "back"]).default(VLLM_SEMANTICS.partialBlocks),
+  lonePrefill: z.enum(["whole", "limited"]).default(VLLM_SEMANTICS.lonePrefill),
   duplicates: z.enum(["coexist", "last-writer"]).default(VLLM_SEMANTICS.duplicates),
 });
 
@@ -104,11 +106,12 @@ function roomTokens(engine: { readonly kvBlocks: number; readonly blockTokens: n
 }
 
 const engine = z.strictObject({
-  blockTokens: count(4096).default(D.blockTokens),
-  kvBlocks: z.int().min(2).max(1e8).default(D.kvBlocks),
+  blockTokens: count(BLOCK_TOKENS_MAX).default(D.blockTokens),
+  kvBlocks: z.int().min(2).max(KV_BLOCKS_MAX).default(D.kvBlocks),
   sequencesMax: count(1e6).default(D.sequencesMax),
   batchTokensMax: count(1e7).default(D.batchTokensMax),
   longPrefillTokens: z.int().min(0).max(1e7).default(D.longPrefillTokens),
+  chunkedPrefill: z.boolean().default(D.chunkedPrefill),
   modelTokensMax: count(1e8).default(D.modelTokensMax),
   prefixCaching: z.boolean().default(D.prefixCaching),
   watermark: z.number().min(0).lt(1).default(D.watermark),
@@ -136,6 +139,10 @@ export const ENGINE_FILE_SCHEMA = engine
   .refine((file) => file.modelTokensMax <= roomTokens(file), {
     path: ["modelTokensMax"],
     message: "at most (kvBlocks - 1) * blockTokens, so that the longest request fits the cache",
+  })
+  .refine((file) => file.chunkedPrefill || file.batchTokensMax >= file.modelTokensMax, {
+    path: ["batchTokensMax"],
+    message: "at least modelTokensMax where chunkedPrefill is false, as vLLM demands",
   })
   .refine(
     ({ asyncScheduling, semantics: { completion, preempted } }) =>

@@ -11,8 +11,10 @@ export interface EngineConfig {
   readonly sequencesMax: number;
   /** Tokens in a step at most (max_num_batched_tokens). */
   readonly batchTokensMax: number;
-  /** Tokens of one request in a step at most (long_prefill_token_threshold); 0 for no such limit. */
+  /** Tokens of one request in a step at most, while others run or wait (long_prefill_token_threshold); 0 for no limit. */
   readonly longPrefillTokens: number;
+  /** A prompt beyond what is left of a step's tokens is begun all the same (enable_chunked_prefill), else it waits. */
+  readonly chunkedPrefill: boolean;
   /** Prompt and output of a request at most (max_model_len). */
   readonly modelTokensMax: number;
   /** Reuse of KV blocks with equal content (enable_prefix_caching). */
@@ -83,6 +85,8 @@ export interface EngineSemantics {
   readonly finalToken: "not-stored" | "stored";
   /** Where a block without full content enters the free list: the first to be overwritten, or in its turn. */
   readonly partialBlocks: "front" | "back";
+  /** Whether longPrefillTokens spares a request that is alone in the engine. */
+  readonly lonePrefill: "whole" | "limited";
   /** Two blocks with equal content: both can be found, or only the one written last, until either is overwritten. */
   readonly duplicates: "coexist" | "last-writer";
 }
@@ -107,6 +111,7 @@ export const VLLM_SEMANTICS: EngineSemantics = {
   hitChunkStart: "true-position",
   finalToken: "not-stored",
   partialBlocks: "front",
+  lonePrefill: "whole",
   duplicates: "coexist",
 };
 
@@ -117,6 +122,7 @@ const ENGINE_DEFAULTS: EngineConfig = {
   sequencesMax: 256,
   batchTokensMax: 2048,
   longPrefillTokens: 0,
+  chunkedPrefill: true,
   modelTokensMax: 8192,
   prefixCaching: true,
   watermark: 0,

@@ -27,6 +27,8 @@ export class DecodeRun {
   readonly #kv: KvCache;
   /** Steps composed before they start: 1 with asynchronous scheduling, else 0. */
   readonly #ahead: 0 | 1;
+  /** A step fills a block by computing its last position; composed ahead, its token unknown, the step after it does. */
+  readonly #fillsLast: 0 | 1;
   #running: readonly Sequence[] = [];
   #planned = 0;
   readonly #startAt = new Float64Array(STEPS_MAX + 1);
@@ -39,6 +41,7 @@ export class DecodeRun {
   constructor(kv: KvCache, asyncScheduling: boolean) {
     this.#kv = kv;
     this.#ahead = asyncScheduling ? 1 : 0;
+    this.#fillsLast = asyncScheduling ? 0 : 1;
     this.#phaseStart = new Int32Array(kv.blockTokens + 1);
   }
 
@@ -94,11 +97,11 @@ export class DecodeRun {
 
   /** Whether that step makes a block of the chain `lanes` hittable at the place that it has in the chain. */
   fills(step: number, lanes: Int32Array): boolean {
-    const phase = this.#phaseAt(step, 1);
+    const phase = this.#phaseAt(step, this.#fillsLast);
     const end = this.#phaseStart[phase + 1] ?? 0;
     for (let i = this.#phaseStart[phase] ?? 0; i < end; i++) {
       const sequence = this.#running[this.#byPhase[i] ?? 0] as Sequence;
-      const word = 2 * ((sequence.computed + step + 1) / this.#kv.blockTokens - 1);
+      const word = 2 * ((sequence.computed + step + this.#fillsLast) / this.#kv.blockTokens - 1);
       const own = sequence.request.lanes;
       if (word + 1 < lanes.length && own[word] === lanes[word] && own[word + 1] === lanes[word + 1]) return true;
     }
@@ -153,7 +156,7 @@ export class DecodeRun {
   compose(at: Micros): void {
     const step = this.started - this.#ahead;
     const taking = this.#phaseAt(step, 0);
-    const filling = this.#phaseAt(step, 1);
+    const filling = this.#phaseAt(step, this.#fillsLast);
     let take = this.#phaseStart[taking] ?? 0;
     let fill = this.#phaseStart[filling] ?? 0;
     const takeEnd = this.#phaseStart[taking + 1] ?? 0;
@@ -166,7 +169,7 @@ export class DecodeRun {
         take++;
       } else {
         const sequence = this.#running[filler] as Sequence;
-        this.#kv.store(sequence, sequence.computed + step + 1, at);
+        this.#kv.store(sequence, sequence.computed + step + this.#fillsLast, at);
         fill++;
       }
     }

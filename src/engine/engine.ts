@@ -172,8 +172,9 @@ export class Engine {
     return sequence.generated + (this.#run.active && sequence.state === "running" ? this.#run.ended : 0);
   }
 
+  /** A step that is composed runs even if all its requests have gone. */
   #hasWork(): boolean {
-    return this.#scheduler.running.length + this.#scheduler.waiting.size > 0;
+    return this.#prepared || this.#scheduler.running.length + this.#scheduler.waiting.size > 0;
   }
 
   #startStep(at: Micros): void {

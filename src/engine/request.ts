@@ -29,7 +29,8 @@ export type FinishReason = "stop" | "length" | "abort" | "deadline";
 
 /**
  * What became of a submission. `too-long`: the prompt leaves no room for a token in the model's length. `never-fits`:
- * prompt and output need more KV blocks than there are. `expired`: its deadline had passed. `duplicate`: its id is
+ * prompt and output need more KV blocks than there are, or, where prompts are not computed in chunks,
+ * more tokens in a step. `expired`: its deadline had passed. `duplicate`: its id is
  * in the engine already. Only `queued` changes the engine.
  */
 export type SubmitOutcome = "queued" | "too-long" | "never-fits" | "expired" | "duplicate";

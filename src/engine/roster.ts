@@ -25,9 +25,12 @@ export class Roster {
   /** Takes the request in, if it can ever be served. */
   enter(at: Micros, request: EngineRequest): Sequence | Exclude<SubmitOutcome, "queued"> {
     const { promptTokens } = request;
-    const target = Math.min(request.outputTokens, this.#config.modelTokensMax - promptTokens);
+    const { modelTokensMax, blockTokens, chunkedPrefill, batchTokensMax } = this.#config;
+    const target = Math.min(request.outputTokens, modelTokensMax - promptTokens);
     if (target < 1) return "too-long";
-    if (Math.ceil((promptTokens + target - 1) / this.#config.blockTokens) > this.#usableBlocks) return "never-fits";
+    const computed = promptTokens + target - 1;
+    if (Math.ceil(computed / blockTokens) > this.#usableBlocks) return "never-fits";
+    if (!chunkedPrefill && computed > batchTokensMax) return "never-fits";
     if (request.deadlineAt !== undefined && request.deadlineAt <= at) return "expired";
     if (this.#active.has(request.id)) return "duplicate";
 

@@ -24,6 +24,8 @@ export class Scheduler {
   readonly #sink: EngineSink;
   readonly #watermarkBlocks: number;
   #tokensLeft = 0;
+  /** Tokens of one request in the step that is composed. */
+  #chunkMax = 0;
   /** Submission number of the request that lacked blocks in the last step, or -1, and the releases until then. */
   #blockedOrder = -1;
   #blockedReleases = 0;
@@ -42,6 +44,7 @@ export class Scheduler {
    */
   compose(at: Micros, step: Step): void {
     this.#tokensLeft = this.#config.batchTokensMax;
+    this.#chunkMax = this.#chunkLimit();
     this.#blockedOrder = -1;
     step.clear();
     const preempted = this.#continueRunning(at);
@@ -99,10 +102,16 @@ export class Scheduler {
     return this.preemptions > preemptionsBefore;
   }
 
+  /** Tokens of one request in the next step, its token budget aside. */
+  #chunkLimit(): number {
+    const { longPrefillTokens, semantics } = this.#config;
+    const alone = this.running.length + this.waiting.size <= 1 && semantics.lonePrefill === "whole";
+    return longPrefillTokens === 0 || alone ? Infinity : longPrefillTokens;
+  }
+
   /** Tokens of this request in this step, at most `wanted`. */
   #chunk(wanted: number): number {
-    const { longPrefillTokens } = this.#config;
-    const limit = longPrefillTokens > 0 && longPrefillTokens < wanted ? longPrefillTokens : wanted;
+    const limit = this.#chunkMax < wanted ? this.#chunkMax : wanted;
     return limit < this.#tokensLeft ? limit : this.#tokensLeft;
   }
 
@@ -113,7 +122,8 @@ export class Scheduler {
     sequence.scheduled = tokens;
     sequence.inStep = true;
     this.#tokensLeft -= tokens;
-    this.#kv.store(sequence, sequence.computed, at);
+    // What a step on its way will generate is not known yet, and a block is found by what it holds.
+    this.#kv.store(sequence, Math.min(sequence.computed, sequence.tokens), at);
   }
 
   /** Each block is found by its content before the next is taken, which may make it unfindable again. */
@@ -150,7 +160,7 @@ export class Scheduler {
       const worst = running[victim];
       assert(candidate !== undefined && worst !== undefined, "a running request exists");
       if (candidate.request.priority < worst.request.priority) continue;
-      if (candidate.request.priority > worst.request.priority || candidate.submittedAt > worst.submittedAt) victim = i;
+      if (candidate.request.priority > worst.request.priority || candidate.submittedAt >= worst.submittedAt) victim = i;
     }
     return victim;
   }
@@ -178,11 +188,7 @@ export class Scheduler {
   #admitWaiting(at: Micros, step: Step): void {
     const { running, waiting } = this;
     while (waiting.size > 0 && running.length < this.#config.sequencesMax && this.#tokensLeft > 0) {
-      const head = waiting.peek();
-      if (this.#admit(head, at, step)) continue;
-      this.#blockedOrder = head.order;
-      this.#blockedReleases = this.#kv.releases;
-      return;
+      if (!this.#admit(waiting.peek(), at, step)) return;
     }
   }
 
@@ -196,7 +202,12 @@ export class Scheduler {
     const hitTokens = (hits + copies) * blockTokens;
     const tokens = this.#chunk(head.tokens - hitTokens);
     const lacking = tokens === 0 ? 0 : Math.ceil((hitTokens + tokens) / blockTokens) - hits;
-    if (tokens > 0 && !this.#fits(head, hits, lacking)) return false;
+    if (!this.#config.chunkedPrefill && tokens < Math.min(head.tokens - hitTokens, this.#chunkMax)) return false;
+    if (tokens > 0 && !this.#fits(head, hits, lacking)) {
+      this.#blockedOrder = head.order;
+      this.#blockedReleases = this.#kv.releases;
+      return false;
+    }
 
     this.waiting.shift();
     this.running.push(head);

@@ -42,15 +42,15 @@ export class Settlement {
   /** Settles a step: `at` is when blocks come free, `outAt` when clients hear of it. */
   settle(step: Step, at: Micros, outAt: Micros): void {
     const finishedBefore = this.finished;
-    for (let i = 0; i < step.yields; i++) {
-      const sequence = step.yieldingAt(i);
-      if (sequence === undefined || sequence.leaving) continue;
-      this.#produce(sequence, at, outAt);
-      if (sequence.generated === sequence.target) this.#complete(sequence, at, outAt);
-    }
     if (this.#leaving.length > 0) {
       for (const sequence of this.#leaving) this.#retire(sequence, at);
       this.#leaving.length = 0;
+    }
+    for (let i = 0; i < step.yields; i++) {
+      const sequence = step.yieldingAt(i);
+      if (sequence === undefined) continue;
+      this.#produce(sequence, at, outAt);
+      if (sequence.generated === sequence.target) this.#complete(sequence, at, outAt);
     }
     if (this.finished > finishedBefore) this.#scheduler.dropEnded();
   }
@@ -84,6 +84,8 @@ export class Settlement {
     this.preemptionsTold += sequence.preemptions;
     sequence.preemptions = 0;
     this.generationTokens++;
+    if (this.#config.asyncScheduling && sequence.state === "running")
+      this.#kv.store(sequence, sequence.computed - sequence.pending, at);
     const last = sequence.generated === sequence.target;
     if (!this.#config.coalesce || sequence.generated === 1 || last) {
       this.#outbox.token(at, outAt, sequence.request, sequence.generated);

@@ -16,6 +16,8 @@ export interface Workload {
 
 const pick = <T>(random: Random, values: readonly T[]): T => values[random.below(values.length)] as T;
 
+const MODEL_TOKENS_MAX = 64;
+
 /**
  * A small engine under a small workload that reaches everything: few blocks (preemption), small budgets (chunking), few
  * distinct prompts (sharing, also between one request's output and another's prompt), aborts and deadlines.
@@ -23,13 +25,15 @@ const pick = <T>(random: Random, values: readonly T[]): T => values[random.below
 export function randomWorkload(seed: number): Workload {
   const random = randomFor(seed, 1);
   const blockTokens = pick(random, [1, 2, 4, 4, 8]);
+  const chunkedPrefill = random.below(5) > 0;
   const config = engineDefaults({
     blockTokens,
     kvBlocks: 6 + random.below(40),
     sequencesMax: pick(random, [1, 2, 4, 8]),
-    batchTokensMax: pick(random, [3, 8, 16, 64]),
+    batchTokensMax: chunkedPrefill ? pick(random, [3, 8, 16, 64]) : MODEL_TOKENS_MAX,
     longPrefillTokens: pick(random, [0, 0, 3, 5]),
-    modelTokensMax: pick(random, [24, 64]),
+    chunkedPrefill,
+    modelTokensMax: pick(random, [24, MODEL_TOKENS_MAX]),
     prefixCaching: random.below(8) > 0,
     watermark: pick(random, [0, 0, 0.1]),
     reserveFullPrompt: random.below(2) > 0,
