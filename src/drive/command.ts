@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { ImportError } from "#trace/import/import-report.ts";
 import { drive, DriveError, type DriveControl } from "./drive.ts";
@@ -21,6 +21,7 @@ export function driveCommand(): Command {
   return addDriveFlags(command).action(async (flags: DriveFlags) => {
     const options = driveOptions(flags, process.env);
     if (typeof options === "string") throw new CommanderError(EXIT_USAGE, "gnomon.driveUsage", options);
+    refuseUnwritable(flags.json);
     const report = await driven(options);
     publish(report, flags.json);
     if (report.interrupted) throw new CommanderError(EXIT_INTERRUPTED, "gnomon.driveInterrupted", "interrupted");
@@ -29,7 +30,10 @@ export function driveCommand(): Command {
   });
 }
 
-/** Runs with a progress line; the first interrupt stops sending, the second closes what is in flight. */
+/**
+ * Runs with a progress line; the first interrupt stops sending, the second closes what is in flight. Before anything was
+ * sent, one ends the process as usual.
+ */
 async function driven(options: DriveOptions): Promise<DriveReport> {
   let control: DriveControl | undefined;
   let endProgress = (): void => {};
@@ -40,10 +44,10 @@ async function driven(options: DriveOptions): Promise<DriveReport> {
     else control?.stop();
     process.stderr.write(interrupts > 1 ? "\nclosing\n" : "\nstopping; interrupt again to close what is in flight\n");
   };
-  process.on("SIGINT", onInterrupt);
   try {
     return await drive(options, (started) => {
       control = started;
+      process.on("SIGINT", onInterrupt);
       endProgress = showProgress(started, process.stderr);
     });
   } catch (error) {
@@ -53,6 +57,17 @@ async function driven(options: DriveOptions): Promise<DriveReport> {
   } finally {
     endProgress();
     process.off("SIGINT", onInterrupt);
+  }
+}
+
+/** A report that cannot be written is told before the run, not after it. */
+function refuseUnwritable(json: string | undefined): void {
+  if (json === undefined || json === "-") return;
+  try {
+    closeSync(openSync(json, "a"));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommanderError(EXIT_USAGE, "gnomon.driveUsage", `--json: ${reason}`);
   }
 }
 

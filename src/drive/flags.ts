@@ -47,10 +47,22 @@ export interface DriveFlags {
 
 const D = DRIVE_DEFAULTS;
 
+const NONE = "none";
+
+/** What the help says of a default that has no number or name of its own. */
+function shownOf(value: unknown): string | undefined {
+  return value === Number.POSITIVE_INFINITY || (Array.isArray(value) && value.length === 0) ? NONE : undefined;
+}
+
 /** Adds every flag of `drive`, with its default and meaning. */
 export function addDriveFlags(command: Command): Command {
-  const add = (flags: string, text: string, parse: (text: string) => unknown, value?: unknown) =>
-    command.addOption(new Option(flags, text).argParser(parse).default(value));
+  const add = (
+    flags: string,
+    text: string,
+    parse: (text: string) => unknown,
+    value?: unknown,
+    shown = shownOf(value),
+  ) => command.addOption(new Option(flags, text).argParser(parse).default(value, shown));
   const addChoice = (flags: string, text: string, choices: string[]) =>
     command.addOption(new Option(flags, text).choices(choices).default(choices[0]));
 
@@ -61,7 +73,7 @@ export function addDriveFlags(command: Command): Command {
   command.option("--strict", "refuse a workload with an unusable record", false);
   add("--limit <n>", "requests at most", wholeIn(1), D.requestsMax);
   add("--seed <n>", "of arrivals, prompts and aborts", wholeIn(0), D.seed);
-  command.option("--model <name>", "model to ask for (default: the first of /v1/models)", D.model);
+  add("--model <name>", "model to ask for", String, D.model, "the first of /v1/models");
   command.option("--trace-models", "ask for the model that the trace names, where it names one", D.traceModels);
   addChoice("--api <name>", "endpoint to call", ["completions", "chat"]);
   addChoice("--prompt-form <form>", "prompts as words or as token ids (completions only)", ["text", "tokens"]);
@@ -92,7 +104,11 @@ export function addDriveFlags(command: Command): Command {
   add("--max-output-tokens <n>", "longest answer", wholeIn(1), D.fit.outputTokensMax);
   add("--abort-fraction <x>", "share of requests that the driver closes on purpose", numberIn(0, 1), D.abortFraction);
   command.option("--session-header <name>", 'header with the session, "" for none', D.sessionHeader);
-  command.option('--header <"name: value">', "sent with every request; repeatable", headerList, {});
+  command.addOption(
+    new Option('--header <"name: value">', "sent with every request; repeatable")
+      .argParser(headerList)
+      .default({}, NONE),
+  );
   command.option("--api-key-env <variable>", "environment variable with the API key");
   add("--expect <outcome>", "failure that does not fail the run, such as http-429; comma-separated", csv, []);
   command.option("--json <file>", "write the report as JSON; - for stdout, the table then goes to stderr");

@@ -46,6 +46,10 @@ describe("gnomon drive", () => {
       /trace\.jsonl: no such file/,
     ],
     [["--url", "http://127.0.0.1:1", "--trace", golden("README.md"), "--model", "m"], /README\.md: not a workload/],
+    [
+      ["--url", "http://127.0.0.1:1", "--trace", golden("azure.csv"), "--json", "/nonexistent/report.json"],
+      /--json: .*\/nonexistent\/report\.json/,
+    ],
   ];
   for (const [argv, message] of wrong)
     it(`refuses ${argv.slice(-2).join(" ")}`, async () => {
