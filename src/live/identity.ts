@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 
 import { LRUCache } from "lru-cache";
 
-import type { Fields } from "./parse-request.ts";
+import type { Fields } from "./fields.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 
 /** Where the gateway looks for who asks. Header names in lower case, first match wins. */

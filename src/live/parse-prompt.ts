@@ -1,4 +1,5 @@
 import { type Refusal, refusal } from "./errors.ts";
+import type { Fields } from "./fields.ts";
 import type { Dialect } from "./route.ts";
 import type { ChatMessage, PromptSource } from "./tokenizer/tokenizer.ts";
 
@@ -11,8 +12,6 @@ export interface ParsedPrompt {
   /** Length of all prompts over the length of the first, for counting their tokens without encoding each. */
   readonly scale: number;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export function parsePrompt(dialect: Dialect, fields: Fields): ParsedPrompt | Refusal {
   switch (dialect) {

@@ -1,4 +1,5 @@
 import { type Refusal, refusal } from "./errors.ts";
+import { type Fields, isFields } from "./fields.ts";
 import { type ParsedPrompt, parsePrompt } from "./parse-prompt.ts";
 import type { Route } from "./route.ts";
 
@@ -17,8 +18,6 @@ export interface ParsedRequest {
   /** The body's object; undefined for a body that is not JSON. */
   readonly fields: Fields | undefined;
 }
-
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** Reads a body of the declared content type. Never throws on what a client sent. */
 export function parseRequest(route: Route, contentType: string, body: Buffer): ParsedRequest | Refusal {
@@ -91,10 +90,6 @@ function unread(model: string): ParsedRequest {
     cacheSalt: "",
     fields: undefined,
   };
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** vLLM refuses a bad count itself; here it only must not poison the ledger. */

@@ -1,3 +1,4 @@
+import { type Fields, isFields } from "./fields.ts";
 import { matchesAt, scanFinishReasons } from "./finish-reason.ts";
 import type { Dialect } from "./route.ts";
 
@@ -61,34 +62,34 @@ function dataStart(bytes: Buffer, start: number, end: number): number {
   return -1;
 }
 
-function parseData(bytes: Buffer, data: number, end: number): Record<string, unknown> | undefined {
+function parseData(bytes: Buffer, data: number, end: number): Fields | undefined {
   try {
     const lines = bytes.toString("utf8", data, end);
     const lineEnd = lines.search(LINE_END);
     const value: unknown = JSON.parse(lineEnd < 0 ? lines : lines.slice(0, lineEnd));
-    return isRecord(value) ? value : undefined;
+    return isFields(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** The JSON object of an event, for reading what the last one counted; undefined where it holds none. */
-export function eventData(event: Buffer): Record<string, unknown> | undefined {
+export function eventData(event: Buffer): Fields | undefined {
   const data = dataStart(event, 0, event.length);
   return data < 0 ? undefined : parseData(event, data, event.length);
 }
 
 /** A chunk of OpenAI's chat or completions. */
-function chunkKind(event: Record<string, unknown>): SseKind {
-  if (isRecord(event["error"]) || event["object"] === "error") return "error";
+function chunkKind(event: Fields): SseKind {
+  if (isFields(event["error"]) || event["object"] === "error") return "error";
   const choices = event["choices"];
   if (!Array.isArray(choices)) return "meta";
-  if (choices.length === 0) return isRecord(event["usage"]) ? "usage" : "meta";
+  if (choices.length === 0) return isFields(event["usage"]) ? "usage" : "meta";
   let kind: SseKind = "meta";
   for (const choice of choices) {
-    if (!isRecord(choice)) continue;
+    if (!isFields(choice)) continue;
     if (choice["finish_reason"] === "abort") return "abort";
-    if (hasOutput(choice) || (isRecord(choice["delta"]) && hasOutput(choice["delta"]))) kind = "token";
+    if (hasOutput(choice) || (isFields(choice["delta"]) && hasOutput(choice["delta"]))) kind = "token";
     else if (typeof choice["finish_reason"] === "string") kind = "token";
   }
   return kind;
@@ -106,24 +107,24 @@ const OUTPUT_FIELDS = [
   "audio",
 ];
 
-function hasOutput(part: Record<string, unknown>): boolean {
+function hasOutput(part: Fields): boolean {
   for (const name of OUTPUT_FIELDS) {
     const value = part[name];
     if (typeof value === "string" || Array.isArray(value)) {
       if (value.length > 0) return true;
-    } else if (isRecord(value)) return true;
+    } else if (isFields(value)) return true;
   }
   return false;
 }
 
 /** An event of Anthropic's messages or OpenAI's responses, which say themselves what they are. */
-function typedKind(event: Record<string, unknown>): SseKind {
+function typedKind(event: Fields): SseKind {
   const type = event["type"];
-  if (typeof type !== "string") return isRecord(event["error"]) ? "error" : "meta";
+  if (typeof type !== "string") return isFields(event["error"]) ? "error" : "meta";
   if (type === "error" || type === "response.failed") return "error";
   if (type === "message_stop" || type === "response.completed" || type === "response.incomplete") return "done";
   const delta = event["delta"];
-  if (type === "message_delta" && isRecord(delta) && delta["stop_reason"] === "abort") return "abort";
+  if (type === "message_delta" && isFields(delta) && delta["stop_reason"] === "abort") return "abort";
   return type === "content_block_delta" || type.endsWith(".delta") ? "token" : "meta";
 }
 
@@ -137,8 +138,4 @@ const DONE = Buffer.from("[DONE]");
 
 function isDone(bytes: Buffer, data: number): boolean {
   return matchesAt(bytes, data, DONE);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

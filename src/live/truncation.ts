@@ -1,6 +1,6 @@
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import type { ParsedPrompt } from "./parse-prompt.ts";
-import type { Fields } from "./parse-request.ts";
+import type { Fields } from "./fields.ts";
 import type { TokenizedPrompt } from "./tokenizer/tokenizer.ts";
 
 /**

@@ -1,8 +1,7 @@
+import { isFields } from "../fields.ts";
 import type { AddedTokenJson, TokenizerJson } from "./bpe/tokenizer-json.ts";
 
 const FLAGS = ["single_word", "lstrip", "rstrip", "normalized", "special"] as const;
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The added tokens with those of a tokenizer_config.json (added_tokens_decoder), which the engine's loader adds and whose
@@ -30,8 +29,4 @@ export function configuredTokens(json: TokenizerJson, decoder: unknown): AddedTo
     changed = true;
   }
   return changed ? [...byContent.values()].sort((a, b) => a.id - b.id) : undefined;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

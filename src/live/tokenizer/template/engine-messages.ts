@@ -1,3 +1,4 @@
+import { type Fields, isFields } from "../../fields.ts";
 import type { ChatMessage } from "../tokenizer.ts";
 
 /** A message as vLLM hands it to a chat template. */
@@ -13,8 +14,6 @@ export interface EnginePart {
 
 /** Whether a template takes content as one string or loops over its parts. */
 export type ContentFormat = "string" | "parts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const TEXT_FIELD_BY_TYPE: ReadonlyMap<unknown, string> = new Map([
   ["text", "text"],
@@ -112,8 +111,4 @@ function argumentsObject(value: unknown): Fields {
   } catch {
     return {};
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-type Fields = Readonly<Record<string, unknown>>;
+import { type Fields, isFields } from "../../fields.ts";
 
 /** Tools as vLLM 0.32 shows them to a template: known fields only, in its order, absent ones null. */
 export function engineTools(tools: readonly unknown[]): Fields[] | undefined {
@@ -23,8 +23,4 @@ export function engineTools(tools: readonly unknown[]): Fields[] | undefined {
 
 function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
