@@ -1,8 +1,8 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineMemory } from "#engine/engine-memory.ts";
-import { huberCost, kneeOf, type LeastSquaresFit, leastSquares } from "../fit/least-squares.ts";
 import type { Evidence } from "./evidence.ts";
 import { tracedReplay } from "./forced-replay.ts";
+import { huberCost, kneeOf, type LeastSquaresFit, leastSquares } from "./least-squares.ts";
 import { engineWith, OPTIONAL, type Parameter, PARAMETERS, type Parameters, parametersOf } from "./parameters.ts";
 import { residualsOf } from "./residuals.ts";
 

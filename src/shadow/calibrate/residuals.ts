@@ -1,6 +1,6 @@
-import type { Linearised } from "../fit/least-squares.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
+import type { Linearised } from "./least-squares.ts";
 import { type Parameter, PARAMETERS } from "./parameters.ts";
 import type { WorkTimes } from "./work-log.ts";
 
