@@ -34,6 +34,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   readonly #request: UpstreamRequest;
   #listener: AttemptListener | undefined;
   #controller: Dispatcher.DispatchController | undefined;
+  #client: Dispatcher | undefined;
   #startedAt = 0;
   #answered = false;
   #open = true;
@@ -48,7 +49,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   send(): void {
     const { path, headers, body } = this.#request;
-    this.#upstream.pool.dispatch({ path, method: "POST", headers, body }, this);
+    this.#client ??= this.#upstream.clients.take();
+    this.#client.dispatch({ path, method: "POST", headers, body }, this);
   }
 
   /** Stops hearing and ends the connection at once, so that the engine stops too. */
@@ -121,5 +123,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (!this.#open) return;
     this.#open = false;
     this.#upstream.inFlight--;
+    if (this.#client !== undefined) this.#upstream.clients.giveBack(this.#client);
   }
 }

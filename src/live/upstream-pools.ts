@@ -1,15 +1,14 @@
-import { type Dispatcher, Pool } from "undici";
-
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 
 import type { DirectoryListener, EndpointEntry } from "./endpoint-directory.ts";
 import type { GatewayLimits } from "./limits.ts";
+import { UpstreamClients } from "./upstream-clients.ts";
 
 /** Connections to one endpoint. */
 export interface Upstream {
   readonly entry: EndpointEntry;
-  readonly pool: Dispatcher;
-  /** Requests handed to the pool and not finished; never above the connection limit, so the pool never queues. */
+  readonly clients: UpstreamClients;
+  /** Requests handed to the clients and not finished; never above the connection limit. */
   inFlight: number;
 }
 
@@ -18,7 +17,7 @@ export class UpstreamPools implements DirectoryListener {
   readonly #limits: GatewayLimits;
   readonly #upstreams = new Map<EndpointId, Upstream>();
   /** Pools of endpoints that left, while requests in flight there go on. */
-  readonly #leaving = new Set<Dispatcher>();
+  readonly #leaving = new Set<UpstreamClients>();
 
   constructor(limits: GatewayLimits) {
     this.#limits = limits;
@@ -26,15 +25,15 @@ export class UpstreamPools implements DirectoryListener {
 
   joined(entry: EndpointEntry): void {
     this.left(entry);
-    this.#upstreams.set(entry.id, { entry, pool: newPool(entry.url, this.#limits), inFlight: 0 });
+    this.#upstreams.set(entry.id, { entry, clients: new UpstreamClients(entry.url, this.#limits), inFlight: 0 });
   }
 
   left(entry: EndpointEntry): void {
     const upstream = this.#upstreams.get(entry.id);
     if (upstream === undefined) return;
     this.#upstreams.delete(entry.id);
-    this.#leaving.add(upstream.pool);
-    void upstream.pool.close().finally(() => this.#leaving.delete(upstream.pool));
+    this.#leaving.add(upstream.clients);
+    void upstream.clients.close().finally(() => this.#leaving.delete(upstream.clients));
   }
 
   get(id: EndpointId): Upstream | undefined {
@@ -42,25 +41,8 @@ export class UpstreamPools implements DirectoryListener {
   }
 
   async destroy(): Promise<void> {
-    const pools = [...[...this.#upstreams.values()].map(({ pool }) => pool), ...this.#leaving];
+    const all = [...[...this.#upstreams.values()].map(({ clients }) => clients), ...this.#leaving];
     this.#upstreams.clear();
-    await Promise.all(pools.map((pool) => pool.destroy()));
+    await Promise.all(all.map((clients) => clients.destroy()));
   }
-}
-
-/**
- * Undici's own header and body timeouts are off: a long prefill or a slow generation is no fault, and the limits are
- * ours. HTTP/2 is off: many streams would share one connection's window.
- */
-function newPool(url: string, limits: GatewayLimits): Pool {
-  return new Pool(url, {
-    connections: limits.upstreamConnectionsMax,
-    pipelining: 1,
-    keepAliveTimeout: limits.upstreamKeepAliveMillis,
-    keepAliveMaxTimeout: limits.upstreamKeepAliveMillis,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connectTimeout: limits.connectMillisMax,
-    allowH2: false,
-  });
 }
