@@ -91,6 +91,20 @@ const tier = z.strictObject({
 const logarithm = () => z.number().min(-3).max(3);
 const share = () => z.number().min(0).max(1);
 
+/** FirstTokenResiduals, as many of one as of the other. */
+const firstTokens = z
+  .strictObject({
+    predictedMicros: z.array(z.int().min(1).max(1e12)).min(1).max(4096),
+    laterMicros: z.array(z.int().min(-1e12).max(1e12)).min(1).max(4096),
+  })
+  .refine(({ predictedMicros, laterMicros }) => predictedMicros.length === laterMicros.length, {
+    message: "as many laterMicros as predictedMicros",
+  })
+  .refine(({ predictedMicros }) => predictedMicros.every((value, i) => i === 0 || value >= predictedMicros[i - 1]!), {
+    path: ["predictedMicros"],
+    message: "in rising order",
+  });
+
 /** What a calibration leaves to chance (StepResiduals). */
 const residuals = z.strictObject({
   windowMicros: z.int().min(1).max(1e12),
@@ -98,6 +112,7 @@ const residuals = z.strictObject({
   levelError: share(),
   delayError: share().default(0),
   prefillError: share().default(0),
+  firstTokens: firstTokens.optional(),
 });
 
 /** Tokens that fit into the cache together: one block is reserved. */

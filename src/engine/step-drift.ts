@@ -24,4 +24,13 @@ export interface StepResiduals {
   /** Standard errors of single parameters as shares of them. */
   readonly delayError: number;
   readonly prefillError: number;
+  /** Of single requests; left out where nobody knows them. */
+  readonly firstTokens?: FirstTokenResiduals | undefined;
+}
+
+/** First tokens of single requests: when each was predicted, rising, and how much later it came than others like it. */
+export interface FirstTokenResiduals {
+  readonly predictedMicros: readonly Micros[];
+  /** As many; mean about 0. */
+  readonly laterMicros: readonly Micros[];
 }

@@ -1,6 +1,7 @@
 import type { Distribution } from "#sim/result/distribution.ts";
-import { type Candidate, type CandidateOutcome, type Setting, runCandidate } from "./candidate.ts";
+import { type Candidate, type CandidateOutcome, type Setting, runCandidate, settingOf } from "./candidate.ts";
 import { figuresOf } from "./figures.ts";
+import { withFirstTokenNoise } from "./first-token-noise.ts";
 import { type PerMetric, perMetric } from "./metric.ts";
 import { type BlockSums, blockSumsOf } from "./ranking.ts";
 import { type DecisionRegret, decisionRegret, type RegretQuestion } from "./regret.ts";
@@ -31,7 +32,10 @@ export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
     case "outcome":
       return runCandidate(setting, job.candidate);
     case "replica": {
-      const outcome = runCandidate(setting, job.candidate, { replica: job.replica });
+      const drawn = runCandidate(setting, job.candidate, { replica: job.replica });
+      const firstTokens = settingOf(setting, job.candidate.scenario).residuals?.firstTokens;
+      const outcome =
+        firstTokens === undefined ? drawn : withFirstTokenNoise(drawn, firstTokens, setting.seed, job.replica);
       return { figures: perMetric((metric) => figuresOf(outcome[metric])), e2e: blockSumsOf(outcome.e2eMicros) };
     }
     case "regret":

@@ -1,5 +1,6 @@
 import { stringify, YAMLSeq } from "yaml";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import type { StepResiduals } from "#engine/step-drift.ts";
 import type { PredictionError } from "../figures.ts";
 import type { Calibration } from "./calibrate.ts";
 import type { ModelError } from "./model-error.ts";
@@ -34,8 +35,15 @@ export function engineText(calibration: Calibration, provenance: Provenance): st
   ];
   const comment = lines.map((line) => (line === "" ? "#" : `# ${line}`)).join("\n");
   const { residuals } = calibration;
-  const told = residuals === undefined ? {} : { residuals: { ...residuals, windows: residuals.windows.map(listed) } };
+  const told = residuals === undefined ? {} : { residuals: residualsFile(residuals) };
   return `${comment}\n${stringify({ ...fileOf(engine), ...told }, { lineWidth: 0 })}`;
+}
+
+function residualsFile({ windows, firstTokens, ...rest }: StepResiduals): Record<string, unknown> {
+  if (firstTokens === undefined) return { ...rest, windows: windows.map(listed) };
+  const { predictedMicros, laterMicros } = firstTokens;
+  const listedTokens = { predictedMicros: listed(predictedMicros), laterMicros: listed(laterMicros) };
+  return { ...rest, windows: windows.map(listed), firstTokens: listedTokens };
 }
 
 /** What differs from the defaults, and the sizes always. */

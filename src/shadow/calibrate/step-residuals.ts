@@ -1,5 +1,6 @@
 import type { StepResiduals } from "#engine/step-drift.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
+import { firstTokenResidualsOf } from "./first-token-residuals.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 import { type Parameters } from "./parameters.ts";
 
@@ -54,6 +55,7 @@ export function stepResidualsOf(
     levelError: rounded(Math.min(ERROR_MAX, Math.hypot(batchError(known), Number.isNaN(later) ? level : later))),
     delayError: shareOf("delayMicros"),
     prefillError: shareOf("perPrefillTokenMicros"),
+    firstTokens: firstTokenResidualsOf(evidence, outcome),
   };
 }
 
