@@ -10,11 +10,12 @@ export interface KvCapacitySpec {
   readonly utilization: number;
   readonly tensorParallel: number;
   readonly blockTokens: number;
-  /** What the engine takes beside weights and cache: context, graphs, activations; OVERHEAD_BYTES when left out. */
-  readonly overheadBytes?: number;
 }
 
-/** Seen on an RTX 4090 with Llama 3.1 8B, 2,048 tokens a step: utilization * memory - weights - cache = 1.15 GiB. */
+/**
+ * What the engine takes beside weights and cache: context, graphs, activations.
+ * Seen on an RTX 4090 with Llama 3.1 8B, 2,048 tokens a step: utilization * memory - weights - cache = 1.15 GiB.
+ */
 const OVERHEAD_BYTES = 1.15 * 2 ** 30;
 
 /**
@@ -29,7 +30,7 @@ export function kvBlocksThatFit(spec: KvCapacitySpec): number {
   const kvHeadsPerGpu = Math.ceil(shape.kvHeads / tensorParallel);
   const tokenBytes = 2 * shape.layers * kvHeadsPerGpu * headSizeOf(shape) * shape.bytesPerParameter;
   const weights = weightBytes(spec) / tensorParallel;
-  const left = spec.memoryBytes * spec.utilization - weights - (spec.overheadBytes ?? OVERHEAD_BYTES);
+  const left = spec.memoryBytes * spec.utilization - weights - OVERHEAD_BYTES;
   return Math.max(0, Math.floor(left / (tokenBytes * spec.blockTokens)));
 }
 

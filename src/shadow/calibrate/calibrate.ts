@@ -16,8 +16,6 @@ export interface CalibrateOptions {
   readonly fixed?: Partial<Parameters>;
   /** Part of the requests, by arrival, that is fitted; the rest is held out. */
   readonly trainPart?: number;
-  /** Requests that are fitted at most: the last ones of the training part would cost time and add little. */
-  readonly trainMax?: number;
 }
 
 export interface Calibration {
@@ -47,6 +45,7 @@ export class CannotIdentify extends Error {
 }
 
 const TRAIN_PART = 0.7;
+/** Requests that are fitted at most: the last ones of the training part would cost time and add little. */
 const TRAIN_MAX = 2000;
 /** Part of the requests that must have found their engine with little to do. */
 const LIGHT_PART_MIN = 0.04;
@@ -78,7 +77,7 @@ export function* calibrateInSteps(evidence: Evidence, options: CalibrateOptions)
   const { sizes, fixed = {} } = options;
   const { rows } = evidence;
   const split = heldOutFrom(evidence, options);
-  const count = Math.min(split, options.trainMax ?? TRAIN_MAX);
+  const count = Math.min(split, TRAIN_MAX);
   const missing = missingEvidence(evidence, count, fixed);
   if (missing.length > 0) throw new CannotIdentify(missing);
 
