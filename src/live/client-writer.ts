@@ -9,6 +9,7 @@ export class ClientWriter {
   /** Chunk framing is ours; decided when the head goes out. */
   #framed = false;
   #chunkedByDefault = false;
+  #awaitsDrain = false;
   headSent = false;
   /** A byte of the body went out, after which nothing can be tried again. */
   bodySent = false;
@@ -68,8 +69,14 @@ export class ClientWriter {
     return this.#response.write(this.#framed ? framed(piece) : piece);
   }
 
+  /** Calls back once the client caught up. Asked again before that, it still calls back once. */
   onDrain(resume: () => void): void {
-    this.#response.once("drain", resume);
+    if (this.#awaitsDrain) return;
+    this.#awaitsDrain = true;
+    this.#response.once("drain", () => {
+      this.#awaitsDrain = false;
+      resume();
+    });
   }
 
   end(): void {
