@@ -1,15 +1,15 @@
 import type { Logger } from "pino";
-import { loadEngine } from "#config/engine-file.ts";
+import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { Journal } from "#live/journal.ts";
 import type { Run } from "#live/run-lines.ts";
-import type { ShadowEvaluation, ShadowStatus } from "#live/shadow-status.ts";
+import type { ShadowStatus } from "#live/shadow-status.ts";
 import { TraceFeed } from "#live/trace-feed.ts";
-import { type Evaluated, ShadowHost } from "#shadow/host.ts";
+import { ShadowHost } from "#shadow/host.ts";
 import { calibrationOf } from "./live-calibration.ts";
-import { perMetric } from "./live-metric.ts";
+import { evaluationOf } from "./live-evaluation.ts";
 
 /** The shadow of a running gateway. */
 export interface LiveShadow {
@@ -31,7 +31,7 @@ export function startShadow(
   });
   const host = new ShadowHost({
     work: {
-      engine: loadEngine(shadow.engine),
+      ...loadCalibratedEngine(shadow.engine),
       calibrate:
         shadow.calibrate === "off"
           ? undefined
@@ -76,26 +76,5 @@ export function startShadow(
       feed.stop();
       await host.close();
     },
-  };
-}
-
-function evaluationOf({ answer, millis, cpuMicros }: Evaluated): ShadowEvaluation {
-  const { inForce, requests, modelError, candidates } = answer;
-  return {
-    inForce,
-    requests,
-    millis: Math.round(millis),
-    cpuMillis: Math.round(cpuMicros / MICROS_PER_MILLI),
-    modelError: perMetric(modelError, ({ meanRelative }) => meanRelative),
-    candidates: candidates.map(({ name, hitRatio, predicted, difference }) => ({
-      name,
-      hitRatio,
-      predictedSeconds: perMetric(predicted, ({ mean }) => mean / MICROS_PER_SECOND),
-      differenceSeconds: perMetric(difference, ({ mean, low, high }) => ({
-        mean: mean / MICROS_PER_SECOND,
-        low: low / MICROS_PER_SECOND,
-        high: high / MICROS_PER_SECOND,
-      })),
-    })),
   };
 }

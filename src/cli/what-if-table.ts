@@ -1,8 +1,7 @@
-import { COVERAGE, type Interval } from "#shadow/interval.ts";
+import { COVERAGE } from "#shadow/interval.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PredictionError } from "#shadow/figures.ts";
 import type { Metric } from "#shadow/metric.ts";
-import type { PairedDifference } from "#shadow/paired.ts";
 import { causeWords } from "#shadow/report/cause-words.ts";
 import { type Coverage, type FigureIntervals, FIGURES } from "#shadow/uncertainty.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/what-if.ts";
@@ -74,7 +73,7 @@ function differences({ candidates, inForce, replicas }: WhatIfAnswer): string[] 
   if (others.length === 0) return [];
   const table = figureTable(["profile", ...METRICS.map(([, name]) => name), "faster E2E", "same endpoint"]);
   for (const one of others) {
-    const cells = METRICS.map(([metric]) => differenceCell(one.difference[metric], one.differenceInterval[metric]));
+    const cells = METRICS.map(([metric]) => differenceCell(one, metric));
     table.push([one.name, ...cells, likelihood(one), one.agreement === undefined ? "" : percent(one.agreement)]);
   }
   const below = replicas === 0 ? "" : `; below, its ${WITHIN} prediction interval on the same drawn engines`;
@@ -150,10 +149,15 @@ function distributionCells(figures: Distribution | undefined, intervals: FigureI
   });
 }
 
-function differenceCell(difference: PairedDifference | undefined, interval: Interval | undefined): string {
+function differenceCell(
+  { difference: all, differenceInterval, exceedsNoise }: CandidateAnswer,
+  metric: Metric,
+): string {
+  const [difference, interval] = [all[metric], differenceInterval[metric]];
   if (difference === undefined) return "-";
   const below = interval === undefined ? "" : `\n[${signedMillis(interval.low)}, ${signedMillis(interval.high)}]`;
-  return `${signedMillis(difference.mean)} [${signedMillis(difference.low)}, ${signedMillis(difference.high)}]${below}`;
+  const noise = exceedsNoise[metric] === false ? "\nwithin the noise" : "";
+  return `${signedMillis(difference.mean)} [${signedMillis(difference.low)}, ${signedMillis(difference.high)}]${below}${noise}`;
 }
 
 /** Share of resamples in which the candidate's mean E2E is below that of the profile in force. */

@@ -3,7 +3,7 @@ import { MICROS_PER_SECOND, MILLIS_PER_SECOND } from "#core/units.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import type { ShadowEvaluation, ShadowStatus } from "./shadow-status.ts";
 
-/** The shadow's numbers. Its candidates come from the configuration, so their number is bounded there. */
+/** The shadow's numbers. */
 export function registerShadow(registry: Registry, status: () => ShadowStatus): void {
   const row = (value: number, labels: Record<string, string> = {}): MetricRow => labelled(value, labels);
   const family: Family = (type, name, help, rows) =>
@@ -29,12 +29,45 @@ export function registerShadow(registry: Registry, status: () => ShadowStatus): 
   );
   family("counter", "cpu_seconds_total", "Processor time of its thread.", (now) => [row(now.cpuSeconds)]);
   registerCalibration(family);
+  registerEvaluation(family);
+}
+
+const INTERVAL_ENDS = [
+  ["expected", "Mean over the replicas of the simulated mean"],
+  ["low", "Lower end of the 90 % prediction interval of the mean"],
+  ["high", "Upper end of the 90 % prediction interval of the mean"],
+] as const;
+
+type Family = (
+  type: MetricFamily["type"],
+  name: string,
+  help: string,
+  rows: (now: ShadowStatus) => MetricRow[],
+) => void;
+
+/** Candidates come from the configuration, so their number is bounded there. */
+function registerEvaluation(family: Family): void {
+  const row = (value: number, labels: Record<string, string> = {}): MetricRow => labelled(value, labels);
   family(
     "gauge",
     "model_error_ratio",
     "Simulated over observed mean of the profile in force, less one.",
     ({ evaluation }) => Object.entries(evaluation?.modelError ?? {}).map(([metric, value]) => row(value, { metric })),
   );
+  family(
+    "gauge",
+    "replicas",
+    "Simulations of each profile behind the intervals of the latest evaluation; 0 where it has none.",
+    ({ evaluation }) => (evaluation === undefined ? [] : [row(evaluation.replicas)]),
+  );
+  for (const [end, what] of INTERVAL_ENDS)
+    family("gauge", `predicted_mean_${end}_seconds`, `${what} under a profile.`, ({ evaluation }) =>
+      perCandidate(
+        evaluation,
+        (one) => one.intervalSeconds,
+        ({ mean }) => mean[end],
+      ).map(([value, labels]) => row(value, labels)),
+    );
   family("gauge", "predicted_mean_seconds", "Simulated mean under a profile.", ({ evaluation }) =>
     perCandidate(
       evaluation,
@@ -53,14 +86,18 @@ export function registerShadow(registry: Registry, status: () => ShadowStatus): 
         ({ mean }) => mean,
       ).map(([value, labels]) => row(value, labels)),
   );
+  family(
+    "gauge",
+    "predicted_difference_exceeds_noise",
+    "Whether that difference is more than chance, over requests and over engines as they may be.",
+    ({ evaluation }) =>
+      perCandidate(
+        evaluation,
+        (one) => one.differenceSeconds,
+        ({ exceedsNoise }) => Number(exceedsNoise),
+      ).map(([value, labels]) => row(value, labels)),
+  );
 }
-
-type Family = (
-  type: MetricFamily["type"],
-  name: string,
-  help: string,
-  rows: (now: ShadowStatus) => MetricRow[],
-) => void;
 
 /** Labels are names of outcomes, coefficients and metrics: few, and none comes from traffic. */
 function registerCalibration(family: Family): void {

@@ -74,14 +74,41 @@ export interface ShadowEvaluation {
   readonly cpuMillis: number;
   /** predicted / observed mean - 1 of the profile in force, by metric; a metric is left out where nothing was observed. */
   readonly modelError: Readonly<Record<string, number>>;
-  readonly candidates: readonly {
-    readonly name: string;
-    readonly hitRatio: number;
-    /** Simulated means in seconds, by metric. */
-    readonly predictedSeconds: Readonly<Record<string, number>>;
-    /** Candidate less profile in force, both simulated, with its 95 % interval; seconds, by metric. */
-    readonly differenceSeconds: Readonly<
-      Record<string, { readonly mean: number; readonly low: number; readonly high: number }>
-    >;
-  }[];
+  /** Requests that the model's error leaves out, by reason. */
+  readonly uncompared: Readonly<Record<string, number>>;
+  /** Whether what was observed of the profile in force lies in its intervals, by metric; none without intervals. */
+  readonly inside: Readonly<Record<string, ShadowFigures<boolean>>>;
+  /** Simulations of each profile behind each interval, on engines drawn from what the fit leaves to chance; 0 for none. */
+  readonly replicas: number;
+  /** Why there are no intervals; "" where there are. */
+  readonly withoutIntervals: string;
+  /** Changes of the fleet that the window had no room for. */
+  readonly fleetEventsMerged: number;
+  readonly candidates: readonly ShadowCandidate[];
+}
+
+export type ShadowFigures<T> = Readonly<Record<"mean" | "p50" | "p99", T>>;
+
+export interface ShadowCandidate {
+  readonly name: string;
+  readonly hitRatio: number;
+  /** Simulated means in seconds, by metric. */
+  readonly predictedSeconds: Readonly<Record<string, number>>;
+  /** What the replicas expect and where 90 % of what may come lies; seconds, by metric. */
+  readonly intervalSeconds: Readonly<Record<string, ShadowFigures<ShadowInterval & { readonly expected: number }>>>;
+  /** Candidate less profile in force, both simulated, with its 95 % interval over requests; seconds, by metric. */
+  readonly differenceSeconds: Readonly<Record<string, ShadowDifference>>;
+}
+
+export interface ShadowInterval {
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface ShadowDifference extends ShadowInterval {
+  readonly mean: number;
+  /** 90 % prediction interval, both on the same drawn engines; left out without replicas. */
+  readonly onOtherEngines?: ShadowInterval;
+  /** Whether both intervals, as far as there are, leave out 0. */
+  readonly exceedsNoise: boolean;
 }

@@ -26,6 +26,10 @@ const STEADY_MILLIS = 600_000;
 /** An evaluation, and the time and processor time that it took. */
 export interface Evaluated {
   readonly answer: WhatIfAnswer;
+  /** Why it has no intervals; "" where it has. */
+  readonly withoutIntervals: string;
+  /** Changes of the fleet that the window had no room for. */
+  readonly fleetEventsMerged: number;
   readonly millis: number;
   readonly cpuMicros: number;
 }
@@ -107,7 +111,8 @@ export class ShadowHost {
   #start(): void {
     const { work, heapMegabytesMax, script } = this.#options;
     // What was learnt outlives the thread that learnt it.
-    const workerData: ShadowWork = { ...work, engine: this.#accepted?.report.engine ?? work.engine };
+    const { engine, residuals } = this.#accepted?.report ?? work;
+    const workerData: ShadowWork = { ...work, engine, residuals };
     this.#startedMillis = performance.now();
     const worker = new Worker(script ?? new URL("./shadow.worker.ts", import.meta.url), {
       workerData,

@@ -1,4 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
+import type { StepResiduals } from "#engine/step-drift.ts";
 import type { FitReport } from "./calibrate/rolling-fit.ts";
 import type { Candidate } from "./candidate.ts";
 import type { WhatIfAnswer } from "./what-if.ts";
@@ -7,6 +8,8 @@ import type { WhatIfAnswer } from "./what-if.ts";
 export interface ShadowWork {
   /** The engine model; where it is calibrated, the one to begin with. */
   readonly engine: EngineConfig;
+  /** What that engine leaves to chance; evaluations have no intervals without it. */
+  readonly residuals?: StepResiduals | undefined;
   /** undefined where the engine stays as it is. */
   readonly calibrate: CalibrateWork | undefined;
   readonly candidates: readonly Candidate[];
@@ -41,6 +44,10 @@ export type FromShadow =
   | {
       readonly kind: "evaluated";
       readonly answer: WhatIfAnswer;
+      /** Why it has no intervals; "" where it has. */
+      readonly withoutIntervals: string;
+      /** Changes of the fleet that the window had no room for. */
+      readonly fleetEventsMerged: number;
       readonly millis: number;
       readonly cpuMicros: number;
     };

@@ -8,6 +8,7 @@ import { Pace, threadCpuMicros } from "./pace.ts";
 import { type RecordedRun, RunBook } from "./recorded-run.ts";
 import { inForceOf, recordedSetting } from "./recorded-setting.ts";
 import { Replay } from "./replay.ts";
+import { ReplicaBudget } from "./replica-budget.ts";
 import type { FromShadow, ShadowWork, ToShadow } from "./shadow-message.ts";
 import { whatIf } from "./what-if.ts";
 
@@ -17,7 +18,8 @@ import { whatIf } from "./what-if.ts";
  */
 const work = workerData as ShadowWork;
 const replay = new Replay();
-const fit = new RollingFit(work.engine, work.calibrate?.requestsMax ?? 0);
+const fit = new RollingFit(work.engine, work.calibrate?.requestsMax ?? 0, work.residuals);
+const budget = new ReplicaBudget(work.cpuShareMax * work.intervalMillis * MICROS_PER_MILLI);
 const pace = new Pace(work.cpuShareMax);
 let decoder: TraceDecoder | undefined;
 let book = new RunBook(work.windowRequests);
@@ -82,20 +84,29 @@ async function refit(run: RecordedRun): Promise<void> {
 
 async function evaluate(run: RecordedRun): Promise<void> {
   const since = { millis: performance.now(), cpuMicros: threadCpuMicros() };
+  const { engine, residuals } = fit;
+  const inForce = inForceOf(run.header);
+  const candidates = work.candidates.filter(({ name }) => name !== inForce.name);
+  const requests = (1 + candidates.length) * run.workload.length;
+  const replicas = residuals === undefined ? 0 : budget.replicasFor(requests);
   const answer = await whatIf({
-    setting: recordedSetting(run, {
-      engine: fit.engine,
-      residuals: undefined,
-      scrapeMicros: work.scrapeMillis * MICROS_PER_MILLI,
-    }),
-    inForce: inForceOf(run.header),
-    candidates: work.candidates,
+    setting: recordedSetting(run, { engine, residuals, scrapeMicros: work.scrapeMillis * MICROS_PER_MILLI }),
+    inForce,
+    candidates,
+    replicas,
     observed: run.observed,
     threadsMax: 1,
     pause: () => pace.rest(),
   });
-  tell({ kind: "evaluated", answer, ...spent(since) });
+  const took = spent(since);
+  budget.spent((1 + replicas) * requests, took.cpuMicros);
+  const withoutIntervals = replicas > 0 ? "" : residuals === undefined ? NO_RESIDUALS : NO_TIME;
+  const { fleetEventsMerged = 0 } = run;
+  tell({ kind: "evaluated", answer, withoutIntervals, fleetEventsMerged, ...took });
 }
+
+const NO_RESIDUALS = "no fit has told yet how far the engine model's step times are off";
+const NO_TIME = "three replicas of every simulation take longer than cpuShareMax leaves of intervalMillis";
 
 /** First part of a window whose times are not compared: simulated caches begin empty, the real ones did not. */
 const BURN_IN_PART = 0.2;

@@ -3,6 +3,7 @@ import type { PredictionError } from "./figures.ts";
 import { type Interval, predictionInterval } from "./interval.ts";
 import type { ReplicaFigures } from "./job.ts";
 import type { Metric } from "./metric.ts";
+import type { PairedDifference } from "./paired.ts";
 
 export const FIGURES = ["mean", "p50", "p99"] as const;
 export type Figure = (typeof FIGURES)[number];
@@ -58,6 +59,18 @@ export function differenceInterval(
     return one === undefined || other === undefined ? [] : [one - other];
   });
   return predictionInterval(difference, means, "linear");
+}
+
+/**
+ * Whether a difference of means is more than chance: neither its interval over requests nor the one over engines, where
+ * there is one, holds 0. Undefined without a difference.
+ */
+export function exceedsNoise(
+  difference: PairedDifference | undefined,
+  interval: Interval | undefined,
+): boolean | undefined {
+  if (difference === undefined) return undefined;
+  return [difference, ...(interval === undefined ? [] : [interval])].every(({ low, high }) => low > 0 || high < 0);
 }
 
 /** Whether what happened lies in the interval, both as ratios to the prediction, since not every request was observed. */

@@ -13,7 +13,14 @@ import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "./ranking.
 import type { Observed } from "./recorded-run.ts";
 import { regretQuestions, REGRET_REQUESTS_MAX } from "./regret.ts";
 import { type RegretSummary, regretSummary } from "./regret-summary.ts";
-import { type Coverage, coverageOf, differenceInterval, type FigureIntervals, figureIntervals } from "./uncertainty.ts";
+import {
+  type Coverage,
+  coverageOf,
+  differenceInterval,
+  exceedsNoise,
+  type FigureIntervals,
+  figureIntervals,
+} from "./uncertainty.ts";
 
 export type { Metric, PerMetric } from "./metric.ts";
 
@@ -34,6 +41,8 @@ export interface CandidateAnswer {
   readonly difference: PerMetric<PairedDifference | undefined>;
   /** Prediction interval of the mean difference, both on the same drawn engines. */
   readonly differenceInterval: PerMetric<Interval | undefined>;
+  /** Whether the mean difference is more than chance, over requests and over drawn engines. */
+  readonly exceedsNoise: PerMetric<boolean | undefined>;
   /** Share of requests that went to the same endpoint as under the profile in force; undefined in another scenario. */
   readonly agreement: number | undefined;
   /** Where the difference comes from; none for the profile in force and in another scenario. */
@@ -113,7 +122,7 @@ interface Run {
 
 /** What one candidate's runs came to. */
 interface Part {
-  readonly answer: Omit<CandidateAnswer, "intervals" | "differenceInterval">;
+  readonly answer: Omit<CandidateAnswer, "intervals" | "differenceInterval" | "exceedsNoise">;
   readonly e2e: BlockSums;
   readonly replicas: readonly ReplicaFigures[];
   /** Kept where somebody wants to see it: it is by far the largest thing. */
@@ -185,13 +194,17 @@ function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts:
   const ordered = parts.toSorted(
     (a, b) => Number(a.answer.scenario !== "") - Number(b.answer.scenario !== "") || e2e(a) - e2e(b),
   );
-  const candidates = ordered.map(({ answer, replicas: drawn }): CandidateAnswer => ({
-    ...answer,
-    intervals: perMetric((metric) => figureIntervals(answer.predicted[metric], drawn, metric)),
-    differenceInterval: perMetric((metric) =>
+  const candidates = ordered.map(({ answer, replicas: drawn }): CandidateAnswer => {
+    const between = perMetric((metric) =>
       differenceInterval(answer.difference[metric]?.mean, drawn, base.replicas, metric),
-    ),
-  }));
+    );
+    return {
+      ...answer,
+      intervals: perMetric((metric) => figureIntervals(answer.predicted[metric], drawn, metric)),
+      differenceInterval: between,
+      exceedsNoise: perMetric((metric) => exceedsNoise(answer.difference[metric], between[metric])),
+    };
+  });
   const own = candidates.find(({ name }) => name === inForce.name);
   const compared = ordered.filter(({ answer }) => answer.scenario === "");
   const blocks =

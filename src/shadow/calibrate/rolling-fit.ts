@@ -1,4 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
+import type { StepResiduals } from "#engine/step-drift.ts";
 import type { RecordedRun } from "../recorded-run.ts";
 import { type Calibration, CannotIdentify, calibrateInSteps, heldOutFrom } from "./calibrate.ts";
 import { engineSizes } from "./engine-sizes.ts";
@@ -25,6 +26,8 @@ export interface FitReport {
   readonly left: Readonly<Record<string, number>>;
   /** In use from now on. */
   readonly engine: EngineConfig;
+  /** What that engine leaves to chance; undefined where no fit told. */
+  readonly residuals?: StepResiduals | undefined;
   /** Of the engine in use; undefined where its step time is not made of coefficients. */
   readonly parameters: Parameters | undefined;
   /** Standard errors of what was fitted; only of a fit that is accepted. */
@@ -49,15 +52,21 @@ const ENDPOINTS_TOLD_MAX = 64;
 export class RollingFit {
   readonly #requestsMax: number;
   #engine: EngineConfig;
+  #residuals: StepResiduals | undefined;
 
   /** `requestsMax`: latest requests of a window that are fitted and tested. */
-  constructor(start: EngineConfig, requestsMax: number) {
+  constructor(start: EngineConfig, requestsMax: number, residuals?: StepResiduals) {
     this.#engine = start;
+    this.#residuals = residuals;
     this.#requestsMax = requestsMax;
   }
 
   get engine(): EngineConfig {
     return this.#engine;
+  }
+
+  get residuals(): StepResiduals | undefined {
+    return this.#residuals;
   }
 
   /** One attempt on a window. Yields after every replay of it. Never throws. */
@@ -76,6 +85,7 @@ export class RollingFit {
       outcome,
       detail: [...detail, ...notes],
       engine: this.#engine,
+      residuals: this.#residuals,
       parameters: parametersOfEngine(this.#engine),
       errors: {},
       heldOut: tested?.heldOut,
@@ -96,6 +106,7 @@ export class RollingFit {
       return kept("worse", [detail, ...fit.caveats], current, fit.heldOut);
     }
     this.#engine = fit.engine;
+    this.#residuals = fit.residuals;
     return { ...kept("accepted", fit.caveats, tested(evidence, fit.engine)), errors: fit.errors };
   }
 }

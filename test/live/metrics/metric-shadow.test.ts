@@ -64,3 +64,42 @@ test("before the first fit there is neither an age nor an error, but the engine 
   assert.ok(lines.every((line) => !/fit_age|held_out/.test(line)));
   assert.ok(lines.includes('gnomon_shadow_engine_coefficient_seconds{coefficient="base"} 0.005'));
 });
+
+test("an evaluation's intervals are there where replicas were simulated, and say how many", async () => {
+  const figures = { expected: 0.5, low: 0.25, high: 1 };
+  const evaluation: ShadowStatus["evaluation"] = {
+    inForce: "gnomon",
+    requests: 100,
+    millis: 5,
+    cpuMillis: 4,
+    modelError: { ttft: -0.125 },
+    uncompared: { early: 20 },
+    inside: {},
+    replicas: 7,
+    withoutIntervals: "",
+    fleetEventsMerged: 0,
+    candidates: [
+      {
+        name: "lmetric",
+        hitRatio: 0.5,
+        predictedSeconds: { ttft: 0.75 },
+        intervalSeconds: { ttft: { mean: figures, p50: figures, p99: { ...figures, high: 9 } } },
+        differenceSeconds: { ttft: { mean: -0.25, low: -0.5, high: -0.125, exceedsNoise: true } },
+      },
+    ],
+  };
+  const lines = await linesOf({ ...STATUS, evaluation });
+  for (const line of [
+    "gnomon_shadow_replicas 7",
+    'gnomon_shadow_predicted_mean_seconds{profile="lmetric",metric="ttft"} 0.75',
+    'gnomon_shadow_predicted_mean_expected_seconds{profile="lmetric",metric="ttft"} 0.5',
+    'gnomon_shadow_predicted_mean_low_seconds{profile="lmetric",metric="ttft"} 0.25',
+    'gnomon_shadow_predicted_mean_high_seconds{profile="lmetric",metric="ttft"} 1',
+    'gnomon_shadow_predicted_difference_seconds{profile="lmetric",metric="ttft"} -0.25',
+    'gnomon_shadow_predicted_difference_exceeds_noise{profile="lmetric",metric="ttft"} 1',
+  ])
+    assert.ok(lines.includes(line), `${line} in ${lines.join("\n")}`);
+  const bare = { ...evaluation, candidates: [{ ...evaluation.candidates[0]!, intervalSeconds: {} }] };
+  const without = await linesOf({ ...STATUS, evaluation: bare });
+  assert.ok(without.every((line) => !/predicted_mean_(expected|low|high)_seconds/.test(line)));
+});
