@@ -10,6 +10,7 @@ const BLIS_SEMANTICS: EngineSemantics = {
   finalToken: "stored",
   partialBlocks: "back",
   lonePrefill: "limited",
+  victimTies: "last",
   duplicates: "last-writer",
 };
 

@@ -1,3 +1,4 @@
+import type { Outcomes } from "#sim/outcomes.ts";
 import { percentile } from "#sim/result/distribution.ts";
 import { type Answers, outputTokensOf } from "./answers.ts";
 import type { GoldenCase } from "./golden-case.ts";
@@ -11,14 +12,14 @@ export function figuresOf(
   instance: number | undefined,
 ): Record<string, number> {
   const { outcomes, fleet, clock } = run.simulation;
-  const rows = [...outcomes.ids.keys()].filter((row) => instance === undefined || outcomes.endpoint[row] === instance);
+  const all = [...outcomes.ids.keys()].filter((row) => instance === undefined || outcomes.endpoint[row] === instance);
+  const rows = all.filter((row) => isSeen(golden, row, outcomes));
   const engines = [...fleet.specs.keys()].filter((number) => instance === undefined || number === instance);
   const gauges = engines.map((number) => fleet.gauges(clock + 1, number));
   const done = rows.filter((row) => outcomes.isCompleted(row));
   const count = (...statuses: readonly string[]) =>
     rows.filter((row) => statuses.includes(outcomes.statusOf(row))).length;
-  const served = rows.filter((row) => !["too-long", "never-fits", "rejected"].includes(outcomes.statusOf(row)));
-  const rejected = count("rejected");
+  const served = rows.filter((row) => !["too-long", "never-fits"].includes(outcomes.statusOf(row)));
   const output = sum(
     done.map((row) => Math.min(outcomes.outputTokens[row]!, outputTokensOf(golden, outcomes.ids[row]!))),
   );
@@ -26,7 +27,7 @@ export function figuresOf(
   const perSecond = (value: number) => (done.length === 0 || seconds === 0 ? 0 : value / seconds);
   return {
     completed_requests: done.length,
-    injected_requests: rows.length - rejected,
+    injected_requests: rows.length,
     still_queued: sum(gauges.map(({ waiting }) => waiting)),
     still_running: sum(gauges.map(({ running }) => running)),
     dropped_unservable: count("too-long", "never-fits"),
@@ -39,13 +40,19 @@ export function figuresOf(
     tokens_per_sec: perSecond(output),
     preemption_count: sum(gauges.map(({ preemptions }) => preemptions)),
     ...(instance === undefined && {
-      rejected_requests: rejected,
+      rejected_requests: all.filter((row) => outcomes.statusOf(row) === "rejected").length,
       cache_hit_rate: mean(
         gauges.map(({ blockHits, blockMisses }) => blockHits / Math.max(1, blockHits + blockMisses)),
       ),
     }),
     ...timesOf(run, answers, rows, done),
   };
+}
+
+/** Whether the engine that the request was sent to has seen it by the horizon. */
+function isSeen(golden: GoldenCase, row: number, outcomes: Outcomes): boolean {
+  const request = golden.requests[Number(outcomes.ids[row]!.slice("request_".length))]!;
+  return outcomes.endpoint[row]! >= 0 && seenAt(golden, request) <= golden.horizonMicros;
 }
 
 /** All 0 where no request was answered. */

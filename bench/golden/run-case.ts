@@ -92,6 +92,7 @@ export function runCase(golden: GoldenCase): GoldenRun {
     },
     ...(golden.admission && { admission: golden.admission(seen) }),
     horizonMicros: golden.horizonMicros,
+    atHorizon: "told",
     over: "released",
     tokenGaps: true,
     stepped(engine, startAt, endAt) {
@@ -126,8 +127,7 @@ function arrivalsOf(golden: GoldenCase): ListedArrival[] {
         profile: "",
       },
       arrivalAt: request.arrivalAt,
-      // One without output ends with its prompt, when others get their first token.
-      outputTokens: Math.max(1, request.outputTokens),
+      outputTokens: request.outputTokens,
       // There, a client that gives up before the engine has seen its request is noticed then.
       deadlineAt: request.deadlineAt <= seenAt(golden, request) ? request.arrivalAt : request.deadlineAt,
     };

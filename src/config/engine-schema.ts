@@ -76,6 +76,7 @@ const semantics = z.strictObject({
   finalToken: z.enum(["not-stored", "stored"]).default(VLLM_SEMANTICS.finalToken),
   partialBlocks: z.enum(["front", "back"]).default(VLLM_SEMANTICS.partialBlocks),
   lonePrefill: z.enum(["whole", "limited"]).default(VLLM_SEMANTICS.lonePrefill),
+  victimTies: z.enum(["first", "last"]).default(VLLM_SEMANTICS.victimTies),
   duplicates: z.enum(["coexist", "last-writer"]).default(VLLM_SEMANTICS.duplicates),
 });
 

@@ -87,6 +87,8 @@ export interface EngineSemantics {
   readonly partialBlocks: "front" | "back";
   /** Whether longPrefillTokens spares a request that is alone in the engine. */
   readonly lonePrefill: "whole" | "limited";
+  /** Who yields of equally urgent requests that came at the same time: the one admitted first, or last. */
+  readonly victimTies: "first" | "last";
   /** Two blocks with equal content: both can be found, or only the one written last, until either is overwritten. */
   readonly duplicates: "coexist" | "last-writer";
 }
@@ -112,6 +114,7 @@ export const VLLM_SEMANTICS: EngineSemantics = {
   finalToken: "not-stored",
   partialBlocks: "front",
   lonePrefill: "whole",
+  victimTies: "first",
   duplicates: "coexist",
 };
 

@@ -119,6 +119,11 @@ export class Engine {
     this.#roster.receive(at, this.#scheduler.waiting);
   }
 
+  /** Tells at once, with its time, what the step that runs will bring where that is settled when it starts. */
+  tellSettled(): void {
+    this.#outbox.flush(Infinity);
+  }
+
   /** Requests in the batch, and waiting for it. */
   get running(): number {
     return this.#scheduler.running.length;

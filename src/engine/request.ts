@@ -6,7 +6,10 @@ export interface EngineRequest {
   readonly id: string;
   /** Prompt length, at least 1. */
   readonly promptTokens: number;
-  /** Tokens that will be generated, at least 1; cut where prompt and output exceed the model's length. */
+  /**
+   * Tokens that will be generated; cut where prompt and output exceed the model's length. With 0 the request is over with
+   * its prompt: its token is told like any other and never takes a place in the KV cache.
+   */
   readonly outputTokens: number;
   /**
    * Two 32-bit words per full block of the prompt followed by the output, chained, at the engine's block size. A block

@@ -26,7 +26,7 @@ export class Roster {
   enter(at: Micros, request: EngineRequest): Sequence | Exclude<SubmitOutcome, "queued"> {
     const { promptTokens } = request;
     const { modelTokensMax, blockTokens, chunkedPrefill, batchTokensMax } = this.#config;
-    const target = Math.min(request.outputTokens, modelTokensMax - promptTokens);
+    const target = Math.min(Math.max(1, request.outputTokens), modelTokensMax - promptTokens);
     if (target < 1) return "too-long";
     const computed = promptTokens + target - 1;
     if (Math.ceil(computed / blockTokens) > this.#usableBlocks) return "never-fits";

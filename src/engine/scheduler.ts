@@ -155,12 +155,17 @@ export class Scheduler {
     const { running } = this;
     let victim = running.length - 1;
     if (this.#config.preemption === "tail") return victim;
+    const tiesToLast = this.#config.semantics.victimTies === "last";
     for (let i = victim - 1; i >= 0; i--) {
       const candidate = running[i];
       const worst = running[victim];
       assert(candidate !== undefined && worst !== undefined, "a running request exists");
       if (candidate.request.priority < worst.request.priority) continue;
-      if (candidate.request.priority > worst.request.priority || candidate.submittedAt >= worst.submittedAt) victim = i;
+      if (candidate.request.priority === worst.request.priority) {
+        if (candidate.submittedAt < worst.submittedAt) continue;
+        if (candidate.submittedAt === worst.submittedAt && tiesToLast) continue;
+      }
+      victim = i;
     }
     return victim;
   }

@@ -93,7 +93,8 @@ export class Settlement {
   }
 
   #complete(sequence: Sequence, at: Micros, outAt: Micros): void {
-    if (this.#config.semantics.finalToken === "stored") this.#storeFinalToken(sequence, at);
+    if (this.#config.semantics.finalToken === "stored" && sequence.request.outputTokens > 0)
+      this.#storeFinalToken(sequence, at);
     const { request, cachedTokens, target } = sequence;
     if (sequence.state === "waiting") this.#scheduler.waiting.remove(sequence);
     this.#retire(sequence, at);

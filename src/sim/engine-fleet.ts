@@ -62,6 +62,11 @@ export class EngineFleet {
     this.#schedule(number);
   }
 
+  /** Every engine tells what the step that it runs has settled. */
+  tellSettled(): void {
+    for (const engine of this.#engines) engine.tellSettled();
+  }
+
   /** Everything that ended before `at` took effect there, and nothing at `at` itself. */
   submit(at: Micros, flight: Flight): SubmitOutcome {
     const engine = this.#engines[flight.engine]!;

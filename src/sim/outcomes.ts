@@ -20,6 +20,7 @@ export const STATUSES = [
   "lost",
 ] as const;
 export type Status = (typeof STATUSES)[number];
+export type Ending = Exclude<Status, "open">;
 
 /** Every request's outcome, a row each in order of arrival, in columns. Times in microseconds; NaN is never. */
 export class Outcomes {
@@ -75,7 +76,7 @@ export class Outcomes {
     return row;
   }
 
-  end(row: number, status: Exclude<Status, "open">): void {
+  end(row: number, status: Ending): void {
     this.status[row] = STATUSES.indexOf(status);
   }
 

@@ -1,6 +1,7 @@
 import type { Outcome } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
 import type { Flight } from "./flight.ts";
+import type { Ending } from "./outcomes.ts";
 import type { FleetEvent } from "./simulation-options.ts";
 
 /** What waits for its time. Endings and first tokens are on their way from an engine to the router and the client. */
@@ -13,7 +14,8 @@ export type SimulationEvent =
   | { readonly kind: "first-token"; readonly flight: Flight }
   | { readonly kind: "progress"; readonly flight: Flight }
   | { readonly kind: "over"; readonly flight: Flight; readonly outcome: Outcome }
-  | { readonly kind: "ended"; readonly flight: Flight; readonly outcome: Outcome };
+  /** `status` is how it ended, where that is not written down yet. */
+  | { readonly kind: "ended"; readonly flight: Flight; readonly outcome: Outcome; readonly status?: Ending };
 
 /** Order at one instant. What engines do at that instant comes after all of these. */
 export const EVENT_PRIORITY = {

@@ -67,6 +67,11 @@ export interface SimulationOptions {
   /** Nothing happens after it; Infinity for until all has ended. */
   readonly horizonMicros: Micros;
   /**
+   * What becomes of tokens that engines have settled by the horizon and that would come after it: nothing (without), or
+   * they are told with their times. There are such only where requests complete when their last step starts.
+   */
+  readonly atHorizon?: "cut" | "told";
+  /**
    * When the router counts a request as over: with its answer, or when the engine gives its place back. One that its
    * engine refuses is over at once, or when the engine would have seen it, as an engine's doing.
    */

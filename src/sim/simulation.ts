@@ -11,7 +11,7 @@ import { type EngineEar, EngineEars } from "./engine-ears.ts";
 import { EngineFleet, type EngineSpec } from "./engine-fleet.ts";
 import { Flight } from "./flight.ts";
 import { verifyEnd } from "./invariants.ts";
-import { Outcomes } from "./outcomes.ts";
+import { type Ending, Outcomes } from "./outcomes.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
@@ -37,6 +37,7 @@ export class Simulation implements EngineEar {
   readonly #copies: CacheCopies | undefined;
   /** Requests in each engine, where the fleet may change. */
   readonly #aboard: Set<Flight>[] = [];
+  #past = false;
   clock: Micros = 0;
   /** Requests that have arrived and not ended. */
   open = 0;
@@ -79,6 +80,9 @@ export class Simulation implements EngineEar {
       this.events++;
       if (this.events % PROGRESS_EVENTS === 0) progress?.(next, this.outcomes.length, this.outcomes.length - this.open);
     }
+    // The run is over: nothing that is still told waits.
+    this.#past = true;
+    if (this.#options.atHorizon === "told") this.fleet.tellSettled();
     this.outcomes.trim();
     if (this.#options.check) verifyEnd(this);
   }
@@ -124,7 +128,7 @@ export class Simulation implements EngineEar {
         return this.#close(event.flight, event.outcome);
       case "ended":
         this.#close(event.flight, event.outcome);
-        return this.#ended(event.flight, true);
+        return this.#ended(event.flight, true, event.status);
     }
   }
 
@@ -140,8 +144,7 @@ export class Simulation implements EngineEar {
     }
     if (verdict?.action === "reject") {
       this.rejections.set(verdict.reason, (this.rejections.get(verdict.reason) ?? 0) + 1);
-      this.outcomes.end(flight.row, "rejected");
-      this.#ended(flight, false);
+      this.#ended(flight, false, "rejected");
       return;
     }
     if (priority !== undefined) {
@@ -157,9 +160,8 @@ export class Simulation implements EngineEar {
     const decision = this.router.accept(input, this.#options.forced?.get(flight.id));
     this.#options.observe?.(input, decision);
     if (decision.kind === "rejected") {
-      this.outcomes.end(flight.row, decision.attempt > 1 ? "lost" : "unplaced");
       this.#close(flight, "refused");
-      this.#ended(flight, true);
+      this.#ended(flight, true, decision.attempt > 1 ? "lost" : "unplaced");
       return;
     }
     flight.engine = this.fleet.numberOf(decision.endpoint);
@@ -179,8 +181,8 @@ export class Simulation implements EngineEar {
     if (submitted === "queued") return;
     assert(submitted !== "duplicate", "a request is submitted to an engine once");
     this.#aboard[flight.engine]?.delete(flight);
-    this.outcomes.end(flight.row, submitted === "expired" ? "timed-out" : submitted);
-    const ended = { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused" } as const;
+    const status = submitted === "expired" ? "timed-out" : submitted;
+    const ended = { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused", status } as const;
     if (this.#options.over === "answered") return this.#answer(this.clock, ended);
     this.#agenda.push(this.clock + queueMicros(queueDelay, flight.promptTokens), ended);
   }
@@ -225,7 +227,7 @@ export class Simulation implements EngineEar {
   /** Without a delay, straight away: whatever else is due at that time was before what engines do then. */
   #answer(at: Micros, event: SimulationEvent): void {
     const { answerMicros } = this.#options.latency;
-    if (answerMicros === 0 && at === this.clock) this.#take(event);
+    if ((answerMicros === 0 && at === this.clock) || this.#past) this.#take(event);
     else this.#agenda.push(at + answerMicros, event);
   }
 
@@ -245,7 +247,8 @@ export class Simulation implements EngineEar {
     });
   }
 
-  #ended(flight: Flight, admitted: boolean): void {
+  #ended(flight: Flight, admitted: boolean, status?: Ending): void {
+    if (status !== undefined) this.outcomes.end(flight.row, status);
     this.open--;
     if (admitted) this.#options.admission?.ended(flight.route, this.clock);
     this.#options.arrivals.ended(flight.source, this.clock);
@@ -284,9 +287,8 @@ export class Simulation implements EngineEar {
     for (const flight of aboard) {
       this.fleet.abort(this.clock, flight);
       if (flight.firstTokenAt >= 0) {
-        this.outcomes.end(flight.row, "lost");
         this.#close(flight, "failed");
-        this.#ended(flight, true);
+        this.#ended(flight, true, "lost");
         continue;
       }
       flight.engine = -1;
