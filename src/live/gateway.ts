@@ -10,6 +10,7 @@ import { type ClientAuth, clientAuth } from "./client-auth.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./errors.ts";
 import { type GatewayCounters, newCounters } from "./gateway-counters.ts";
+import { GatewayMessage } from "./gateway-message.ts";
 import { answerHttpFaults } from "./http-faults.ts";
 import { Identifier, type IdentityOptions } from "./identity.ts";
 import { InFlight } from "./in-flight.ts";
@@ -145,6 +146,7 @@ function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): 
   };
   const server = createServer(
     {
+      IncomingMessage: GatewayMessage,
       noDelay: true,
       keepAliveTimeout: limits.clientKeepAliveMillis,
       headersTimeout: limits.headersMillisMax,

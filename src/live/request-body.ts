@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 import { type Refusal, refusal } from "./errors.ts";
+import { type BodyTaker, GatewayMessage } from "./gateway-message.ts";
 
 /**
  * Reads a request body once, into one buffer, and hands it on, or a refusal when it is longer than `bytesMax`: by its
@@ -13,19 +14,45 @@ export function readBody(
   done: (body: Buffer | Refusal) => void,
 ): void {
   if (Number(declaredLength) > bytesMax) return done(tooLarge(bytesMax));
-  let first: Buffer | undefined;
-  let chunks: Buffer[] | undefined;
-  let bytes = 0;
+  const body = new CollectedBody(bytesMax, done);
+  if (incoming instanceof GatewayMessage && incoming.takeBody(body)) return;
   incoming.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > bytesMax) {
-      incoming.removeAllListeners("data");
-      incoming.pause();
-      done(tooLarge(bytesMax));
-    } else if (first === undefined) first = chunk;
-    else (chunks ??= [first]).push(chunk);
+    if (body.piece(chunk)) return;
+    incoming.removeAllListeners("data");
+    incoming.pause();
   });
-  incoming.on("end", () => done(chunks === undefined ? (first ?? EMPTY) : Buffer.concat(chunks, bytes)));
+  incoming.on("end", () => body.whole());
+}
+
+class CollectedBody implements BodyTaker {
+  readonly #bytesMax: number;
+  readonly #done: (body: Buffer | Refusal) => void;
+  #first: Buffer | undefined = undefined;
+  #chunks: Buffer[] | undefined = undefined;
+  #bytes = 0;
+
+  constructor(bytesMax: number, done: (body: Buffer | Refusal) => void) {
+    this.#bytesMax = bytesMax;
+    this.#done = done;
+  }
+
+  /** What comes once the body is too large is passed over. */
+  piece(chunk: Buffer): boolean {
+    if (this.#bytes > this.#bytesMax) return false;
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#bytesMax) {
+      this.#done(tooLarge(this.#bytesMax));
+      return false;
+    }
+    if (this.#first === undefined) this.#first = chunk;
+    else (this.#chunks ??= [this.#first]).push(chunk);
+    return true;
+  }
+
+  whole(): void {
+    if (this.#bytes > this.#bytesMax) return;
+    this.#done(this.#chunks === undefined ? (this.#first ?? EMPTY) : Buffer.concat(this.#chunks, this.#bytes));
+  }
 }
 
 const EMPTY = Buffer.alloc(0);
