@@ -1,51 +1,76 @@
 import { Ewma } from "../endpoint/ewma.ts";
-import { newTokens } from "../endpoint/gauge.ts";
-import type { Snapshot } from "../endpoint/snapshot.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
+import { addedWaiting } from "./added-waiting.ts";
+import { EndpointWindows } from "./endpoint-windows.ts";
 
 /** Time constant of the mean length of answers. */
 const OUTPUT_TAU_MICROS = 300_000_000;
 
 /**
- * Prefers the endpoint where this request adds the least waiting, its own and that of the requests there, in units of the
- * time that one prompt token takes to compute.
+ * Prefers the endpoint where this request adds the least waiting, its own and that of the requests there, now and later,
+ * in units of the time that one prompt token takes to compute.
  *
- *     prefill  = queueWeight * queued prefill tokens + new tokens * (1 + n + cacheWeight)
+ *     prefill  = queueWeight * queued prefill tokens + new tokens * (1 + n + cacheWeight * demand)
  *     decode   = output tokens * (2 * n * sequenceTokens + contextShare * (context + n * prompt tokens))
- *     overflow = tokens of context and prompt together beyond the KV cache, where its size is known
+ *     overflow = tokens of context and new ones together beyond roomShare of the KV cache, where its size is known
  *     cost     = prefill + batchWeight * decode + fullWeight * overflow
  *     score    = (best cost + 1) / (cost + 1)
  *
  * n requests are there, with `context` tokens between them. This request waits for the queued tokens and its own new
  * ones; each of the n waits for the new ones too, whose steps they share. From then on every step takes longer: for this
  * request by the n and their context, for each of the n by this request and its prompt. What does not fit waits until
- * something ends. A token computed takes a block of cache from another prompt, which `cacheWeight` prices. How long
- * answers are is the moving mean of what was seen. The weights were chosen on halves of recorded workloads and judged on
- * the other halves and on others (bench/profiles.ts).
+ * something ends.
+ *
+ * A token computed takes a block of cache from another prompt, and draws the next turns of its conversation to the place.
+ * Both cost more where more is asked for: `demand` is the prompt tokens that were sent there within windowSeconds, over
+ * the mean of the candidates. So a new conversation begins where its whole life finds room, and need not move later.
+ *
+ * batchWeight is below 1 since the difference in load that is seen now does not last as long as an answer: those who are
+ * there end, and later requests go elsewhere. How long answers are is the moving mean of what was seen. The weights were
+ * chosen on halves of workloads and judged on the other halves and on others (bench/profiles.ts).
  */
 export const addedLatency = scorerPlugin({
   summary: "waiting that the request would add there, for itself and for the requests it joins",
   reads: ["ledger", "scrape:load", "prefix-index", "usage"],
-  source: "gnomon; LMetric's factors, added up as the waiting of each",
+  source: "gnomon; LMetric's factors, added up as the waiting of each, and Preble's window for what is to come",
   parameters: {
     queueWeight: {
       type: "number",
-      default: 4,
+      default: 8,
       min: 0,
       meaning: "what a token of the queue costs; above 1 where the first token matters more than the waiting of all",
     },
     cacheWeight: {
       type: "number",
-      default: 1,
+      default: 5,
       min: 0,
-      meaning: "what a new token costs beside its time, for the cached blocks that it displaces",
+      meaning: "what a new token costs beside its time, where demand is as everywhere: blocks displaced, turns to come",
     },
-    batchWeight: { type: "number", default: 1, min: 0, meaning: "what longer steps cost against waiting for prompts" },
+    windowSeconds: {
+      type: "number",
+      default: 60,
+      min: 0.1,
+      max: 86_400,
+      meaning: "over which demand is taken; some turns of a conversation",
+    },
+    batchWeight: {
+      type: "number",
+      default: 0.2,
+      min: 0,
+      meaning: "what longer steps cost against waiting for prompts",
+    },
     fullWeight: {
       type: "number",
       default: 10,
       min: 0,
       meaning: "what a token costs that the KV cache has no room for",
+    },
+    roomShare: {
+      type: "number",
+      default: 0.9,
+      min: 0,
+      max: 1,
+      meaning: "share of the KV cache that counts as room; answers are longer than the mean, too",
     },
     sequenceTokens: {
       type: "number",
@@ -66,41 +91,35 @@ export const addedLatency = scorerPlugin({
       meaning: "length of an answer until the first one was seen",
     },
   },
-  create(name, { queueWeight, cacheWeight, batchWeight, fullWeight, sequenceTokens, contextShare, outputTokensGuess }) {
-    const outputTokens = new Ewma(OUTPUT_TAU_MICROS);
-    const costOf = (candidate: Snapshot, promptTokens: number, length: number): number => {
-      const n = candidate.effectiveLoad;
-      const context = contextTokens(candidate, promptTokens, length);
-      const computed = newTokens(candidate, promptTokens) * (1 + n + cacheWeight);
-      const decode = length * (2 * n * sequenceTokens + contextShare * (context + n * promptTokens));
-      const overflow = Math.max(0, context + promptTokens - (candidate.endpoint.kvCapacityTokens ?? Infinity));
-      return queueWeight * candidate.prefillTokensQueued + computed + batchWeight * decode + fullWeight * overflow;
-    };
+  create(name, parameters) {
+    const answer = new Ewma(OUTPUT_TAU_MICROS);
+    const sent = new EndpointWindows(parameters.windowSeconds);
     return {
       name,
       score({ promptTokens }, candidates, scores) {
-        const length = outputTokens.value ?? outputTokensGuess;
+        const asked = { promptTokens, outputTokens: answer.value ?? parameters.outputTokensGuess, demand: 1 };
+        let sum = 0;
+        for (let i = 0; i < candidates.length; i++) sum += scores[i] = sent.sum(candidates[i]!.id, candidates[i]!.at);
+        const mean = sum / candidates.length;
         let best = Infinity;
         for (let i = 0; i < candidates.length; i++) {
-          const cost = costOf(candidates[i]!, promptTokens, length);
+          if (mean > 0) asked.demand = scores[i]! / mean;
+          const cost = addedWaiting(parameters, candidates[i]!, asked);
           scores[i] = cost;
           best = Math.min(best, cost);
         }
         for (let i = 0; i < candidates.length; i++) scores[i] = (best + 1) / (scores[i]! + 1);
       },
-      observe(input) {
+      observe(input, decision, request) {
+        if (decision?.kind === "routed" && request !== undefined) {
+          sent.add(decision.endpoint, input.at, request.promptTokens);
+        }
+        if (input.kind === "endpoint-left") sent.forget(input.endpoint);
         if (input.kind !== "request-finished" || input.outcome !== "ok") return;
         // An embedding, a score or a class has no tokens, and says nothing of how long answers are.
         if (input.outputTokens === undefined || input.outputTokens === 0) return;
-        outputTokens.add(input.at, input.outputTokens);
+        answer.add(input.at, input.outputTokens);
       },
     };
   },
 });
-
-/** Prompts there, those of others being as long as this one, and half an answer each: they are in the midst of it. */
-function contextTokens(candidate: Snapshot, promptTokens: number, outputTokens: number): number {
-  const { effectiveLoad, requestsInFlight, promptTokensInFlight } = candidate;
-  const foreign = Math.max(0, effectiveLoad - requestsInFlight);
-  return promptTokensInFlight + foreign * promptTokens + (effectiveLoad * outputTokens) / 2;
-}

@@ -1,9 +1,7 @@
-import type { EndpointId } from "../endpoint/endpoint.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "../profile/plugin.ts";
-import { MICROS_PER_SECOND } from "../units.ts";
+import { EndpointWindows } from "./endpoint-windows.ts";
 import { lowerIsBetter } from "./min-max.ts";
-import { WindowSum } from "./window-sum.ts";
 
 /**
  * Prefers the endpoint that was given the least work of late, this request's included.
@@ -19,24 +17,22 @@ export const windowedWork = scorerPlugin({
     outputTokensGuess: { type: "integer", default: 45, min: 0, meaning: "output tokens expected of a request" },
   },
   create(name, { windowSeconds, outputTokensGuess }) {
-    const windows = new Map<EndpointId, WindowSum>();
+    const windows = new EndpointWindows(windowSeconds);
     return {
       name,
       score(request, candidates, scores) {
         for (let i = 0; i < candidates.length; i++) {
           const candidate = candidates[i]!;
-          const past = windows.get(candidate.id)?.sum(candidate.at) ?? 0;
+          const past = windows.sum(candidate.id, candidate.at);
           scores[i] = past + newTokens(candidate, request.promptTokens);
         }
         lowerIsBetter(scores, candidates.length);
       },
       observe(input, decision, request) {
-        if (input.kind === "endpoint-left") windows.delete(input.endpoint);
+        if (input.kind === "endpoint-left") windows.forget(input.endpoint);
         if (decision?.kind !== "routed" || request === undefined) return;
-        let window = windows.get(decision.endpoint);
-        if (window === undefined)
-          windows.set(decision.endpoint, (window = new WindowSum(windowSeconds * MICROS_PER_SECOND)));
-        window.add(input.at, Math.max(1, request.promptTokens - decision.hitTokens) + outputTokensGuess);
+        const work = Math.max(1, request.promptTokens - decision.hitTokens) + outputTokensGuess;
+        windows.add(decision.endpoint, input.at, work);
       },
     };
   },

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Decision } from "#core/decision.ts";
 import { CATALOG } from "#core/profile/catalog.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { request, snapshot } from "../state.ts";
@@ -7,8 +8,10 @@ import { request, snapshot } from "../state.ts";
 const WEIGHTS = {
   queueWeight: 3,
   cacheWeight: 2,
+  windowSeconds: 10,
   batchWeight: 5,
   fullWeight: 7,
+  roomShare: 0.5,
   sequenceTokens: 0.5,
   contextShare: 0.01,
 };
@@ -21,6 +24,25 @@ function scores(made: ReturnType<typeof scorer>, promptTokens: number, candidate
   const values = new Float64Array(candidates.length);
   made.score(request({ id: "q", promptTokens }), candidates, values);
   return [...values];
+}
+
+/** Tells the scorer of a prompt that was sent. */
+function sent(made: ReturnType<typeof scorer>, at: number, endpoint: string, promptTokens: number): void {
+  const asked = request({ id: `s${at}`, promptTokens });
+  const decision: Decision = {
+    kind: "routed",
+    at,
+    sequence: 0,
+    requestId: asked.id,
+    attempt: 1,
+    profile: "p",
+    endpoint,
+    reason: "only",
+    hitTokens: 0,
+    usedLedger: true,
+    breakdown: { candidates: [], scorers: [], values: new Float64Array(0), totals: new Float64Array(0), clamped: 0 },
+  };
+  made.observe?.({ kind: "request-arrived", at, request: asked }, decision, asked);
 }
 
 const idle = snapshot({ id: "idle" });
@@ -50,7 +72,44 @@ test("what the KV cache has no room for is paid for, and only where its size is 
   const [fullScore, roomyScore] = scores(scorer(), 1000, [full, roomy]);
   assert.equal(roomyScore, 1);
   const cost = 3 * 500 + 360 * 6 + 500 * (3 + 0.01 * (5150 + 3000));
-  near([fullScore!], [(cost + 1) / (cost + 7 * (5150 + 1000 - 6000) + 1)]);
+  near([fullScore!], [(cost + 1) / (cost + 7 * (5150 + 360 - 3000) + 1)]);
+});
+
+test("what is in the cache already needs no more room", () => {
+  const endpoint = { ...idle.endpoint, kvCapacityTokens: 2000 };
+  const [holder, stranger] = [snapshot({ ...idle, endpoint, hitTokens: 999 }), snapshot({ ...idle, endpoint })];
+  const made = scorer({ ...WEIGHTS, cacheWeight: 0 });
+  near(scores(made, 1500, [holder, stranger]), [1, (501 + 1) / (1500 + 7 * 500 + 1)]);
+});
+
+test("a new token costs more where more was sent within the window, in proportion to the mean", () => {
+  const made = scorer();
+  const [a, b] = ["a", "b"].map((id) => snapshot({ id, at: 9_000_000 }));
+  sent(made, 1_000_000, "a", 300);
+  sent(made, 8_000_000, "b", 100);
+  near(scores(made, 1000, [a!, b!]), [(1000 * (1 + 2 * 0.5) + 1) / (1000 * (1 + 2 * 1.5) + 1), 1]);
+  const later = [a!, b!].map((one) => snapshot({ ...one, at: 12_000_000 }));
+  near(scores(made, 1000, later), [1, (1000 + 1) / (1000 * (1 + 2 * 2) + 1)]);
+});
+
+test("an endpoint that left begins anew when it comes back", () => {
+  const made = scorer();
+  const both = ["a", "b"].map((id) => snapshot({ id, at: 2_000_000 }));
+  sent(made, 1_000_000, "a", 300);
+  assert.ok(scores(made, 1000, both)[0]! < 1);
+  made.observe?.({ kind: "endpoint-left", at: 1_500_000, endpoint: "a" }, undefined, undefined);
+  assert.deepEqual(scores(made, 1000, both), [1, 1]);
+});
+
+test("a conversation stays where its prompt is while a new one goes where less was sent", () => {
+  const made = scorer({});
+  const [home, other] = [snapshot({ id: "a", effectiveLoad: 3, requestsInFlight: 3 }), snapshot({ id: "b" })];
+  const load = { effectiveLoad: 2, requestsInFlight: 2 };
+  for (let i = 0; i < 10; i++) sent(made, 0, i < 7 ? "a" : "b", 4000);
+  const [stays] = scores(made, 4000, [snapshot({ ...home, hitTokens: 3900 }), snapshot({ ...other, ...load })]);
+  assert.equal(stays, 1);
+  const [, begins] = scores(made, 4000, [snapshot({ ...home, ...load }), snapshot({ ...other, ...load })]);
+  assert.equal(begins, 1);
 });
 
 test("a long prompt avoids context that a short one goes to for its prefix", () => {
@@ -62,7 +121,7 @@ test("a long prompt avoids context that a short one goes to for its prefix", () 
     hitTokens: 1500,
   });
   const cold = snapshot({ ...busy, id: "cold", prefillTokensQueued: 0, promptTokensInFlight: 4000, hitTokens: 0 });
-  const made = scorer({});
+  const made = scorer({ batchWeight: 1, cacheWeight: 1 });
   const [, coldForShort] = scores(made, 1600, [warm, cold]);
   assert.equal(coldForShort, 1, "context outweighs a short prefix while answers are long");
   for (let i = 0; i < 200; i++) {
