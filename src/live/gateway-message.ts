@@ -23,7 +23,7 @@ export class GatewayMessage extends IncomingMessage {
     Object.defineProperty(this.prototype, "readableEnded", {
       configurable: true,
       get(this: GatewayMessage): boolean {
-        return this.#whole || Boolean(Reflect.get(IncomingMessage.prototype, "readableEnded", this));
+        return this.#whole || Reflect.get(IncomingMessage.prototype, "readableEnded", this);
       },
     });
   }
