@@ -151,6 +151,7 @@ function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): 
       keepAliveTimeout: limits.clientKeepAliveMillis,
       headersTimeout: limits.headersMillisMax,
       requestTimeout: limits.requestReadMillisMax,
+      connectionsCheckingInterval: Math.min(CHECK_MILLIS_MAX, Math.ceil(limits.headersMillisMax / CHECKS_PER_LIMIT)),
       // Node's own refusal has no body.
       requireHostHeader: false,
     },
@@ -166,6 +167,10 @@ function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): 
   });
   return server;
 }
+
+/** Node looks only every 30 s for requests that are too slow, which a shorter limit would not notice. */
+const CHECK_MILLIS_MAX = 5_000;
+const CHECKS_PER_LIMIT = 4;
 
 const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
 

@@ -107,3 +107,13 @@ describe("garbage behind a request", () => {
     await rig.close();
   });
 });
+
+test("a request that comes too slowly is told so, soon after the limit that was set", async () => {
+  const rig = await startRig([], { limits: { headersMillisMax: 40, requestReadMillisMax: 80 } });
+  const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n";
+  for (const begun of [head, `${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{`]) {
+    const got = await talk(rig.url, begun, /"code":408/);
+    assert.match(got, /^HTTP\/1\.1 408 .*did not arrive in time/s);
+  }
+  await rig.close();
+});
