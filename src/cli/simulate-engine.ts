@@ -12,6 +12,10 @@ import type { SimulatePolicies } from "./simulate-policies.ts";
 
 /** The engine that flags and policies describe: a file's, or a model on a board by roofline. */
 export function engineOf(flags: SimulateFlags, policies: SimulatePolicies): EngineConfig {
+  if (flags.modelConfig !== undefined && flags.engine !== undefined)
+    throw new ConfigError(["--engine: expected to be alone, got it together with --model-config"]);
+  if (flags.modelConfig === undefined && flags.hardware !== undefined)
+    throw new ConfigError(["--hardware: expected together with --model-config, got it alone"]);
   const base = flags.modelConfig === undefined ? loadEngine(flags.engine) : modelledEngine(flags.modelConfig, flags);
   const { kvGpuBlocks, kvCpuBlocks, tokenGaps, check } = flags;
   const kvBlocks = kvGpuBlocks ?? base.kvBlocks;

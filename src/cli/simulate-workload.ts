@@ -8,13 +8,13 @@ import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportError, ImportReport } from "#trace/import/import-report.ts";
 import { detectFormat } from "#trace/import/detect-format.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
-import { openWorkload } from "#trace/import/open-workload.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { loadSyntheticSpec, type SyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 
 export interface WorkloadPlan {
+  /** As it was asked for. */
   readonly name: string;
   /** What the specification promises to its classes. */
   readonly targets: SloTargets;
@@ -22,13 +22,18 @@ export interface WorkloadPlan {
   arrivals(): WorkloadArrivals;
 }
 
+type Opened = Omit<WorkloadPlan, "name">;
+
 /** Opens the workload that flags name: a specification is generated as it is needed, a recorded one is read first. */
 export async function workloadPlan(flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
-  const path = workloadFile(flags.workloadSpec ?? flags.workload ?? "chatbot");
+  if (flags.workloadSpec !== undefined && flags.workload !== undefined)
+    throw new ConfigError(["--workload: expected to be alone, got it together with --workload-spec"]);
+  const name = flags.workloadSpec ?? flags.workload ?? "chatbot";
+  const path = workloadFile(name);
   try {
     const { format } = await detectFormat(path);
-    if (format === "synthetic") return await generated(path, flags, blockTokens);
-    return await recorded(path, flags, blockTokens);
+    const open = format === "synthetic" ? generated : recorded;
+    return { name, ...(await open(path, flags, blockTokens)) };
   } catch (error) {
     if (error instanceof ImportError) throw new ConfigError(error.message.split("\n"));
     throw error;
@@ -58,29 +63,35 @@ function targetsOf(spec: SyntheticSpec): SloTargets {
   );
 }
 
-async function generated(path: string, flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
-  const loaded = await loadSyntheticSpec(path);
-  const spec: SyntheticSpec =
-    flags.rate === undefined || loaded.arrivals.process === "together"
-      ? loaded
-      : { ...loaded, arrivals: { ...loaded.arrivals, ratePerSecond: flags.rate } };
+async function generated(path: string, flags: SimulateFlags, blockTokens: number): Promise<Opened> {
+  const spec = atRate(await loadSyntheticSpec(path), flags.rate);
   const requests = () =>
     first(synthesize(spec, flags.seed, new ImportReport(path, "synthetic", true)), flags.numRequests);
   const targets = targetsOf(spec);
-  return { name: path, targets, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
+  return { targets, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
 }
 
-async function recorded(path: string, flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
+function atRate(spec: SyntheticSpec, ratePerSecond: number | undefined): SyntheticSpec {
+  if (ratePerSecond === undefined) return spec;
+  if (spec.arrivals.process === "together") throw notSpread();
+  return { ...spec, arrivals: { ...spec.arrivals, ratePerSecond } };
+}
+
+async function recorded(path: string, flags: SimulateFlags, blockTokens: number): Promise<Opened> {
+  // Loaded only now: most runs generate their workload.
+  const { openWorkload } = await import("#trace/import/open-workload.ts");
   const { report, requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: flags.seed });
   const read: WorkloadRequest[] = [];
   for await (const request of requests) {
     if (read.push(request) === flags.numRequests) break;
   }
-  const scale = flags.rate === undefined ? flags.rateScale : flags.rate / meanRate(read);
+  if (read.length === 0)
+    throw new ConfigError([`${path}: expected a workload with requests, got none`, ...report.places]);
+  const scale = flags.rateScale * (flags.rate === undefined ? 1 : flags.rate / meanRate(read));
   if (report.refusedTotal > 0) {
     process.stderr.write(`${path}: ${report.refusedTotal} records left out: ${report.places[0] ?? ""}\n`);
   }
-  return { name: path, targets: {}, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
+  return { targets: {}, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
 }
 
 function arrivalsOf(
@@ -97,8 +108,12 @@ function arrivalsOf(
 function meanRate(requests: readonly WorkloadRequest[]): number {
   const starts = requests.filter(({ thinkMicros }) => thinkMicros === undefined);
   const lastAt = starts.at(-1)?.arrivalMicros ?? 0;
-  if (lastAt === 0) throw new ConfigError(["--rate: expected a workload whose arrivals are spread over time"]);
+  if (lastAt === 0) throw notSpread();
   return (starts.length * MICROS_PER_SECOND) / lastAt;
+}
+
+function notSpread(): ConfigError {
+  return new ConfigError(["--rate: expected a workload whose arrivals are spread over time"]);
 }
 
 function* first<T>(items: Iterable<T>, count: number | undefined): Generator<T> {

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
+/** A file with no request in it. */
+const EMPTY = join(import.meta.dirname, "../../package.json");
 const SMALL = ["--num-instances", "2", "--num-requests", "60", "--seed", "9"];
 let folder = "";
 
@@ -83,6 +85,10 @@ test("what is asked wrongly is refused on standard error with what is accepted",
     [["--workload-spec", "chatbox"], /workload: expected one of chatbot, .*did you mean chatbot\?/],
     [["--routing-scorers", "prefix-affinity:1,nothing:2"], /expected one of .*"nothing"/],
     [["--fitness-weights", "speed:1"], /--fitness-weights: expected one of throughput/],
+    [["--workload", "a.jsonl", "--workload-spec", "b.yaml"], /--workload: expected to be alone/],
+    [["--workload", EMPTY], /expected a workload with requests, got none/],
+    [["--engine", "h100-llama-3.1-8b", "--model-config", "c.json"], /--engine: expected to be alone/],
+    [["--hardware", "H100"], /--hardware: expected together with --model-config/],
   ];
   const runs = await Promise.all(wrong.map(([flags]) => simulate(...flags)));
   runs.forEach(({ code, stdout, stderr }, i) => {
