@@ -11,6 +11,8 @@ export interface Figures {
   readonly e2eMean: number;
   readonly e2eP50: number;
   readonly e2eP99: number;
+  /** Of the requests' own means. */
+  readonly tpotMean: number;
   /** Most requests in flight at one endpoint over the mean; 1 is balance. */
   readonly imbalance: number;
   readonly unserved: number;
@@ -28,6 +30,7 @@ export function figuresOf({ metrics, outcomes, requests }: SimulationResult): Fi
     e2eMean: e2e?.mean ?? NaN,
     e2eP50: e2e?.p50 ?? NaN,
     e2eP99: e2e?.p99 ?? NaN,
+    tpotMean: metrics.tpotMicros["all"]?.mean ?? NaN,
     imbalance: imbalance(outcomes),
     unserved: outcomes.length - requests.completed - requests.length,
   };
@@ -41,6 +44,7 @@ export const FIGURES_HEAD: readonly string[] = [
   "E2E s mean",
   "p50",
   "p99",
+  "TPOT ms mean",
   "max/mean in flight",
   "not served",
 ];
@@ -51,6 +55,7 @@ export function figureCells(row: Figures): string[] {
     (100 * row.hits).toFixed(1),
     ...[row.ttftMean, row.ttftP50, row.ttftP99].map((micros) => (micros / 1000).toFixed(0)),
     ...[row.e2eMean, row.e2eP50, row.e2eP99].map((micros) => (micros / 1e6).toFixed(2)),
+    (row.tpotMean / 1000).toFixed(2),
     row.imbalance.toFixed(2),
     String(row.unserved),
   ];
