@@ -21,7 +21,8 @@ export function driveCommand(): Command {
   return addDriveFlags(command).action(async (flags: DriveFlags) => {
     const options = driveOptions(flags, process.env);
     if (typeof options === "string") throw new CommanderError(EXIT_USAGE, "gnomon.driveUsage", options);
-    refuseUnwritable(flags.json);
+    refuseUnwritable("--json", flags.json);
+    refuseUnwritable("--requests-out", flags.requestsOut);
     const report = await driven(options);
     publish(report, flags.json);
     if (report.interrupted) throw new CommanderError(EXIT_INTERRUPTED, "gnomon.driveInterrupted", "interrupted");
@@ -60,14 +61,14 @@ async function driven(options: DriveOptions): Promise<DriveReport> {
   }
 }
 
-/** A report that cannot be written is told before the run, not after it. */
-function refuseUnwritable(json: string | undefined): void {
-  if (json === undefined || json === "-") return;
+/** A file that cannot be written is told before the run, not after it. */
+function refuseUnwritable(flag: string, file: string | undefined): void {
+  if (file === undefined || file === "-") return;
   try {
-    closeSync(openSync(json, "a"));
+    closeSync(openSync(file, "a"));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CommanderError(EXIT_USAGE, "gnomon.driveUsage", `--json: ${reason}`);
+    throw new CommanderError(EXIT_USAGE, "gnomon.driveUsage", `${flag}: ${reason}`);
   }
 }
 

@@ -50,6 +50,10 @@ describe("gnomon drive", () => {
       ["--url", "http://127.0.0.1:1", "--trace", golden("azure.csv"), "--json", "/nonexistent/report.json"],
       /--json: .*\/nonexistent\/report\.json/,
     ],
+    [
+      ["--url", "http://127.0.0.1:1", "--trace", golden("azure.csv"), "--requests-out", "/nonexistent/log"],
+      /--requests-out: .*\/nonexistent\/log/,
+    ],
   ];
   for (const [argv, message] of wrong)
     it(`refuses ${argv.slice(-2).join(" ")}`, async () => {
