@@ -4,10 +4,14 @@ import type { BatchShape } from "#engine/step-time/batch-shape.ts";
 import type { CpuRun, RunRequest, RunStep } from "./cpu-run.ts";
 import type { Comparison } from "./errors.ts";
 
-/** A request is visible to the scheduler 5.5 ms after it was sent; a token reaches the client 1.6 ms after its step. */
-const VISIBLE_AFTER_MICROS = 5500;
-const TOKEN_DELAY_MICROS = 1600;
-export const QUEUE_DELAY = { baseMicros: VISIBLE_AFTER_MICROS, perPromptTokenMicros: 0 };
+/** What lies between the client and the engine: from sending to the scheduler, from a step's end to the client. */
+export interface RunDelays {
+  readonly visibleMicros: number;
+  readonly tokenMicros: number;
+}
+
+/** Of a run that does not tell when its scheduler had the requests. */
+const USUAL_DELAYS: RunDelays = { visibleMicros: 5500, tokenMicros: 1600 };
 
 export interface CpuReplay {
   readonly cached: readonly number[];
@@ -17,6 +21,16 @@ export interface CpuReplay {
   readonly preemptions: number;
   readonly blocksStored: number;
   readonly blocksRemoved: number;
+}
+
+/** The medians of the run's own delays, where it recorded when its scheduler had the requests. */
+export function delaysOf(run: CpuRun, replay: CpuReplay): RunDelays {
+  const told = [...run.requests.keys()].filter((i) => run.requests[i]!.queuedAt !== undefined);
+  const median = (values: number[]) => values.filter(Number.isFinite).sort((a, b) => a - b)[values.length >> 1];
+  const visibleMicros = median(told.map((i) => (run.requests[i]!.queuedAt! - run.requests[i]!.send) * 1e6));
+  const tokenMicros = median(told.map((i) => run.requests[i]!.firstAt * 1e6 - (replay.firstAt[i] ?? NaN)));
+  if (visibleMicros === undefined || tokenMicros === undefined) return USUAL_DELAYS;
+  return { visibleMicros: Math.round(visibleMicros), tokenMicros: Math.round(tokenMicros) };
 }
 
 /**
@@ -65,7 +79,8 @@ function replay(run: CpuRun, recorded: boolean, overrides: Partial<EngineConfig>
   const lanes = lanesOf(run);
   run.requests.forEach((request, number) => {
     const sent = Math.round(request.send * 1e6);
-    const queued = request.queuedAt === undefined ? sent + VISIBLE_AFTER_MICROS : Math.round(request.queuedAt * 1e6);
+    const queued =
+      request.queuedAt === undefined ? sent + USUAL_DELAYS.visibleMicros : Math.round(request.queuedAt * 1e6);
     const outcome = engine.submit(recorded ? queued : sent, {
       id: String(number),
       promptTokens: request.promptTokens,
@@ -134,8 +149,8 @@ export function sameStep(run: CpuRun, step: RunStep, shape: BatchShape | undefin
   );
 }
 
-/** Of the requests that were answered whole. */
-export function compareCpuRun(run: CpuRun, replay: CpuReplay): Comparison[] {
+/** The requests that were answered whole, tokens reaching their clients after that delay. */
+export function compareCpuRun(run: CpuRun, replay: CpuReplay, { tokenMicros }: RunDelays): Comparison[] {
   const whole = [...run.requests.keys()].filter((i) => run.requests[i]!.abortedAt === undefined);
   const compared = (name: string, real: (request: RunRequest) => number, predicted: (i: number) => number) => ({
     name,
@@ -143,7 +158,7 @@ export function compareCpuRun(run: CpuRun, replay: CpuReplay): Comparison[] {
     predicted: whole.map(predicted),
   });
   const since = (micros: number | undefined, i: number) =>
-    ((micros ?? 0) + TOKEN_DELAY_MICROS) / 1e3 - run.requests[i]!.send * 1e3;
+    ((micros ?? 0) + tokenMicros) / 1e3 - run.requests[i]!.send * 1e3;
   const gaps = ({ outputTokens }: RunRequest) => Math.max(1, outputTokens - 1);
   const { firstAt, lastAt } = replay;
   return [

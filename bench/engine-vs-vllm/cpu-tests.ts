@@ -1,7 +1,7 @@
 import type { EngineConfig } from "#engine/config.ts";
 import { fitLinear } from "#engine/fit/linear-fit.ts";
 import { fitSteps } from "#engine/fit/step-fit.ts";
-import { compareCpuRun, QUEUE_DELAY, replayCpuRun, replayRecordedSteps, sameStep } from "./cpu-replay.ts";
+import { compareCpuRun, delaysOf, type RunDelays, replayCpuRun, replayRecordedSteps, sameStep } from "./cpu-replay.ts";
 import type { CpuRun } from "./cpu-run.ts";
 import { type Comparison, judge, mean, meanAbsoluteError, meanError, printComparisons } from "./errors.ts";
 import { type MeasuredStep, resampledResiduals } from "./residuals.ts";
@@ -14,7 +14,10 @@ const REPLICA_PAIRS = 7;
 export function testScheduler(name: string, run: CpuRun): void {
   console.log(`\n(a) the scheduler alone, ${name}: ${run.requests.length} requests, ${run.steps.length} steps`);
   const replay = replayRecordedSteps(run);
-  const comparisons = compareCpuRun(run, replay);
+  const delays = delaysOf(run, replay);
+  const { visibleMicros, tokenMicros } = delays;
+  console.log(`    to the scheduler ${visibleMicros / 1e3} ms, from a step to its client ${tokenMicros / 1e3} ms`);
+  const comparisons = compareCpuRun(run, replay, delays);
   printComparisons(comparisons);
   const told = run.requests.flatMap(({ cachedTokens }, i) =>
     cachedTokens === undefined ? [] : [cachedTokens === replay.cached[i] ? 1 : 0],
@@ -40,13 +43,13 @@ export function testScheduler(name: string, run: CpuRun): void {
 
 /** Step time and gaps fitted on one run, others predicted; each beside what two replicas of its engine differ by. */
 export function testFit(name: string, fitted: CpuRun, others: readonly (readonly [string, CpuRun])[]): void {
-  const config = fitCpuRun(fitted).engine;
+  const { engine: config, delays } = fitCpuRun(fitted);
   console.log(`\n(b) step time fitted on ${name}: ${JSON.stringify(config)}`);
   const tested = [[`${name}, the run fitted`, fitted] as const, ...others];
   for (const [name, run] of tested) {
     console.log(`\n    ${name}`);
     const replay = replayCpuRun(run, config);
-    const comparisons = compareCpuRun(run, replay);
+    const comparisons = compareCpuRun(run, replay, delays);
     printComparisons(comparisons);
     printFloor(run, comparisons);
     if (run === fitted) continue;
@@ -61,10 +64,10 @@ export function testFit(name: string, fitted: CpuRun, others: readonly (readonly
 
 /** What no model can be better than by chance: two runs of one that is right, with the machine's own pauses. */
 function printFloor(run: CpuRun, comparisons: readonly Comparison[]): void {
-  const { engine, samples } = fitCpuRun(run);
+  const { engine, samples, delays } = fitCpuRun(run);
   const replica = (rowSteps: number, seed: number) => {
     const stepDrift = resampledResiduals(samples, engine.stepTime, rowSteps, seed);
-    return compareCpuRun(run, replayCpuRun(run, { ...engine, stepDrift }));
+    return compareCpuRun(run, replayCpuRun(run, { ...engine, stepDrift }), delays);
   };
   for (const rowSteps of RESIDUAL_ROWS) {
     const pairs = Array.from({ length: REPLICA_PAIRS }, (_, i) => [
@@ -90,6 +93,7 @@ function percent(share: number): string {
 
 interface CpuFit {
   readonly engine: Pick<EngineConfig, "queueDelay" | "stepTime" | "stepGap">;
+  readonly delays: RunDelays;
   /** The steps that the engine composes as the real one did. */
   readonly samples: readonly MeasuredStep[];
 }
@@ -111,5 +115,7 @@ function fitCpuRun(run: CpuRun): CpuFit {
   });
   const [base = 0, prefill = 0, decode = 0] = fitLinear(rows, gaps, "equal").coefficients;
   const stepGap = { baseMicros: base, afterPrefillMicros: prefill, perDecodeMicros: decode };
-  return { engine: { queueDelay: QUEUE_DELAY, stepTime: fitSteps(samples).stepTime, stepGap }, samples };
+  const delays = delaysOf(run, replay);
+  const queueDelay = { baseMicros: delays.visibleMicros, perPromptTokenMicros: 0 };
+  return { engine: { queueDelay, stepTime: fitSteps(samples).stepTime, stepGap }, samples, delays };
 }

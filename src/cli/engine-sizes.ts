@@ -25,6 +25,7 @@ const SIZES = [
   "longPrefillTokens",
   "prefixCaching",
   "reserveFullPrompt",
+  "chunkedPrefill",
   "asyncScheduling",
 ] as const satisfies readonly (keyof EngineConfig)[];
 type Size = (typeof SIZES)[number];

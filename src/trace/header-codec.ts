@@ -47,7 +47,7 @@ const ENGINE_SIZES = [
   ["longPrefillTokens", 0],
   ["modelTokensMax", 1],
 ] as const;
-const ENGINE_SWITCHES = ["prefixCaching", "reserveFullPrompt", "asyncScheduling"] as const;
+const ENGINE_SWITCHES = ["prefixCaching", "reserveFullPrompt", "chunkedPrefill", "asyncScheduling"] as const;
 
 function decodeEngine(fields: Fields): TraceEngine {
   const sizes = ENGINE_SIZES.filter(([key]) => fields.has(key)).map(([key, min]) => [key, fields.integer(key, min)]);

@@ -43,6 +43,7 @@ export interface TraceEngine {
   readonly modelTokensMax?: number;
   readonly prefixCaching?: boolean;
   readonly reserveFullPrompt?: boolean;
+  readonly chunkedPrefill?: boolean;
   readonly asyncScheduling?: boolean;
 }
 

@@ -29,7 +29,7 @@ export function fitSteps(samples: readonly StepSample[]): StepFit {
   const { coefficients, kept } = fitLinear(
     rows,
     samples.map(({ micros }) => micros),
-    "inverse-target",
+    "inverse-expected",
   );
   const [base = 0, token = 0, decode = 0, prefill = 0, pair = 0] = coefficients;
   const stepTime: CoefficientSpec = {

@@ -72,11 +72,15 @@ export function engineTimedRow(record: JsonRecord, sent: string | undefined, clo
   });
 }
 
-/** A request that its client timed, in seconds since the run began; or the reason why it cannot be used. */
+/** A request that its client timed, in seconds since the run began; or the reason why it cannot be used. One with
+ * `aborted_at` was taken back by its client. */
 export function clientTimedRow(record: JsonRecord): VllmRow | string {
   const send = amount(record, "send");
   if (send === undefined) return "send is not a time";
-  const [prompt, output] = [tokenCount(record, "prompt_tokens"), tokenCount(record, "completion_tokens")];
+  const [prompt, told] = [tokenCount(record, "prompt_tokens"), tokenCount(record, "completion_tokens")];
+  // One that was taken back before its first token has kept the engine busy all the same.
+  const taken = amount(record, "aborted_at") !== undefined;
+  const output = taken ? Math.max(1, told ?? 0) : told;
   if (prompt === undefined || prompt === 0) return "prompt_tokens is not a number of tokens >= 1";
   if (output === undefined || output === 0) return "completion_tokens is not a number of tokens >= 1";
   const end = lastChunk(record["chunks"]) ?? amount(record, "done");
@@ -87,7 +91,7 @@ export function clientTimedRow(record: JsonRecord): VllmRow | string {
     time: micros(send),
     firstAt: micros(amount(record, "first_chunk") ?? NaN),
     endAt: micros(end),
-    ok: record["status"] === 200 && record["finish_reason"] !== "abort",
+    ok: record["status"] === 200 && record["finish_reason"] !== "abort" && !taken,
     promptTokens: prompt,
     outputTokens: output,
     cachedTokens: tokenCount(record, "cached_tokens") ?? NaN,

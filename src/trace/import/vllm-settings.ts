@@ -27,7 +27,7 @@ const SECTIONS = [
 const SIZES = [
   ["blockTokens", ["block_size"], 1, 4096],
   ["kvBlocks", ["num_gpu_blocks"], 2, 1e8],
-  ["sequencesMax", ["max_num_seqs"], 1, 1e6],
+  ["sequencesMax", ["max_num_active_seqs", "max_num_seqs"], 1, 1e6],
   ["batchTokensMax", ["max_num_batched_tokens"], 1, 1e7],
   ["longPrefillTokens", ["long_prefill_token_threshold"], 0, 1e7],
   ["modelTokensMax", ["max_model_len"], 1, 1e8],
@@ -35,7 +35,15 @@ const SIZES = [
 const SWITCHES = [
   ["prefixCaching", ["enable_prefix_caching", "prefix_caching"]],
   ["reserveFullPrompt", ["scheduler_reserve_full_isl"]],
+  ["chunkedPrefill", ["enable_chunked_prefill", "chunked_prefill"]],
   ["asyncScheduling", ["async_scheduling"]],
+] as const;
+
+/** What changes an engine but cannot be told to a simulated one here, and the values that change nothing. */
+const NOT_SIMULATED = [
+  ["watermark", 0],
+  ["scheduling_policy", "fcfs"],
+  ["policy", "fcfs"],
 ] as const;
 
 /** From this version on vLLM composes a step while the one before runs, unless told otherwise. */
@@ -54,16 +62,17 @@ export function readVllmSettings(path: string): VllmSettings {
     if (value === undefined) continue;
     if (!Number.isSafeInteger(value) || Number(value) < min || Number(value) > max)
       throw new ImportError(
-        `${path}: ${keys[0]}: expected a whole number of ${min} to ${max}, got ${JSON.stringify(value)}`,
+        `${path}: ${keys.at(-1)}: expected a whole number of ${min} to ${max}, got ${JSON.stringify(value)}`,
       );
     engine[name] = Number(value);
   }
   for (const [name, keys] of SWITCHES) {
     const value = first(sections, keys);
     if (value === undefined) continue;
-    if (typeof value !== "boolean")
+    const switched = switchOf(value);
+    if (switched === undefined)
       throw new ImportError(`${path}: ${keys[0]}: expected true or false, got ${JSON.stringify(value)}`);
-    engine[name] = value;
+    engine[name] = switched;
   }
   const notes: string[] = [];
   const version = textOf(first(sections, ["vllm_version", "vllm"]));
@@ -71,8 +80,12 @@ export function readVllmSettings(path: string): VllmSettings {
     engine["asyncScheduling"] = true;
     notes.push(`asyncScheduling true: not told, the default of vLLM ${version}`);
   }
-  const unknown = SIZES.filter(([name]) => engine[name] === undefined).map(([, keys]) => keys[0]);
+  const unknown = SIZES.filter(([name]) => engine[name] === undefined).map(([, keys]) => keys.at(-1));
   if (unknown.length > 0) notes.push(`meta.json does not tell ${unknown.join(", ")}`);
+  const other = NOT_SIMULATED.map(([key, usual]) => [key, first(sections, [key]) ?? usual, usual] as const)
+    .filter(([, value, usual]) => value !== usual)
+    .map(([key, value]) => `${key} ${JSON.stringify(value)}`);
+  if (other.length > 0) notes.push(`not simulated: ${other.join(", ")}`);
   const model = textOf(first(sections, ["model"]));
   return { engine, model: /^\S+$/.test(model) ? model : "", notes };
 }
@@ -97,6 +110,13 @@ function first(sections: readonly JsonRecord[], keys: readonly string[]): unknow
     for (const key of keys) if (section[key] !== undefined && section[key] !== null) return section[key];
   }
   return undefined;
+}
+
+/** True or false, also as "on" or "default (off)"; undefined for anything else. */
+function switchOf(value: unknown): boolean | undefined {
+  if (typeof value === "boolean") return value;
+  const word = typeof value === "string" ? /^(?:default \()?(on|off)\)?$/.exec(value)?.[1] : undefined;
+  return word === undefined ? undefined : word === "on";
 }
 
 function textOf(value: unknown): string {

@@ -80,6 +80,55 @@ test("a run that its client timed: prompts by the names of their parts, and what
   });
 });
 
+/** A run that its client timed, of the lines and with the settings of its engine. */
+async function clientRun(folder: string, engine: object, requests: readonly object[]): Promise<string> {
+  await writeFile(join(folder, "meta.json"), JSON.stringify({ engine }));
+  await writeFile(join(folder, "requests.jsonl"), requests.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  return folder;
+}
+
+const SENT = { status: 200, prompt_tokens: 40, completion_tokens: 3, first_chunk: 0.2, done: 0.4, send: 0.1 };
+
+test("requests that their clients took back are load, not answers, also those that never had a token", async () => {
+  await using folder = await temporaryFolder();
+  const { first_chunk: _, ...silent } = { ...SENT, completion_tokens: 0, aborted_at: 0.4 };
+  const { all, report } = await readRun(
+    await clientRun(folder.path, {}, [
+      { ...SENT, id: 0 },
+      { ...SENT, id: 1, finish_reason: null, aborted_at: 0.4 },
+      { ...silent, id: 2 },
+    ]),
+  );
+  assert.deepEqual(
+    all.map(({ request, observed }) => [observed?.outcome, request.outputTokens, observed?.ttftMicros]),
+    [
+      ["ok", 3, 100_000],
+      ["failed", 3, 100_000],
+      ["failed", 1, NaN],
+    ],
+  );
+  assert.equal(report.refused.size, 0);
+});
+
+test("switches may be told in words, fewer active sequences win, and what is not simulated is told", async () => {
+  await using folder = await temporaryFolder();
+  const engineOf = async (engine: object) => (await readRun(await clientRun(folder.path, engine, [SENT]))).run;
+  const told = await engineOf({ chunked_prefill: "default (on)", prefix_caching: "off", scheduling_policy: "fcfs" });
+  assert.deepEqual(told.engine, { chunkedPrefill: true, prefixCaching: false });
+  assert.doesNotMatch(told.notes.join("\n"), /not simulated/);
+  assert.match(told.notes.join("\n"), /does not tell block_size, num_gpu_blocks, max_num_seqs/);
+  const other = await engineOf({
+    enable_chunked_prefill: false,
+    max_num_seqs: 16,
+    max_num_active_seqs: 8,
+    scheduling_policy: "priority",
+    watermark: 0.05,
+  });
+  assert.deepEqual(other.engine, { chunkedPrefill: false, sequencesMax: 8 });
+  assert.match(other.notes.join("\n"), /not simulated: watermark 0\.05, scheduling_policy "priority"/);
+  await assert.rejects(engineOf({ chunked_prefill: "sometimes" }), /enable_chunked_prefill: expected true or false/);
+});
+
 test("block ids tell nothing without their key", async () => {
   const idsWith = async (key: string) => (await readRun(ENGINE_TIMED, { key })).all.map(({ request }) => ids(request));
   assert.deepEqual(await idsWith("a"), await idsWith("a"));
