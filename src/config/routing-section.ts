@@ -45,7 +45,9 @@ export const clients = z.strictObject({
   requestUsage: z
     .boolean()
     .default(true)
-    .describe("Ask engines for token counts in every stream; clients that did not ask do not see them."),
+    .describe(
+      "Ask engines for token counts in every stream. Clients that did not ask do not see them, nor vLLM's system_fingerprint, which comes with them.",
+    ),
 });
 
 export const prefix = z.strictObject({
