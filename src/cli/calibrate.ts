@@ -81,7 +81,7 @@ function evaluated(path: string, evidence: Evidence, engine: EngineConfig, { jso
       modelErrorOf(evidence, outcome, (row) => evidence.rows[row]!.endpoint === number),
     ]),
   );
-  if (json !== undefined) write(json, `${JSON.stringify({ error, byEndpoint })}\n`);
+  if (json !== undefined) write(json, `${JSON.stringify({ error, byEndpoint, left: evidence.left })}\n`);
   if (json !== "-") process.stdout.write(evaluationTable(error, byEndpoint));
 }
 
@@ -104,7 +104,7 @@ function report(
   const text = engineText(calibration, { traces: [basename(path)], requests: evidence.rows.length, notes });
   const { engine: _engine, ...figures } = calibration;
   for (const caveat of calibration.caveats) process.stderr.write(`note: ${caveat}\n`);
-  if (flags.json !== undefined) write(flags.json, `${JSON.stringify(figures)}\n`);
+  if (flags.json !== undefined) write(flags.json, `${JSON.stringify({ ...figures, left: evidence.left })}\n`);
   if (flags.output !== undefined) write(flags.output, text);
   else if (flags.json !== "-") process.stdout.write(text);
   const stream =

@@ -28,6 +28,8 @@ export interface Traffic {
   /** Values of --endpoints and --rate-scale that are not how the traffic came. */
   readonly otherEndpoints: readonly number[];
   readonly otherRates: readonly number[];
+  /** Requests that are not in the workload, by reason. */
+  readonly left: Readonly<Record<string, number>>;
   readonly notes: readonly string[];
 }
 
@@ -39,8 +41,13 @@ export const ENGINE_DEFAULT = "emulated-default";
 export async function trafficOf(path: string, flags: WhatIfFlags): Promise<Traffic> {
   const traffic = (await isRecorded(path)) ? await recorded(path, flags) : await told(foreign(path, flags));
   if (traffic.setting.workload.length === 0)
-    throw new CommandFailure([`${path} has no request that can be simulated`, ...traffic.notes].join("\n  "));
+    throw new CommandFailure([`${path} has no request that can be simulated`, ...notesOf(traffic)].join("\n  "));
   return flags.capped === undefined ? traffic : capped(traffic, flags.capped);
+}
+
+/** What is to be said beside an answer, a line each. */
+export function notesOf({ left, notes }: Traffic): string[] {
+  return [...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`), ...notes];
 }
 
 async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
@@ -57,7 +64,8 @@ async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
     inForce: flags.inForce === undefined ? recordedProfile(path, run) : namedProfile(flags.inForce),
     otherEndpoints: flags.endpoints,
     otherRates: flags.rateScale,
-    notes: [...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`), ...damage, ...notes],
+    left,
+    notes: [...damage, ...notes],
   };
 }
 
@@ -93,7 +101,8 @@ async function foreign(path: string, flags: WhatIfFlags): Promise<Traffic> {
     },
     otherEndpoints,
     otherRates,
-    notes: Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`),
+    left,
+    notes: [],
   };
 }
 
@@ -132,10 +141,10 @@ async function capped(traffic: Traffic, turnsMax: number): Promise<Traffic> {
   const cap = new TurnCap(turnsMax);
   const { setting } = traffic;
   for (const request of setting.workload) cap.add(request);
-  const left = new Tally();
-  const workload = await Array.fromAsync(cap.cap(inTurn(setting.workload), left));
-  const notes = left.entries().map(([reason, count]) => `${count} left out: ${reason}`);
-  return { ...traffic, setting: { ...setting, workload }, observed: undefined, notes: [...traffic.notes, ...notes] };
+  const tally = new Tally();
+  const workload = await Array.fromAsync(cap.cap(inTurn(setting.workload), tally));
+  const left = { ...traffic.left, ...Object.fromEntries(tally.entries()) };
+  return { ...traffic, setting: { ...setting, workload }, observed: undefined, left };
 }
 
 async function* inTurn(requests: Workload): AsyncGenerator<WorkloadRequest> {

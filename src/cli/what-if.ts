@@ -7,7 +7,7 @@ import { checkOutputFile } from "./check-output-file.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
 import { writeWhatIfPage } from "./what-if-html.ts";
 import { whatIfTable } from "./what-if-table.ts";
-import { candidatesOf, ENGINE_DEFAULT, trafficOf } from "./what-if-traffic.ts";
+import { candidatesOf, ENGINE_DEFAULT, notesOf, trafficOf } from "./what-if-traffic.ts";
 
 /** Asks what other profiles would have done with recorded traffic. */
 export function whatIfCommand(): Command {
@@ -26,7 +26,7 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   const candidates = candidatesOf(traffic, flags);
   const engine = flags.engine[0] ?? ENGINE_DEFAULT;
   const { replicas, note } = replicasFor(setting, 1 + candidates.length, engine, flags);
-  const notes = [...traffic.notes, ...note];
+  const notes = [...notesOf(traffic), ...note];
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
   let outcomes: readonly CandidateOutcome[] = [];
   const result = await whatIf({
@@ -41,7 +41,7 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
     progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
   });
   if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-  if (flags.json !== undefined) write(flags.json, `${JSON.stringify(result)}\n`);
+  if (flags.json !== undefined) write(flags.json, `${JSON.stringify({ ...result, left: traffic.left, notes })}\n`);
   if (flags.html !== undefined) {
     const profiles = [inForce, ...candidates];
     writeWhatIfPage(flags.html, result, { path, engine, setting, profiles, outcomes, observed, notes });

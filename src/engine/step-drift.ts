@@ -31,6 +31,6 @@ export interface StepResiduals {
 /** First tokens of single requests: when each was predicted, rising, and how much later it came than others like it. */
 export interface FirstTokenResiduals {
   readonly predictedMicros: readonly Micros[];
-  /** As many; mean about 0. */
+  /** As many; median about 0. */
   readonly laterMicros: readonly Micros[];
 }
