@@ -2,7 +2,7 @@ import { IncomingMessage } from "node:http";
 
 /** Takes a request's body as it is parsed. */
 export interface BodyTaker {
-  /** False where no more is wanted for now. */
+  /** False where the parser is to stop reading. */
   piece(chunk: Buffer): boolean;
   /** The body is whole. */
   whole(): void;
