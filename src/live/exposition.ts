@@ -7,7 +7,7 @@ export type SampleVisitor = (name: string, labels: ReadonlyMap<string, string>, 
 /**
  * Reads Prometheus' text format, and OpenMetrics' as far as samples go: comments, timestamps and exemplars are skipped.
  * Only samples whose full name (with `_sum`, `_total`, ...) is wanted are parsed and visited, in the page's order; of
- * the others, which are most of a page, only the name is compared.
+ * the others, which are most of a page, only the name is compared; a family of which nothing is wanted is passed over.
  *
  * Returns the number of wanted lines that could not be read; those are left out.
  */
@@ -19,6 +19,10 @@ export function readExposition(page: string, wanted: ReadonlySet<string>, visit:
     const newline = page.indexOf("\n", start);
     const end = newline < 0 ? page.length : newline;
     start = skipBlanks(page, start, end);
+    if (page.startsWith(TYPE, start)) {
+      start = behindUnwanted(page, start + TYPE.length, end, wanted);
+      continue;
+    }
     if (start < end && page.charCodeAt(start) !== HASH) {
       if (name === "" || !page.startsWith(name, start) || !endsName(page.charCodeAt(start + name.length))) {
         let nameEnd = start;
@@ -43,6 +47,48 @@ const EQUALS = 61;
 const BACKSLASH = 92;
 const OPEN = 123;
 const CLOSE = 125;
+
+const TYPE = "# TYPE ";
+/** What may stand between a family's name and the end of a sample's name. */
+const SUFFIXES: ReadonlySet<string> = new Set(["", "_bucket", "_sum", "_count", "_created", "_total", "_info"]);
+
+/** Families of which some sample is wanted, by name; the sets of wanted names are few and live as long as the process. */
+const WANTED_FAMILIES = new WeakMap<ReadonlySet<string>, Map<string, boolean>>();
+const FAMILIES_MAX = 1_024;
+
+/**
+ * Where to read on after the TYPE line whose family's name begins at `from`: at the next line; or behind the family, if
+ * no sample of it is wanted, and the first and the last line up to the next comment are its own. A family's lines are
+ * one group (Prometheus exposition formats), so those between are its own too.
+ */
+function behindUnwanted(page: string, from: number, end: number, wanted: ReadonlySet<string>): number {
+  const nameEnd = page.indexOf(" ", from);
+  if (nameEnd < 0 || nameEnd >= end) return end + 1;
+  const family = page.slice(from, nameEnd);
+  if (isFamilyWanted(family, wanted) || !isSampleOf(page, family, end + 1)) return end + 1;
+  const comment = page.indexOf("\n#", end + 1);
+  if (comment < 0) return end + 1;
+  return isSampleOf(page, family, page.lastIndexOf("\n", comment - 1) + 1) ? comment + 1 : end + 1;
+}
+
+function isSampleOf(page: string, family: string, start: number): boolean {
+  if (!page.startsWith(family, start)) return false;
+  const suffix = start + family.length;
+  let at = suffix;
+  while (at < page.length && !endsName(page.charCodeAt(at))) at++;
+  return SUFFIXES.has(page.slice(suffix, at));
+}
+
+function isFamilyWanted(family: string, wanted: ReadonlySet<string>): boolean {
+  let known = WANTED_FAMILIES.get(wanted);
+  if (known === undefined) WANTED_FAMILIES.set(wanted, (known = new Map<string, boolean>()));
+  let isWanted = known.get(family);
+  if (isWanted === undefined) {
+    isWanted = [...SUFFIXES].some((suffix) => wanted.has(family + suffix));
+    if (known.size < FAMILIES_MAX) known.set(family, isWanted);
+  }
+  return isWanted;
+}
 
 const NO_LABELS: ReadonlyMap<string, string> = new Map();
 

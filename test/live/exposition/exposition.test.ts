@@ -53,6 +53,50 @@ test("only wanted names are visited, whatever they are a prefix of", () => {
   );
 });
 
+test("families that are passed over take nothing wanted with them, announced or not", () => {
+  const family = fc.record({
+    name: fc.constantFrom("a", "a_b", "ab", "a_b_c", "b"),
+    isAnnounced: fc.boolean(),
+    suffixes: fc.array(fc.constantFrom("", "_bucket", "_sum", "_count", "_total", "_other"), { maxLength: 5 }),
+  });
+  const pages = fc.array(family, { maxLength: 8 });
+  const names = fc.uniqueArray(
+    fc.constantFrom("a", "a_sum", "a_b", "a_b_count", "ab_bucket", "a_b_c_total", "b_other"),
+  );
+  fc.assert(
+    fc.property(pages, names, (families, wanted) => {
+      // A sample that bears none of a family's suffixes is of another family; one that is announced has no such sample.
+      const lines = families.flatMap(({ name, isAnnounced, suffixes }, i) => [
+        ...(isAnnounced ? [`# HELP ${name} of something`, `# TYPE ${name} histogram`] : []),
+        ...suffixes.filter((suffix) => !isAnnounced || suffix !== "_other").map((suffix) => `${name}${suffix} ${i}`),
+      ]);
+      const page = `${lines.join("\n")}\n`;
+      const expected = groupsAreWhole(lines)
+        ? oracle(page).filter(({ name }) => wanted.some((one) => one === name))
+        : undefined;
+      if (expected !== undefined) assert.deepEqual(read(page, wanted).samples, expected);
+    }),
+  );
+});
+
+/** No line of another family lies between those of an announced one, as the format demands. */
+function groupsAreWhole(lines: readonly string[]): boolean {
+  let announced = "";
+  let isOver = true;
+  for (const line of lines) {
+    if (line.startsWith("# TYPE ")) announced = line.split(" ")[2]!;
+    if (line.startsWith("#")) {
+      isOver = false;
+      continue;
+    }
+    const isOwn = announced !== "" && /^(?:_bucket|_sum|_count|_total|) \d+$/.test(line.slice(announced.length));
+    const belongs = isOwn && line.startsWith(announced);
+    if (belongs && isOver) return false;
+    if (!belongs) isOver = true;
+  }
+  return true;
+}
+
 test("what the formats allow is read, what is broken is counted and left out", () => {
   const { samples, malformed } = read(writtenPage("openmetrics"), ["a", "b"]);
   assert.deepEqual(samples, [
