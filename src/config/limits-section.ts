@@ -41,6 +41,9 @@ export const limits = z.strictObject({
     .describe("Arrival to the first body byte, of requests that stream."),
   idleMillisMax: millis(1, MILLIS_PER_DAY).default(120_000).describe("Silence between two pieces of an answer."),
   totalMillisMax: millis(1, MILLIS_PER_DAY).default(3_600_000).describe("Arrival to the last byte."),
+  lostMillisMax: millis(1, MILLIS_PER_DAY)
+    .default(60_000)
+    .describe("From the loss of an engine until its requests that still have no answer go to another one."),
   writeStallMillisMax: millis(1, MILLIS_PER_DAY)
     .default(120_000)
     .describe("A client that reads nothing while bytes wait for it."),

@@ -41,6 +41,8 @@ export class Forward implements AttemptListener, Delivery {
   /** Set by every piece, cleared by every sweep. */
   #active = false;
   #quietSince: Micros;
+  /** When a sweep first found the endpoint of this attempt lost. */
+  #lostSince: Micros | undefined;
   #over = false;
 
   constructor(exchange: Exchange, body: Buffer, routed: Routed, hidesUsage: boolean) {
@@ -82,6 +84,7 @@ export class Forward implements AttemptListener, Delivery {
     this.#firstTokenAt = undefined;
     this.#tokensSeen = 0;
     this.#tokensReported = 0;
+    this.#lostSince = undefined;
     const upstream = context.pools.get(this.#routed.endpoint);
     if (upstream === undefined) return this.attemptFailed("connect");
     if (upstream.inFlight >= context.limits.upstreamConnectionsMax) return this.attemptFailed("saturated");
@@ -241,12 +244,20 @@ export class Forward implements AttemptListener, Delivery {
     const waited = at - arrivedAt;
     const quiet = at - this.#quietSince;
     if (waited > limits.totalMillisMax * MICROS_PER_MILLI) return this.#timeOut();
+    if (!this.writer.headSent && this.#lostTooLong(at)) return this.attemptFailed("connect");
     if (this.writer.blocked) {
       if (quiet > limits.writeStallMillisMax * MICROS_PER_MILLI) this.#exchange.stalled();
     } else if (this.writer.bodySent || (this.#answer !== undefined && !(this.#answer instanceof StreamAnswer))) {
       if (quiet > limits.idleMillisMax * MICROS_PER_MILLI) this.#timeOut();
     } else if (stream && waited > limits.firstByteMillisMax * MICROS_PER_MILLI) this.#timeOut();
     else this.#showHead(waited);
+  }
+
+  /** A process that hangs as it ends, or a machine that vanished, leaves its connections open. */
+  #lostTooLong(at: Micros): boolean {
+    if (this.#exchange.context.directory.get(this.endpoint)?.state !== "lost") this.#lostSince = undefined;
+    else this.#lostSince ??= at;
+    return this.#lostSince !== undefined && at - this.#lostSince > this.limits.lostMillisMax * MICROS_PER_MILLI;
   }
 
   #showHead(waited: Micros): void {

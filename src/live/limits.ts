@@ -27,6 +27,11 @@ export interface GatewayLimits {
   readonly idleMillisMax: number;
   /** From the arrival to the last byte; also bounds answers that do not stream. */
   readonly totalMillisMax: number;
+  /**
+   * A request of which the client has seen nothing, at an engine that refuses connections: it goes to another one then.
+   * Engines that drain may close their port first and end their answers, so this is not at once.
+   */
+  readonly lostMillisMax: number;
   /** A client that reads nothing while bytes wait for it. */
   readonly writeStallMillisMax: number;
   /** Head of a request. */
@@ -70,6 +75,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   firstByteMillisMax: 10 * MINUTE,
   idleMillisMax: 2 * MINUTE,
   totalMillisMax: 60 * MINUTE,
+  lostMillisMax: MINUTE,
   writeStallMillisMax: 2 * MINUTE,
   headersMillisMax: MINUTE,
   requestReadMillisMax: 5 * MINUTE,
