@@ -42,7 +42,14 @@ function candidateRow(one: CandidateAnswer, { inForce, requests }: WhatIfAnswer,
 
 function range(interval: FigureInterval | undefined): string {
   if (interval === undefined) return "";
-  return `<small>~${time(interval.expected)}, ${time(interval.low)}–${time(interval.high)}</small>`;
+  return `<small>~${time(interval.expected)}</small><small>${span(interval)}</small>`;
+}
+
+/** The unit once where both ends have the same. */
+function span({ low, high }: FigureInterval): string {
+  const [from, to] = [time(low), time(high)];
+  const unit = to.slice(to.lastIndexOf(" "));
+  return `${from.endsWith(unit) ? from.slice(0, -unit.length) : from}–${to}`;
 }
 
 function observedRow({ modelError }: WhatIfAnswer, data: PageData): string {

@@ -1,6 +1,6 @@
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { escaped, point, time } from "./markup.ts";
-import { OBSERVED, type PageData, seriesOf } from "./page-data.ts";
+import { endpointsOf, OBSERVED, type PageData, seriesOf } from "./page-data.ts";
 import { linearScale } from "./scale.ts";
 
 const WIDTH = 460;
@@ -45,10 +45,11 @@ function drawn(lines: readonly Float64Array[]): { readonly lines: readonly Line[
 function chart(
   name: string,
   { lines, isBand }: ReturnType<typeof drawn>,
-  { endpoints }: PageData,
+  data: PageData,
   spanMicros: number,
   highest: number,
 ): string {
+  const { names } = endpointsOf(data);
   const x = linearScale(0, spanMicros / MICROS_PER_SECOND, LEFT, RIGHT);
   const y = linearScale(0, highest, BOTTOM, TOP, 3);
   const grid = y.ticks.map(
@@ -64,7 +65,7 @@ function chart(
       const second = ((bin + 0.5) / BINS) * (spanMicros / MICROS_PER_SECOND);
       return `${point(x.at(second))},${point(y.at(value))}`;
     });
-    const label = isBand ? line.name : (endpoints[i] ?? line.name);
+    const label = isBand ? line.name : (names[i] ?? line.name);
     return `<polyline class="line thin e${i % LINES_MAX}" points="${points.join(" ")}"><title>${escaped(label)}</title></polyline>`;
   });
   const heading = name === OBSERVED ? "observed" : `${escaped(name)}, simulated`;
@@ -73,9 +74,10 @@ function chart(
 }
 
 /** Names of the lines, as the drawings have them. */
-export function loadLegend({ endpoints }: PageData): string {
-  const names = endpoints.length > LINES_MAX ? ["busiest endpoint", "median", "idlest"] : endpoints;
-  return names
+export function loadLegend(data: PageData): string {
+  const { names } = endpointsOf(data);
+  const told = names.length > LINES_MAX ? ["busiest endpoint", "median", "idlest"] : names;
+  return told
     .map((name, i) => `<span class="key"><i class="dot e${i % LINES_MAX}"></i>${escaped(name)}</span>`)
     .join("");
 }
@@ -93,7 +95,7 @@ function binsOf(data: PageData, name: string): Bins {
     if (starts[i]! + lengths[i]! > spanMicros) spanMicros = starts[i]! + lengths[i]!;
   const fill = (span: number) => {
     const width = span / BINS;
-    const lines = data.endpoints.map(() => new Float64Array(BINS));
+    const lines = endpointsOf(data).names.map(() => new Float64Array(BINS));
     for (let i = 0; i < starts.length; i++) {
       const line = lines[endpoints[i]!];
       const [from, to] = [starts[i]!, starts[i]! + lengths[i]!];
@@ -106,10 +108,11 @@ function binsOf(data: PageData, name: string): Bins {
   return { spanMicros, fill };
 }
 
-/** When each request came, how long it stayed and where. */
+/** When each request came, how long it stayed and where, by the endpoints' names. */
 function stays(data: PageData, name: string) {
+  const { names, of } = endpointsOf(data);
   if (name === OBSERVED && data.observed !== undefined) {
-    const numbers = new Map(data.endpoints.map((endpoint, i) => [endpoint, i]));
+    const numbers = new Map(names.map((endpoint, i) => [endpoint, i]));
     return {
       starts: data.observedArrivalMicros,
       lengths: Float64Array.from(data.observed, ({ e2eMicros }) => e2eMicros),
@@ -121,6 +124,6 @@ function stays(data: PageData, name: string) {
   return {
     starts: outcome?.arrivalMicros ?? none,
     lengths: outcome?.e2eMicros ?? none,
-    endpoints: outcome?.endpoint ?? new Int32Array(0),
+    endpoints: (outcome?.endpoint ?? new Int32Array(0)).map((number) => of[number] ?? -1),
   };
 }

@@ -27,6 +27,15 @@ export interface Series {
   readonly style: string;
 }
 
+/**
+ * Endpoints by name, as people know them, and which of them each number in outcomes is: one that left and came back has
+ * another number, and is the same.
+ */
+export function endpointsOf({ endpoints }: PageData): { readonly names: readonly string[]; readonly of: Int32Array } {
+  const names = [...new Set(endpoints)];
+  return { names, of: Int32Array.from(endpoints, (name) => names.indexOf(name)) };
+}
+
 /** Colours by place: what really happened has its own. */
 export function seriesOf({ outcomes, observed }: PageData): readonly Series[] {
   const simulated = outcomes.map(({ name }, i) => ({ name, style: `s${i % SERIES_COLOURS}` }));

@@ -8,7 +8,7 @@ import { figuresTable, METRICS } from "./figures-table.ts";
 import { hitChart } from "./hit-chart.ts";
 import { loadCharts, loadLegend } from "./load-chart.ts";
 import { escaped } from "./markup.ts";
-import { type PageData, seriesOf } from "./page-data.ts";
+import { endpointsOf, type PageData, seriesOf } from "./page-data.ts";
 import { PAGE_SCRIPT } from "./page-script.ts";
 import { PAGE_STYLE } from "./page-style.ts";
 import { regretSection } from "./regret-section.ts";
@@ -28,7 +28,7 @@ export function whatIfPage(answer: WhatIfAnswer, data: PageData): string {
 <body><main>
 <h1>What if ${escaped(data.trace)} had been routed otherwise</h1>
 <p class="lead">${escaped(verdict(answer))}</p>
-<p>${answer.requests} requests, ${data.endpoints.length} endpoints, engine ${escaped(data.engine)}; in force: ${escaped(answer.inForce)}.</p>
+<p>${answer.requests} requests, ${endpointsOf(data).names.length} endpoints, engine ${escaped(data.engine)}; in force: ${escaped(answer.inForce)}.</p>
 ${notes(data)}
 <h2>Predictions</h2>
 <p>Simulated, best mean E2E first. ${errorWords(answer)}</p>
@@ -73,7 +73,9 @@ function scenarioWords({ candidates }: WhatIfAnswer): string {
 
 function uncomparedWords({ uncompared }: WhatIfAnswer): string {
   const told = Object.entries(uncompared).map(([reason, count]) => `<li>${count} ${escaped(reason)}</li>`);
-  return told.length === 0 ? "" : `<p>Simulated, but not in the model's error:</p><ul>${told.join("")}</ul>`;
+  return told.length === 0
+    ? ""
+    : `<p class="below">Simulated, but not in the model's error:</p><ul>${told.join("")}</ul>`;
 }
 
 function differences(answer: WhatIfAnswer, data: PageData): string {

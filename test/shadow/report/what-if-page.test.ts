@@ -10,6 +10,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import { randomFor } from "#core/random.ts";
 import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate.ts";
 import { divergences } from "#shadow/report/divergence.ts";
+import { loadCharts, loadLegend } from "#shadow/report/load-chart.ts";
 import type { PageData } from "#shadow/report/page-data.ts";
 import { whatIfPage } from "#shadow/report/what-if-page.ts";
 import { type WhatIfAnswer, whatIf } from "#shadow/what-if.ts";
@@ -125,6 +126,24 @@ test("every line of a distribution rises from 0 to 1", () => {
       assert.ok(points[i]![1]! <= points[i - 1]![1]!, "the share never falls");
     }
   }
+});
+
+test("an endpoint that left and came back is one endpoint: its requests are one line, observed and simulated", () => {
+  const { endpoints, outcomes } = data;
+  const moved = outcomes.map((one) => ({
+    ...one,
+    endpoint: one.endpoint.map((e) => (e === 0 ? endpoints.length : e)),
+  }));
+  const again = { ...data, endpoints: [...endpoints, endpoints[0]!], outcomes: moved };
+  assert.equal(loadCharts(again), loadCharts(data));
+  assert.equal(loadLegend(again), loadLegend(data));
+  assert.match(whatIfPage(answer, again), new RegExp(`160 requests, ${endpoints.length} endpoints`));
+});
+
+test("what the model's error leaves out is told by reason", () => {
+  const page = whatIfPage({ ...answer, uncompared: { "given up by <b>": 12 } }, data);
+  assert.match(page, /not in the model's error:<\/p><ul><li>12 given up by &lt;b&gt;<\/li>/);
+  assert.doesNotMatch(whatIfPage({ ...answer, uncompared: {} }, data), /not in the model's error/);
 });
 
 test("divergences are requests on which the two decided otherwise", () => {
