@@ -20,14 +20,16 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   config: async () => (await import("./cli/config.ts")).configCommand(),
 };
 
-/** What is about all commands, not about the one that would run without a name. */
-const ABOUT_ALL: ReadonlySet<string> = new Set(["-h", "--help", "-V", "--version"]);
+const VERSION: ReadonlySet<string> = new Set(["-V", "--version"]);
+const HELP: ReadonlySet<string> = new Set(["-h", "--help"]);
 
 /** The one that is named, or serve where options alone are given; all for the help and for a word that is no command. */
-function namesToLoad([word, ...others]: readonly string[]): readonly string[] {
-  if (word !== undefined && Object.hasOwn(COMMANDS, word)) return [word];
-  const optionsAlone =
-    word === undefined || (word.startsWith("-") && ![word, ...others].some((one) => ABOUT_ALL.has(one)));
+function namesToLoad(argv: readonly string[]): readonly string[] {
+  const [word] = argv;
+  if (word === undefined) return ["serve"];
+  if (Object.hasOwn(COMMANDS, word)) return [word];
+  if (VERSION.has(word)) return [];
+  const optionsAlone = word.startsWith("-") && !argv.some((one) => HELP.has(one) || VERSION.has(one));
   return optionsAlone ? ["serve"] : Object.keys(COMMANDS);
 }
 
