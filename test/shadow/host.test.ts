@@ -110,6 +110,8 @@ test("an engine that was learnt outlives the thread that learnt it, and attempts
     const { stepTime } = host.status().engine;
     assert.ok(stepTime.kind === "coefficients" && engine.stepTime.kind === "coefficients");
     assert.equal(stepTime.baseMicros, 1 + engine.stepTime.baseMicros);
+    const [before, after] = [accepted, host.status().accepted].map((one) => one?.report.residuals?.levelError);
+    assert.deepEqual([before, after], [0.1, 0.2]);
   } finally {
     await close();
   }
