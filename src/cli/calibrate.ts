@@ -13,6 +13,7 @@ import { type Parameter, PARAMETERS } from "#shadow/calibrate/parameters.ts";
 import { calibrateTable, evaluationTable } from "./calibrate-table.ts";
 import { addSizeFlags, type SizeFlags, sizedEngine } from "./engine-sizes.ts";
 import { checkOutputFile } from "./check-output-file.ts";
+import { loadOnly } from "./load-only.ts";
 import { CommandFailure } from "./program.ts";
 import { readRecordedTrace } from "./recorded-trace.ts";
 
@@ -60,6 +61,8 @@ async function run(path: string, flags: CalibrateFlags): Promise<void> {
   const evidence = evidenceOf(recorded, sizes.blockTokens, flags.endpoint);
   for (const [reason, count] of Object.entries(evidence.left))
     process.stderr.write(`note: ${count} left out: ${reason}\n`);
+  const load = loadOnly(recorded.observed);
+  for (const [reason, count] of Object.entries(load)) process.stderr.write(`note: ${count} load only: ${reason}\n`);
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
   if (evidence.rows.length > 0 && evidence.rows.every(({ cachedTokens }) => Number.isNaN(cachedTokens)))
     process.stderr.write(
@@ -67,7 +70,7 @@ async function run(path: string, flags: CalibrateFlags): Promise<void> {
     );
   if (flags.evaluate) return evaluated(path, evidence, sizes, flags);
   const calibration = fitted(path, evidence, sizes, flags);
-  report(path, calibration, evidence, notes, flags);
+  report(path, calibration, evidence, notes, load, flags);
 }
 
 /** How far the engine is from what happened, request by request where and when the real ones had them. */
@@ -99,12 +102,14 @@ function report(
   calibration: Calibration,
   evidence: Evidence,
   notes: readonly string[],
+  load: Readonly<Record<string, number>>,
   flags: CalibrateFlags,
 ): void {
   const text = engineText(calibration, { traces: [basename(path)], requests: evidence.rows.length, notes });
   const { engine: _engine, ...figures } = calibration;
   for (const caveat of calibration.caveats) process.stderr.write(`note: ${caveat}\n`);
-  if (flags.json !== undefined) write(flags.json, `${JSON.stringify({ ...figures, left: evidence.left })}\n`);
+  if (flags.json !== undefined)
+    write(flags.json, `${JSON.stringify({ ...figures, left: evidence.left, loadOnly: load })}\n`);
   if (flags.output !== undefined) write(flags.output, text);
   else if (flags.json !== "-") process.stdout.write(text);
   const stream =
