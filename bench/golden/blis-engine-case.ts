@@ -11,6 +11,7 @@ const BLIS_SEMANTICS: EngineSemantics = {
   partialBlocks: "back",
   lonePrefill: "limited",
   victimTies: "last",
+  mustFit: "prompt",
   duplicates: "last-writer",
 };
 

@@ -15,7 +15,9 @@ export function figuresOf(
   const all = [...outcomes.ids.keys()].filter((row) => instance === undefined || outcomes.endpoint[row] === instance);
   const rows = all.filter((row) => isSeen(golden, row, outcomes));
   const engines = [...fleet.specs.keys()].filter((number) => instance === undefined || number === instance);
-  const gauges = engines.map((number) => fleet.gauges(clock + 1, number));
+  // A request that comes into sight while a step runs is no event.
+  const end = golden.horizonMicros === Infinity ? clock : golden.horizonMicros;
+  const gauges = engines.map((number) => fleet.gauges(end + 1, number));
   const done = rows.filter((row) => outcomes.isCompleted(row));
   const count = (...statuses: readonly string[]) =>
     rows.filter((row) => statuses.includes(outcomes.statusOf(row))).length;

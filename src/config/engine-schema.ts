@@ -77,6 +77,7 @@ const semantics = z.strictObject({
   partialBlocks: z.enum(["front", "back"]).default(VLLM_SEMANTICS.partialBlocks),
   lonePrefill: z.enum(["whole", "limited"]).default(VLLM_SEMANTICS.lonePrefill),
   victimTies: z.enum(["first", "last"]).default(VLLM_SEMANTICS.victimTies),
+  mustFit: z.enum(["prompt-and-output", "prompt"]).default(VLLM_SEMANTICS.mustFit),
   duplicates: z.enum(["coexist", "last-writer"]).default(VLLM_SEMANTICS.duplicates),
 });
 

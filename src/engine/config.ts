@@ -89,6 +89,8 @@ export interface EngineSemantics {
   readonly lonePrefill: "whole" | "limited";
   /** Who yields of equally urgent requests that came at the same time: the one admitted first, or last. */
   readonly victimTies: "first" | "last";
+  /** What of a request must find room in all the KV blocks, or it is refused. */
+  readonly mustFit: "prompt-and-output" | "prompt";
   /** Two blocks with equal content: both can be found, or only the one written last, until either is overwritten. */
   readonly duplicates: "coexist" | "last-writer";
 }
@@ -115,6 +117,7 @@ export const VLLM_SEMANTICS: EngineSemantics = {
   partialBlocks: "front",
   lonePrefill: "whole",
   victimTies: "first",
+  mustFit: "prompt-and-output",
   duplicates: "coexist",
 };
 

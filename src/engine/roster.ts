@@ -25,11 +25,12 @@ export class Roster {
   /** Takes the request in, if it can ever be served. */
   enter(at: Micros, request: EngineRequest): Sequence | Exclude<SubmitOutcome, "queued"> {
     const { promptTokens } = request;
-    const { modelTokensMax, blockTokens, chunkedPrefill, batchTokensMax } = this.#config;
+    const { modelTokensMax, blockTokens, chunkedPrefill, batchTokensMax, semantics } = this.#config;
     const target = Math.min(Math.max(1, request.outputTokens), modelTokensMax - promptTokens);
     if (target < 1) return "too-long";
     const computed = promptTokens + target - 1;
-    if (Math.ceil(computed / blockTokens) > this.#usableBlocks) return "never-fits";
+    const kept = semantics.mustFit === "prompt" ? promptTokens : computed;
+    if (Math.ceil(kept / blockTokens) > this.#usableBlocks) return "never-fits";
     if (!chunkedPrefill && computed > batchTokensMax) return "never-fits";
     if (request.deadlineAt !== undefined && request.deadlineAt <= at) return "expired";
     if (this.#active.has(request.id)) return "duplicate";
