@@ -10,7 +10,7 @@ export interface BodyTaker {
 
 /**
  * A request whose body can be had straight from the parser. Node's way through a stream costs three turns of the
- * microtask queue, its buffer and the events of a stream's life (2 us), and nobody reads such a body piece by piece.
+ * microtask queue, its buffer and the events of a stream's life, and nobody reads such a body piece by piece.
  */
 export class GatewayMessage extends IncomingMessage {
   #taker: BodyTaker | undefined = undefined;
