@@ -33,9 +33,13 @@ function* nothing(until: number): Generator<FleetEvent> {
   for (let at = 0; at < until; at += INTERVAL / 2) yield { kind: "endpoint-uncordoned", at, endpoint: "nobody" };
 }
 
+/** One request a gap; every fifth has the same prompt. */
 const arrivalsAfter = (gaps: readonly number[]) => {
   let at = 0;
-  return gaps.map((gap, i) => listed(i % 5, (at += gap), 40 + 16 * (i % 3), 1 + (i % 30)));
+  return gaps.map((gap, i) => {
+    const arrival = listed(i % 5, (at += gap), 40 + 16 * (i % 3), 1 + (i % 30));
+    return { ...arrival, route: { ...arrival.route, id: `request_${i}` } };
+  });
 };
 
 test("a quiet time of which scrapes are left out leaves behind what all its scrapes would: every decision is the same", () => {

@@ -1,0 +1,11 @@
+/**
+ * Properties are tried on the same cases in every run, so that a change is judged by what it changed. Others are tried
+ * with GNOMON_PROPERTY_SEED=<integer>.
+ */
+import fc from "fast-check";
+
+const seed = Number(process.env["GNOMON_PROPERTY_SEED"] ?? 20_261_122);
+if (!Number.isSafeInteger(seed)) {
+  throw new RangeError(`GNOMON_PROPERTY_SEED is ${process.env["GNOMON_PROPERTY_SEED"]}: expected an integer`);
+}
+fc.configureGlobal({ ...fc.readConfigureGlobal(), seed });
