@@ -9,6 +9,8 @@ import { type MeasuredStep, resampledResiduals } from "./residuals.ts";
 /** Residuals of steps are drawn one by one, and in rows, since slow times last; of so many pairs the median is told. */
 const RESIDUAL_ROWS = [1, 20];
 const REPLICA_PAIRS = 7;
+/** Of fewer steps with as many requests the mean tells nothing. */
+const COMPARABLE_STEPS_MIN = 10;
 
 /** The scheduler alone: the recorded starts and durations of the steps drive the clock. */
 export function testScheduler(name: string, run: CpuRun): void {
@@ -53,6 +55,7 @@ export function testFit(name: string, fitted: CpuRun, others: readonly (readonly
     printComparisons(comparisons);
     printFloor(run, comparisons);
     if (run === fitted) continue;
+    printMachineSpeed(fitted, run);
     for (const [i, bound] of [0.15, 0.03, 0.05].entries()) {
       const comparison = comparisons[i];
       if (comparison === undefined) continue;
@@ -60,6 +63,31 @@ export function testFit(name: string, fitted: CpuRun, others: readonly (readonly
       judge(`${comparison.name} mean`, error, Math.abs(error) <= bound, `within ${100 * bound} %`);
     }
   }
+}
+
+/** A machine that was faster or slower during the other run is none of the model's errors, nor can it be foretold. */
+function printMachineSpeed(fitted: CpuRun, run: CpuRun): void {
+  const before = decodeStepMicros(fitted);
+  let expected = 0;
+  let took = 0;
+  let steps = 0;
+  for (const [decodes, micros] of decodeStepMicros(run)) {
+    const same = before.get(decodes);
+    if (same === undefined || Math.min(same.length, micros.length) < COMPARABLE_STEPS_MIN) continue;
+    steps += micros.length;
+    took += micros.length * mean(micros);
+    expected += micros.length * mean(same);
+  }
+  if (steps === 0) return;
+  const ratio = (took / expected).toFixed(2);
+  console.log(`     the machine: ${steps} decoding steps took ${ratio} times as long as equal ones of the run fitted`);
+}
+
+/** Durations of the steps without prefill, by the number of requests that decode. */
+function decodeStepMicros(run: CpuRun): Map<number, number[]> {
+  const decoding = run.steps.filter(({ prefills }) => prefills === 0);
+  const lists = Map.groupBy(decoding, ({ decodes }) => decodes);
+  return new Map([...lists].map(([decodes, steps]) => [decodes, steps.map(({ micros }) => micros)]));
 }
 
 /** What no model can be better than by chance: two runs of one that is right, with the machine's own pauses. */
