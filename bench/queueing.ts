@@ -2,10 +2,10 @@ import { randomFor } from "#core/random.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate } from "#sim/simulate.ts";
-import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
 import { exponential } from "#trace/import/exponential.ts";
 import { ln } from "#trace/import/portable-math.ts";
+import { PLAIN_CLUSTER } from "./plain-cluster.ts";
 
 /**
  * The simulator's mean wait against theory: Poisson arrivals at one engine that serves one request at a time, each step
@@ -69,12 +69,7 @@ function meanWait(queue: Queue, count: number, seed: number): number {
     engines: [{ config: engine, endpoint }],
     arrivals: new ListedArrivals(arrivals(queue, count, seed)),
     signals: scrapedEvery(60_000_000),
-    prefixes: { kind: "approximate" },
-    latency: NO_LATENCY,
-    horizonMicros: Infinity,
-    over: "answered",
-    tokenGaps: false,
-    check: false,
+    ...PLAIN_CLUSTER,
   });
   return metrics.queueDelayMicros["all"]?.mean ?? NaN;
 }

@@ -4,12 +4,12 @@ import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate } from "#sim/simulate.ts";
-import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import { type PartShare, profiled } from "./simulate/parts.ts";
+import { PLAIN_CLUSTER } from "./plain-cluster.ts";
 
 interface Case {
   readonly requests: number;
@@ -115,12 +115,7 @@ function measure(one: Case): Measured {
       rateScale: 1,
     }),
     signals: { ...scrapedEvery(50_000), delayMicros: 10_000 },
-    prefixes: { kind: "approximate" },
-    latency: NO_LATENCY,
-    horizonMicros: Infinity,
-    over: "answered",
-    tokenGaps: false,
-    check: false,
+    ...PLAIN_CLUSTER,
   });
   const seconds = (performance.now() - startedAt) / 1000;
   const cpu = process.cpuUsage(cpuBefore);

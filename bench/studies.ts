@@ -3,11 +3,12 @@ import type { ProfileSpec } from "#core/profile/spec.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
-import { NO_LATENCY, type SimulationOptions } from "#sim/simulation-options.ts";
+import type { SimulationOptions } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
+import { PLAIN_CLUSTER } from "./plain-cluster.ts";
 
 /** `node bench/studies.ts [affinity | decay | herding]`: what the simulator is for, with its output. */
 
@@ -72,12 +73,7 @@ function run(
     })),
     arrivals: requests(shape),
     signals: { ...scrapedEvery(1_000_000), delayMicros: 5_000 },
-    prefixes: { kind: "approximate" },
-    latency: NO_LATENCY,
-    horizonMicros: Infinity,
-    over: "answered",
-    tokenGaps: false,
-    check: false,
+    ...PLAIN_CLUSTER,
     ...overrides,
   });
 }

@@ -3,10 +3,10 @@ import type { NamedProfile } from "#config/profile-file.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { type SimulationResult, simulate } from "#sim/simulate.ts";
-import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { type Case, ENGINES_DEFAULT, SCRAPE_DELAY_MICROS, STALE_AFTER_INTERVALS, type Study } from "./case.ts";
+import { PLAIN_CLUSTER } from "../plain-cluster.ts";
 
 /** Longer than the model's own, so that the longest conversations are served too. */
 const MODEL_TOKENS_MAX = 400_000;
@@ -39,12 +39,7 @@ export function runCase(
       rateScale: (one.rateScale * study.engines) / ENGINES_DEFAULT,
     }),
     signals: { ...scrapedEvery(study.scrapeMicros), delayMicros: SCRAPE_DELAY_MICROS },
-    prefixes: { kind: "approximate" },
-    latency: NO_LATENCY,
-    horizonMicros: Infinity,
-    over: "answered",
-    tokenGaps: false,
-    check: false,
+    ...PLAIN_CLUSTER,
   });
 }
 

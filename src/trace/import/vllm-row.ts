@@ -1,4 +1,5 @@
 import { mix32 } from "#core/random.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { Timed } from "./in-order.ts";
 import { amount, type JsonRecord, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
 
@@ -26,7 +27,6 @@ export interface EngineClock {
 }
 
 const TOKEN_ID_MAX = 2_147_483_647;
-const MICROS = 1_000_000;
 
 /** Whether an engine timed the requests (arrival by the client, the rest by the engine), or a client did. */
 export function isEngineTimed(record: JsonRecord): boolean {
@@ -58,7 +58,7 @@ export function engineTimedRow(record: JsonRecord, sent: string | undefined, clo
   const ids = typeof text === "string" ? undefined : wholeNumbers(text["input_tok_ids"], TOKEN_ID_MAX);
   if (ids === undefined) return "its line of workload.jsonl has no list input_tok_ids";
   if (ids.length !== prompt) return "input_toks is not the number of input_tok_ids in its line of workload.jsonl";
-  const micros = (seconds: number) => Math.round((seconds - clock.begin) * MICROS);
+  const micros = (seconds: number) => Math.round((seconds - clock.begin) * MICROS_PER_SECOND);
   return checked({
     id: idOf(record["request_id"]),
     time: micros(clocks.arrival),
@@ -85,7 +85,7 @@ export function clientTimedRow(record: JsonRecord): VllmRow | string {
   if (output === undefined || output === 0) return "completion_tokens is not a number of tokens >= 1";
   const end = lastChunk(record["chunks"]) ?? amount(record, "done");
   if (end === undefined) return "neither chunks nor done tell when it ended";
-  const micros = (seconds: number) => Math.round(seconds * MICROS);
+  const micros = (seconds: number) => Math.round(seconds * MICROS_PER_SECOND);
   return checked({
     id: idOf(record["id"]),
     time: micros(send),
