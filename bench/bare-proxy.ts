@@ -10,7 +10,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { type Dispatcher, Pool } from "undici";
 
-import { framed } from "#live/client-writer.ts";
+import { framed } from "#live/answer/client-writer.ts";
 
 const pools = process.argv
   .slice(2)

@@ -15,7 +15,7 @@ import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ShadowStatus } from "#live/shadow-status.ts";
+import type { ShadowStatus } from "#live/status/shadow-status.ts";
 import { endAll, kept, message } from "./children.ts";
 import { median } from "./median.ts";
 import type { GatewayMark } from "./shadow-gateway.ts";

@@ -8,8 +8,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { pino } from "pino";
 import { loadConfig } from "#config/load.ts";
 import { loadProfile } from "#config/profile-file.ts";
-import { startSources } from "../src/cli/endpoint-sources.ts";
-import { createLiveStack } from "../src/cli/live-stack.ts";
+import { startSources } from "#serve/endpoint-sources.ts";
+import { createLiveStack } from "#serve/live-stack.ts";
 
 /** What happened between two marks; times in microseconds. */
 export interface GatewayMark {

@@ -6,17 +6,17 @@ import { createProgram, run } from "./cli/program.ts";
 
 /** Every command by name, in the help's order, and how to load it: a command reads only the code that it needs. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => (await import("./cli/serve.ts")).serveCommand(),
-  emulate: async () => (await import("./cli/emulate.ts")).emulateCommand(),
+  serve: async () => (await import("#cli/serve/serve.ts")).serveCommand(),
+  emulate: async () => (await import("#cli/serve/emulate.ts")).emulateCommand(),
   drive: async () => (await import("#drive/command.ts")).driveCommand(),
-  simulate: async () => (await import("./cli/simulate.ts")).simulateCommand(),
+  simulate: async () => (await import("#cli/simulate/simulate.ts")).simulateCommand(),
   replay: async () => (await import("./cli/replay.ts")).replayCommand(),
-  "what-if": async () => (await import("./cli/what-if.ts")).whatIfCommand(),
-  trace: async () => (await import("./cli/trace.ts")).traceCommand(),
-  calibrate: async () => (await import("./cli/calibrate.ts")).calibrateCommand(),
-  compare: async () => (await import("./cli/compare.ts")).compareCommand(),
+  "what-if": async () => (await import("#cli/what-if/what-if.ts")).whatIfCommand(),
+  trace: async () => (await import("#cli/trace/trace.ts")).traceCommand(),
+  calibrate: async () => (await import("#cli/calibrate/calibrate.ts")).calibrateCommand(),
+  compare: async () => (await import("#cli/compare/compare.ts")).compareCommand(),
   profiles: async () => (await import("./cli/profiles.ts")).profilesCommand(),
-  explain: async () => (await import("./cli/explain.ts")).explainCommand(),
+  explain: async () => (await import("#cli/explain/explain.ts")).explainCommand(),
   config: async () => (await import("./cli/config.ts")).configCommand(),
 };
 

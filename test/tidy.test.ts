@@ -24,7 +24,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   emulator: ["engine", ...ARITHMETIC],
   drive: ["core", "trace"],
   config: ["core", "engine"],
-  cli: ["core", "engine", "trace", "sim", "shadow", "live", "emulator", "drive", "config"],
+  serve: ["core", "engine", "trace", "shadow", "live", "emulator", "config"],
+  cli: ["core", "engine", "trace", "sim", "shadow", "live", "emulator", "drive", "config", "serve"],
 };
 
 /** Folders without clock, entropy or input and output. */

@@ -2,10 +2,10 @@ import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { imbalanceOf } from "#drive/imbalance.ts";
-import type { CandidateOutcome } from "#shadow/candidate.ts";
-import { readRecordedRun } from "#shadow/recorded-run.ts";
-import { inForceOf, recordedSetting } from "#shadow/recorded-setting.ts";
-import { type WhatIfAnswer, whatIf } from "#shadow/what-if.ts";
+import type { CandidateOutcome } from "#shadow/question/candidate.ts";
+import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
+import { inForceOf, recordedSetting } from "#shadow/recorded/recorded-setting.ts";
+import { type WhatIfAnswer, whatIf } from "#shadow/question/what-if.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { Program } from "./program.ts";
 

@@ -1,7 +1,13 @@
 import { MICROS_PER_MILLI } from "#core/units.ts";
-import { type Compared, COMPARED, type Gap, type PolicyFigures, type TransferAnswer } from "#shadow/compare.ts";
-import type { Interval } from "#shadow/interval.ts";
-import type { CandidateAnswer } from "#shadow/what-if.ts";
+import {
+  type Compared,
+  COMPARED,
+  type Gap,
+  type PolicyFigures,
+  type TransferAnswer,
+} from "#shadow/question/compare.ts";
+import type { Interval } from "#shadow/question/interval.ts";
+import type { CandidateAnswer } from "#shadow/question/what-if.ts";
 import { type LiveRun, troubles } from "./live-run.ts";
 
 /** One profile's figures, measured beside predicted. */

@@ -1,11 +1,7 @@
 import { Command, CommanderError, type Help, type Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
-
-/** What a command could not do although it was asked rightly: a port in use, a lost disk. One line for people. */
-export class CommandFailure extends Error {
-  override readonly name = "CommandFailure";
-}
+import { CommandFailure } from "#serve/command-failure.ts";
 
 /** Exit codes: what was asked is wrong, or it could not be done. */
 const EXIT_USAGE = 2;

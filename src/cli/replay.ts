@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { Command } from "commander";
 import type { Decision } from "#core/decision.ts";
 import { ConfigError } from "#config/config-error.ts";
-import { decisionView } from "#live/status-view.ts";
-import { type Difference, Replay, type ReplayResult } from "#shadow/replay.ts";
+import { decisionView } from "#live/status/status-view.ts";
+import { type Difference, Replay, type ReplayResult } from "#shadow/recorded/replay.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
 import type { RecordedDecision } from "#trace/record.ts";
-import { decisionTable } from "./decision-table.ts";
-import { CommandFailure } from "./program.ts";
+import { decisionTable } from "./explain/decision-table.ts";
+import { CommandFailure } from "#serve/command-failure.ts";
 
 /** Decides a recorded trace again and compares. */
 export function replayCommand(): Command {

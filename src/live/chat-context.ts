@@ -1,16 +1,16 @@
 import type { Fault } from "#core/input.ts";
 
-import type { EndpointDirectory } from "./endpoint-directory.ts";
-import type { Refusal } from "./errors.ts";
-import type { GatewayCounters } from "./gateway-counters.ts";
-import type { Identifier } from "./identity.ts";
-import type { InFlight } from "./in-flight.ts";
+import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
+import type { Refusal } from "./answer/errors.ts";
+import type { GatewayCounters } from "./metrics/gateway-counters.ts";
+import type { Identifier } from "./request/identity.ts";
+import type { InFlight } from "./request/in-flight.ts";
 import type { Journal } from "./journal.ts";
-import type { GatewayLimits } from "./limits.ts";
-import type { RequestSummary } from "./request-summary.ts";
-import type { RetryBudget } from "./retry-budget.ts";
+import type { GatewayLimits } from "./request/limits.ts";
+import type { RequestSummary } from "./request/request-summary.ts";
+import type { RetryBudget } from "./upstream/retry-budget.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
-import type { UpstreamPools } from "./upstream-pools.ts";
+import type { UpstreamPools } from "./upstream/upstream-pools.ts";
 
 /** Hears what became of requests, for metrics and logs. It must return at once and never throw. */
 export interface RequestObserver {

@@ -4,15 +4,15 @@ import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 
 import type { ChatContext } from "./chat-context.ts";
 import { nowMicros } from "./clock.ts";
-import { type Refusal, refusal } from "./errors.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Refusal, refusal } from "./answer/errors.ts";
+import type { Exchange } from "./request/exchange.ts";
 import { isFields } from "./fields.ts";
-import { Forward } from "./forward.ts";
-import { onlyModel, servedModels, unknownModelMessage } from "./models.ts";
-import { type ParsedRequest, isRefusal, parseRequest } from "./parse-request.ts";
-import { readBody, withField } from "./request-body.ts";
+import { Forward } from "./upstream/forward.ts";
+import { onlyModel, servedModels, unknownModelMessage } from "./discovery/models.ts";
+import { type ParsedRequest, isRefusal, parseRequest } from "./request/parse-request.ts";
+import { readBody, withField } from "./request/request-body.ts";
 import type { TokenizedPrompt, Tokenizer } from "./tokenizer/tokenizer.ts";
-import { tokensOfAll, truncated } from "./truncation.ts";
+import { tokensOfAll, truncated } from "./request/truncation.ts";
 
 /**
  * The path of one inference request: body → what it asks → who asks → its tokens and block hashes → the decision → the

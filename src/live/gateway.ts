@@ -6,22 +6,22 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
-import { type ClientAuth, clientAuth } from "./client-auth.ts";
-import type { EndpointDirectory } from "./endpoint-directory.ts";
-import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./errors.ts";
-import { type GatewayCounters, newCounters } from "./gateway-counters.ts";
-import { GatewayMessage } from "./gateway-message.ts";
-import { answerHttpFaults } from "./http-faults.ts";
-import { Identifier, type IdentityOptions } from "./identity.ts";
-import { InFlight } from "./in-flight.ts";
-import { InferenceDoor, UNAUTHORIZED } from "./inference-door.ts";
+import { type ClientAuth, clientAuth } from "./request/client-auth.ts";
+import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
+import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
+import { type GatewayCounters, newCounters } from "./metrics/gateway-counters.ts";
+import { GatewayMessage } from "./request/gateway-message.ts";
+import { answerHttpFaults } from "./request/http-faults.ts";
+import { Identifier, type IdentityOptions } from "./request/identity.ts";
+import { InFlight } from "./request/in-flight.ts";
+import { InferenceDoor, UNAUTHORIZED } from "./request/inference-door.ts";
 import type { Journal } from "./journal.ts";
-import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
-import { servedModels } from "./models.ts";
-import { RetryBudget } from "./retry-budget.ts";
-import { isKnownRoute } from "./route.ts";
+import { DEFAULT_LIMITS, type GatewayLimits } from "./request/limits.ts";
+import { servedModels } from "./discovery/models.ts";
+import { RetryBudget } from "./upstream/retry-budget.ts";
+import { isKnownRoute } from "./request/route.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
-import { UpstreamPools } from "./upstream-pools.ts";
+import { UpstreamPools } from "./upstream/upstream-pools.ts";
 
 export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 

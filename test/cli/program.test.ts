@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { configCommand } from "../../src/cli/config.ts";
-import { emulateCommand } from "../../src/cli/emulate.ts";
-import { explainCommand } from "../../src/cli/explain.ts";
+import { emulateCommand } from "#cli/serve/emulate.ts";
+import { explainCommand } from "#cli/explain/explain.ts";
 import { profilesCommand } from "../../src/cli/profiles.ts";
 import { createProgram, run } from "../../src/cli/program.ts";
-import { serveCommand } from "../../src/cli/serve.ts";
+import { serveCommand } from "#cli/serve/serve.ts";
 import { takenPort } from "./command-line.ts";
 import { driveCommand } from "#drive/command.ts";
 

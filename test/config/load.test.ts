@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import { KEEPER_TIMES_DEFAULT } from "#live/discovery/server-keeper.ts";
-import { DEFAULT_LIMITS } from "#live/limits.ts";
+import { DEFAULT_LIMITS } from "#live/request/limits.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { describeAsMarkdown, describeAsYaml, describeKeys } from "#config/describe.ts";
 import { type ConfigSources, loadConfig } from "#config/load.ts";

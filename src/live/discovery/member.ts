@@ -1,9 +1,9 @@
 import type { Endpoint, EndpointId, Load } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/units.ts";
-import type { EndpointDirectory, EndpointEntry, ServedModel } from "../endpoint-directory.ts";
+import type { EndpointDirectory, EndpointEntry, ServedModel } from "./endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
-import type { EnginePage } from "../scrape-map.ts";
-import { capacityTokensOf, loadOf, type Reading, readingOf, restarted } from "../scrape-map-load.ts";
+import type { EnginePage } from "../scrape/scrape-map.ts";
+import { capacityTokensOf, loadOf, type Reading, readingOf, restarted } from "../scrape/scrape-map-load.ts";
 import type { Target } from "./target.ts";
 
 /** What is known of an endpoint's hardware beside its own page. */

@@ -1,4 +1,4 @@
-import type { ServedModel } from "../endpoint-directory.ts";
+import type { ServedModel } from "./endpoint-directory.ts";
 
 /** Most models that one engine may list; adapters can be many. */
 const MODELS_MAX = 10_000;

@@ -3,7 +3,7 @@ import type { Dispatcher } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { mix32, nameHash } from "#core/random.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
-import type { EndpointDirectory, ServedModel } from "../endpoint-directory.ts";
+import type { EndpointDirectory, ServedModel } from "./endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
 import {
   nextTurn,
@@ -11,8 +11,8 @@ import {
   SCRAPE_TIMEOUT_MILLIS_DEFAULT,
   Scraper,
   type ScrapeResult,
-} from "../scrape.ts";
-import type { EnginePage } from "../scrape-map.ts";
+} from "../scrape/scrape.ts";
+import type { EnginePage } from "../scrape/scrape-map.ts";
 import { askEngine } from "./engine-request.ts";
 import { type HardwareOf, Member } from "./member.ts";
 import { readServedModels } from "./served-models.ts";

@@ -1,5 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
-import type { RecordedRun } from "../recorded-run.ts";
+import type { RecordedRun } from "../recorded/recorded-run.ts";
 import { recordedSizes } from "./recorded-sizes.ts";
 
 /** An engine with the sizes that its traffic tells, which win over what was assumed. Its times stay. */

@@ -1,7 +1,7 @@
 import { stringify, YAMLSeq } from "yaml";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
-import type { PredictionError } from "../figures.ts";
+import type { PredictionError } from "../question/figures.ts";
 import type { Calibration } from "./calibrate.ts";
 import type { ModelError } from "./model-error.ts";
 import { PARAMETERS } from "./parameters.ts";

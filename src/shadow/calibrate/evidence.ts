@@ -1,6 +1,6 @@
 import type { Micros } from "#core/units.ts";
 import { PromptChains } from "#sim/source/prompt-chains.ts";
-import type { RecordedRun } from "../recorded-run.ts";
+import type { RecordedRun } from "../recorded/recorded-run.ts";
 
 /** One request as its engine had it, and what its client saw. Times in microseconds; NaN is never or not seen. */
 export interface Served {

@@ -1,5 +1,5 @@
-import { type PredictionError, predictionError } from "../figures.ts";
-import type { PerMetric } from "../what-if.ts";
+import { type PredictionError, predictionError } from "../question/figures.ts";
+import type { PerMetric } from "../question/what-if.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
 

@@ -1,6 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { TraceEngine } from "#trace/record.ts";
-import type { RecordedRun } from "../recorded-run.ts";
+import type { RecordedRun } from "../recorded/recorded-run.ts";
 
 /** Different counts of cached tokens needed before their common divisor is believed: one prefix has only one. */
 const COUNTS_MIN = 8;

@@ -1,6 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
-import type { RecordedRun } from "../recorded-run.ts";
+import type { RecordedRun } from "../recorded/recorded-run.ts";
 import { type Calibration, CannotIdentify, calibrateInSteps, heldOutFrom } from "./calibrate.ts";
 import { engineSizes } from "./engine-sizes.ts";
 import { type Evidence, evidenceOf } from "./evidence.ts";

@@ -1,4 +1,4 @@
-import type { WhatIfAnswer } from "../what-if.ts";
+import type { WhatIfAnswer } from "../question/what-if.ts";
 import { causeWords } from "./cause-words.ts";
 import { escaped, percent, signedTime } from "./markup.ts";
 

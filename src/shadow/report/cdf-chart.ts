@@ -1,4 +1,4 @@
-import type { Metric } from "../what-if.ts";
+import type { Metric } from "../question/what-if.ts";
 import { escaped, percent, point, time } from "./markup.ts";
 import { type PageData, type Series, seriesOf } from "./page-data.ts";
 import { logScale } from "./scale.ts";

@@ -1,4 +1,4 @@
-import type { CandidateAnswer, Metric, WhatIfAnswer } from "../what-if.ts";
+import type { CandidateAnswer, Metric, WhatIfAnswer } from "../question/what-if.ts";
 import { escaped, point, signedPercent, signedTime } from "./markup.ts";
 import type { PageData } from "./page-data.ts";
 import { seriesOf } from "./page-data.ts";

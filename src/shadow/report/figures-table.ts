@@ -1,6 +1,6 @@
-import { figuresOf } from "../figures.ts";
-import { FIGURES, type FigureInterval } from "../uncertainty.ts";
-import type { CandidateAnswer, Metric, WhatIfAnswer } from "../what-if.ts";
+import { figuresOf } from "../question/figures.ts";
+import { FIGURES, type FigureInterval } from "../question/uncertainty.ts";
+import type { CandidateAnswer, Metric, WhatIfAnswer } from "../question/what-if.ts";
 import { escaped, percent, signedPercent, time } from "./markup.ts";
 import { OBSERVED, type PageData, type Series, seriesOf } from "./page-data.ts";
 import { seriesValues } from "./series-values.ts";

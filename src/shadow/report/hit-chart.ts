@@ -1,4 +1,4 @@
-import type { WhatIfAnswer } from "../what-if.ts";
+import type { WhatIfAnswer } from "../question/what-if.ts";
 import { observedHitRatio } from "./figures-table.ts";
 import { escaped, percent, point } from "./markup.ts";
 import { OBSERVED, type PageData, seriesOf } from "./page-data.ts";

@@ -1,5 +1,5 @@
-import type { CandidateOutcome } from "../candidate.ts";
-import type { Observed } from "../recorded-run.ts";
+import type { CandidateOutcome } from "../question/candidate.ts";
+import type { Observed } from "../recorded/recorded-run.ts";
 import type { Divergence } from "./divergence.ts";
 
 /** What a page shows beside the answer itself. Requests are in the workload's order everywhere. */

@@ -1,6 +1,6 @@
 import type { Distribution } from "#sim/result/distribution.ts";
-import type { Choice, DecisionRegret } from "../regret.ts";
-import type { WhatIfAnswer } from "../what-if.ts";
+import type { Choice, DecisionRegret } from "../question/regret.ts";
+import type { WhatIfAnswer } from "../question/what-if.ts";
 import { escaped, percent, signedTime, time } from "./markup.ts";
 
 /** Regret by outcome of each candidate, and its worst decisions; nothing where none was asked for. */

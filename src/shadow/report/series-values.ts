@@ -1,4 +1,4 @@
-import type { Metric } from "../what-if.ts";
+import type { Metric } from "../question/what-if.ts";
 import { OBSERVED, type PageData } from "./page-data.ts";
 
 /** Ascending values of a series, without those of requests that never got there or were not answered whole. */

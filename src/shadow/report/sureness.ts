@@ -1,6 +1,6 @@
-import { COVERAGE } from "../interval.ts";
-import { type CoveredFigure, FIGURES } from "../uncertainty.ts";
-import type { WhatIfAnswer } from "../what-if.ts";
+import { COVERAGE } from "../question/interval.ts";
+import { type CoveredFigure, FIGURES } from "../question/uncertainty.ts";
+import type { WhatIfAnswer } from "../question/what-if.ts";
 import { METRICS } from "./figures-table.ts";
 import { escaped, percent } from "./markup.ts";
 

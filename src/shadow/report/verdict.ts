@@ -1,4 +1,4 @@
-import type { WhatIfAnswer } from "../what-if.ts";
+import type { WhatIfAnswer } from "../question/what-if.ts";
 import { percent, signedPercent } from "./markup.ts";
 
 /** A model that is further off than this should be calibrated before it is asked. */

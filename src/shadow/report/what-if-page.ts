@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { WhatIfAnswer } from "../what-if.ts";
+import type { WhatIfAnswer } from "../question/what-if.ts";
 import { causeTable } from "./cause-table.ts";
 import { cdfChart } from "./cdf-chart.ts";
 import { decisionExamples } from "./decision-examples.ts";

@@ -5,7 +5,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
 import { FleetKeeper, type FleetKeeperOptions } from "#live/discovery/fleet-keeper.ts";
 import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
-import { EndpointDirectory } from "#live/endpoint-directory.ts";
+import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { Journal } from "#live/journal.ts";
 
 const DEFAULT_PROFILE = loadProfile("gnomon").spec;

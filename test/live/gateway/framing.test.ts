@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 
 import fc from "fast-check";
 
-import { framed } from "#live/client-writer.ts";
+import { framed } from "#live/answer/client-writer.ts";
 
 import { dechunk } from "./captures.ts";
 import { CHAT, type Rig, ask, startRig } from "./rig.ts";

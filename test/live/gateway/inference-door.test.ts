@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
 import type { ChatContext } from "#live/chat-context.ts";
-import { newCounters } from "#live/gateway-counters.ts";
-import { InFlight } from "#live/in-flight.ts";
-import { InferenceDoor } from "#live/inference-door.ts";
+import { newCounters } from "#live/metrics/gateway-counters.ts";
+import { InFlight } from "#live/request/in-flight.ts";
+import { InferenceDoor } from "#live/request/inference-door.ts";
 
 import { CHAT, ask, errorOf } from "./rig.ts";
 

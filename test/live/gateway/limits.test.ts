@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 
-import type { GatewayLimits } from "#live/limits.ts";
+import type { GatewayLimits } from "#live/request/limits.ts";
 
 import { CHAT, type Got, NEVER_OPEN, type Rig, ask, errorOf, startRig } from "./rig.ts";
 import { type Reply, STREAM_HEAD, chatAnswer, jsonReply, roleChunk, streamOf, tokenChunk } from "./stub-engine.ts";

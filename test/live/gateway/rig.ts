@@ -8,10 +8,10 @@ import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { ProfileSpec } from "#core/profile/spec.ts";
 import { Router } from "#core/router.ts";
 import { nowMicros } from "#live/clock.ts";
-import { EndpointDirectory, type EndpointEntry } from "#live/endpoint-directory.ts";
+import { EndpointDirectory, type EndpointEntry } from "#live/discovery/endpoint-directory.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
 import { Journal } from "#live/journal.ts";
-import type { RequestSummary } from "#live/request-summary.ts";
+import type { RequestSummary } from "#live/request/request-summary.ts";
 import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
 
 import { type Reply, StubEngine } from "./stub-engine.ts";

@@ -4,12 +4,12 @@ import * as fc from "fast-check";
 import type { Decision } from "#core/decision.ts";
 import { nowMicros } from "#live/clock.ts";
 import type { ScrapeRow } from "#live/discovery/fleet-keeper.ts";
-import { EndpointDirectory } from "#live/endpoint-directory.ts";
-import { readExposition } from "#live/exposition.ts";
-import { newCounters } from "#live/gateway-counters.ts";
+import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { readExposition } from "#live/scrape/exposition.ts";
+import { newCounters } from "#live/metrics/gateway-counters.ts";
 import { Journal } from "#live/journal.ts";
-import { GatewayMetrics, type MetricsOptions } from "#live/metrics.ts";
-import type { RequestSummary } from "#live/request-summary.ts";
+import { GatewayMetrics, type MetricsOptions } from "#live/metrics/metrics.ts";
+import type { RequestSummary } from "#live/request/request-summary.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
 
 class MetricsUnderTest {

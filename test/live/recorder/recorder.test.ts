@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { Input } from "#core/input.ts";
-import { Recorder, type RecorderOptions } from "#live/recorder.ts";
+import { Recorder, type RecorderOptions } from "#live/recorder/recorder.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
 import type { TraceItem } from "#trace/record.ts";
 import { HEADER, inputs } from "../../trace/trace-samples.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { nextTurn } from "#live/scrape.ts";
+import { nextTurn } from "#live/scrape/scrape.ts";
 
 test("law: the next turn is later, on the grid, and at most an interval away", () => {
   fc.assert(

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Load } from "#core/endpoint/endpoint.ts";
-import { readEnginePage } from "#live/scrape-map.ts";
-import { capacityTokensOf, loadOf, type Reading, readingOf, restarted } from "#live/scrape-map-load.ts";
-import { CAPTURED_PAGES, capturedPage, writtenPage } from "../exposition/captured-page.ts";
+import { readEnginePage } from "#live/scrape/scrape-map.ts";
+import { capacityTokensOf, loadOf, type Reading, readingOf, restarted } from "#live/scrape/scrape-map-load.ts";
+import { CAPTURED_PAGES, capturedPage, writtenPage } from "./captured-page.ts";
 
 const SECOND = 1_000_000;
 

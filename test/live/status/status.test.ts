@@ -4,13 +4,13 @@ import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
-import { adminAccess } from "#live/admin-access.ts";
+import { adminAccess } from "#live/status/admin-access.ts";
 import { nowMicros } from "#live/clock.ts";
-import { DecisionRing } from "#live/decision-ring.ts";
+import { DecisionRing } from "#live/status/decision-ring.ts";
 import { staticTargets } from "#live/discovery/static.ts";
-import { GatewayMetrics } from "#live/metrics.ts";
-import { Readiness } from "#live/readiness.ts";
-import { statusRoutes } from "#live/status.ts";
+import { GatewayMetrics } from "#live/metrics/metrics.ts";
+import { Readiness } from "#live/status/readiness.ts";
+import { statusRoutes } from "#live/status/status.ts";
 import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
 import { answer, engineText, StubEngine } from "../discovery/stub-engine.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import { parsePrompt } from "#live/parse-prompt.ts";
+import { parsePrompt } from "#live/request/parse-prompt.ts";
 import { createTokenizer, type TokenizerOptions } from "#live/tokenizer/create.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
 import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";

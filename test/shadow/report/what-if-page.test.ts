@@ -8,12 +8,12 @@ import { pathToFileURL } from "node:url";
 import { loadEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { randomFor } from "#core/random.ts";
-import type { Candidate, CandidateOutcome, Setting } from "#shadow/candidate.ts";
+import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
 import { divergences } from "#shadow/report/divergence.ts";
 import { loadCharts, loadLegend } from "#shadow/report/load-chart.ts";
 import type { PageData } from "#shadow/report/page-data.ts";
 import { whatIfPage } from "#shadow/report/what-if-page.ts";
-import { type WhatIfAnswer, whatIf } from "#shadow/what-if.ts";
+import { type WhatIfAnswer, whatIf } from "#shadow/question/what-if.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 
 const CHROMIUM = "/usr/bin/chromium";

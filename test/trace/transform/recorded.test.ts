@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Input } from "#core/input.ts";
-import { Replay, routerOf } from "#shadow/replay.ts";
+import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/decoder.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
 import type { TraceHeader, TraceItem } from "#trace/record.ts";

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { decisionView } from "#live/status/status-view.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { decisionTable } from "./decision-table.ts";
+import { decideState } from "./explain-state.ts";
+import { type Given, textOf } from "../key-flags.ts";
+
+const STDIN = 0;
+
+const STATE_HELP = `A state is a request and the endpoints as the router sees them. Only promptTokens and the ids are needed; a load
+that is left out was never scraped, and everything else that is left out is zero or unknown:
+
+  {"request": {"promptTokens": 1000, "model": "m", "session": "s1", "tenant": "t1"},
+   "endpoints": [
+     {"id": "a", "load": {"running": 3, "waiting": 1, "kvUtilization": 0.4}, "ageMillis": 200, "hitTokens": 640},
+     {"id": "b", "requestsInFlight": 2, "prefillTokensQueued": 800, "promptTokensInFlight": 3000, "ttftMillis": 90,
+      "tpotMillis": 12, "labels": {"capacity": "2"}, "kvCapacityTokens": 400000, "concurrencyMax": 256}]}
+
+A live decision:  curl -s 127.0.0.1:8080/gnomon/decisions?n=1 | gnomon explain --decision -
+`;
+
+/** Shows how a profile comes to its choice, in a state of one's own or in a decision that a gateway made. */
+export function explainCommand(): Command {
+  return new Command("explain")
+    .description("Show the table behind a decision: what each filter removed, each scorer's value, totals and ties.")
+    .option("--profile <name>", "profile to decide with, by name or path", "gnomon")
+    .option("--state <file>", "JSON with a request and the endpoints to decide on; - is standard input")
+    .option("--decision <file>", "JSON of /gnomon/decisions instead, of one decision or of many; - is standard input")
+    .option("--json", "print JSON in the form of /gnomon/decisions")
+    .addHelpText("after", `\n${STATE_HELP}`)
+    .action((given: Given) => {
+      const state = textOf(given, "state");
+      const decision = textOf(given, "decision");
+      if ((state === undefined) === (decision === undefined)) {
+        throw new ConfigError([
+          "explain: expected either --state or --decision, got both or neither; --help shows a state",
+        ]);
+      }
+      const file = state ?? decision ?? "";
+      const value = readJson(file);
+      const views =
+        state === undefined ? viewsIn(value) : [stateView(textOf(given, "profile") ?? "gnomon", value, file)];
+      for (const view of views) {
+        process.stdout.write(given["json"] === true ? `${JSON.stringify(view)}\n` : decisionTable(view, file));
+      }
+    });
+}
+
+function stateView(profile: string, value: unknown, file: string): unknown {
+  const decided = decideState(loadProfile(profile), value, file);
+  return decisionView({ decision: decided, model: undefined, promptTokens: undefined, decisionMicros: 0 });
+}
+
+/** A page of /gnomon/decisions holds many; a line of a log holds one. */
+function viewsIn(value: unknown): readonly unknown[] {
+  if (value === null || typeof value !== "object" || !("decisions" in value)) return [value];
+  return Array.isArray(value.decisions) ? value.decisions : [value];
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file === "-" ? STDIN : file, "utf8")) as unknown;
+  } catch (error) {
+    const why = error instanceof SyntaxError ? "it is not JSON" : "it cannot be read";
+    throw new ConfigError([`explain: expected a file of JSON, got ${file}: ${why}`]);
+  }
+}

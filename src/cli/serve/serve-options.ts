@@ -1,0 +1,123 @@
+import { type Command, Option } from "commander";
+import { aibrixOverrides, withAibrixParameters } from "#config/aibrix-environment.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
+import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
+import type { Config } from "#config/schema.ts";
+import type { ServePlan } from "#serve/serve-plan.ts";
+import { givenConfig } from "../given-config.ts";
+import { type Given, type KeyFlag, addKeyFlags, textOf } from "../key-flags.ts";
+import { removedOption } from "../program.ts";
+
+const KEY_FLAGS: readonly KeyFlag[] = [
+  {
+    flags: "--endpoint <url...>",
+    path: ["endpoints"],
+    meaning: "engine to route to; repeat for more (none: an emulated fleet is started)",
+  },
+  { flags: "--host <address>", path: ["listen", "host"], meaning: "address to listen on" },
+  { flags: "-p, --port <port>", path: ["listen", "port"], meaning: "port to listen on; 0 takes a free one" },
+  {
+    flags: "--profile <name>",
+    path: ["routing", "profile"],
+    meaning: "routing profile by name, or the path of a profile file",
+  },
+  { flags: "--seed <integer>", path: ["routing", "seed"], meaning: "seed of the router's random draws" },
+  {
+    flags: "--tokenizer <kind>",
+    path: ["tokenizer", "kind"],
+    meaning: "estimate, character, tiktoken, huggingface or vllm",
+  },
+  { flags: "--tokenizer-file <file>", path: ["tokenizer", "file"], meaning: "tokenizer.json for kind huggingface" },
+  {
+    flags: "--scrape-interval <millis>",
+    path: ["scrape", "intervalMillis"],
+    meaning: "time between two scrapes of an endpoint",
+  },
+  { flags: "--record <directory>", path: ["record", "directory"], meaning: "record a trace there" },
+  { flags: "--log-level <level>", path: ["log", "level"], meaning: "trace, debug, info, warn, error or silent" },
+];
+
+const SCORERS_EXAMPLE = '--routing-scorers "prefix-affinity:3,queue-depth:2,kv-utilization:2"';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function addServeOptions(command: Command): Command {
+  addKeyFlags(command, KEY_FLAGS);
+  command.option("--routing-policy <name>", "weighted, or the name of a profile");
+  command.option("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
+  command.option("--policy-config <file>", "YAML file with routing-policy and routing-scorers");
+  command.addOption(removedOption(new Option("--routing-cache-weight <weight>"), SCORERS_EXAMPLE));
+  command.addOption(removedOption(new Option("--routing-load-weight <weight>"), SCORERS_EXAMPLE));
+  return command;
+}
+
+/** Configuration and profiles from flags, environment and files; throws ConfigError with all that is wrong. */
+export function servePlan(given: Given, environment: Environment): ServePlan {
+  const lines: string[] = [];
+  const collect = <T>(read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      lines.push(...error.lines);
+      return undefined;
+    }
+  };
+  const fromAibrix = collect(() => aibrixOverrides(environment)) ?? [];
+  const { config, lines: wrong } = givenConfig(given, KEY_FLAGS, environment, fromAibrix);
+  lines.push(...wrong);
+  const fromPolicy = collect(() => policyProfile(given));
+  const named = config?.routing.profile ?? textOf(given, "profile");
+  const tuned = (one: NamedProfile): NamedProfile => withAibrixParameters(one, environment);
+  const profile = collect(() => {
+    const chosen = fromPolicy ?? (named === undefined ? undefined : loadProfile(named));
+    return chosen === undefined ? undefined : tuned(chosen);
+  });
+  const profiles: Record<string, NamedProfile> = {};
+  for (const name of selectable(config)) {
+    const loaded = collect(() => tuned(loadProfile(name)));
+    if (loaded !== undefined) profiles[name] = loaded;
+  }
+  if (config === undefined || profile === undefined || lines.length > 0) throw new ConfigError([...new Set(lines)]);
+  const all = { ...profiles, [profile.name]: profile };
+  refuseNamesakes(Object.values(all));
+  return { config, profile, profiles: all };
+}
+
+/** Requests select by name, so one name must not stand for two profiles. */
+function refuseNamesakes(profiles: readonly NamedProfile[]): void {
+  const specs = new Map<string, string>();
+  for (const { name, spec } of profiles) {
+    const text = JSON.stringify(spec);
+    if ((specs.get(name) ?? text) !== text)
+      throw new ConfigError([`routing: expected one profile of a name, got two that are named ${name}`]);
+    specs.set(name, text);
+  }
+}
+
+function selectable(config: Config | undefined): Set<string> {
+  if (config === undefined) return new Set();
+  return new Set([...Object.values(config.routing.models), ...config.routing.profilesAllowed]);
+}
+
+/** The profile that --routing-policy, --routing-scorers and --policy-config ask for; undefined when none was given. */
+function policyProfile(given: Given): NamedProfile | undefined {
+  const file = textOf(given, "policyConfig");
+  const policy = textOf(given, "routingPolicy");
+  const scorers = textOf(given, "routingScorers");
+  if (file === undefined && policy === undefined && scorers === undefined) return undefined;
+  if (given["profile"] !== undefined) {
+    const others = "--routing-policy, --routing-scorers or --policy-config";
+    throw new ConfigError([`--profile: expected to be alone, got it together with ${others}`]);
+  }
+  const base: Policy = file === undefined ? { policy: "weighted", scorers: undefined } : readPolicyConfig(file);
+  const asked: Policy = {
+    policy: policy ?? base.policy,
+    scorers: scorers === undefined ? base.scorers : parseScorers(scorers),
+  };
+  return profileOfPolicy(asked, {
+    policy: policy === undefined ? (file ?? "--routing-scorers") : "--routing-policy",
+    scorers: scorers === undefined ? (file ?? "--routing-policy") : "--routing-scorers",
+  });
+}

@@ -1,0 +1,17 @@
+import { Command } from "commander";
+import type { Given } from "../key-flags.ts";
+import { addServeOptions, servePlan } from "./serve-options.ts";
+import { keepRequestsYoung } from "#serve/young-objects.ts";
+
+export function serveCommand(): Command {
+  const command = new Command("serve").description(
+    "Route requests to engines; without endpoints, to an emulated fleet that it starts itself.",
+  );
+  return addServeOptions(command).action(async (given: Given) => {
+    const plan = servePlan(given, process.env);
+    keepRequestsYoung();
+    // Loaded only now: other commands do not need it and start in half the time.
+    const { runGateway } = await import("#serve/run-gateway.ts");
+    await runGateway(plan);
+  });
+}

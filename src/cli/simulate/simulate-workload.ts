@@ -1,0 +1,126 @@
+import { readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { ConfigError } from "#config/config-error.ts";
+import { unknownWord } from "#config/problem.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import type { SloTargets } from "#sim/result/slo.ts";
+import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
+import { ImportError, ImportReport } from "#trace/import/import-report.ts";
+import { detectFormat } from "#trace/import/detect-format.ts";
+import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
+import { synthesize } from "#trace/import/synthetic.ts";
+import { loadSyntheticSpec, type SyntheticSpec } from "#trace/import/synthetic-spec.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import type { SimulateFlags } from "./simulate-flags.ts";
+
+export interface WorkloadPlan {
+  /** As it was asked for. */
+  readonly name: string;
+  /** What the specification promises to its classes. */
+  readonly targets: SloTargets;
+  /** The same requests each time, from the start. */
+  arrivals(): WorkloadArrivals;
+}
+
+type Opened = Omit<WorkloadPlan, "name">;
+
+/** Opens the workload that flags name: a specification is generated as it is needed, a recorded one is read first. */
+export async function workloadPlan(flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
+  if (flags.workloadSpec !== undefined && flags.workload !== undefined)
+    throw new ConfigError(["--workload: expected to be alone, got it together with --workload-spec"]);
+  const name = flags.workloadSpec ?? flags.workload ?? "chatbot";
+  const path = workloadFile(name);
+  try {
+    const { format } = await detectFormat(path);
+    const open = format === "synthetic" ? generated : recorded;
+    return { name, ...(await open(path, flags, blockTokens)) };
+  } catch (error) {
+    if (error instanceof ImportError) throw new ConfigError(error.message.split("\n"));
+    throw error;
+  }
+}
+
+const WORKLOADS_DIRECTORY: string = resolve(import.meta.dirname, "../../../config/workloads");
+
+/** A workload that comes with gnomon by its name, any file by its path. */
+function workloadFile(nameOrPath: string): string {
+  if (/[/\\.]/.test(nameOrPath)) return nameOrPath;
+  const names = readdirSync(WORKLOADS_DIRECTORY)
+    .filter((file) => file.endsWith(".yaml"))
+    .map((file) => file.slice(0, -".yaml".length))
+    .sort();
+  if (names.includes(nameOrPath)) return join(WORKLOADS_DIRECTORY, `${nameOrPath}.yaml`);
+  throw new ConfigError([`workload: ${unknownWord("workload", nameOrPath, names)}`]);
+}
+
+function targetsOf(spec: SyntheticSpec): SloTargets {
+  const micros = (millis: number | undefined) => (millis === undefined ? Infinity : millis * MICROS_PER_MILLI);
+  return Object.fromEntries(
+    Object.entries(spec.sloTargets).map(([sloClass, { ttftMillis, tpotMillis, e2eMillis }]) => [
+      sloClass,
+      { ttftMicros: micros(ttftMillis), tpotMicros: micros(tpotMillis), e2eMicros: micros(e2eMillis) },
+    ]),
+  );
+}
+
+async function generated(path: string, flags: SimulateFlags, blockTokens: number): Promise<Opened> {
+  const spec = atRate(await loadSyntheticSpec(path), flags.rate);
+  const requests = () =>
+    first(synthesize(spec, flags.seed, new ImportReport(path, "synthetic", true)), flags.numRequests);
+  const targets = targetsOf(spec);
+  return { targets, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
+}
+
+function atRate(spec: SyntheticSpec, ratePerSecond: number | undefined): SyntheticSpec {
+  if (ratePerSecond === undefined) return spec;
+  if (spec.arrivals.process === "together") throw notSpread();
+  return { ...spec, arrivals: { ...spec.arrivals, ratePerSecond } };
+}
+
+async function recorded(path: string, flags: SimulateFlags, blockTokens: number): Promise<Opened> {
+  // Loaded only now: most runs generate their workload.
+  const { openWorkload } = await import("#trace/import/open-workload.ts");
+  const { report, requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: flags.seed });
+  const read: WorkloadRequest[] = [];
+  for await (const request of requests) {
+    if (read.push(request) === flags.numRequests) break;
+  }
+  if (read.length === 0)
+    throw new ConfigError([`${path}: expected a workload with requests, got none`, ...report.places]);
+  const scale = flags.rateScale * (flags.rate === undefined ? 1 : flags.rate / meanRate(read));
+  if (report.refusedTotal > 0) {
+    process.stderr.write(`${path}: ${report.refusedTotal} records left out: ${report.places[0] ?? ""}\n`);
+  }
+  return { targets: {}, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
+}
+
+function arrivalsOf(
+  requests: Iterable<WorkloadRequest>,
+  flags: SimulateFlags,
+  blockTokens: number,
+  rateScale: number,
+): WorkloadArrivals {
+  const timeoutMicros = flags.timeout === undefined ? Infinity : Math.round(flags.timeout * MICROS_PER_SECOND);
+  return new WorkloadArrivals(requests, { seed: flags.seed, blockTokens, timeoutMicros, timeScale: 1, rateScale });
+}
+
+/** First turns per second, as recorded. */
+function meanRate(requests: readonly WorkloadRequest[]): number {
+  const starts = requests.filter(({ thinkMicros }) => thinkMicros === undefined);
+  const lastAt = starts.at(-1)?.arrivalMicros ?? 0;
+  if (lastAt === 0) throw notSpread();
+  return (starts.length * MICROS_PER_SECOND) / lastAt;
+}
+
+function notSpread(): ConfigError {
+  return new ConfigError(["--rate: expected a workload whose arrivals are spread over time"]);
+}
+
+function* first<T>(items: Iterable<T>, count: number | undefined): Generator<T> {
+  let left = count ?? Infinity;
+  if (left === 0) return;
+  for (const item of items) {
+    yield item;
+    if (--left === 0) return;
+  }
+}

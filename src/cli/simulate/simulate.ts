@@ -1,0 +1,110 @@
+import { createWriteStream, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { Command } from "commander";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { counterfactuals } from "#sim/counterfactual.ts";
+import { DecisionTrace } from "#sim/result/decision-trace.ts";
+import { fitnessOf } from "#sim/result/fitness.ts";
+import { simulate, type SimulationResult } from "#sim/simulate.ts";
+import { checkOutputFile } from "../check-output-file.ts";
+import { clusterPlan } from "./simulate-plan.ts";
+import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";
+import { simulationTable } from "./simulate-table.ts";
+import { parseFitness, parseSlo } from "./simulate-targets.ts";
+import { workloadPlan } from "./simulate-workload.ts";
+
+/** `gnomon simulate`: the results to standard output, everything else to standard error. */
+export function simulateCommand(): Command {
+  const command = new Command("simulate").description(
+    "Run a cluster of engines under a routing policy in virtual time.",
+  );
+  return addSimulateFlags(command).action(async (flags: SimulateFlags) => {
+    checkOutputFile("--results-path", flags.resultsPath);
+    checkOutputFile("--requests-path", flags.requestsPath);
+    const cluster = clusterPlan(flags);
+    const asked = flags.slo === undefined ? undefined : parseSlo(flags.slo);
+    const fitness = flags.fitnessWeights === undefined ? {} : parseFitness(flags.fitnessWeights);
+    const workload = await workloadPlan(flags, cluster.router.blockTokens);
+    const traced = flags.traceLevel === "decisions";
+    const trace = traced || flags.summarizeTrace ? new DecisionTrace(1 + flags.counterfactualK, traced) : undefined;
+    const options = {
+      ...cluster,
+      arrivals: workload.arrivals(),
+      ...(trace && { observe: trace.observe }),
+      progress: progressLine(),
+    };
+    const startedAt = performance.now();
+    const result = simulate(options, asked ?? workload.targets);
+    const seconds = (performance.now() - startedAt) / 1000;
+    const again = () => ({ ...clusterPlan(flags), arrivals: workload.arrivals() });
+    const results = {
+      ...resultsOf(result, cluster.profile.name, workload.name),
+      fitness: fitnessOf(result.metrics, fitness),
+      ...(trace && flags.summarizeTrace && { summary: trace.summary() }),
+      ...(trace && traced && { trace: { decisions: trace.decisions, notKept: trace.notKept } }),
+      ...(flags.counterfactualK > 0 &&
+        flags.counterfactualDecisions > 0 && {
+          counterfactuals: counterfactuals(again, flags.counterfactualK, flags.counterfactualDecisions),
+        }),
+    };
+    const text = `${JSON.stringify(results, null, 2)}\n`;
+    if (flags.resultsPath !== undefined) writeFileSync(flags.resultsPath, text);
+    if (flags.requestsPath !== undefined) await writeRequests(flags.requestsPath, result);
+    process.stdout.write(flags.json ? text : simulationTable(result, results));
+    process.stderr.write(
+      `${result.outcomes.length} requests, ${(result.endedAt / MICROS_PER_SECOND).toFixed(1)} simulated seconds in ` +
+        `${seconds.toFixed(2)} s, ${result.events} events\n`,
+    );
+  });
+}
+
+/** A line to standard error now and then. */
+function progressLine(): (at: number, arrived: number, ended: number) => void {
+  let saidAt = performance.now();
+  return (at, arrived, ended) => {
+    const now = performance.now();
+    if (now - saidAt < PROGRESS_MILLIS) return;
+    saidAt = now;
+    process.stderr.write(
+      `${(at / MICROS_PER_SECOND).toFixed(0)} simulated seconds, ${arrived} arrived, ${ended} ended\n`,
+    );
+  };
+}
+
+const PROGRESS_MILLIS = 2_000;
+
+function resultsOf(result: SimulationResult, policyId: string, workloadId: string) {
+  const { outcomes: _outcomes, events: _events, endedAt, ...rest } = result;
+  return { policyId, workloadId, simDurationMicros: endedAt, ...rest };
+}
+
+async function writeRequests(path: string, { outcomes, endpoints }: SimulationResult): Promise<void> {
+  const file = createWriteStream(path);
+  for (let row = 0; row < outcomes.length; row++) {
+    const line = {
+      id: outcomes.ids[row],
+      status: outcomes.statusOf(row),
+      endpoint: endpoints[outcomes.endpoint[row]!]?.endpoint,
+      arrivalAt: outcomes.arrivalAt[row]!,
+      queueDelayMicros: known(outcomes.queueDelay[row]!),
+      ttftMicros: known(outcomes.ttft[row]!),
+      e2eMicros: known(outcomes.e2e[row]!),
+      promptTokens: outcomes.promptTokens[row]!,
+      cachedTokens: outcomes.cachedTokens[row]!,
+      expectedTokens: outcomes.expectedTokens[row]!,
+      outputTokens: outcomes.outputTokens[row]!,
+      preemptions: outcomes.preemptions[row]!,
+      attempts: outcomes.attempts[row]!,
+      priority: outcomes.priority[row]!,
+      sloClass: outcomes.classes[outcomes.sloClass[row]!],
+      tenant: outcomes.tenants[outcomes.tenant[row]!],
+    };
+    if (!file.write(`${JSON.stringify(line)}\n`)) await once(file, "drain");
+  }
+  file.end();
+  await once(file, "close");
+}
+
+function known(micros: number): number | undefined {
+  return Number.isNaN(micros) ? undefined : micros;
+}

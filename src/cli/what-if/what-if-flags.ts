@@ -1,0 +1,125 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
+import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
+
+export interface WhatIfFlags extends SizeFlags {
+  readonly profile: readonly string[];
+  readonly inForce?: string;
+  readonly engine: readonly string[];
+  readonly endpoints: readonly number[];
+  readonly rateScale: readonly number[];
+  readonly capped?: number;
+  readonly conversations: Conversations;
+  readonly limit: number;
+  readonly replicas?: number;
+  readonly stepError?: number;
+  readonly regret: number;
+  readonly counterfactualK: number;
+  readonly scrapeInterval: number;
+  readonly requestDelay: number;
+  readonly answerDelay: number;
+  readonly seed: number;
+  readonly threads?: number;
+  readonly json?: string;
+  readonly html?: string;
+}
+
+/** Requests of a trace that are held in memory, unless told otherwise. */
+const LIMIT_DEFAULT = 1_000_000;
+const REPLICAS_MAX = 1_000;
+const ENDPOINTS_MAX = 10_000;
+const DECISIONS_MAX = 10_000;
+/** Beyond these a value is a slip, or asks for little but scrapes while requests wait. */
+const RATE_SCALE_MIN = 0.001;
+const RATE_SCALE_MAX = 1e6;
+const SCRAPE_MILLIS_MAX = 1e7;
+
+const AGAIN = "further values, repeated or after commas, are asked about as well";
+
+/** The command with its options, and nothing behind it. */
+export function whatIfOptions(): Command {
+  const command = new Command("what-if")
+    .description("Simulate recorded traffic under other profiles, beside the one in force and the model's own error.")
+    .argument(
+      "<trace>",
+      "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
+    )
+    .option("--profile <name...>", "profiles to ask about, by name or path; repeat for more", [])
+    .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
+    .option(
+      "--engine <file>",
+      "engine by name or path, best one that calibrate wrote (default: emulated-default); repeat to ask about others",
+      (name, before: readonly string[]) => [...before, name],
+      [],
+    )
+    .option(
+      "--endpoints <n>",
+      `ask about so many equal endpoints beside those of the trace; of a foreign workload the first is its fleet (default: 4); ${AGAIN}`,
+      listOf(whole(1, ENDPOINTS_MAX)),
+      [],
+    )
+    .option(
+      "--rate-scale <x>",
+      `ask about arrivals so many times as fast; of a foreign workload the first is its rate (default: 1); ${AGAIN}`,
+      listOf(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)),
+      [],
+    )
+    .option("--capped <turns>", "only the first turns of each conversation", whole(1, Infinity))
+    .addOption(
+      new Option(
+        "--conversations <kind>",
+        "which turns of a trace wait for the one before: those that clients named, or also those whose prompts continue " +
+          "one another; named is for load generators that wait for nothing",
+      )
+        .choices(CONVERSATIONS)
+        .default(CONVERSATIONS[0]),
+    )
+    .option("--limit <n>", "requests at most, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
+    .option(
+      "--replicas <n>",
+      "simulations on engines drawn from the calibration's residuals, for prediction intervals; 0 for none " +
+        "(default: 20, fewer or none where many requests meet many candidates)",
+      whole(0, REPLICAS_MAX),
+    )
+    .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
+    .option("--regret <n>", "decisions of each candidate that are made otherwise", whole(0, DECISIONS_MAX), 0)
+    .option("--counterfactual-k <count>", "other endpoints that each of them is tried with", whole(1, 100), 2)
+    .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
+    .option("--request-delay <micros>", "from the decision until the engine has the request", whole(0, 1e9), 0)
+    .option("--answer-delay <micros>", "from the engine until the client has a token", whole(0, 1e9), 0)
+    .option("--seed <n>", "of the router's draws where the trace has none, and of the intervals", whole(0, Infinity), 0)
+    .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
+    .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
+    .option("--html <file>", "write the answer as a page to look at, which loads nothing");
+  return addSizeFlags(command);
+}
+
+function listOf(parse: (text: string) => number): (text: string, before: readonly number[]) => readonly number[] {
+  return (text, before) => [...before, ...text.split(",").map(parse)];
+}
+
+function whole(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === "" || !Number.isSafeInteger(value) || value < min || value > max)
+      throw new InvalidArgumentError(
+        max === Infinity ? `expected a whole number of ${min} or more` : `expected a whole number of ${min} to ${max}`,
+      );
+    return value;
+  };
+}
+
+function amount(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === "" || !(value >= min && value <= max))
+      throw new InvalidArgumentError(`expected a number of ${min} to ${max}`);
+    return value;
+  };
+}
+
+function share(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= 1)) throw new InvalidArgumentError("expected a number above 0, up to 1");
+  return value;
+}

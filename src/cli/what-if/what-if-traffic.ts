@@ -1,0 +1,191 @@
+import { loadCalibratedEngine } from "#config/engine-file.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { numberedIds } from "#core/endpoint/numbered-ids.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import type { StepResiduals } from "#engine/step-drift.ts";
+import type { Candidate, Scenario, Setting } from "#shadow/question/candidate.ts";
+import { PackedWorkload, type Workload, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
+import type { Observed, RecordedRun } from "#shadow/recorded/recorded-run.ts";
+import { inForceOf, recordedSetting } from "#shadow/recorded/recorded-setting.ts";
+import { scrapedEvery } from "#sim/signal/scraped-every.ts";
+import { openWorkload } from "#trace/import/open-workload.ts";
+import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
+import { TurnCap } from "#trace/transform/cap-workload.ts";
+import { Tally } from "#trace/transform/tally.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { givenSizes, sizedEngine } from "../calibrate/engine-sizes.ts";
+import { CommandFailure } from "#serve/command-failure.ts";
+import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
+import { told } from "../trace/trace-source.ts";
+import type { WhatIfFlags } from "./what-if-flags.ts";
+
+/** A question's traffic, wherever it comes from. */
+export interface Traffic {
+  readonly setting: Setting;
+  /** In the workload's order; undefined where nothing that happened can be compared. */
+  readonly observed: readonly Observed[] | undefined;
+  readonly inForce: Candidate;
+  /** Values of --endpoints and --rate-scale that are not how the traffic came. */
+  readonly otherEndpoints: readonly number[];
+  readonly otherRates: readonly number[];
+  /** Requests that are not in the workload, by reason. */
+  readonly left: Readonly<Record<string, number>>;
+  readonly notes: readonly string[];
+}
+
+const ENDPOINTS_DEFAULT = 4;
+const STALE_AFTER_MILLIS = 5_000;
+export const ENGINE_DEFAULT = "emulated-default";
+
+/** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
+export async function trafficOf(path: string, flags: WhatIfFlags): Promise<Traffic> {
+  const traffic = (await isRecorded(path)) ? await recorded(path, flags) : await told(foreign(path, flags));
+  if (traffic.setting.workload.length === 0)
+    throw new CommandFailure([`${path} has no request that can be simulated`, ...notesOf(traffic)].join("\n  "));
+  return flags.capped === undefined ? traffic : capped(traffic, flags.capped);
+}
+
+/** What is to be said beside an answer, a line each. */
+export function notesOf({ left, notes }: Traffic): string[] {
+  return [...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`), ...notes];
+}
+
+async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
+  const { run, notes: damage } = await readRecordedTrace(path, flags.conversations);
+  const base = loadCalibratedEngine(flags.engine[0] ?? ENGINE_DEFAULT);
+  const { engine, notes } = sizedEngine(base.engine, run, flags, false);
+  const kept = firstArrived(run.workload, flags.limit);
+  const left = { ...run.left, ...beyondLimit(run.workload.length - kept.length) };
+  const workload = kept.map((request, index) => ({ ...request, index }));
+  const residuals = residualsOf(base.residuals, flags);
+  return {
+    setting: recordedSetting({ ...run, workload }, { ...outsideEngines(flags), engine, residuals }),
+    observed: kept.map(({ index }) => run.observed[index]!),
+    inForce: flags.inForce === undefined ? recordedProfile(path, run) : namedProfile(flags.inForce),
+    otherEndpoints: flags.endpoints,
+    otherRates: flags.rateScale,
+    left,
+    notes: [...damage, ...notes],
+  };
+}
+
+async function foreign(path: string, flags: WhatIfFlags): Promise<Traffic> {
+  const base = loadCalibratedEngine(flags.engine[0] ?? ENGINE_DEFAULT);
+  const engine = { ...base.engine, ...givenSizes(flags) };
+  const { report, requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: flags.seed });
+  const packer = new WorkloadPacker();
+  let more = 0;
+  for await (const request of requests) {
+    if (packer.length < flags.limit) packer.push(request);
+    else more++;
+  }
+  const [endpoints = ENDPOINTS_DEFAULT, ...otherEndpoints] = flags.endpoints;
+  const [rateScale = 1, ...otherRates] = flags.rateScale;
+  const left = { ...Object.fromEntries(report.refused), ...beyondLimit(more) };
+  const { scrapeMicros, ...delays } = outsideEngines(flags);
+  return {
+    observed: undefined,
+    inForce: namedProfile(flags.inForce ?? "gnomon"),
+    setting: {
+      workload: new PackedWorkload(packer.columns()),
+      endpoints: equalEndpoints(endpoints),
+      fleetEvents: [],
+      engine,
+      residuals: residualsOf(base.residuals, flags),
+      signals: scrapedEvery(scrapeMicros),
+      ...delays,
+      blockTokens: engine.blockTokens,
+      staleAfterMicros: STALE_AFTER_MILLIS * MICROS_PER_MILLI,
+      seed: flags.seed,
+      rateScale,
+    },
+    otherEndpoints,
+    otherRates,
+    left,
+    notes: [],
+  };
+}
+
+function recordedProfile(path: string, { header }: RecordedRun): Candidate {
+  try {
+    return inForceOf(header);
+  } catch (error) {
+    throw new CommandFailure(`${path} ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** What lies between the router and the engines. */
+function outsideEngines({ scrapeInterval, requestDelay, answerDelay }: WhatIfFlags) {
+  return {
+    scrapeMicros: Math.round(scrapeInterval * MICROS_PER_MILLI),
+    requestMicros: requestDelay,
+    answerMicros: answerDelay,
+  };
+}
+
+/** Conversations stand together in a recorded workload: its first rows are not the first to arrive. */
+function firstArrived(workload: readonly WorkloadRequest[], limit: number): readonly WorkloadRequest[] {
+  if (workload.length <= limit) return workload;
+  const arrivals = Float64Array.from(workload, ({ arrivalMicros }) => arrivalMicros).sort();
+  const last = arrivals[limit - 1]!;
+  let room = limit;
+  return workload.filter(({ arrivalMicros }) => arrivalMicros <= last && room-- > 0);
+}
+
+function beyondLimit(count: number): Readonly<Record<string, number>> {
+  return count === 0 ? {} : { "beyond --limit": count };
+}
+
+/** Less traffic is another experiment: what happened says nothing of the model's error in it. */
+async function capped(traffic: Traffic, turnsMax: number): Promise<Traffic> {
+  const cap = new TurnCap(turnsMax);
+  const { setting } = traffic;
+  for (const request of setting.workload) cap.add(request);
+  const tally = new Tally();
+  const workload = await Array.fromAsync(cap.cap(inTurn(setting.workload), tally));
+  const left = { ...traffic.left, ...Object.fromEntries(tally.entries()) };
+  return { ...traffic, setting: { ...setting, workload }, observed: undefined, left };
+}
+
+async function* inTurn(requests: Workload): AsyncGenerator<WorkloadRequest> {
+  yield* requests;
+}
+
+/** Profiles, each as things were and in every scenario that flags ask about, one change at a time. */
+export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] {
+  const profiles = flags.profile.map(namedProfile);
+  const others = profiles.filter(({ name }) => name !== traffic.inForce.name);
+  const engines = flags.engine.slice(1).map((name): Scenario => {
+    const { engine, residuals } = loadCalibratedEngine(name);
+    return { label: `engine ${name}`, engine, residuals: residualsOf(residuals, flags) };
+  });
+  const fleets = traffic.otherEndpoints.map((count): Scenario => {
+    return { label: `${count} ${count === 1 ? "endpoint" : "endpoints"}`, endpoints: equalEndpoints(count) };
+  });
+  const rates = traffic.otherRates.map((rateScale): Scenario => ({ label: `${rateScale} x the rate`, rateScale }));
+  const scaled = [...fleets, ...rates, ...engines].flatMap((scenario) =>
+    [traffic.inForce, ...others].map(({ name, spec }) => ({ name: `${name}, ${scenario.label}`, spec, scenario })),
+  );
+  return [...new Map([...others, ...scaled].map((one) => [one.name, one])).values()];
+}
+
+/** Those of the engine's file, else what --step-error states. */
+function residualsOf(told: StepResiduals | undefined, { stepError }: WhatIfFlags): StepResiduals | undefined {
+  if (stepError === undefined) return told;
+  return { windowMicros: MICROS_PER_SECOND, windows: [[0]], levelError: stepError, delayError: 0, prefillError: 0 };
+}
+
+function namedProfile(nameOrPath: string): Candidate {
+  const { name, spec } = loadProfile(nameOrPath);
+  return { name, spec };
+}
+
+function equalEndpoints(count: number): Setting["endpoints"] {
+  return numberedIds("endpoint", count).map((id) => ({
+    id,
+    models: [],
+    labels: {},
+    kvCapacityTokens: undefined,
+    concurrencyMax: undefined,
+  }));
+}

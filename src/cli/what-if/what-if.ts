@@ -1,0 +1,85 @@
+import { existsSync, writeFileSync } from "node:fs";
+import type { Command } from "commander";
+import { ConfigError } from "#config/config-error.ts";
+import type { CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
+import { whatIf } from "#shadow/question/what-if.ts";
+import { checkOutputFile } from "../check-output-file.ts";
+import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
+import { writeWhatIfPage } from "./what-if-html.ts";
+import { whatIfTable } from "./what-if-table.ts";
+import { candidatesOf, ENGINE_DEFAULT, notesOf, trafficOf } from "./what-if-traffic.ts";
+
+/** Asks what other profiles would have done with recorded traffic. */
+export function whatIfCommand(): Command {
+  return whatIfOptions().action(answer);
+}
+
+async function answer(path: string, flags: WhatIfFlags): Promise<void> {
+  if (!existsSync(path))
+    throw new ConfigError([`what-if: expected a trace or a workload, got ${path}, which is not there`]);
+  if (flags.html === "-") throw new ConfigError(["--html: expected a file, got -, which --json alone accepts"]);
+  checkOutputFile("--html", flags.html);
+  checkOutputFile("--json", flags.json);
+  const startedAt = performance.now();
+  const traffic = await trafficOf(path, flags);
+  const { setting, observed, inForce } = traffic;
+  const candidates = candidatesOf(traffic, flags);
+  const engine = flags.engine[0] ?? ENGINE_DEFAULT;
+  const { replicas, note } = replicasFor(setting, 1 + candidates.length, engine, flags);
+  const notes = [...notesOf(traffic), ...note];
+  for (const line of notes) process.stderr.write(`note: ${line}\n`);
+  let outcomes: readonly CandidateOutcome[] = [];
+  const result = await whatIf({
+    setting,
+    inForce,
+    candidates,
+    observed,
+    replicas,
+    ...(flags.regret > 0 && { regret: { decisions: flags.regret, alternatives: flags.counterfactualK } }),
+    ...(flags.threads !== undefined && { threadsMax: flags.threads }),
+    ...(flags.html !== undefined && { onOutcomes: (all) => (outcomes = all) }),
+    progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
+  });
+  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
+  if (flags.json !== undefined) write(flags.json, `${JSON.stringify({ ...result, left: traffic.left, notes })}\n`);
+  if (flags.html !== undefined) {
+    const profiles = [inForce, ...candidates];
+    writeWhatIfPage(flags.html, result, { path, engine, setting, profiles, outcomes, observed, notes });
+  }
+  if (flags.json !== "-") process.stdout.write(whatIfTable(result));
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const runs = `${result.candidates.length} candidates${replicas === 0 ? "" : ` x ${1 + replicas} simulations`}`;
+  process.stderr.write(`${setting.workload.length} requests x ${runs} in ${seconds} s\n`);
+}
+
+const REPLICAS_DEFAULT = 20;
+/** Fewer give an interval that is wider than it need be. */
+const REPLICAS_MIN = 3;
+/** Requests that replicas simulate together, unless more are asked for. */
+const REPLICA_REQUESTS = 200_000;
+
+/** How many replicas, and what must be said about it. */
+function replicasFor(
+  { workload, residuals }: Setting,
+  candidates: number,
+  engine: string,
+  { replicas }: WhatIfFlags,
+): { readonly replicas: number; readonly note: readonly string[] } {
+  if (residuals === undefined) {
+    const how = "calibrate writes them, or --step-error 0.05 states one";
+    return {
+      replicas: 0,
+      note: [`no prediction intervals: the engine ${engine} does not say how far its step times are off; ${how}`],
+    };
+  }
+  if (replicas !== undefined) return { replicas, note: [] };
+  const affordable = Math.min(REPLICAS_DEFAULT, Math.floor(REPLICA_REQUESTS / (workload.length * candidates)));
+  if (affordable >= REPLICAS_MIN) return { replicas: affordable, note: [] };
+  const much = `${workload.length} requests x ${candidates} candidates would be simulated many times over`;
+  return { replicas: 0, note: [`no prediction intervals: ${much}; --replicas ${REPLICAS_MIN} or more has them`] };
+}
+
+function write(file: string, text: string): void {
+  if (file === "-") process.stdout.write(text);
+  else writeFileSync(file, text);
+}

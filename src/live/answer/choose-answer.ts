@@ -1,0 +1,27 @@
+import type { Answer, AnswerHead, Delivery } from "./answer.ts";
+import { headerOf } from "../request/headers.ts";
+import { PassAnswer } from "./pass-answer.ts";
+import { StreamAnswer } from "./stream-answer.ts";
+import { WholeAnswer } from "./whole-answer.ts";
+
+/**
+ * How an answer is to be carried, by its head; undefined where it is no answer to such a request.
+ *
+ * An answer that does not fit a head that is already out is none either; that happens only after `holdMillis`, when
+ * another endpoint answers a stream's retry with something else.
+ */
+export function chooseAnswer(delivery: Delivery, head: AnswerHead): Answer | undefined {
+  const { status, headers } = head;
+  const type = headerOf(headers, "content-type");
+  const readable = headerOf(headers, "content-encoding") === "";
+  const streams = readable && status === 200 && type.startsWith("text/event-stream");
+  if (delivery.writer.headSent && !streams) return undefined;
+  if (streams) return new StreamAnswer(delivery, head);
+  if (status >= 500 && !PERMANENT.has(status)) return new WholeAnswer(delivery, head);
+  if (status !== 200 || !readable) return new PassAnswer(delivery, head);
+  if (type.startsWith("application/json")) return new WholeAnswer(delivery, head);
+  return delivery.dialect === "other" ? new PassAnswer(delivery, head) : undefined;
+}
+
+/** Errors that no other endpoint would better: the engine does not know the method or the protocol. */
+const PERMANENT: ReadonlySet<number> = new Set([501, 505]);

@@ -1,0 +1,79 @@
+import type { Fault } from "#core/input.ts";
+
+import { ERRORS, type ErrorReason, type Refusal, errorBody, refusal } from "./errors.ts";
+import type { Dialect } from "../request/route.ts";
+
+/** What the client is told when no endpoint could serve, and no endpoint's own error can be passed on. */
+export function giveUpRefusal(fault: Fault): Refusal {
+  switch (fault) {
+    case "connect":
+      return refusal("upstream-broke", "No engine could be reached for this request.");
+    case "status":
+      return refusal("upstream-broke", "The engine failed on this request.");
+    case "saturated":
+      return refusal("saturated", "All engines that serve this model are at their limit; try again later.");
+    case "draining":
+      return refusal("no-endpoint", "The engine is shutting down and no other could take this request.");
+    case "cut":
+      return refusal("upstream-broke", "The connection to the engine broke before it answered.");
+    case "timeout":
+      return refusal("deadline", "The engine did not answer in time.");
+    case "garbage":
+      return refusal("upstream-broke", "The engine answered with something that is not an answer.");
+  }
+}
+
+/** What the client is told when an answer broke that had begun. */
+export function cutRefusal(fault: Fault): Refusal {
+  switch (fault) {
+    case "timeout":
+      return refusal("deadline", "The engine sent nothing for too long; the answer is incomplete.");
+    case "draining":
+      return refusal("upstream-broke", "The engine is shutting down and stopped this answer; it is incomplete.");
+    case "connect":
+    case "status":
+    case "saturated":
+    case "cut":
+    case "garbage":
+      return refusal("upstream-broke", "The connection to the engine broke; the answer is incomplete.");
+  }
+}
+
+/** An error inside a stream that already began, in the words of its dialect. */
+export function errorEvent(dialect: Dialect, refused: Refusal): Buffer {
+  const { message, param, reason } = refused;
+  switch (dialect) {
+    case "chat":
+    case "completions":
+    case "other":
+      return Buffer.from(`data: ${errorBody(refused)}\n\n`);
+    case "messages": {
+      const data = { type: "error", error: { type: "api_error", message } };
+      return Buffer.from(`event: error\ndata: ${JSON.stringify(data)}\n\n`);
+    }
+    case "responses": {
+      const data = { type: "error", code: String(ERRORS[reason].status), message, param };
+      return Buffer.from(`event: error\ndata: ${JSON.stringify(data)}\n\n`);
+    }
+  }
+}
+
+/** The reason for the header when an endpoint's own error is passed on. */
+export function reasonOf(fault: Fault): ErrorReason {
+  return giveUpRefusal(fault).reason;
+}
+
+/** What a broken connection says about the endpoint; undefined when the request itself could not be sent at all. */
+export function faultOfError(error: Error): Fault | undefined {
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  switch (code) {
+    case "UND_ERR_INVALID_ARG":
+    case "UND_ERR_NOT_SUPPORTED":
+    case "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH":
+      return undefined;
+    case "UND_ERR_HEADERS_OVERFLOW":
+      return "garbage";
+    default:
+      return error.name === "HTTPParserError" ? "garbage" : "connect";
+  }
+}

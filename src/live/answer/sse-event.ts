@@ -1,0 +1,141 @@
+import { type Fields, isFields } from "../fields.ts";
+import { matchesAt, scanFinishReasons } from "./finish-reason.ts";
+import type { Dialect } from "../request/route.ts";
+
+/**
+ * What one server-sent event means for the request.
+ * - token: output of the model
+ * - meta: anything without output, a role or a closing chunk
+ * - usage: OpenAI's chunk without choices that only counts
+ * - done: the engine says that the answer is complete
+ * - error: the engine reports a failure in the stream
+ * - abort: a choice ended with finish_reason "abort", as a terminating vLLM ends its streams
+ * - comment: no data, as a keep-alive
+ * - garbage: data that is not JSON
+ */
+export type SseKind = "token" | "meta" | "usage" | "done" | "error" | "abort" | "comment" | "garbage";
+
+/** Classifies by reading the whole event. Used until the first token, which must be told from chunks without text. */
+export function classifyFirst(dialect: Dialect, bytes: Buffer, start: number, end: number): SseKind {
+  const data = dataStart(bytes, start, end);
+  if (data < 0) return "comment";
+  if (isDone(bytes, data)) return "done";
+  const event = parseData(bytes, data, end);
+  if (event === undefined) return "garbage";
+  switch (dialect) {
+    case "chat":
+    case "completions":
+    case "other":
+      return chunkKind(event);
+    case "messages":
+    case "responses":
+      return typedKind(event);
+  }
+}
+
+/**
+ * Classifies by a few bytes, once a token was seen. A chunk of OpenAI's is a token if it has a choice, which is told by
+ * the choice's finish_reason; no JSON string can hold that name between bare quotes.
+ */
+export function classifyLater(dialect: Dialect, bytes: Buffer, start: number, end: number): SseKind {
+  if (dialect === "messages" || dialect === "responses") return classifyFirst(dialect, bytes, start, end);
+  const data = dataStart(bytes, start, end);
+  if (data < 0) return "comment";
+  if (bytes[data] === BRACKET) return isDone(bytes, data) ? "done" : "garbage";
+  const finish = scanFinishReasons(bytes, data, end);
+  if (finish === "abort") return "abort";
+  if (finish === "choice") return "token";
+  const event = parseData(bytes, data, end);
+  return event === undefined ? "garbage" : chunkKind(event);
+}
+
+/** Index of the first data line's payload; -1 where there is none. */
+function dataStart(bytes: Buffer, start: number, end: number): number {
+  let line = start;
+  while (line < end) {
+    if (matchesAt(bytes, line, DATA)) {
+      return bytes[line + 5] === SPACE ? line + 6 : line + 5;
+    }
+    while (line < end && bytes[line] !== LF && bytes[line] !== CR) line++;
+    line++;
+  }
+  return -1;
+}
+
+function parseData(bytes: Buffer, data: number, end: number): Fields | undefined {
+  try {
+    const lines = bytes.toString("utf8", data, end);
+    const lineEnd = lines.search(LINE_END);
+    const value: unknown = JSON.parse(lineEnd < 0 ? lines : lines.slice(0, lineEnd));
+    return isFields(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The JSON object of an event, for reading what the last one counted; undefined where it holds none. */
+export function eventData(event: Buffer): Fields | undefined {
+  const data = dataStart(event, 0, event.length);
+  return data < 0 ? undefined : parseData(event, data, event.length);
+}
+
+/** A chunk of OpenAI's chat or completions. */
+function chunkKind(event: Fields): SseKind {
+  if (isFields(event["error"]) || event["object"] === "error") return "error";
+  const choices = event["choices"];
+  if (!Array.isArray(choices)) return "meta";
+  if (choices.length === 0) return isFields(event["usage"]) ? "usage" : "meta";
+  let kind: SseKind = "meta";
+  for (const choice of choices) {
+    if (!isFields(choice)) continue;
+    if (choice["finish_reason"] === "abort") return "abort";
+    if (hasOutput(choice) || (isFields(choice["delta"]) && hasOutput(choice["delta"]))) kind = "token";
+    else if (typeof choice["finish_reason"] === "string") kind = "token";
+  }
+  return kind;
+}
+
+/** Names under which engines put what the model wrote. */
+const OUTPUT_FIELDS = [
+  "content",
+  "text",
+  "reasoning",
+  "reasoning_content",
+  "tool_calls",
+  "refusal",
+  "token_ids",
+  "audio",
+];
+
+function hasOutput(part: Fields): boolean {
+  for (const name of OUTPUT_FIELDS) {
+    const value = part[name];
+    if (typeof value === "string" || Array.isArray(value)) {
+      if (value.length > 0) return true;
+    } else if (isFields(value)) return true;
+  }
+  return false;
+}
+
+/** An event of Anthropic's messages or OpenAI's responses, which say themselves what they are. */
+function typedKind(event: Fields): SseKind {
+  const type = event["type"];
+  if (typeof type !== "string") return isFields(event["error"]) ? "error" : "meta";
+  if (type === "error" || type === "response.failed") return "error";
+  if (type === "message_stop" || type === "response.completed" || type === "response.incomplete") return "done";
+  const delta = event["delta"];
+  if (type === "message_delta" && isFields(delta) && delta["stop_reason"] === "abort") return "abort";
+  return type === "content_block_delta" || type.endsWith(".delta") ? "token" : "meta";
+}
+
+const LF = 10;
+const CR = 13;
+const LINE_END = /[\r\n]/;
+const SPACE = 0x20;
+const BRACKET = 0x5b;
+const DATA = Buffer.from("data:");
+const DONE = Buffer.from("[DONE]");
+
+function isDone(bytes: Buffer, data: number): boolean {
+  return matchesAt(bytes, data, DONE);
+}

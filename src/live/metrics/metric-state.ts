@@ -1,0 +1,226 @@
+import type { Registry } from "prom-client";
+import type { EndpointRow } from "#core/endpoint/fleet.ts";
+import type { Router } from "#core/router.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { nowMicros } from "../clock.ts";
+import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
+import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
+import type { GatewayCounters } from "./gateway-counters.ts";
+import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
+import { registerShadow } from "./metric-shadow.ts";
+import type { RecorderStatus } from "../recorder/recorder.ts";
+import type { ShadowStatus } from "../status/shadow-status.ts";
+import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
+
+/** What is counted or known elsewhere and only read for a page. */
+export interface StateSources {
+  readonly router: Router;
+  readonly directory: EndpointDirectory;
+  readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused">;
+  /** Undefined before there is a gateway. */
+  readonly counters: () => GatewayCounters | undefined;
+  /** Undefined when nothing is recorded. */
+  readonly recorder: () => RecorderStatus | undefined;
+  /** What the tokenizers counted, one of the configuration each. */
+  readonly tokenizers?: () => readonly TokenizerCounts[];
+  /** Left out where there is no shadow. */
+  readonly shadow?: () => ShadowStatus;
+  /** Endpoints, and servers, with lines of their own; the first by id have them. */
+  readonly endpointsMax?: number;
+}
+
+export interface TokenizerCounts extends Pick<TokenizerDescription, "name" | "counters"> {
+  /** That it is for; "" for all that have none of their own. */
+  readonly model: string;
+}
+
+export const ENDPOINTS_MAX_DEFAULT = 512;
+
+type LabelTexts = Readonly<Record<string, string>>;
+
+/** Label objects that stay the same between pages; forgotten when there are too many. */
+class SharedLabels {
+  readonly #known = new Map<string, LabelTexts>();
+
+  of(labels: LabelTexts): LabelTexts {
+    const key = JSON.stringify(labels);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    if (this.#known.size >= SHARED_LABELS_MAX) this.#known.clear();
+    this.#known.set(key, labels);
+    return labels;
+  }
+}
+
+const SHARED_LABELS_MAX = 20_000;
+
+export function registerState(registry: Registry, sources: StateSources): void {
+  const shared = new SharedLabels();
+  const row = (value: number, labels: LabelTexts = NO_LABELS): MetricRow => ({
+    value,
+    labels: NO_LABELS,
+    sharedLabels: labels === NO_LABELS ? NO_LABELS : shared.of(labels),
+  });
+  const family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) =>
+    registerFamily(registry, { name: `gnomon_${name}`, help, type, rows });
+
+  registerEndpoints(sources, family, row);
+  registerScrapes(sources, family, row);
+  registerCounters(sources, family, row);
+  registerRecorder(sources, family, row);
+  registerTokenizers(sources, family, row);
+  if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
+}
+
+type Row = (value: number, labels?: LabelTexts) => MetricRow;
+type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
+
+const BREAKER_STATES = { closed: 0, "half-open": 1, open: 2 } as const;
+
+/** Gauges of an endpoint; undefined where the value is not known, which leaves the line out. */
+const ENDPOINT_GAUGES: readonly (readonly [
+  name: string,
+  help: string,
+  of: (row: EndpointRow) => number | undefined,
+])[] = [
+  ["endpoint_requests_in_flight", "Requests sent there and not finished.", (row) => row.requestsInFlight],
+  ["endpoint_effective_load", "Requests that occupy it, those of others included.", (row) => row.effectiveLoad],
+  [
+    "endpoint_prefill_tokens_queued",
+    "Prompt tokens sent there before a first token.",
+    (row) => row.prefillTokensQueued,
+  ],
+  ["endpoint_decode_tokens", "Tokens of requests past their first token.", (row) => row.decodeTokens],
+  ["endpoint_kv_utilization", "Share of its KV blocks in use.", (row) => row.kvUtilization],
+  ["endpoint_requests_running", "Requests in its batch, as last scraped.", (row) => row.load?.running],
+  ["endpoint_requests_waiting", "Requests in its queue, as last scraped.", (row) => row.load?.waiting],
+  [
+    "endpoint_prefix_hit_ratio",
+    "Share of prompt tokens that its cache had, as last scraped.",
+    (row) => row.load?.prefixHitRatio,
+  ],
+  [
+    "endpoint_load_age_seconds",
+    "Age of its scraped signals.",
+    (row) => (row.loadAgeMicros < 0 ? undefined : row.loadAgeMicros / MICROS_PER_SECOND),
+  ],
+  ["endpoint_index_blocks", "Blocks that the prefix index believes it to hold.", (row) => row.indexBlocks],
+  ["endpoint_breaker_state", "0 closed, 1 half-open, 2 open.", (row) => BREAKER_STATES[row.breaker]],
+  ["endpoint_cordoned", "1 when it takes no new requests.", (row) => (row.cordoned ? 1 : 0)],
+];
+
+function registerEndpoints(sources: StateSources, family: Family, row: Row): void {
+  const { router, directory, endpointsMax = ENDPOINTS_MAX_DEFAULT } = sources;
+  // All gauges of one page come from one look at the router.
+  let rows: readonly EndpointRow[] = [];
+  let unlisted = 0;
+  family("gauge", "endpoints", "Endpoints by state.", () => {
+    const all = router.endpointRows(nowMicros());
+    rows = all.slice(0, endpointsMax);
+    unlisted = all.length - rows.length;
+    const counts = { waiting: 0, ready: 0, lost: 0 };
+    for (const entry of directory.all()) counts[entry.state]++;
+    return Object.entries(counts).map(([state, count]) => row(count, { state }));
+  });
+  family("gauge", "endpoints_unlisted", "Endpoints without lines of their own here.", () => [row(unlisted)]);
+  for (const [name, help, of] of ENDPOINT_GAUGES) {
+    family("gauge", name, help, () =>
+      rows.flatMap((endpoint) => {
+        const value = of(endpoint);
+        return value === undefined ? [] : [row(value, { endpoint: endpoint.id })];
+      }),
+    );
+  }
+  family("gauge", "requests_in_flight", "Requests that the router knows.", () => [row(router.inFlight)]);
+  family("gauge", "open_charges", "Requests charged to an endpoint.", () => [row(router.openCharges)]);
+  family("counter", "stray_inputs_total", "Words about requests that are not in flight.", () => [
+    row(router.strayInputs),
+  ]);
+}
+
+function registerScrapes(sources: StateSources, family: Family, row: Row): void {
+  const { keeper, endpointsMax = ENDPOINTS_MAX_DEFAULT } = sources;
+  const rows = () => keeper.rows().slice(0, endpointsMax);
+  family("counter", "scrapes_total", "Metrics pages asked for.", () =>
+    rows().map(({ url, counts }) => row(counts.scrapes, { url })),
+  );
+  family("counter", "scrape_errors_total", "Metrics pages that could not be had.", () =>
+    rows().flatMap(({ url, counts }) =>
+      Object.entries(counts.errors).flatMap(([fault, count]) => (count === 0 ? [] : [row(count, { url, fault })])),
+    ),
+  );
+  family("counter", "scrapes_skipped_total", "Turns that passed while a scrape was under way.", () =>
+    rows().map(({ url, counts }) => row(counts.skipped, { url })),
+  );
+  family("counter", "scrape_malformed_lines_total", "Wanted lines that could not be read.", () =>
+    rows().map(({ url, counts }) => row(counts.malformedLines, { url })),
+  );
+  family("gauge", "scrape_age_seconds", "Since the last metrics page that was read.", () =>
+    rows().flatMap(({ url, ageMicros }) => (ageMicros < 0 ? [] : [row(ageMicros / MICROS_PER_SECOND, { url })])),
+  );
+  family("counter", "targets_refused_total", "Endpoints not taken: named twice, or too many.", () => [
+    row(keeper.targetsRefused),
+  ]);
+}
+
+type Total = { [K in keyof GatewayCounters]: GatewayCounters[K] extends number ? K : never }[keyof GatewayCounters];
+
+const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[] = [
+  ["retriesDenied", "retries_denied_total", "Retries that the budget did not allow."],
+  ["reconnects", "reconnects_total", "Requests sent again since a kept connection had closed."],
+  ["cuts", "cut_answers_total", "Answers that broke after the client got bytes."],
+  ["clientAborts", "client_aborts_total", "Requests whose client left."],
+  ["clientStalls", "client_stalls_total", "Clients cut off since they did not read."],
+  ["timeouts", "timeouts_total", "Requests whose limit ran out."],
+  ["connectionsDropped", "connections_dropped_total", "Connections refused above the limit."],
+  ["malformedHttp", "malformed_http_total", "Requests that were not HTTP."],
+  ["uninspected", "uninspected_total", "Events or answers that passed unread above the limit."],
+  ["progressInputs", "progress_inputs_total", "Inputs about progress that reached the router."],
+  ["internalErrors", "internal_errors_total", "Defects caught at the edge of a request."],
+];
+
+function registerCounters({ counters }: StateSources, family: Family, row: Row): void {
+  for (const [counter, name, help] of TOTALS) {
+    family("counter", name, help, () => {
+      const all = counters();
+      return all === undefined ? [] : [row(all[counter])];
+    });
+  }
+  const byKey = (name: string, help: string, label: string, of: (all: GatewayCounters) => Record<string, number>) =>
+    family("counter", name, help, () => {
+      const all = counters();
+      return all === undefined ? [] : Object.entries(of(all)).map(([value, count]) => row(count, { [label]: value }));
+    });
+  byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
+  byKey("attempt_faults_total", "Attempts that failed before the client got a byte.", "fault", (all) => all.faults);
+}
+
+function registerRecorder({ recorder }: StateSources, family: Family, row: Row): void {
+  const figures: readonly (readonly [MetricFamily["type"], string, string, (status: RecorderStatus) => number])[] = [
+    ["counter", "recorder_records_total", "Trace records written.", (status) => status.recorded],
+    ["counter", "recorder_dropped_total", "Trace records lost to a full buffer or disk.", (status) => status.dropped],
+    ["gauge", "recorder_buffered_bytes", "Trace records that wait in memory.", (status) => status.bufferedBytes],
+    ["counter", "recorder_written_bytes_total", "Compressed bytes written.", (status) => status.writtenBytes],
+    [
+      "counter",
+      "recorder_encode_seconds_total",
+      "Event loop time spent on records.",
+      (status) => status.encodeMicros / MICROS_PER_SECOND,
+    ],
+  ];
+  for (const [type, name, help, of] of figures) {
+    family(type, name, help, () => {
+      const status = recorder();
+      return status === undefined ? [] : [row(of(status))];
+    });
+  }
+}
+
+/** `contradicted` beside `confirmed` tells that a tokenizer is not the engines': exact prompts, by the engines' count. */
+function registerTokenizers({ tokenizers }: StateSources, family: Family, row: Row): void {
+  family("counter", "tokenizer_events_total", "What a tokenizer did, and how its counts met the engines'.", () =>
+    (tokenizers?.() ?? []).flatMap(({ model, name, counters }) =>
+      Object.entries(counters).map(([event, count]) => row(count, { for: model, tokenizer: name, event })),
+    ),
+  );
+}

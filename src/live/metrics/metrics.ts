@@ -1,0 +1,229 @@
+import { collectDefaultMetrics, Registry } from "prom-client";
+import type { Decision } from "#core/decision.ts";
+import type { Fault, Input } from "#core/input.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import type { RequestObserver } from "../chat-context.ts";
+import type { DirectoryListener, EndpointEntry } from "../discovery/endpoint-directory.ts";
+import type { JournalListener } from "../journal.ts";
+import { type CounterLabel, CounterTable } from "./metric-counter.ts";
+import { NO_LABELS, registerFamily } from "./metric-family.ts";
+import { HistogramTable } from "./metric-histogram.ts";
+import { LabelSlots } from "./metric-labels.ts";
+import { ModelLabels } from "./metric-models.ts";
+import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
+import type { RequestSummary } from "../request/request-summary.ts";
+
+export interface MetricsOptions extends StateSources {
+  /** Models with series of their own; the others share "other". */
+  readonly modelsMax?: number;
+  /** Of this process: CPU, memory, event loop, garbage collection. */
+  readonly processMetrics?: boolean;
+}
+
+/** vLLM's buckets, so that its histograms and ours can be laid over each other. Seconds. */
+const TTFT_BOUNDS = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
+];
+const TPOT_BOUNDS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80];
+const E2E_BOUNDS = [0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680];
+const DECISION_BOUNDS = [5e-6, 1e-5, 2e-5, 3e-5, 5e-5, 7.5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 0.05, 0.1];
+
+/** Routes, outcomes, faults and reasons are closed sets; this bounds a mistake, not a workload. */
+const CLOSED_SET_MAX = 32;
+const STATUSES_MAX = 64;
+
+/**
+ * The gateway's numbers for Prometheus. What happens per request only adds to arrays; lines are made when the page is
+ * asked for. Labels come from closed sets or are bounded: a model or endpoint beyond the bound is "other", and counted.
+ */
+export class GatewayMetrics implements JournalListener, RequestObserver, DirectoryListener {
+  readonly #registry = new Registry();
+  readonly #routes = new LabelSlots(CLOSED_SET_MAX);
+  readonly #statuses = new LabelSlots(STATUSES_MAX);
+  readonly #outcomes = new LabelSlots(CLOSED_SET_MAX);
+  readonly #reasons = new LabelSlots(CLOSED_SET_MAX);
+  readonly #refusals = new LabelSlots(CLOSED_SET_MAX);
+  readonly #faults = new LabelSlots(CLOSED_SET_MAX);
+  readonly #endpoints: LabelSlots;
+  readonly #models: ModelLabels;
+  readonly #requests: CounterTable;
+  readonly #decisions: CounterTable;
+  readonly #rejections: CounterTable;
+  readonly #retries: CounterTable;
+  readonly #fallbacks: CounterTable;
+  readonly #promptTokens: CounterTable;
+  readonly #cachedTokens: CounterTable;
+  readonly #outputTokens: CounterTable;
+  readonly #hitTokens: CounterTable;
+  readonly #decisionSeconds: HistogramTable;
+  readonly #ttft: HistogramTable;
+  readonly #tpot: HistogramTable;
+  readonly #e2e: HistogramTable;
+  #ledgerDecisions = 0;
+  #clampedScores = 0;
+
+  constructor(options: MetricsOptions) {
+    const registry = this.#registry;
+    this.#models = new ModelLabels(options.modelsMax ?? 64);
+    this.#endpoints = new LabelSlots(options.endpointsMax ?? ENDPOINTS_MAX_DEFAULT);
+    const route = { name: "route", slots: this.#routes };
+    const model = { name: "model", slots: this.#models.slots };
+    const status = { name: "status", slots: this.#statuses };
+    const outcome = { name: "outcome", slots: this.#outcomes };
+    const reason = { name: "reason", slots: this.#reasons };
+    const endpoint = { name: "endpoint", slots: this.#endpoints };
+    const refusal = { name: "reason", slots: this.#refusals };
+    const fault = { name: "fault", slots: this.#faults };
+    const counter = (name: string, help: string, ...labels: readonly CounterLabel[]) =>
+      new CounterTable(registry, `gnomon_${name}`, help, labels);
+
+    const requestLabels = [route, model, status, outcome];
+    this.#requests = counter(
+      "requests_total",
+      "Inference requests that are over; status 0: no answer.",
+      ...requestLabels,
+    );
+    this.#decisions = counter("decisions_total", "Requests routed, retries included, and why.", endpoint, reason);
+    this.#rejections = counter("rejections_total", "Requests for which no endpoint was found.", refusal);
+    this.#retries = counter("retries_total", "Retries on another endpoint, by what failed.", fault);
+    this.#fallbacks = counter("tokenizer_fallbacks_total", "Prompts that the estimate stood in for.", model);
+    this.#promptTokens = counter("prompt_tokens_total", "Prompt tokens, by the engines' count.", model);
+    this.#cachedTokens = counter("cached_tokens_total", "Prompt tokens found in caches, by the engines' count.", model);
+    this.#outputTokens = counter("output_tokens_total", "Generated tokens.", model);
+    this.#hitTokens = counter("prefix_hit_tokens_total", "Prompt tokens that the router believed cached.", model);
+    this.#decisionSeconds = new HistogramTable(
+      registry,
+      { name: "gnomon_decision_seconds", help: "Time to choose an endpoint.", bounds: DECISION_BOUNDS },
+      () => NO_LABELS,
+    );
+    const byModel = (slot: number) => ({ model: this.#models.slots.name(slot) });
+    this.#ttft = new HistogramTable(
+      registry,
+      {
+        name: "gnomon_time_to_first_token_seconds",
+        help: "Decision to first token; to the last byte of answers that do not stream.",
+        bounds: TTFT_BOUNDS,
+      },
+      (slot) => ({ ...byModel(slot >>> 1), stream: slot % 2 === 1 ? "true" : "false" }),
+    );
+    this.#tpot = new HistogramTable(
+      registry,
+      {
+        name: "gnomon_time_per_output_token_seconds",
+        help: "Mean of a request's tokens after the first.",
+        bounds: TPOT_BOUNDS,
+      },
+      byModel,
+    );
+    this.#e2e = new HistogramTable(
+      registry,
+      {
+        name: "gnomon_e2e_request_latency_seconds",
+        help: "Request read to last byte of complete answers.",
+        bounds: E2E_BOUNDS,
+      },
+      byModel,
+    );
+    this.#registerTotals();
+    registerState(registry, options);
+    if (options.processMetrics ?? true) collectDefaultMetrics({ register: registry, prefix: "gnomon_" });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** The page. */
+  render(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
+    if (decision !== undefined) this.#decided(decision, decisionMicros);
+    else this.#models.observe(input);
+  }
+
+  finished(summary: RequestSummary): void {
+    const { status, outcome, ttftMicros, tpotMicros, promptTokens, cachedTokens, outputTokens, hitTokens } = summary;
+    const model = this.#models.slot(summary.model, outcome === "ok");
+    const route = this.#routes.slot(summary.route);
+    this.#requests.add(1, route, model, this.#statuses.slot(statusText(status)), this.#outcomes.slot(outcome));
+    if (ttftMicros !== undefined) {
+      this.#ttft.observe(2 * model + (summary.stream ? 1 : 0), ttftMicros / MICROS_PER_SECOND);
+    }
+    if (tpotMicros !== undefined) this.#tpot.observe(model, tpotMicros / MICROS_PER_SECOND);
+    if (outcome === "ok") this.#e2e.observe(model, summary.e2eMicros / MICROS_PER_SECOND);
+    if (promptTokens !== undefined) this.#promptTokens.add(promptTokens, model);
+    if (cachedTokens !== undefined) this.#cachedTokens.add(cachedTokens, model);
+    if (outputTokens !== undefined) this.#outputTokens.add(outputTokens, model);
+    if (hitTokens > 0) this.#hitTokens.add(hitTokens, model);
+  }
+
+  retried(fault: Fault): void {
+    this.#retries.add(1, this.#faults.slot(fault));
+  }
+
+  tokenizerFellBack(model: string): void {
+    this.#fallbacks.add(1, this.#models.slot(model, false));
+  }
+
+  joined(entry: EndpointEntry): void {
+    this.#endpoints.slot(entry.id);
+  }
+
+  /** An endpoint that is gone takes its series with it, so that pods that come and go do not use up the labels. */
+  left(entry: EndpointEntry): void {
+    const slot = this.#endpoints.release(entry.id);
+    if (slot !== undefined) this.#decisions.drop(0, slot);
+  }
+
+  #decided(decision: Decision, micros: number): void {
+    this.#decisionSeconds.observe(0, micros / MICROS_PER_SECOND);
+    this.#clampedScores += decision.breakdown.clamped;
+    if (decision.kind === "rejected") {
+      this.#rejections.add(1, this.#refusals.slot(decision.reason));
+      return;
+    }
+    if (decision.usedLedger) this.#ledgerDecisions++;
+    const endpoint = this.#endpoints.known(decision.endpoint) ?? this.#endpoints.other();
+    this.#decisions.add(1, endpoint, this.#reasons.slot(decision.reason));
+  }
+
+  #registerTotals(): void {
+    const total = (name: string, help: string, value: () => number) =>
+      registerFamily(this.#registry, {
+        name: `gnomon_${name}`,
+        help,
+        type: "counter",
+        rows: () => [{ value: value(), labels: NO_LABELS, sharedLabels: NO_LABELS }],
+      });
+    total(
+      "ledger_decisions_total",
+      "Decisions in which the router's own ledger stood in for a missing or old signal.",
+      () => this.#ledgerDecisions,
+    );
+    total("clamped_scores_total", "Scores out of [0, 1], each a defect of a scorer.", () => this.#clampedScores);
+    const labels = { models: { label: "model" }, endpoints: { label: "endpoint" } };
+    registerFamily(this.#registry, {
+      name: "gnomon_label_overflows_total",
+      help: "Times that a label's value had to share the series of others.",
+      type: "counter",
+      rows: () => [
+        { value: this.#models.slots.overflows, labels: NO_LABELS, sharedLabels: labels.models },
+        { value: this.#endpoints.overflows, labels: NO_LABELS, sharedLabels: labels.endpoints },
+      ],
+    });
+  }
+}
+
+/** Texts of the statuses that occur are few; the table keeps them from being made anew. */
+const STATUS_TEXTS = new Map<number, string>();
+
+function statusText(status: number): string {
+  let text = STATUS_TEXTS.get(status);
+  if (text === undefined) {
+    text = String(status);
+    if (STATUS_TEXTS.size < STATUSES_MAX) STATUS_TEXTS.set(status, text);
+  }
+  return text;
+}

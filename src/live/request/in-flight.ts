@@ -1,0 +1,66 @@
+import type { Duplex } from "node:stream";
+
+import type { Micros } from "#core/units.ts";
+
+import { nowMicros } from "../clock.ts";
+
+/** Something in flight whose limits are checked now and then. */
+export interface Swept {
+  /** Place among those in flight; kept by InFlight. */
+  slot: number;
+  sweep(at: Micros): void;
+  /** Whether its answer is owed or under way on a socket: all of the request came, or some of the answer went. */
+  answersOn(socket: Duplex): boolean;
+}
+
+/**
+ * What is in flight. One timer checks all limits of all of them; it runs only while something is there.
+ *
+ * A plain array, since a Map or Set through which every request passes makes them all outlive it: each of its hash
+ * tables that was outgrown points to the next one and still holds its entries, so that once one table is old, all that
+ * ever passed through the later ones waits for a full collection (4 KB a request and a scavenge of 10 ms for every
+ * thousand, seen).
+ */
+export class InFlight {
+  readonly #everyMillis: number;
+  readonly #members: Swept[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(everyMillis: number) {
+    this.#everyMillis = everyMillis;
+  }
+
+  get size(): number {
+    return this.#members.length;
+  }
+
+  add(member: Swept): void {
+    member.slot = this.#members.push(member) - 1;
+    this.#timer ??= setInterval(() => this.#sweep(), this.#everyMillis).unref();
+  }
+
+  /** The timer stops at the next sweep that finds nobody, so that sparse traffic does not set it anew each time. */
+  remove(member: Swept): void {
+    const last = this.#members.pop()!;
+    if (last === member) return;
+    this.#members[member.slot] = last;
+    last.slot = member.slot;
+  }
+
+  /** Whether any of them answers on a socket. Looks at all: only for what is rare. */
+  answering(socket: Duplex): boolean {
+    return this.#members.some((member) => member.answersOn(socket));
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** From the end, since a member may leave as it is swept, and the last one takes its place. */
+  #sweep(): void {
+    if (this.#members.length === 0) return this.stop();
+    const at = nowMicros();
+    for (let i = this.#members.length - 1; i >= 0; i--) this.#members[i]?.sweep(at);
+  }
+}

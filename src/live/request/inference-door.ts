@@ -1,0 +1,81 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { serveChat } from "../chat.ts";
+import type { ChatContext } from "../chat-context.ts";
+import type { ClientAuth } from "./client-auth.ts";
+import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
+import { Exchange } from "./exchange.ts";
+import { type Place, Places } from "./place.ts";
+
+export const UNAUTHORIZED = refusal("unauthorized", "Send one of this gateway's keys as a bearer token.");
+const INTERNAL = refusal("internal", "The gateway failed on this request.");
+const FULL = refusal("full", "The gateway serves as many requests as it may; try again later.");
+const PREFIX = "/v1/";
+/** What a host is made of where nothing is wrong with it. */
+const PLAIN_HOST = /^[\w.:[\]-]+$/;
+
+/** Where inference requests come in: each becomes an exchange, or is refused by what can be told before its body. */
+export class InferenceDoor {
+  readonly #context: ChatContext;
+  readonly #allowed: ClientAuth;
+  readonly #places = new Places();
+  /** The last host found to be plain; most requests have the same. */
+  #plainHost = "";
+
+  constructor(context: ChatContext, allowed: ClientAuth) {
+    this.#context = context;
+    this.#allowed = allowed;
+  }
+
+  /**
+   * Whether a request can come straight in. All others go through the HTTP framework, which normalises their target and
+   * judges their host first (4 us).
+   */
+  takes({ method, url = "", rawHeaders }: IncomingMessage): boolean {
+    if (method !== "POST" || !url.startsWith(PREFIX)) return false;
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const name = rawHeaders[i]!;
+      if (name.length === 4 && name.toLowerCase() === "host") return this.#isPlain(rawHeaders[i + 1]!);
+    }
+    return false;
+  }
+
+  serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    try {
+      const place = this.#places.of(incoming.url ?? "/");
+      const exchange = new Exchange(this.#context, incoming, outgoing, place);
+      const refused = this.#refusal(place, exchange);
+      if (refused === undefined) serveChat(exchange);
+      else exchange.refuse(refused);
+    } catch (error) {
+      this.#failed(outgoing, error);
+    }
+  }
+
+  #isPlain(host: string): boolean {
+    if (host === this.#plainHost) return true;
+    if (!PLAIN_HOST.test(host)) return false;
+    this.#plainHost = host;
+    return true;
+  }
+
+  #refusal(place: Place, { headers }: Exchange): Refusal | undefined {
+    const { draining, inFlight, limits } = this.#context;
+    if (!this.#allowed(headers.get("authorization"))) return UNAUTHORIZED;
+    if (draining) return refusal("draining", "The gateway is shutting down.");
+    if (inFlight.size > limits.requestsInFlightMax) return FULL;
+    if (place.climbs) return refusal("unknown-path", "The path must not hold dot segments.");
+    return undefined;
+  }
+
+  #failed(outgoing: ServerResponse, error: unknown): void {
+    this.#context.counters.internalErrors++;
+    this.#context.observe.bug?.(error);
+    if (outgoing.headersSent) {
+      outgoing.destroy();
+      return;
+    }
+    const body = errorBody(INTERNAL);
+    outgoing.writeHead(ERRORS.internal.status, errorHeaders(INTERNAL, Buffer.byteLength(body))).end(body);
+  }
+}

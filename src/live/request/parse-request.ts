@@ -1,0 +1,109 @@
+import { type Refusal, refusal } from "../answer/errors.ts";
+import { type Fields, isFields } from "../fields.ts";
+import { type ParsedPrompt, parsePrompt } from "./parse-prompt.ts";
+import type { Route } from "./route.ts";
+
+/** What routing needs of a request body; everything else in it is the engine's to judge. */
+export interface ParsedRequest {
+  /** As the client named it; "" where it named none. */
+  readonly model: string;
+  /** The client asked for a stream. What comes is told by the answer's content type. */
+  readonly stream: boolean;
+  readonly prompt: ParsedPrompt;
+  /** Engine requests that this one fans out to: prompts times n. */
+  readonly sequences: number;
+  readonly outputTokensMax: number | undefined;
+  readonly priority: number;
+  readonly cacheSalt: string;
+  /** The body's object; undefined for a body that is not JSON. */
+  readonly fields: Fields | undefined;
+}
+
+/** Reads a body of the declared content type. Never throws on what a client sent. */
+export function parseRequest(route: Route, contentType: string, body: Buffer): ParsedRequest | Refusal {
+  const type = contentType.split(";", 1)[0]!.trim().toLowerCase();
+  if (type === "application/json" || type.endsWith("+json")) return parseJson(route, body);
+  if (route.dialect === "other" && type === "multipart/form-data") return parseForm(body);
+  if (route.dialect === "other" && body.length === 0) return unread("");
+  return refusal("bad-request", "Unsupported media type: send the body as application/json.");
+}
+
+export function isRefusal(value: object): value is Refusal {
+  return "reason" in value;
+}
+
+function parseJson(route: Route, body: Buffer): ParsedRequest | Refusal {
+  if (body.length === 0) return refusal("bad-request", "The request body is empty; a JSON object is required.", "body");
+  let value: unknown;
+  try {
+    value = JSON.parse(textOf(body));
+  } catch {
+    return refusal("bad-request", "The request body is not valid JSON.", "body");
+  }
+  if (!isFields(value)) return refusal("bad-request", "The request body must be a JSON object.", "body");
+  return parseFields(route, value);
+}
+
+/** The text of a body, without the mark of UTF-8 that some clients begin with and vLLM passes over. */
+function textOf(body: Buffer): string {
+  return body.toString("utf8", body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0);
+}
+
+function parseFields(route: Route, fields: Fields): ParsedRequest | Refusal {
+  const model = fields["model"] ?? "";
+  if (typeof model !== "string") return refusal("bad-request", "`model` must be a string.", "model");
+  const stream = fields["stream"] ?? false;
+  if (typeof stream !== "boolean") return refusal("bad-request", "`stream` must be true or false.", "stream");
+  const prompt = parsePrompt(route.dialect, fields);
+  if (isRefusal(prompt)) return prompt;
+  return {
+    model,
+    stream,
+    prompt,
+    sequences: prompt.count * positiveInteger(fields["n"], 1),
+    outputTokensMax:
+      count(fields["max_completion_tokens"]) ?? count(fields["max_tokens"]) ?? count(fields["max_output_tokens"]),
+    priority: finite(fields["priority"]),
+    cacheSalt: typeof fields["cache_salt"] === "string" ? fields["cache_salt"] : "",
+    fields,
+  };
+}
+
+/** A form, as for audio: only the model's name is looked for. The value ends at the part's own line break. */
+function parseForm(body: Buffer): ParsedRequest {
+  const name = body.indexOf('name="model"');
+  const start = name < 0 ? -1 : body.indexOf("\r\n\r\n", name);
+  const end = start < 0 ? -1 : body.indexOf("\r\n", start + 4);
+  const fits = end > 0 && start - name < 256 && end - start < 512;
+  return unread(fits ? body.toString("utf8", start + 4, end) : "");
+}
+
+/** A request without text to route on. */
+function unread(model: string): ParsedRequest {
+  return {
+    model,
+    stream: false,
+    prompt: { source: undefined, count: 1, scale: 1 },
+    sequences: 1,
+    outputTokensMax: undefined,
+    priority: 0,
+    cacheSalt: "",
+    fields: undefined,
+  };
+}
+
+/** vLLM refuses a bad count itself; here it only must not poison the ledger. */
+const COUNT_MAX = 1_000_000;
+
+function count(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+/** JSON's 1e999 is infinite once it is read, and no trace could hold it. */
+function finite(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}
+
+function positiveInteger(value: unknown, otherwise: number): number {
+  return Math.min(COUNT_MAX, count(value) ?? otherwise);
+}

@@ -1,0 +1,44 @@
+import type { KeeperEvent } from "../discovery/server-keeper.ts";
+import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
+
+/** Endpoints that are named one by one in what is waited for. */
+const NAMED_MAX = 16;
+
+/** Whether this gateway should get traffic, and if not, what it waits for. */
+export class Readiness {
+  readonly #directory: EndpointDirectory;
+  /** Sources of endpoints that cannot be read, and why. */
+  readonly #troubles = new Map<string, string>();
+  /** The warm-up is over. */
+  warm = false;
+  /** The gateway is shutting down; a load balancer must look elsewhere. */
+  draining = false;
+
+  constructor(directory: EndpointDirectory) {
+    this.#directory = directory;
+  }
+
+  /** Takes note of sources that fail and recover; other events are in the directory. */
+  note({ kind, subject, detail }: KeeperEvent): void {
+    if (kind === "source-failed") this.#troubles.set(subject, detail);
+    else if (kind === "source-recovered") this.#troubles.delete(subject);
+  }
+
+  /** Empty when ready; sentences for people. */
+  waitsFor(): string[] {
+    const waits: string[] = [];
+    if (this.draining) waits.push("nothing: the gateway is shutting down");
+    if (!this.warm) waits.push("the warm-up");
+    const entries = this.#directory.all();
+    if (entries.some((entry) => entry.state === "ready")) return waits;
+    for (const [subject, detail] of this.#troubles) waits.push(`${subject}: ${detail}`);
+    return [...waits, ...missing(entries)];
+  }
+}
+
+function missing(entries: readonly EndpointEntry[]): string[] {
+  if (entries.length === 0) return ["an endpoint: none is known"];
+  const named = entries.slice(0, NAMED_MAX).map(({ id, state, detail }) => `endpoint ${id} (${state}): ${detail}`);
+  const more = entries.length - named.length;
+  return more > 0 ? [...named, `and ${more} more endpoints`] : named;
+}

@@ -1,0 +1,113 @@
+import type { Decision } from "#core/decision.ts";
+import type { EndpointRow } from "#core/endpoint/fleet.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { WALL_START_MICROS } from "../clock.ts";
+import type { KeptDecision } from "./decision-ring.ts";
+import type { ScrapeRow } from "../discovery/fleet-keeper.ts";
+import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
+
+/** One endpoint as /gnomon/endpoints shows it. `row` is undefined while the router does not know it. No key. */
+export function endpointView(entry: EndpointEntry, row: EndpointRow | undefined, scrape: ScrapeRow | undefined) {
+  return {
+    id: entry.id,
+    url: entry.url,
+    dataParallelRank: entry.dataParallelRank ?? null,
+    state: entry.state,
+    detail: entry.detail,
+    models: entry.models.map((model) => model.id),
+    ...(row === undefined ? {} : routerView(row)),
+    scrape: scrape === undefined ? null : scrapeView(scrape),
+  };
+}
+
+function routerView(row: EndpointRow) {
+  const { endpoint, load } = row;
+  return {
+    labels: endpoint.labels,
+    kvCapacityTokens: endpoint.kvCapacityTokens ?? null,
+    concurrencyMax: endpoint.concurrencyMax ?? null,
+    cordoned: row.cordoned,
+    breaker: row.breaker,
+    signals: {
+      freshness: row.freshness,
+      ageMillis: row.loadAgeMicros < 0 ? null : row.loadAgeMicros / MICROS_PER_MILLI,
+      running: load?.running ?? null,
+      waiting: load?.waiting ?? null,
+      kvUtilization: load?.kvUtilization ?? null,
+      prefixHitRatio: load?.prefixHitRatio ?? null,
+      ttftMillis: millis(load?.ttftMicros),
+      tpotMillis: millis(load?.tpotMicros),
+      tokensPerSecond: load?.tokensPerSecond ?? null,
+      adaptersRunning: load?.adaptersRunning ?? null,
+      adaptersWaiting: load?.adaptersWaiting ?? null,
+      adaptersMax: load?.adaptersMax ?? null,
+    },
+    ledger: {
+      requestsInFlight: row.requestsInFlight,
+      prefillTokensQueued: row.prefillTokensQueued,
+      decodeTokens: row.decodeTokens,
+      promptTokensInFlight: row.promptTokensInFlight,
+    },
+    effectiveLoad: row.effectiveLoad,
+    kvUtilization: row.kvUtilization,
+    observed: { ttftMillis: millis(row.ttftMicros), tpotMillis: millis(row.tpotMicros) },
+    indexBlocks: row.indexBlocks,
+  };
+}
+
+function scrapeView({ counts, ageMicros, lastError }: ScrapeRow) {
+  return {
+    ageMillis: ageMicros < 0 ? null : ageMicros / MICROS_PER_MILLI,
+    scrapes: counts.scrapes,
+    errors: counts.errors,
+    skipped: counts.skipped,
+    lastError,
+  };
+}
+
+/** One decision as /gnomon/decisions shows it: everything that led to it. */
+export function decisionView({ decision, model, promptTokens, decisionMicros }: KeptDecision) {
+  const { at, sequence, requestId, attempt, profile, kind, reason } = decision;
+  const routed = decision.kind === "routed" ? decision : undefined;
+  return {
+    at: wallTime(at),
+    sequence,
+    requestId,
+    attempt,
+    profile,
+    kind,
+    endpoint: routed?.endpoint ?? null,
+    reason,
+    hitTokens: routed?.hitTokens ?? null,
+    usedLedger: routed?.usedLedger ?? null,
+    model: model ?? null,
+    promptTokens: promptTokens ?? null,
+    decisionMicros: Math.round(decisionMicros),
+    clampedScores: decision.breakdown.clamped,
+    scorers: decision.breakdown.scorers,
+    candidates: candidateViews(decision),
+  };
+}
+
+function candidateViews({ breakdown }: Decision) {
+  const { candidates, scorers, values, totals } = breakdown;
+  return candidates.map(({ loadAgeMicros, ...candidate }, i) => ({
+    ...candidate,
+    loadAgeMillis: loadAgeMicros < 0 ? null : loadAgeMicros / MICROS_PER_MILLI,
+    scores: Object.fromEntries(scorers.map(({ name }, s) => [name, number(values[s * candidates.length + i])])),
+    total: number(totals[i]),
+  }));
+}
+
+function wallTime(at: Micros): string {
+  return new Date((WALL_START_MICROS + at) / MICROS_PER_MILLI).toISOString();
+}
+
+function millis(micros: number | undefined): number | null {
+  return micros === undefined ? null : micros / MICROS_PER_MILLI;
+}
+
+/** NaN is none. */
+function number(value: number | undefined): number | null {
+  return value === undefined || Number.isNaN(value) ? null : value;
+}

@@ -1,0 +1,128 @@
+import type { Dispatcher } from "undici";
+
+import { nowMicros } from "../clock.ts";
+import type { AnswerHeaders } from "../request/headers.ts";
+import type { Upstream } from "./upstream-pools.ts";
+
+/** Hears how an attempt goes, until it is detached. */
+export interface AttemptListener {
+  answerStarted(status: number, headers: AnswerHeaders): void;
+  answerData(chunk: Buffer): void;
+  answerEnded(): void;
+  /** A kept connection was stale and the request goes out once more. */
+  attemptReconnects(): void;
+  /** The connection failed or broke; no more is heard after it. */
+  attemptBroke(error: Error): void;
+}
+
+export interface UpstreamRequest {
+  readonly path: string;
+  readonly headers: string[];
+  readonly body: Buffer;
+}
+
+/** A reset this soon after the request went out means a kept connection that the endpoint was just closing. */
+const STALE_RESET_MICROS = 1_000_000;
+const RESET_CODES: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
+/** Made once: an error's stack costs more than all the rest of a request's end. */
+const NO_LONGER_WANTED = new Error("no longer wanted");
+
+/** One request on its way to one endpoint, straight from undici's dispatcher. */
+export class Attempt implements Dispatcher.DispatchHandler {
+  readonly #upstream: Upstream;
+  readonly #request: UpstreamRequest;
+  #listener: AttemptListener | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #client: Dispatcher | undefined;
+  #startedAt = 0;
+  #answered = false;
+  #open = true;
+  #reconnected = false;
+
+  constructor(upstream: Upstream, request: UpstreamRequest, listener: AttemptListener) {
+    this.#upstream = upstream;
+    this.#request = request;
+    this.#listener = listener;
+    upstream.inFlight++;
+  }
+
+  send(): void {
+    const { path, headers, body } = this.#request;
+    this.#client ??= this.#upstream.clients.take();
+    this.#client.dispatch({ path, method: "POST", headers, body }, this);
+  }
+
+  /** Stops hearing and ends the connection at once, so that the engine stops too. */
+  abort(): void {
+    this.#listener = undefined;
+    if (this.#open) this.#controller?.abort(NO_LONGER_WANTED);
+  }
+
+  pause(): void {
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#startedAt = nowMicros();
+    if (this.#listener === undefined) controller.abort(NO_LONGER_WANTED);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    if (status < 200) return;
+    this.#answered = true;
+    this.#listener?.answerStarted(status, headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#listener?.answerData(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#close();
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.answerEnded();
+  }
+
+  /**
+   * A kept connection may close just as it is used again. Nothing was answered then, the endpoint is well, and the same
+   * request goes out once more on a new connection; should the endpoint be gone after all, that fails to connect. Undici
+   * is still taking the old connection apart when it calls this, so the request goes out after that.
+   */
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    if (this.#listener !== undefined && !this.#reconnected && !this.#answered && this.#isStaleReset(error)) {
+      this.#reconnected = true;
+      this.#listener.attemptReconnects();
+      this.#controller = undefined;
+      queueMicrotask(() => this.#sendAgain());
+      return;
+    }
+    this.#close();
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.attemptBroke(error);
+  }
+
+  #sendAgain(): void {
+    if (this.#listener === undefined) this.#close();
+    else this.send();
+  }
+
+  #isStaleReset(error: Error): boolean {
+    if (this.#startedAt === 0 || nowMicros() - this.#startedAt > STALE_RESET_MICROS) return false;
+    return "code" in error && typeof error.code === "string" && RESET_CODES.has(error.code);
+  }
+
+  #close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#upstream.inFlight--;
+    if (this.#client !== undefined) this.#upstream.clients.giveBack(this.#client);
+  }
+}

@@ -1,0 +1,292 @@
+import type { Routed } from "#core/decision.ts";
+import type { Fault, Outcome } from "#core/input.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+
+import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
+import { Attempt, type AttemptListener } from "./attempt.ts";
+import { chooseAnswer } from "../answer/choose-answer.ts";
+import { nowMicros } from "../clock.ts";
+import { refusal } from "../answer/errors.ts";
+import type { Exchange } from "../request/exchange.ts";
+import { cutRefusal, errorEvent, faultOfError, giveUpRefusal, reasonOf } from "../answer/fault-words.ts";
+import { type AnswerHeaders, clientHeaders, upstreamHeaders } from "../request/headers.ts";
+import { StreamAnswer } from "../answer/stream-answer.ts";
+import type { Usage } from "../answer/usage.ts";
+
+/** How a forwarded request went. */
+export interface ForwardResult {
+  readonly outcome: Outcome;
+  readonly usage: Usage | undefined;
+  readonly outputTokens: number | undefined;
+  readonly firstTokenAt: Micros | undefined;
+}
+
+/**
+ * Takes a routed request to its endpoint and the answer to the client: attempt after attempt while the client has seen
+ * nothing, within the retry budget and the limits. Tells the router of every turn, and of the end exactly once.
+ */
+export class Forward implements AttemptListener, Delivery {
+  readonly #exchange: Exchange;
+  readonly #body: Buffer;
+  readonly hidesUsage: boolean;
+  readonly decidedAt: Micros;
+  #routed: Routed;
+  #attempts = 0;
+  #attempt: Attempt | undefined;
+  #answer: Answer | undefined;
+  #firstTokenAt: Micros | undefined;
+  #tokensSeen = 0;
+  #tokensReported = 0;
+  #reportedAt: Micros = 0;
+  /** Set by every piece, cleared by every sweep. */
+  #active = false;
+  #quietSince: Micros;
+  /** When a sweep first found the endpoint of this attempt lost. */
+  #lostSince: Micros | undefined;
+  #over = false;
+
+  constructor(exchange: Exchange, body: Buffer, routed: Routed, hidesUsage: boolean) {
+    this.#exchange = exchange;
+    this.#body = body;
+    this.#routed = routed;
+    this.hidesUsage = hidesUsage;
+    this.decidedAt = routed.at;
+    this.#quietSince = routed.at;
+  }
+
+  get writer() {
+    return this.#exchange.writer;
+  }
+  get limits() {
+    return this.#exchange.context.limits;
+  }
+  get counters() {
+    return this.#exchange.context.counters;
+  }
+  get dialect() {
+    return this.#exchange.route.dialect;
+  }
+  get attempts(): number {
+    return this.#attempts;
+  }
+  get endpoint(): string {
+    return this.#routed.endpoint;
+  }
+  get hitTokens(): number {
+    return this.#routed.hitTokens;
+  }
+
+  /** Sends the request to the endpoint that was decided on. */
+  send(): void {
+    const { context, headers: given, requestId, path } = this.#exchange;
+    this.#attempts++;
+    this.#answer = undefined;
+    this.#firstTokenAt = undefined;
+    this.#tokensSeen = 0;
+    this.#tokensReported = 0;
+    this.#lostSince = undefined;
+    const upstream = context.pools.get(this.#routed.endpoint);
+    if (upstream === undefined) return this.attemptFailed("connect");
+    if (upstream.inFlight >= context.limits.upstreamConnectionsMax) return this.attemptFailed("saturated");
+    const headers = upstreamHeaders(given, upstream.entry, {
+      requestId,
+      dropAuthorization: context.keepsAuthorization,
+    });
+    this.#attempt = new Attempt(upstream, { path, headers, body: this.#body }, this);
+    this.#attempt.send();
+  }
+
+  answerStarted(status: number, headers: AnswerHeaders): void {
+    const head: AnswerHead = { status, headers };
+    this.#active = true;
+    try {
+      this.#answer = chooseAnswer(this, head);
+      if (this.#answer === undefined) this.attemptFailed("garbage");
+    } catch (error) {
+      this.#exchange.bug(error);
+    }
+  }
+
+  answerData(chunk: Buffer): void {
+    this.#active = true;
+    try {
+      this.#answer?.data(chunk);
+    } catch (error) {
+      this.#exchange.bug(error);
+    }
+  }
+
+  answerEnded(): void {
+    try {
+      this.#answer?.ended();
+    } catch (error) {
+      this.#exchange.bug(error);
+    }
+  }
+
+  attemptReconnects(): void {
+    this.counters.reconnects++;
+  }
+
+  attemptBroke(error: Error): void {
+    try {
+      this.#broke(error);
+    } catch (bug) {
+      this.#exchange.bug(bug);
+    }
+  }
+
+  #broke(error: Error): void {
+    if (this.#answer !== undefined) return this.#answer.broke("cut");
+    const fault = faultOfError(error);
+    if (fault !== undefined) return this.attemptFailed(fault);
+    this.#exchange.refuse(refusal("bad-request", "The request has a header or a path that cannot be passed on."));
+    this.#over = true;
+  }
+
+  headers(head: AnswerHead, keepLength: boolean): string[] {
+    return clientHeaders(head.headers, this.#exchange.ownHeaders(this.endpoint, this.#routed.reason), keepLength);
+  }
+
+  write(piece: Buffer): void {
+    if (this.writer.write(piece) || this.#attempt === undefined) return;
+    const attempt = this.#attempt;
+    attempt.pause();
+    this.writer.onDrain(() => attempt.resume());
+  }
+
+  firstToken(): void {
+    const at = nowMicros();
+    this.#firstTokenAt = at;
+    this.#reportedAt = at;
+    this.#tokensSeen = 1;
+    this.#tokensReported = 1;
+    this.#exchange.context.journal.accept({ kind: "first-token", at, requestId: this.#exchange.routeId });
+  }
+
+  progress(tokensSeen: number): void {
+    this.#tokensSeen = tokensSeen;
+    if (tokensSeen - this.#tokensReported >= this.limits.progressTokens) this.#report(nowMicros());
+  }
+
+  #report(at: Micros): void {
+    this.#tokensReported = this.#tokensSeen;
+    this.#reportedAt = at;
+    this.counters.progressInputs++;
+    const outputTokens = this.#tokensSeen;
+    this.#exchange.context.journal.accept({ kind: "progress", at, requestId: this.#exchange.routeId, outputTokens });
+  }
+
+  attemptFailed(fault: Fault, kept?: KeptAnswer): void {
+    if (this.#over) return;
+    const { context, routeId } = this.#exchange;
+    this.#dropAttempt();
+    this.counters.faults[fault] = (this.counters.faults[fault] ?? 0) + 1;
+    context.journal.accept({ kind: "attempt-failed", at: nowMicros(), requestId: routeId, fault });
+    if (!this.#mayRetry(fault)) return this.#giveUp(fault, kept);
+    const decision = context.journal.accept({ kind: "request-retried", at: nowMicros(), requestId: routeId });
+    if (decision.kind === "rejected") {
+      context.retryBudget.refund();
+      return this.#giveUp(fault, kept);
+    }
+    this.counters.retries++;
+    context.observe.retried(fault);
+    this.#routed = decision;
+    this.send();
+  }
+
+  #mayRetry(fault: Fault): boolean {
+    const { context } = this.#exchange;
+    if (fault === "timeout" || this.#attempts >= context.limits.attemptsMax) return false;
+    if (context.retryBudget.spend()) return true;
+    this.counters.retriesDenied++;
+    return false;
+  }
+
+  /** No endpoint is left to try: the last one's own error goes to the client as it was, or ours. */
+  #giveUp(fault: Fault, kept: KeptAnswer | undefined): void {
+    const { writer } = this;
+    if (fault === "timeout") this.counters.timeouts++;
+    if (writer.headSent) {
+      writer.write(errorEvent(this.dialect, cutRefusal(fault)));
+      writer.end();
+    } else if (kept === undefined) {
+      this.#exchange.answerRefusal(giveUpRefusal(fault), this.endpoint);
+    } else {
+      const headers = clientHeaders(kept.headers, this.#exchange.ownHeaders(this.endpoint, reasonOf(fault)), false);
+      headers.push("content-length", String(kept.body.length));
+      if (fault === "saturated" && kept.headers["retry-after"] === undefined) headers.push("retry-after", "1");
+      writer.whole(kept.status, headers, kept.body);
+    }
+    this.#finish({ outcome: fault === "timeout" ? "timeout" : "failed", usage: undefined, tokensSeen: undefined });
+  }
+
+  finished(end: AnswerEnd): void {
+    this.#finish(end);
+  }
+
+  /** The client left. */
+  abandon(): void {
+    if (this.#over) return;
+    this.counters.clientAborts++;
+    this.#finish({ outcome: "aborted", usage: undefined, tokensSeen: this.#tokensSeen });
+  }
+
+  sweep(at: Micros): void {
+    if (this.#over) return;
+    const { limits } = this;
+    const { arrivedAt, stream } = this.#exchange;
+    if (this.#tokensSeen > this.#tokensReported && at - this.#reportedAt >= limits.progressMillis * MICROS_PER_MILLI) {
+      this.#report(at);
+    }
+    if (this.#active) this.#quietSince = at;
+    this.#active = false;
+    const waited = at - arrivedAt;
+    const quiet = at - this.#quietSince;
+    if (waited > limits.totalMillisMax * MICROS_PER_MILLI) return this.#timeOut();
+    if (!this.writer.headSent && this.#lostTooLong(at)) return this.attemptFailed("connect");
+    if (this.writer.blocked) {
+      if (quiet > limits.writeStallMillisMax * MICROS_PER_MILLI) this.#exchange.stalled();
+    } else if (this.writer.bodySent || (this.#answer !== undefined && !(this.#answer instanceof StreamAnswer))) {
+      if (quiet > limits.idleMillisMax * MICROS_PER_MILLI) this.#timeOut();
+    } else if (stream && waited > limits.firstByteMillisMax * MICROS_PER_MILLI) this.#timeOut();
+    else this.#showHead(waited);
+  }
+
+  /** A process that hangs as it ends, or a machine that vanished, leaves its connections open. */
+  #lostTooLong(at: Micros): boolean {
+    if (this.#exchange.context.directory.get(this.endpoint)?.state !== "lost") this.#lostSince = undefined;
+    else this.#lostSince ??= at;
+    return this.#lostSince !== undefined && at - this.#lostSince > this.limits.lostMillisMax * MICROS_PER_MILLI;
+  }
+
+  #showHead(waited: Micros): void {
+    const { holdMillis } = this.limits;
+    if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI || this.writer.headSent) return;
+    if (this.#answer instanceof StreamAnswer) this.#answer.showHead();
+  }
+
+  #timeOut(): void {
+    if (this.#answer === undefined || !this.writer.bodySent) return this.attemptFailed("timeout");
+    this.counters.timeouts++;
+    this.#answer.broke("timeout");
+  }
+
+  #finish(end: Omit<AnswerEnd, "outcome"> & { readonly outcome: Outcome }): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#dropAttempt();
+    this.#answer = undefined;
+    this.#exchange.finished({
+      outcome: end.outcome,
+      usage: end.usage,
+      outputTokens: end.usage?.outputTokens ?? end.tokensSeen,
+      firstTokenAt: this.#firstTokenAt,
+    });
+  }
+
+  #dropAttempt(): void {
+    this.#attempt?.abort();
+    this.#attempt = undefined;
+  }
+}

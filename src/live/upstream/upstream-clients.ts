@@ -1,0 +1,61 @@
+import { Client, type Dispatcher } from "undici";
+
+import type { GatewayLimits } from "../request/limits.ts";
+
+/**
+ * Connections to one endpoint, each with one request at a time. The last one that became free is used again first, so
+ * that those which sparse traffic does not need time out.
+ *
+ * Undici's own pool does the same, but hears of each client's every change between busy and free. And a client that may
+ * hold one request alone waits a turn of the event loop after each answer before it looks whether there is another; it is
+ * told here that it may hold two, and never gets them. The turn that it waits before each request, for stray bytes on a
+ * kept connection, stays.
+ *
+ * Undici's own header and body timeouts are off: a long prefill or a slow generation is no fault, and the limits are
+ * ours. HTTP/2 is off: many streams would share one connection's window.
+ */
+export class UpstreamClients {
+  readonly #url: string;
+  readonly #options: Client.Options;
+  readonly #all: Client[] = [];
+  readonly #free: Client[] = [];
+
+  constructor(url: string, limits: GatewayLimits) {
+    this.#url = url;
+    this.#options = {
+      pipelining: REQUESTS_ALLOWED,
+      keepAliveTimeout: limits.upstreamKeepAliveMillis,
+      keepAliveMaxTimeout: limits.upstreamKeepAliveMillis,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connectTimeout: limits.connectMillisMax,
+      allowH2: false,
+    };
+  }
+
+  /** A client without a request. The caller gives it back when its request is over. */
+  take(): Dispatcher {
+    return this.#free.pop() ?? this.#make();
+  }
+
+  giveBack(client: Dispatcher): void {
+    this.#free.push(client as Client);
+  }
+
+  /** Resolves when the requests in flight are over. */
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map((client) => client.close()));
+  }
+
+  async destroy(): Promise<void> {
+    await Promise.all(this.#all.map((client) => client.destroy()));
+  }
+
+  #make(): Client {
+    const client = new Client(this.#url, this.#options);
+    this.#all.push(client);
+    return client;
+  }
+}
+
+const REQUESTS_ALLOWED = 2;

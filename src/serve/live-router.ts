@@ -1,0 +1,31 @@
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import type { ProfileSpec } from "#core/profile/spec.ts";
+import { Router, type RouterOptions } from "#core/router.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { TraceRouter } from "#trace/record.ts";
+import type { ServePlan } from "./serve-plan.ts";
+
+/** What a plan says about the router; a trace's header holds the same. */
+export function routerSettings({ config, profile, profiles }: ServePlan): TraceRouter {
+  const { breaker, seed } = config.routing;
+  const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
+  return {
+    seed,
+    profiles: Object.fromEntries(specs),
+    defaultProfile: profile.name,
+    blockTokens: config.prefix.blockTokens,
+    staleAfterMicros: config.scrape.staleAfterMillis * MICROS_PER_MILLI,
+    breaker: {
+      failuresMax: breaker.failuresMax,
+      pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
+      pauseMicrosMax: breaker.pauseMillisMax * MICROS_PER_MILLI,
+      saturatedPauseMicros: breaker.saturatedPauseMillis * MICROS_PER_MILLI,
+    },
+  };
+}
+
+/** A router with nothing in it yet. */
+export function newRouter({ breaker, ...settings }: TraceRouter): Router {
+  const options: RouterOptions = { ...settings, index: new ApproximateIndex() };
+  return new Router(breaker === undefined ? options : { ...options, breaker });
+}

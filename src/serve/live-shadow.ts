@@ -1,0 +1,80 @@
+import type { Logger } from "pino";
+import { loadCalibratedEngine } from "#config/engine-file.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import type { Config } from "#config/schema.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import type { Journal } from "#live/journal.ts";
+import type { Run } from "#live/recorder/run-lines.ts";
+import type { ShadowStatus } from "#live/status/shadow-status.ts";
+import { TraceFeed } from "#live/recorder/trace-feed.ts";
+import { ShadowHost } from "#shadow/thread/host.ts";
+import { calibrationOf } from "./live-calibration.ts";
+import { evaluationOf } from "./live-evaluation.ts";
+
+/** The shadow of a running gateway. */
+export interface LiveShadow {
+  readonly status: () => ShadowStatus;
+  close(): Promise<void>;
+}
+
+/** Starts the shadow's thread and lets it hear the journal; undefined where the configuration has none. */
+export function startShadow(
+  { shadow, scrape }: Config,
+  run: Run,
+  journal: Journal,
+  log: Logger,
+): LiveShadow | undefined {
+  if (!shadow.enabled) return undefined;
+  const candidates = shadow.profiles.map((name) => {
+    const { name: known, spec } = loadProfile(name);
+    return { name: known, spec };
+  });
+  const host = new ShadowHost({
+    work: {
+      ...loadCalibratedEngine(shadow.engine),
+      calibrate:
+        shadow.calibrate === "off"
+          ? undefined
+          : { every: shadow.calibrateEvery, requestsMax: shadow.calibrateRequestsMax },
+      candidates,
+      cpuShareMax: shadow.cpuShareMax,
+      intervalMillis: shadow.intervalMillis,
+      windowRequests: shadow.windowRequests,
+      requestsMin: shadow.requestsMin,
+      scrapeMillis: scrape.intervalMillis,
+    },
+    heapMegabytesMax: shadow.heapMegabytesMax,
+    taken: (chars) => feed.taken(chars),
+    restarted: () => feed.restart(),
+    log: (message) => log.warn(message),
+  });
+  const feed: TraceFeed = new TraceFeed({
+    run,
+    bufferBytesMax: shadow.bufferBytesMax,
+    candidatesMax: 0,
+    send: (text) => host.send(text),
+  });
+  journal.listen(feed);
+  return {
+    status: () => {
+      const now = host.status();
+      const { state, detail, restarts, lagMillis, parity, evaluated } = now;
+      return {
+        state,
+        detail,
+        restarts,
+        lagMillis,
+        parity,
+        dropped: feed.dropped,
+        bufferedBytes: feed.bufferedBytes,
+        cpuSeconds: now.cpuMicros / MICROS_PER_SECOND,
+        calibration: calibrationOf(now, shadow.calibrate),
+        evaluation: evaluated && evaluationOf(evaluated),
+      };
+    },
+    close: async () => {
+      feed.stop();
+      await host.close();
+    },
+  };
+}

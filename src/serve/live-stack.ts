@@ -1,0 +1,225 @@
+import { randomBytes, createHmac } from "node:crypto";
+import type { Logger } from "pino";
+import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
+import { DecisionRing } from "#live/status/decision-ring.ts";
+import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
+import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
+import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
+import { Journal } from "#live/journal.ts";
+import { GatewayMetrics } from "#live/metrics/metrics.ts";
+import { Readiness } from "#live/status/readiness.ts";
+import { PowerKeeper } from "#live/scrape/power-keeper.ts";
+import { Recorder } from "#live/recorder/recorder.ts";
+import type { RequestObserver } from "#live/chat-context.ts";
+import { statusRoutes } from "#live/status/status.ts";
+import { warmUp } from "#live/warm-up/warm-up.ts";
+import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
+import type { Config } from "#config/schema.ts";
+import type { TraceRouter } from "#trace/record.ts";
+import type { Run } from "#live/recorder/run-lines.ts";
+import { newRouter, routerSettings } from "./live-router.ts";
+import { startShadow } from "./live-shadow.ts";
+import { profileChooser } from "./profile-chooser.ts";
+import type { ServePlan } from "./serve-plan.ts";
+import { refusedBySystem } from "./system-error.ts";
+import { openTokenizers } from "./tokenizers.ts";
+
+/** Everything that a running gateway is made of, and its end. */
+export interface LiveStack {
+  readonly journal: Journal;
+  readonly gateway: Gateway;
+  readonly keeper: FleetKeeper;
+  readonly directory: EndpointDirectory;
+  readonly readiness: Readiness;
+  /** Takes what happens to endpoints and their sources, for the log and for /readyz. */
+  readonly report: (event: KeeperEvent) => void;
+  /** Runs made-up requests, so that the first real ones meet compiled code. */
+  warmUp(): Promise<void>;
+  /** Drains, stops scraping, writes the trace to its end. */
+  close(): Promise<void>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Puts a gateway together from its plan. It listens and knows endpoints only when told. */
+export async function createLiveStack(plan: ServePlan, environment: Environment, log: Logger): Promise<LiveStack> {
+  const { config } = plan;
+  const secret = hashSecret(config, environment);
+  const settings = routerSettings(plan);
+  const router = newRouter(settings);
+  const journal = new Journal(router);
+  const directory = new EndpointDirectory();
+  const tokenizers = await openTokenizers({ config, secret, directory, log });
+  const run = runOf(plan);
+  const recorder = await openRecorder(plan, run, log);
+  const shadow = startShadow(config, run, journal, log);
+  const shadowStatus = shadow === undefined ? {} : { shadow: shadow.status };
+  const readiness = new Readiness(directory);
+  const report = (event: KeeperEvent): void => {
+    readiness.note(event);
+    reportEvent(event, log);
+  };
+  const power = new PowerKeeper({ ...config.power, now: nowMicros });
+  const keeper = newKeeper(config, journal, directory, report, power);
+  power.start();
+  const running: { gateway?: Gateway } = {};
+  const counters = () => running.gateway?.counters;
+  const counted = { counters, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
+  const sources = { router, directory, keeper, ...counted, ...shadowStatus, ...config.metrics };
+  const metrics = new GatewayMetrics(sources);
+  const decisions = new DecisionRing(config.admin.decisionsKept);
+  for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) journal.listen(listener);
+  directory.listen(metrics);
+  const adminToken = secretOf(config.admin.tokenEnv, environment);
+  const status = { router, directory, keeper, decisions, metrics, readiness, adminToken, ...shadowStatus };
+  const path = { identity: identity(config, secret), tokenizer: (model: string) => tokenizers.of(model) };
+  const gateway = createGateway({
+    ...path,
+    journal,
+    directory,
+    observe: observer(metrics, log),
+    profileOf: profileChooser(plan, (name, profile) =>
+      journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile }),
+    ),
+    limits: gatewayLimits(config),
+    requestUsage: config.clients.requestUsage,
+    statusRoutes: statusRoutes(status),
+    ...clientKeys(config, environment),
+  });
+  running.gateway = gateway;
+  return {
+    journal,
+    gateway,
+    keeper,
+    directory,
+    readiness,
+    report,
+    warmUp: async () => {
+      log.debug(await warmUpAll(plan, settings, path), "warmed up");
+      readiness.warm = true;
+    },
+    close: async () => {
+      readiness.draining = true;
+      await gateway.close(config.listen.drainMillis);
+      for (const part of [power, keeper]) await part.stop();
+      for (const part of [recorder, shadow, tokenizers]) await part?.close();
+    },
+  };
+}
+
+/** First the decision alone, then the whole path from socket to socket, each on a router that is thrown away. */
+async function warmUpAll(
+  { config }: ServePlan,
+  settings: TraceRouter,
+  path: Pick<GatewayOptions, "identity" | "tokenizer">,
+): Promise<object> {
+  const { blockTokens } = settings;
+  const profiles = Object.keys(settings.profiles);
+  const decisions = await warmUp({ journal: new Journal(newRouter(settings)), profiles, blockTokens });
+  // Kind vllm would ask the engines about made-up prompts.
+  if (config.tokenizer.kind === "vllm") return decisions;
+  const journal = new Journal(newRouter(settings));
+  return { ...decisions, requests: await warmUpPath({ ...path, journal, budgetMillis: WARM_UP_PATH_MILLIS }) };
+}
+
+function hashSecret(config: Config, environment: Environment): Uint8Array {
+  const given = secretOf(config.prefix.secretEnv, environment);
+  return given === undefined ? randomBytes(SECRET_BYTES) : Buffer.from(given, "utf8");
+}
+
+const SECRET_BYTES = 32;
+const WARM_UP_PATH_MILLIS = 1_000;
+
+function secretOf(variable: string | undefined, environment: Environment): string | undefined {
+  return variable === undefined ? undefined : environment[variable];
+}
+
+function runOf(plan: ServePlan): Run {
+  const { prefix, tokenizer } = plan.config;
+  return {
+    id: randomBytes(RUN_ID_BYTES).toString("hex"),
+    startWallMicros: WALL_START_MICROS,
+    router: routerSettings(plan),
+    hash: { algorithm: prefix.blockHash, blockTokens: prefix.blockTokens, tokenizer: tokenizer.kind },
+    endpoints: [],
+  };
+}
+
+async function openRecorder(plan: ServePlan, run: Run, log: Logger): Promise<Recorder | undefined> {
+  const { directory, ...options } = plan.config.record;
+  if (directory === undefined) return undefined;
+  try {
+    return await Recorder.open({ ...options, directory, run, onFailure: (message) => log.error(message) });
+  } catch (error) {
+    throw refusedBySystem(`record.directory ${directory}`, error);
+  }
+}
+
+const RUN_ID_BYTES = 4;
+
+function newKeeper(
+  config: Config,
+  journal: Journal,
+  directory: EndpointDirectory,
+  report: (event: KeeperEvent) => void,
+  power: PowerKeeper,
+): FleetKeeper {
+  const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
+  return new FleetKeeper({
+    journal,
+    directory,
+    times: { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
+    connectMillis: config.limits.connectMillisMax,
+    report,
+    ...(config.power.exporters.length === 0 ? {} : { hardwareOf: power.of.bind(power) }),
+  });
+}
+
+function reportEvent({ kind, subject, detail }: KeeperEvent, log: Logger): void {
+  const level = kind === "waiting" || kind === "lost" || kind === "source-failed" ? "warn" : "info";
+  log[level]({ endpoint: subject, detail }, `endpoint ${kind}`);
+}
+
+/** Metrics for every request, and a line of log where that is asked for. */
+function observer(metrics: GatewayMetrics, log: Logger): RequestObserver {
+  const debug = log.isLevelEnabled("debug");
+  return {
+    finished: (summary) => {
+      metrics.finished(summary);
+      if (debug) log.debug(summary, "request");
+    },
+    retried: (fault) => metrics.retried(fault),
+    tokenizerFellBack: (model) => metrics.tokenizerFellBack(model),
+    // Where it broke, not what it says: a message may quote what a client sent.
+    bug: (error) => log.error({ frames: framesOf(error) }, "a bug in the request path"),
+  };
+}
+
+function framesOf(error: unknown): readonly string[] {
+  const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
+  return lines.filter((line) => line.startsWith("    at ")).map((line) => line.trim());
+}
+
+function identity(config: Config, secret: Uint8Array) {
+  const { clients, routing } = config;
+  return {
+    tenantHeaders: clients.tenantHeaders,
+    sessionHeaders: clients.sessionHeaders,
+    profileHeader: routing.profilesAllowed.length === 0 ? undefined : routing.profileHeader,
+    sloHeader: clients.sloClassHeader,
+    secret: createHmac("sha256", secret).update("identity").digest("hex"),
+  };
+}
+
+function gatewayLimits({ limits: { holdMillis, ...limits } }: Config) {
+  return holdMillis === undefined ? limits : { ...limits, holdMillis };
+}
+
+function clientKeys({ clients }: Config, environment: Environment): { clientKeys?: readonly string[] } {
+  const keys = secretOf(clients.keysEnv, environment)
+    ?.split(",")
+    .map((key) => key.trim())
+    .filter((key) => key !== "");
+  return keys === undefined ? {} : { clientKeys: keys };
+}

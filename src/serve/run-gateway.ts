@@ -1,0 +1,68 @@
+import { destination, pino } from "pino";
+import type { Target } from "#live/discovery/target.ts";
+import type { Config } from "#config/schema.ts";
+import { listedTargets, startSources } from "./endpoint-sources.ts";
+import { type LiveStack, createLiveStack } from "./live-stack.ts";
+import { readyText, waitingText } from "./ready-text.ts";
+import type { ServePlan } from "./serve-plan.ts";
+import { exitSoon, stopSignal } from "./stop-signal.ts";
+import { refusedBySystem } from "./system-error.ts";
+
+const STDERR = 2;
+const READY_POLL_MILLIS = 25;
+/** Without an endpoint by then, what is missing is said. */
+const WAITING_TOLD_MILLIS = 3_000;
+
+/** Runs a gateway until it is told to stop. */
+export async function runGateway(plan: ServePlan): Promise<void> {
+  const { config } = plan;
+  const stopped = stopSignal();
+  const log = pino({ level: config.log.level, base: null }, destination({ fd: STDERR, sync: true }));
+  const listed = listedTargets(config, process.env);
+  const stack = await createLiveStack(plan, process.env, log);
+  const over = stopped.then((signal) => {
+    stack.readiness.draining = true;
+    log.info({ signal }, "draining");
+  });
+  const started = start(stack, config, listed);
+  const { url, sources } = await started.catch(async (error: unknown) => {
+    await stack.close();
+    throw error;
+  });
+  await stack.warmUp();
+  await announce(stack, { url, plan, emulated: sources.emulated });
+  await over;
+  await stack.close();
+  await sources.stop();
+  exitSoon();
+}
+
+async function start(stack: LiveStack, config: Config, listed: readonly Target[]) {
+  const url = await listen(stack, config);
+  return { url, sources: await startSources(stack, config, listed, process.env) };
+}
+
+async function listen({ gateway }: LiveStack, { listen: { host, port } }: Config): Promise<string> {
+  try {
+    return (await gateway.listen(host, port)).url;
+  } catch (error) {
+    throw refusedBySystem(`cannot listen on ${host}:${port}`, error, "choose another with --host and --port");
+  }
+}
+
+/** Says when the gateway is ready, and before that, once, what it waits for. */
+async function announce(stack: LiveStack, facts: Parameters<typeof readyText>[1]): Promise<void> {
+  const since = performance.now();
+  let told = false;
+  for (;;) {
+    const waitsFor = stack.readiness.waitsFor();
+    if (stack.readiness.draining) return;
+    if (waitsFor.length === 0) break;
+    if (!told && performance.now() - since > WAITING_TOLD_MILLIS) {
+      told = true;
+      process.stdout.write(waitingText(facts.url, waitsFor));
+    }
+    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MILLIS));
+  }
+  process.stdout.write(readyText(stack.directory, facts));
+}

@@ -1,0 +1,224 @@
+import type { Decision } from "#core/decision.ts";
+import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
+import type { ProfileSpec } from "#core/profile/spec.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import type { StepResiduals } from "#engine/step-drift.ts";
+import type { SignalOptions } from "#sim/signal/signal-options.ts";
+import { Simulation } from "#sim/simulation.ts";
+import { type FleetEvent, NO_LATENCY, type SimulationOptions } from "#sim/simulation-options.ts";
+import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
+import type { Workload } from "../recorded/packed-workload.ts";
+import { replicaEngines } from "./replica.ts";
+
+/** What all candidates of a question have in common. Plain data, so that it can go to a worker. */
+export interface Setting {
+  readonly seed: number;
+  readonly workload: Workload;
+  readonly endpoints: readonly Endpoint[];
+  readonly fleetEvents: readonly FleetEvent[];
+  readonly engine: EngineConfig;
+  /** What the engine's calibration left to chance; replicas are all the same without it. */
+  readonly residuals?: StepResiduals | undefined;
+  readonly signals: SignalOptions;
+  readonly blockTokens: number;
+  readonly staleAfterMicros: Micros;
+  /** From the decision until the engine has the request, and from the engine until the client has a token. */
+  readonly requestMicros: Micros;
+  readonly answerMicros: Micros;
+  readonly rateScale: number;
+}
+
+/** What is otherwise than in the setting. */
+export interface Scenario {
+  /** As people name it: "8 endpoints". */
+  readonly label: string;
+  readonly endpoints?: readonly Endpoint[];
+  readonly engine?: EngineConfig;
+  /** Goes with the engine. */
+  readonly residuals?: StepResiduals | undefined;
+  readonly rateScale?: number;
+}
+
+export interface Candidate {
+  /** Unique in a question. */
+  readonly name: string;
+  readonly spec: ProfileSpec;
+  /** Undefined for the traffic, the fleet and the engine as they are. */
+  readonly scenario?: Scenario | undefined;
+}
+
+/** A candidate's outcome, a row per request of the workload in its order. NaN where a request never got that far. */
+export interface CandidateOutcome {
+  readonly name: string;
+  readonly ttftMicros: Float64Array;
+  readonly e2eMicros: Float64Array;
+  /** Mean time per token after the first; NaN below two tokens. */
+  readonly tpotMicros: Float64Array;
+  readonly cachedTokens: Float64Array;
+  /** Position in the setting's endpoints; -1 for none. */
+  readonly endpoint: Int32Array;
+  /** Requests that the router had in flight at the endpoint that it chose, before this one; NaN where it chose none. */
+  readonly inFlight: Float64Array;
+  /** When it came, on the simulation's clock; NaN for never. */
+  readonly arrivalMicros: Float64Array;
+  readonly completed: number;
+  /** Most requests in flight at one endpoint over the mean, averaged over decisions. */
+  readonly imbalance: number;
+}
+
+export interface RunOptions {
+  /** 0 for the engine as it was fitted, others for one drawn from its residuals. */
+  readonly replica?: number;
+  /** Endpoints that requests must go to, by their ids in the simulation (requestId). */
+  readonly forced?: ReadonlyMap<string, EndpointId>;
+  /** Sees the decision on every request's arrival. */
+  readonly watch?: (requestIndex: number, decision: Decision) => void;
+}
+
+/** Runs the workload under one profile. Same arguments, same bytes, in any thread. */
+export function runCandidate(setting: Setting, candidate: Candidate, options: RunOptions = {}): CandidateOutcome {
+  const loads = new LoadWatch(setting.workload.length);
+  const simulation = new Simulation({
+    ...simulationOf(settingOf(setting, candidate.scenario), candidate, options.replica ?? 0),
+    ...(options.forced && { forced: options.forced }),
+    observe: (input, decision) => {
+      if (input.kind !== "request-arrived" || decision === undefined) return;
+      const request = indexOf(input.request.id);
+      options.watch?.(request, decision);
+      loads.decided(request, decision);
+    },
+  });
+  simulation.run();
+  const { outcomes } = simulation;
+  const column = () => new Float64Array(setting.workload.length).fill(NaN);
+  const outcome = {
+    name: candidate.name,
+    ttftMicros: column(),
+    e2eMicros: column(),
+    tpotMicros: column(),
+    cachedTokens: column(),
+    endpoint: new Int32Array(setting.workload.length).fill(-1),
+    inFlight: loads.inFlight,
+    arrivalMicros: column(),
+    completed: 0,
+    imbalance: loads.imbalance,
+  };
+  for (let row = 0; row < outcomes.length; row++) {
+    const index = indexOf(outcomes.ids[row]!);
+    outcome.arrivalMicros[index] = outcomes.arrivalAt[row]!;
+    if (!outcomes.isCompleted(row)) continue;
+    const tokens = outcomes.outputTokens[row]!;
+    outcome.ttftMicros[index] = outcomes.ttft[row]!;
+    outcome.e2eMicros[index] = outcomes.e2e[row]!;
+    if (tokens > 1) outcome.tpotMicros[index] = (outcomes.e2e[row]! - outcomes.ttft[row]!) / (tokens - 1);
+    outcome.cachedTokens[index] = outcomes.cachedTokens[row]!;
+    outcome.endpoint[index] = outcomes.endpoint[row]!;
+    outcome.completed++;
+  }
+  return outcome;
+}
+
+function simulationOf(setting: Setting, { name, spec }: Candidate, replica: number): SimulationOptions {
+  const { workload, endpoints, engine } = setting;
+  const engineOf = replicaEngines(
+    engine,
+    setting.residuals,
+    setting.seed,
+    replica,
+    replica === 0 ? 0 : spanOf(setting),
+  );
+  let joined = endpoints.length;
+  return {
+    router: {
+      seed: setting.seed,
+      profiles: { [name]: spec },
+      defaultProfile: name,
+      blockTokens: setting.blockTokens,
+      staleAfterMicros: setting.staleAfterMicros,
+    },
+    engines: endpoints.map((endpoint, i) => ({ endpoint: sized(endpoint, engine), config: engineOf(i) })),
+    fleetEvents: setting.fleetEvents.map((event) =>
+      event.kind === "endpoint-joined" ? { ...event, endpoint: sized(event.endpoint, engine) } : event,
+    ),
+    engineOf: () => engineOf(joined++),
+    arrivals: new WorkloadArrivals(workload, {
+      seed: setting.seed,
+      blockTokens: setting.blockTokens,
+      timeoutMicros: Infinity,
+      timeScale: 1,
+      rateScale: setting.rateScale,
+    }),
+    signals: setting.signals,
+    prefixes: { kind: "approximate" },
+    latency: { ...NO_LATENCY, requestMicros: setting.requestMicros, answerMicros: setting.answerMicros },
+    horizonMicros: Infinity,
+    over: "answered",
+    tokenGaps: false,
+    progressMicros: MICROS_PER_SECOND,
+    check: false,
+  };
+}
+
+/** What decisions saw of the endpoints' loads. */
+class LoadWatch {
+  readonly inFlight: Float64Array;
+  #sum = 0;
+  #count = 0;
+
+  constructor(requests: number) {
+    this.inFlight = new Float64Array(requests).fill(NaN);
+  }
+
+  get imbalance(): number {
+    return this.#count === 0 ? 1 : this.#sum / this.#count;
+  }
+
+  decided(request: number, decision: Decision): void {
+    const chosen = decision.kind === "routed" ? decision.endpoint : undefined;
+    const { candidates } = decision.breakdown;
+    let sum = 0;
+    let most = 0;
+    for (const { endpoint, requestsInFlight } of candidates) {
+      sum += requestsInFlight;
+      if (requestsInFlight > most) most = requestsInFlight;
+      if (endpoint === chosen) this.inFlight[request] = requestsInFlight;
+    }
+    if (sum === 0) return;
+    this.#sum += (most * candidates.length) / sum;
+    this.#count++;
+  }
+}
+
+/** The setting as a scenario has it. What became of another fleet is not known, so nothing does. */
+export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
+  if (scenario === undefined) return setting;
+  const { endpoints, engine, residuals, rateScale } = scenario;
+  return {
+    ...setting,
+    ...(endpoints && { endpoints, fleetEvents: [] }),
+    ...(engine && { engine, residuals }),
+    ...(rateScale !== undefined && { rateScale }),
+  };
+}
+
+/** How WorkloadArrivals names the request of an index. */
+const REQUEST_PREFIX = "request_";
+
+export function requestId(index: number): string {
+  return `${REQUEST_PREFIX}${index}`;
+}
+
+function indexOf(id: string): number {
+  return Number(id.slice(REQUEST_PREFIX.length));
+}
+
+function spanOf({ workload, rateScale }: Setting): Micros {
+  let span = 0;
+  for (const { arrivalMicros } of workload) if (arrivalMicros > span) span = arrivalMicros;
+  return span / rateScale;
+}
+
+function sized(endpoint: Endpoint, { kvBlocks, blockTokens, sequencesMax }: EngineConfig): Endpoint {
+  return { ...endpoint, kvCapacityTokens: (kvBlocks - 1) * blockTokens, concurrencyMax: sequencesMax };
+}

@@ -1,0 +1,133 @@
+import * as z from "zod";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { Distribution } from "#sim/result/distribution.ts";
+import { distribution } from "#sim/result/distribution.ts";
+import type { PolicyFigures } from "./compare.ts";
+import type { Metric } from "./metric.ts";
+import { tpotOf } from "../calibrate/evidence.ts";
+import type { RecordedRun } from "../recorded/recorded-run.ts";
+
+/** The part of each format that is compared; the rest is let through. */
+const summary = z.object({ mean: z.number(), p50: z.number(), p99: z.number() });
+const told = summary.or(z.object({ count: z.literal(0) }).transform(() => undefined)).optional();
+const driveReport = z.object({
+  ttftMillis: told,
+  tpotMillis: told,
+  e2eMillis: told,
+  hitRatio: z.object({ engine: z.number().nullable() }),
+});
+const expectation = z.object({ expected: z.number() });
+const expectations = z.object({ mean: expectation, p50: expectation, p99: expectation }).optional();
+const whatIf = z.object({
+  candidates: z.array(
+    z.object({
+      name: z.string(),
+      predicted: z.object({ ttftMicros: told, tpotMicros: told, e2eMicros: told }),
+      intervals: z.object({ ttftMicros: expectations, tpotMicros: expectations, e2eMicros: expectations }).optional(),
+      hitRatio: z.number(),
+    }),
+  ),
+});
+const byClass = z.object({ all: told });
+const simulation = z.object({
+  policyId: z.string(),
+  metrics: z.object({
+    ttftMicros: byClass,
+    tpotMicros: byClass,
+    e2eMicros: byClass,
+    cacheHitRate: z.object({ gpu: z.number(), cpu: z.number() }),
+  }),
+});
+
+/** BLIS's SimResults, request by request. */
+const results = z
+  .array(z.object({ ttft_us: z.number(), e2e_us: z.number(), output_tokens: z.number(), itl_mean_us: z.number() }))
+  .min(1);
+
+type Summary = Pick<Distribution, "mean" | "p50" | "p99"> | undefined;
+
+export const RESULT_FORMATS =
+  "a report of drive --json, results of simulate, an answer of what-if --json, or BLIS's SimResults";
+
+/**
+ * Policies' figures in one file of results; `name` is the policy's where the file does not tell. Undefined for JSON of
+ * another shape.
+ */
+export function figuresInResults(value: unknown, name: string): PolicyFigures[] | undefined {
+  const asked = whatIf.safeParse(value);
+  if (asked.success) {
+    return asked.data.candidates.map(({ name: policy, predicted, intervals, hitRatio }) => {
+      const of = (metric: Metric) => expected(predicted[metric], intervals?.[metric]);
+      return policyFigures(policy, of("ttftMicros"), of("tpotMicros"), of("e2eMicros"), 1, hitRatio);
+    });
+  }
+  const simulated = simulation.safeParse(value);
+  if (simulated.success) {
+    const { policyId, metrics } = simulated.data;
+    const { ttftMicros, tpotMicros, e2eMicros, cacheHitRate } = metrics;
+    const hits = cacheHitRate.gpu + cacheHitRate.cpu;
+    return [policyFigures(policyId, ttftMicros.all, tpotMicros.all, e2eMicros.all, 1, hits)];
+  }
+  const listed = results.safeParse(value);
+  if (listed.success) return [policyFigures(name, ...summariesOf(listed.data), 1, undefined)];
+  const driven = driveReport.safeParse(value);
+  if (!driven.success) return undefined;
+  const { ttftMillis, tpotMillis, e2eMillis, hitRatio } = driven.data;
+  return [policyFigures(name, ttftMillis, tpotMillis, e2eMillis, MICROS_PER_MILLI, hitRatio.engine ?? undefined)];
+}
+
+/** What the replicas lead to expect, where there are any. */
+function expected(predicted: Summary, drawn: z.infer<typeof expectations>): Summary {
+  if (drawn === undefined) return predicted;
+  return { mean: drawn.mean.expected, p50: drawn.p50.expected, p99: drawn.p99.expected };
+}
+
+function summariesOf(list: z.infer<typeof results>): [ttft: Summary, tpot: Summary, e2e: Summary] {
+  const several = list.filter(({ output_tokens: tokens }) => tokens > 1);
+  return [
+    distribution(Float64Array.from(list, (one) => one.ttft_us)),
+    distribution(Float64Array.from(several, (one) => one.itl_mean_us)),
+    distribution(Float64Array.from(list, (one) => one.e2e_us)),
+  ];
+}
+
+/** Figures of what really happened in a trace, of requests that were answered whole. */
+export function figuresOfRun({ observed, workload }: RecordedRun, policy: string): PolicyFigures {
+  const ok = observed.filter((one) => one.ok);
+  const figuresOf = (values: readonly number[]) =>
+    distribution(Float64Array.from(values.filter((value) => value >= 0)));
+  let cached = 0;
+  let prompt = 0;
+  observed.forEach((one, i) => {
+    if (!one.ok || Number.isNaN(one.cachedTokens)) return;
+    cached += one.cachedTokens;
+    prompt += workload[i]!.promptTokens;
+  });
+  return policyFigures(
+    policy,
+    figuresOf(ok.map(({ ttftMicros }) => ttftMicros)),
+    figuresOf(ok.map(tpotOf)),
+    figuresOf(ok.map(({ e2eMicros }) => e2eMicros)),
+    1,
+    prompt === 0 ? undefined : cached / prompt,
+  );
+}
+
+function policyFigures(
+  policy: string,
+  ttft: Summary,
+  tpot: Summary,
+  e2e: Summary,
+  micros: number,
+  hitRatio: number | undefined,
+): PolicyFigures {
+  return {
+    policy,
+    figures: {
+      ...(ttft && { ttftMean: ttft.mean * micros, ttftP50: ttft.p50 * micros, ttftP99: ttft.p99 * micros }),
+      ...(tpot && { tpotMean: tpot.mean * micros, tpotP99: tpot.p99 * micros }),
+      ...(e2e && { e2eMean: e2e.mean * micros, e2eP50: e2e.p50 * micros, e2eP99: e2e.p99 * micros }),
+      ...(hitRatio === undefined ? {} : { hitRatio }),
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import type { Distribution } from "#sim/result/distribution.ts";
+import { type Candidate, type CandidateOutcome, type Setting, runCandidate, settingOf } from "./candidate.ts";
+import { figuresOf } from "./figures.ts";
+import { withFirstTokenNoise } from "../recorded/first-token-noise.ts";
+import { type PerMetric, perMetric } from "./metric.ts";
+import { type BlockSums, blockSumsOf } from "./ranking.ts";
+import { type DecisionRegret, decisionRegret, type RegretQuestion } from "./regret.ts";
+
+/** One piece of a question that can be done anywhere. Plain data. */
+export type Job =
+  /** The engine as it was fitted, every request. */
+  | { readonly kind: "outcome"; readonly candidate: Candidate }
+  /** The engine as it may be: figures alone. */
+  | { readonly kind: "replica"; readonly candidate: Candidate; readonly replica: number }
+  /** One decision made otherwise. */
+  | { readonly kind: "regret"; readonly question: RegretQuestion };
+
+/** What is kept of a run on a drawn engine. */
+export interface ReplicaFigures {
+  readonly figures: PerMetric<Distribution | undefined>;
+  readonly e2e: BlockSums;
+}
+
+export interface JobResults {
+  readonly outcome: CandidateOutcome;
+  readonly replica: ReplicaFigures;
+  readonly regret: DecisionRegret | undefined;
+}
+
+export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
+  switch (job.kind) {
+    case "outcome":
+      return runCandidate(setting, job.candidate);
+    case "replica": {
+      const drawn = runCandidate(setting, job.candidate, { replica: job.replica });
+      const firstTokens = settingOf(setting, job.candidate.scenario).residuals?.firstTokens;
+      const outcome =
+        firstTokens === undefined ? drawn : withFirstTokenNoise(drawn, firstTokens, setting.seed, job.replica);
+      return { figures: perMetric((metric) => figuresOf(outcome[metric])), e2e: blockSumsOf(outcome.e2eMicros) };
+    }
+    case "regret":
+      return decisionRegret(setting, job.question);
+  }
+}

@@ -1,0 +1,242 @@
+import { availableParallelism } from "node:os";
+import type { Distribution } from "#sim/result/distribution.ts";
+import { type Candidate, type CandidateOutcome, type Setting, settingOf } from "./candidate.ts";
+import { type Cause, causesOf } from "./cause.ts";
+import { figuresOf, type PredictionError } from "./figures.ts";
+import type { Interval } from "./interval.ts";
+import { JobPool } from "./job-pool.ts";
+import type { ReplicaFigures } from "./job.ts";
+import { type PerMetric, perMetric } from "./metric.ts";
+import { type ModelCheck, modelCheck } from "../recorded/model-check.ts";
+import { type PairedDifference, pairedDifference } from "./paired.ts";
+import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "./ranking.ts";
+import type { Observed } from "../recorded/recorded-run.ts";
+import { regretQuestions, REGRET_REQUESTS_MAX } from "./regret.ts";
+import { type RegretSummary, regretSummary } from "./regret-summary.ts";
+import {
+  type Coverage,
+  coverageOf,
+  differenceInterval,
+  exceedsNoise,
+  type FigureIntervals,
+  figureIntervals,
+} from "./uncertainty.ts";
+
+export type { Metric, PerMetric } from "./metric.ts";
+
+export interface CandidateAnswer {
+  readonly name: string;
+  /** What is otherwise than it was; "" for the traffic, the fleet and the engine as they were. */
+  readonly scenario: string;
+  readonly completed: number;
+  readonly predicted: PerMetric<Distribution | undefined>;
+  /** Prediction intervals of the figures above, from replicas; undefined where there are none. */
+  readonly intervals: PerMetric<FigureIntervals | undefined>;
+  /** Prompt tokens found in the engines' caches over all prompt tokens. */
+  readonly hitRatio: number;
+  readonly imbalance: number;
+  /** Part of all requests that the busiest endpoint got. */
+  readonly busiestShare: number;
+  /** Against the profile in force, both simulated, request by request. */
+  readonly difference: PerMetric<PairedDifference | undefined>;
+  /** Prediction interval of the mean difference, both on the same drawn engines. */
+  readonly differenceInterval: PerMetric<Interval | undefined>;
+  /** Whether the mean difference is more than chance, over requests and over drawn engines. */
+  readonly exceedsNoise: PerMetric<boolean | undefined>;
+  /** Share of requests that went to the same endpoint as under the profile in force; undefined in another scenario. */
+  readonly agreement: number | undefined;
+  /** Where the difference comes from; none for the profile in force and in another scenario. */
+  readonly causes: readonly Cause[];
+  /** Where it was asked for, and none in another scenario. */
+  readonly regret: RegretSummary | undefined;
+}
+
+export interface WhatIfAnswer {
+  readonly inForce: string;
+  readonly requests: number;
+  /** Simulations on drawn engines behind each interval; 0 for none. */
+  readonly replicas: number;
+  /** The profile in force, simulated, against what really happened; undefined where nothing was observed. */
+  readonly modelError: PerMetric<PredictionError | undefined> | undefined;
+  /** Requests of the workload that the model's error leaves out, by reason. They are simulated all the same. */
+  readonly uncompared: Readonly<Record<string, number>>;
+  /** Whether what really happened lies in the intervals of the profile in force; undefined without either. */
+  readonly coverage: PerMetric<Coverage | undefined> | undefined;
+  /** By mean E2E, best first; the profile in force is among them. Other scenarios come after the one that was. */
+  readonly candidates: readonly CandidateAnswer[];
+  /** How sure the order of the candidates of the scenario that was is, by mean E2E; in their order above. */
+  readonly ranking: Ranking;
+}
+
+export interface WhatIfQuestion {
+  readonly setting: Setting;
+  readonly inForce: Candidate;
+  readonly candidates: readonly Candidate[];
+  /** In the workload's order; undefined for a workload that was never run. */
+  readonly observed: readonly Observed[] | undefined;
+  /** Simulations of every candidate on engines drawn from the setting's residuals; none where it is left out. */
+  readonly replicas?: number;
+  /** Decisions of every candidate, as things were, that are made otherwise, and how many other endpoints are tried. */
+  readonly regret?: { readonly decisions: number; readonly alternatives: number };
+  /** Threads at most; 1 stays in this one. All cores where it is left out. */
+  readonly threadsMax?: number;
+  readonly progress?: (done: number, all: number) => void;
+  /** Awaited after each simulation in this thread, so that a host can let it rest. */
+  readonly pause?: () => Promise<void>;
+  /** Gets every candidate's requests, that in force first; they are too large for an answer. */
+  readonly onOutcomes?: (outcomes: readonly CandidateOutcome[]) => void;
+}
+
+/** What other policies would have done with the same traffic. Same question, same answer, on any number of threads. */
+export async function whatIf(question: WhatIfQuestion): Promise<WhatIfAnswer> {
+  const { setting, inForce, regret } = question;
+  const all = [inForce, ...question.candidates.filter(({ name }) => name !== inForce.name)];
+  const replicas = setting.residuals === undefined ? 0 : (question.replicas ?? 0);
+  const asThingsWere = all.filter(({ scenario }) => scenario === undefined).length;
+  const decisions = asThingsWere * (regret?.decisions ?? 0);
+  const simulations = all.reduce((sum, candidate) => sum + 1 + replicasOf(setting, candidate, replicas), 0);
+  const work =
+    simulations * setting.workload.length + decisions * (1 + (regret?.alternatives ?? 0)) * REGRET_REQUESTS_MAX;
+  const pool = new JobPool(setting, work, question.threadsMax ?? availableParallelism(), question.pause);
+  const progress = counted(question.progress, simulations + decisions);
+  try {
+    const base = pool.run({ kind: "outcome", candidate: inForce }).then(progress);
+    const run = { question, pool, base, replicas, progress };
+    const parts = await Promise.all(all.map((candidate) => partOf(run, candidate)));
+    question.onOutcomes?.(parts.flatMap(({ outcome }) => outcome ?? []));
+    return answerOf(question, replicas, parts);
+  } finally {
+    await pool.close();
+  }
+}
+
+/** A question on its way. */
+interface Run {
+  readonly question: WhatIfQuestion;
+  readonly pool: JobPool;
+  /** The profile in force. */
+  readonly base: Promise<CandidateOutcome>;
+  readonly replicas: number;
+  readonly progress: <T>(result: T) => T;
+}
+
+/** What one candidate's runs came to. */
+interface Part {
+  readonly answer: Omit<CandidateAnswer, "intervals" | "differenceInterval" | "exceedsNoise">;
+  readonly e2e: BlockSums;
+  readonly replicas: readonly ReplicaFigures[];
+  /** Kept where somebody wants to see it: it is by far the largest thing. */
+  readonly outcome: CandidateOutcome | undefined;
+  /** Of the profile in force alone. */
+  readonly model: ModelCheck | undefined;
+}
+
+async function partOf({ question, pool, base, replicas, progress }: Run, candidate: Candidate): Promise<Part> {
+  const { setting, inForce, observed, regret, onOutcomes } = question;
+  const isBase = candidate === inForce;
+  const first = isBase ? base : pool.run({ kind: "outcome", candidate }).then(progress);
+  const drawn = Array.from({ length: replicasOf(setting, candidate, replicas) }, (_, i) =>
+    pool.run({ kind: "replica", candidate, replica: i + 1 }).then(progress),
+  );
+  const asked = first.then((outcome) => {
+    if (regret === undefined || candidate.scenario !== undefined) return undefined;
+    const { decisions, alternatives } = regret;
+    const questions = regretQuestions(candidate, outcome, decisions, alternatives, setting.seed);
+    return Promise.all(questions.map((one) => pool.run({ kind: "regret", question: one }).then(progress)));
+  });
+  const [outcome, own, figures, regrets] = await Promise.all([first, base, Promise.all(drawn), asked]);
+  return {
+    answer: { ...answered(setting, candidate, outcome, own), regret: regrets && regretSummary(regrets) },
+    e2e: blockSumsOf(outcome.e2eMicros),
+    replicas: figures,
+    outcome: onOutcomes === undefined ? undefined : outcome,
+    model: isBase && observed !== undefined ? modelCheck(outcome, observed) : undefined,
+  };
+}
+
+function answered(
+  { workload, seed }: Setting,
+  { name, scenario }: Candidate,
+  outcome: CandidateOutcome,
+  base: CandidateOutcome,
+): Omit<Part["answer"], "regret"> {
+  let cached = 0;
+  let prompt = 0;
+  let same = 0;
+  const perEndpoint = new Map<number, number>();
+  for (const { index: i, promptTokens } of workload) {
+    if (Number.isNaN(outcome.cachedTokens[i]!)) continue;
+    cached += outcome.cachedTokens[i]!;
+    prompt += promptTokens;
+    const endpoint = outcome.endpoint[i]!;
+    perEndpoint.set(endpoint, (perEndpoint.get(endpoint) ?? 0) + 1);
+    if (endpoint === base.endpoint[i]) same++;
+  }
+  // Of other traffic or another fleet, no request is where it was.
+  const isComparable = scenario === undefined;
+  return {
+    name,
+    scenario: scenario?.label ?? "",
+    completed: outcome.completed,
+    predicted: perMetric((metric) => figuresOf(outcome[metric])),
+    hitRatio: prompt === 0 ? 0 : cached / prompt,
+    imbalance: outcome.imbalance,
+    busiestShare: outcome.completed === 0 ? 0 : Math.max(0, ...perEndpoint.values()) / outcome.completed,
+    difference: perMetric((metric) => pairedDifference(outcome[metric], base[metric], seed)),
+    agreement: !isComparable ? undefined : outcome.completed === 0 ? 0 : same / outcome.completed,
+    causes: outcome === base || !isComparable ? [] : causesOf(outcome, base),
+  };
+}
+
+function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts: readonly Part[]): WhatIfAnswer {
+  const [base] = parts as readonly [Part, ...Part[]];
+  const e2e = ({ answer }: Part) => answer.predicted.e2eMicros?.mean ?? Infinity;
+  const ordered = parts.toSorted(
+    (a, b) => Number(a.answer.scenario !== "") - Number(b.answer.scenario !== "") || e2e(a) - e2e(b),
+  );
+  const candidates = ordered.map(({ answer, replicas: drawn }): CandidateAnswer => {
+    const between = perMetric((metric) =>
+      differenceInterval(answer.difference[metric]?.mean, drawn, base.replicas, metric),
+    );
+    return {
+      ...answer,
+      intervals: perMetric((metric) => figureIntervals(answer.predicted[metric], drawn, metric)),
+      differenceInterval: between,
+      exceedsNoise: perMetric((metric) => exceedsNoise(answer.difference[metric], between[metric])),
+    };
+  });
+  const own = candidates.find(({ name }) => name === inForce.name);
+  const compared = ordered.filter(({ answer }) => answer.scenario === "");
+  const blocks =
+    replicas === 0
+      ? [compared.map((part) => part.e2e)]
+      : Array.from({ length: replicas }, (_, r) => compared.map((part) => part.replicas[r]!.e2e));
+  const { error: modelError, uncompared } = base.model ?? { error: undefined, uncompared: {} };
+  return {
+    inForce: inForce.name,
+    requests: setting.workload.length,
+    replicas,
+    modelError,
+    uncompared,
+    coverage:
+      modelError && replicas > 0
+        ? perMetric((metric) => coverageOf(modelError[metric], own?.predicted[metric], own?.intervals[metric]))
+        : undefined,
+    candidates,
+    ranking: rankingOf(blocks, setting.seed),
+  };
+}
+
+/** None on an engine of which nobody knows how far it is off. */
+function replicasOf(setting: Setting, { scenario }: Candidate, replicas: number): number {
+  return settingOf(setting, scenario).residuals === undefined ? 0 : replicas;
+}
+
+/** Passes results on and counts them. */
+function counted(progress: WhatIfQuestion["progress"], all: number): <T>(result: T) => T {
+  let done = 0;
+  return (result) => {
+    progress?.(++done, all);
+    return result;
+  };
+}

@@ -1,0 +1,184 @@
+import { Worker } from "node:worker_threads";
+import { FIT_OUTCOMES, type FitOutcome, type FitReport } from "../calibrate/rolling-fit.ts";
+import type { FromShadow, Parity, ShadowWork } from "./shadow-message.ts";
+import type { WhatIfAnswer } from "../question/what-if.ts";
+
+export interface ShadowHostOptions {
+  readonly work: ShadowWork;
+  /** Heap of the thread; beyond it the thread ends, and nothing else does. */
+  readonly heapMegabytesMax: number;
+  /** The thread has worked through so many characters, or is gone with so many that it had not. */
+  readonly taken: (chars: number) => void;
+  /** A new thread needs a header before anything else. */
+  readonly restarted: () => void;
+  readonly log: (message: string) => void;
+  /** The thread's code; for tests. */
+  readonly script?: URL;
+}
+
+/** Restarts in a row until the shadow is given up, and the pause before the first, which doubles. */
+const RESTARTS_MAX = 8;
+const PAUSE_MILLIS = 1_000;
+const PAUSE_MILLIS_MAX = 60_000;
+/** A thread that lived so long ends a row. */
+const STEADY_MILLIS = 600_000;
+
+/** An evaluation, and the time and processor time that it took. */
+export interface Evaluated {
+  readonly answer: WhatIfAnswer;
+  /** Why it has no intervals; "" where it has. */
+  readonly withoutIntervals: string;
+  /** Changes of the fleet that the window had no room for. */
+  readonly fleetEventsMerged: number;
+  readonly millis: number;
+  readonly cpuMicros: number;
+}
+
+interface Sent {
+  readonly atMillis: number;
+  chars: number;
+}
+
+/**
+ * Runs the shadow's thread. The gateway's thread only posts text to it and reads the reports that come back; a thread
+ * that is slow leaves text untaken, and one that dies is started again after a pause, a bounded number of times.
+ */
+export class ShadowHost {
+  readonly #options: ShadowHostOptions;
+  #worker: Worker | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #sent: Sent[] = [];
+  #state: "starting" | "running" | "crashed" | "off" = "starting";
+  #detail = "";
+  #restarts = 0;
+  #restartsInRow = 0;
+  #startedMillis = 0;
+  #cpuMicros = 0;
+  #cpuMicrosBefore = 0;
+  readonly #fits: Record<FitOutcome, number>;
+  #fit: { readonly report: FitReport; readonly millis: number; readonly cpuMicros: number } | undefined;
+  #accepted: { readonly report: FitReport; readonly atMillis: number } | undefined;
+  #parity: Parity = { decisions: 0, differences: 0, unverifiable: 0 };
+  #before: Parity = this.#parity;
+  #evaluated: Evaluated | undefined;
+
+  constructor(options: ShadowHostOptions) {
+    this.#options = options;
+    this.#fits = Object.fromEntries(FIT_OUTCOMES.map((outcome) => [outcome, 0])) as Record<FitOutcome, number>;
+    this.#start();
+  }
+
+  send(text: string): void {
+    if (this.#worker === undefined) {
+      this.#options.taken(text.length);
+      return;
+    }
+    this.#sent.push({ atMillis: performance.now(), chars: text.length });
+    this.#worker.postMessage({ text });
+  }
+
+  status() {
+    const oldest = this.#sent[0];
+    return {
+      state: this.#state,
+      detail: this.#detail,
+      restarts: this.#restarts,
+      lagMillis: oldest === undefined ? 0 : Math.round(performance.now() - oldest.atMillis),
+      parity: sum(this.#before, this.#parity),
+      cpuMicros: this.#cpuMicrosBefore + this.#cpuMicros,
+      evaluated: this.#evaluated,
+      /** In use by evaluations. */
+      engine: this.#fit?.report.engine ?? this.#options.work.engine,
+      fits: { ...this.#fits },
+      /** The latest attempt, whatever came of it. */
+      fit: this.#fit,
+      /** The fit in use; undefined as long as it is the engine of the start. */
+      accepted: this.#accepted && {
+        report: this.#accepted.report,
+        ageMillis: Math.round(performance.now() - this.#accepted.atMillis),
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#state = "off";
+    clearTimeout(this.#timer);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
+  }
+
+  #start(): void {
+    const { work, heapMegabytesMax, script } = this.#options;
+    // What was learnt outlives the thread that learnt it.
+    const { engine, residuals } = this.#accepted?.report ?? work;
+    const workerData: ShadowWork = { ...work, engine, residuals };
+    this.#startedMillis = performance.now();
+    const worker = new Worker(script ?? new URL("./shadow.worker.ts", import.meta.url), {
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytesMax },
+      name: "shadow",
+    });
+    this.#worker = worker;
+    worker.on("message", (message: FromShadow) => this.#heard(message));
+    worker.on("error", (error) => this.#died(worker, error instanceof Error ? error.message : String(error)));
+    worker.on("exit", (code) => this.#died(worker, `ended with code ${code}`));
+    worker.unref();
+  }
+
+  #heard(message: FromShadow): void {
+    this.#state = "running";
+    if (message.kind === "failed") {
+      this.#detail = message.detail;
+      this.#options.log(`shadow: ${message.detail}`);
+      return;
+    }
+    if (message.kind === "fitted") {
+      const { report } = message;
+      this.#fits[report.outcome]++;
+      this.#fit = message;
+      if (report.outcome === "accepted") this.#accepted = { report, atMillis: performance.now() };
+      return;
+    }
+    if (message.kind === "evaluated") {
+      this.#detail = "";
+      this.#evaluated = message;
+      return;
+    }
+    this.#parity = message.parity;
+    this.#cpuMicros = message.cpuMicros;
+    this.#sent.shift();
+    this.#options.taken(message.chars);
+  }
+
+  #died(worker: Worker, detail: string): void {
+    if (worker !== this.#worker) return;
+    this.#worker = undefined;
+    this.#before = sum(this.#before, this.#parity);
+    this.#parity = { decisions: 0, differences: 0, unverifiable: 0 };
+    this.#cpuMicrosBefore += this.#cpuMicros;
+    this.#cpuMicros = 0;
+    const lostChars = this.#sent.reduce((chars, one) => chars + one.chars, 0);
+    this.#sent.length = 0;
+    this.#options.taken(lostChars);
+    this.#detail = detail;
+    if (performance.now() - this.#startedMillis > STEADY_MILLIS) this.#restartsInRow = 0;
+    this.#state = this.#restartsInRow === RESTARTS_MAX ? "off" : "crashed";
+    this.#options.log(`shadow: ${detail}${this.#state === "off" ? "; given up" : ""}`);
+    if (this.#state === "off") return;
+    this.#restarts++;
+    const pause = Math.min(PAUSE_MILLIS * 2 ** this.#restartsInRow++, PAUSE_MILLIS_MAX);
+    this.#timer = setTimeout(() => {
+      this.#start();
+      this.#options.restarted();
+    }, pause).unref();
+  }
+}
+
+function sum(a: Parity, b: Parity): Parity {
+  return {
+    decisions: a.decisions + b.decisions,
+    differences: a.differences + b.differences,
+    unverifiable: a.unverifiable + b.unverifiable,
+  };
+}

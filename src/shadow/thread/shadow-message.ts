@@ -1,0 +1,59 @@
+import type { EngineConfig } from "#engine/config.ts";
+import type { StepResiduals } from "#engine/step-drift.ts";
+import type { FitReport } from "../calibrate/rolling-fit.ts";
+import type { Candidate } from "../question/candidate.ts";
+import type { WhatIfAnswer } from "../question/what-if.ts";
+
+/** What the shadow's thread is started with. */
+export interface ShadowWork {
+  /** The engine model; where it is calibrated, the one to begin with. */
+  readonly engine: EngineConfig;
+  /** What that engine leaves to chance; evaluations have no intervals without it. */
+  readonly residuals?: StepResiduals | undefined;
+  /** undefined where the engine stays as it is. */
+  readonly calibrate: CalibrateWork | undefined;
+  readonly candidates: readonly Candidate[];
+  readonly intervalMillis: number;
+  /** Latest requests that an evaluation looks at, and the fewest that it needs. */
+  readonly windowRequests: number;
+  readonly requestsMin: number;
+  /** Share of one core that fits and evaluations may take, in (0, 1]. */
+  readonly cpuShareMax: number;
+  /** Interval of the gateway's own scrapes. */
+  readonly scrapeMillis: number;
+}
+
+export interface CalibrateWork {
+  /** A fit comes before every so manieth evaluation. */
+  readonly every: number;
+  /** Latest requests of the window that it looks at. */
+  readonly requestsMax: number;
+}
+
+/** Lines of a trace. */
+export interface ToShadow {
+  readonly text: string;
+}
+
+export type FromShadow =
+  /** It has worked through lines of this length. */
+  | { readonly kind: "taken"; readonly chars: number; readonly parity: Parity; readonly cpuMicros: number }
+  /** Something could not be done; the replay goes on. */
+  | { readonly kind: "failed"; readonly detail: string }
+  | { readonly kind: "fitted"; readonly report: FitReport; readonly millis: number; readonly cpuMicros: number }
+  | {
+      readonly kind: "evaluated";
+      readonly answer: WhatIfAnswer;
+      /** Why it has no intervals; "" where it has. */
+      readonly withoutIntervals: string;
+      /** Changes of the fleet that the window had no room for. */
+      readonly fleetEventsMerged: number;
+      readonly millis: number;
+      readonly cpuMicros: number;
+    };
+
+export interface Parity {
+  readonly decisions: number;
+  readonly differences: number;
+  readonly unverifiable: number;
+}

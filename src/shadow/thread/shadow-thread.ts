@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { parentPort, workerData } from "node:worker_threads";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import { TraceDecoder } from "#trace/decoder.ts";
+import type { TraceHeader } from "#trace/record.ts";
+import { RollingFit } from "../calibrate/rolling-fit.ts";
+import { Pace, threadCpuMicros } from "./pace.ts";
+import { type RecordedRun, RunBook } from "../recorded/recorded-run.ts";
+import { inForceOf, recordedSetting } from "../recorded/recorded-setting.ts";
+import { Replay } from "../recorded/replay.ts";
+import { ReplicaBudget } from "../question/replica-budget.ts";
+import type { FromShadow, ShadowWork, ToShadow } from "./shadow-message.ts";
+import { whatIf } from "../question/what-if.ts";
+
+/**
+ * The thread beside the gateway: it replays all that it hears; now and then it fits the engine model to what it heard
+ * last, and asks what other profiles would do. Fits and evaluations rest often, and lines are worked through meanwhile.
+ */
+const work = workerData as ShadowWork;
+const replay = new Replay();
+const fit = new RollingFit(work.engine, work.calibrate?.requestsMax ?? 0, work.residuals);
+const budget = new ReplicaBudget(work.cpuShareMax * work.intervalMillis * MICROS_PER_MILLI);
+const pace = new Pace(work.cpuShareMax);
+let decoder: TraceDecoder | undefined;
+let book = new RunBook(work.windowRequests);
+
+parentPort?.on("message", (message: ToShadow) => {
+  for (const line of message.text.split("\n")) if (line !== "") take(line);
+  tell({ kind: "taken", chars: message.text.length, parity: parity(), cpuMicros: threadCpuMicros() });
+});
+void rounds();
+
+function take(line: string): void {
+  if (line.startsWith(HEADER_START)) {
+    decoder = new TraceDecoder(line);
+    book = new RunBook(work.windowRequests);
+    for (const endpoint of decoder.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
+    replay.take({ kind: "run", header: decoder.header });
+    return;
+  }
+  const item = decoder?.decode(line);
+  if (item === undefined) return;
+  replay.take(item);
+  if (item.kind === "gap") book.leave("dropped on the way to the shadow", item.dropped);
+  else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
+}
+
+/** Every trace begins with a header, and only a header begins so. */
+const HEADER_START = '{"kind":"header"';
+
+async function rounds(): Promise<void> {
+  let nextAt = performance.now();
+  for (let round = 0; ;) {
+    nextAt = Math.max(nextAt + work.intervalMillis, performance.now());
+    await sleep(Math.max(0, nextAt - performance.now()));
+    if (decoder === undefined || book.requests < work.requestsMin) continue;
+    try {
+      await once(decoder.header, round++);
+    } catch (error) {
+      tell({ kind: "failed", detail: String(error) });
+    }
+  }
+}
+
+async function once(header: TraceHeader, round: number): Promise<void> {
+  pace.begin();
+  const run = settled(book.close(header));
+  if (work.calibrate !== undefined && round % work.calibrate.every === 0) await refit(run);
+  await evaluate(run);
+}
+
+async function refit(run: RecordedRun): Promise<void> {
+  const since = { millis: performance.now(), cpuMicros: threadCpuMicros() };
+  const attempt = fit.attempt(run);
+  for (;;) {
+    const { done, value } = attempt.next();
+    if (done === true) {
+      tell({ kind: "fitted", report: value, ...spent(since) });
+      return;
+    }
+    await pace.rest();
+  }
+}
+
+async function evaluate(run: RecordedRun): Promise<void> {
+  const since = { millis: performance.now(), cpuMicros: threadCpuMicros() };
+  const { engine, residuals } = fit;
+  const inForce = inForceOf(run.header);
+  const candidates = work.candidates.filter(({ name }) => name !== inForce.name);
+  const requests = (1 + candidates.length) * run.workload.length;
+  const replicas = residuals === undefined ? 0 : budget.replicasFor(requests);
+  const answer = await whatIf({
+    setting: recordedSetting(run, { engine, residuals, scrapeMicros: work.scrapeMillis * MICROS_PER_MILLI }),
+    inForce,
+    candidates,
+    replicas,
+    observed: run.observed,
+    threadsMax: 1,
+    pause: () => pace.rest(),
+  });
+  const took = spent(since);
+  budget.spent((1 + replicas) * requests, took.cpuMicros);
+  const withoutIntervals = replicas > 0 ? "" : residuals === undefined ? NO_RESIDUALS : NO_TIME;
+  const { fleetEventsMerged = 0 } = run;
+  tell({ kind: "evaluated", answer, withoutIntervals, fleetEventsMerged, ...took });
+}
+
+const NO_RESIDUALS = "no fit has told yet how far the engine model's step times are off";
+const NO_TIME = "three replicas of every simulation take longer than cpuShareMax leaves of intervalMillis";
+
+/** First part of a window whose times are not compared: simulated caches begin empty, the real ones did not. */
+const BURN_IN_PART = 0.2;
+const EARLY = "at the beginning of the window, when simulated caches are empty and real ones are not";
+
+/** A window's first requests are traffic but tell nothing of the model's error. */
+function settled(run: RecordedRun): RecordedRun {
+  const arrivals = run.workload.map(({ arrivalMicros }) => arrivalMicros).sort((a, b) => a - b);
+  const from = arrivals[Math.floor(BURN_IN_PART * arrivals.length)] ?? 0;
+  const observed = run.observed.map((one, i) =>
+    run.workload[i]!.arrivalMicros < from ? { ...one, ok: false, uncompared: EARLY } : one,
+  );
+  return { ...run, observed };
+}
+
+function spent(since: { readonly millis: number; readonly cpuMicros: number }) {
+  return { millis: performance.now() - since.millis, cpuMicros: threadCpuMicros() - since.cpuMicros };
+}
+
+function parity() {
+  const { decisions, differences, unverifiable } = replay.result();
+  return { decisions, differences, unverifiable };
+}
+
+function tell(message: FromShadow): void {
+  parentPort?.postMessage(message);
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AIBRIX_PARAMETERS } from "#config/aibrix-environment.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { servePlan } from "#cli/serve/serve-options.ts";
+
+const plan = (environment: Record<string, string>, given: Record<string, unknown> = {}) =>
+  servePlan(given, environment);
+
+test("AIBrix's variables choose the strategy, the tokenizer and the index as requirements 004 names them", () => {
+  const { config, profile } = plan({
+    AIBRIX_ROUTING_ALGORITHM: "prefix-cache",
+    AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE: "tiktoken",
+    AIBRIX_PREFIX_CACHE_BLOCK_SIZE: "32",
+    AIBRIX_PREFIX_CACHE_BLOCK_NUMBER: "1000",
+    AIBRIX_PREFIX_CACHE_POD_RUNNING_REQUEST_IMBALANCE_ABS_COUNT: "8",
+    AIBRIX_PREFIX_CACHE_STANDARD_DEVIATION_FACTOR: "1",
+  });
+  assert.equal(profile.name, "aibrix-prefix-cache");
+  assert.equal(config.tokenizer.kind, "tiktoken");
+  assert.equal(config.prefix.blockTokens, 32);
+  assert.equal(config.prefix.capacityTokens, 32_000);
+  assert.deepEqual(
+    profile.spec.filters.map(({ parameters }) => parameters),
+    [{ absolute: 8, onImbalance: "least-request" }, { deviationFactor: 1 }],
+  );
+});
+
+test("every VTC variable of requirements 004 sets a parameter, and a flag still wins over the strategy", () => {
+  const names = Object.keys(AIBRIX_PARAMETERS).filter((name) => name.includes("VTC"));
+  assert.equal(names.length, 9);
+  const environment = Object.fromEntries(names.map((name, i) => [name, String(i + 2)]));
+  const { profile } = plan(
+    { ...environment, AIBRIX_ROUTER_VTC_TOKEN_TRACKER_TIME_UNIT: "seconds", AIBRIX_ROUTING_ALGORITHM: "throughput" },
+    { profile: "vtc-basic" },
+  );
+  assert.equal(profile.name, "vtc-basic");
+  assert.deepEqual(profile.spec.scorers[0]?.parameters, {
+    windowUnit: "seconds",
+    windowSize: 3,
+    minTokens: 4,
+    maxTokens: 5,
+    inputTokenWeight: 6,
+    outputTokenWeight: 7,
+    maxPodLoad: 8,
+    fairnessWeight: 9,
+    utilizationWeight: 10,
+  });
+});
+
+test("a bad value is refused with the variable and what it accepts", () => {
+  const cases: [string, string, RegExp][] = [
+    ["AIBRIX_ROUTING_ALGORITHM", "prefix-aware", /^AIBRIX_ROUTING_ALGORITHM: expected one of .*prefix-cache/],
+    ["AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE", "remote", /expected character or tiktoken, got "remote"/],
+    ["AIBRIX_PREFIX_CACHE_BLOCK_SIZE", "0", /expected a whole number above 0, got "0"/],
+    ["AIBRIX_ROUTER_VTC_TOKEN_TRACKER_TIME_UNIT", "hours", /expected one of minutes, seconds, milliseconds/],
+    ["AIBRIX_ROUTER_VTC_BASIC_MAX_POD_LOAD", "x", /expected a number of at least 1, got NaN/],
+  ];
+  for (const [name, value, expected] of cases) {
+    assert.throws(
+      () => plan({ [name]: value }, { profile: "vtc-basic" }),
+      (error) =>
+        error instanceof ConfigError && error.lines.some((line) => line.startsWith(name) && expected.test(line)),
+      name,
+    );
+  }
+});

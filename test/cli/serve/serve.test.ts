@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Router } from "#core/router.ts";
+import { TraceReader } from "#trace/reader.ts";
+import { breakdownDigest } from "#trace/record.ts";
+import { newRouter } from "#serve/live-router.ts";
+import { gnomon, takenPort } from "../command-line.ts";
+
+/** Engines that answer at once, so that a test waits for the command line and not for tokens. */
+const FAST = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=2", "--log-level", "error"];
+const READY = /gnomon is ready at (http:\S+): (.*)\n {2}(curl .*)\n {2}metrics: (\S+)/;
+
+async function ask(url: string, model: string, stream = false): Promise<Response> {
+  const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }], max_tokens: 8, stream });
+  return fetch(`${url}/v1/chat/completions`, { method: "POST", headers: { "content-type": "application/json" }, body });
+}
+
+test("serve starts a fleet, answers, records, and an interrupt drains it and ends with 0; the trace replays", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "gnomon-serve-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const served = gnomon(t, [
+    ...FAST,
+    "--record",
+    directory,
+    "--policy-config",
+    join(import.meta.dirname, "../../golden/cli/policy.yaml"),
+  ]);
+  const [, url = "", what = "", curl = "", metrics = ""] = await served.said(READY);
+  assert.equal(what, "2 emulated engines, profile weighted");
+  assert.match(
+    curl,
+    new RegExp(`^curl ${url}/v1/chat/completions -H 'content-type: application/json' -d '\\{"model":"llama-3.1-8b"`),
+  );
+  const answer = await ask(url, "llama-3.1-8b");
+  assert.equal(answer.status, 200);
+  const streams = [1, 2, 3].map(() => ask(url, "llama-3.1-8b", true).then((response) => response.text()));
+  assert.match(await (await fetch(metrics)).text(), /^gnomon_requests_total\{.*status="200".*\} 1$/m);
+  const slow = ask(url, "llama-3.1-8b", true).then((response) => response.text());
+  for (const text of await Promise.all(streams)) assert.match(text, /data: \[DONE\]\n\n$/);
+  served.child.kill("SIGINT");
+  assert.match(await slow, /data: \[DONE\]\n\n$/);
+  assert.deepEqual(await served.exit, { code: 0, signal: null }, served.stderr());
+  assert.equal(served.stderr(), "");
+  const kinds = await replay(directory);
+  assert.equal(kinds.get("endpoint-joined"), 2);
+  assert.equal(kinds.get("request-arrived"), 5);
+  assert.equal(kinds.get("request-finished"), 5);
+});
+
+/** Makes every recorded decision again and counts the inputs by kind. */
+async function replay(directory: string): Promise<Map<string, number>> {
+  const kinds = new Map<string, number>();
+  let router: Router | undefined;
+  for await (const item of new TraceReader(directory, { strict: true }).items()) {
+    assert.notEqual(item.kind, "gap");
+    if (item.kind === "run") router = newRouter(item.header.router);
+    if (item.kind !== "record") continue;
+    kinds.set(item.input.kind, (kinds.get(item.input.kind) ?? 0) + 1);
+    const made = router?.accept(item.input);
+    assert.equal(made?.kind, item.decision?.kind);
+    if (made === undefined || item.decision === undefined) continue;
+    const { breakdown: seen, ...decision } = item.decision;
+    const { breakdown, ...again } = made;
+    assert.deepEqual(again, decision);
+    assert.equal(breakdownDigest(breakdown), seen.digest);
+  }
+  return kinds;
+}
+
+test("an endpoint that is not there is waited for, and reported, and a stop signal ends the wait with 0", async (t) => {
+  const served = gnomon(t, ["--endpoint", "http://127.0.0.1:9", "--port", "0"]);
+  const [, url = "", why = ""] = await served.said(/gnomon listens at (\S+) and waits for (.*)\n/);
+  assert.match(why, /endpoint http:\/\/127\.0\.0\.1:9 \(waiting\): .*cannot connect/);
+  const ready = await fetch(`${url}/readyz`);
+  assert.equal(ready.status, 503);
+  assert.match(((await ready.json()) as { waitsFor: string[] }).waitsFor.join(), /127\.0\.0\.1:9/);
+  const refused = await ask(url, "m");
+  assert.equal(refused.status, 503);
+  served.child.kill("SIGTERM");
+  assert.equal((await served.exit).code, 0);
+});
+
+test("a second interrupt ends at once, whatever is still being answered", async (t) => {
+  const slow = ["--set", "emulate.timeScale=0.01", "--set", "emulate.count=1"];
+  const served = gnomon(t, [...FAST, ...slow]);
+  const [, url = ""] = await served.said(READY);
+  const cut = assert.rejects(ask(url, "llama-3.1-8b", true).then((response) => response.text()));
+  await assert.doesNotReject(fetch(`${url}/healthz`));
+  served.child.kill("SIGINT");
+  await until(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status !== 200);
+  served.child.kill("SIGINT");
+  assert.equal((await served.exit).code, 130);
+  await cut;
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+test("a port in use is one line and exit code 1, and so is a fleet that does not start", async (t) => {
+  const { server, port } = await takenPort();
+  t.after(() => server.close());
+  const busy = gnomon(t, ["--port", String(port), "--log-level", "error"]);
+  const fleet = gnomon(t, [...FAST, "--set", "emulate.engine=nothing"]);
+  assert.equal((await busy.exit).code, 1);
+  const refusal = `cannot listen on 127.0.0.1:${port}: the address is in use; choose another with --host and --port`;
+  assert.equal(busy.stderr(), `gnomon: ${refusal}\n`);
+  assert.equal((await fleet.exit).code, 1);
+  assert.match(fleet.stderr(), /^gnomon: the emulated fleet did not start: engine: expected one of .*\n$/);
+});

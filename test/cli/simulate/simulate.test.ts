@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+const MAIN = join(import.meta.dirname, "../../../src/main.ts");
+/** A file with no request in it. */
+const EMPTY = join(import.meta.dirname, "../../../package.json");
+const SMALL = ["--num-instances", "2", "--num-requests", "60", "--seed", "9"];
+let folder = "";
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gnomon-simulate-"));
+});
+after(async () => rm(folder, { recursive: true, force: true }));
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function simulate(...flags: readonly string[]): Promise<Ran> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, "simulate", ...flags], (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+  });
+}
+
+test("results go to standard output as JSON with 001's figures, twice the same; what is said beside them does not", async () => {
+  const requests = join(folder, "requests.jsonl");
+  const flags = [...SMALL, "--json", "--check", "--summarize-trace", "--trace-level", "decisions", "--slo", "*:1000::"];
+  const [one, other] = await Promise.all([simulate(...flags, "--requests-path", requests), simulate(...flags)]);
+  assert.equal(one.code, 0, one.stderr);
+  assert.equal(one.stdout, other.stdout);
+  assert.match(one.stderr, /60 requests, .* simulated seconds in/);
+  const result = JSON.parse(one.stdout) as Record<string, Record<string, unknown>>;
+  assert.deepEqual(Object.keys(result).sort(), [
+    "delays",
+    "endpoints",
+    "fitness",
+    "metrics",
+    "policyId",
+    "rejections",
+    "requests",
+    "simDurationMicros",
+    "stranded",
+    "summary",
+    "tenants",
+    "trace",
+    "workloadId",
+  ]);
+  assert.equal(result["requests"]?.["completed"], 60);
+  assert.equal((result["trace"]?.["decisions"] as unknown[] | undefined)?.length, 60);
+  for (const figure of [
+    "ttftMicros",
+    "tpotMicros",
+    "e2eMicros",
+    "requestsPerSec",
+    "sloAttainment",
+    "jainFairnessIndex",
+    "cacheHitRate",
+    "preemptionRate",
+    "priorityInversions",
+    "holBlockingEvents",
+    "kvThrashingRate",
+  ])
+    assert.ok(figure in (result["metrics"] ?? {}), figure);
+  const lines = (await readFile(requests, "utf8")).trim().split("\n");
+  assert.equal(lines.length, 60);
+  assert.equal((JSON.parse(lines[0] ?? "") as { status: string }).status, "completed");
+});
+
+test("what is asked wrongly is refused on standard error with what is accepted", async () => {
+  const wrong: [string[], RegExp][] = [
+    [["--admission-policy", "none"], /--admission-policy: expected one of always-admit, token-bucket/],
+    [["--num-instances", "0"], /--num-instances .* expected a whole number from 1 to 10000/],
+    [["--scrape-interval", "1e-9"], /--scrape-interval .* expected a number from 0\.1 to 10000000/],
+    [["--scrape-interval", "NaN"], /--scrape-interval .* expected a number from 0\.1 to 10000000/],
+    [["--rate-scale", "1e-300"], /--rate-scale .* expected a number from 0\.001 to 1000000/],
+    [["--rate-scale", "-2"], /--rate-scale .* expected a number from 0\.001 to 1000000/],
+    [["--workload-spec", "chatbox"], /workload: expected one of chatbot, .*did you mean chatbot\?/],
+    [["--routing-scorers", "prefix-affinity:1,nothing:2"], /expected one of .*"nothing"/],
+    [["--fitness-weights", "speed:1"], /--fitness-weights: expected one of throughput/],
+    [["--workload", "a.jsonl", "--workload-spec", "b.yaml"], /--workload: expected to be alone/],
+    [["--workload", EMPTY], /expected a workload with requests, got none/],
+    [["--engine", "h100-llama-3.1-8b", "--model-config", "c.json"], /--engine: expected to be alone/],
+    [["--hardware", "H100"], /--hardware: expected together with --model-config/],
+  ];
+  const runs = await Promise.all(wrong.map(([flags]) => simulate(...flags)));
+  runs.forEach(({ code, stdout, stderr }, i) => {
+    assert.equal(code, 2, stderr);
+    assert.equal(stdout, "");
+    assert.match(stderr, wrong[i]![1]);
+  });
+});

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, type TestContext, test } from "node:test";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { loadProfile } from "#config/profile-file.ts";
+import { routerOf } from "#shadow/recorded/replay.ts";
+import { TraceEncoder } from "#trace/encoder.ts";
+import type { TraceHeader } from "#trace/record.ts";
+import { replayCommand } from "#cli/replay.ts";
+import { traceCommand } from "#cli/trace/trace.ts";
+import { drawTraffic } from "../../core/traffic.ts";
+import { HEADER } from "../../trace/trace-samples.ts";
+import { inProcess } from "../in-process.ts";
+
+const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-trace-"));
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+let names = 0;
+const fresh = (name = "") => join(FOLDER, `${names++}${name}`);
+
+/** The lines of a recorded trace. */
+function recordedLines(seed: number): string[] {
+  const profiles = { gnomon: loadProfile("gnomon").spec };
+  const header: TraceHeader = { ...HEADER, router: { ...HEADER.router, profiles, defaultProfile: "gnomon" } };
+  const encoder = new TraceEncoder({ blockTokens: 16 });
+  const records = drawTraffic(routerOf(header), seed, 250);
+  return [encoder.header(header), ...records.map(({ input, decision }) => encoder.record(input, decision))];
+}
+
+function segment(bytes: string | Uint8Array): string {
+  const path = fresh(".ndjson.zst");
+  writeFileSync(path, bytes);
+  return path;
+}
+
+const compressed = (lines: readonly string[]) => zstdCompressSync(`${lines.join("\n")}\n`);
+
+const gnomon = (t: TestContext, ...argv: string[]) => inProcess(t, [traceCommand(), replayCommand()], argv);
+
+test("info, slice and replay: a trace's beginning is a trace that replays", async (t) => {
+  const trace = segment(compressed(recordedLines(1)));
+  const all = JSON.parse((await gnomon(t, "trace", "info", trace, "--json")).out) as {
+    requests: number;
+    notes: string[];
+    recorded: { records: [string, number][]; replayable: boolean };
+  };
+  const arrived = all.recorded.records.find(([kind]) => kind === "request-arrived")![1];
+  const left = all.notes.reduce((sum, note) => sum + Number(/^\d+/.exec(note)?.[0] ?? 0), 0);
+  assert.equal(all.requests + left, arrived, "every request is in the figures or in a note");
+  assert.equal(all.recorded.replayable, true);
+  const head = fresh();
+  assert.equal((await gnomon(t, "trace", "slice", trace, "--requests", ":30", "-o", head)).code, 0);
+  assert.match((await gnomon(t, "replay", head)).out, /all identical/);
+  const capped = fresh();
+  assert.equal((await gnomon(t, "trace", "cap", head, "--max-turns", "2", "-o", capped)).code, 0);
+  const { out } = await gnomon(t, "trace", "info", capped);
+  assert.match(out, /made by +slice.*; cap --max-turns 2/);
+  assert.match(out, /does not replay/);
+});
+
+test("a slice of the whole keeps every record as it was written, decisions with fewer candidates than endpoints included", async (t) => {
+  const lines = recordedLines(2);
+  const whole = fresh();
+  await gnomon(t, "trace", "slice", segment(compressed(lines)), "--from", "0", "-o", whole);
+  const [name] = readdirSync(whole);
+  const text = zstdDecompressSync(readFileSync(join(whole, name!))).toString();
+  assert.deepEqual(text.trim().split("\n").slice(1), lines.slice(1));
+});
+
+test("scale, merge, export and import go from file to file", async (t) => {
+  const trace = segment(compressed(recordedLines(3)));
+  const scaled = fresh(".jsonl");
+  assert.equal((await gnomon(t, "trace", "scale", trace, "--rate", "2", "-o", scaled)).code, 0);
+  const merged = fresh(".jsonl.zst");
+  assert.equal((await gnomon(t, "trace", "merge", trace, scaled, "-o", merged)).code, 0);
+  const count = async (path: string) =>
+    (JSON.parse((await gnomon(t, "trace", "info", path, "--json")).out) as { requests: number }).requests;
+  assert.equal(await count(merged), 2 * (await count(scaled)));
+  const csv = fresh(".csv");
+  assert.equal((await gnomon(t, "trace", "export", trace, "-f", "blis", "-o", csv)).code, 0);
+  const imported = fresh();
+  const { code, said } = await gnomon(t, "trace", "import", csv, "-o", imported, "--endpoints", "3");
+  assert.equal(code, 0, said);
+  assert.equal(await count(imported), await count(csv));
+});
+
+test("traces that are torn, damaged, empty, foreign or repeat an id: a clear error, or counted by reason", async (t) => {
+  const lines = recordedLines(4);
+  const cut = segment(lines.join("\n").slice(0, -40));
+  const torn = await gnomon(t, "trace", "info", cut);
+  assert.equal(torn.code, 0, torn.said);
+  assert.match(torn.out, /1 lines left out: torn/);
+  const strict = await gnomon(t, "trace", "info", "--strict", cut);
+  assert.equal(strict.code, 1);
+
+  const empty = await gnomon(t, "trace", "info", segment(""));
+  assert.match(empty.said, /expected a trace, got nothing that could be read/);
+  const foreign = [lines[0]!.replace('"version":1', '"version":2'), ...lines.slice(1)];
+  const other = await gnomon(t, "trace", "info", segment(compressed(foreign)));
+  assert.match(other.said, /version: expected 1, got 2/);
+  assert.equal(other.code, 1);
+
+  const arrival = lines.findIndex((line) => line.startsWith('{"kind":"request-arrived"'));
+  const twice = await gnomon(t, "trace", "info", segment(compressed(lines.toSpliced(arrival, 0, lines[arrival]!))));
+  assert.match(twice.out, /1 lines left out: duplicate-id/);
+  const swapped = lines.toSpliced(-1, 1).toSpliced(1, 0, lines.at(-1)!);
+  assert.match(
+    (await gnomon(t, "trace", "info", segment(compressed(swapped)))).out,
+    /lie before the time of the one above/,
+  );
+});
+
+test("what is asked wrongly is told with what is accepted, before anything is written", async (t) => {
+  const trace = segment(compressed(recordedLines(5)));
+  const taken = segment("");
+  for (const [argv, words] of [
+    [["trace", "info", "nowhere"], /which is not there/],
+    [["trace", "slice", trace, "-o", fresh()], /expected --from, --to or --requests/],
+    [["trace", "slice", trace, "--from", "soon", "-o", fresh()], /expected a time like 90s/],
+    [["trace", "slice", trace, "--requests", "9:3", "-o", fresh()], /expected a range like/],
+    [["trace", "cap", trace, "--max-turns", "0", "-o", fresh()], /1 or more/],
+    [["trace", "scale", trace, "--rate", "2", "-o", fresh(".txt")], /ends with .jsonl/],
+    [["trace", "scale", trace, "--rate", "-2", "-o", fresh(".jsonl")], /above 0/],
+    [["trace", "cap", trace, "--max-turns", "1", "-o", taken], /expected a name that is free/],
+    [["trace", "export", trace, "-f", "parquet", "-o", fresh()], /Allowed choices are/],
+    [["trace", "import", trace, "-o", fresh()], /expected a foreign workload/],
+  ] as const) {
+    const { code, said } = await gnomon(t, ...argv);
+    assert.match(said, words, argv.join(" "));
+    assert.equal(code, 2, argv.join(" "));
+  }
+});
+
+test("where a command fails, or nothing is left to write, nothing is there afterwards", async (t) => {
+  const lines = recordedLines(6);
+  const trace = segment(compressed(lines));
+  const [torn, none] = [segment("not zstd"), segment(compressed(lines.slice(0, 1)))];
+  for (const [argv, output, words] of [
+    [["scale", torn, "--rate", "2"], fresh(".jsonl"), /nothing that could be read/],
+    [["export", torn, "-f", "mooncake"], fresh(".jsonl.zst"), /nothing that could be read/],
+    [["cap", torn, "--max-turns", "1"], fresh(), /nothing that could be read/],
+    [["slice", "--strict", segment(lines.join("\n").slice(0, -40)), "--from", "0"], fresh(), /complete line/],
+    [["scale", none, "--rate", "2"], fresh(".jsonl"), /was not written: no request is left/],
+    [["cap", none, "--max-turns", "1"], fresh(), /was not written: no request is left/],
+    [["export", none, "-f", "blis"], fresh(".csv"), /was not written: no request is left/],
+    [["slice", trace, "--from", "9h"], fresh(), /was not written: no request is left/],
+  ] as const) {
+    const { code, said } = await gnomon(t, "trace", ...argv, "-o", output);
+    assert.equal(code, 1, argv.join(" "));
+    assert.match(said, words, argv.join(" "));
+    assert.equal(existsSync(output), false, argv.join(" "));
+  }
+  const sliced = await gnomon(t, "trace", "slice", trace, "--from", "9h", "-o", fresh());
+  assert.match(sliced.out, /\d+ requests left out: outside the range/);
+});

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, type TestContext, test } from "node:test";
+import { randomFor } from "#core/random.ts";
+import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
+import { whatIfCommand } from "#cli/what-if/what-if.ts";
+import { inProcess } from "../in-process.ts";
+
+const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-what-if-"));
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+const WORKLOAD = join(FOLDER, "workload.jsonl");
+writeFileSync(WORKLOAD, mooncake(240));
+
+/** A recorded workload without times of its own: lengths and shared blocks. */
+function mooncake(requests: number): string {
+  const random = randomFor(3, 1);
+  let timestamp = 0;
+  const lines = Array.from({ length: requests }, (_, i) => {
+    timestamp += random.below(120);
+    const length = 600 + random.below(400);
+    const hash_ids = [random.below(6), 1000 + i];
+    return JSON.stringify({ timestamp, input_length: length, output_length: 5 + random.below(60), hash_ids });
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+const ask = (t: TestContext, ...flags: string[]) =>
+  inProcess(t, [whatIfCommand()], ["what-if", WORKLOAD, "--threads", "1", ...flags]);
+
+async function answerTo(t: TestContext, ...flags: string[]): Promise<WhatIfAnswer> {
+  const { out } = await ask(t, "--json", "-", ...flags);
+  return JSON.parse(out) as WhatIfAnswer;
+}
+
+test("the first fleet and rate of a foreign workload are its own, further ones are scenarios of every profile", async (t) => {
+  const flags = ["--profile", "round-robin", "--endpoints", "2,3", "--rate-scale", "1", "--rate-scale", "2"];
+  const { candidates, ranking } = await answerTo(t, ...flags);
+  assert.deepEqual(candidates.map(({ name }) => name).toSorted(), [
+    "gnomon",
+    "gnomon, 2 x the rate",
+    "gnomon, 3 endpoints",
+    "round-robin",
+    "round-robin, 2 x the rate",
+    "round-robin, 3 endpoints",
+  ]);
+  assert.equal(ranking.first.length, 2, "only what was is ranked");
+  assert.ok(candidates.every(({ completed }) => completed === 240));
+  const plain = await answerTo(t, "--profile", "round-robin", "--endpoints", "2");
+  assert.deepEqual(candidates.slice(0, 2), plain.candidates);
+});
+
+test("intervals come with a stated step error, and their absence is said", async (t) => {
+  const without = await ask(t);
+  assert.match(without.notes, /no prediction intervals: the engine emulated-default does not say how far/);
+  const { replicas, candidates } = await answerTo(t, "--step-error", "0.05");
+  assert.equal(replicas, 20);
+  const { low, high } = candidates[0]!.intervals.e2eMicros!.mean;
+  assert.ok(low < high);
+  assert.equal((await answerTo(t, "--step-error", "0.05", "--replicas", "0")).replicas, 0);
+});
+
+test("regret is asked of so many decisions, with the alternatives told", async (t) => {
+  const [found] = (await answerTo(t, "--regret", "3", "--counterfactual-k", "1")).candidates;
+  assert.equal(found?.regret?.decisions, 3);
+  const { out } = await ask(t, "--regret", "3");
+  assert.match(out, /Regret by outcome, with hindsight/);
+});
+
+test("--limit and --capped leave requests out and count them", async (t) => {
+  const { notes } = await ask(t, "--limit", "100");
+  assert.match(notes, /140 left out: beyond --limit/);
+  assert.match(notes, /100 requests x 1 candidates/);
+  const page = join(FOLDER, "page.html");
+  await ask(t, "--limit", "50", "--capped", "1", "--html", page, "--profile", "random");
+  assert.match(readFileSync(page, "utf8"), /50 requests, 4 endpoints/);
+});
+
+test("wrong values are refused with what is accepted", async (t) => {
+  const wrong: readonly (readonly [string, string, RegExp])[] = [
+    ["--endpoints", "0", /expected a whole number of 1 to 10000/],
+    ["--endpoints", "2,", /expected a whole number of 1 to 10000/],
+    ["--rate-scale", "-1", /expected a number of 0\.001 to 1000000/],
+    ["--rate-scale", "1e-300", /expected a number of 0\.001 to 1000000/],
+    ["--scrape-interval", "1e-9", /expected a number of 1 to 10000000/],
+    ["--block-tokens", "5000", /expected a whole number of 1 to 4096/],
+    ["--replicas", "1e9", /expected a whole number of 0 to 1000/],
+    ["--step-error", "7", /expected a number above 0, up to 1/],
+    ["--counterfactual-k", "0", /expected a whole number of 1 to 100/],
+    ["--regret", "x", /expected a whole number of 0 to 10000/],
+    ["--kv-blocks", "1", /expected a whole number of 2 to 100000000/],
+    ["--json", "/nowhere/a.json", /--json: expected a file in a folder that is there, got \/nowhere\/a\.json/],
+    ["--html", "/nowhere/a.html", /--html: expected a file in a folder that is there, got \/nowhere\/a\.html/],
+    ["--html", FOLDER, /--html: expected a file, got the folder /],
+    ["--html", "-", /--html: expected a file, got -/],
+  ];
+  for (const [flag, value, said] of wrong) {
+    const { said: complaint, code } = await ask(t, flag, value);
+    assert.match(complaint, said, `${flag} ${value}`);
+    assert.equal(code, 2);
+  }
+});
+
+test("a file that the system refuses is told in a line, with its path", async (t) => {
+  const { said, code } = await ask(t, "--json", join(WORKLOAD, "a.json"));
+  assert.match(said, /^ENOTDIR: not a directory, open '.*workload\.jsonl\/a\.json'$/);
+  assert.equal(code, 1);
+});
+
+test("where no request can be simulated, the reasons are told", async (t) => {
+  const empty = join(FOLDER, "empty.jsonl");
+  writeFileSync(empty, '{"timestamp":0,"input_length":0,"output_length":5,"hash_ids":[]}\n');
+  const { said, code } = await inProcess(t, [whatIfCommand()], ["what-if", empty]);
+  assert.match(said, /has no request that can be simulated\n {2}1 left out: input_length is not a number of tokens/);
+  assert.equal(code, 1);
+});

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { Router } from "#core/router.ts";
+import { Journal } from "#live/journal.ts";
+import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
+
+import { IDENTITY, LEARNT, WORD_TOKENIZER } from "../gateway/rig.ts";
+
+const DEFAULT_PROFILE = loadProfile("gnomon").spec;
+
+test("the warm-up goes from socket to socket and leaves nothing behind", async () => {
+  const before = process.getActiveResourcesInfo().length;
+  const router = new Router({
+    seed: 1,
+    profiles: { default: DEFAULT_PROFILE },
+    defaultProfile: "default",
+    index: new ApproximateIndex(),
+    blockTokens: 4,
+    staleAfterMicros: 1_000_000,
+  });
+  const journal = new Journal(router);
+  const outcomes = new Map<string, number>();
+  journal.listen({
+    accepted(input) {
+      if (input.kind === "request-finished") outcomes.set(input.outcome, (outcomes.get(input.outcome) ?? 0) + 1);
+    },
+  });
+  const options = { journal, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  const answered = await warmUpPath({ ...options, requests: 200, budgetMillis: 5_000 });
+  assert.equal(answered, 200);
+  assert.deepEqual(LEARNT, [], "the tokenizer hears no counts of a made-up engine");
+  assert.deepEqual([...outcomes], [["ok", 200]]);
+  assert.equal(router.openCharges, 0);
+  for (let i = 0; i < 100 && process.getActiveResourcesInfo().length > before; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  assert.ok(process.getActiveResourcesInfo().length <= before);
+});

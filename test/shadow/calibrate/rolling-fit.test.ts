@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { randomFor } from "#core/random.ts";
+import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import { evidenceOf } from "#shadow/calibrate/evidence.ts";
+import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
+import { engineWith, type Parameters, parametersOf, parametersOfEngine } from "#shadow/calibrate/parameters.ts";
+import { type FitReport, RollingFit } from "#shadow/calibrate/rolling-fit.ts";
+import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
+import { LENGTHS_ONLY } from "#trace/workload-request.ts";
+import { HEADER } from "../../trace/trace-samples.ts";
+
+const SIZES = engineDefaults({ kvBlocks: 3000, sequencesMax: 32, asyncScheduling: true });
+const TRUE: Parameters = parametersOf(
+  (name) =>
+    ({ delayMicros: 2500, baseMicros: 8000, perPrefillTokenMicros: 30, perDecodeMicros: 60 })[name as string] ?? 0,
+);
+const TRUTH = engineWith(SIZES, TRUE);
+/** Another machine than the true one: everything takes twice as long. */
+const WRONG = engineWith(
+  SIZES,
+  parametersOf((name) => 2 * TRUE[name]),
+);
+const REQUESTS_MAX = 300;
+
+interface Traffic {
+  readonly requests?: number;
+  readonly seed: number;
+  readonly gapMicros?: number;
+  readonly promptTokens?: (uniform: () => number) => number;
+}
+
+/** What two engines would have shown of such traffic, as a recorder tells it. */
+function runOn(truth: EngineConfig, traffic: Traffic): RecordedRun {
+  const random = randomFor(traffic.seed, 1);
+  const uniform = () => random.below(1 << 20) / (1 << 20);
+  const promptTokens = traffic.promptTokens ?? (() => 32 + Math.floor(1500 * uniform() ** 2));
+  let at = 0;
+  const workload = Array.from({ length: traffic.requests ?? 400 }, (_, index) => {
+    at += 1 + Math.floor(2 * (traffic.gapMicros ?? 90_000) * uniform());
+    return {
+      ...LENGTHS_ONLY,
+      index,
+      session: `s${index}`,
+      arrivalMicros: at,
+      promptTokens: promptTokens(uniform),
+      outputTokens: 4 + Math.floor(120 * uniform()),
+    };
+  });
+  const blank: RecordedRun = {
+    header: HEADER,
+    workload,
+    observed: workload.map(({ index, outputTokens }) => ({
+      endpoint: index % 2 === 0 ? "a" : "b",
+      ok: true,
+      ttftMicros: NaN,
+      e2eMicros: NaN,
+      outputTokens,
+      cachedTokens: 0,
+      attempts: 1,
+      retriedMicros: 0,
+    })),
+    endpoints: ["a", "b"].map((id) => ({
+      id,
+      models: [],
+      labels: {},
+      kvCapacityTokens: (truth.kvBlocks - 1) * truth.blockTokens,
+      concurrencyMax: truth.sequencesMax,
+    })),
+    fleetEvents: [],
+    left: {},
+  };
+  const seen = forcedReplay(evidenceOf(blank, truth.blockTokens), truth);
+  const observed = blank.observed.map((one, i) => ({
+    ...one,
+    ttftMicros: seen.ttftMicros[i]!,
+    e2eMicros: seen.e2eMicros[i]!,
+    cachedTokens: seen.cachedTokens[i]!,
+  }));
+  return { ...blank, observed };
+}
+
+function attempt(fit: RollingFit, run: RecordedRun): { readonly report: FitReport; readonly pauses: number } {
+  const steps = fit.attempt(run);
+  for (let pauses = 0; ; pauses++) {
+    const { done, value } = steps.next();
+    if (done === true) return { report: value, pauses };
+  }
+}
+
+test("from a wrong engine the first window leads to the true one, and the error that is told shrinks with it", () => {
+  const fit = new RollingFit(WRONG, REQUESTS_MAX);
+  const { report, pauses } = attempt(fit, runOn(TRUTH, { seed: 1 }));
+  assert.equal(report.outcome, "accepted");
+  assert.equal(report.requests, REQUESTS_MAX);
+  assert.ok(pauses > 5, "it can be interrupted");
+  assert.deepEqual(fit.engine, report.engine);
+  const found = parametersOfEngine(fit.engine)!;
+  for (const name of ["baseMicros", "perPrefillTokenMicros"] as const)
+    assert.ok(Math.abs(found[name] / TRUE[name] - 1) < 0.03, `${name} ${found[name]}`);
+  for (const error of [report.heldOut, ...Object.values(report.heldOutByEndpoint)]) {
+    assert.ok(Math.abs(error!.e2eMicros!.meanRelative) < 0.02 && error!.ttftMicros!.mape < 0.1);
+  }
+  assert.deepEqual(Object.keys(report.heldOutByEndpoint), ["a", "b"]);
+});
+
+test("sizes that the endpoints tell win over those of the engine to begin with", () => {
+  const fit = new RollingFit({ ...WRONG, kvBlocks: 50_000, sequencesMax: 7, batchTokensMax: 4096 }, REQUESTS_MAX);
+  attempt(fit, runOn(TRUTH, { seed: 2 }));
+  const { kvBlocks, sequencesMax, batchTokensMax } = fit.engine;
+  assert.deepEqual([kvBlocks, sequencesMax, batchTokensMax], [SIZES.kvBlocks, SIZES.sequencesMax, 4096]);
+});
+
+test("a window that cannot tell leaves the engine as it is, says which traffic would, and still tests it", () => {
+  const fit = new RollingFit(TRUTH, REQUESTS_MAX);
+  const { report } = attempt(fit, runOn(TRUTH, { seed: 3, gapMicros: 3_000_000 }));
+  assert.equal(report.outcome, "not-identified");
+  assert.match(report.detail.join(), /sometimes one and sometimes many/);
+  assert.deepEqual(parametersOfEngine(fit.engine), TRUE);
+  assert.ok(Math.abs(report.heldOut!.e2eMicros!.meanRelative) < 1e-6, "the true engine has no error");
+});
+
+test("too few requests are told as such, and nothing is tried", () => {
+  const fit = new RollingFit(TRUTH, REQUESTS_MAX);
+  const { report, pauses } = attempt(fit, runOn(TRUTH, { seed: 4, requests: 60 }));
+  assert.equal(report.outcome, "few-requests");
+  assert.deepEqual([pauses, report.heldOut], [0, undefined]);
+  assert.match(report.detail[0]!, /got 48$/);
+});
+
+test("a fit that is further off on the held-out requests is turned down, and both errors are told", () => {
+  // The machine was twice as slow as the one in use while the fit's part was recorded, and is not in the part held out.
+  const fast = runOn(TRUTH, { seed: 5, requests: REQUESTS_MAX });
+  const slow = runOn(WRONG, { seed: 5, requests: REQUESTS_MAX });
+  const observed = fast.observed.map((one, i) => (i < 0.7 * REQUESTS_MAX ? slow.observed[i]! : one));
+  const fit = new RollingFit(TRUTH, REQUESTS_MAX);
+  const { report } = attempt(fit, { ...fast, observed });
+  assert.equal(report.outcome, "worse");
+  assert.deepEqual(parametersOfEngine(fit.engine), TRUE);
+  assert.ok(report.heldOutRefused!.e2eMicros!.meanRelative > 0.5);
+  assert.ok(Math.abs(report.heldOut!.e2eMicros!.meanRelative) < 0.1);
+});
+
+test("the engine follows a machine that changes for good", () => {
+  const fit = new RollingFit(TRUTH, REQUESTS_MAX);
+  const { report } = attempt(fit, runOn(WRONG, { seed: 6 }));
+  assert.equal(report.outcome, "accepted");
+  assert.ok(Math.abs(parametersOfEngine(fit.engine)!.baseMicros / (2 * TRUE.baseMicros) - 1) < 0.03);
+});
+
+test("requests before the window's last ones are not looked at", () => {
+  const run = runOn(TRUTH, { seed: 7 });
+  const spoilt = run.observed.map((one, i) => (i < 100 ? { ...one, e2eMicros: 1e9 } : one));
+  const [a, b] = [run.observed, spoilt].map(
+    (observed) => attempt(new RollingFit(WRONG, REQUESTS_MAX), { ...run, observed }).report,
+  );
+  assert.deepEqual(a!.parameters, b!.parameters);
+});

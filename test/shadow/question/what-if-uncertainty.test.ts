@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StepResiduals } from "#engine/step-drift.ts";
+import { randomFor } from "#core/random.ts";
+import { type Candidate, runCandidate, type Setting } from "#shadow/question/candidate.ts";
+import { causesOf } from "#shadow/question/cause.ts";
+import { predictionInterval } from "#shadow/question/interval.ts";
+import { METRICS } from "#shadow/question/metric.ts";
+import { blockSumsOf, rankingOf } from "#shadow/question/ranking.ts";
+import { replicaEngines } from "#shadow/question/replica.ts";
+import { FIGURES } from "#shadow/question/uncertainty.ts";
+import { whatIf } from "#shadow/question/what-if.ts";
+import { CASE_ENGINE, caseEndpoints, caseSetting, caseWorkload, namedProfile } from "./what-if-case.ts";
+
+const NONE: StepResiduals = { windowMicros: 1e6, windows: [[0]], levelError: 0, delayError: 0, prefillError: 0 };
+
+function ask(
+  residuals: StepResiduals | undefined,
+  more: { replicas?: number; candidates?: readonly Candidate[] } = {},
+) {
+  const setting: Setting = { ...caseSetting(caseWorkload()), residuals };
+  const { replicas = 6, candidates = [namedProfile("round-robin")] } = more;
+  return whatIf({ setting, inForce: namedProfile("gnomon"), candidates, observed: undefined, replicas, threadsMax: 1 });
+}
+
+test("an engine that leaves nothing to chance has intervals without width", async () => {
+  const { candidates, replicas } = await ask(NONE);
+  assert.equal(replicas, 6);
+  for (const { predicted, intervals, difference, differenceInterval } of candidates) {
+    for (const metric of METRICS) {
+      for (const figure of FIGURES) {
+        const value = predicted[metric]![figure];
+        assert.deepEqual(intervals[metric]![figure], { low: value, high: value, expected: value });
+      }
+      const { low, high } = differenceInterval[metric]!;
+      for (const end of [low, high]) assert.ok(Math.abs(end - difference[metric]!.mean) < 1e-6);
+    }
+  }
+});
+
+test("the less an engine is known, the wider are its intervals, and each holds its prediction", async () => {
+  let before = 0;
+  for (const levelError of [0.01, 0.04, 0.12]) {
+    const { candidates } = await ask({ ...NONE, levelError });
+    const widths = candidates.map(({ intervals, predicted }) => {
+      for (const metric of METRICS)
+        for (const figure of FIGURES) {
+          const { low, high } = intervals[metric]![figure];
+          assert.ok(low <= predicted[metric]![figure] && predicted[metric]![figure] <= high);
+        }
+      return intervals.e2eMicros!.mean.high - intervals.e2eMicros!.mean.low;
+    });
+    assert.ok(Math.min(...widths) > before, `${levelError}: ${widths.join(", ")}`);
+    before = Math.max(...widths);
+  }
+});
+
+test("slow swings move means more than the same swings one after another would", async () => {
+  const slow = Array.from({ length: 64 }, (_, w) => (w % 16 < 8 ? 0.2 : -0.2));
+  const quick = slow.map((_, w) => (w % 2 === 0 ? 0.2 : -0.2));
+  const width = async (windows: readonly number[]) => {
+    const { candidates } = await ask({ ...NONE, windows: [windows] }, { replicas: 12 });
+    const { low, high } = candidates[0]!.intervals.e2eMicros!.mean;
+    return high - low;
+  };
+  assert.ok((await width(slow)) > 1.5 * (await width(quick)));
+});
+
+test("all candidates meet the same engines: a profile under another name differs by nothing, however uncertain", async () => {
+  const twin = { ...namedProfile("gnomon"), name: "twin" };
+  const { candidates, ranking } = await ask({ ...NONE, levelError: 0.2 }, { candidates: [twin] });
+  const found = candidates.find(({ name }) => name === "twin");
+  for (const metric of METRICS) assert.deepEqual(found?.differenceInterval[metric], { low: 0, high: 0 });
+  assert.deepEqual(ranking.first, [0.5, 0.5]);
+});
+
+test("without residuals, or with one replica, nothing is said about intervals", async () => {
+  for (const answer of [await ask(undefined), await ask({ ...NONE, levelError: 0.1 }, { replicas: 1 })]) {
+    for (const { intervals, differenceInterval } of answer.candidates)
+      for (const metric of METRICS)
+        assert.deepEqual([intervals[metric], differenceInterval[metric]], [undefined, undefined]);
+  }
+  assert.equal((await ask(undefined)).replicas, 0);
+});
+
+test("what is observed inside an interval is said to be inside, and outside outside", async () => {
+  const setting: Setting = { ...caseSetting(caseWorkload()), residuals: { ...NONE, levelError: 0.03 } };
+  const inForce = namedProfile("gnomon");
+  const run = runCandidate(setting, inForce);
+  const covered = async (factor: number) => {
+    const observed = Array.from(setting.workload, ({ outputTokens }, i) => ({
+      endpoint: "a",
+      ok: true,
+      ttftMicros: factor * run.ttftMicros[i]!,
+      e2eMicros: factor * run.e2eMicros[i]!,
+      outputTokens,
+      cachedTokens: NaN,
+      attempts: 1,
+      retriedMicros: 0,
+    }));
+    return (await whatIf({ setting, inForce, candidates: [], observed, replicas: 8, threadsMax: 1 })).coverage;
+  };
+  const [same, twice] = [await covered(1), await covered(2)];
+  for (const metric of METRICS)
+    for (const figure of FIGURES)
+      assert.deepEqual([same?.[metric]?.[figure].inside, twice?.[metric]?.[figure].inside], [true, false]);
+});
+
+test("a replica's engines depend on the seed, the replica and the endpoint, and keep neighbours together", () => {
+  const logs = Array.from({ length: 100 }, (_, w) => w / 1000);
+  const residuals = { ...NONE, windows: [logs, logs.map((log) => -log)], delayError: 0.1, prefillError: 0.1 };
+  const engine = (seed: number, replica: number, endpoint: number) =>
+    replicaEngines(CASE_ENGINE, residuals, seed, replica, 300e6)(endpoint);
+  assert.equal(engine(1, 0, 0), CASE_ENGINE);
+  assert.deepEqual(engine(1, 3, 0), engine(1, 3, 2), "endpoints beyond the recorded ones take theirs in turn");
+  for (const other of [engine(2, 3, 0), engine(1, 4, 0), engine(1, 3, 1)]) assert.notDeepEqual(engine(1, 3, 0), other);
+  const [one, two] = [engine(1, 3, 0).stepDrift!.factors, engine(1, 3, 1).stepDrift!.factors];
+  assert.ok(one.length >= 300);
+  let steps = 0;
+  for (let w = 0; w < one.length; w++) {
+    assert.ok(Math.abs(one[w]! * two[w]! - 1) < 1e-6, "the same moment at both");
+    if (w > 0 && Math.abs(Math.log(one[w]! / one[w - 1]!) - 0.001) < 1e-6) steps++;
+  }
+  assert.ok(steps / one.length > 0.85, "most windows follow the one that they followed");
+});
+
+test("an interval of one more draw holds it about as often as it says", () => {
+  const random = randomFor(4, 4);
+  const draw = () => Math.exp(0.1 * Array.from({ length: 12 }, () => random.next() - 0.5).reduce((a, b) => a + b, 0));
+  for (const replicas of [3, 8, 20]) {
+    let held = 0;
+    for (let i = 0; i < 4000; i++) {
+      const values = Array.from({ length: replicas }, draw);
+      const { low, high } = predictionInterval(values[0]!, values, "logarithm")!;
+      const next = draw();
+      if (next >= low && next <= high) held++;
+    }
+    assert.ok(Math.abs(held / 4000 - 0.9) < 0.03, `${replicas} replicas: ${held / 4000}`);
+  }
+});
+
+test("a ranking's shares add up, and a clear order is certain", () => {
+  const random = randomFor(8, 1);
+  const noise = Float64Array.from({ length: 400 }, () => 100 + random.below(50));
+  const shifted = (by: number) => blockSumsOf(noise.map((value) => value + by));
+  const { first, before } = rankingOf([[shifted(5), shifted(0), shifted(5), blockSumsOf(noise.fill(NaN))]], 3);
+  assert.deepEqual(first, [0, 1, 0, 0]);
+  assert.deepEqual([before[1]![0], before[0]![2], before[2]![3]], [1, 0.5, 1]);
+  for (let a = 0; a < 4; a++) for (let b = 0; b < a; b++) assert.equal(before[a]![b]! + before[b]![a]!, 1);
+});
+
+test("causes add up to the difference, and to all requests", () => {
+  const setting = caseSetting(caseWorkload());
+  const base = runCandidate(setting, namedProfile("gnomon"));
+  const other = runCandidate(setting, namedProfile("round-robin"));
+  const causes = causesOf(other, base);
+  let difference = 0;
+  other.e2eMicros.forEach((e2e, i) => (difference += (e2e - base.e2eMicros[i]!) / setting.workload.length));
+  const total = causes.reduce((sum, { shareMicros }) => sum + shareMicros, 0);
+  assert.ok(Math.abs(total - difference) < 1e-6 * Math.abs(difference));
+  assert.equal(
+    causes.reduce((sum, { requests }) => sum + requests, 0),
+    setting.workload.length,
+  );
+  const lost = causes.filter(({ moved, cached }) => moved && cached === "less");
+  assert.ok(lost.length > 0 && lost.every((one) => one.cachedTokensChange < 0), "round-robin loses prefixes");
+  assert.deepEqual(
+    causesOf(base, base).map(({ shareMicros }) => shareMicros),
+    [0],
+  );
+});
+
+test("scenarios are asked about beside the rest, which they do not change", async () => {
+  const spec = namedProfile("gnomon").spec;
+  const larger = { label: "6 endpoints", endpoints: caseEndpoints("d", "e", "f", "g", "h", "i") };
+  const scaled = (name: string, scenario: NonNullable<Candidate["scenario"]>) => ({ name, spec, scenario });
+  const faster = { ...CASE_ENGINE, stepTime: { ...CASE_ENGINE.stepTime, baseMicros: 3000 } } as typeof CASE_ENGINE;
+  const candidates = [
+    namedProfile("round-robin"),
+    scaled("more", larger),
+    scaled("busier", { label: "4 x the rate", rateScale: 4 }),
+    scaled("faster", { label: "engine b", engine: faster, residuals: undefined }),
+  ];
+  const residuals = { ...NONE, levelError: 0.05 };
+  const [with4, without] = [await ask(residuals, { candidates }), await ask(residuals)];
+  assert.deepEqual(with4.candidates.slice(0, 2), without.candidates);
+  assert.deepEqual(with4.ranking, without.ranking);
+  const answer = (name: string) => with4.candidates.find((one) => one.name === name)!;
+  const mean = (name: string) => answer(name).predicted.e2eMicros!.mean;
+  assert.ok(mean("more") < mean("gnomon") && mean("busier") > mean("gnomon") && mean("faster") < mean("gnomon"));
+  assert.ok(
+    ["more", "busier", "faster"].every((name) => answer(name).scenario !== "" && answer(name).agreement === undefined),
+  );
+  assert.equal(answer("faster").intervals.e2eMicros, undefined, "nobody said how far that engine is off");
+  assert.ok(answer("more").intervals.e2eMicros !== undefined);
+});

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadProfile } from "#config/profile-file.ts";
+import type { FleetEvent } from "#sim/simulation-options.ts";
+import { runCandidate } from "#shadow/question/candidate.ts";
+import { FleetHistory } from "#shadow/recorded/fleet-history.ts";
+import { RunBook } from "#shadow/recorded/recorded-run.ts";
+import { inForceOf, recordedSetting } from "#shadow/recorded/recorded-setting.ts";
+import { request } from "../../core/state.ts";
+import { CASE_ENGINE, caseEndpoints, caseSetting, caseWorkload, namedProfile } from "../question/what-if-case.ts";
+import { HEADER } from "../../trace/trace-samples.ts";
+
+const [A, B] = caseEndpoints("a", "b");
+
+const cordoned = (endpoint: string, at: number): FleetEvent => ({ kind: "endpoint-cordoned", at, endpoint });
+const joined = (at: number): FleetEvent => ({ kind: "endpoint-joined", at, endpoint: B! });
+const left = (at: number): FleetEvent => ({ kind: "endpoint-left", at, endpoint: "b" });
+
+test("what happened before a time is how the fleet stands, what comes after happens", () => {
+  const history = new FleetHistory(Infinity);
+  history.endpoints.set("a", A!);
+  for (const event of [joined(10), cordoned("a", 20), left(30), joined(40)]) history.add(event);
+  history.advanceTo(25);
+  assert.deepEqual([...history.endpoints.keys()], ["a", "b"]);
+  assert.deepEqual(
+    history.eventsFrom(25).map(({ kind, at }) => [kind, at]),
+    [
+      ["endpoint-cordoned", -1],
+      ["endpoint-left", 5],
+      ["endpoint-joined", 15],
+    ],
+  );
+  history.add({ kind: "endpoint-uncordoned", at: 50, endpoint: "a" });
+  history.advanceTo(60);
+  assert.deepEqual(history.eventsFrom(60), []);
+});
+
+test("a profile that was changed stands in the header", () => {
+  const history = new FleetHistory(Infinity);
+  const profile = loadProfile("lmetric").spec;
+  history.stand({ kind: "profile-changed", at: 0, name: HEADER.router.defaultProfile, profile });
+  assert.deepEqual(inForceOf(history.header(HEADER)).spec, profile);
+});
+
+test("a fleet that changes for ever without traffic takes bounded memory in a window, and what it let go is counted", () => {
+  const book = new RunBook(10);
+  const history = new FleetHistory(100);
+  history.endpoints.set("a", A!);
+  for (let at = 0; at < 1_001; at += 2) for (const event of [joined(at), left(at + 1)]) history.add(event);
+  const kept = history.eventsFrom(0).length;
+  assert.ok(kept <= 100, String(kept));
+  assert.equal(kept + history.merged, 1_002);
+  assert.equal(book.close(HEADER).fleetEventsMerged, undefined);
+  book.take({ kind: "request-arrived", at: 0, request: request({ id: "r" }) }, "a");
+  for (let at = 1; at <= 30_000; at++) book.take(at % 2 === 1 ? joined(at) : left(at), undefined);
+  const { fleetEvents, fleetEventsMerged } = book.close(HEADER);
+  assert.equal(fleetEvents.length + fleetEventsMerged!, 30_000);
+  assert.ok(fleetEvents.length <= 10_000);
+});
+
+test("an endpoint that was cordoned before the first request gets none, in whichever policy", () => {
+  const setting = caseSetting(caseWorkload().slice(0, 60));
+  const fleetEvents = [cordoned("b", -1)];
+  const of = (name: string, events: readonly FleetEvent[]) =>
+    new Set(runCandidate({ ...setting, fleetEvents: events }, namedProfile(name)).endpoint);
+  for (const name of ["round-robin", "gnomon"]) {
+    assert.ok(of(name, []).has(1));
+    assert.deepEqual(
+      [...of(name, fleetEvents)].toSorted((x, y) => x - y),
+      [0, 2],
+    );
+  }
+});
+
+test("a recorded run's setting is its own traffic, fleet and router", () => {
+  const book = new RunBook();
+  book.endpoints.set("a", A!);
+  const run = book.close(HEADER);
+  const setting = recordedSetting(run, { engine: CASE_ENGINE, residuals: undefined, scrapeMicros: 7 });
+  const { router } = HEADER;
+  assert.deepEqual(
+    [setting.seed, setting.blockTokens, setting.staleAfterMicros, setting.endpoints, setting.rateScale],
+    [router.seed, router.blockTokens, router.staleAfterMicros, [A], 1],
+  );
+  assert.deepEqual(setting.signals, {
+    mode: "scrape",
+    intervalMicros: 7,
+    phase: "spread",
+    delayMicros: 0,
+    lossShare: 0,
+  });
+  const without = { ...HEADER, router: { ...router, profiles: {} } };
+  assert.throws(() => inForceOf(without), /does not hold the profile that was in force/);
+});

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Pace } from "#shadow/thread/pace.ts";
+
+/** A thread with a clock of its own, whose every piece of work takes what it says. */
+function thread(share: number) {
+  let cpu = 0;
+  let wall = 0;
+  const sleeps: number[] = [];
+  const clock = {
+    cpuMillis: () => cpu,
+    wallMillis: () => wall,
+    sleep: async (millis: number) => {
+      sleeps.push(millis);
+      wall += millis;
+    },
+  };
+  const pace = new Pace(share, clock);
+  const work = (cpuMillis: number, waitMillis: number) => {
+    cpu += cpuMillis;
+    wall += cpuMillis + waitMillis;
+  };
+  return { pace, work, sleeps, share: () => cpu / wall };
+}
+
+test("pieces of work take no more than their share of time, whatever they take each", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.double({ min: 0.05, max: 1, noNaN: true }),
+      fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 200 })), { minLength: 1 }),
+      async (wanted, pieces) => {
+        const { pace, work, share } = thread(wanted);
+        for (const [cpu, wait] of pieces) {
+          work(cpu, wait);
+          await pace.rest();
+        }
+        // Less than a millisecond is not slept.
+        assert.ok(share() <= wanted / (1 - 0.05 * wanted) + 0.05, `${share()} of ${wanted}`);
+      },
+    ),
+  );
+});
+
+test("a thread that waited for a core longer than its rest would be does not rest as well", async () => {
+  const { pace, work, sleeps } = thread(0.25);
+  work(10, 40);
+  await pace.rest();
+  assert.deepEqual(sleeps, []);
+  work(10, 0);
+  await pace.rest();
+  assert.deepEqual(sleeps, [30]);
+});
+
+test("no rest is longer than a second, so that work gets on", async () => {
+  const { pace, work, sleeps } = thread(0.01);
+  work(500, 0);
+  await pace.rest();
+  assert.deepEqual(sleeps, [1000]);
+});
+
+test("time before the work began gives no credit", async () => {
+  const { pace, work, sleeps } = thread(0.5);
+  work(0, 10_000);
+  pace.begin();
+  work(20, 0);
+  await pace.rest();
+  assert.deepEqual(sleeps, [20]);
+});
