@@ -4,6 +4,7 @@ import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { Refusal } from "./answer/errors.ts";
 import type { GatewayCounters } from "./metrics/gateway-counters.ts";
 import type { Identifier } from "./request/identity.ts";
+import type { FaultEvent } from "./log/fault-log.ts";
 import type { InFlight } from "./request/in-flight.ts";
 import type { Journal } from "./journal.ts";
 import type { GatewayLimits } from "./request/limits.ts";
@@ -20,6 +21,8 @@ export interface RequestObserver {
   retried(fault: Fault): void;
   /** The configured tokenizer did not answer for this model and the estimate stood in. */
   tokenizerFellBack(model: string): void;
+  /** Something went wrong on the way of a request, for the log. */
+  fault?(event: FaultEvent): void;
   /** A defect of the gateway met a request, which got an error; everything else goes on. */
   bug?(error: unknown): void;
 }

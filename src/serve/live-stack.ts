@@ -11,13 +11,13 @@ import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
 import { Recorder } from "#live/recorder/recorder.ts";
-import type { RequestObserver } from "#live/chat-context.ts";
 import { statusRoutes } from "#live/status/status.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
+import { faultLog, faultOfKeeper, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { startShadow } from "./live-shadow.ts";
 import { profileChooser } from "./profile-chooser.ts";
@@ -45,6 +45,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Puts a gateway together from its plan. It listens and knows endpoints only when told. */
 export async function createLiveStack(plan: ServePlan, environment: Environment, log: Logger): Promise<LiveStack> {
   const { config } = plan;
+  const faults = faultLog(log);
   const secret = hashSecret(config, environment);
   const settings = routerSettings(plan);
   const router = newRouter(settings);
@@ -58,7 +59,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const readiness = new Readiness(directory);
   const report = (event: KeeperEvent): void => {
     readiness.note(event);
-    reportEvent(event, log);
+    faults.report(faultOfKeeper(event));
   };
   const power = new PowerKeeper({ ...config.power, now: nowMicros });
   const keeper = newKeeper(config, journal, directory, report, power);
@@ -78,7 +79,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     ...path,
     journal,
     directory,
-    observe: observer(metrics, log),
+    observe: requestObserver(metrics, log, faults),
     profileOf: profileChooser(plan, (name, profile) =>
       journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile }),
     ),
@@ -104,6 +105,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
       await gateway.close(config.listen.drainMillis);
       for (const part of [power, keeper]) await part.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
+      faults.close();
     },
   };
 }
@@ -174,31 +176,6 @@ function newKeeper(
     report,
     ...(config.power.exporters.length === 0 ? {} : { hardwareOf: power.of.bind(power) }),
   });
-}
-
-function reportEvent({ kind, subject, detail }: KeeperEvent, log: Logger): void {
-  const level = kind === "waiting" || kind === "lost" || kind === "source-failed" ? "warn" : "info";
-  log[level]({ endpoint: subject, detail }, `endpoint ${kind}`);
-}
-
-/** Metrics for every request, and a line of log where that is asked for. */
-function observer(metrics: GatewayMetrics, log: Logger): RequestObserver {
-  const debug = log.isLevelEnabled("debug");
-  return {
-    finished: (summary) => {
-      metrics.finished(summary);
-      if (debug) log.debug(summary, "request");
-    },
-    retried: (fault) => metrics.retried(fault),
-    tokenizerFellBack: (model) => metrics.tokenizerFellBack(model),
-    // Where it broke, not what it says: a message may quote what a client sent.
-    bug: (error) => log.error({ frames: framesOf(error) }, "a bug in the request path"),
-  };
-}
-
-function framesOf(error: unknown): readonly string[] {
-  const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
-  return lines.filter((line) => line.startsWith("    at ")).map((line) => line.trim());
 }
 
 function identity(config: Config, secret: Uint8Array) {

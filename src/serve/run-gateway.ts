@@ -1,14 +1,13 @@
-import { destination, pino } from "pino";
 import type { Target } from "#live/discovery/target.ts";
 import type { Config } from "#config/schema.ts";
 import { listedTargets, startSources } from "./endpoint-sources.ts";
+import { openLog } from "./live-log.ts";
 import { type LiveStack, createLiveStack } from "./live-stack.ts";
 import { readyText, waitingText } from "./ready-text.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { exitSoon, stopSignal } from "./stop-signal.ts";
 import { refusedBySystem } from "./system-error.ts";
 
-const STDERR = 2;
 const READY_POLL_MILLIS = 25;
 /** Without an endpoint by then, what is missing is said. */
 const WAITING_TOLD_MILLIS = 3_000;
@@ -17,7 +16,7 @@ const WAITING_TOLD_MILLIS = 3_000;
 export async function runGateway(plan: ServePlan): Promise<void> {
   const { config } = plan;
   const stopped = stopSignal();
-  const log = pino({ level: config.log.level, base: null }, destination({ fd: STDERR, sync: true }));
+  const log = openLog(config.log);
   const listed = listedTargets(config, process.env);
   const stack = await createLiveStack(plan, process.env, log);
   const over = stopped.then((signal) => {

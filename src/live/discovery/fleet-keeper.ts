@@ -94,7 +94,7 @@ export class FleetKeeper {
     const full = this.#targets.size >= (this.#options.endpointsMax ?? ENDPOINTS_MAX_DEFAULT);
     if (known === undefined ? full : known.source !== source) {
       this.targetsRefused++;
-      this.#report({ kind: "removed", subject: target.id, detail: full ? "too many endpoints" : "named twice" });
+      this.#report({ kind: "refused", subject: target.id, detail: full ? "too many endpoints" : "named twice" });
       return;
     }
     if (known !== undefined && !sameAddress(known.target, target)) this.#remove(target.id);

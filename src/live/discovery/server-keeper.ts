@@ -42,7 +42,7 @@ export const KEEPER_TIMES_DEFAULT: KeeperTimes = {
 
 /** What happened to a server or an endpoint, for the log. Details hold no keys. */
 export interface KeeperEvent {
-  readonly kind: "waiting" | "ready" | "lost" | "removed" | "source-failed" | "source-recovered";
+  readonly kind: "waiting" | "ready" | "lost" | "removed" | "refused" | "source-failed" | "source-recovered";
   /** URL of the server or id of the endpoint; of a source, its name. */
   readonly subject: string;
   readonly detail: string;

@@ -1,0 +1,146 @@
+/** Levels of lines about faults; what is normal is info, what needs eyes is warn, what loses data or is a defect error. */
+export type FaultLevel = "info" | "warn" | "error";
+
+/** Every kind of fault or change that an operator sees at level info, with its level and its sentence. */
+export const FAULT_KINDS = {
+  "attempt-failed": { level: "warn", message: "an attempt failed before the client got a byte" },
+  "retry-denied": { level: "warn", message: "a retry was denied" },
+  "answer-cut": { level: "warn", message: "an answer was cut after the client got a part of it" },
+  "client-stalled": { level: "warn", message: "a client did not read its answer" },
+  "breaker-open": { level: "warn", message: "an endpoint's breaker opened" },
+  "breaker-closed": { level: "info", message: "an endpoint's breaker closed" },
+  "signals-stale": { level: "warn", message: "an endpoint's signals are stale" },
+  "signals-fresh": { level: "info", message: "an endpoint's signals are fresh again" },
+  "endpoint-waiting": { level: "warn", message: "an endpoint is waited for" },
+  "endpoint-ready": { level: "info", message: "an endpoint joined" },
+  "endpoint-lost": { level: "warn", message: "an endpoint is lost" },
+  "endpoint-removed": { level: "info", message: "an endpoint left" },
+  "endpoint-refused": { level: "warn", message: "an endpoint was refused" },
+  "source-failed": { level: "warn", message: "a source of endpoints failed" },
+  "source-recovered": { level: "info", message: "a source of endpoints recovered" },
+  "recorder-failed": { level: "error", message: "the recorder failed" },
+  "recorder-dropped": { level: "warn", message: "the recorder dropped records" },
+  "shadow-failed": { level: "warn", message: "the shadow failed" },
+  "shadow-dropped": { level: "warn", message: "the shadow missed records" },
+} as const satisfies Readonly<Record<string, { readonly level: FaultLevel; readonly message: string }>>;
+
+export type FaultKind = keyof typeof FAULT_KINDS;
+
+/** One fault and what was done about it. Holds no prompt and no key. */
+export interface FaultEvent {
+  readonly kind: FaultKind;
+  /** Endpoint, server or source that it is about; left out where it is the gateway's own. */
+  readonly endpoint?: string;
+  readonly requestId?: string;
+  /** What went wrong, in a few words. */
+  readonly detail: string;
+  /** What the gateway did about it, in a few words. */
+  readonly done: string;
+  /** Further numbers, with their units in the names. */
+  readonly figures?: Readonly<Record<string, number>>;
+}
+
+export interface FaultLogOptions {
+  readonly write: (level: FaultLevel, fields: Readonly<Record<string, unknown>>, message: string) => void;
+  /** A clock that only grows, in milliseconds. */
+  readonly nowMillis?: () => number;
+}
+
+/** So many lines of one kind in one window; what is beyond is counted and summed up in one line as the window ends. */
+export const LINES_PER_WINDOW_MAX = 20;
+export const WINDOW_MILLIS = 10_000;
+/** Endpoints that such a line names one by one, those with the most first. */
+const NAMED_MAX = 8;
+/** Endpoints that are counted apart within one window; the others count together. */
+const COUNTED_MAX = 64;
+const TEXT_CHARS_MAX = 300;
+
+interface Window {
+  readonly sinceMillis: number;
+  lines: number;
+  withheld: number;
+  readonly byEndpoint: Map<string, number>;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Writes one line per fault, and when faults come in a storm, a bounded number of lines and then one that counts the
+ * rest: at most LINES_PER_WINDOW_MAX + 1 lines of a kind in WINDOW_MILLIS.
+ */
+export class FaultLog {
+  readonly #write: FaultLogOptions["write"];
+  readonly #nowMillis: () => number;
+  readonly #windows = new Map<FaultKind, Window>();
+  /** Events without a line of their own, by kind. */
+  readonly withheld: Partial<Record<FaultKind, number>> = {};
+
+  constructor({ write, nowMillis = () => performance.now() }: FaultLogOptions) {
+    this.#write = write;
+    this.#nowMillis = nowMillis;
+  }
+
+  readonly report = (event: FaultEvent): void => {
+    const window = this.#windowOf(event.kind);
+    if (window.lines < LINES_PER_WINDOW_MAX) {
+      window.lines++;
+      this.#line(event);
+    } else this.#withhold(event, window);
+  };
+
+  /** Writes what is still only counted. */
+  close(): void {
+    for (const kind of this.#windows.keys()) this.#end(kind);
+  }
+
+  #windowOf(kind: FaultKind): Window {
+    const now = this.#nowMillis();
+    const current = this.#windows.get(kind);
+    if (current !== undefined && now - current.sinceMillis < WINDOW_MILLIS) return current;
+    this.#end(kind);
+    const window = { sinceMillis: now, lines: 0, withheld: 0, byEndpoint: new Map<string, number>(), timer: undefined };
+    this.#windows.set(kind, window);
+    return window;
+  }
+
+  #line({ kind, endpoint, requestId, detail, done, figures }: FaultEvent): void {
+    const { level, message } = FAULT_KINDS[kind];
+    const fields = {
+      event: kind,
+      ...(endpoint !== undefined && { endpoint }),
+      ...(requestId !== undefined && { requestId }),
+      detail: detail.slice(0, TEXT_CHARS_MAX),
+      done: done.slice(0, TEXT_CHARS_MAX),
+      ...figures,
+    };
+    this.#write(level, fields, message);
+  }
+
+  #withhold({ kind, endpoint = "" }: FaultEvent, window: Window): void {
+    this.withheld[kind] = (this.withheld[kind] ?? 0) + 1;
+    window.withheld++;
+    const { byEndpoint } = window;
+    const counted = byEndpoint.has(endpoint) || byEndpoint.size < COUNTED_MAX ? endpoint : "";
+    byEndpoint.set(counted, (byEndpoint.get(counted) ?? 0) + 1);
+    const left = WINDOW_MILLIS - (this.#nowMillis() - window.sinceMillis);
+    window.timer ??= setTimeout(() => this.#end(kind), left).unref();
+  }
+
+  #end(kind: FaultKind): void {
+    const window = this.#windows.get(kind);
+    this.#windows.delete(kind);
+    clearTimeout(window?.timer);
+    if (window === undefined || window.withheld === 0) return;
+    const { level, message } = FAULT_KINDS[kind];
+    const named = [...window.byEndpoint]
+      .filter(([endpoint]) => endpoint !== "")
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, NAMED_MAX);
+    const fields = {
+      event: kind,
+      withheld: window.withheld,
+      windowMillis: Math.round(this.#nowMillis() - window.sinceMillis),
+      ...(named.length > 0 && { byEndpoint: Object.fromEntries(named) }),
+    };
+    this.#write(level, fields, `${message}: ${window.withheld} more, without lines of their own`);
+  }
+}

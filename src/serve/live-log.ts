@@ -1,0 +1,60 @@
+import { type Logger, destination, pino, stdTimeFunctions } from "pino";
+import type { RequestObserver } from "#live/chat-context.ts";
+import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
+import { type FaultEvent, FaultLog } from "#live/log/fault-log.ts";
+import type { GatewayMetrics } from "#live/metrics/metrics.ts";
+import type { Config } from "#config/schema.ts";
+
+const STDERR = 2;
+
+/** One JSON line each to stderr, with ISO time and the level's name. Synchronous: nothing is lost as the process ends. */
+export function openLog({ level }: Config["log"]): Logger {
+  const options = {
+    level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (name: string) => ({ level: name }) },
+  };
+  return pino(options, destination({ fd: STDERR, sync: true }));
+}
+
+export function faultLog(log: Logger): FaultLog {
+  return new FaultLog({ write: (level, fields, message) => log[level](fields, message) });
+}
+
+/** What the gateway does about each event of an endpoint or its source. */
+const DONE_ABOUT: Readonly<Record<KeeperEvent["kind"], string>> = {
+  waiting: "it is asked again, with growing pauses",
+  ready: "requests go there",
+  lost: "no request goes there until it answers again; it comes back with an empty prefix index",
+  removed: "no request goes there; those in flight go on",
+  refused: "it is left out",
+  "source-failed": "the endpoints known so far stay; the source is tried again",
+  "source-recovered": "its endpoints are followed again",
+};
+
+export function faultOfKeeper({ kind, subject, detail }: KeeperEvent): FaultEvent {
+  const source = kind === "source-failed" || kind === "source-recovered";
+  return { kind: source ? kind : `endpoint-${kind}`, endpoint: subject, detail, done: DONE_ABOUT[kind] };
+}
+
+/** Metrics for every request, a line for every fault, and a line for every request where that is asked for. */
+export function requestObserver(metrics: GatewayMetrics, log: Logger, faults: FaultLog): RequestObserver {
+  const debug = log.isLevelEnabled("debug");
+  return {
+    finished: (summary) => {
+      metrics.finished(summary);
+      if (debug) log.debug(summary, "request");
+    },
+    retried: (fault) => metrics.retried(fault),
+    tokenizerFellBack: (model) => metrics.tokenizerFellBack(model),
+    fault: faults.report,
+    // Where it broke, not what it says: a message may quote what a client sent.
+    bug: (error) => log.error({ frames: framesOf(error) }, "a bug in the request path"),
+  };
+}
+
+function framesOf(error: unknown): readonly string[] {
+  const lines = error instanceof Error ? (error.stack ?? "").split("\n") : [];
+  return lines.filter((line) => line.startsWith("    at ")).map((line) => line.trim());
+}
