@@ -1,5 +1,5 @@
 import { loadProfile } from "#config/profile-file.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";

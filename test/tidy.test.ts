@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { test } from "node:test";
-import { CATALOG } from "#core/profile/catalog.ts";
-import type { Plugin } from "#core/profile/plugin.ts";
+import { CATALOG } from "#core/catalog.ts";
+import type { Plugin } from "#core/plugin/plugin.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const SOURCES = globSync("src/**/*.ts", { cwd: ROOT }).sort();
@@ -50,6 +50,31 @@ test("folders import only in the allowed directions", () => {
       .map((target) => `${file} imports ${target}`),
   );
   assert.deepEqual(wrong, []);
+});
+
+test("the folders of core import one another in one direction", () => {
+  const place = (file: string) => file.replace(/^src\/core\//, "").replace(/\/.*/, "");
+  const targets = new Map<string, Set<string>>();
+  for (const file of inFolders(["core"])) {
+    const from = place(file);
+    const known = targets.get(from) ?? new Set<string>();
+    for (const to of importsOf(file).map(place)) if (to !== from) known.add(to);
+    targets.set(from, known);
+  }
+  const reached = (from: string): Set<string> => {
+    const seen = new Set<string>();
+    const queue = [...(targets.get(from) ?? [])];
+    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+      if (seen.has(next)) continue;
+      seen.add(next);
+      queue.push(...(targets.get(next) ?? []));
+    }
+    return seen;
+  };
+  assert.deepEqual(
+    [...targets.keys()].filter((one) => reached(one).has(one)),
+    [],
+  );
 });
 
 test("imports across folders use the folder's alias", () => {

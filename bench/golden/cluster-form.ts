@@ -1,4 +1,4 @@
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 import type { PrefixSignal } from "#sim/simulation-options.ts";
 import { blisEngine, type EngineSizes } from "./blis-engine-case.ts";

@@ -1,4 +1,4 @@
-import type { ProfileSpec, ScorerSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec, ScorerSpec } from "#core/plugin/spec.ts";
 
 /** BLIS's default list of the weighted policy. */
 const DEFAULT_SCORERS = "precise-prefix-cache:2,queue-depth:1,kv-utilization:1";

@@ -1,8 +1,8 @@
 import { Command } from "commander";
-import { CATALOG } from "#core/profile/catalog.ts";
-import type { ParameterDescription } from "#core/profile/parameter.ts";
-import type { Plugin, Signal } from "#core/profile/plugin.ts";
-import type { PluginSpec, ProfileSpec } from "#core/profile/spec.ts";
+import { CATALOG } from "#core/catalog.ts";
+import type { ParameterDescription } from "#core/plugin/parameter.ts";
+import type { Plugin, Signal } from "#core/plugin/plugin.ts";
+import type { PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
 import { loadProfile, profileNames, type NamedProfile } from "#config/profile-file.ts";

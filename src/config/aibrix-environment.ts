@@ -1,6 +1,6 @@
-import { CATALOG } from "#core/profile/catalog.ts";
-import { type ParameterTable, checkParameters } from "#core/profile/parameter.ts";
-import type { ParameterValue, PluginSpec } from "#core/profile/spec.ts";
+import { CATALOG } from "#core/catalog.ts";
+import { type ParameterTable, checkParameters } from "#core/plugin/parameter.ts";
+import type { ParameterValue, PluginSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import type { NamedProfile } from "./native-profile.ts";
 import type { Override } from "./override.ts";

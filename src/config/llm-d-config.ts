@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { CATALOG } from "#core/profile/catalog.ts";
+import { CATALOG } from "#core/catalog.ts";
 import { checkProfile, completeProfile } from "#core/profile/check.ts";
-import { type ParameterTable, checkParameters, shown } from "#core/profile/parameter.ts";
-import type { ParameterValue, PluginSpec, ScorerSpec } from "#core/profile/spec.ts";
+import { type ParameterTable, checkParameters, shown } from "#core/plugin/parameter.ts";
+import type { ParameterValue, PluginSpec, ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { LLM_D_ELSEWHERE, LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
 import type { NamedProfile } from "./native-profile.ts";

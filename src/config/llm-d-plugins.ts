@@ -1,4 +1,4 @@
-import type { ParameterValue } from "#core/profile/spec.ts";
+import type { ParameterValue } from "#core/plugin/spec.ts";
 
 /** What one llm-d plugin type is here. */
 export interface LlmDPlugin {

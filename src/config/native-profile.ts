@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { checkProfile, completeProfile } from "#core/profile/check.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkShape, problemLine, unknownWord } from "./problem.ts";
 import { PROFILE_FILE_SCHEMA, type ProfileFile } from "./profile-schema.ts";

@@ -1,6 +1,6 @@
 import { completeProfile } from "#core/profile/check.ts";
-import { shown } from "#core/profile/parameter.ts";
-import type { ScorerSpec } from "#core/profile/spec.ts";
+import { shown } from "#core/plugin/parameter.ts";
+import type { ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { loadNativeProfile, type NamedProfile } from "./native-profile.ts";
 import { unknownWord } from "./problem.ts";

@@ -1,5 +1,5 @@
 import { checkProfile, completeProfile } from "#core/profile/check.ts";
-import type { ScorerSpec } from "#core/profile/spec.ts";
+import type { ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkShape, pathText, problemLine, type Problem, unknownWord } from "./problem.ts";
 import { loadNativeProfile, profileNames, type NamedProfile } from "./native-profile.ts";

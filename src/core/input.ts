@@ -1,7 +1,8 @@
 import type { Endpoint, EndpointId, Load } from "./endpoint/endpoint.ts";
-import type { ProfileSpec } from "./profile/spec.ts";
+import type { ProfileSpec } from "./plugin/spec.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "./units.ts";
+import type { Fault } from "./endpoint/fault.ts";
 
 /**
  * Everything that can reach the router, in the order in which it is accepted. A trace is this list.
@@ -53,9 +54,6 @@ export interface AttemptFailed {
   readonly requestId: string;
   readonly fault: Fault;
 }
-
-/** Why an endpoint could not serve. All but "saturated" and "draining" speak against its health. */
-export type Fault = "connect" | "status" | "saturated" | "draining" | "cut" | "timeout" | "garbage";
 
 /** Asks for another endpoint for a request whose attempt failed; those already tried are left out. */
 export interface RequestRetried {

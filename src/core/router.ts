@@ -3,12 +3,13 @@ import type { Decision } from "./decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
-import { type EndpointRow, Fleet } from "./endpoint/fleet.ts";
+import { type EndpointRow, Fleet } from "./fleet.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetried } from "./input.ts";
 import type { Insertion, PrefixIndex } from "./prefix/prefix-index.ts";
-import { type Choice, Profile } from "./profile/profile.ts";
-import type { ProfileSpec } from "./profile/spec.ts";
+import type { ProfileSpec } from "./plugin/spec.ts";
+import { buildProfile, signalsOf } from "./profile/build-profile.ts";
+import type { Choice, Profile } from "./profile/profile.ts";
 import { type Random, randomFor } from "./random.ts";
 import type { RouteRequest } from "./request.ts";
 import { RequestTable } from "./request-table.ts";
@@ -62,7 +63,8 @@ export class Router {
   readonly #fleet: Fleet;
   readonly #ledger = new Ledger();
   readonly #sessions = new SessionInference();
-  #readsSessions = false;
+  /** Profiles that read sessions, by name. */
+  readonly #sessionReaders = new Set<string>();
   /** Some profile wants to see every input. */
   #watched = false;
   readonly #pending = new RequestTable<Pending>();
@@ -165,14 +167,15 @@ export class Router {
   }
 
   #setProfile(name: string, spec: ProfileSpec): void {
-    this.#profiles.set(name, new Profile(name, spec, this.#keepsBreakdowns));
+    this.#profiles.set(name, buildProfile(name, spec, this.#keepsBreakdowns));
+    if (signalsOf(spec).has("session")) this.#sessionReaders.add(name);
+    else this.#sessionReaders.delete(name);
     this.#watched = [...this.#profiles.values()].some((profile) => profile.watches);
-    this.#readsSessions = [...this.#profiles.values()].some((profile) => profile.reads.has("session"));
   }
 
   #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
     assert(!this.#pending.has(asked.id), "a request id is in flight once");
-    const request = this.#readsSessions ? { ...asked, session: this.#sessions.sessionOf(asked) } : asked;
+    const request = this.#sessionReaders.size > 0 ? { ...asked, session: this.#sessions.sessionOf(asked) } : asked;
     const pending: Pending = {
       request,
       tried: [],

@@ -1,4 +1,4 @@
-import type { Fault } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { Refusal } from "./answer/errors.ts";

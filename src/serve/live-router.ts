@@ -1,5 +1,5 @@
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { TraceRouter } from "#trace/record.ts";

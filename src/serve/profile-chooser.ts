@@ -1,4 +1,4 @@
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { aibrixNameOf, aibrixProfile, isComposite, parseStrategies } from "#config/peer-aibrix.ts";
 import { type Refusal, refusal } from "#live/answer/errors.ts";

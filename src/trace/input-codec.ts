@@ -1,5 +1,6 @@
 import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
-import type { Fault, Input, Outcome, RequestFinished } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Input, Outcome, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { type Fields, TraceFormatError } from "./fields.ts";

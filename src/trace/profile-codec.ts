@@ -1,4 +1,4 @@
-import type { ParameterValue, PluginSpec, ProfileSpec } from "#core/profile/spec.ts";
+import type { ParameterValue, PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { Fields, expected } from "./fields.ts";
 
 /** Reads a profile's shape. Whether its names exist is for the catalog of the core that replays it to say. */

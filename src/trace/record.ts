@@ -2,7 +2,7 @@ import type { Breakdown, Rejected, Routed } from "#core/decision.ts";
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/units.ts";
 
 /** The only version that exists. A reader refuses every other. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ConfigError } from "#config/config-error.ts";
 import { aibrixProfile, parseStrategies } from "#config/peer-aibrix.ts";
 import { loadProfile } from "#config/profile-file.ts";
-import { Profile } from "#core/profile/profile.ts";
+import { buildProfile } from "#core/profile/build-profile.ts";
 import { randomFor } from "#core/random.ts";
 import { vectorRequest, vectorSnapshots } from "../core/vector-state.ts";
 
@@ -36,7 +36,7 @@ test("a strategy alone is its profile; unknown ones and such that do not score a
 test("AIBrix V6: scores are spread between the candidates, weighed by their share, and the highest sum wins", () => {
   const { name, spec } = aibrixProfile("prefix-cache:2,least-request:8");
   assert.equal(name, "prefix-cache:2,least-request:8");
-  const profile = new Profile(name, spec);
+  const profile = buildProfile(name, spec);
   const snapshots = vectorSnapshots([
     { hit: 100, inFlight: 30 },
     { hit: 50, inFlight: 20 },

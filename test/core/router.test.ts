@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Decision } from "#core/decision.ts";
-import type { Fault } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
@@ -63,6 +63,50 @@ test("conservation: when all requests are over, every charge of every endpoint i
       );
     }
   }
+});
+
+test("a prompt whose attempt died before its first token is no longer expected there; one that gave tokens is", () => {
+  const blocks = chain(5, 20);
+  const hitsAfter = (happens: (made: Router) => void): number => {
+    const made = router(["a"]);
+    ask(made, "first", 10, { blocks, promptTokens: 320 });
+    happens(made);
+    const decision = ask(made, "second", 100, { blocks, promptTokens: 320 });
+    return decision.kind === "routed" ? decision.hitTokens : assert.fail(decision.reason);
+  };
+  const firstToken = (made: Router) => made.accept({ kind: "first-token", at: 20, requestId: "first" });
+  const end = (made: Router, outcome: "failed" | "aborted" | "timeout") =>
+    made.accept({
+      kind: "request-finished",
+      at: 50,
+      requestId: "first",
+      outcome,
+      promptTokens: undefined,
+      cachedTokens: undefined,
+      outputTokens: undefined,
+    });
+  assert.equal(
+    hitsAfter((made) => fail(made, "first", 20)),
+    0,
+    "failed before its first token",
+  );
+  for (const outcome of ["failed", "aborted", "timeout"] as const) {
+    assert.equal(
+      hitsAfter((made) => end(made, outcome)),
+      0,
+      `${outcome} before its first token`,
+    );
+    const begun = hitsAfter((made) => {
+      firstToken(made);
+      end(made, outcome);
+    });
+    assert.equal(begun, 304, `${outcome} after its first token`);
+  }
+  assert.equal(
+    hitsAfter((made) => finish(made, "first")),
+    304,
+    "finished",
+  );
 });
 
 test("a retry leaves out every endpoint that was tried, and is refused when none is left", () => {

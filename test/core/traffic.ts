@@ -1,5 +1,6 @@
 import type { Decision } from "#core/decision.ts";
-import type { Fault, Input, Outcome } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Input, Outcome } from "#core/input.ts";
 import { type Random, randomFor } from "#core/random.ts";
 import type { Router } from "#core/router.ts";
 import { chain, load, request } from "./state.ts";

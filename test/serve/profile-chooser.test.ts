@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ConfigError } from "#config/config-error.ts";
 import { checkProfile } from "#core/profile/check.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { routerSettings } from "#serve/live-router.ts";
 import { profileChooser } from "#serve/profile-chooser.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";

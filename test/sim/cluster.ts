@@ -1,4 +1,4 @@
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import { NO_LATENCY, type SimulationOptions } from "#sim/simulation-options.ts";

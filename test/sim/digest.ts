@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportReport } from "#trace/import/import-report.ts";

@@ -3,7 +3,8 @@ import type { Decision } from "#core/decision.ts";
 import type { Load } from "#core/endpoint/endpoint.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { ELIGIBILITY, Profile } from "#core/profile/profile.ts";
+import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
+import { buildProfile } from "#core/profile/build-profile.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
@@ -87,7 +88,7 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
   });
   const ids = snapshots.map((snapshot) => snapshot.id);
   const random = randomFor(state.seed, state.sequence);
-  const choice = new Profile(profile.name, profile.spec).choose(request, snapshots, ids, ineligible, random);
+  const choice = buildProfile(profile.name, profile.spec).choose(request, snapshots, ids, ineligible, random);
   const common = {
     at: 0,
     sequence: state.sequence,

@@ -1,4 +1,4 @@
-import type { Fault } from "../input.ts";
+import type { Fault } from "./fault.ts";
 import type { Micros } from "../units.ts";
 
 /** closed: serves. open: left alone until its pause is over. half-open: one request at a time may try it. */

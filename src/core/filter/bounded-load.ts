@@ -1,4 +1,4 @@
-import { filterPlugin } from "../profile/plugin.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Keeps endpoints that may take one more request without exceeding their share, for consistent hashing with bounded

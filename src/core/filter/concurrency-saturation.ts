@@ -1,5 +1,5 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { filterPlugin } from "../profile/plugin.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Keeps endpoints below their concurrency limit; when none is below, the request is refused as saturated.

@@ -3,6 +3,8 @@ import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Input } from "../input.ts";
 import type { Random } from "../random.ts";
 import type { RouteRequest } from "../request.ts";
+import type { ParameterTable } from "../plugin/parameter.ts";
+import { type Definition, type Plugin, plugin } from "../plugin/plugin.ts";
 
 export interface Filter {
   readonly name: string;
@@ -16,4 +18,8 @@ export interface Filter {
    * filter changes state.
    */
   observe?(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void;
+}
+
+export function filterPlugin<const P extends ParameterTable>(definition: Definition<Filter, P>): Plugin<Filter> {
+  return plugin(definition);
 }

@@ -1,7 +1,7 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { filterPlugin } from "../profile/plugin.ts";
 import { RecentMap } from "../recent-map.ts";
 import type { RouteRequest } from "../request.ts";
+import { filterPlugin } from "./filter.ts";
 
 /** Classes of prompts followed at once. */
 const CLASSES_MAX = 16_384;

@@ -1,6 +1,6 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { filterPlugin } from "../profile/plugin.ts";
 import type { Random } from "../random.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Switches affinity off for the fleet while requests are spread too unevenly.

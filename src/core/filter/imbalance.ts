@@ -1,4 +1,4 @@
-import { filterPlugin } from "../profile/plugin.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Keeps affinity from feeding a hot endpoint. A candidate stays while

@@ -1,4 +1,4 @@
-import { filterPlugin } from "../profile/plugin.ts";
+import { filterPlugin } from "./filter.ts";
 
 /** Keeps endpoints whose label has one of the given values; refuses when none has. */
 export const label = filterPlugin({

@@ -1,5 +1,5 @@
 import { runningRequests, waitingRequests } from "../endpoint/gauge.ts";
-import { filterPlugin } from "../profile/plugin.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Keeps endpoints below every given load; the first of the two stages in which llm-d and SGLang filter by load and then

@@ -1,4 +1,4 @@
-import { filterPlugin } from "../profile/plugin.ts";
+import { filterPlugin } from "./filter.ts";
 
 /** Keeps a few candidates drawn at random, all different; a load scorer then picks the better of them. */
 export const powerOfTwo = filterPlugin({

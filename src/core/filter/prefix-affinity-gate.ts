@@ -1,6 +1,6 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { filterPlugin } from "../profile/plugin.ts";
 import { MILLIS_PER_SECOND } from "../units.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Sticks to endpoints that hold nearly all of the prompt until their prefill backlog makes a miss the faster way.

@@ -1,5 +1,5 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { filterPlugin } from "../profile/plugin.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Keeps the endpoints that hold most of the prompt, unless they are too busy.

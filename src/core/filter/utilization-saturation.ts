@@ -1,6 +1,6 @@
 import { waitingRequests } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { filterPlugin } from "../profile/plugin.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Keeps endpoints that are not saturated by their own account.

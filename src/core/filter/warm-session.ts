@@ -1,7 +1,7 @@
-import { filterPlugin } from "../profile/plugin.ts";
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
 import { MICROS_PER_SECOND } from "../units.ts";
+import { filterPlugin } from "./filter.ts";
 
 /**
  * Keeps a session on its endpoint while that is warm and not overloaded.

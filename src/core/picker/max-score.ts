@@ -1,9 +1,9 @@
-import { pickerPlugin } from "../profile/plugin.ts";
 import { mix32, nameHash } from "../random.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import { RecentMap } from "../recent-map.ts";
 import type { RouteRequest } from "../request.ts";
+import { pickerPlugin } from "./picker.ts";
 
 /** Endpoints whose decisions are counted, for least-served. */
 const ENDPOINTS_MAX = 4096;
@@ -40,6 +40,7 @@ export const maxScore = pickerPlugin({
     return {
       name,
       followsTotals: true,
+      epsilon,
       pick(request, candidates, totals, random) {
         tookTurn = false;
         const tied = tiedIndexes(totals, candidates.length, epsilon);

@@ -1,4 +1,4 @@
-import { pickerPlugin } from "../profile/plugin.ts";
+import { pickerPlugin } from "./picker.ts";
 
 /** Picks any candidate, each with the same chance. */
 export const randomPicker = pickerPlugin({
@@ -9,6 +9,7 @@ export const randomPicker = pickerPlugin({
   create: (name) => ({
     name,
     followsTotals: false,
+    epsilon: 0,
     pick: (_request, candidates, _totals, random) => random.below(candidates.length),
   }),
 });

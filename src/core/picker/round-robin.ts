@@ -1,4 +1,4 @@
-import { pickerPlugin } from "../profile/plugin.ts";
+import { pickerPlugin } from "./picker.ts";
 
 /** Picks candidates in turn, in order of id: the n-th decision goes to n mod candidates. */
 export const roundRobin = pickerPlugin({
@@ -11,6 +11,7 @@ export const roundRobin = pickerPlugin({
     return {
       name,
       followsTotals: false,
+      epsilon: 0,
       pick: (_request, candidates) => routed % candidates.length,
       observe(_input, decision) {
         if (decision.kind === "routed") routed++;

@@ -1,4 +1,4 @@
-import { pickerPlugin } from "../profile/plugin.ts";
+import { pickerPlugin } from "./picker.ts";
 
 /**
  * Picks a candidate with a chance that falls exponentially with its distance from the best total.
@@ -17,6 +17,7 @@ export const softmax = pickerPlugin({
   create: (name, { temperature }) => ({
     name,
     followsTotals: temperature === 0,
+    epsilon: 0,
     pick(_request, candidates, totals, random) {
       let best = 0;
       for (let i = 1; i < candidates.length; i++) if (totals[i]! > totals[best]!) best = i;

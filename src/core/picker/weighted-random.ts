@@ -1,4 +1,4 @@
-import { pickerPlugin } from "../profile/plugin.ts";
+import { pickerPlugin } from "./picker.ts";
 
 /**
  * Picks a candidate with a chance in proportion to its total; when all totals are 0, any with the same chance.
@@ -15,6 +15,7 @@ export const weightedRandom = pickerPlugin({
   create: (name) => ({
     name,
     followsTotals: false,
+    epsilon: 0,
     pick(_request, candidates, totals, random) {
       let sum = 0;
       for (let i = 0; i < candidates.length; i++) sum += totals[i]!;

@@ -1,6 +1,6 @@
-import { CATALOG } from "./catalog.ts";
-import { type ParameterTable, type Problem, checkParameters, shown } from "./parameter.ts";
-import type { PluginSpec, ProfileSpec } from "./spec.ts";
+import { CATALOG } from "../catalog.ts";
+import { type ParameterTable, type Problem, checkParameters, shown } from "../plugin/parameter.ts";
+import type { PluginSpec, ProfileSpec } from "../plugin/spec.ts";
 
 /** What is wrong with a profile, each with its path; empty when it can be built. Takes anything a file may hold. */
 export function checkProfile(spec: unknown): Problem[] {

@@ -1,6 +1,7 @@
 import { assert } from "../assert.ts";
 import { ABSTAINED, ColumnBreakdown, DoubleSlab } from "../breakdown.ts";
 import type { Decision } from "../decision.ts";
+import { ELIGIBILITY } from "../endpoint/eligibility.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Filter } from "../filter/filter.ts";
@@ -9,12 +10,6 @@ import type { Picker } from "../picker/picker.ts";
 import type { Random } from "../random.ts";
 import type { RouteRequest } from "../request.ts";
 import { ABSTAIN, type Scorer } from "../scorer/scorer.ts";
-import { CATALOG } from "./catalog.ts";
-import type { Plugin, Signal } from "./plugin.ts";
-import type { PluginSpec, ProfileSpec } from "./spec.ts";
-
-/** What the router itself removes candidates for, before any filter. Order gives the index in breakdowns. */
-export const ELIGIBILITY = ["", "unknown-model", "cordoned", "tried", "breaker"] as const;
 
 /** Sum of all weights, less what rounding may take off. No profile has a weight this small beside others. */
 const ALL_WEIGHT = 1 - 1e-9;
@@ -27,18 +22,22 @@ export interface Choice {
   readonly breakdown: ColumnBreakdown;
 }
 
-/** Filters, then weighted scorers, then the picker: one policy, built from a checked spec. */
+/** The plugins of one profile, ready to run. */
+export interface ProfilePlugins {
+  readonly filters: readonly Filter[];
+  /** Weights above 0 of any sum. */
+  readonly scorers: readonly { readonly scorer: Scorer; readonly weight: number }[];
+  readonly picker: Picker;
+}
+
+/** Filters, then weighted scorers, then the picker: one policy. */
 export class Profile {
   readonly name: string;
-  readonly spec: ProfileSpec;
-  /** Signals that its plugins read. */
-  readonly reads: ReadonlySet<Signal>;
   /** Some plugin wants to see every input, not only what came of the profile's own decisions. */
   readonly watches: boolean;
   readonly #filters: readonly Filter[];
   readonly #scorers: readonly Scorer[];
   readonly #picker: Picker;
-  readonly #pickerEpsilon: number;
   readonly #weights: readonly { readonly name: string; readonly weight: number }[];
   readonly #removers: readonly string[];
   readonly #slab = new DoubleSlab();
@@ -50,22 +49,15 @@ export class Profile {
   #abstained = new Float64Array(0);
 
   /** Without `keepsBreakdowns` a choice's breakdown is valid until the next choice. */
-  constructor(name: string, spec: ProfileSpec, keepsBreakdowns = true) {
+  constructor(name: string, plugins: ProfilePlugins, keepsBreakdowns = true) {
     this.name = name;
-    this.spec = spec;
     this.#keepsBreakdowns = keepsBreakdowns;
-    this.#filters = spec.filters.map((filter) => build<Filter>(CATALOG.filters, filter));
-    this.#scorers = spec.scorers.map((scorer) => build<Scorer>(CATALOG.scorers, scorer));
-    this.#picker = build<Picker>(CATALOG.pickers, spec.picker);
-    this.#pickerEpsilon = Number(spec.picker.parameters["epsilon"] ?? 0);
-    const sum = spec.scorers.reduce((total, scorer) => total + scorer.weight, 0);
-    this.#weights = spec.scorers.map((scorer) => ({ name: scorer.plugin, weight: scorer.weight / sum }));
-    this.reads = new Set([
-      ...spec.filters.flatMap(({ plugin }) => entry(CATALOG.filters, plugin).reads),
-      ...spec.scorers.flatMap(({ plugin }) => entry(CATALOG.scorers, plugin).reads),
-      ...entry(CATALOG.pickers, spec.picker.plugin).reads,
-    ]);
-    this.#removers = [...ELIGIBILITY, ...spec.filters.map((filter) => filter.plugin)];
+    this.#filters = plugins.filters;
+    this.#scorers = plugins.scorers.map(({ scorer }) => scorer);
+    this.#picker = plugins.picker;
+    const sum = plugins.scorers.reduce((total, { weight }) => total + weight, 0);
+    this.#weights = plugins.scorers.map(({ scorer, weight }) => ({ name: scorer.name, weight: weight / sum }));
+    this.#removers = [...ELIGIBILITY, ...plugins.filters.map((filter) => filter.name)];
     this.watches = [...this.#filters, ...this.#scorers].some((plugin) => plugin.observe !== undefined);
   }
 
@@ -198,7 +190,7 @@ export class Profile {
     for (let i = 0; i < left.length; i++) {
       if (i !== picked && (runnerUp < 0 || totals[i]! > totals[runnerUp]!)) runnerUp = i;
     }
-    if (Math.abs(totals[picked]! - totals[runnerUp]!) <= this.#pickerEpsilon) return "tie";
+    if (Math.abs(totals[picked]! - totals[runnerUp]!) <= this.#picker.epsilon) return "tie";
     let lead = -Infinity;
     let reason = this.#picker.name;
     const rowLength = breakdown.totals.length;
@@ -219,14 +211,4 @@ export class Profile {
 /** A view of the first ones, or all of them as they are. */
 function leading(numbers: Float64Array, count: number): Float64Array {
   return count === numbers.length ? numbers : numbers.subarray(0, count);
-}
-
-function build<T>(table: Readonly<Record<string, Plugin<T>>>, spec: PluginSpec): T {
-  return entry(table, spec.plugin).create(spec.plugin, spec.parameters);
-}
-
-function entry<T>(table: Readonly<Record<string, Plugin<T>>>, name: string): Plugin<T> {
-  const plugin = Object.hasOwn(table, name) ? table[name] : undefined;
-  assert(plugin !== undefined, `the profile was checked: ${name} is in the catalog`);
-  return plugin;
 }

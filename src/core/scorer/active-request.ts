@@ -1,4 +1,4 @@
-import { scorerPlugin } from "../profile/plugin.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers endpoints with few of our own requests in flight, scaled by the busiest candidate.

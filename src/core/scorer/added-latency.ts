@@ -1,7 +1,7 @@
 import { Ewma } from "../endpoint/ewma.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { addedWaiting } from "./added-waiting.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /** Time constant of the mean length of answers. */
 const OUTPUT_TAU_MICROS = 300_000_000;

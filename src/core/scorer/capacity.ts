@@ -1,6 +1,5 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
-import { ABSTAIN } from "./scorer.ts";
+import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers bigger endpoints.

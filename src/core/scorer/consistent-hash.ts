@@ -1,7 +1,6 @@
-import { scorerPlugin } from "../profile/plugin.ts";
 import { mix32, nameHash } from "../random.ts";
 import type { RouteRequest } from "../request.ts";
-import { ABSTAIN } from "./scorer.ts";
+import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 
 /**
  * Ranks the endpoints for a key by rendezvous hashing: when one comes or goes, only its own keys move. The highest rank

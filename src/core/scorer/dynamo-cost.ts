@@ -1,6 +1,6 @@
 import { newTokens } from "../endpoint/gauge.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint with the least prefill and decode work.

@@ -1,4 +1,4 @@
-import { scorerPlugin } from "../profile/plugin.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint with the most free KV cache.

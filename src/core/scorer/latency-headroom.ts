@@ -1,9 +1,8 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import { waitingRequests } from "../endpoint/gauge.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import type { RouteRequest } from "../request.ts";
 import { MICROS_PER_MILLI } from "../units.ts";
-import { ABSTAIN } from "./scorer.ts";
+import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 
 /**
  * Packs requests onto the endpoint that meets the targets most tightly (`least`) or most loosely (`most`), by this

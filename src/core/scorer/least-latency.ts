@@ -1,6 +1,6 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint where a typical answer would be over first.

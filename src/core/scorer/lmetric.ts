@@ -1,5 +1,5 @@
 import { newTokens } from "../endpoint/gauge.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint where expected prefill work times batch size is smallest.

@@ -1,5 +1,5 @@
 import { waitingRequests } from "../endpoint/gauge.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers short queues on an absolute scale, and never says more than a half.

@@ -1,5 +1,5 @@
-import { scorerPlugin } from "../profile/plugin.ts";
 import { LOAD_MEASURE, measuredLoad } from "./load-measure.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the least loaded endpoint, keeping absolute differences.

@@ -1,5 +1,5 @@
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers endpoints that have the adapter loaded, then those with room for it.

@@ -1,6 +1,6 @@
-import { scorerPlugin } from "../profile/plugin.ts";
 import { LOAD_MEASURE, measuredLoad } from "./load-measure.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the most loaded endpoint: the worst that a policy can do, as a lower bound for experiments.

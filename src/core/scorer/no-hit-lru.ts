@@ -1,6 +1,6 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { RecentMap } from "../recent-map.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Spreads prompts that nobody holds: the endpoint that got such a prompt longest ago comes first.

@@ -1,7 +1,6 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { MICROS_PER_SECOND, type Micros } from "../units.ts";
-import { ABSTAIN } from "./scorer.ts";
+import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 import { WindowSum } from "./window-sum.ts";
 
 /**

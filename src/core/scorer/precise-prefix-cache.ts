@@ -1,4 +1,4 @@
-import { scorerPlugin } from "../profile/plugin.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint that holds most of the prompt, by where it stands between the extremes.

@@ -1,5 +1,5 @@
-import { scorerPlugin } from "../profile/plugin.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint that is believed to hold the longest leading part of the prompt.

@@ -1,6 +1,6 @@
 import { waitingRequests } from "../endpoint/gauge.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the shortest waiting queue.

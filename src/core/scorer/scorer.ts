@@ -2,6 +2,8 @@ import type { Decision } from "../decision.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Input } from "../input.ts";
 import type { RouteRequest } from "../request.ts";
+import type { ParameterTable } from "../plugin/parameter.ts";
+import { type Definition, type Plugin, plugin } from "../plugin/plugin.ts";
 
 /** A score that says nothing: the candidate's total is the weighted mean of its other scores. */
 export const ABSTAIN: number = -Infinity;
@@ -18,4 +20,8 @@ export interface Scorer {
    * scorer changes state.
    */
   observe?(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void;
+}
+
+export function scorerPlugin<const P extends ParameterTable>(definition: Definition<Scorer, P>): Plugin<Scorer> {
+  return plugin(definition);
 }

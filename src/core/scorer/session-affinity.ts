@@ -1,7 +1,7 @@
-import { scorerPlugin } from "../profile/plugin.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
 import { MICROS_PER_SECOND } from "../units.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint that the session is bound to.

@@ -1,8 +1,8 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { MICROS_PER_SECOND } from "../units.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers endpoints whose requests carry the least token work, as AIBrix's code does (its text says the opposite).

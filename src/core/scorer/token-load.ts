@@ -1,4 +1,4 @@
-import { scorerPlugin } from "../profile/plugin.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers endpoints that owe few prompt tokens, this request's own included, on an absolute scale.

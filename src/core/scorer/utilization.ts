@@ -1,7 +1,7 @@
 import { runningRequests } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers idle hardware.

@@ -1,6 +1,6 @@
 import { runningRequests, waitingRequests } from "../endpoint/gauge.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint where a weighted queue is shortest, as vLLM balances its own data-parallel ranks.

@@ -1,8 +1,8 @@
 import { runningRequests } from "../endpoint/gauge.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { TokenTracker } from "../tenant/token-tracker.ts";
 import { type LengthPrediction, outputPredictor } from "../tenant/output-predictor.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "../units.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 const UNIT_MICROS = {
   minutes: 60 * MICROS_PER_SECOND,

@@ -1,7 +1,7 @@
 import { newTokens } from "../endpoint/gauge.ts";
-import { scorerPlugin } from "../profile/plugin.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
 import { lowerIsBetter } from "./min-max.ts";
+import { scorerPlugin } from "./scorer.ts";
 
 /**
  * Prefers the endpoint that was given the least work of late, this request's included.

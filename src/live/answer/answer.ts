@@ -1,4 +1,4 @@
-import type { Fault } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { ClientWriter } from "./client-writer.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";

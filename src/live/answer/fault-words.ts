@@ -1,4 +1,4 @@
-import type { Fault } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
 
 import { ERRORS, type ErrorReason, type Refusal, errorBody, refusal } from "./errors.ts";
 import type { Dialect } from "../request/route.ts";

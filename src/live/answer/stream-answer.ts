@@ -1,4 +1,4 @@
-import type { Fault } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "./answer.ts";
 import { cutRefusal, errorEvent } from "./fault-words.ts";

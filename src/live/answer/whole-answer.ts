@@ -1,4 +1,4 @@
-import type { Fault } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { Answer, AnswerHead, Delivery } from "./answer.ts";
 import { scanFinishReasons } from "./finish-reason.ts";

@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { EndpointRow } from "#core/endpoint/fleet.ts";
+import type { EndpointRow } from "#core/fleet.ts";
 import type { Router } from "#core/router.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";

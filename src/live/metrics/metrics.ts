@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Decision } from "#core/decision.ts";
-import type { Fault, Input } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Input } from "#core/input.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { RequestObserver } from "../chat-context.ts";
 import type { DirectoryListener, EndpointEntry } from "../discovery/endpoint-directory.ts";

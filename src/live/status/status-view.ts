@@ -1,5 +1,5 @@
 import type { Decision } from "#core/decision.ts";
-import type { EndpointRow } from "#core/endpoint/fleet.ts";
+import type { EndpointRow } from "#core/fleet.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS } from "../clock.ts";
 import type { KeptDecision } from "./decision-ring.ts";

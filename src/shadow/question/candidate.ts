@@ -1,6 +1,6 @@
 import type { Decision } from "#core/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";

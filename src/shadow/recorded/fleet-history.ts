@@ -1,5 +1,5 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { TraceHeader } from "#trace/record.ts";

@@ -1,6 +1,6 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { TraceHeader } from "../record.ts";
 
 /** Who was there, and under which profiles, at a point of a trace: what a header written there has to say. */

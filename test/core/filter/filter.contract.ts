@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Filter } from "#core/filter/filter.ts";
-import type { Plugin } from "#core/profile/plugin.ts";
+import type { Plugin } from "#core/plugin/plugin.ts";
 import { randomFor } from "#core/random.ts";
 import { drawState } from "../state.ts";
 

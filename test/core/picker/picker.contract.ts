@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Picker } from "#core/picker/picker.ts";
-import type { Plugin } from "#core/profile/plugin.ts";
-import type { ParameterValue } from "#core/profile/spec.ts";
+import type { Plugin } from "#core/plugin/plugin.ts";
+import type { ParameterValue } from "#core/plugin/spec.ts";
 import { randomFor } from "#core/random.ts";
 import { drawState } from "../state.ts";
 

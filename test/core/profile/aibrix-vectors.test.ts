@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { CATALOG } from "#core/profile/catalog.ts";
-import { Profile } from "#core/profile/profile.ts";
-import type { ParameterValue, ProfileSpec } from "#core/profile/spec.ts";
+import { CATALOG } from "#core/catalog.ts";
+import { buildProfile } from "#core/profile/build-profile.ts";
+import type { ParameterValue, ProfileSpec } from "#core/plugin/spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { randomFor } from "#core/random.ts";
 import { Router } from "#core/router.ts";
@@ -67,7 +67,7 @@ for (const { id, counts, match, factor, pick } of vectors.guard) {
       scorers: [{ plugin: "least-request", weight: 1, parameters: {} }],
       picker: { plugin: "max-score", parameters: { tieBreak: "random" } },
     };
-    const profile = new Profile("v", spec);
+    const profile = buildProfile("v", spec);
     const snapshots = vectorSnapshots(counts.map((inFlight, i) => ({ inFlight, hit: match[i] ?? 0 })));
     const ids = snapshots.map((one) => one.id);
     const asked = vectorRequest({ blocks: 100 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG } from "#core/profile/catalog.ts";
-import { checkParameters } from "#core/profile/parameter.ts";
-import type { Plugin } from "#core/profile/plugin.ts";
+import { CATALOG } from "#core/catalog.ts";
+import { checkParameters } from "#core/plugin/parameter.ts";
+import type { Plugin } from "#core/plugin/plugin.ts";
 import { filterContract } from "../filter/filter.contract.ts";
 import { pickerContract } from "../picker/picker.contract.ts";
 import { scorerContract } from "../scorer/scorer.contract.ts";

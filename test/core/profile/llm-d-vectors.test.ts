@@ -3,9 +3,10 @@ import { test } from "node:test";
 import type { Decision } from "#core/decision.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { poolUtilization } from "#core/filter/utilization-saturation.ts";
-import { CATALOG } from "#core/profile/catalog.ts";
-import { Profile } from "#core/profile/profile.ts";
-import type { ParameterValue } from "#core/profile/spec.ts";
+import { CATALOG } from "#core/catalog.ts";
+import { buildProfile } from "#core/profile/build-profile.ts";
+import type { Profile } from "#core/profile/profile.ts";
+import type { ParameterValue } from "#core/plugin/spec.ts";
 import { randomFor } from "#core/random.ts";
 import { snapshot } from "../state.ts";
 import {
@@ -75,7 +76,7 @@ for (const { id, endpoints, expect } of vectors.poolUtilization) {
 for (const vector of vectors.schedulers) {
   test(`llm-d ${vector.id}: a whole scheduler`, () => {
     const scorers = vector.scorers.map((plugin) => ({ plugin, weight: 1, parameters: {} }));
-    const profile = new Profile("v", { filters: [], scorers, picker: { plugin: "max-score", parameters: {} } });
+    const profile = buildProfile("v", { filters: [], scorers, picker: { plugin: "max-score", parameters: {} } });
     const choice = chooseOnce(profile, vectorSnapshots(vector.endpoints), vector);
     assert.equal(choice.index, vector.pick);
     vector.totals.forEach((total, i) =>
@@ -85,7 +86,7 @@ for (const vector of vectors.schedulers) {
 }
 
 test("llm-d NH3: cold requests go round, the longest unused first", () => {
-  const profile = new Profile("v", {
+  const profile = buildProfile("v", {
     filters: [],
     scorers: [{ plugin: "no-hit-lru", weight: 1, parameters: {} }],
     picker: { plugin: "max-score", parameters: {} },

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Decision } from "#core/decision.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
-import { Profile } from "#core/profile/profile.ts";
+import { buildProfile } from "#core/profile/build-profile.ts";
+import type { Profile } from "#core/profile/profile.ts";
 import { type Random, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { chain, request, snapshot } from "../state.ts";
@@ -30,7 +31,7 @@ class Driven {
   #sequence = 0;
 
   constructor(name: string) {
-    this.#profile = new Profile(name, loadProfile(name).spec);
+    this.#profile = buildProfile(name, loadProfile(name).spec);
   }
 
   choose(asked: RouteRequest, snapshots: readonly Snapshot[]): number {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
-import { Profile } from "#core/profile/profile.ts";
+import { buildProfile } from "#core/profile/build-profile.ts";
 import { randomFor } from "#core/random.ts";
 import { vectorRequest, vectorSnapshots } from "../vector-state.ts";
 
 function picked(blocks: number, endpoints: Parameters<typeof vectorSnapshots>[0]): number {
-  const profile = new Profile("p", loadProfile("prefix-affinity").spec);
+  const profile = buildProfile("p", loadProfile("prefix-affinity").spec);
   const snapshots = vectorSnapshots(endpoints);
   const ids = snapshots.map(({ id }) => id);
   return profile.choose(vectorRequest({ blocks }), snapshots, ids, new Uint8Array(ids.length), randomFor(1, 0)).index;

@@ -4,7 +4,7 @@ import { loadProfile } from "#config/profile-file.ts";
 import { ABSTAINED } from "#core/breakdown.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { Profile } from "#core/profile/profile.ts";
+import { buildProfile } from "#core/profile/build-profile.ts";
 import { randomFor } from "#core/random.ts";
 import { Router } from "#core/router.ts";
 import { chain, load, request, snapshot } from "../state.ts";
@@ -14,7 +14,7 @@ function chosen(
   name: string,
   snapshots: readonly Snapshot[],
 ): { counts: number[]; totals: number[]; values: number[] } {
-  const profile = new Profile(name, loadProfile(name).spec);
+  const profile = buildProfile(name, loadProfile(name).spec);
   const counts = snapshots.map(() => 0);
   const ids = snapshots.map(({ id }) => id);
   const choose = (draw: number) =>
@@ -64,7 +64,7 @@ test("least-latency: what was seen of an endpoint that is idle now says nothing 
 });
 
 test("llm-d-latency: while nothing was observed, free cache, short queues and prefixes decide, a third each", () => {
-  const profile = new Profile("l", { ...loadProfile("llm-d-latency").spec, filters: [] });
+  const profile = buildProfile("l", { ...loadProfile("llm-d-latency").spec, filters: [] });
   const scraped = (waiting: number, kvUtilization: number) => ({
     freshness: "fresh" as const,
     load: load({ waiting, kvUtilization }),

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
-import { Profile } from "#core/profile/profile.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import { buildProfile } from "#core/profile/build-profile.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { randomFor } from "#core/random.ts";
 import { load } from "../state.ts";
 import { vectorRequest, vectorSnapshots } from "../vector-state.ts";
@@ -17,7 +17,7 @@ interface Node {
 
 /** Totals of a profile over nodes whose power was observed just now, with 4 blocks of prompt. */
 function totals(spec: ProfileSpec, nodes: readonly Node[], fleetWatts: number): number[] {
-  const profile = new Profile("c", spec);
+  const profile = buildProfile("c", spec);
   const snapshots = vectorSnapshots(
     nodes.map(({ queue, freeShare, hit }) => ({ waiting: queue, kv: 1 - freeShare, hit })),
   );
@@ -69,7 +69,7 @@ test("a node without a power reading is judged by its other three terms, not as 
 });
 
 test("the shipped profile looks at the first 64 tokens, and ties within 0.01 go by a hash that stays", () => {
-  const profile = new Profile("cognitora", loadProfile("cognitora").spec);
+  const profile = buildProfile("cognitora", loadProfile("cognitora").spec);
   const request = vectorRequest({ blocks: 40 });
   const held = vectorSnapshots([{ hit: 4 }, { hit: 40 }, { hit: 2 }]);
   const choice = profile.choose(request, held, ids(held), new Uint8Array(3), randomFor(1, 0));
@@ -85,7 +85,7 @@ test("the shipped profile looks at the first 64 tokens, and ties within 0.01 go 
 
 test("requirements 002: a holder of the first 64 tokens is preferred however busy, so a system prompt that all share piles up", () => {
   const { spec } = loadProfile("cognitora");
-  const profile = new Profile("c", spec);
+  const profile = buildProfile("c", spec);
   const snapshots = vectorSnapshots([{ hit: 4, inFlight: 1000 }, { hit: 0 }, { hit: 0 }]);
   const request = vectorRequest({ blocks: 200 });
   const choice = profile.choose(request, snapshots, ids(snapshots), new Uint8Array(3), randomFor(1, 0));

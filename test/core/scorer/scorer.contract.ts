@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Plugin } from "#core/profile/plugin.ts";
+import type { Plugin } from "#core/plugin/plugin.ts";
 import { randomFor } from "#core/random.ts";
 import { ABSTAIN, type Scorer } from "#core/scorer/scorer.ts";
 import { drawState } from "../state.ts";

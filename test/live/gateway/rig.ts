@@ -3,9 +3,10 @@ import { type Agent, type IncomingHttpHeaders, request as httpRequest } from "no
 
 import type { Decision } from "#core/decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "#core/endpoint/breaker.ts";
-import type { Fault, Input } from "#core/input.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Input } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { Router } from "#core/router.ts";
 import { nowMicros } from "#live/clock.ts";
 import { EndpointDirectory, type EndpointEntry } from "#live/discovery/endpoint-directory.ts";

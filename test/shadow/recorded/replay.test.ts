@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
-import type { ProfileSpec } from "#core/profile/spec.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Router } from "#core/router.ts";
 import { Replay, routerOf } from "#shadow/recorded/replay.ts";
 import { TraceDecoder } from "#trace/decoder.ts";

@@ -1,6 +1,3 @@
-import type { Filter } from "../filter/filter.ts";
-import type { Picker } from "../picker/picker.ts";
-import type { Scorer } from "../scorer/scorer.ts";
 import { type ParameterTable, type ParameterValues, resolveParameters } from "./parameter.ts";
 import type { ParameterValue } from "./spec.ts";
 
@@ -31,7 +28,8 @@ export interface Plugin<T> {
   create(name: string, given: Readonly<Record<string, ParameterValue>>): T;
 }
 
-interface Definition<T, P extends ParameterTable> {
+/** What a plugin is written as: its parameters arrive with the defaults filled in. */
+export interface Definition<T, P extends ParameterTable> {
   readonly summary: string;
   readonly reads: readonly Signal[];
   readonly source: string;
@@ -39,19 +37,8 @@ interface Definition<T, P extends ParameterTable> {
   create(name: string, parameters: ParameterValues<P>): T;
 }
 
-export function scorerPlugin<const P extends ParameterTable>(definition: Definition<Scorer, P>): Plugin<Scorer> {
-  return plugin(definition);
-}
-
-export function filterPlugin<const P extends ParameterTable>(definition: Definition<Filter, P>): Plugin<Filter> {
-  return plugin(definition);
-}
-
-export function pickerPlugin<const P extends ParameterTable>(definition: Definition<Picker, P>): Plugin<Picker> {
-  return plugin(definition);
-}
-
-function plugin<T, P extends ParameterTable>(definition: Definition<T, P>): Plugin<T> {
+/** A plugin whose parameters are typed by their own table. */
+export function plugin<T, P extends ParameterTable>(definition: Definition<T, P>): Plugin<T> {
   return {
     ...definition,
     create: (name, given) => definition.create(name, resolveParameters(definition.parameters, given)),

@@ -1,12 +1,12 @@
-import { assert } from "../assert.ts";
-import type { PrefixIndex } from "../prefix/prefix-index.ts";
-import { ELIGIBILITY } from "../profile/profile.ts";
-import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
-import type { BreakerOptions, BreakerState } from "./breaker.ts";
-import type { Endpoint, EndpointId } from "./endpoint.ts";
-import { EndpointState, KV_CAPACITY_TOKENS_DEFAULT } from "./endpoint-state.ts";
-import type { Snapshot } from "./snapshot.ts";
+import { assert } from "./assert.ts";
+import type { PrefixIndex } from "./prefix/prefix-index.ts";
+import type { RouteRequest } from "./request.ts";
+import type { Micros } from "./units.ts";
+import type { BreakerOptions, BreakerState } from "./endpoint/breaker.ts";
+import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
+import { EndpointState, KV_CAPACITY_TOKENS_DEFAULT } from "./endpoint/endpoint-state.ts";
+import { ELIGIBILITY } from "./endpoint/eligibility.ts";
+import type { Snapshot } from "./endpoint/snapshot.ts";
 
 export interface FleetOptions {
   readonly index: PrefixIndex;

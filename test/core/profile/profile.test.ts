@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ABSTAINED } from "#core/breakdown.ts";
+import { maxScore } from "#core/picker/max-score.ts";
+import { Profile } from "#core/profile/profile.ts";
+import { randomFor } from "#core/random.ts";
+import { ABSTAIN, type Scorer } from "#core/scorer/scorer.ts";
+import { request, snapshot } from "../state.ts";
+
+/** A scorer that gives each candidate what the list says, whatever that is. */
+function stubborn(name: string, given: readonly number[]): Scorer {
+  return { name, score: (_request, candidates, scores) => candidates.forEach((_one, i) => (scores[i] = given[i]!)) };
+}
+
+function choose(rows: readonly (readonly number[])[], weights: readonly number[]) {
+  const scorers = rows.map((given, s) => ({ scorer: stubborn(`s${s}`, given), weight: weights[s]! }));
+  const profile = new Profile("p", { filters: [], scorers, picker: maxScore.create("max-score", {}) });
+  const snapshots = rows[0]!.map((_one, i) => snapshot({ id: `e${i}` }));
+  const ids = snapshots.map(({ id }) => id);
+  return profile.choose(request({ id: "r" }), snapshots, ids, new Uint8Array(ids.length), randomFor(1, 1));
+}
+
+test("a score outside [0, 1] counts as the nearer bound, and each is counted", () => {
+  const { index, breakdown } = choose(
+    [
+      [5, 0.5, -3],
+      [0, 0.9, 0.4],
+    ],
+    [1, 1],
+  );
+  assert.deepEqual([...breakdown.values], [1, 0.5, 0, 0, 0.9, 0.4]);
+  assert.deepEqual([...breakdown.totals], [0.5, 0.7, 0.2]);
+  assert.equal(breakdown.clamped, 2);
+  assert.equal(index, 1, "a scorer that exaggerates decides no more than one that does not");
+});
+
+test("property: whatever scorers write, values and totals are in [0, 1], and the count of clamped ones is exact", () => {
+  const score = fc.oneof(
+    fc.double({ min: -10, max: 10, noNaN: true }),
+    fc.constantFrom(0, 1, -0.1, 1.1, Infinity, ABSTAIN),
+  );
+  const rows = fc.tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4 })).chain(([candidates, scorers]) =>
+    fc.tuple(
+      fc.array(fc.array(score, { minLength: candidates, maxLength: candidates }), {
+        minLength: scorers,
+        maxLength: scorers,
+      }),
+      fc.array(fc.double({ min: 0.1, max: 9, noNaN: true }), { minLength: scorers, maxLength: scorers }),
+    ),
+  );
+  fc.assert(
+    fc.property(rows, ([given, weights]) => {
+      const { index, breakdown } = choose(given, weights);
+      const flat = given.flat();
+      const outside = flat.filter((one) => one !== ABSTAIN && (one < 0 || one > 1)).length;
+      assert.equal(breakdown.clamped, outside);
+      breakdown.values.forEach((value, i) => {
+        if (flat[i] === ABSTAIN) assert.ok(Object.is(value, ABSTAINED));
+        else assert.equal(value, Math.min(1, Math.max(0, flat[i]!)));
+      });
+      const best = Math.max(...breakdown.totals);
+      for (const total of breakdown.totals) assert.ok(total >= 0 && total <= 1 + 1e-12, String(total));
+      assert.equal(breakdown.totals[index], best);
+    }),
+  );
+});
