@@ -1,5 +1,5 @@
-/** What a write to a pipe fails with whose reader has left, the first time and afterwards. */
-const CLOSED: ReadonlySet<string | undefined> = new Set(["EPIPE", "ERR_STREAM_DESTROYED"]);
+/** What a write fails with to a pipe whose reader has left, the first time and afterwards, or to a closed terminal. */
+const CLOSED: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO", "ERR_STREAM_DESTROYED"]);
 
 /**
  * Lets a command go on when nobody reads its output any more, as in `gnomon trace info X | head -1`: what it writes is

@@ -11,7 +11,14 @@ import { MIB, MILLIS_PER_DAY, environmentName, millis, origin } from "./schema-v
 const listen = z.strictObject({
   host: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
   port: z.int().min(0).max(65_535).default(8080).describe("Port to listen on; 0 takes a free one."),
-  drainMillis: millis(0, MILLIS_PER_DAY).default(30_000).describe("Longest wait for requests in flight at shutdown."),
+  drainNoticeMillis: millis(0, MILLIS_PER_DAY)
+    .optional()
+    .describe(
+      "After a stop signal, time in which /readyz fails and requests are still taken, so that load balancers learn of it; unset: 5000 in a Kubernetes pod, else 0.",
+    ),
+  drainMillis: millis(0, MILLIS_PER_DAY)
+    .default(30_000)
+    .describe("Longest wait for requests in flight after that; new ones are refused, /metrics answers to the end."),
 });
 
 const endpoint = z.strictObject({

@@ -49,6 +49,8 @@ export interface ChatContext {
   bodyBytesInFlight: number;
   /** Counts the requests that brought an id, which alone need not be unique. */
   sequence: number;
+  /** The gateway will end soon: every answer ends its connection. */
+  leaving: boolean;
   /** No new requests; those in flight finish. */
   draining: boolean;
 }

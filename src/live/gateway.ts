@@ -7,6 +7,7 @@ import { Hono } from "hono";
 
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
 import { type ClientAuth, clientAuth } from "./request/client-auth.ts";
+import { drainGateway } from "./drain-gateway.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
 import { type GatewayCounters, newCounters } from "./metrics/gateway-counters.ts";
@@ -51,8 +52,11 @@ export interface Gateway {
   inFlight(): number;
   /** Rejects with the socket's error when the address cannot be had. Port 0 takes a free one. */
   listen(host: string, port: number): Promise<{ readonly url: string }>;
-  /** Takes no more requests, waits for those in flight at most `graceMillis`, then cuts them off. */
-  close(graceMillis: number): Promise<void>;
+  /**
+   * Goes on taking requests for `noticeMillis`, while load balancers learn that it leaves. Then refuses new ones, waits
+   * for those in flight at most `graceMillis` and cuts them off. All else is served until then.
+   */
+  close(graceMillis: number, noticeMillis?: number): Promise<void>;
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -73,6 +77,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     inFlight: new InFlight(limits.sweepMillis),
     bodyBytesInFlight: 0,
     sequence: 0,
+    leaving: false,
     draining: false,
   };
   const app: GatewayApp = new Hono();
@@ -87,7 +92,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     limits,
     inFlight: () => context.inFlight.size,
     listen: (host, port) => listen(server, host, port),
-    close: (graceMillis) => close(server, context, graceMillis),
+    close: (graceMillis, noticeMillis = 0) => drainGateway(server, context, { graceMillis, noticeMillis }),
   };
 }
 
@@ -191,20 +196,3 @@ function listen(server: Server, host: string, port: number): Promise<{ url: stri
     });
   });
 }
-
-async function close(server: Server, context: ChatContext, graceMillis: number): Promise<void> {
-  context.draining = true;
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const deadline = Date.now() + graceMillis;
-  while (context.inFlight.size > 0 && Date.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MILLIS));
-  }
-  server.closeAllConnections();
-  await closed;
-  // The answers that were cut hear of it some turns after their sockets.
-  while (context.inFlight.size > 0) await new Promise((resolve) => setTimeout(resolve, 1));
-  context.inFlight.stop();
-  await context.pools.destroy();
-}
-
-const DRAIN_POLL_MILLIS = 20;

@@ -15,8 +15,16 @@ export function openLog({ level }: Config["log"]): Logger {
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (name: string) => ({ level: name }) },
   };
-  return pino(options, destination({ fd: STDERR, sync: true }));
+  const lines = destination({ fd: STDERR, sync: true });
+  lines.on("error", (error: NodeJS.ErrnoException) => {
+    if (!READER_GONE.has(error.code)) throw error;
+    lines.write = () => true;
+  });
+  return pino(options, lines);
 }
+
+/** A closed pipe or terminal: requests in flight matter more than lines that nobody reads. */
+const READER_GONE: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
 
 export function faultLog(log: Logger): FaultLog {
   return new FaultLog({ write: (level, fields, message) => log[level](fields, message) });

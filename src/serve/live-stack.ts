@@ -102,7 +102,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     },
     close: async () => {
       readiness.draining = true;
-      await gateway.close(config.listen.drainMillis);
+      await gateway.close(config.listen.drainMillis, drainNoticeMillis(config, environment));
       for (const part of [power, keeper]) await part.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
       faults.close();
@@ -124,6 +124,13 @@ async function warmUpAll(
   const journal = new Journal(newRouter(settings));
   return { ...decisions, requests: await warmUpPath({ ...path, journal, budgetMillis: WARM_UP_PATH_MILLIS }) };
 }
+
+/** A pod stays among its service's endpoints for a moment after it was told to stop. */
+function drainNoticeMillis({ listen }: Config, environment: Environment): number {
+  return listen.drainNoticeMillis ?? (environment["KUBERNETES_SERVICE_HOST"] === undefined ? 0 : POD_NOTICE_MILLIS);
+}
+
+const POD_NOTICE_MILLIS = 5_000;
 
 function hashSecret(config: Config, environment: Environment): Uint8Array {
   const given = secretOf(config.prefix.secretEnv, environment);

@@ -1,7 +1,10 @@
 /** Exit code of a process that a second signal ended at once. */
 const EXIT_FORCED = 130;
 
-/** Resolves with the first SIGINT or SIGTERM. A second one ends the process at once, whatever is still open. */
+/**
+ * Resolves with the first SIGINT, SIGTERM or SIGHUP. A second SIGINT or SIGTERM ends the process at once, whatever is
+ * still open. A SIGHUP never does: a terminal that closes sends it more than once, and supervisors send it beside SIGTERM.
+ */
 export function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let stopping = false;
@@ -12,6 +15,7 @@ export function stopSignal(): Promise<NodeJS.Signals> {
     };
     process.on("SIGINT", onSignal);
     process.on("SIGTERM", onSignal);
+    process.on("SIGHUP", resolve);
   });
 }
 

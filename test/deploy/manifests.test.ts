@@ -96,7 +96,9 @@ test("ports, probes and annotations meet what the gateway serves, and it has tim
     ["scrape", "port", "path"].map((name) => annotations[`prometheus.io/${name}`]),
     ["true", String(config.listen.port), "/metrics"],
   );
-  assert.ok(pod.spec.terminationGracePeriodSeconds > config.listen.drainMillis / 1000 + 5);
+  const { drainNoticeMillis = 0, drainMillis } = config.listen;
+  assert.ok(drainNoticeMillis >= 4000, "two failing probes, two seconds apart");
+  assert.ok(pod.spec.terminationGracePeriodSeconds > (drainNoticeMillis + drainMillis) / 1000 + 5);
 });
 
 test("the service account may do what discovery does in its namespace, and no more", () => {

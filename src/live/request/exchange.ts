@@ -96,13 +96,13 @@ export class Exchange implements Swept {
   answerRefusal(refused: Refusal, endpoint: string): void {
     const body = Buffer.from(errorBody(refused));
     const headers = errorHeaders(refused, body.length);
-    pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.draining });
+    pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.leaving });
     this.writer.whole(ERRORS[refused.reason].status, headers, body);
   }
 
   ownHeaders(endpoint: string, reason: string): OwnHeaders {
     const hitTokens = this.#forward?.hitTokens ?? 0;
-    return { requestId: this.requestId, endpoint, reason, hitTokens, close: this.context.draining };
+    return { requestId: this.requestId, endpoint, reason, hitTokens, close: this.context.leaving };
   }
 
   /** The one place where a request ends: tells the router, once, and then the observer. */

@@ -1,0 +1,36 @@
+import type { Server } from "node:http";
+
+import type { ChatContext } from "./chat-context.ts";
+
+export interface DrainTimes {
+  /** Milliseconds in which new requests are still served. */
+  readonly noticeMillis: number;
+  /** Milliseconds after that in which requests in flight may end. */
+  readonly graceMillis: number;
+}
+
+/**
+ * Ends a gateway's server. First it is about to leave: everything is served, but each answer ends its connection, so that
+ * clients move on. Then it drains: inference is refused, while metrics and status pages answer until the last request is
+ * over. What has not ended by then is cut.
+ */
+export async function drainGateway(server: Server, context: ChatContext, times: DrainTimes): Promise<void> {
+  context.leaving = true;
+  if (server.listening && times.noticeMillis > 0) await sleep(times.noticeMillis);
+  context.draining = true;
+  const deadline = performance.now() + times.graceMillis;
+  while (context.inFlight.size > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MILLIS);
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  await closed;
+  // The answers that were cut hear of it some turns after their sockets.
+  while (context.inFlight.size > 0) await sleep(1);
+  context.inFlight.stop();
+  await context.pools.destroy();
+}
+
+const DRAIN_POLL_MILLIS = 20;
+
+function sleep(millis: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, millis));
+}
