@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { CATALOG } from "#core/catalog.ts";
+import { signalsOf } from "#core/profile/build-profile.ts";
 import type { ParameterDescription } from "#core/plugin/parameter.ts";
 import type { Plugin, Signal } from "#core/plugin/plugin.ts";
 import type { PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
@@ -131,12 +132,7 @@ function range(type: string, min: number | undefined, max: number | undefined): 
 
 /** What a profile's decisions depend on, each signal once. */
 function signals(spec: ProfileSpec): Signal[] {
-  const read = [
-    ...spec.filters.flatMap((filter) => entryOf("filter", filter.plugin).reads),
-    ...spec.scorers.flatMap((scorer) => entryOf("scorer", scorer.plugin).reads),
-    ...entryOf("picker", spec.picker.plugin).reads,
-  ];
-  const real = [...new Set(read)].filter((signal) => signal !== "none");
+  const real = [...signalsOf(spec)].filter((signal) => signal !== "none");
   return real.length === 0 ? ["none"] : real;
 }
 

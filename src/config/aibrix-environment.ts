@@ -19,7 +19,7 @@ const VTC = "AIBRIX_ROUTER_VTC_";
 
 const vtc = (parameter: string): Target => ({ kind: "scorers", plugin: "vtc", parameter });
 
-/** Variables of requirements 004 that set a parameter of a plugin, in every profile that has it. */
+/** AIBrix variables that set a parameter of a plugin, in every profile that has it. */
 export const AIBRIX_PARAMETERS: Readonly<Record<string, Target>> = {
   [`${PREFIX_CACHE}POD_RUNNING_REQUEST_IMBALANCE_ABS_COUNT`]: {
     kind: "filters",
@@ -46,7 +46,7 @@ export const AIBRIX_PARAMETERS: Readonly<Record<string, Target>> = {
 const BLOCK_SIZE = { character: 128, tiktoken: 16 } as const;
 
 /**
- * What 004's other variables say about this configuration: the strategy (routing.profile), the tokenizer
+ * What AIBrix's other variables say about this configuration: the strategy (routing.profile), the tokenizer
  * (tokenizer.kind), the block (prefix.blockTokens) and the room of the index (prefix.capacityTokens, per endpoint here).
  * Throws ConfigError for a value outside what AIBrix accepts.
  */

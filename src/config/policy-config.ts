@@ -6,7 +6,7 @@ import { loadNativeProfile, profileNames, type NamedProfile } from "./native-pro
 import { POLICY_CONFIG_SCHEMA } from "./profile-schema.ts";
 import { readYamlFile } from "./yaml-file.ts";
 
-/** A policy as requirements 000 §11 writes it, in YAML or in flags. */
+/** A policy as BLIS writes it, in YAML or in flags. */
 export interface Policy {
   readonly policy: string;
   /** Undefined takes the default weights 3/2/2. */
@@ -70,7 +70,7 @@ export function profileOfPolicy({ policy, scorers }: Policy, from: PolicyOrigin)
   return {
     name: "weighted",
     summary: "a weighted sum of scorers",
-    source: "requirements 000",
+    source: "BLIS, Composable Scorer Framework",
     spec: completeProfile(spec),
   };
 }

@@ -27,7 +27,7 @@ const scorer = z.strictObject({
   weight: z.number().meta({ expected: "a number above 0" }).gt(0),
 });
 
-/** The YAML of --policy-config, as in requirements 000 §11. */
+/** The YAML of --policy-config, as BLIS has it. */
 export const POLICY_CONFIG_SCHEMA = z.strictObject({
   "routing-policy": z.string().min(1).default("weighted"),
   "routing-scorers": z.array(scorer).min(1).optional(),

@@ -1,7 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 
-/** Order of events at one instant (requirements 001 E.3); engines' own steps and completions come after all of these. */
+/** Order of events at one instant, as BLIS has it; engines' own steps and completions come after all of these. */
 export type EventPriority = 1 | 2 | 3 | 4 | 5 | 6;
 
 /** What waits for its time: ordered by time, then priority, then order of being pushed. */

@@ -1,7 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Simulation } from "./simulation.ts";
 
-/** What must hold at the end of every run (001 K.3, L.1); the engines verify their blocks after every step. */
+/** What must hold at the end of every run; the engines verify their blocks after every step. */
 export function verifyEnd({ outcomes, open, router, clock }: Simulation): void {
   let unended = 0;
   for (let row = 0; row < outcomes.length; row++) {

@@ -23,7 +23,7 @@ export interface Latency {
   readonly requestMicros: Micros;
   /** From the engine until the router and the client have a token. */
   readonly answerMicros: Micros;
-  /** Added to each token's and each answer's time as the client sees it, beside the engine's clock (001's alpha2). */
+  /** Added to each token's and each answer's time as the client sees it, beside the engine's clock (BLIS's alpha2). */
   readonly perOutputTokenMicros: Micros;
   readonly afterLastTokenMicros: Micros;
 }

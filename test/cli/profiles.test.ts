@@ -34,7 +34,7 @@ test("one profile in detail shows each value, given or default, and its weight",
   const report = profilesReport(["llm-d"], {});
   assert.match(report, /^llm-d: .*\n {2}from .*; reads prefix-index, .*\n/);
   assert.match(report, /\n {2}scorer prefix-affinity weight 3 \(0\.429\): /);
-  assert.match(report, /\n {6}reads prefix-index; from requirements 000 /);
+  assert.match(report, /\n {6}reads prefix-index; from BLIS, Composable Scorer Framework/);
   assert.match(report, /\n {6}tieBreak = random \(one of lowest-id, .*; default lowest-id\): /);
   assert.match(report, /\n {6}epsilon = 0 \(number from 0 to 1; default 0\): /);
 });

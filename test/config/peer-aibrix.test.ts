@@ -14,7 +14,7 @@ const refuses = (text: string, expected: RegExp) =>
     text,
   );
 
-test("AIBrix V6: strategies are parsed as its router parses them", () => {
+test("AIBrix: strategies are parsed as its router parses them", () => {
   assert.deepEqual(parseStrategies("prefix-cache:3,least-latency"), [
     { name: "prefix-cache", weight: 3 },
     { name: "least-latency", weight: 1 },
@@ -33,7 +33,7 @@ test("a strategy alone is its profile; unknown ones and such that do not score a
   refuses("least-request:1,least-request:2", /least-request twice/);
 });
 
-test("AIBrix V6: scores are spread between the candidates, weighed by their share, and the highest sum wins", () => {
+test("AIBrix: scores are spread between the candidates, weighed by their share, and the highest sum wins", () => {
   const { name, spec } = aibrixProfile("prefix-cache:2,least-request:8");
   assert.equal(name, "prefix-cache:2,least-request:8");
   const profile = buildProfile(name, spec);

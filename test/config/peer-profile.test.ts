@@ -138,7 +138,7 @@ test("two scheduling profiles of llm-d are refused by name, since prefill and de
   );
 });
 
-test("policy bundles of BLIS are profiles: 000's scorers and 001's routing section", (t) => {
+test("policy bundles of BLIS are profiles: scorers and the routing section", (t) => {
   const flat = loadProfile(
     file(
       t,

@@ -96,7 +96,7 @@ test("what a profile file gets wrong is told with path, accepted values and file
   assert.match(refused(() => loadProfile("gnomn")).join(), /got the unknown profile "gnomn"; did you mean gnomon\?/);
 });
 
-test("the policy of requirements 000 §11 reads the same from YAML and from flags", (t) => {
+test("BLIS's policy configuration reads the same from YAML and from flags", (t) => {
   const directory = files(t, {
     "policy.yaml": [
       "routing-policy: weighted",

@@ -50,7 +50,7 @@ const shown = (decision: Decision) =>
 const places = (log: readonly Step[]) =>
   decisionsOf(log).map((decision) => (decision.kind === "routed" ? decision.endpoint : decision.reason));
 
-test("INV-1: a scorer outside [0, 1] is clamped, and the decision counts it", () => {
+test("invariant 1: a scorer outside [0, 1] is clamped, and the decision counts it", () => {
   for (const seed of SEEDS) {
     for (const { breakdown } of decisionsOf(drawTraffic(routerWith({ d: DEFAULT_PROFILE }, "d"), seed, 400))) {
       for (const value of breakdown.values)
@@ -61,7 +61,7 @@ test("INV-1: a scorer outside [0, 1] is clamped, and the decision counts it", ()
   }
 });
 
-test("INV-2: every candidate that no filter removed has a value from every scorer, and no other has one", () => {
+test("invariant 2: every candidate that no filter removed has a value from every scorer, and no other has one", () => {
   for (const seed of SEEDS) {
     for (const { breakdown } of decisionsOf(drawTraffic(routerWith({ d: DEFAULT_PROFILE }, "d"), seed, 400))) {
       breakdown.candidates.forEach((row, i) => {
@@ -75,7 +75,7 @@ test("INV-2: every candidate that no filter removed has a value from every score
   }
 });
 
-test("INV-3: the same inputs, seed and profile give the same decisions, byte for byte, and so does a replay of the log", () => {
+test("invariant 3: the same inputs, seed and profile give the same decisions, byte for byte, and so does a replay of the log", () => {
   for (const seed of SEEDS) {
     const log = drawTraffic(routerWith({ d: DEFAULT_PROFILE }, "d"), seed, 500);
     const again = drawTraffic(routerWith({ d: DEFAULT_PROFILE }, "d"), seed, 500);
@@ -88,7 +88,7 @@ test("INV-3: the same inputs, seed and profile give the same decisions, byte for
   }
 });
 
-test("INV-4: the first request finds nothing, the next one finds what the first left, whichever profile decided", () => {
+test("invariant 4: the first request finds nothing, the next one finds what the first left, whichever profile decided", () => {
   for (const first of ["d", "rr"]) {
     const router = routerWith({ d: DEFAULT_PROFILE, rr: ROUND_ROBIN }, "d");
     for (const id of ["a", "b"]) {
@@ -111,7 +111,7 @@ test("INV-4: the first request finds nothing, the next one finds what the first 
   }
 });
 
-test("INV-5: round-robin decides the same with any weighted profiles beside it", () => {
+test("invariant 5: round-robin decides the same with any weighted profiles beside it", () => {
   for (const seed of SEEDS) {
     const alone = places(drawTraffic(routerWith({ rr: ROUND_ROBIN }, "rr"), seed, 300));
     const beside = places(
@@ -121,7 +121,7 @@ test("INV-5: round-robin decides the same with any weighted profiles beside it",
   }
 });
 
-test("INV-6: only the ratios of weights matter; zero, negative, NaN and absent weights are refused with their path", () => {
+test("invariant 6: only the ratios of weights matter; zero, negative, NaN and absent weights are refused with their path", () => {
   for (const seed of SEEDS) {
     const base = places(drawTraffic(routerWith({ d: weighted(3, 2, 2) }, "d"), seed, 400));
     for (const factor of [2, 0.5, 1024]) {
@@ -141,7 +141,7 @@ test("INV-6: only the ratios of weights matter; zero, negative, NaN and absent w
   }
 });
 
-test("INV-6: weights of 000's example, exact and rounded to two digits, route alike where totals are not within the rounding", () => {
+test("invariant 6: weights 3, 2, 2, exact and rounded to two digits, route alike where totals are not within the rounding", () => {
   const exact = routerWith({ d: weighted(3, 2, 2) }, "d");
   const rounded = routerWith({ d: weighted(0.43, 0.29, 0.29) }, "d");
   const random = randomFor(6, 6);
@@ -172,7 +172,7 @@ test("INV-6: weights of 000's example, exact and rounded to two digits, route al
   }
 });
 
-test("INV-7: the index holds at most the endpoints' capacities, whatever the traffic", () => {
+test("invariant 7: the index holds at most the endpoints' capacities, whatever the traffic", () => {
   for (const seed of SEEDS) {
     const router = routerWith({ d: DEFAULT_PROFILE }, "d");
     drawTraffic(router, seed, 600);
@@ -181,7 +181,7 @@ test("INV-7: the index holds at most the endpoints' capacities, whatever the tra
   }
 });
 
-test("the catalog's scorers are the four of requirement 000 and more, never fewer", () => {
+test("the catalog's scorers are BLIS's four and more, never fewer", () => {
   for (const name of ["prefix-affinity", "queue-depth", "kv-utilization", "load-balance"])
     assert.ok(name in CATALOG.scorers, name);
 });

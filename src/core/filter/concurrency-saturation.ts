@@ -10,7 +10,7 @@ import { filterPlugin } from "./filter.ts";
 export const concurrencySaturation = filterPlugin({
   summary: "drops endpoints at their limit of requests or tokens in flight, and refuses when all are",
   reads: ["ledger"],
-  source: "llm-d concurrency-detector; requirements 002 admission",
+  source: "llm-d concurrency-detector; Cognitora admission",
   parameters: {
     mode: { type: "choice", default: "requests", values: ["requests", "tokens", "hybrid"], meaning: "what is limited" },
     requestsMax: { type: "number", default: 100, min: 1, meaning: "requests in flight per endpoint" },

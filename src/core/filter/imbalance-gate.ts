@@ -13,7 +13,7 @@ import { filterPlugin } from "./filter.ts";
 export const imbalanceGate = filterPlugin({
   summary: "keeps only the least busy endpoints while the fleet is unbalanced",
   reads: ["ledger"],
-  source: "requirements 004; AIBrix prefix-cache; SMG cache_aware",
+  source: "AIBrix, Routing Algorithms (prefix-cache); SMG cache_aware",
   parameters: {
     absolute: {
       type: "number",

@@ -8,7 +8,7 @@ import { filterPlugin } from "./filter.ts";
 export const loadThreshold = filterPlugin({
   summary: "drops endpoints above a queue length, batch size, request count or KV utilization",
   reads: ["scrape:load", "scrape:kv", "ledger"],
-  source: "requirements 000 §10; llm-d utilization-filter",
+  source: "BLIS, Composable Scorer Framework; llm-d utilization-filter",
   parameters: {
     waitingMax: { type: "number", default: 128, min: 0, meaning: "most waiting requests" },
     runningMax: { type: "number", default: 1e9, min: 0, meaning: "most requests in the batch" },

@@ -13,7 +13,7 @@ import { filterPlugin } from "./filter.ts";
 export const prefixMatch = filterPlugin({
   summary: "keeps the endpoints with the longest match that are not far busier than the fleet",
   reads: ["prefix-index", "ledger"],
-  source: "requirements 004; AIBrix prefix-cache (standard-deviation guard); SMG cache_aware; Preble",
+  source: "AIBrix, Routing Algorithms (prefix-cache, standard-deviation guard); SMG cache_aware; Preble",
   parameters: {
     above: {
       type: "number",

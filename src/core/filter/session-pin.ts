@@ -10,7 +10,7 @@ import { filterPlugin } from "./filter.ts";
 export const sessionPin = filterPlugin({
   summary: "keeps only the endpoint that the session is bound to",
   reads: ["session"],
-  source: "requirements 003 §3 sticky; llm-d session-affinity-filter",
+  source: "B3 Routing Policies (sticky); llm-d session-affinity-filter",
   parameters: AFFINITY_PARAMETERS,
   create(name, { sessionsMax, idleSecondsMax }) {
     const table = new AffinityTable(sessionsMax, idleSecondsMax * MICROS_PER_SECOND);

@@ -14,7 +14,7 @@ import { filterPlugin } from "./filter.ts";
 export const warmSession = filterPlugin({
   summary: "keeps the session's endpoint while it holds the prompt and is not overloaded",
   reads: ["session", "prefix-index", "ledger"],
-  source: "requirements 003 §4 unified",
+  source: "B3 Routing Policies (unified)",
   parameters: {
     ...AFFINITY_PARAMETERS,
     hitRatioAbove: { type: "number", default: 0.5, min: 0, max: 1, meaning: "share of the prompt that must be held" },

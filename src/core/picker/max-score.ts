@@ -10,15 +10,16 @@ const ENDPOINTS_MAX = 4096;
 
 /**
  * Picks the highest total. Totals within `epsilon` of the highest tie; `tieBreak` then chooses:
- * lowest-id (001 E.4), random (one draw of the decision's stream), stable-hash of endpoint and prompt prefix (002, so
- * that a prefix stays where it is), rotate (a counter that advances when it told candidates apart), coldest-work (003
+ * lowest-id, random (one draw of the decision's stream), stable-hash of endpoint and prompt prefix (so
+ * that a prefix stays where it is), rotate (a counter that advances when it told candidates apart), coldest-work (B3
  * unified: fewest new tokens, then fewest requests in flight, then rotate), or least-served (SMG: fewest decisions so
  * far, then the lowest id).
  */
 export const maxScore = pickerPlugin({
   summary: "the highest total",
-  reads: ["none"],
-  source: "requirements 001 E.4, 002, 003; llm-d max-score-picker",
+  reads: ["prefix-index", "ledger"],
+  source:
+    "BLIS, Evolutionary Policy Optimization (tie-breaking); B3 Routing Policies (rotation); llm-d max-score-picker",
   parameters: {
     tieBreak: {
       type: "choice",
@@ -28,6 +29,7 @@ export const maxScore = pickerPlugin({
     },
     epsilon: { type: "number", default: 0, min: 0, max: 1, meaning: "totals this close to the highest count as equal" },
   },
+  readsWith: ({ tieBreak }) => (tieBreak === "coldest-work" ? ["prefix-index", "ledger"] : ["none"]),
   create(name, { tieBreak, epsilon }) {
     let turn = 0;
     /** Whether the last pick took a turn of the rotation; it counts once the decision took effect. */
@@ -112,7 +114,7 @@ function highestHash(tied: readonly number[], request: RouteRequest, candidates:
   return chosen;
 }
 
-/** Names the prompt by its first blocks, at most `PREFIX_BLOCKS` as in 002; a prompt below one block by its length. */
+/** Names the prompt by its first blocks, at most `PREFIX_BLOCKS`; a prompt below one block by its length. */
 function prefixKey(request: RouteRequest): number {
   const { lanes, length } = request.blocks;
   if (length === 0) return mix32(request.promptTokens);

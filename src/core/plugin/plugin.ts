@@ -21,10 +21,13 @@ export type Signal =
 export interface Plugin<T> {
   /** One sentence for `profiles`. */
   readonly summary: string;
+  /** Every signal that it reads under some choice of its parameters. */
   readonly reads: readonly Signal[];
   /** Where the formula comes from. */
   readonly source: string;
   readonly parameters: ParameterTable;
+  /** The signals that it reads under these parameters, a subset of `reads`. */
+  readsWith(given: Readonly<Record<string, ParameterValue>>): readonly Signal[];
   create(name: string, given: Readonly<Record<string, ParameterValue>>): T;
 }
 
@@ -34,6 +37,8 @@ export interface Definition<T, P extends ParameterTable> {
   readonly reads: readonly Signal[];
   readonly source: string;
   readonly parameters: P;
+  /** Where parameters decide what is read; otherwise all of `reads` is. */
+  readsWith?(parameters: ParameterValues<P>): readonly Signal[];
   create(name: string, parameters: ParameterValues<P>): T;
 }
 
@@ -41,6 +46,7 @@ export interface Definition<T, P extends ParameterTable> {
 export function plugin<T, P extends ParameterTable>(definition: Definition<T, P>): Plugin<T> {
   return {
     ...definition,
+    readsWith: (given) => definition.readsWith?.(resolveParameters(definition.parameters, given)) ?? definition.reads,
     create: (name, given) => definition.create(name, resolveParameters(definition.parameters, given)),
   };
 }

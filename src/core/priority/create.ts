@@ -3,7 +3,7 @@ import { MICROS_PER_MILLI, type Micros } from "../units.ts";
 import type { PriorityPolicy } from "./priority.ts";
 
 /**
- * A priority policy as plain data. Scores are 001's: a higher one is more urgent; vLLM's priority is its negative.
+ * A priority policy as plain data. Scores are as in BLIS: a higher one is more urgent; vLLM's priority is its negative.
  * - constant: every request alike
  * - slo-based: by its class
  * - tenant-priority: by its tenant

@@ -17,10 +17,14 @@ export function buildProfile(name: string, spec: ProfileSpec, keepsBreakdowns = 
 /** Signals that a profile's plugins read; the spec was checked. */
 export function signalsOf(spec: ProfileSpec): ReadonlySet<Signal> {
   return new Set([
-    ...spec.filters.flatMap(({ plugin }) => entry(CATALOG.filters, plugin).reads),
-    ...spec.scorers.flatMap(({ plugin }) => entry(CATALOG.scorers, plugin).reads),
-    ...entry(CATALOG.pickers, spec.picker.plugin).reads,
+    ...spec.filters.flatMap((one) => read(CATALOG.filters, one)),
+    ...spec.scorers.flatMap((one) => read(CATALOG.scorers, one)),
+    ...read(CATALOG.pickers, spec.picker),
   ]);
+}
+
+function read<T>(table: Readonly<Record<string, Plugin<T>>>, { plugin, parameters }: PluginSpec): readonly Signal[] {
+  return entry(table, plugin).readsWith(parameters);
 }
 
 function created<T>(table: Readonly<Record<string, Plugin<T>>>, { plugin, parameters }: PluginSpec): T {

@@ -129,7 +129,7 @@ export class Profile {
   }
 
   /**
-   * Clamps each score to [0, 1] (INV-1), weighs and sums in profile order. Where a scorer abstains from a candidate, the
+   * Clamps each score to [0, 1], weighs and sums in profile order. Where a scorer abstains from a candidate, the
    * weights of its other scorers are scaled up to sum 1; where all abstain, nothing speaks against the candidate, and it
    * ties with the best of the others. Any less and it would never be tried, and stay unknown for good.
    */

@@ -11,7 +11,7 @@ import { ABSTAIN, scorerPlugin } from "./scorer.ts";
 export const capacity = scorerPlugin({
   summary: "the endpoint's size against the largest candidate's",
   reads: ["labels", "scrape:kv"],
-  source: "requirements 002 capacity(n); Cognitora's code for free-kv",
+  source: "Cognitora, KV-aware scoring, capacity(n); Cognitora's code for free-kv",
   parameters: {
     measure: { type: "choice", default: "static", values: ["static", "free-kv"], meaning: "what counts as capacity" },
   },

@@ -8,7 +8,7 @@ import { scorerPlugin } from "./scorer.ts";
 export const kvUtilization = scorerPlugin({
   summary: "share of the endpoint's KV blocks that is free",
   reads: ["scrape:kv", "ledger"],
-  source: "requirements 000 §6; llm-d kv-cache-utilization-scorer",
+  source: "BLIS, Composable Scorer Framework; llm-d kv-cache-utilization-scorer",
   parameters: {},
   create: (name) => ({
     name,

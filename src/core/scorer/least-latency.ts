@@ -13,7 +13,7 @@ import { scorerPlugin } from "./scorer.ts";
  */
 export const leastLatency = scorerPlugin({
   summary: "expected end-to-end latency there, scaled between the candidates",
-  reads: ["scrape:latency", "observed-latency"],
+  reads: ["scrape:latency", "observed-latency", "ledger"],
   source: "AIBrix least-latency",
   parameters: {
     outputTokensGuess: { type: "number", default: 100, min: 1, meaning: "tokens of a typical answer" },

@@ -13,7 +13,7 @@ import { scorerPlugin } from "./scorer.ts";
 export const lmetric = scorerPlugin({
   summary: "expected prefill tokens times requests there",
   reads: ["ledger", "prefix-index"],
-  source: "requirements 003 §1; LMetric (arXiv 2603.15202)",
+  source: "B3 Routing Policies (lmetric); LMetric (arXiv 2603.15202)",
   parameters: {
     plusOne: {
       type: "boolean",

@@ -9,7 +9,7 @@ import { scorerPlugin } from "./scorer.ts";
 export const loadBalance = scorerPlugin({
   summary: "inverse of the requests there",
   reads: ["ledger", "scrape:load"],
-  source: "requirements 000 §6 (BLIS)",
+  source: "BLIS, Composable Scorer Framework",
   parameters: { measure: LOAD_MEASURE },
   create: (name, { measure }) => ({
     name,

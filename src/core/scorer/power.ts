@@ -13,7 +13,7 @@ import { WindowSum } from "./window-sum.ts";
 export const power = scorerPlugin({
   summary: "rolling mean of the endpoint's power against the fleet's highest",
   reads: ["scrape:power"],
-  source: "requirements 002 norm_watts(n)",
+  source: "Cognitora, KV-aware scoring, norm_watts(n)",
   parameters: {
     windowSeconds: { type: "number", default: 30, min: 0.1, max: 3600, meaning: "length of the rolling mean" },
   },

@@ -12,7 +12,8 @@ import { scorerPlugin } from "./scorer.ts";
 export const prefixAffinity = scorerPlugin({
   summary: "share of the prompt's leading blocks that the endpoint is believed to hold",
   reads: ["prefix-index"],
-  source: "requirements 000 §6; llm-d prefix-cache-scorer for the match-length term; 002 for leadingBlocksMax",
+  source:
+    "BLIS, Composable Scorer Framework; llm-d prefix-cache-scorer for the match-length term; Cognitora, KV-aware scoring for leadingBlocksMax",
   parameters: {
     matchLengthWeight: { type: "number", default: 0, min: 0, max: 1, meaning: "weight w of the absolute length" },
     matchLengthScaleTokens: { type: "number", default: 8192, min: 1, meaning: "tokens held that count as the most" },

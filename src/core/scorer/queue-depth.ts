@@ -9,7 +9,7 @@ import { scorerPlugin } from "./scorer.ts";
 export const queueDepth = scorerPlugin({
   summary: "requests there, scaled between the least and the most loaded candidate",
   reads: ["ledger", "scrape:load"],
-  source: "requirements 000 §6",
+  source: "BLIS, Composable Scorer Framework",
   parameters: {},
   create: (name) => ({
     name,

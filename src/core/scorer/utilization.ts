@@ -14,7 +14,7 @@ import { scorerPlugin } from "./scorer.ts";
 export const utilization = scorerPlugin({
   summary: "share of the endpoint's concurrency and of its multiprocessors that is free",
   reads: ["ledger", "scrape:load", "scrape:power"],
-  source: "requirements 002 util(n); AIBrix least-utilization for min-max",
+  source: "Cognitora, KV-aware scoring, util(n); AIBrix least-utilization for min-max",
   parameters: {
     concurrencyMax: {
       type: "integer",

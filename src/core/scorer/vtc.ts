@@ -27,7 +27,7 @@ const UNIT_MICROS = {
 export const vtc = scorerPlugin({
   summary: "virtual token counter: fairness among tenants against the endpoint's load",
   reads: ["tenant", "usage", "scrape:load", "ledger"],
-  source: "requirements 004; AIBrix vtc-basic; Sheng et al., Fairness in Serving Large Language Models",
+  source: "AIBrix, Routing Algorithms (vtc-basic); Sheng et al., Fairness in Serving Large Language Models",
   parameters: {
     windowSize: {
       type: "integer",

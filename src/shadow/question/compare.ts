@@ -28,7 +28,7 @@ export interface Gap {
   readonly relative: number | undefined;
 }
 
-/** How one figure carries over from the simulation to reality (001 K.4). */
+/** How one figure carries over from the simulation to reality. */
 export interface Transfer {
   /** A gap per policy that has both, in order of the live figure. */
   readonly gaps: readonly Gap[];

@@ -1,6 +1,6 @@
 import type { Outcomes } from "../outcomes.ts";
 
-/** Failures of scheduling that policies should prevent (001 D.8). */
+/** Failures of scheduling that policies should prevent. */
 export interface Anomalies {
   /** Admissions to a batch while a request of higher priority waited at the same endpoint. */
   readonly priorityInversions: number;

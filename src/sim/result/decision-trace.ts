@@ -26,7 +26,7 @@ export interface TracedDecision {
   readonly scoreRegret: number;
 }
 
-/** 001's TraceSummary. */
+/** BLIS's TraceSummary. */
 export interface TraceSummary {
   readonly totalDecisions: number;
   readonly routed: number;

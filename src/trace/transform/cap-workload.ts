@@ -9,7 +9,7 @@ interface Turn {
 
 /**
  * The first turns of each conversation: turns are sorted by (turn, arrival), the first `turnsMax` are kept, and the rest
- * of the workload stays in its order (requirements: the `capped` control). Requests of no conversation stay.
+ * of the workload stays in its order (the `capped` control). Requests of no conversation stay.
  *
  * It reads the workload twice: `add` every request, then give the same requests to `cap`. Between the two it holds
  * `turnsMax` turns a conversation, and no request.

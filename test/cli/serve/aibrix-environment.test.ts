@@ -7,7 +7,7 @@ import { servePlan } from "#cli/serve/serve-options.ts";
 const plan = (environment: Record<string, string>, given: Record<string, unknown> = {}) =>
   servePlan(given, environment);
 
-test("AIBrix's variables choose the strategy, the tokenizer and the index as requirements 004 names them", () => {
+test("AIBrix's variables choose the strategy, the tokenizer and the index as AIBrix documents them", () => {
   const { config, profile } = plan({
     AIBRIX_ROUTING_ALGORITHM: "prefix-cache",
     AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE: "tiktoken",
@@ -26,7 +26,7 @@ test("AIBrix's variables choose the strategy, the tokenizer and the index as req
   );
 });
 
-test("every VTC variable of requirements 004 sets a parameter, and a flag still wins over the strategy", () => {
+test("every documented VTC variable sets a parameter, and a flag still wins over the strategy", () => {
   const names = Object.keys(AIBRIX_PARAMETERS).filter((name) => name.includes("VTC"));
   assert.equal(names.length, 9);
   const environment = Object.fromEntries(names.map((name, i) => [name, String(i + 2)]));

@@ -30,7 +30,7 @@ function simulate(...flags: readonly string[]): Promise<Ran> {
   });
 }
 
-test("results go to standard output as JSON with 001's figures, twice the same; what is said beside them does not", async () => {
+test("results go to standard output as JSON with BLIS's figures, twice the same; what is said beside them does not", async () => {
   const requests = join(folder, "requests.jsonl");
   const flags = [...SMALL, "--json", "--check", "--summarize-trace", "--trace-level", "decisions", "--slo", "*:1000::"];
   const [one, other] = await Promise.all([simulate(...flags, "--requests-path", requests), simulate(...flags)]);

@@ -2,14 +2,39 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Filter } from "#core/filter/filter.ts";
 import type { Plugin } from "#core/plugin/plugin.ts";
+import type { ParameterValue } from "#core/plugin/spec.ts";
 import { randomFor } from "#core/random.ts";
+import { guardedRequest, guardedSnapshot } from "../declared-signals.ts";
+import { observeTraffic } from "../observed-traffic.ts";
+import { parameterChoices } from "../parameter-choices.ts";
 import { drawState } from "../state.ts";
 
-const STATES = 300;
+const STATES = 100;
 
-/** What every filter owes: a verdict of 0 or 1 per candidate, the same each time, and inputs left alone. */
+/** What every filter owes, for each choice of its parameters, new and after traffic that it observed. */
 export function filterContract(name: string, plugin: Plugin<Filter>): void {
   const states = Array.from({ length: STATES }, (_, i) => drawState(randomFor(42, i), i % 7 === 0 ? 100 : 6));
+  for (const given of parameterChoices(plugin.parameters)) {
+    const title = `${name} ${JSON.stringify(given)}`;
+    const experienced = (): Filter => {
+      const filter = plugin.create(name, given);
+      observeTraffic(filter);
+      return filter;
+    };
+    laws(`${title}, new`, plugin, given, states, () => plugin.create(name, given));
+    laws(`${title}, after traffic`, plugin, given, states, experienced);
+  }
+}
+
+type States = readonly ReturnType<typeof drawState>[];
+
+function laws(
+  title: string,
+  plugin: Plugin<Filter>,
+  given: Record<string, ParameterValue>,
+  states: States,
+  create: () => Filter,
+): void {
   const verdicts = (filter: Filter, i: number) => {
     const { request, candidates } = states[i]!;
     const keep = new Uint8Array(candidates.length + 2).fill(1);
@@ -17,8 +42,8 @@ export function filterContract(name: string, plugin: Plugin<Filter>): void {
     return keep;
   };
 
-  test(`${name}: a verdict of 0 or 1 for every candidate and nothing beyond`, () => {
-    const filter = plugin.create(name, {});
+  test(`${title}: a verdict of 0 or 1 for every candidate and nothing beyond`, () => {
+    const filter = create();
     for (let i = 0; i < STATES; i++) {
       const keep = verdicts(filter, i);
       assert.ok(keep.every((value) => value === 0 || value === 1));
@@ -26,26 +51,33 @@ export function filterContract(name: string, plugin: Plugin<Filter>): void {
     }
   });
 
-  test(`${name}: INV-3, the same state and stream give the same verdicts, on the same and on another instance`, () => {
-    const filter = plugin.create(name, {});
+  test(`${title}: invariant 3, the same state and stream give the same verdicts, on the same and on another instance`, () => {
+    const filter = create();
+    const another = create();
     for (let i = 0; i < STATES; i++) {
       const first = verdicts(filter, i);
       assert.deepEqual(verdicts(filter, i), first);
-      assert.deepEqual(verdicts(plugin.create(name, {}), i), first);
+      assert.deepEqual(verdicts(another, i), first);
     }
   });
 
-  test(`${name}: leaves the request and the candidates as they were`, () => {
-    const filter = plugin.create(name, {});
+  test(`${title}: leaves the request and the candidates as they were`, () => {
+    const filter = create();
     for (const { request, candidates } of states) {
       const before = JSON.stringify([request, candidates]);
-      filter.filter(
-        Object.freeze(request),
-        Object.freeze(candidates),
-        new Uint8Array(candidates.length).fill(1),
-        randomFor(1, 1),
-      );
+      const keep = new Uint8Array(candidates.length).fill(1);
+      filter.filter(Object.freeze(request), Object.freeze(candidates), keep, randomFor(1, 1));
       assert.equal(JSON.stringify([request, candidates]), before);
     }
+  });
+
+  test(`${title}: reads only the signals that it declares`, () => {
+    const filter = create();
+    const signals = plugin.readsWith(given);
+    states.forEach(({ request, candidates }, i) => {
+      const guarded = candidates.map((one) => guardedSnapshot(one, signals));
+      const keep = new Uint8Array(candidates.length).fill(1);
+      filter.filter(guardedRequest(request, signals), guarded, keep, randomFor(1, i));
+    });
   });
 }

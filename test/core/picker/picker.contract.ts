@@ -4,12 +4,18 @@ import type { Picker } from "#core/picker/picker.ts";
 import type { Plugin } from "#core/plugin/plugin.ts";
 import type { ParameterValue } from "#core/plugin/spec.ts";
 import { randomFor } from "#core/random.ts";
+import { guardedRequest, guardedSnapshot } from "../declared-signals.ts";
+import { parameterChoices } from "../parameter-choices.ts";
 import { drawState } from "../state.ts";
 
-const STATES = 300;
+const STATES = 100;
 
-/** What every picker owes: one of its candidates, the best if it follows totals, the same each time, inputs left alone. */
-export function pickerContract(name: string, plugin: Plugin<Picker>, given: Record<string, ParameterValue> = {}): void {
+/** What every picker owes, for each choice of its parameters. */
+export function pickerContract(name: string, plugin: Plugin<Picker>): void {
+  for (const given of parameterChoices(plugin.parameters)) laws(name, plugin, given);
+}
+
+function laws(name: string, plugin: Plugin<Picker>, given: Record<string, ParameterValue>): void {
   const title = `${name} ${JSON.stringify(given)}`;
   const states = Array.from({ length: STATES }, (_, i) => {
     const random = randomFor(43, i);
@@ -29,7 +35,7 @@ export function pickerContract(name: string, plugin: Plugin<Picker>, given: Reco
     }
   });
 
-  test(`${title}: INV-3, the same state and stream give the same pick, on the same and on another instance`, () => {
+  test(`${title}: invariant 3, the same state and stream give the same pick, on the same and on another instance`, () => {
     const picker = plugin.create(name, given);
     for (let i = 0; i < STATES; i++) {
       const first = pick(picker, i);
@@ -54,5 +60,14 @@ export function pickerContract(name: string, plugin: Plugin<Picker>, given: Reco
       const { totals } = states[i]!;
       assert.ok(totals[pick(picker, i)]! >= Math.max(...totals) - Number(given["epsilon"] ?? 0));
     }
+  });
+
+  test(`${title}: reads only the signals that it declares`, () => {
+    const picker = plugin.create(name, given);
+    const signals = plugin.readsWith(given);
+    states.forEach(({ request, candidates, totals }, i) => {
+      const guarded = candidates.map((one) => guardedSnapshot(one, signals));
+      picker.pick(guardedRequest(request, signals), guarded, totals, randomFor(5, i));
+    });
   });
 }

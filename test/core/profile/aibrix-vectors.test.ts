@@ -113,7 +113,7 @@ function textBlocks(text: string) {
   return { lanes, length, blockTokens: 1 };
 }
 
-test("AIBrix V4: prefix cache end to end", () => {
+test("AIBrix: prefix cache end to end", () => {
   const base = loadProfile("aibrix-prefix-cache").spec;
   const spec: ProfileSpec = {
     ...base,
@@ -164,7 +164,7 @@ function pinned(router: Router, endpoint: string, id: string): void {
   for (const other of others) router.accept({ kind: "endpoint-uncordoned", at: 20, endpoint: other });
 }
 
-test("AIBrix V7: throughput prefers the least token work per request", () => {
+test("AIBrix: throughput prefers the least token work per request", () => {
   const cases: [readonly (readonly [number, number])[], readonly number[]][] = [
     [
       [

@@ -1,5 +1,5 @@
 /**
- * B3's pick functions and AIBrix's prefix_cache_routing as requirements 003 and 004 write them, line by line, over plain
+ * B3's pick functions and AIBrix's prefix_cache_routing as their authors write them, line by line, over plain
  * objects. Nothing of this project is imported here, so that it can be an oracle.
  */
 export interface Instance {
@@ -84,7 +84,7 @@ export interface Pod {
   readonly matched: number;
 }
 
-/** requirements 004 with the values of its Configuration section: 16, factor 2, `<=`. */
+/** AIBrix's Routing Algorithms with the values of its Configuration section: 16, factor 2, `<=`. */
 export function prefix_cache_routing(ready_pods: readonly Pod[], hashes: number, ABS = 16, load_factor = 2): number {
   const counts = ready_pods.map((pod) => pod.running_request);
   const select_pod_with_least_running_requests = () => argmin(counts);

@@ -12,7 +12,7 @@ const SEED = Number(process.env["GNOMON_ORACLE_SEED"] ?? 77);
 const STEPS = Number(process.env["GNOMON_ORACLE_STATES"] ?? 6_000);
 const BLOCK_TOKENS = 16;
 
-/** The per-instance state that requirements 003 shares among its policies, kept on its own. */
+/** The per-instance state that the B3 policies share, kept on its own. */
 class Worker {
   num_requests = 0;
   pending_prefill_tokens = 0;

@@ -116,7 +116,7 @@ function shown({ asked, snapshots }: State): string {
     .join("\n");
 }
 
-test("b3-lmetric picks as pick_lmetric of requirements 003", () =>
+test("b3-lmetric picks as pick_lmetric", () =>
   samePicks(
     "b3-lmetric",
     () =>
@@ -144,7 +144,7 @@ test("unified picks as pick_unified, gate, four keys and rotation", () =>
     return ({ asked, snapshots }) => pick_unified(snapshots.map(instance), asked.promptTokens, asked.session, state);
   }));
 
-test("aibrix-prefix-cache picks as prefix_cache_routing of requirements 004, gate and guard", () =>
+test("aibrix-prefix-cache picks as prefix_cache_routing, gate and guard", () =>
   samePicks(
     "aibrix-prefix-cache",
     () =>

@@ -12,7 +12,7 @@ function picked(blocks: number, endpoints: Parameters<typeof vectorSnapshots>[0]
   return profile.choose(vectorRequest({ blocks }), snapshots, ids, new Uint8Array(ids.length), randomFor(1, 0)).index;
 }
 
-test("requirements 000 D-2: prefix-affinity matches a prompt as a whole or not at all", () => {
+test("prefix-affinity matches a prompt as a whole or not at all", () => {
   assert.equal(picked(2000, [{ hit: 0 }, { hit: 2000, inFlight: 40 }, { hit: 0 }]), 1, "the holder, however busy");
   assert.equal(
     picked(2000, [{ hit: 1, inFlight: 2 }, { hit: 1999, inFlight: 40 }, { hit: 0 }]),

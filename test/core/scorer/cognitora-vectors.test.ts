@@ -48,7 +48,7 @@ function near(got: readonly number[], expected: readonly number[], tolerance = 1
   expected.forEach((one, i) => assert.ok(Math.abs(got[i]! - one) < tolerance, `node ${i}: ${got[i]}, not ${one}`));
 }
 
-test("Cognitora B.9: the warm idle node beats the queued cold one", () => {
+test("Cognitora: the warm idle node beats the queued cold one", () => {
   const nodes = [
     { queue: 0, freeShare: 1, watts: 200, hit: 4 },
     { queue: 60, freeShare: 0, watts: 0, hit: 0 },
@@ -56,7 +56,7 @@ test("Cognitora B.9: the warm idle node beats the queued cold one", () => {
   near(totals(CODE, nodes, 200), [0.9, 0.1156]);
 });
 
-test("Cognitora B.9: each of the four terms by its share", () => {
+test("Cognitora: each of the four terms by its share", () => {
   near(totals(CODE, [{ queue: 10, freeShare: 0.5, watts: 150, hit: 2 }], 200), [0.561]);
 });
 
@@ -83,7 +83,7 @@ test("the shipped profile looks at the first 64 tokens, and ties within 0.01 go 
   assert.equal(without[again.index]!.id, held[picks[0]!]!.id, "and does not move when the other leaves");
 });
 
-test("requirements 002: a holder of the first 64 tokens is preferred however busy, so a system prompt that all share piles up", () => {
+test("Cognitora: a holder of the first 64 tokens is preferred however busy, so a system prompt that all share piles up", () => {
   const { spec } = loadProfile("cognitora");
   const profile = buildProfile("c", spec);
   const snapshots = vectorSnapshots([{ hit: 4, inFlight: 1000 }, { hit: 0 }, { hit: 0 }]);

@@ -1,18 +1,42 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Plugin } from "#core/plugin/plugin.ts";
+import type { ParameterValue } from "#core/plugin/spec.ts";
 import { randomFor } from "#core/random.ts";
 import { ABSTAIN, type Scorer } from "#core/scorer/scorer.ts";
+import { guardedRequest, guardedSnapshot } from "../declared-signals.ts";
+import { observeTraffic } from "../observed-traffic.ts";
+import { parameterChoices } from "../parameter-choices.ts";
 import { drawState } from "../state.ts";
 
-const STATES = 300;
+const STATES = 100;
 
-/** What every scorer owes: INV-1, INV-2, INV-3, inputs left alone, and an answer for a single candidate. */
+/** What every scorer owes, for each choice of its parameters, new and after traffic that it observed. */
 export function scorerContract(name: string, plugin: Plugin<Scorer>): void {
   const states = Array.from({ length: STATES }, (_, i) => drawState(randomFor(41, i), i % 7 === 0 ? 100 : 6));
+  for (const given of parameterChoices(plugin.parameters)) {
+    const title = `${name} ${JSON.stringify(given)}`;
+    const experienced = (): Scorer => {
+      const scorer = plugin.create(name, given);
+      observeTraffic(scorer);
+      return scorer;
+    };
+    laws(`${title}, new`, plugin, given, states, () => plugin.create(name, given));
+    laws(`${title}, after traffic`, plugin, given, states, experienced);
+  }
+}
 
-  test(`${name}: INV-1 and INV-2, every candidate gets a score in [0, 1], or the scorer abstains`, () => {
-    const scorer = plugin.create(name, {});
+type States = readonly ReturnType<typeof drawState>[];
+
+function laws(
+  title: string,
+  plugin: Plugin<Scorer>,
+  given: Record<string, ParameterValue>,
+  states: States,
+  create: () => Scorer,
+): void {
+  test(`${title}: invariants 1 and 2, every candidate gets a score in [0, 1], or the scorer abstains`, () => {
+    const scorer = create();
     states.forEach(({ request, candidates }, i) => {
       const scores = new Float64Array(candidates.length + 2).fill(-7);
       scorer.score(request, candidates, scores);
@@ -26,30 +50,37 @@ export function scorerContract(name: string, plugin: Plugin<Scorer>): void {
     });
   });
 
-  test(`${name}: INV-3, the same state gives the same scores, on the same and on another instance`, () => {
-    const scorer = plugin.create(name, {});
+  test(`${title}: invariant 3, the same state gives the same scores, on the same and on another instance`, () => {
+    const scorer = create();
+    const another = create();
     for (const { request, candidates } of states) {
       const [first, again, other] = [0, 1, 2].map(() => new Float64Array(candidates.length));
       scorer.score(request, candidates, first!);
       scorer.score(request, candidates, again!);
-      plugin.create(name, {}).score(request, candidates, other!);
+      another.score(request, candidates, other!);
       assert.deepEqual(again, first);
       assert.deepEqual(other, first);
     }
   });
 
-  test(`${name}: leaves the request and the candidates as they were`, () => {
-    const scorer = plugin.create(name, {});
+  test(`${title}: leaves the request and the candidates as they were, and no candidates get no scores`, () => {
+    const scorer = create();
     for (const { request, candidates } of states) {
       const before = JSON.stringify([request, candidates]);
       scorer.score(Object.freeze(request), Object.freeze(candidates), new Float64Array(candidates.length));
       assert.equal(JSON.stringify([request, candidates]), before);
     }
+    const scores = new Float64Array([0.5]);
+    scorer.score(states[0]!.request, [], scores);
+    assert.equal(scores[0], 0.5);
   });
 
-  test(`${name}: no candidates, no scores`, () => {
-    const scores = new Float64Array([0.5]);
-    plugin.create(name, {}).score(states[0]!.request, [], scores);
-    assert.equal(scores[0], 0.5);
+  test(`${title}: reads only the signals that it declares`, () => {
+    const scorer = create();
+    const signals = plugin.readsWith(given);
+    for (const { request, candidates } of states) {
+      const guarded = candidates.map((one) => guardedSnapshot(one, signals));
+      scorer.score(guardedRequest(request, signals), guarded, new Float64Array(candidates.length));
+    }
   });
 }

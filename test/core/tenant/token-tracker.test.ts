@@ -15,7 +15,7 @@ function serve(to: TokenTracker, tenant: string, at: number, input: number, outp
   return to.total(tenant, at);
 }
 
-test("AIBrix V5: weighted tokens add up per tenant", () => {
+test("AIBrix: weighted tokens add up per tenant", () => {
   const plain = tracker();
   assert.equal(serve(plain, "a", 0, 10, 15), 40);
   assert.equal(serve(plain, "a", 1, 5, 10), 65);
@@ -28,7 +28,7 @@ test("AIBrix V5: weighted tokens add up per tenant", () => {
   assert.equal(plain.total("nobody", 5), 0);
 });
 
-test("AIBrix V5: what is older than the window is gone", () => {
+test("AIBrix: what is older than the window is gone", () => {
   const short = tracker({ windowMicros: 100_000, bucketMicros: 1_000 });
   serve(short, "a", 0, 10, 15);
   assert.equal(serve(short, "a", 10_000, 5, 5), 55);
@@ -36,7 +36,7 @@ test("AIBrix V5: what is older than the window is gone", () => {
   assert.equal(short.total("a", 10_000 + 102_000), 0);
 });
 
-test("AIBrix V5: the span is that of tenants with tokens in the window", () => {
+test("AIBrix: the span is that of tenants with tokens in the window", () => {
   const plain = tracker({ windowMicros: 1_000_000 });
   assert.equal(plain.span(0), undefined);
   plain.add("user1", 0, 500);
