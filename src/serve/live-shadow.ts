@@ -1,9 +1,9 @@
-import type { Logger } from "pino";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { Journal } from "#live/journal.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import type { ShadowStatus } from "#live/status/shadow-status.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
@@ -22,7 +22,7 @@ export function startShadow(
   { shadow, scrape }: Config,
   run: Run,
   journal: Journal,
-  log: Logger,
+  { report }: FaultLog,
 ): LiveShadow | undefined {
   if (!shadow.enabled) return undefined;
   const candidates = shadow.profiles.map((name) => {
@@ -46,7 +46,7 @@ export function startShadow(
     heapMegabytesMax: shadow.heapMegabytesMax,
     taken: (chars) => feed.taken(chars),
     restarted: () => feed.restart(),
-    log: (message) => log.warn(message),
+    failed: (detail, done) => report({ kind: "shadow-failed", detail, done }),
   });
   const feed: TraceFeed = new TraceFeed({
     run,

@@ -17,12 +17,14 @@ import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
 import { faultLog, faultOfKeeper, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { startShadow } from "./live-shadow.ts";
 import { profileChooser } from "./profile-chooser.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { refusedBySystem } from "./system-error.ts";
+import { stateWatch } from "./state-watch.ts";
 import { openTokenizers } from "./tokenizers.ts";
 
 /** Everything that a running gateway is made of, and its end. */
@@ -53,8 +55,8 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const directory = new EndpointDirectory();
   const tokenizers = await openTokenizers({ config, secret, directory, log });
   const run = runOf(plan);
-  const recorder = await openRecorder(plan, run, log);
-  const shadow = startShadow(config, run, journal, log);
+  const recorder = await openRecorder(plan, run, faults);
+  const shadow = startShadow(config, run, journal, faults);
   const shadowStatus = shadow === undefined ? {} : { shadow: shadow.status };
   const readiness = new Readiness(directory);
   const report = (event: KeeperEvent): void => {
@@ -64,6 +66,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const power = new PowerKeeper({ ...config.power, now: nowMicros });
   const keeper = newKeeper(config, journal, directory, report, power);
   power.start();
+  const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
   const counted = { counters, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
@@ -105,6 +108,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
       await gateway.close(config.listen.drainMillis, drainNoticeMillis(config, environment));
       for (const part of [power, keeper]) await part.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
+      watch.stop();
       faults.close();
     },
   };
@@ -155,11 +159,13 @@ function runOf(plan: ServePlan): Run {
   };
 }
 
-async function openRecorder(plan: ServePlan, run: Run, log: Logger): Promise<Recorder | undefined> {
+async function openRecorder(plan: ServePlan, run: Run, { report }: FaultLog): Promise<Recorder | undefined> {
   const { directory, ...options } = plan.config.record;
   if (directory === undefined) return undefined;
   try {
-    return await Recorder.open({ ...options, directory, run, onFailure: (message) => log.error(message) });
+    const done = "records are dropped and counted until it can write again; requests are not affected";
+    const onFailure = (detail: string): void => report({ kind: "recorder-failed", detail, done });
+    return await Recorder.open({ ...options, directory, run, onFailure });
   } catch (error) {
     throw refusedBySystem(`record.directory ${directory}`, error);
   }

@@ -32,6 +32,8 @@ export interface AnswerEnd {
   /** ok: complete. refused: the engine turned the request down. failed, timeout: cut, and the client was told. */
   readonly outcome: "ok" | "refused" | "failed" | "timeout";
   readonly usage: Usage | undefined;
+  /** What cut it; left out where nothing did. */
+  readonly fault?: Fault;
   /** Output tokens counted in the stream; undefined where the answer did not stream. */
   readonly tokensSeen: number | undefined;
 }

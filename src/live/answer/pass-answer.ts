@@ -35,6 +35,7 @@ export class PassAnswer implements Answer {
       outcome: fault === "timeout" ? "timeout" : "failed",
       usage: undefined,
       tokensSeen: undefined,
+      fault,
     });
   }
 

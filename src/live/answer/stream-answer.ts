@@ -63,7 +63,7 @@ export class StreamAnswer implements Answer {
     if (!writer.bodySent) return this.#delivery.attemptFailed(fault);
     counters.cuts++;
     writer.write(errorEvent(dialect, cutRefusal(fault)));
-    this.#end(fault === "timeout" ? "timeout" : "failed");
+    this.#end(fault === "timeout" ? "timeout" : "failed", fault);
   }
 
   /** Shows the client that the answer has begun, while its first token is awaited. */
@@ -79,10 +79,10 @@ export class StreamAnswer implements Answer {
     this.#end(this.#refused ? "refused" : "ok");
   }
 
-  #end(outcome: AnswerEnd["outcome"]): void {
+  #end(outcome: AnswerEnd["outcome"], fault?: Fault): void {
     this.#delivery.counters.uninspected += this.#scanner.uninspected;
     this.#delivery.writer.end();
-    this.#delivery.finished({ outcome, usage: this.#usage(), tokensSeen: this.#tokens });
+    this.#delivery.finished({ outcome, usage: this.#usage(), tokensSeen: this.#tokens, ...(fault && { fault }) });
   }
 
   /** Reads the events that became whole. Returns where what may pass begins, or -1 when this answer is over. */
@@ -156,7 +156,7 @@ export class StreamAnswer implements Answer {
     if (kind === "abort") this.broke("draining");
     else {
       this.#delivery.counters.cuts++;
-      this.#end("failed");
+      this.#end("failed", "status");
     }
     return -1;
   }

@@ -105,6 +105,11 @@ export class Exchange implements Swept {
     return { requestId: this.requestId, endpoint, reason, hitTokens, close: this.context.leaving };
   }
 
+  /** Of the answer's head; 0 before it is sent. */
+  get status(): number {
+    return this.writer.headSent ? this.#response.statusCode : 0;
+  }
+
   /** The one place where a request ends: tells the router, once, and then the observer. */
   finished(result: ForwardResult): void {
     if (this.over) return;
@@ -140,7 +145,7 @@ export class Exchange implements Swept {
       route: this.route.pattern,
       model: this.model,
       endpoint: forward?.endpoint ?? "",
-      status: this.writer.headSent ? this.#response.statusCode : 0,
+      status: this.status,
       outcome,
       stream: this.stream,
       attempts: forward?.attempts ?? 0,
@@ -182,6 +187,13 @@ export class Exchange implements Swept {
   /** The client does not read what waits for it. */
   stalled(): void {
     this.context.counters.clientStalls++;
+    this.context.observe.fault?.({
+      kind: "client-stalled",
+      requestId: this.requestId,
+      endpoint: this.#forward?.endpoint ?? "",
+      detail: "it read nothing while bytes waited for it, longer than limits.writeStallMillisMax",
+      done: "its connection was closed and the engine stopped",
+    });
     this.writer.destroy();
   }
 

@@ -11,7 +11,9 @@ import { refusal } from "../answer/errors.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { cutRefusal, errorEvent, faultOfError, giveUpRefusal, reasonOf } from "../answer/fault-words.ts";
 import { type AnswerHeaders, clientHeaders, upstreamHeaders } from "../request/headers.ts";
+import { RETRY_BUDGET_SPENT, cutEvent, givenUpEvent, retriedEvent } from "../log/attempt-events.ts";
 import { StreamAnswer } from "../answer/stream-answer.ts";
+import { TokenProgress } from "./token-progress.ts";
 import type { Usage } from "../answer/usage.ts";
 
 /** How a forwarded request went. */
@@ -35,10 +37,7 @@ export class Forward implements AttemptListener, Delivery {
   #attempts = 0;
   #attempt: Attempt | undefined;
   #answer: Answer | undefined;
-  #firstTokenAt: Micros | undefined;
-  #tokensSeen = 0;
-  #tokensReported = 0;
-  #reportedAt: Micros = 0;
+  #tokens: TokenProgress;
   /** Set by every piece, cleared by every sweep. */
   #active = false;
   #quietSince: Micros;
@@ -50,6 +49,7 @@ export class Forward implements AttemptListener, Delivery {
     this.#exchange = exchange;
     this.#body = body;
     this.#routed = routed;
+    this.#tokens = this.#newTokens();
     this.hidesUsage = hidesUsage;
     this.decidedAt = routed.at;
     this.#quietSince = routed.at;
@@ -67,6 +67,9 @@ export class Forward implements AttemptListener, Delivery {
   get dialect() {
     return this.#exchange.route.dialect;
   }
+  get requestId(): string {
+    return this.#exchange.requestId;
+  }
   get attempts(): number {
     return this.#attempts;
   }
@@ -82,9 +85,7 @@ export class Forward implements AttemptListener, Delivery {
     const { context, headers: given, requestId, path } = this.#exchange;
     this.#attempts++;
     this.#answer = undefined;
-    this.#firstTokenAt = undefined;
-    this.#tokensSeen = 0;
-    this.#tokensReported = 0;
+    if (this.#attempts > 1) this.#tokens = this.#newTokens();
     this.#lostSince = undefined;
     const upstream = context.pools.get(this.#routed.endpoint);
     if (upstream === undefined) return this.attemptFailed("connect");
@@ -156,26 +157,18 @@ export class Forward implements AttemptListener, Delivery {
     this.writer.onDrain(() => attempt.resume());
   }
 
+  #newTokens(): TokenProgress {
+    const { context, routeId: requestId } = this.#exchange;
+    const { journal, limits, counters } = context;
+    return new TokenProgress({ journal, limits, counters, requestId });
+  }
+
   firstToken(): void {
-    const at = nowMicros();
-    this.#firstTokenAt = at;
-    this.#reportedAt = at;
-    this.#tokensSeen = 1;
-    this.#tokensReported = 1;
-    this.#exchange.context.journal.accept({ kind: "first-token", at, requestId: this.#exchange.routeId });
+    this.#tokens.first(nowMicros());
   }
 
   progress(tokensSeen: number): void {
-    this.#tokensSeen = tokensSeen;
-    if (tokensSeen - this.#tokensReported >= this.limits.progressTokens) this.#report(nowMicros());
-  }
-
-  #report(at: Micros): void {
-    this.#tokensReported = this.#tokensSeen;
-    this.#reportedAt = at;
-    this.counters.progressInputs++;
-    const outputTokens = this.#tokensSeen;
-    this.#exchange.context.journal.accept({ kind: "progress", at, requestId: this.#exchange.routeId, outputTokens });
+    if (this.#tokens.reaches(tokensSeen)) this.#tokens.report(nowMicros());
   }
 
   attemptFailed(fault: Fault, kept?: KeptAnswer): void {
@@ -184,28 +177,32 @@ export class Forward implements AttemptListener, Delivery {
     this.#dropAttempt();
     this.counters.faults[fault] = (this.counters.faults[fault] ?? 0) + 1;
     context.journal.accept({ kind: "attempt-failed", at: nowMicros(), requestId: routeId, fault });
-    if (!this.#mayRetry(fault)) return this.#giveUp(fault, kept);
+    const denied = this.#denial(fault);
+    if (denied !== "") return this.#giveUp(fault, kept, denied);
     const decision = context.journal.accept({ kind: "request-retried", at: nowMicros(), requestId: routeId });
     if (decision.kind === "rejected") {
       context.retryBudget.refund();
-      return this.#giveUp(fault, kept);
+      return this.#giveUp(fault, kept, "no other endpoint can take it");
     }
     this.counters.retries++;
     context.observe.retried(fault);
+    context.observe.fault?.(retriedEvent(this, fault, decision.endpoint));
     this.#routed = decision;
     this.send();
   }
 
-  #mayRetry(fault: Fault): boolean {
-    const { context } = this.#exchange;
-    if (fault === "timeout" || this.#attempts >= context.limits.attemptsMax) return false;
-    if (context.retryBudget.spend()) return true;
+  /** Why no other endpoint is tried; "" when one is. */
+  #denial(fault: Fault): string {
+    const { limits, retryBudget } = this.#exchange.context;
+    if (fault === "timeout") return "its time is over";
+    if (this.#attempts >= limits.attemptsMax) return "it had all its attempts";
+    if (retryBudget.spend()) return "";
     this.counters.retriesDenied++;
-    return false;
+    return RETRY_BUDGET_SPENT;
   }
 
   /** No endpoint is left to try: the last one's own error goes to the client as it was, or ours. */
-  #giveUp(fault: Fault, kept: KeptAnswer | undefined): void {
+  #giveUp(fault: Fault, kept: KeptAnswer | undefined, why: string): void {
     const { writer } = this;
     if (fault === "timeout") this.counters.timeouts++;
     if (writer.headSent) {
@@ -219,10 +216,12 @@ export class Forward implements AttemptListener, Delivery {
       if (fault === "saturated" && kept.headers["retry-after"] === undefined) headers.push("retry-after", "1");
       writer.whole(kept.status, headers, kept.body);
     }
+    this.#exchange.context.observe.fault?.(givenUpEvent(this, fault, why, this.#exchange.status));
     this.#finish({ outcome: fault === "timeout" ? "timeout" : "failed", usage: undefined, tokensSeen: undefined });
   }
 
   finished(end: AnswerEnd): void {
+    if (end.fault !== undefined) this.#exchange.context.observe.fault?.(cutEvent(this, end.fault, end.tokensSeen));
     this.#finish(end);
   }
 
@@ -230,16 +229,14 @@ export class Forward implements AttemptListener, Delivery {
   abandon(): void {
     if (this.#over) return;
     this.counters.clientAborts++;
-    this.#finish({ outcome: "aborted", usage: undefined, tokensSeen: this.#tokensSeen });
+    this.#finish({ outcome: "aborted", usage: undefined, tokensSeen: this.#tokens.seen });
   }
 
   sweep(at: Micros): void {
     if (this.#over) return;
     const { limits } = this;
     const { arrivedAt, stream } = this.#exchange;
-    if (this.#tokensSeen > this.#tokensReported && at - this.#reportedAt >= limits.progressMillis * MICROS_PER_MILLI) {
-      this.#report(at);
-    }
+    this.#tokens.sweep(at);
     if (this.#active) this.#quietSince = at;
     this.#active = false;
     const waited = at - arrivedAt;
@@ -282,7 +279,7 @@ export class Forward implements AttemptListener, Delivery {
       outcome: end.outcome,
       usage: end.usage,
       outputTokens: end.usage?.outputTokens ?? end.tokensSeen,
-      firstTokenAt: this.#firstTokenAt,
+      firstTokenAt: this.#tokens.firstAt,
     });
   }
 

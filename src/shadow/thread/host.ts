@@ -11,7 +11,8 @@ export interface ShadowHostOptions {
   readonly taken: (chars: number) => void;
   /** A new thread needs a header before anything else. */
   readonly restarted: () => void;
-  readonly log: (message: string) => void;
+  /** Called for each failure, for a log: what happened, and what is done about it. */
+  readonly failed: (detail: string, done: string) => void;
   /** The thread's code; for tests. */
   readonly script?: URL;
 }
@@ -130,7 +131,7 @@ export class ShadowHost {
     this.#state = "running";
     if (message.kind === "failed") {
       this.#detail = message.detail;
-      this.#options.log(`shadow: ${message.detail}`);
+      this.#options.failed(message.detail, "it goes on with the next evaluation");
       return;
     }
     if (message.kind === "fitted") {
@@ -164,10 +165,10 @@ export class ShadowHost {
     this.#detail = detail;
     if (performance.now() - this.#startedMillis > STEADY_MILLIS) this.#restartsInRow = 0;
     this.#state = this.#restartsInRow === RESTARTS_MAX ? "off" : "crashed";
-    this.#options.log(`shadow: ${detail}${this.#state === "off" ? "; given up" : ""}`);
-    if (this.#state === "off") return;
+    if (this.#state === "off") return this.#options.failed(detail, "it is given up; requests are not affected");
     this.#restarts++;
     const pause = Math.min(PAUSE_MILLIS * 2 ** this.#restartsInRow++, PAUSE_MILLIS_MAX);
+    this.#options.failed(detail, `it is started again after ${pause} ms; requests are not affected`);
     this.#timer = setTimeout(() => {
       this.#start();
       this.#options.restarted();

@@ -12,6 +12,7 @@ import { nowMicros } from "#live/clock.ts";
 import { EndpointDirectory, type EndpointEntry } from "#live/discovery/endpoint-directory.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
 import { Journal } from "#live/journal.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { RequestSummary } from "#live/request/request-summary.ts";
 import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
 
@@ -37,6 +38,8 @@ export interface Rig {
   readonly decisions: Decision[];
   readonly summaries: RequestSummary[];
   readonly retried: Fault[];
+  /** What the log would get. */
+  readonly faults: FaultEvent[];
   /** Inputs of the kinds given, of all requests, in order. */
   kinds(): string[];
   /** Stops all, after checking that every request ended exactly once and the ledger is empty. */
@@ -88,6 +91,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
   });
   const summaries: RequestSummary[] = [];
   const retried: Fault[] = [];
+  const faults: FaultEvent[] = [];
   const gateway = createGateway({
     tokenizer: () => WORD_TOKENIZER,
     identity: IDENTITY,
@@ -99,6 +103,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
       finished: (summary) => void summaries.push(summary),
       retried: (fault) => void retried.push(fault),
       tokenizerFellBack: () => {},
+      fault: (event) => void faults.push(event),
     },
   });
   const { url } = await gateway.listen("127.0.0.1", 0);
@@ -106,9 +111,24 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     await gateway.close(0);
     await Promise.all(engines.map((engine) => engine.kill().catch(() => {})));
     assertConserved(inputs, router, gateway);
+    assertLogged(faults, gateway);
   };
   const kinds = () => inputs.map(({ kind }) => kind).filter((kind) => kind !== "endpoint-joined");
-  return { url, gateway, router, journal, directory, engines, inputs, decisions, summaries, retried, kinds, close };
+  return {
+    url,
+    gateway,
+    router,
+    journal,
+    directory,
+    engines,
+    inputs,
+    decisions,
+    summaries,
+    retried,
+    faults,
+    kinds,
+    close,
+  };
 }
 
 export const IDENTITY = {
@@ -158,6 +178,16 @@ export function assertConserved(inputs: readonly Input[], router: Router, gatewa
     const { requestsInFlight, prefillTokensQueued, decodeTokens, promptTokensInFlight } = row;
     assert.deepEqual([requestsInFlight, prefillTokensQueued, decodeTokens, promptTokensInFlight], [0, 0, 0, 0]);
   }
+}
+
+/** Each failed attempt, each cut and each stalled client is one line of the log. */
+function assertLogged(faults: readonly FaultEvent[], { counters }: Gateway): void {
+  const logged = (...kinds: string[]): number => faults.filter(({ kind }) => kinds.includes(kind)).length;
+  const failed = Object.values(counters.faults).reduce((sum, count) => sum + count, 0);
+  assert.equal(logged("attempt-failed", "retry-denied"), failed);
+  assert.equal(logged("retry-denied"), counters.retriesDenied);
+  assert.equal(logged("answer-cut"), counters.cuts);
+  assert.equal(logged("client-stalled"), counters.clientStalls);
 }
 
 /** One token per word; blocks of four. Learns what it is told, for tests to look at. */

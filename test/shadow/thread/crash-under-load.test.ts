@@ -44,7 +44,7 @@ for (const [cause, script] of Object.entries(DEATHS_BY)) {
       heapMegabytesMax: 64,
       taken: (chars) => feed.taken(chars),
       restarted: () => feed.restart(),
-      log: () => {},
+      failed: () => {},
       script,
     });
     const run = { id: "r", startWallMicros: 0, router: HEADER.router, hash: HEADER.hash, endpoints: [] };

@@ -38,7 +38,7 @@ function rig(script: URL | undefined, bufferBytesMax = BUFFER_BYTES_MAX) {
     heapMegabytesMax: 256,
     taken: (chars) => feed.taken(chars),
     restarted: () => feed.restart(),
-    log: (message) => log.push(message),
+    failed: (detail, done) => log.push(`${detail}; ${done}`),
     ...(script === undefined ? {} : { script }),
   });
   const feed: TraceFeed = new TraceFeed({ run, bufferBytesMax, candidatesMax: 0, send: (text) => host.send(text) });

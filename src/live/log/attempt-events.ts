@@ -1,0 +1,54 @@
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { FaultEvent } from "./fault-log.ts";
+
+/** The attempt that an event is about. */
+export interface AttemptSubject {
+  readonly requestId: string;
+  readonly endpoint: string;
+  /** Attempts so far, this one included. */
+  readonly attempts: number;
+}
+
+const FAULT_TEXTS: Readonly<Record<Fault, string>> = {
+  connect: "connect: no connection, or it closed before an answer",
+  status: "status: it answered with a server error",
+  saturated: "saturated: it is at its limit",
+  draining: "draining: it is shutting down",
+  cut: "cut: the connection broke",
+  timeout: "timeout: a time limit of the gateway ran out",
+  garbage: "garbage: what it answered is no answer to such a request",
+};
+
+/** An attempt failed before the client got a byte, and the request went to another endpoint. */
+export function retriedEvent(failed: AttemptSubject, fault: Fault, to: string): FaultEvent {
+  return { ...subject(failed), kind: "attempt-failed", detail: FAULT_TEXTS[fault], done: `sent to ${to}` };
+}
+
+export const RETRY_BUDGET_SPENT = "the retry budget is spent";
+
+/** The last attempt failed, and the client got an error of this status; `why` says why no other endpoint was tried. */
+export function givenUpEvent(failed: AttemptSubject, fault: Fault, why: string, status: number): FaultEvent {
+  const kind = why === RETRY_BUDGET_SPENT ? "retry-denied" : "attempt-failed";
+  return {
+    ...subject(failed),
+    kind,
+    detail: FAULT_TEXTS[fault],
+    done: `not retried, ${why}: the client got ${status === 200 ? "an error in its stream" : status}`,
+  };
+}
+
+/** An answer broke after the client got a part of it. */
+export function cutEvent(cut: AttemptSubject, fault: Fault, outputTokens: number | undefined): FaultEvent {
+  const event = subject(cut);
+  return {
+    ...event,
+    kind: "answer-cut",
+    detail: FAULT_TEXTS[fault],
+    done: "the client got what had come, then an error or a closed connection, never the mark of a whole answer",
+    figures: outputTokens === undefined ? event.figures : { ...event.figures, outputTokens },
+  };
+}
+
+function subject({ requestId, endpoint, attempts }: AttemptSubject) {
+  return { requestId, endpoint, figures: { attempts } };
+}

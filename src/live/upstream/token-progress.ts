@@ -1,0 +1,53 @@
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { GatewayCounters } from "../metrics/gateway-counters.ts";
+import type { Journal } from "../journal.ts";
+import type { GatewayLimits } from "../request/limits.ts";
+
+export interface TokenProgressOptions {
+  readonly journal: Journal;
+  readonly limits: GatewayLimits;
+  readonly counters: GatewayCounters;
+  /** As the router knows the request. */
+  readonly requestId: string;
+}
+
+/** Output tokens of one attempt, reported to the router at the first and then by count or by time. */
+export class TokenProgress {
+  readonly #options: TokenProgressOptions;
+  /** Of the first token; undefined before it. */
+  firstAt: Micros | undefined;
+  seen = 0;
+  #reported = 0;
+  #reportedAt: Micros = 0;
+
+  constructor(options: TokenProgressOptions) {
+    this.#options = options;
+  }
+
+  first(at: Micros): void {
+    this.firstAt = at;
+    this.#reportedAt = at;
+    this.seen = 1;
+    this.#reported = 1;
+    this.#options.journal.accept({ kind: "first-token", at, requestId: this.#options.requestId });
+  }
+
+  /** Whether so many tokens are worth a report. */
+  reaches(seen: number): boolean {
+    this.seen = seen;
+    return seen - this.#reported >= this.#options.limits.progressTokens;
+  }
+
+  sweep(at: Micros): void {
+    const due = at - this.#reportedAt >= this.#options.limits.progressMillis * MICROS_PER_MILLI;
+    if (this.seen > this.#reported && due) this.report(at);
+  }
+
+  report(at: Micros): void {
+    const { journal, counters, requestId } = this.#options;
+    this.#reported = this.seen;
+    this.#reportedAt = at;
+    counters.progressInputs++;
+    journal.accept({ kind: "progress", at, requestId, outputTokens: this.seen });
+  }
+}
