@@ -2,25 +2,30 @@ import { assert } from "./assert.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "./units.ts";
-import type { BreakerOptions, BreakerState } from "./endpoint/breaker.ts";
+import type { BreakerChange, BreakerOptions, BreakerState } from "./endpoint/breaker.ts";
 import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
 import { EndpointState, KV_CAPACITY_TOKENS_DEFAULT } from "./endpoint/endpoint-state.ts";
 import { ELIGIBILITY } from "./endpoint/eligibility.ts";
+import type { Standing } from "./endpoint/slow-return.ts";
 import type { Snapshot } from "./endpoint/snapshot.ts";
 
 export interface FleetOptions {
+  /** Takes the endpoints' prefixes; empty at the start. */
   readonly index: PrefixIndex;
   /** Tokens per block of the prompts' chains, for turning a KV capacity into blocks. */
   readonly blockTokens: number;
   /** A scrape older than this is stale, and the ledger stands in for it. */
   readonly staleAfterMicros: Micros;
   readonly breaker: BreakerOptions;
+  /** Called as a breaker opens or closes, for a log. It must not come back to the router. */
+  readonly breakerChanged?: (endpoint: EndpointId, change: BreakerChange) => void;
 }
 
 /** One endpoint's state for status pages. */
 export interface EndpointRow extends Snapshot {
   readonly cordoned: boolean;
   readonly breaker: BreakerState;
+  readonly standing: Standing;
   readonly indexBlocks: number;
 }
 
@@ -45,7 +50,9 @@ export class Fleet {
   join(endpoint: Endpoint): void {
     assert(!this.#byId.has(endpoint.id), "an endpoint joins once");
     const slot = this.#options.index.join(endpoint.id, this.#capacityBlocks(endpoint));
-    this.#byId.set(endpoint.id, new EndpointState(endpoint, slot, this.#options.breaker));
+    const { breaker, breakerChanged } = this.#options;
+    const state = new EndpointState(endpoint, slot, breaker, (change) => breakerChanged?.(endpoint.id, change));
+    this.#byId.set(endpoint.id, state);
     this.#reorder();
   }
 
@@ -84,25 +91,43 @@ export class Fleet {
     return usedLedger;
   }
 
+  /** Takes an endpoint out, or lets it back slowly. */
+  suspend(id: EndpointId): void {
+    this.#byId.get(id)?.slowReturn.suspend();
+  }
+
+  resume(id: EndpointId, servedUntilWell: number): void {
+    this.#byId.get(id)?.slowReturn.resume(servedUntilWell);
+  }
+
   /**
-   * Marks who may not serve. Where breakers alone stand in the way they are ignored: an endpoint that may fail is better
-   * than none. Returns why nobody is left, or undefined.
+   * Marks who may not serve. Where breakers alone stand in the way they are ignored, and after them the verdict that an
+   * endpoint hangs: one that may fail is better than none, and no verdict can empty the fleet. Returns why nobody is left,
+   * or undefined.
    */
   markIneligible(at: Micros, model: string, tried: readonly EndpointId[]): "no-endpoint" | "unknown-model" | undefined {
     let serving = 0;
-    let left = 0;
     let allowed = 0;
+    let failing = 0;
+    let hung = 0;
     for (let i = 0; i < this.states.length; i++) {
       const verdict = eligibility(this.states[i]!, at, model, tried);
       this.ineligible[i] = verdict;
       if (verdict !== UNKNOWN_MODEL) serving++;
-      if (verdict === 0 || verdict === BREAKER) left++;
       if (verdict === 0) allowed++;
+      else if (verdict === BREAKER) failing++;
+      else if (verdict === HUNG) hung++;
     }
-    if (left === 0) return this.states.length > 0 && serving === 0 ? "unknown-model" : "no-endpoint";
-    if (allowed === 0)
-      for (let i = 0; i < this.states.length; i++) if (this.ineligible[i] === BREAKER) this.ineligible[i] = 0;
+    if (allowed > 0) return undefined;
+    if (failing + hung === 0) return this.states.length > 0 && serving === 0 ? "unknown-model" : "no-endpoint";
+    const ignored = failing > 0 ? BREAKER : HUNG;
+    for (let i = 0; i < this.states.length; i++) if (this.ineligible[i] === ignored) this.ineligible[i] = 0;
     return undefined;
+  }
+
+  /** Whether some endpoint that is well may take such a request. */
+  hasTaker(at: Micros, model: string, tried: readonly EndpointId[]): boolean {
+    return this.states.some((state) => eligibility(state, at, model, tried) === 0);
   }
 
   rows(at: Micros): EndpointRow[] {
@@ -127,6 +152,7 @@ export class Fleet {
         tpotMicros: state.tpotMicros,
         cordoned: state.cordoned,
         breaker: state.breaker.state(at),
+        standing: state.slowReturn.standing,
         indexBlocks: this.#options.index.size(state.slot),
       };
     });
@@ -148,12 +174,14 @@ const UNKNOWN_MODEL = ELIGIBILITY.indexOf("unknown-model");
 const CORDONED = ELIGIBILITY.indexOf("cordoned");
 const TRIED = ELIGIBILITY.indexOf("tried");
 const BREAKER = ELIGIBILITY.indexOf("breaker");
+const HUNG = ELIGIBILITY.indexOf("hung");
 
 function eligibility(state: EndpointState, at: Micros, model: string, tried: readonly EndpointId[]): number {
   if (!state.serves(model)) return UNKNOWN_MODEL;
   if (state.cordoned) return CORDONED;
   if (tried.includes(state.id)) return TRIED;
-  return state.breaker.allows(at) ? 0 : BREAKER;
+  if (state.slowReturn.standing === "hung") return HUNG;
+  return state.breaker.allows(at) && state.slowReturn.allows(state.requestsInFlight) ? 0 : BREAKER;
 }
 
 /**

@@ -1,4 +1,6 @@
 import type { Endpoint, EndpointId, Load } from "./endpoint/endpoint.ts";
+import type { HangReason } from "./endpoint/hang-reason.ts";
+import type { Outcome } from "./endpoint/outcome.ts";
 import type { ProfileSpec } from "./plugin/spec.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "./units.ts";
@@ -20,6 +22,20 @@ export type ExogenousInput =
   /** No new requests for it; those in flight go on. */
   | { readonly kind: "endpoint-cordoned"; readonly at: Micros; readonly endpoint: EndpointId }
   | { readonly kind: "endpoint-uncordoned"; readonly at: Micros; readonly endpoint: EndpointId }
+  /** It was judged hung: no new requests for it while another one may serve. */
+  | {
+      readonly kind: "endpoint-suspended";
+      readonly at: Micros;
+      readonly endpoint: EndpointId;
+      readonly reason: HangReason;
+    }
+  /** It is let back slowly: one request in flight, one more with each served, no bound after `servedUntilWell`. */
+  | {
+      readonly kind: "endpoint-resumed";
+      readonly at: Micros;
+      readonly endpoint: EndpointId;
+      readonly servedUntilWell: number;
+    }
   | { readonly kind: "profile-changed"; readonly at: Micros; readonly name: string; readonly profile: ProfileSpec }
   | RequestArrived;
 
@@ -73,12 +89,6 @@ export interface RequestFinished {
   readonly cachedTokens: number | undefined;
   readonly outputTokens: number | undefined;
 }
-
-/**
- * ok: complete. failed: broke after the last attempt. aborted: the client left. timeout: a limit of ours. refused: never
- * placed, or turned down by the engine as the client's own mistake.
- */
-export type Outcome = "ok" | "failed" | "aborted" | "timeout" | "refused";
 
 /** An engine reported blocks of its KV cache. `lanes` are chain hashes as in BlockChain, parent first. */
 export interface BlocksStored {

@@ -3,7 +3,7 @@ import type { Decision } from "./decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
-import { type EndpointRow, Fleet } from "./fleet.ts";
+import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetried } from "./input.ts";
 import type { Insertion, PrefixIndex } from "./prefix/prefix-index.ts";
@@ -16,18 +16,12 @@ import { RequestTable } from "./request-table.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import type { Micros } from "./units.ts";
 
-export interface RouterOptions {
+export interface RouterOptions extends Omit<FleetOptions, "breaker"> {
   /** Names every random stream. */
   readonly seed: number;
   /** Profiles by name; `defaultProfile` names the one for requests that select none. */
   readonly profiles: Readonly<Record<string, ProfileSpec>>;
   readonly defaultProfile: string;
-  /** Takes the endpoints' prefixes; empty at the start. */
-  readonly index: PrefixIndex;
-  /** Tokens per block of the prompts' chains, for turning a KV capacity into blocks. */
-  readonly blockTokens: number;
-  /** A scrape older than this is stale, and the ledger stands in for it. */
-  readonly staleAfterMicros: Micros;
   readonly breaker?: BreakerOptions;
   /** The random stream of each decision, by its sequence; one of the seed's where it is left out. */
   readonly streamOf?: (sequence: number) => Random;
@@ -118,6 +112,12 @@ export class Router {
     return this.#fleet.rows(at);
   }
 
+  /** Whether an endpoint that is well, and was not tried for it yet, may take a request that is in flight. */
+  hasTaker(at: Micros, requestId: string): boolean {
+    const pending = this.#pending.get(requestId);
+    return pending !== undefined && this.#fleet.hasTaker(at, pending.request.model, pending.tried);
+  }
+
   #decision(input: Input, forced: EndpointId | undefined): Decision | undefined {
     if (input.kind === "request-arrived") return this.#arrived(input, forced);
     if (input.kind === "request-retried") return this.#retried(input, forced);
@@ -154,6 +154,12 @@ export class Router {
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
         this.#fleet.cordon(input.endpoint, input.kind === "endpoint-cordoned");
+        break;
+      case "endpoint-suspended":
+        this.#fleet.suspend(input.endpoint);
+        break;
+      case "endpoint-resumed":
+        this.#fleet.resume(input.endpoint, input.servedUntilWell);
         break;
       case "profile-changed":
         this.#setProfile(input.name, input.profile);
@@ -247,7 +253,7 @@ export class Router {
     }
     if (pending.firstTokenAt !== undefined) return;
     pending.firstTokenAt = at;
-    pending.state.observeTtft(at, at - pending.sentAt);
+    pending.state.firstToken(at, at - pending.sentAt);
     this.#ledger.firstToken(requestId);
   }
 
@@ -257,7 +263,7 @@ export class Router {
       this.strayInputs++;
       return;
     }
-    pending.state.breaker.failed(at, fault);
+    pending.state.attemptFailed(at, fault, pending.sentAt);
     this.#release(pending, true);
   }
 
@@ -268,15 +274,9 @@ export class Router {
       return;
     }
     this.#pending.delete(requestId);
-    const { state, firstTokenAt } = pending;
+    const { state, sentAt, firstTokenAt } = pending;
     if (state === undefined) return;
-    if (outcome === "ok") state.breaker.succeeded();
-    else if (outcome === "failed") state.breaker.failed(at, "cut");
-    else if (outcome === "timeout") state.breaker.failed(at, "timeout");
-    else state.breaker.undecided();
-    if (outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1) {
-      state.observeTpot(at, (at - firstTokenAt) / (outputTokens - 1));
-    }
+    state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens });
     this.#release(pending, outcome !== "ok" && firstTokenAt === undefined);
   }
 

@@ -1,4 +1,4 @@
-import type { Outcome } from "#core/input.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Micros } from "#core/units.ts";
 import type { Flight } from "./flight.ts";
 import type { Ending } from "./outcomes.ts";

@@ -1,6 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Decision } from "#core/decision.ts";
-import type { Input, Outcome } from "#core/input.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Input } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";

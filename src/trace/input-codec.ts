@@ -1,13 +1,16 @@
 import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Input, Outcome, RequestFinished } from "#core/input.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { HangReason } from "#core/endpoint/hang-reason.ts";
+import type { Input, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { type Fields, TraceFormatError } from "./fields.ts";
 import { decodeLanes, encodeLanes } from "./lanes.ts";
 import { decodeProfile } from "./profile-codec.ts";
 
-const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage"];
+const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
+const HANG_REASONS: readonly HangReason[] = ["silent", "stalled"];
 const OUTCOMES: readonly Outcome[] = ["ok", "failed", "aborted", "timeout", "refused"];
 
 /**
@@ -38,6 +41,10 @@ export function encodeInput(input: Input): string {
     case "endpoint-uncordoned":
     case "blocks-cleared":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)}`;
+    case "endpoint-suspended":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"reason":"${input.reason}"`;
+    case "endpoint-resumed":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"servedUntilWell":${number(input.servedUntilWell)}`;
     case "profile-changed":
       return `${head},"name":${JSON.stringify(input.name)},"profile":${JSON.stringify(input.profile)}`;
     case "blocks-stored":
@@ -72,6 +79,15 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     case "endpoint-uncordoned":
     case "blocks-cleared":
       return { kind, at, endpoint: fields.string("endpoint") };
+    case "endpoint-suspended":
+      return { kind, at, endpoint: fields.string("endpoint"), reason: fields.oneOf("reason", HANG_REASONS) };
+    case "endpoint-resumed":
+      return {
+        kind,
+        at,
+        endpoint: fields.string("endpoint"),
+        servedUntilWell: fields.integer("servedUntilWell", 0),
+      };
     case "profile-changed":
       return { kind, at, name: fields.string("name"), profile: decodeProfile(fields.object("profile")) };
     case "blocks-stored":

@@ -1,6 +1,7 @@
 import type { Decision } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Input, Outcome } from "#core/input.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Input } from "#core/input.ts";
 import { type Random, randomFor } from "#core/random.ts";
 import type { Router } from "#core/router.ts";
 import { chain, load, request } from "./state.ts";
@@ -16,7 +17,7 @@ interface Live {
   started: boolean;
 }
 
-const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage"];
+const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
 const OUTCOMES: readonly Outcome[] = ["ok", "ok", "ok", "failed", "aborted", "timeout"];
 
 /**
@@ -95,7 +96,9 @@ export function drawTraffic(router: Router, seed: number, steps: number, endpoin
         endpoint: name(),
         load: load({ running: random.below(9), waiting: random.below(5), kvUtilization: random.next() }),
       });
-    } else if (roll < 97)
+    } else if (roll < 95) accept({ kind: "endpoint-suspended", at, endpoint: name(), reason: "silent" });
+    else if (roll < 96) accept({ kind: "endpoint-resumed", at, endpoint: name(), servedUntilWell: random.below(4) });
+    else if (roll < 97)
       accept({ kind: random.below(2) === 0 ? "endpoint-cordoned" : "endpoint-uncordoned", at, endpoint: name() });
     else toggleEndpoint();
   }

@@ -111,7 +111,7 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       .tuple(word, count)
       .map(([requestId, outputTokens]): Input => ({ kind: "progress", at, requestId, outputTokens })),
     fc
-      .tuple(word, fc.constantFrom("connect", "cut", "garbage"))
+      .tuple(word, fc.constantFrom("connect", "cut", "garbage", "hung"))
       .map(([requestId, fault]): Input => ({ kind: "attempt-failed", at, requestId, fault })),
     record({ requestId: word, promptTokens: maybe(count), cachedTokens: maybe(count), outputTokens: maybe(count) }).map(
       (counts): Input => ({ kind: "request-finished", at, outcome: "aborted", ...counts }),
@@ -122,6 +122,12 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     word.map((endpoint): Input => ({ kind: "endpoint-left", at, endpoint })),
     word.map((endpoint): Input => ({ kind: "endpoint-cordoned", at, endpoint })),
     word.map((endpoint): Input => ({ kind: "endpoint-uncordoned", at, endpoint })),
+    fc
+      .tuple(word, fc.constantFrom("silent", "stalled"))
+      .map(([endpoint, reason]): Input => ({ kind: "endpoint-suspended", at, endpoint, reason })),
+    fc
+      .tuple(word, count)
+      .map(([endpoint, servedUntilWell]): Input => ({ kind: "endpoint-resumed", at, endpoint, servedUntilWell })),
     word.map((endpoint): Input => ({ kind: "blocks-cleared", at, endpoint })),
     word.map((name): Input => ({ kind: "profile-changed", at, name, profile: HEADER.router.profiles["weighted"]! })),
     fc.tuple(word, lanes).map(([endpoint, words]): Input => ({ kind: "blocks-stored", at, endpoint, lanes: words })),

@@ -21,21 +21,33 @@ export const BREAKER_DEFAULTS: BreakerOptions = {
   saturatedPauseMicros: 200_000,
 };
 
+/** What a breaker did: opened, for a pause and by a fault, or closed. */
+export type BreakerChange =
+  | { readonly state: "open"; readonly fault: Fault; readonly pauseMicros: Micros }
+  | { readonly state: "closed" };
+
 /**
  * Keeps requests away from an endpoint that fails, from what happened to requests alone: a vLLM that drains or whose
  * engine died answers /health with 200. A draining endpoint opens it at once, any other fault after `failuresMax` in a
  * row. It has no clock: the time is an argument.
+ *
+ * A request that was sent before it opened says nothing about how requests fare now: a draining engine ends what it has
+ * and takes nothing new. Hence such a request neither closes it nor counts as a probe.
  */
 export class Breaker {
   readonly #options: BreakerOptions;
+  readonly #changed: (change: BreakerChange) => void;
   #failures = 0;
   #openUntil: Micros = 0;
   #pauseMicros: number;
   #tripped = false;
-  #probing = false;
+  #trippedAt: Micros = 0;
+  /** When the probe was sent that is under way; -1 without one. */
+  #probeSentAt: Micros = -1;
 
-  constructor(options: BreakerOptions) {
+  constructor(options: BreakerOptions, changed: (change: BreakerChange) => void = () => {}) {
     this.#options = options;
+    this.#changed = changed;
     this.#pauseMicros = options.pauseMicros;
   }
 
@@ -47,40 +59,50 @@ export class Breaker {
   /** Whether a request may be sent there now. */
   allows(at: Micros): boolean {
     const state = this.state(at);
-    return state === "closed" || (state === "half-open" && !this.#probing);
+    return state === "closed" || (state === "half-open" && this.#probeSentAt < 0);
   }
 
   /** A request was sent; in the half-open state it is the probe. */
   sent(at: Micros): void {
-    if (this.state(at) === "half-open") this.#probing = true;
+    if (this.state(at) === "half-open" && this.#probeSentAt < 0) this.#probeSentAt = at;
   }
 
-  succeeded(): void {
+  /** The request sent at `sentAt` was served. */
+  succeeded(sentAt: Micros): void {
+    if (this.#tripped && sentAt < this.#trippedAt) return;
+    const closes = this.#tripped;
     this.#failures = 0;
     this.#tripped = false;
-    this.#probing = false;
+    this.#probeSentAt = -1;
     this.#openUntil = 0;
     this.#pauseMicros = this.#options.pauseMicros;
+    if (closes) this.#changed({ state: "closed" });
   }
 
-  /** The request ended without saying anything about the endpoint, for example because the client left. */
-  undecided(): void {
-    this.#probing = false;
+  /** It ended without saying anything about the endpoint, for example because the client left. */
+  undecided(sentAt: Micros): void {
+    if (this.#isProbe(sentAt)) this.#probeSentAt = -1;
   }
 
-  failed(at: Micros, fault: Fault): void {
+  /** It failed at `at`. */
+  failed(at: Micros, fault: Fault, sentAt: Micros): void {
+    const isProbe = this.#isProbe(sentAt);
+    if (isProbe) this.#probeSentAt = -1;
     if (fault === "saturated") {
-      this.#probing = false;
       this.#openUntil = Math.max(this.#openUntil, at + this.#options.saturatedPauseMicros);
       return;
     }
     this.#failures++;
-    const failedProbe = this.#tripped && at >= this.#openUntil;
-    this.#probing = false;
-    if (!failedProbe && fault !== "draining" && this.#failures < this.#options.failuresMax) return;
-    if (this.#tripped && !failedProbe) return;
-    if (failedProbe) this.#pauseMicros = Math.min(this.#pauseMicros * 2, this.#options.pauseMicrosMax);
+    if (!isProbe && fault !== "draining" && this.#failures < this.#options.failuresMax) return;
+    if (this.#tripped && !isProbe) return;
+    if (this.#tripped) this.#pauseMicros = Math.min(this.#pauseMicros * 2, this.#options.pauseMicrosMax);
     this.#tripped = true;
+    this.#trippedAt = at;
     this.#openUntil = at + this.#pauseMicros;
+    this.#changed({ state: "open", fault, pauseMicros: this.#pauseMicros });
+  }
+
+  #isProbe(sentAt: Micros): boolean {
+    return this.#probeSentAt >= 0 && sentAt === this.#probeSentAt;
   }
 }

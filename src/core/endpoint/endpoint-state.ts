@@ -1,14 +1,24 @@
+import type { Fault } from "./fault.ts";
+import type { Outcome } from "./outcome.ts";
 import { MICROS_PER_SECOND, type Micros } from "../units.ts";
-import { Breaker, type BreakerOptions } from "./breaker.ts";
+import { Breaker, type BreakerChange, type BreakerOptions } from "./breaker.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
 import { Ewma } from "./ewma.ts";
 import type { Account } from "./ledger.ts";
+import { SlowReturn } from "./slow-return.ts";
 import type { Freshness, Snapshot } from "./snapshot.ts";
 
 /** Room for prefixes where the engine's KV size is unknown: 31,250 blocks of 16 tokens (llm-d's default). */
 export const KV_CAPACITY_TOKENS_DEFAULT = 500_000;
 
 const OBSERVED_LATENCY_TAU_MICROS = 10 * MICROS_PER_SECOND;
+
+/** When a request was sent and first answered, and the output tokens that it had, where they are known. */
+interface RequestTimes {
+  readonly sentAt: Micros;
+  readonly firstTokenAt: Micros | undefined;
+  readonly outputTokens: number | undefined;
+}
 
 /** One endpoint as the router keeps it; what a decision sees of it is the Snapshot part. */
 export class EndpointState implements Snapshot, Account {
@@ -17,6 +27,7 @@ export class EndpointState implements Snapshot, Account {
   /** Its number in the prefix index. */
   readonly slot: number;
   readonly breaker: Breaker;
+  readonly slowReturn = new SlowReturn();
   cordoned = false;
 
   at: Micros = 0;
@@ -38,11 +49,11 @@ export class EndpointState implements Snapshot, Account {
   readonly #ttft = new Ewma(OBSERVED_LATENCY_TAU_MICROS);
   readonly #tpot = new Ewma(OBSERVED_LATENCY_TAU_MICROS);
 
-  constructor(endpoint: Endpoint, slot: number, breaker: BreakerOptions) {
+  constructor(endpoint: Endpoint, slot: number, breaker: BreakerOptions, changed?: (change: BreakerChange) => void) {
     this.id = endpoint.id;
     this.endpoint = endpoint;
     this.slot = slot;
-    this.breaker = new Breaker(breaker);
+    this.breaker = new Breaker(breaker, changed);
   }
 
   get ttftMicros(): number | undefined {
@@ -68,12 +79,26 @@ export class EndpointState implements Snapshot, Account {
     this.#foreignRequests = Math.max(0, seen - this.requestsInFlight);
   }
 
-  observeTtft(at: Micros, micros: number): void {
-    this.#ttft.add(at, micros);
+  firstToken(at: Micros, ttftMicros: number): void {
+    this.#ttft.add(at, ttftMicros);
+    this.slowReturn.served();
   }
 
-  observeTpot(at: Micros, micros: number): void {
-    this.#tpot.add(at, micros);
+  /** An attempt failed. That it hangs was judged by more than one request, and keeps the endpoint out by itself. */
+  attemptFailed(at: Micros, fault: Fault, sentAt: Micros): void {
+    if (fault === "hung") this.breaker.undecided(sentAt);
+    else this.breaker.failed(at, fault, sentAt);
+  }
+
+  requestEnded(at: Micros, outcome: Outcome, { sentAt, firstTokenAt, outputTokens }: RequestTimes): void {
+    if (outcome === "failed") this.breaker.failed(at, "cut", sentAt);
+    else if (outcome === "timeout") this.breaker.failed(at, "timeout", sentAt);
+    else if (outcome !== "ok") this.breaker.undecided(sentAt);
+    if (outcome !== "ok") return;
+    this.breaker.succeeded(sentAt);
+    if (firstTokenAt === undefined) this.slowReturn.served();
+    else if (outputTokens !== undefined && outputTokens > 1)
+      this.#tpot.add(at, (at - firstTokenAt) / (outputTokens - 1));
   }
 
   /** Brings the derived gauges up to `at`. */

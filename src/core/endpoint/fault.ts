@@ -1,2 +1,2 @@
 /** Why an endpoint could not serve. All but "saturated" and "draining" speak against its health. */
-export type Fault = "connect" | "status" | "saturated" | "draining" | "cut" | "timeout" | "garbage";
+export type Fault = "connect" | "status" | "saturated" | "draining" | "cut" | "timeout" | "garbage" | "hung";

@@ -36,7 +36,7 @@ export const ERRORS: Readonly<Record<ErrorReason, ErrorRow>> = {
   "headers-too-large": { status: 431, type: "RequestTooLargeError", retryAfter: undefined },
   saturated: { status: 429, type: "RateLimitError", retryAfter: 1 },
   internal: { status: 500, type: "InternalServerError", retryAfter: undefined },
-  "upstream-broke": { status: 502, type: "BadGatewayError", retryAfter: undefined },
+  "upstream-broke": { status: 502, type: "BadGatewayError", retryAfter: 1 },
   "no-endpoint": { status: 503, type: "ServiceUnavailableError", retryAfter: 2 },
   full: { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },
   draining: { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },

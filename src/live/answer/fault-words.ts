@@ -16,6 +16,8 @@ export function giveUpRefusal(fault: Fault): Refusal {
       return refusal("no-endpoint", "The engine is shutting down and no other could take this request.");
     case "cut":
       return refusal("upstream-broke", "The connection to the engine broke before it answered.");
+    case "hung":
+      return refusal("upstream-broke", "The engine hangs and no other could take this request.");
     case "timeout":
       return refusal("deadline", "The engine did not answer in time.");
     case "garbage":
@@ -30,7 +32,10 @@ export function cutRefusal(fault: Fault): Refusal {
       return refusal("deadline", "The engine sent nothing for too long; the answer is incomplete.");
     case "draining":
       return refusal("upstream-broke", "The engine is shutting down and stopped this answer; it is incomplete.");
+    case "hung":
+      return refusal("upstream-broke", "The engine hangs and stopped this answer; it is incomplete.");
     case "connect":
+      return refusal("upstream-broke", "The engine was lost and stopped this answer; it is incomplete.");
     case "status":
     case "saturated":
     case "cut":

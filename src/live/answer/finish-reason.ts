@@ -1,19 +1,23 @@
+export type FinishReasons = "no-choice" | "abort" | "unended" | "ended";
+
 /**
- * What the choices in the bytes of OpenAI's JSON say about their end: none has a choice at all, some choice ended in
- * "abort", or neither.
+ * What the choices in the bytes of OpenAI's JSON say about their end: there is no choice at all, some choice ended in
+ * "abort", none has ended ("unended": each finish_reason is null), or some has.
  *
  * Told by the name between bare quotes, which cannot stand inside a JSON string, where the quotes would be escaped.
  */
-export function scanFinishReasons(json: Buffer, start: number, end: number): "no-choice" | "abort" | "choice" {
+export function scanFinishReasons(json: Buffer, start: number, end: number): FinishReasons {
   let at = json.indexOf(NAME, start);
   if (at < 0 || at >= end) return "no-choice";
+  let ends: FinishReasons = "unended";
   while (at >= 0 && at < end) {
     let value = at + NAME.length;
     while (json[value] === COLON || json[value]! <= SPACE) value++;
     if (matchesAt(json, value, ABORT)) return "abort";
+    if (json[value] === QUOTE) ends = "ended";
     at = json.indexOf(NAME, value);
   }
-  return "choice";
+  return ends;
 }
 
 /** The bytes at `at` are those of `expected`. */
@@ -24,5 +28,6 @@ export function matchesAt(bytes: Buffer, at: number, expected: Buffer): boolean 
 
 const NAME = Buffer.from('"finish_reason"');
 const ABORT = Buffer.from('"abort"');
+const QUOTE = 0x22;
 const COLON = 0x3a;
 const SPACE = 0x20;

@@ -5,6 +5,7 @@ import type { Dialect } from "../request/route.ts";
 /**
  * What one server-sent event means for the request.
  * - token: output of the model
+ * - end: a typed event that says why the model stopped, of a dialect in which an answer may have no text
  * - meta: anything without output, a role or a closing chunk
  * - usage: OpenAI's chunk without choices that only counts
  * - done: the engine says that the answer is complete
@@ -13,7 +14,7 @@ import type { Dialect } from "../request/route.ts";
  * - comment: no data, as a keep-alive
  * - garbage: data that is not JSON
  */
-export type SseKind = "token" | "meta" | "usage" | "done" | "error" | "abort" | "comment" | "garbage";
+export type SseKind = "token" | "end" | "meta" | "usage" | "done" | "error" | "abort" | "comment" | "garbage";
 
 /** Classifies by reading the whole event. Used until the first token, which must be told from chunks without text. */
 export function classifyFirst(dialect: Dialect, bytes: Buffer, start: number, end: number): SseKind {
@@ -44,7 +45,7 @@ export function classifyLater(dialect: Dialect, bytes: Buffer, start: number, en
   if (bytes[data] === BRACKET) return isDone(bytes, data) ? "done" : "garbage";
   const finish = scanFinishReasons(bytes, data, end);
   if (finish === "abort") return "abort";
-  if (finish === "choice") return "token";
+  if (finish !== "no-choice") return "token";
   const event = parseData(bytes, data, end);
   return event === undefined ? "garbage" : chunkKind(event);
 }
@@ -124,7 +125,12 @@ function typedKind(event: Fields): SseKind {
   if (type === "error" || type === "response.failed") return "error";
   if (type === "message_stop" || type === "response.completed" || type === "response.incomplete") return "done";
   const delta = event["delta"];
-  if (type === "message_delta" && isFields(delta) && delta["stop_reason"] === "abort") return "abort";
+  if (type === "message_delta" && isFields(delta)) {
+    if (delta["stop_reason"] === "abort") return "abort";
+    if (typeof delta["stop_reason"] === "string") return "end";
+  }
+  // A finished item, such as a call of a tool, is output also where its parts were not streamed.
+  if (type === "response.output_item.done") return "end";
   return type === "content_block_delta" || type.endsWith(".delta") ? "token" : "meta";
 }
 

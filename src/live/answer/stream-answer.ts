@@ -1,6 +1,8 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
+import { type Fields, isFields } from "../fields.ts";
 import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "./answer.ts";
+import { faultOfEvent } from "./fault-of-status.ts";
 import { cutRefusal, errorEvent } from "./fault-words.ts";
 import type { Dialect } from "../request/route.ts";
 import { eventData } from "./sse-event.ts";
@@ -26,6 +28,8 @@ export class StreamAnswer implements Answer {
   readonly #held: Buffer[] = [];
   #heldBytes = 0;
   #tokens = 0;
+  /** The engine said why the model stopped. */
+  #ended = false;
   #done = false;
   /** The engine turned the request down in the stream's first event. */
   #refused = false;
@@ -101,10 +105,18 @@ export class StreamAnswer implements Answer {
           this.#pass(scanner.bytes, from, scanner.start);
           from = scanner.end;
           break;
+        case "end":
+          this.#ended = true;
+          this.#remember();
+          break;
         case "meta":
           this.#remember();
           break;
         case "done":
+          if (this.#isUnbegun()) {
+            this.#delivery.attemptFailed("draining");
+            return -1;
+          }
           this.#done = true;
           this.#released = true;
           if (this.#delivery.dialect === "responses") this.#remember();
@@ -133,6 +145,16 @@ export class StreamAnswer implements Answer {
     else this.#delivery.progress(this.#tokens);
   }
 
+  /**
+   * The engine calls complete what has no token and no end: it is shutting down. (An answer without a token is well where
+   * it says why the model stopped; a choice's finish_reason counts as a token.)
+   */
+  #isUnbegun(): boolean {
+    const { dialect, writer } = this.#delivery;
+    if (!promisesEnd(dialect) || this.#tokens > 0 || this.#ended || this.#refused || writer.bodySent) return false;
+    return dialect !== "responses" || !hasOutputItems(this.#event());
+  }
+
   /** An error of the client's making, told in the stream before anything else: no other endpoint would do better. */
   #isRefusal(): boolean {
     const code = this.#errorCode();
@@ -149,7 +171,10 @@ export class StreamAnswer implements Answer {
     const { writer } = this.#delivery;
     if (!writer.bodySent) {
       if (kind === "abort") this.#delivery.attemptFailed("draining");
-      else this.#delivery.attemptFailed("status", this.#keptError());
+      else {
+        const kept = this.#keptError();
+        this.#delivery.attemptFailed(faultOfEvent(this.#errorCode(), kept.body), kept);
+      }
       return -1;
     }
     this.#pass(bytes, from, kind === "abort" ? start : end);
@@ -161,15 +186,20 @@ export class StreamAnswer implements Answer {
     return -1;
   }
 
+  /** The event at hand, read. */
+  #event(): Fields | undefined {
+    return eventData(this.#scanner.bytes.subarray(this.#scanner.start, this.#scanner.end));
+  }
+
   #errorCode(): number {
-    const event = eventData(this.#scanner.bytes.subarray(this.#scanner.start, this.#scanner.end));
+    const event = this.#event();
     const error = (event?.["error"] ?? event) as { readonly code?: unknown } | null | undefined;
     return typeof error?.code === "number" ? error.code : 0;
   }
 
   /** The engine's error event as the error answer that it would have been before the stream began. */
   #keptError(): KeptAnswer {
-    const event = eventData(this.#scanner.bytes.subarray(this.#scanner.start, this.#scanner.end));
+    const event = this.#event();
     const code = this.#errorCode();
     return {
       status: code >= 500 && code < 600 ? code : 502,
@@ -209,6 +239,13 @@ export class StreamAnswer implements Answer {
   #usage(): Usage | undefined {
     return this.#lastBytes === undefined ? undefined : findUsage(this.#lastBytes, this.#lastStart, this.#lastEnd);
   }
+}
+
+/** An engine may give its answer whole in the last event of OpenAI's responses. */
+function hasOutputItems(event: Fields | undefined): boolean {
+  const response = event?.["response"];
+  const output = isFields(response) ? response["output"] : undefined;
+  return Array.isArray(output) && output.length > 0;
 }
 
 const EMPTY = Buffer.alloc(0);

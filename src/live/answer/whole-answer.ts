@@ -1,8 +1,10 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { Answer, AnswerHead, Delivery } from "./answer.ts";
+import { faultOfStatus } from "./fault-of-status.ts";
 import { scanFinishReasons } from "./finish-reason.ts";
 import { PassAnswer } from "./pass-answer.ts";
+import type { Dialect } from "../request/route.ts";
 import { findUsage } from "./usage.ts";
 
 /**
@@ -30,7 +32,7 @@ export class WholeAnswer implements Answer {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
     if (this.#bytes <= this.#bytesMax) return;
-    if (this.#head.status >= 500) return this.#delivery.attemptFailed(faultOf(this.#head.status, EMPTY));
+    if (this.#head.status >= 500) return this.#delivery.attemptFailed(faultOfStatus(this.#head.status, EMPTY));
     this.#delivery.counters.uninspected++;
     this.#passing = new PassAnswer(this.#delivery, this.#head);
     for (const held of this.#chunks.splice(0)) this.#passing.data(held);
@@ -41,10 +43,10 @@ export class WholeAnswer implements Answer {
     const { status } = this.#head;
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes);
     if (status >= 500) {
-      this.#delivery.attemptFailed(faultOf(status, body), { ...this.#head, body });
+      this.#delivery.attemptFailed(faultOfStatus(status, body), { ...this.#head, body });
     } else if (!looksLikeJson(body) && this.#delivery.dialect !== "other") {
       this.#delivery.attemptFailed("garbage");
-    } else if (scanFinishReasons(body, 0, body.length) === "abort") {
+    } else if (scanFinishReasons(body, 0, body.length) === "abort" || isUnbegun(this.#delivery.dialect, body)) {
       this.#delivery.attemptFailed("draining");
     } else {
       this.#send(body);
@@ -66,14 +68,15 @@ export class WholeAnswer implements Answer {
 
 const EMPTY = Buffer.alloc(0);
 
-/** What an engine's error says about it; the words are vLLM's. */
-function faultOf(status: number, body: Buffer): Fault {
-  if (status === 503 && ADMISSION_WORDS.some((words) => body.includes(words))) return "saturated";
-  return body.includes(SHUTDOWN_WORDS) ? "draining" : "status";
+/**
+ * An answer of OpenAI's without a token and without an end: no choice has a finish_reason, and it counts no output. An
+ * engine that is shutting down answers so.
+ */
+function isUnbegun(dialect: Dialect, body: Buffer): boolean {
+  if (dialect !== "chat" && dialect !== "completions") return false;
+  const ends = scanFinishReasons(body, 0, body.length);
+  return (ends === "no-choice" || ends === "unended") && findUsage(body)?.outputTokens === 0;
 }
-
-const ADMISSION_WORDS = ["currently busy and cannot accept", "prefill token backlog limit"];
-const SHUTDOWN_WORDS = "cannot schedule new futures after shutdown";
 
 /** An object, from its first to its last byte; what is between is the engine's word. */
 function looksLikeJson(body: Buffer): boolean {

@@ -1,4 +1,4 @@
-import type { Outcome } from "#core/input.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
 
 /** How one request went, told once when it is over. No prompt, no answer, no key. */
 export interface RequestSummary {

@@ -6,7 +6,10 @@ import type { KeptDecision } from "./decision-ring.ts";
 import type { ScrapeRow } from "../discovery/fleet-keeper.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 
-/** One endpoint as /gnomon/endpoints shows it. `row` is undefined while the router does not know it. No key. */
+/**
+ * One endpoint as /gnomon/endpoints shows it. `row` is undefined while the router does not know it: what only the router
+ * knows is null then. No key.
+ */
 export function endpointView(entry: EndpointEntry, row: EndpointRow | undefined, scrape: ScrapeRow | undefined) {
   return {
     id: entry.id,
@@ -15,7 +18,7 @@ export function endpointView(entry: EndpointEntry, row: EndpointRow | undefined,
     state: entry.state,
     detail: entry.detail,
     models: entry.models.map((model) => model.id),
-    ...(row === undefined ? {} : routerView(row)),
+    ...(row === undefined ? ROUTER_VIEW_EMPTY : routerView(row)),
     scrape: scrape === undefined ? null : scrapeView(scrape),
   };
 }
@@ -28,6 +31,7 @@ function routerView(row: EndpointRow) {
     concurrencyMax: endpoint.concurrencyMax ?? null,
     cordoned: row.cordoned,
     breaker: row.breaker,
+    standing: row.standing,
     signals: {
       freshness: row.freshness,
       ageMillis: row.loadAgeMicros < 0 ? null : row.loadAgeMicros / MICROS_PER_MILLI,
@@ -54,6 +58,21 @@ function routerView(row: EndpointRow) {
     indexBlocks: row.indexBlocks,
   };
 }
+
+const ROUTER_VIEW_EMPTY: Readonly<Record<keyof ReturnType<typeof routerView>, null>> = {
+  labels: null,
+  kvCapacityTokens: null,
+  concurrencyMax: null,
+  cordoned: null,
+  breaker: null,
+  standing: null,
+  signals: null,
+  ledger: null,
+  effectiveLoad: null,
+  kvUtilization: null,
+  observed: null,
+  indexBlocks: null,
+};
 
 function scrapeView({ counts, ageMicros, lastError }: ScrapeRow) {
   return {

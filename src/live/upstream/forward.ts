@@ -1,6 +1,6 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Outcome } from "#core/input.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";

@@ -1,4 +1,5 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
+import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
@@ -11,6 +12,7 @@ export class FleetHistory {
   /** Changes that there was no room for: they count as having happened before. */
   merged = 0;
   readonly #cordoned = new Set<string>();
+  readonly #suspended = new Map<string, HangReason>();
   /** Others than these are as the header says. */
   readonly #profiles = new Map<string, ProfileSpec>();
   readonly #events: FleetEvent[] = [];
@@ -41,6 +43,13 @@ export class FleetHistory {
       case "endpoint-left":
         this.endpoints.delete(event.endpoint);
         this.#cordoned.delete(event.endpoint);
+        this.#suspended.delete(event.endpoint);
+        break;
+      case "endpoint-suspended":
+        this.#suspended.set(event.endpoint, event.reason);
+        break;
+      case "endpoint-resumed":
+        this.#suspended.delete(event.endpoint);
         break;
       case "endpoint-cordoned":
         this.#cordoned.add(event.endpoint);
@@ -67,7 +76,13 @@ export class FleetHistory {
       at: -1,
       endpoint,
     }));
-    return [...cordons, ...this.#events.map((event) => ({ ...event, at: event.at - start }))];
+    const suspensions = [...this.#suspended].map(([endpoint, reason]): FleetEvent => ({
+      kind: "endpoint-suspended",
+      at: -1,
+      endpoint,
+      reason,
+    }));
+    return [...cordons, ...suspensions, ...this.#events.map((event) => ({ ...event, at: event.at - start }))];
   }
 
   /** The header with the profiles as they stood. */

@@ -162,6 +162,8 @@ export class RunBook {
       case "endpoint-left":
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
+      case "endpoint-suspended":
+      case "endpoint-resumed":
       case "profile-changed":
         // Before the first request it is how things stand; after it, something that happens.
         if (this.#startedAt === undefined) this.#fleet.stand(input);

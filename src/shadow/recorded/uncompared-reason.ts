@@ -1,4 +1,4 @@
-import type { Outcome } from "#core/input.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Observed } from "./recorded-run.ts";
 
 /** Why the times of a request that ended otherwise than well say nothing, in words that follow a number of them. */

@@ -41,6 +41,8 @@ export class KeptRequests {
       case "endpoint-left":
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
+      case "endpoint-suspended":
+      case "endpoint-resumed":
       case "profile-changed":
       case "load-observed":
       case "blocks-stored":

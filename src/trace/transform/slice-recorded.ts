@@ -89,8 +89,7 @@ class RunSlice {
     const { fromMicros, toMicros, fromRequest, toRequest } = this.#range;
     const step = `slice, microseconds ${fromMicros} to ${toMicros}, requests ${fromRequest} to ${toRequest}`;
     yield { kind: "run", header: derivedHeader(this.#fleet.header(0), step, this.#fromStart) };
-    for (const endpoint of this.#fleet.cordoned)
-      yield { kind: "record", input: { kind: "endpoint-cordoned", at: this.#at, endpoint }, decision: undefined };
+    for (const input of this.#fleet.standing(this.#at)) yield { kind: "record", input, decision: undefined };
   }
 
   *#trailing(item: TraceRecord): Generator<TraceItem> {

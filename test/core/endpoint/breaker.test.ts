@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BREAKER_DEFAULTS, Breaker } from "#core/endpoint/breaker.ts";
+import { BREAKER_DEFAULTS, Breaker, type BreakerChange } from "#core/endpoint/breaker.ts";
 import { randomFor } from "#core/random.ts";
 
 const { failuresMax, pauseMicros, pauseMicrosMax, saturatedPauseMicros } = BREAKER_DEFAULTS;
 
 function opened(at = 0): Breaker {
   const breaker = new Breaker(BREAKER_DEFAULTS);
-  for (let i = 0; i < failuresMax; i++) breaker.failed(at, "connect");
+  for (let i = 0; i < failuresMax; i++) breaker.failed(at, "connect", at);
   return breaker;
 }
 
 test("opens after the failures in a row that its options name, and a success in between starts the count anew", () => {
   const breaker = new Breaker(BREAKER_DEFAULTS);
-  for (let i = 1; i < failuresMax; i++) breaker.failed(0, "status");
-  breaker.succeeded();
-  for (let i = 1; i < failuresMax; i++) breaker.failed(0, "status");
+  for (let i = 1; i < failuresMax; i++) breaker.failed(0, "status", 0);
+  breaker.succeeded(0);
+  for (let i = 1; i < failuresMax; i++) breaker.failed(0, "status", 0);
   assert.equal(breaker.state(0), "closed");
-  breaker.failed(0, "status");
+  breaker.failed(0, "status", 0);
   assert.equal(breaker.state(0), "open");
 });
 
@@ -32,21 +32,21 @@ test("after its pause one request may try; its success closes, its failure doubl
     assert.ok(breaker.allows(at));
     breaker.sent(at);
     assert.equal(breaker.allows(at), false, "one probe at a time");
-    breaker.failed(at, "connect");
+    breaker.failed(at, "connect", at);
     pause = Math.min(pause * 2, pauseMicrosMax);
   }
   at += pause;
   breaker.sent(at);
-  breaker.succeeded();
+  breaker.succeeded(at);
   assert.equal(breaker.state(at), "closed");
 });
 
 test("draining opens at once; saturated pauses briefly and never counts as failure", () => {
   const draining = new Breaker(BREAKER_DEFAULTS);
-  draining.failed(5, "draining");
+  draining.failed(5, "draining", 0);
   assert.equal(draining.state(5), "open");
   const full = new Breaker(BREAKER_DEFAULTS);
-  for (let i = 0; i < 50; i++) full.failed(i, "saturated");
+  for (let i = 0; i < 50; i++) full.failed(i, "saturated", i);
   assert.equal(full.state(49), "open");
   assert.equal(full.state(49 + saturatedPauseMicros), "closed");
 });
@@ -54,29 +54,77 @@ test("draining opens at once; saturated pauses briefly and never counts as failu
 test("a probe whose client left says nothing, and the next request may probe", () => {
   const breaker = opened();
   breaker.sent(pauseMicros);
-  breaker.undecided();
+  breaker.undecided(pauseMicros);
   assert.ok(breaker.allows(pauseMicros));
 });
 
 test("late failures of requests sent before it opened neither prolong nor double the pause", () => {
   const breaker = opened();
-  for (let i = 1; i < 10; i++) breaker.failed(i * 1000, "connect");
+  for (let i = 1; i < 10; i++) breaker.failed(i * 1000, "connect", 0);
   assert.equal(breaker.state(pauseMicros), "half-open");
 });
 
-test("whatever happens, it never stays open longer than its longest pause", () => {
+test("an engine that drains ends what it has: successes of requests sent before it opened do not close it", () => {
+  const breaker = new Breaker(BREAKER_DEFAULTS);
+  breaker.failed(100, "draining", 90);
+  breaker.succeeded(50);
+  assert.equal(breaker.state(100), "open");
+  breaker.sent(100 + pauseMicros);
+  breaker.succeeded(60);
+  assert.equal(breaker.state(100 + pauseMicros), "half-open");
+  assert.equal(breaker.allows(100 + pauseMicros), false, "the probe is still under way");
+  breaker.succeeded(100 + pauseMicros);
+  assert.equal(breaker.state(100 + pauseMicros), "closed");
+});
+
+test("a late failure of a request sent before it opened is no failed probe", () => {
+  const breaker = opened();
+  breaker.sent(pauseMicros);
+  breaker.failed(pauseMicros + 5, "connect", 0);
+  assert.equal(breaker.state(pauseMicros + 5), "half-open");
+  breaker.failed(pauseMicros + 9, "connect", pauseMicros);
+  assert.equal(breaker.state(pauseMicros + 8 + 2 * pauseMicros), "open");
+});
+
+test("it reports each opening with its fault and pause, and the closing, once", () => {
+  const changes: BreakerChange[] = [];
+  const breaker = new Breaker(BREAKER_DEFAULTS, (change) => changes.push(change));
+  breaker.succeeded(0);
+  breaker.failed(1, "saturated", 0);
+  breaker.failed(1, "draining", 0);
+  breaker.failed(2, "connect", 0);
+  breaker.sent(1 + pauseMicros);
+  breaker.failed(1 + pauseMicros, "status", 1 + pauseMicros);
+  breaker.sent(1 + 3 * pauseMicros);
+  breaker.succeeded(1 + 3 * pauseMicros);
+  breaker.succeeded(1 + 4 * pauseMicros);
+  assert.deepEqual(changes, [
+    { state: "open", fault: "draining", pauseMicros },
+    { state: "open", fault: "status", pauseMicros: 2 * pauseMicros },
+    { state: "closed" },
+  ]);
+});
+
+test("whatever happens, it never stays open longer than its longest pause, and one probe is always let through", () => {
   for (let seed = 0; seed < 50; seed++) {
     const random = randomFor(seed, 1);
     const breaker = new Breaker(BREAKER_DEFAULTS);
+    const flights: number[] = [];
     let at = 0;
     for (let i = 0; i < 200; i++) {
       at += random.below(2_000_000);
-      if (breaker.allows(at)) breaker.sent(at);
+      if (breaker.allows(at)) {
+        breaker.sent(at);
+        flights.push(at);
+      }
+      const [sentAt] = flights.splice(random.below(Math.max(1, flights.length)), 1);
       const roll = random.below(4);
-      if (roll === 0) breaker.succeeded();
-      else if (roll === 1) breaker.undecided();
-      else breaker.failed(at, roll === 2 ? "connect" : "saturated");
+      if (sentAt === undefined) continue;
+      if (roll === 0) breaker.succeeded(sentAt);
+      else if (roll === 1) breaker.undecided(sentAt);
+      else breaker.failed(at, roll === 2 ? "connect" : "saturated", sentAt);
       assert.notEqual(breaker.state(at + pauseMicrosMax), "open", `seed ${seed}`);
+      if (flights.length === 0) assert.ok(breaker.allows(at + pauseMicrosMax), `seed ${seed}`);
     }
   }
 });

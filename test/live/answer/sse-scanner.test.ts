@@ -175,7 +175,7 @@ describe("the scanner of events", () => {
     ["token", '{"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}', "messages"],
     ["done", '{"type":"message_stop"}', "messages"],
     ["error", '{"type":"error","error":{"type":"api_error"}}', "messages"],
-    ["meta", '{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}', "messages"],
+    ["end", '{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}', "messages"],
     ["abort", '{"type":"message_delta","delta":{"stop_reason":"abort"}}', "messages"],
     ["token", '{"type":"response.output_text.delta","delta":"x"}', "responses"],
     ["done", '{"type":"response.completed","response":{}}', "responses"],

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
+import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
+import { nowMicros } from "#live/clock.ts";
 import { capture } from "./captures.ts";
 import { CHAT, NEVER_OPEN, type Rig, type RigOptions, ask, errorOf, startRig } from "./rig.ts";
 import {
@@ -46,10 +48,10 @@ async function assertSaved(bad: Reply, fault: string, ask_: object): Promise<voi
     assert.equal(got.status, 200);
     assert.equal(got.cut, false);
     assert.equal(got.headers["x-gnomon-endpoint"], "b");
-    assert.ok(got.body.includes(ask_ === STREAM ? "[DONE]" : "good"));
+    assert.ok(got.body.includes("stream" in ask_ ? "[DONE]" : "good"));
     assert.deepEqual(rig.retried, [fault]);
     const start = ["request-arrived", "attempt-failed", "request-retried"];
-    const end = ask_ === STREAM ? ["first-token", "request-finished"] : ["request-finished"];
+    const end = "stream" in ask_ ? ["first-token", "request-finished"] : ["request-finished"];
     assert.deepEqual(rig.kinds(), [...start, ...end]);
     assert.equal(rig.summaries[0]!.attempts, 2);
     assert.equal(rig.summaries[0]!.endpoint, "b");
@@ -57,6 +59,7 @@ async function assertSaved(bad: Reply, fault: string, ask_: object): Promise<voi
   });
 }
 
+const NO_TOKENS = { id: "c", choices: [], usage: { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 } };
 const abortStream = STREAM_HEAD + roleChunk() + tokenChunk("", "abort") + event("[DONE]") + STREAM_END;
 const errorEvent = event({ error: { message: "EngineCore", type: "InternalServerError", param: null, code: 500 } });
 
@@ -95,6 +98,30 @@ describe("a failure before the first token is retried on another endpoint", () =
   test("facts 2, 3: a stream that begins with an abort", () => assertSaved(says(abortStream), "draining", STREAM));
   test("fact 4: a stream that begins with an error", () =>
     assertSaved(says(STREAM_HEAD + errorEvent + event("[DONE]") + STREAM_END), "status", STREAM));
+  for (const [name, events] of [
+    ["only [DONE]", ""],
+    ["a count of no tokens and [DONE]", event(NO_TOKENS)],
+    ["a role chunk and [DONE]", roleChunk()],
+  ] as const)
+    for (const body of [STREAM, { ...STREAM, stream_options: { include_usage: true } }])
+      test(`a draining engine's ${name}, ${"stream_options" in body ? "usage asked for" : "usage not asked for"}`, () =>
+        assertSaved(says(STREAM_HEAD + events + event("[DONE]") + STREAM_END), "draining", body));
+  test("a draining engine's answer without a token or an end", () =>
+    assertSaved(says(jsonReply(200, { choices: [], usage: NO_TOKENS.usage })), "draining", CHAT));
+  test("a draining engine's choice without a token or an end", () =>
+    assertSaved(
+      says(jsonReply(200, { choices: [{ index: 0, text: "", finish_reason: null }], usage: NO_TOKENS.usage })),
+      "draining",
+      CHAT,
+    ));
+  for (const [name, code, message, fault] of [
+    ["of a queue that is full", 503, "The engine is currently busy and cannot accept new requests.", "saturated"],
+    ["of load, in other words", 503, "overloaded", "saturated"],
+    ["of an engine that shuts down", 500, "cannot schedule new futures after shutdown", "draining"],
+    ["of an engine that broke", 500, "EngineCore", "status"],
+  ] as const)
+    test(`a refusal in the stream's first event, ${name}`, () =>
+      assertSaved(says(STREAM_HEAD + event({ error: { message, code } }) + event("[DONE]")), fault, STREAM));
   test("fact 9: a stream that broke after its head", () =>
     assertSaved((_r, s) => void s.write(STREAM_HEAD, () => s.resetAndDestroy()), "cut", STREAM));
   test("fact 9: a stream that broke after its role chunk", () =>
@@ -125,7 +152,7 @@ describe("what is not retried", () => {
       }));
   }
 
-  test("a refusal in the stream's first event passes whole", () =>
+  test("a client's own error in the stream's first event passes whole", () =>
     withRig(
       [says(STREAM_HEAD + event({ error: { message: "too long", code: 400 } }) + event("[DONE]") + STREAM_END), good],
       async (rig) => {
@@ -134,6 +161,34 @@ describe("what is not retried", () => {
         assert.equal(rig.summaries[0]!.outcome, "refused");
       },
     ));
+
+  for (const [name, path, events] of [
+    [
+      "a chat that ends at once",
+      "/v1/chat/completions",
+      [{ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, "[DONE]"],
+    ],
+    [
+      "a message that ends at once",
+      "/v1/messages",
+      [
+        { type: "message_start", message: { id: "m" } },
+        { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } },
+        { type: "message_stop" },
+      ],
+    ],
+    [
+      "a response that comes whole",
+      "/v1/responses",
+      [{ type: "response.completed", response: { id: "r", output: [{ type: "message" }] } }],
+    ],
+  ] as const)
+    test(`${name} is an answer`, () =>
+      withRig([says(STREAM_HEAD + events.map(event).join("") + STREAM_END), good], async (rig) => {
+        const got = await ask(rig.url, STREAM, { path });
+        assert.equal(got.headers["x-gnomon-endpoint"], "a");
+        assert.deepEqual([rig.retried, rig.summaries[0]!.outcome], [[], "ok"]);
+      }));
 
   test("anything after the first token", () =>
     withRig(
@@ -269,3 +324,39 @@ describe("an engine that dies under load", () => {
     await rig.close();
   });
 });
+
+describe("an endpoint that drains stays out", () => {
+  test("its empty answers and what it ends of before do not close its breaker", async () => {
+    let endFirst = (): void => {};
+    const draining: Reply = (request, socket) => {
+      if (request.index > 0) return void socket.write(STREAM_HEAD + event("[DONE]") + STREAM_END);
+      endFirst = () => void socket.write(STREAM_HEAD + tokenChunk("late", "stop") + event("[DONE]") + STREAM_END);
+    };
+    await withRig(
+      [draining, good],
+      async (rig) => {
+        const first = ask(rig.url, STREAM);
+        while (rig.engines[0]!.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+        rig.router.accept({ kind: "endpoint-cordoned", at: nowMicros(), endpoint: "b" });
+        const second = ask(rig.url, STREAM);
+        while (rig.engines[0]!.requests.length === 1) await new Promise((resolve) => setTimeout(resolve, 1));
+        rig.router.accept({ kind: "endpoint-uncordoned", at: nowMicros(), endpoint: "b" });
+        assert.ok([200, 503].includes((await second).status));
+        const breaker = () => rig.router.endpointRows(nowMicros())[0]!.breaker;
+        assert.equal(breaker(), "open");
+        endFirst();
+        assert.match((await first).body, /late/);
+        assert.equal(breaker(), "open");
+        assert.equal((await ask(rig.url, STREAM)).headers["x-gnomon-endpoint"], "b");
+      },
+      { breaker: { ...BREAKER_DEFAULTS, pauseMicros: 3_600_000_000, pauseMicrosMax: 3_600_000_000 } },
+    );
+  });
+});
+
+test("where no engine can be reached the error says when to try again", () =>
+  withRig([(_r, s) => void s.resetAndDestroy()], async (rig) => {
+    const got = await ask(rig.url, CHAT);
+    assert.equal(got.status, 502);
+    assert.equal(got.headers["retry-after"], "1");
+  }));

@@ -25,7 +25,9 @@ interface EndpointView {
   readonly state: string;
   readonly models: string[];
   readonly labels: object;
-  readonly signals?: Record<string, unknown>;
+  readonly signals: Record<string, unknown> | null;
+  readonly breaker: string | null;
+  readonly standing: string | null;
   readonly ledger: object;
   readonly scrape: { scrapes: number };
 }
@@ -194,7 +196,9 @@ test("endpoints are shown with signals, ages and ledger, and without keys", asyn
   const { endpoints } = JSON.parse(text) as { endpoints: EndpointView[] };
   const absent = endpoints.find(({ id }) => id === "absent")!;
   const present = endpoints.find(({ id }) => id === url)!;
-  assert.equal(absent.signals, undefined);
+  assert.deepEqual(Object.keys(absent), Object.keys(present), "an endpoint has the same fields in every state");
+  assert.deepEqual([absent.signals, absent.breaker, absent.standing], [null, null, null]);
+  assert.deepEqual([present.breaker, present.standing], ["closed", "well"]);
   assert.deepEqual([present.state, present.models, present.labels], ["ready", ["tiny"], { zone: "a" }]);
   const { freshness, ageMillis, running, waiting } = present.signals!;
   assert.deepEqual([freshness, running, waiting], ["fresh", 3, 1]);
