@@ -17,6 +17,7 @@ const FAULT_TEXTS: Readonly<Record<Fault, string>> = {
   cut: "cut: the connection broke",
   timeout: "timeout: a time limit of the gateway ran out",
   garbage: "garbage: what it answered is no answer to such a request",
+  hung: "hung: it accepts requests and answers none",
 };
 
 /** An attempt failed before the client got a byte, and the request went to another endpoint. */
