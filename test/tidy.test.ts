@@ -10,8 +10,8 @@ const SOURCES = globSync("src/**/*.ts", { cwd: ROOT }).sort();
 const TESTS = globSync("{test,bench}/**/*.ts", { cwd: ROOT, exclude: ["test/golden/**"] }).sort();
 const textOf = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
-/** The parts of core that engine and emulator may use: no decision, only arithmetic and a table by request id. */
-const ARITHMETIC = ["core/units.ts", "core/assert.ts", "core/random.ts", "core/request-table.ts"];
+/** The parts of core that engine and emulator may use: no decision, only arithmetic, a heap and a table by request id. */
+const ARITHMETIC = ["core/units.ts", "core/assert.ts", "core/random.ts", "core/request-table.ts", "core/heap.ts"];
 
 /** What each folder of src may import beside itself: folders, or single files. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,5 @@
 import { assert } from "#core/assert.ts";
+import { Heap } from "#core/heap.ts";
 import type { SchedulerPolicy } from "./config.ts";
 import type { Sequence } from "./sequence.ts";
 
@@ -102,77 +103,37 @@ class ArrivalOrder implements WaitQueue {
   }
 }
 
-/** A binary heap. */
+/** The first by rank. */
 class RankOrder implements WaitQueue {
-  readonly #heap: Sequence[] = [];
-  readonly #precedes: Precedes;
+  readonly #heap: Heap<Sequence>;
 
   constructor(precedes: Precedes) {
-    this.#precedes = precedes;
+    this.#heap = new Heap(precedes);
   }
 
   get size(): number {
-    return this.#heap.length;
+    return this.#heap.size;
   }
 
   push(sequence: Sequence): void {
     this.#heap.push(sequence);
-    this.#rise(this.#heap.length - 1);
   }
 
   pushPreempted(sequence: Sequence): void {
-    this.push(sequence);
+    this.#heap.push(sequence);
   }
 
   peek(): Sequence {
-    return this.#at(0);
-  }
-
-  shift(): Sequence {
-    const first = this.#at(0);
-    this.remove(first);
+    const { first } = this.#heap;
+    assert(first !== undefined, "a request waits");
     return first;
   }
 
+  shift(): Sequence {
+    return this.#heap.shift();
+  }
+
   remove(sequence: Sequence): void {
-    const hole = this.#heap.indexOf(sequence);
-    assert(hole >= 0, "a removed request waits");
-    const last = this.#heap.pop();
-    if (last === undefined || last === sequence) return;
-    this.#heap[hole] = last;
-    this.#rise(hole);
-    this.#sink(hole);
-  }
-
-  #rise(from: number): void {
-    const moving = this.#at(from);
-    let i = from;
-    while (i > 0) {
-      const parent = this.#at((i - 1) >> 1);
-      if (!this.#precedes(moving, parent)) break;
-      this.#heap[i] = parent;
-      i = (i - 1) >> 1;
-    }
-    this.#heap[i] = moving;
-  }
-
-  #sink(from: number): void {
-    const moving = this.#at(from);
-    let i = from;
-    for (;;) {
-      let child = 2 * i + 1;
-      if (child >= this.#heap.length) break;
-      if (child + 1 < this.#heap.length && this.#precedes(this.#at(child + 1), this.#at(child))) child++;
-      if (!this.#precedes(this.#at(child), moving)) break;
-      this.#heap[i] = this.#at(child);
-      i = child;
-    }
-    this.#heap[i] = moving;
-  }
-
-  #at(index: number): Sequence {
-    const sequence = this.#heap[index];
-    assert(sequence !== undefined, "a request waits");
-    return sequence;
+    this.#heap.remove(sequence);
   }
 }
