@@ -10,20 +10,18 @@ import { Journal } from "#live/journal.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
-import { Recorder } from "#live/recorder/recorder.ts";
 import { statusRoutes } from "#live/status/status.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
-import type { FaultLog } from "#live/log/fault-log.ts";
+import { openRecorder } from "./live-recorder.ts";
 import { faultLog, faultOfKeeper, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { startShadow } from "./live-shadow.ts";
 import { profileChooser } from "./profile-chooser.ts";
 import type { ServePlan } from "./serve-plan.ts";
-import { refusedBySystem } from "./system-error.ts";
 import { stateWatch } from "./state-watch.ts";
 import { openTokenizers } from "./tokenizers.ts";
 
@@ -55,7 +53,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const directory = new EndpointDirectory();
   const tokenizers = await openTokenizers({ config, secret, directory, log });
   const run = runOf(plan);
-  const recorder = await openRecorder(plan, run, faults);
+  const recorder = await openRecorder(config.record, run, faults);
   const shadow = startShadow(config, run, journal, faults);
   const shadowStatus = shadow === undefined ? {} : { shadow: shadow.status };
   const readiness = new Readiness(directory);
@@ -157,18 +155,6 @@ function runOf(plan: ServePlan): Run {
     hash: { algorithm: prefix.blockHash, blockTokens: prefix.blockTokens, tokenizer: tokenizer.kind },
     endpoints: [],
   };
-}
-
-async function openRecorder(plan: ServePlan, run: Run, { report }: FaultLog): Promise<Recorder | undefined> {
-  const { directory, ...options } = plan.config.record;
-  if (directory === undefined) return undefined;
-  try {
-    const done = "records are dropped and counted until it can write again; requests are not affected";
-    const onFailure = (detail: string): void => report({ kind: "recorder-failed", detail, done });
-    return await Recorder.open({ ...options, directory, run, onFailure });
-  } catch (error) {
-    throw refusedBySystem(`record.directory ${directory}`, error);
-  }
 }
 
 const RUN_ID_BYTES = 4;

@@ -11,6 +11,13 @@ export function segmentName(startWallMicros: number, run: string, segment: numbe
   return `${start}-${run}-${String(segment).padStart(SEGMENT_DIGITS, "0")}.ndjson.zst`;
 }
 
+const RECORDED_NAME = /^\d{8}T\d{9}Z-[^/]+-\d{6,}\.ndjson\.zst$/;
+
+/** Whether a file's name is one that `segmentName` makes. */
+export function isSegmentName(name: string): boolean {
+  return RECORDED_NAME.test(name);
+}
+
 /** Files of a trace in reading order: the file itself, or the segments in a folder. Rejects when there is none. */
 export async function segmentFiles(path: string): Promise<string[]> {
   const found = await stat(path).catch(() => undefined);

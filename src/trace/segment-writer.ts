@@ -6,27 +6,35 @@ export interface SegmentOptions {
   readonly compressionLevel: number;
   /** Whether every append is forced to the disk before it counts as written. */
   readonly syncEveryAppend: boolean;
+  /** Creates the file, which must not be there yet; the file system's own when left out. */
+  readonly create?: (path: string) => Promise<SegmentFile>;
 }
+
+/** What a segment needs of a file. */
+export type SegmentFile = Pick<FileHandle, "appendFile" | "truncate" | "datasync" | "sync" | "close">;
 
 /**
  * One file of lines in one zstd frame, which is flushed after every append: what was appended before a crash can be
  * read. Compression runs on the thread pool. Not for concurrent use: await each call.
  */
 export class SegmentWriter {
-  readonly #file: FileHandle;
+  readonly #file: SegmentFile;
   readonly #options: SegmentOptions;
   readonly #zstd: ZstdCompress;
   #compressed: Buffer[] = [];
   #failure: Error | undefined;
+  /** Bytes of the appends that came to their end. */
+  #wholeBytes = 0;
   /** Compressed bytes in the file. */
   bytes = 0;
 
   /** Creates the file, which must not be there yet. */
   static async create(path: string, options: SegmentOptions): Promise<SegmentWriter> {
-    return new SegmentWriter(await open(path, "wx"), options);
+    const { create = (name) => open(name, "wx") } = options;
+    return new SegmentWriter(await create(path), options);
   }
 
-  private constructor(file: FileHandle, options: SegmentOptions) {
+  private constructor(file: SegmentFile, options: SegmentOptions) {
     this.#file = file;
     this.#options = options;
     this.#zstd = createZstdCompress({
@@ -42,6 +50,7 @@ export class SegmentWriter {
     await new Promise<void>((resolve) => this.#zstd.flush(() => resolve()));
     await this.#store();
     if (this.#options.syncEveryAppend) await this.#file.datasync();
+    this.#wholeBytes = this.bytes;
   }
 
   /** Ends the frame and closes the file, forced to the disk first if `sync`. */
@@ -58,9 +67,10 @@ export class SegmentWriter {
     }
   }
 
-  /** Closes the file as it is, after a failure. */
+  /** Closes the file after a failure, without what was appended last; what was appended before can be read. */
   async abandon(): Promise<void> {
     this.#zstd.destroy();
+    await this.#file.truncate(this.#wholeBytes).catch(() => {});
     await this.#file.close().catch(() => {});
   }
 

@@ -19,6 +19,7 @@ export const FAULT_KINDS = {
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
   "source-recovered": { level: "info", message: "a source of endpoints recovered" },
   "recorder-failed": { level: "error", message: "the recorder failed" },
+  "recorder-recovered": { level: "info", message: "the recorder goes on" },
   "recorder-dropped": { level: "warn", message: "the recorder dropped records" },
   "shadow-failed": { level: "warn", message: "the shadow failed" },
   "shadow-dropped": { level: "warn", message: "the shadow missed records" },

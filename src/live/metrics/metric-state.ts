@@ -203,6 +203,13 @@ function registerRecorder({ recorder }: StateSources, family: Family, row: Row):
     ["counter", "recorder_written_bytes_total", "Compressed bytes written.", (status) => status.writtenBytes],
     [
       "counter",
+      "recorder_removed_segments_total",
+      "Segments removed as too old or too much.",
+      (status) => status.removedSegments,
+    ],
+    ["counter", "recorder_removed_bytes_total", "Compressed bytes of those.", (status) => status.removedBytes],
+    [
+      "counter",
       "recorder_encode_seconds_total",
       "Event loop time spent on records.",
       (status) => status.encodeMicros / MICROS_PER_SECOND,

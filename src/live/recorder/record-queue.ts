@@ -80,6 +80,19 @@ export class RecordQueue {
     this.#droppedSince += records;
   }
 
+  /** Drops what is queued. */
+  loseAll(): void {
+    for (let item = this.shift(); item !== undefined; item = this.shift()) {
+      this.untold(item.droppedBefore);
+      this.lost(1);
+    }
+  }
+
+  /** Records that were counted as dropped, in a line that is lost itself: the next line tells of them again. */
+  untold(records: number): void {
+    this.#droppedSince += records;
+  }
+
   held(bytes: number): void {
     this.#bytes += bytes;
   }

@@ -1,13 +1,11 @@
-import { join } from "node:path";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
-import { SegmentWriter } from "#trace/segment-writer.ts";
-import { segmentName } from "#trace/segment-name.ts";
-import { makeFolder } from "./make-folder.ts";
+import type { SegmentFile } from "#trace/segment-writer.ts";
 import type { JournalListener } from "../journal.ts";
 import { RecordQueue } from "./record-queue.ts";
-import { RunLines, type Run } from "./run-lines.ts";
+import { type Batch, RunLines, type Run } from "./run-lines.ts";
+import { SegmentSink } from "./segment-sink.ts";
 
 export interface RecorderOptions {
   /** Folder of the segments; made when it is not there. */
@@ -18,6 +16,10 @@ export interface RecorderOptions {
   /** Compressed size and age at which a new segment begins. */
   readonly segmentBytesMax: number;
   readonly segmentMillisMax: number;
+  /** Compressed bytes of all segments of the folder; beyond it whole ones are removed, the oldest first. */
+  readonly bytesMax: number;
+  /** Hours since its last record after which a segment is removed; undefined keeps them. */
+  readonly ageMaxHours?: number | undefined;
   /** Longest time that a record waits before it is written. */
   readonly flushMillis: number;
   /** never; segment: as one closes; flush: before a batch counts as written. */
@@ -27,8 +29,12 @@ export interface RecorderOptions {
   readonly candidatesMax: number;
   /** Pause after a failure of the disk, twice as long after each further one; 1 s when left out. */
   readonly retryMillis?: number;
-  /** Told once per failure of the disk, for the log. Must not throw. */
+  /** Creates a segment's file; the file system's own when left out. */
+  readonly createFile?: (path: string) => Promise<SegmentFile>;
+  /** The disk began to fail: called once until it recovers. Must not throw. */
   readonly onFailure: (message: string) => void;
+  /** The disk takes records again; how many were lost since it failed, and for how long. Must not throw. */
+  readonly onRecovery?: (lost: { readonly records: number; readonly millis: number }) => void;
 }
 
 /** How the recording stands, for metrics and status pages. */
@@ -39,18 +45,13 @@ export interface RecorderStatus {
   readonly dropped: number;
   readonly bufferedBytes: number;
   readonly segments: number;
-  /** Compressed bytes on the disk. */
+  /** Compressed bytes written. */
   readonly writtenBytes: number;
+  /** Segments that were removed to stay within the bounds, and their bytes. */
+  readonly removedSegments: number;
+  readonly removedBytes: number;
   /** Time on the event loop spent on making lines. */
   readonly encodeMicros: number;
-}
-
-/** Text handed to the disk in one piece. */
-interface Batch {
-  readonly text: string;
-  readonly records: number;
-  /** Number of the segment that it begins; undefined when it continues one. */
-  readonly segment: number | undefined;
 }
 
 /** Share of the event loop that encoding may take in one turn. */
@@ -59,31 +60,33 @@ const SLICE_MILLIS_MAX = 0.5;
 const BATCH_CHARS_MAX = 524_288;
 const RETRY_MILLIS_DEFAULT = 1_000;
 const RETRY_MILLIS_MAX = 60_000;
+const MILLIS_PER_HOUR = 3_600_000;
 
 /**
  * Writes what the journal sees to trace segments.
  *
  * `accepted` only queues. Lines are made after the events of the same turn of the event loop were served, so that a
  * record's objects die young, and in slices; compression and files are the thread pool's. What does not fit the buffer
- * or the disk is dropped by whole records, and the next line says how many.
+ * or the disk is dropped by whole records, and the next line says how many. A disk that fails, as a full one does, is left
+ * alone for pauses that grow to a minute; what comes meanwhile is counted and dropped at once.
  */
 export class Recorder implements JournalListener {
   readonly #options: RecorderOptions;
   readonly #queue: RecordQueue;
   readonly #lines: RunLines;
   readonly #batches: Batch[] = [];
-  #segment: SegmentWriter | undefined;
-  #segmentOpenedMillis = 0;
+  readonly #sink: SegmentSink;
   #rotate = true;
   #encodeScheduled = false;
   #flushTimer: NodeJS.Timeout | undefined;
   #pump: Promise<void> | undefined;
   #retryMillis: number;
   #suspendedUntilMillis = 0;
+  #lastFailureMillis = Number.NEGATIVE_INFINITY;
+  /** Since when the disk fails, and the records dropped by then; undefined where it does not. */
+  #failing: { readonly sinceMillis: number; readonly dropped: number } | undefined;
   #closed = false;
   #recorded = 0;
-  #segments = 0;
-  #writtenBytes = 0;
   #encodeMillis = 0;
 
   /** Makes the folder and opens the first segment; rejects when that cannot be done. */
@@ -99,11 +102,14 @@ export class Recorder implements JournalListener {
     this.#retryMillis = this.#retryMillisMin;
     this.#queue = new RecordQueue(options.bufferBytesMax);
     this.#lines = new RunLines(options.run, options.candidatesMax);
+    const { bytesMax, ageMaxHours } = options;
+    const ageMillisMax = ageMaxHours === undefined ? undefined : ageMaxHours * MILLIS_PER_HOUR;
+    this.#sink = new SegmentSink({ ...options, retention: { bytesMax, ageMillisMax } });
   }
 
   accepted(input: Input, decision: Decision | undefined): void {
     if (this.#closed) return;
-    if (this.#suspendedUntilMillis > 0 && performance.now() < this.#suspendedUntilMillis) {
+    if (this.#suspended) {
       this.#queue.lost(1);
       return;
     }
@@ -117,8 +123,10 @@ export class Recorder implements JournalListener {
       recorded: this.#recorded,
       dropped: this.#queue.dropped,
       bufferedBytes: this.#queue.bytes,
-      segments: this.#segments,
-      writtenBytes: this.#writtenBytes,
+      segments: this.#sink.segments,
+      writtenBytes: this.#sink.writtenBytes,
+      removedSegments: this.#sink.removed.segments,
+      removedBytes: this.#sink.removed.bytes,
       encodeMicros: Math.round(this.#encodeMillis * MICROS_PER_MILLI),
     };
   }
@@ -149,6 +157,7 @@ export class Recorder implements JournalListener {
 
   /** Makes lines for one slice's time; true when records are left. */
   #encodeSome(): boolean {
+    if (this.#suspended) this.#queue.loseAll();
     const start = performance.now();
     let now = start;
     while (now - start < SLICE_MILLIS_MAX) {
@@ -172,8 +181,7 @@ export class Recorder implements JournalListener {
   #flush(): void {
     clearTimeout(this.#flushTimer);
     this.#flushTimer = undefined;
-    const age = performance.now() - this.#segmentOpenedMillis;
-    if (this.#segment !== undefined && age >= this.#options.segmentMillisMax) this.#rotate = true;
+    if (this.#sink.open && this.#sink.ageMillis >= this.#options.segmentMillisMax) this.#rotate = true;
     this.#take();
     this.#pump ??= this.#writeAll().finally(() => (this.#pump = undefined));
   }
@@ -186,14 +194,19 @@ export class Recorder implements JournalListener {
   async #writeFirst(): Promise<void> {
     this.#take();
     const batch = this.#batches.shift();
-    if (batch !== undefined) await this.#write(batch);
+    if (batch === undefined) return;
+    try {
+      await this.#write(batch);
+    } catch (error) {
+      await this.#sink.abandon();
+      throw error;
+    }
   }
 
   async #writeAll(): Promise<void> {
     for (let batch = this.#batches.shift(); batch !== undefined; batch = this.#batches.shift()) {
       try {
         await this.#write(batch);
-        this.#retryMillis = this.#retryMillisMin;
       } catch (error) {
         await this.#fail(batch, error);
       }
@@ -201,58 +214,69 @@ export class Recorder implements JournalListener {
   }
 
   async #write(batch: Batch): Promise<void> {
-    if (batch.segment !== undefined) {
-      await this.#closeSegment();
-      const { directory, compressionLevel, fsync, run } = this.#options;
-      await makeFolder(directory);
-      const path = join(directory, segmentName(run.startWallMicros, run.id, batch.segment));
-      this.#segment = await SegmentWriter.create(path, { compressionLevel, syncEveryAppend: fsync === "flush" });
-      this.#segmentOpenedMillis = performance.now();
-      this.#segments++;
-    }
-    const segment = this.#segment;
-    if (segment === undefined) return this.#lose(batch);
-    const before = segment.bytes;
-    await segment.append(batch.text);
-    this.#writtenBytes += segment.bytes - before;
+    if (batch.segment !== undefined) await this.#closeSegment();
+    else if (!this.#sink.open) return this.#lose(batch);
+    await this.#sink.write(batch);
     this.#recorded += batch.records;
     this.#queue.release(batch.text.length);
-    if (segment.bytes >= this.#options.segmentBytesMax) this.#rotate = true;
+    if (this.#sink.bytes >= this.#options.segmentBytesMax) this.#rotate = true;
+    if (batch.records > 0) this.#recovered();
+  }
+
+  get #suspended(): boolean {
+    return this.#suspendedUntilMillis > 0 && performance.now() < this.#suspendedUntilMillis;
   }
 
   get #retryMillisMin(): number {
     return this.#options.retryMillis ?? RETRY_MILLIS_DEFAULT;
   }
 
-  /** Gives the segment up and lets the next one wait. Batches that continue it are lost with it. */
+  /** Gives the segment up, with all that would have followed in it, and lets the next one wait. */
   async #fail(batch: Batch, error: unknown): Promise<void> {
-    this.#lose(batch);
-    await this.#segment?.abandon();
-    this.#segment = undefined;
+    const now = performance.now();
+    this.#failing ??= this.#began(now, error);
+    this.#take();
+    for (const lost of [batch, ...this.#batches.splice(0)]) this.#lose(lost);
+    this.#lines.continueAfter(this.#sink.lastKept);
     this.#rotate = true;
-    this.#suspendedUntilMillis = performance.now() + this.#retryMillis;
-    this.#retryMillis = Math.min(2 * this.#retryMillis, RETRY_MILLIS_MAX);
+    // A disk with little room takes a few records now and then; only a long time without a failure is health.
+    const quiet = now - this.#lastFailureMillis > 2 * RETRY_MILLIS_MAX;
+    this.#retryMillis = quiet ? this.#retryMillisMin : Math.min(2 * this.#retryMillis, RETRY_MILLIS_MAX);
+    this.#lastFailureMillis = now;
+    this.#suspendedUntilMillis = now + this.#retryMillis;
+    await this.#sink.abandon();
+  }
+
+  #began(now: number, error: unknown): { sinceMillis: number; dropped: number } {
     this.#options.onFailure(
-      `recording stopped for a while: ${error instanceof Error ? error.message : "unknown failure"}`,
+      `recording stopped, and records are lost until the disk takes them again: ${messageOf(error)}`,
     );
+    return { sinceMillis: now, dropped: this.#queue.dropped };
+  }
+
+  #recovered(): void {
+    const failed = this.#failing;
+    if (failed === undefined) return;
+    this.#failing = undefined;
+    const millis = Math.round(performance.now() - failed.sinceMillis);
+    this.#options.onRecovery?.({ records: this.#queue.dropped - failed.dropped, millis });
   }
 
   #lose(batch: Batch): void {
     this.#queue.release(batch.text.length);
+    this.#queue.untold(batch.gapRecords);
     this.#queue.lost(batch.records);
   }
 
   async #closeSegment(): Promise<void> {
-    const segment = this.#segment;
-    this.#segment = undefined;
-    const before = segment?.bytes ?? 0;
     try {
-      await segment?.close(this.#options.fsync !== "never");
-      this.#writtenBytes += (segment?.bytes ?? 0) - before;
+      await this.#sink.close();
     } catch (error) {
-      this.#options.onFailure(
-        `a trace segment was not closed well: ${error instanceof Error ? error.message : "unknown failure"}`,
-      );
+      this.#options.onFailure(`a trace segment was not closed well: ${messageOf(error)}`);
     }
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : "unknown failure";
 }

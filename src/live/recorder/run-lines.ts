@@ -17,6 +17,16 @@ export interface Run {
   readonly endpoints: readonly Endpoint[];
 }
 
+/** Lines of one run that belong together. */
+export interface Batch {
+  readonly text: string;
+  readonly records: number;
+  /** Dropped records that its gaps tell of. */
+  readonly gapRecords: number;
+  /** Number of the segment that it begins; undefined when it continues one. */
+  readonly segment: number | undefined;
+}
+
 /** Lines of one run since they were last taken, and what a header must say at this point of it. */
 export class RunLines {
   readonly #run: Run;
@@ -26,6 +36,7 @@ export class RunLines {
   #segment = -1;
   #text = "";
   #records = 0;
+  #gapRecords = 0;
   #begun: number | undefined;
 
   constructor(run: Run, candidatesMax: number) {
@@ -58,7 +69,13 @@ export class RunLines {
     );
   }
 
+  /** The next segment follows on this one; -1 for none. After those that followed it were lost as a whole. */
+  continueAfter(segment: number): void {
+    this.#segment = segment;
+  }
+
   gap(at: Micros, dropped: number): number {
+    this.#gapRecords += dropped;
     return this.#append(this.#encoder.gap(at, dropped));
   }
 
@@ -85,11 +102,17 @@ export class RunLines {
   }
 
   /** What was written since the last call; undefined when nothing was. */
-  take(): { text: string; records: number; segment: number | undefined } | undefined {
+  take(): Batch | undefined {
     if (this.#text === "") return undefined;
-    const taken = { text: this.#text, records: this.#records, segment: this.#begun };
+    const taken = {
+      text: this.#text,
+      records: this.#records,
+      gapRecords: this.#gapRecords,
+      segment: this.#begun,
+    };
     this.#text = "";
     this.#records = 0;
+    this.#gapRecords = 0;
     this.#begun = undefined;
     return taken;
   }

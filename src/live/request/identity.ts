@@ -13,11 +13,14 @@ export interface IdentityOptions {
   readonly profileHeader: string | undefined;
   /** Header with the service class. */
   readonly sloHeader: string | undefined;
-  /** Keys the short ids that stand for API keys and users, so that nobody can look them up. */
+  /** Keys the short ids that stand for API keys, users, tenants and sessions, so that nobody can look them up. */
   readonly secret: string;
 }
 
-/** Who asks, and for which conversation. Safe to write down: keys and users are ids here. */
+/**
+ * Who asks, and for which conversation. Safe to write down: tenant and session are keyed digests, which are equal where
+ * what the client sent is; "" where it sent nothing.
+ */
 export interface Identity {
   readonly tenant: string;
   readonly session: string;
@@ -25,12 +28,12 @@ export interface Identity {
   readonly sloClass: string;
 }
 
-const IDS_REMEMBERED = 4_096;
+const IDS_REMEMBERED = 16_384;
 
 /** Reads tenant, session, profile and service class of a request. */
 export class Identifier {
   readonly #options: IdentityOptions;
-  readonly #keyIds = new LRUCache<string, string>({ max: IDS_REMEMBERED });
+  readonly #ids = new LRUCache<string, string>({ max: IDS_REMEMBERED });
 
   constructor(options: IdentityOptions) {
     this.#options = options;
@@ -39,42 +42,46 @@ export class Identifier {
   identify(headers: RequestHeaders, fields: Fields | undefined): Identity {
     const { tenantHeaders, sessionHeaders, profileHeader, sloHeader } = this.#options;
     return {
-      tenant: firstHeader(headers, tenantHeaders) || this.#keyOf(headers) || this.#user(fields),
-      session: firstHeader(headers, sessionHeaders) || this.#sessionOf(fields),
+      tenant: this.#id("tenant", firstHeader(headers, tenantHeaders)) || this.#keyOf(headers) || this.#user(fields),
+      session: this.#id("session", firstHeader(headers, sessionHeaders)) || this.#sessionOf(fields),
       profile: profileHeader === undefined ? "" : bounded(headers.get(profileHeader)),
       sloClass: sloHeader === undefined ? "" : bounded(headers.get(sloHeader)),
     };
   }
 
   #keyOf(headers: RequestHeaders): string {
-    const key = headers.get("authorization") || headers.get("x-api-key");
-    if (key === "") return "";
-    const known = this.#keyIds.get(key);
-    if (known !== undefined) return known;
-    const id = this.#id("key", key);
-    this.#keyIds.set(key, id);
-    return id;
+    return this.#id("key", headers.get("authorization") || headers.get("x-api-key"));
   }
 
   #user(fields: Fields | undefined): string {
     const user = fields?.["user"];
-    return typeof user === "string" && user !== "" ? this.#id("user", user) : "";
+    return typeof user === "string" ? this.#id("user", user) : "";
   }
 
   #sessionOf(fields: Fields | undefined): string {
     if (fields === undefined) return "";
     for (const name of SESSION_FIELDS) {
       const value = fields[name];
-      if (typeof value === "string" && value !== "") return bounded(value);
+      if (typeof value === "string" && value !== "") return this.#id("session", value);
     }
     return this.#user(fields);
   }
 
-  /** A short id in place of a secret or a name. */
+  /** A short id in place of a secret or a name; "" for "". */
   #id(kind: string, value: string): string {
-    return `${kind}-${createHmac("sha256", this.#options.secret).update(value).digest("hex").slice(0, 12)}`;
+    if (value === "") return "";
+    const text = `${kind}-${value}`;
+    const known = this.#ids.get(text);
+    if (known !== undefined) return known;
+    const id = `${kind}-${createHmac("sha256", this.#options.secret).update(text).digest("hex").slice(0, ID_DIGITS)}`;
+    if (text.length <= TEXT_REMEMBERED_MAX) this.#ids.set(text, id);
+    return id;
   }
 }
+
+/** 64 bits: among a million sessions two share an id once in 37 million runs. */
+const ID_DIGITS = 16;
+const TEXT_REMEMBERED_MAX = 512;
 
 /** vLLM's name for a conversation, then OpenAI's hint that requests share a prefix. */
 const SESSION_FIELDS = ["session_id", "prompt_cache_key", "conversation_id"] as const;
@@ -90,7 +97,7 @@ const SANE_ID = /^[\w.:-]{1,128}$/;
 function firstHeader(headers: RequestHeaders, names: readonly string[]): string {
   for (const name of names) {
     const value = headers.get(name);
-    if (value !== "") return bounded(value);
+    if (value !== "") return value;
   }
   return "";
 }

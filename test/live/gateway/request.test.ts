@@ -6,6 +6,7 @@ import type { RouteRequest } from "#core/request.ts";
 import {
   type Ask,
   CHAT,
+  IDENTITY,
   LEARNT,
   type Rig,
   type RigOptions,
@@ -136,21 +137,37 @@ describe("what the router learns of a request", () => {
     assert.equal((await routed(endless)).priority, 0);
   });
 
-  test("fact 18: the session, from header or body", async () => {
-    assert.equal((await routed(CHAT, { headers: { "X-Session-ID": "s1" } })).session, "s1");
-    assert.equal((await routed({ ...CHAT, session_id: "s2" })).session, "s2");
-    assert.equal((await routed({ ...CHAT, prompt_cache_key: "s3" })).session, "s3");
-    assert.match((await routed({ ...CHAT, user: "me@example.com" })).session, /^user-[0-9a-f]{12}$/);
+  test("fact 18: the session, from header or body, as a digest that is equal where what was sent is", async () => {
+    const sessions = await Promise.all([
+      routed(CHAT, { headers: { "X-Session-ID": "s1" } }),
+      routed({ ...CHAT, session_id: "s1" }),
+      routed({ ...CHAT, prompt_cache_key: "s1" }),
+      routed({ ...CHAT, session_id: "s2" }),
+      routed(CHAT, { headers: { "X-Session-ID": `s1${"x".repeat(200)}y` } }),
+      routed(CHAT, { headers: { "X-Session-ID": `s1${"x".repeat(200)}z` } }),
+    ]);
+    const [first, ...others] = sessions.map(({ session }) => session);
+    assert.match(first!, /^session-[0-9a-f]{16}$/);
+    assert.deepEqual(
+      others.map((session) => session === first),
+      [true, true, false, false, false],
+    );
+    assert.notEqual(others[3], others[4], "long ones are not cut before they are compared");
+    assert.match((await routed({ ...CHAT, user: "me@example.com" })).session, /^user-[0-9a-f]{16}$/);
     assert.equal((await routed(CHAT)).session, "");
+    const identity = { ...IDENTITY, secret: "of another deployment" };
+    assert.notEqual((await routed({ ...CHAT, session_id: "s1" }, {}, { identity })).session, first);
   });
 
   test("the tenant, and never a key or a name", async () => {
-    assert.equal((await routed(CHAT, { headers: { "x-tenant-id": "acme" } })).tenant, "acme");
+    const acme = await routed(CHAT, { headers: { "x-tenant-id": "acme" } });
+    assert.match(acme.tenant, /^tenant-[0-9a-f]{16}$/);
+    assert.equal((await routed(CHAT, { headers: { "x-tenant-id": "acme" } })).tenant, acme.tenant);
     const keyed = await routed(CHAT, { headers: { authorization: "Bearer sk-secret" } });
-    assert.match(keyed.tenant, /^key-[0-9a-f]{12}$/);
+    assert.match(keyed.tenant, /^key-[0-9a-f]{16}$/);
     assert.equal((await routed(CHAT, { headers: { authorization: "Bearer sk-secret" } })).tenant, keyed.tenant);
     assert.notEqual((await routed(CHAT, { headers: { authorization: "Bearer sk-other" } })).tenant, keyed.tenant);
-    assert.match((await routed({ ...CHAT, user: "me@example.com" })).tenant, /^user-[0-9a-f]{12}$/);
+    assert.match((await routed({ ...CHAT, user: "me@example.com" })).tenant, /^user-[0-9a-f]{16}$/);
     assert.equal((await routed(CHAT)).tenant, "");
   });
 

@@ -231,6 +231,8 @@ test("scrapes, the gateway's counters and the recorder are shown, and no key is"
     bufferedBytes: 1,
     segments: 1,
     writtenBytes: 9,
+    removedSegments: 5,
+    removedBytes: 6,
     encodeMicros: 500_000,
   };
   const made = new MetricsUnderTest({ recorder: () => status });

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm, truncate, writeFile, stat } from "node:fs/promises";
+import { mkdtemp, open, readdir, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { Input } from "#core/input.ts";
 import { Recorder, type RecorderOptions } from "#live/recorder/recorder.ts";
+import { segmentName } from "#trace/segment-name.ts";
+import type { SegmentFile } from "#trace/segment-writer.ts";
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
 import type { TraceItem } from "#trace/record.ts";
 import { HEADER, inputs } from "../../trace/trace-samples.ts";
@@ -28,6 +30,7 @@ function options(directory: string, more: Partial<RecorderOptions> = {}): Record
     },
     bufferBytesMax: 8_388_608,
     segmentBytesMax: 67_108_864,
+    bytesMax: 1_073_741_824,
     segmentMillisMax: 3_600_000,
     flushMillis: 5,
     fsync: "never",
@@ -186,7 +189,139 @@ test("a disk that fails is told once, and recording goes on in a new segment wit
   assert.ok(read.length > 0);
   assert.equal(report.dropped, recorder.status().dropped);
   assert.equal(recorder.status().recorded + recorder.status().dropped, written.length);
-  assert.match(failures[0]!, /recording stopped for a while/);
+  assert.match(failures[0]!, /^recording stopped, and records are lost until/);
+});
+
+/** A disk of so many bytes, which takes what still fits of a write and then fails, as a full one does. */
+class SmallDisk {
+  bytesMax: number;
+  bytes = 0;
+  filesMade = 0;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  readonly create = async (path: string): Promise<SegmentFile> => {
+    const file = await open(path, "wx");
+    this.filesMade++;
+    let own = 0;
+    return {
+      appendFile: async (data) => {
+        const taken = (data as Buffer).subarray(0, Math.max(0, this.bytesMax - this.bytes));
+        this.bytes += taken.length;
+        own += taken.length;
+        await file.appendFile(taken);
+        if (taken.length < (data as Buffer).length) throw new Error("ENOSPC: no space left on device, write");
+      },
+      truncate: async (length = 0) => {
+        this.bytes -= own - length;
+        own = length;
+        await file.truncate(length);
+      },
+      datasync: () => file.datasync(),
+      sync: () => file.sync(),
+      close: () => file.close(),
+    };
+  };
+}
+
+test("a full disk costs one line of log, leaves no empty segment, and what fits is recorded again when there is room", async (t) => {
+  const directory = await folder(t);
+  const disk = new SmallDisk(20_000);
+  const failures: string[] = [];
+  const recoveries: { records: number; millis: number }[] = [];
+  const recorder = await Recorder.open(
+    options(directory, {
+      retryMillis: 10,
+      createFile: disk.create,
+      onFailure: (message) => failures.push(message),
+      onRecovery: (lost) => recoveries.push(lost),
+    }),
+  );
+  const written = sampleInputs(3_000, 17);
+  for (const [i, input] of written.slice(0, 2_500).entries()) {
+    recorder.accepted(input, undefined);
+    if (i % 10 === 0) await pause(3);
+  }
+  assert.equal(failures.length, 1);
+  assert.match(failures[0]!, /^recording stopped, and records are lost until .*: ENOSPC/);
+  assert.ok(disk.filesMade > 2 && disk.filesMade < 12, `pauses grow: ${disk.filesMade} files were begun`);
+  const { recorded, dropped } = recorder.status();
+  assert.ok(recorded > 100 && dropped > 500, `${recorded} recorded, ${dropped} dropped`);
+  assert.equal((await readdir(directory)).length, 1, "segments without records are removed");
+  disk.bytesMax = 10_000_000;
+  for (let i = 2_500; recoveries.length === 0; i = Math.min(i + 1, 2_998)) {
+    recorder.accepted({ kind: "first-token", at: written[i]!.at, requestId: `late-${i}` }, undefined);
+    await pause(5);
+  }
+  await recorder.close();
+  const { items, report } = await readAll(directory);
+  const status = recorder.status();
+  assert.deepEqual([failures.length, recoveries.length], [1, 1]);
+  assert.ok(recoveries[0]!.records > 500 && recoveries[0]!.records <= status.dropped);
+  assert.deepEqual(inputsRead(items).slice(0, recorded), written.slice(0, recorded));
+  assert.deepEqual([report.records, report.dropped], [status.recorded, status.dropped]);
+  assert.equal(report.segmentsMissing, 0, "numbers of segments that were given up are used again");
+  assert.deepEqual([report.segments, status.segments], [2, 2]);
+});
+
+test("segments beyond the bound of bytes are removed whole, the oldest first, and counted; other files stay", async (t) => {
+  const directory = await folder(t);
+  const foreign = ["notes.txt", "mine.ndjson.zst", "20260101T000000000Z-x.ndjson.zst"];
+  for (const name of foreign) await writeFile(join(directory, name), "x".repeat(9_000));
+  const earlier = join(directory, segmentName(HEADER.startWallMicros - 1e9, "11111111", 0));
+  await writeFile(earlier, "x".repeat(5_000));
+  await utimes(earlier, 1_000_000, 1_000_000);
+  const recorder = await Recorder.open(options(directory, { segmentBytesMax: 4_000, bytesMax: 30_000 }));
+  const written = sampleInputs(1_000, 18);
+  for (const [i, input] of written.entries()) {
+    recorder.accepted(input, undefined);
+    if (i % 10 === 9) await until(() => recorder.status().recorded === i + 1);
+  }
+  await recorder.close();
+  const names = (await readdir(directory)).filter((name) => !foreign.includes(name)).sort();
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size));
+  const { segments, removedSegments, removedBytes, writtenBytes } = recorder.status();
+  assert.ok(sizes.reduce((sum, size) => sum + size, 0) <= 30_000 + Math.max(...sizes), sizes.join());
+  assert.equal(names.length, segments + 1 - removedSegments);
+  assert.equal(removedBytes - 5_000, writtenBytes - sizes.reduce((sum, size) => sum + size, 0));
+  assert.ok(names.length > 1 && removedSegments > 3, `${names.length} stay, ${removedSegments} are removed`);
+  assert.deepEqual((await readdir(directory)).filter((name) => foreign.includes(name)).sort(), foreign.toSorted());
+  const last = names.map((name) => Number(/-(\d{6})\./.exec(name)![1]));
+  assert.deepEqual(
+    last,
+    last.map((_number, i) => segments - last.length + i),
+    "the latest stay",
+  );
+  for (const name of foreign) await rm(join(directory, name));
+  const { items } = await readAll(directory);
+  const read = inputsRead(items);
+  assert.deepEqual(read, written.slice(-read.length));
+});
+
+test("segments that are too old are removed as the next one begins", async (t) => {
+  const directory = await folder(t);
+  const paths = [0, 1, 2].map((i) => join(directory, segmentName(HEADER.startWallMicros, "11111111", i)));
+  const now = Date.now() / 1000;
+  for (const [i, path] of paths.entries()) {
+    await writeFile(path, "x");
+    await utimes(path, now, now - (2 - i) * 7200);
+  }
+  const recorder = await Recorder.open(options(directory, { ageMaxHours: 1 }));
+  await recorder.close();
+  assert.deepEqual(
+    await Promise.all(
+      paths.map((path) =>
+        stat(path).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    ),
+    [false, false, true],
+  );
+  assert.equal(recorder.status().removedSegments, 2);
 });
 
 async function until(condition: () => boolean): Promise<void> {

@@ -1,0 +1,115 @@
+import { unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { segmentName } from "#trace/segment-name.ts";
+import { type SegmentFile, SegmentWriter } from "#trace/segment-writer.ts";
+import { makeFolder } from "./make-folder.ts";
+import type { Batch } from "./run-lines.ts";
+import { type RetentionLimits, SegmentRetention } from "./segment-retention.ts";
+
+export interface SegmentSinkOptions {
+  /** Folder of the segments; made when it is not there. */
+  readonly directory: string;
+  readonly run: { readonly id: string; readonly startWallMicros: number };
+  /** never; segment: as one closes; flush: before a batch counts as written. */
+  readonly fsync: "never" | "segment" | "flush";
+  readonly compressionLevel: number;
+  readonly retention: RetentionLimits;
+  /** Creates a segment's file; the file system's own when left out. */
+  readonly createFile?: (path: string) => Promise<SegmentFile>;
+}
+
+/** The segments of one run on the disk, one open at a time. Not for concurrent use: await each call. */
+export class SegmentSink {
+  readonly #options: SegmentSinkOptions;
+  readonly #retention: SegmentRetention;
+  #segment: SegmentWriter | undefined;
+  #path = "";
+  /** An abandoned file that could not be removed; its number is used again. */
+  #left = "";
+  #number = -1;
+  #records = 0;
+  #openedMillis = 0;
+  /** Segments with records, or open. */
+  segments = 0;
+  /** Compressed bytes on the disk, as they were written. */
+  writtenBytes = 0;
+
+  constructor(options: SegmentSinkOptions) {
+    this.#options = options;
+    this.#retention = new SegmentRetention(options.directory, options.retention);
+  }
+
+  get open(): boolean {
+    return this.#segment !== undefined;
+  }
+
+  get bytes(): number {
+    return this.#segment?.bytes ?? 0;
+  }
+
+  get ageMillis(): number {
+    return this.open ? performance.now() - this.#openedMillis : 0;
+  }
+
+  /** Number of the last segment that stays if the open one is abandoned; -1 where there is none. */
+  get lastKept(): number {
+    return this.open && this.#records === 0 ? this.#number - 1 : this.#number;
+  }
+
+  get removed(): { readonly segments: number; readonly bytes: number } {
+    return { segments: this.#retention.removed, bytes: this.#retention.removedBytes };
+  }
+
+  /** Writes to the open segment, or to the one that the batch begins. Rejects when that cannot be done. */
+  async write(batch: Batch): Promise<void> {
+    if (batch.segment !== undefined) await this.#begin(batch.segment);
+    const segment = this.#segment;
+    if (segment === undefined) throw new Error("no segment is open");
+    const before = segment.bytes;
+    await segment.append(batch.text);
+    this.writtenBytes += segment.bytes - before;
+    this.#records += batch.records;
+    await this.#retention.enforce(segment.bytes);
+  }
+
+  /** Ends the open segment. */
+  async close(): Promise<void> {
+    const segment = this.#segment;
+    this.#segment = undefined;
+    const before = segment?.bytes ?? 0;
+    await segment?.close(this.#options.fsync !== "never");
+    this.writtenBytes += (segment?.bytes ?? 0) - before;
+  }
+
+  /** Gives the open segment up after a failure. It stays where records are in it. Never rejects. */
+  async abandon(): Promise<void> {
+    const segment = this.#segment;
+    if (segment === undefined) return;
+    const kept = this.#records > 0;
+    this.#number = this.lastKept;
+    this.#segment = undefined;
+    await segment.abandon();
+    if (kept) return;
+    this.segments--;
+    await unlink(this.#path).catch(() => (this.#left = this.#path));
+  }
+
+  async #begin(number: number): Promise<void> {
+    const { directory, compressionLevel, fsync, run, createFile } = this.#options;
+    await makeFolder(directory);
+    const path = join(directory, segmentName(run.startWallMicros, run.id, number));
+    if (path === this.#left) await unlink(path);
+    this.#left = "";
+    const options = { compressionLevel, syncEveryAppend: fsync === "flush" };
+    this.#segment = await SegmentWriter.create(
+      path,
+      createFile === undefined ? options : { ...options, create: createFile },
+    );
+    this.#path = path;
+    this.#number = number;
+    this.#records = 0;
+    this.#openedMillis = performance.now();
+    this.segments++;
+    await this.#retention.scan(path);
+  }
+}
