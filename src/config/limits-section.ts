@@ -60,6 +60,14 @@ export const limits = z.strictObject({
     .describe("Part of an answer that does not stream which is held back and inspected."),
   errorBytesKept: bytes().default(65_536).describe("Part of an endpoint's error that is kept for passing on."),
   eventBytesInspected: bytes().default(MIB).describe("Part of one server-sent event that is inspected."),
+  answerTokensKept: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(32_768)
+    .describe(
+      "Token ids kept of one answer whose client asked for them (return_token_ids), for its blocks; 0 for none.",
+    ),
   holdBytesMax: bytes().default(65_536).describe("Events before the first token that are held back."),
   holdMillis: millis(0, MILLIS_PER_DAY)
     .optional()

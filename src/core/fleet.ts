@@ -32,6 +32,7 @@ export interface EndpointRow extends Snapshot {
 /** The endpoints of one router, in order of id, so that sums and ties do not depend on who joined first. */
 export class Fleet {
   readonly #options: FleetOptions;
+  #blockTokens: number;
   readonly #byId = new Map<EndpointId, EndpointState>();
   states: readonly EndpointState[] = [];
   ids: readonly EndpointId[] = [];
@@ -41,6 +42,7 @@ export class Fleet {
 
   constructor(options: FleetOptions) {
     this.#options = options;
+    this.#blockTokens = options.blockTokens;
   }
 
   get(id: EndpointId): EndpointState | undefined {
@@ -71,6 +73,15 @@ export class Fleet {
     this.#reorder();
   }
 
+  /** The index starts afresh: blocks of another size never match those that it holds. */
+  resizeBlocks(blockTokens: number): void {
+    this.#blockTokens = blockTokens;
+    for (const { slot, endpoint } of this.states) {
+      this.#options.index.clear(slot);
+      this.#options.index.resize(slot, this.#capacityBlocks(endpoint));
+    }
+  }
+
   cordon(id: EndpointId, cordoned: boolean): void {
     const state = this.#byId.get(id);
     if (state !== undefined) state.cordoned = cordoned;
@@ -79,7 +90,7 @@ export class Fleet {
   /** Brings every snapshot up to this request; true when a ledger stands in for a scrape. */
   refresh(at: Micros, request: RouteRequest): boolean {
     this.#options.index.advance?.(at);
-    if (request.blocks.length > 0) this.#options.index.match(request.blocks, this.#hits);
+    if (request.blocks.length > 0 && request.cacheRead !== false) this.#options.index.match(request.blocks, this.#hits);
     else this.#hits.fill(0);
     let usedLedger = false;
     for (const state of this.states) {
@@ -159,7 +170,7 @@ export class Fleet {
   }
 
   #capacityBlocks(endpoint: Endpoint): number {
-    return Math.floor((endpoint.kvCapacityTokens ?? KV_CAPACITY_TOKENS_DEFAULT) / this.#options.blockTokens);
+    return Math.floor((endpoint.kvCapacityTokens ?? KV_CAPACITY_TOKENS_DEFAULT) / this.#blockTokens);
   }
 
   #reorder(): void {

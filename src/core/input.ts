@@ -37,6 +37,8 @@ export type ExogenousInput =
       readonly servedUntilWell: number;
     }
   | { readonly kind: "profile-changed"; readonly at: Micros; readonly name: string; readonly profile: ProfileSpec }
+  /** Prompts are cut into blocks of another size from now on: what the index holds can never match again. */
+  | { readonly kind: "block-size-changed"; readonly at: Micros; readonly blockTokens: number }
   | RequestArrived;
 
 export type EndogenousInput =
@@ -88,6 +90,11 @@ export interface RequestFinished {
   readonly promptTokens: number | undefined;
   readonly cachedTokens: number | undefined;
   readonly outputTokens: number | undefined;
+  /**
+   * Two words per block that the answer filled behind the prompt's full blocks, chained on from them: what the engine's
+   * cache holds beyond the prompt. Absent where the answer's tokens are not known or fill no block.
+   */
+  readonly answerLanes?: Int32Array;
 }
 
 /** An engine reported blocks of its KV cache. `lanes` are chain hashes as in BlockChain, parent first. */

@@ -25,6 +25,11 @@ export interface RouteRequest {
   /** Engine requests that this one fans out to: prompts times n. */
   readonly sequences: number;
   readonly blocks: BlockChain;
+  /**
+   * False where the engine computes the whole prompt whatever its cache holds, as for prompt log-probabilities; it stores
+   * the prompt's blocks all the same. Absent: it reads its cache.
+   */
+  readonly cacheRead?: boolean;
   /** Profile that the host selected for this request; "" is the router's default. */
   readonly profile: string;
 }

@@ -6,12 +6,13 @@ import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetried } from "./input.ts";
-import type { Insertion, PrefixIndex } from "./prefix/prefix-index.ts";
+import type { Pending } from "./pending.ts";
+import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import type { ProfileSpec } from "./plugin/spec.ts";
 import { buildProfile, signalsOf } from "./profile/build-profile.ts";
 import type { Choice, Profile } from "./profile/profile.ts";
+import { continued } from "./prompt/block-chain.ts";
 import { type Random, randomFor } from "./random.ts";
-import type { RouteRequest } from "./request.ts";
 import { RequestTable } from "./request-table.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import type { Micros } from "./units.ts";
@@ -27,18 +28,6 @@ export interface RouterOptions extends Omit<FleetOptions, "breaker"> {
   readonly streamOf?: (sequence: number) => Random;
   /** False where nobody looks at a decision's breakdown after the next decision: it is then overwritten. */
   readonly keepsBreakdowns?: boolean;
-}
-
-/** A request between its arrival and its end. */
-interface Pending {
-  readonly request: RouteRequest;
-  /** Endpoints that this request was sent to; a retry leaves them out. */
-  readonly tried: EndpointId[];
-  /** Where the current attempt is, and what it will release; undefined between attempts. */
-  state: EndpointState | undefined;
-  insertion: Insertion | undefined;
-  sentAt: Micros;
-  firstTokenAt: Micros | undefined;
 }
 
 /**
@@ -164,6 +153,9 @@ export class Router {
       case "profile-changed":
         this.#setProfile(input.name, input.profile);
         break;
+      case "block-size-changed":
+        this.#fleet.resizeBlocks(input.blockTokens);
+        break;
       case "blocks-stored":
       case "blocks-removed":
       case "blocks-cleared":
@@ -267,7 +259,7 @@ export class Router {
     this.#release(pending, true);
   }
 
-  #finished({ at, requestId, outcome, outputTokens }: RequestFinished): void {
+  #finished({ at, requestId, outcome, outputTokens, answerLanes }: RequestFinished): void {
     const pending = this.#pending.get(requestId);
     if (pending === undefined) {
       this.strayInputs++;
@@ -278,6 +270,10 @@ export class Router {
     if (state === undefined) return;
     state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens });
     this.#release(pending, outcome !== "ok" && firstTokenAt === undefined);
+    // Where the endpoint has left, its slot may be another's.
+    if (answerLanes !== undefined && this.#fleet.get(state.id) === state) {
+      this.#index.insert(state.slot, continued(pending.request.blocks, answerLanes));
+    }
   }
 
   #release(pending: Pending, withdraw: boolean): void {

@@ -2,6 +2,7 @@ import type { Rejected } from "#core/decision.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 
+import { AnswerTokens } from "./answer/answer-tokens.ts";
 import type { ChatContext } from "./chat-context.ts";
 import { nowMicros } from "./clock.ts";
 import { type Refusal, refusal } from "./answer/errors.ts";
@@ -49,7 +50,7 @@ function serveBody(exchange: Exchange, body: Buffer): void {
   exchange.model = model;
 
   const { source } = parsed.prompt;
-  if (source === undefined) return decide(exchange, body, parsed, NO_PROMPT);
+  if (source === undefined || exchange.route.countsOnly === true) return decide(exchange, body, parsed, NO_PROMPT);
   const tokenizer = context.tokenizer(model);
   const encoded = tokenizer.encode(source, { model, salt: parsed.cacheSalt });
   if (encoded instanceof Promise) {
@@ -72,6 +73,15 @@ function decide(
   // The engine's count of a prompt that it cuts says nothing of the text.
   if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) exchange.encoded(tokenizer, prompt);
   if (prompt.fellBack) context.observe.tokenizerFellBack(model);
+  if (
+    parsed.answersTokenIds &&
+    parsed.sequences === 1 &&
+    prompt === whole &&
+    prompt.exact &&
+    prompt.end !== undefined
+  ) {
+    exchange.answerTokens = new AnswerTokens(prompt.end, context.limits.answerTokensKept, context.counters);
+  }
   const { tenant, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
   const chosen = context.profileOf(model, profile);
   if (typeof chosen !== "string") return exchange.refuse(chosen);
@@ -87,6 +97,7 @@ function decide(
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,
     blocks: prompt.blocks,
+    ...(!parsed.cacheRead && { cacheRead: false }),
     profile: chosen,
   };
   exchange.arrived();

@@ -13,7 +13,7 @@ export class Flight implements EngineRequest {
   readonly promptTokens: number;
   readonly outputTokens: number;
   readonly deadlineAt: number | undefined;
-  readonly cacheRead = true;
+  readonly cacheRead: boolean;
   lanes: Int32Array = NO_LANES;
   priority: number;
   /** Number of the engine that has it; -1 before it was routed. */
@@ -32,8 +32,15 @@ export class Flight implements EngineRequest {
     this.id = source.route.id;
     this.promptTokens = source.route.promptTokens;
     this.outputTokens = source.outputTokens;
+    this.cacheRead = source.route.cacheRead ?? true;
     this.priority = source.route.priority;
     this.deadlineAt = source.deadlineAt === Infinity ? undefined : source.deadlineAt;
+  }
+
+  /** What the router gets to know of a whole answer beside its counts. */
+  get answered(): { readonly answerLanes?: Int32Array } {
+    const answerLanes = this.source.answerLanes?.();
+    return answerLanes === undefined ? {} : { answerLanes };
   }
 }
 

@@ -12,7 +12,7 @@ import type { SignalOptions } from "./signal/signal-options.ts";
 import type { ArrivalSource } from "./source/arrival-source.ts";
 
 /** What becomes of the fleet and of the policies in the course of a run. */
-export type FleetEvent = Exclude<ExogenousInput, { readonly kind: "request-arrived" }>;
+export type FleetEvent = Exclude<ExogenousInput, { readonly kind: "request-arrived" | "block-size-changed" }>;
 
 /** Time that requests and answers spend outside the engines. */
 export interface Latency {

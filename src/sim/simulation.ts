@@ -235,8 +235,7 @@ export class Simulation implements EngineEar {
   #close(flight: Flight, outcome: Outcome): void {
     if (flight.closed) return;
     flight.closed = true;
-    const { row } = flight;
-    const ok = outcome === "ok";
+    const [row, ok] = [flight.row, outcome === "ok"];
     this.#accept({
       kind: "request-finished",
       at: this.clock,
@@ -245,6 +244,7 @@ export class Simulation implements EngineEar {
       promptTokens: ok ? flight.promptTokens : undefined,
       cachedTokens: ok ? this.outcomes.cachedTokens[row]! : undefined,
       outputTokens: ok ? this.outcomes.outputTokens[row]! : undefined,
+      ...(ok && flight.answered),
     });
   }
 

@@ -45,6 +45,8 @@ export function encodeInput(input: Input): string {
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"reason":"${input.reason}"`;
     case "endpoint-resumed":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"servedUntilWell":${number(input.servedUntilWell)}`;
+    case "block-size-changed":
+      return `${head},"blockTokens":${input.blockTokens}`;
     case "profile-changed":
       return `${head},"name":${JSON.stringify(input.name)},"profile":${JSON.stringify(input.profile)}`;
     case "blocks-stored":
@@ -88,6 +90,8 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
         endpoint: fields.string("endpoint"),
         servedUntilWell: fields.integer("servedUntilWell", 0),
       };
+    case "block-size-changed":
+      return { kind, at, blockTokens: fields.integer("blockTokens", 1) };
     case "profile-changed":
       return { kind, at, name: fields.string("name"), profile: decodeProfile(fields.object("profile")) };
     case "blocks-stored":
@@ -126,6 +130,7 @@ function encodeRequest(request: RouteRequest): string {
   if (request.priority !== 0) text += `,"priority":${number(request.priority)}`;
   if (request.outputTokensMax !== undefined) text += `,"outputTokensMax":${number(request.outputTokensMax)}`;
   if (request.sequences !== 1) text += `,"sequences":${number(request.sequences)}`;
+  if (request.cacheRead === false) text += `,"cacheRead":false`;
   if (request.profile !== "") text += `,"profile":${JSON.stringify(request.profile)}`;
   return `${text}}`;
 }
@@ -143,15 +148,17 @@ function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
     outputTokensMax: fields.optionalNumber("outputTokensMax"),
     sequences: fields.integer("sequences", 1, 1),
     blocks,
+    ...(fields.boolean("cacheRead", true) ? {} : { cacheRead: false }),
     profile: fields.string("profile", ""),
   };
 }
 
-function counts({ promptTokens, cachedTokens, outputTokens }: RequestFinished): string {
+function counts({ promptTokens, cachedTokens, outputTokens, answerLanes }: RequestFinished): string {
   let text = "";
   if (promptTokens !== undefined) text += `,"promptTokens":${number(promptTokens)}`;
   if (cachedTokens !== undefined) text += `,"cachedTokens":${number(cachedTokens)}`;
   if (outputTokens !== undefined) text += `,"outputTokens":${number(outputTokens)}`;
+  if (answerLanes !== undefined) text += `,"answerLanes":"${encodeLanes(answerLanes)}"`;
   return text;
 }
 
@@ -164,6 +171,9 @@ function decodeFinished(at: number, fields: Fields): RequestFinished {
     promptTokens: fields.optionalInteger("promptTokens", 0),
     cachedTokens: fields.optionalInteger("cachedTokens", 0),
     outputTokens: fields.optionalInteger("outputTokens", 0),
+    ...(fields.has("answerLanes")
+      ? { answerLanes: decodeLanes(fields.string("answerLanes"), fields.pathOf("answerLanes")) }
+      : {}),
   };
 }
 

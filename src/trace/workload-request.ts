@@ -30,6 +30,13 @@ export interface WorkloadRequest {
    */
   readonly blockIds: Float64Array | undefined;
   readonly blockTokens: number;
+  /**
+   * The same of the blocks behind those that the answer filled, where the router was told them: the ids go on where the
+   * prompt's full blocks end.
+   */
+  readonly answerIds?: Float64Array | undefined;
+  /** False where its engine computed the whole prompt whatever its cache held. */
+  readonly cacheRead?: boolean | undefined;
   /** The prompt itself where the trace has it; never logged. */
   readonly text: string | undefined;
   /** The prompt's exact tokens where the trace has them. */

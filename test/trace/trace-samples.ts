@@ -73,7 +73,7 @@ const requests: fc.Arbitrary<RouteRequest> = record({
   sequences: fc.integer({ min: 1, max: 4 }),
   blocks: chains,
   profile: word,
-});
+}).chain((request) => fc.constantFrom(request, { ...request, cacheRead: false }));
 
 const endpoints: fc.Arbitrary<Endpoint> = record({
   id: word,
@@ -113,9 +113,19 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     fc
       .tuple(word, fc.constantFrom("connect", "cut", "garbage", "hung"))
       .map(([requestId, fault]): Input => ({ kind: "attempt-failed", at, requestId, fault })),
-    record({ requestId: word, promptTokens: maybe(count), cachedTokens: maybe(count), outputTokens: maybe(count) }).map(
-      (counts): Input => ({ kind: "request-finished", at, outcome: "aborted", ...counts }),
-    ),
+    fc
+      .tuple(
+        record({ requestId: word, promptTokens: maybe(count), cachedTokens: maybe(count), outputTokens: maybe(count) }),
+        maybe(lanes),
+      )
+      .map(([counts, answerLanes]): Input => ({
+        kind: "request-finished",
+        at,
+        outcome: "aborted",
+        ...counts,
+        ...(answerLanes !== undefined && { answerLanes }),
+      })),
+    fc.integer({ min: 1, max: 4096 }).map((blockTokens): Input => ({ kind: "block-size-changed", at, blockTokens })),
     fc.tuple(word, loads).map(([endpoint, load]): Input => ({ kind: "load-observed", at, endpoint, load })),
     endpoints.map((endpoint): Input => ({ kind: "endpoint-joined", at, endpoint })),
     endpoints.map((endpoint): Input => ({ kind: "endpoint-changed", at, endpoint })),

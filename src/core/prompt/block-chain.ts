@@ -14,3 +14,11 @@ export interface BlockChain {
 }
 
 export const EMPTY_CHAIN: BlockChain = { lanes: new Int32Array(0), length: 0, blockTokens: 16 };
+
+/** The chain with blocks behind it: two words each, chained on from its last one. */
+export function continued({ lanes, length, blockTokens }: BlockChain, more: Int32Array): BlockChain {
+  const whole = new Int32Array(2 * length + more.length);
+  whole.set(lanes.subarray(0, 2 * length));
+  whole.set(more, 2 * length);
+  return { lanes: whole, length: whole.length / 2, blockTokens };
+}

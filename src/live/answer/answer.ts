@@ -1,5 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
+import type { AnswerTokens } from "./answer-tokens.ts";
 import type { ClientWriter } from "./client-writer.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
@@ -46,6 +47,8 @@ export interface Delivery {
   readonly dialect: Dialect;
   /** The usage chunk was asked for by the gateway, and the client must not see it. */
   readonly hidesUsage: boolean;
+  /** Where the ids of the answer's tokens are to be read from it. */
+  readonly answerTokens: AnswerTokens | undefined;
   /** Headers for the client; the engine's content-length stays only where the body will have that length. */
   headers(head: AnswerHead, keepLength: boolean): string[];
   /** Writes a piece, and stops reading from the endpoint while the client does not keep up. */

@@ -62,6 +62,7 @@ export class WholeAnswer implements Answer {
     const headers = this.#delivery.headers(this.#head, false);
     headers.push("content-length", String(body.length));
     this.#delivery.writer.whole(this.#head.status, headers, body);
+    this.#delivery.answerTokens?.read(body);
     this.#delivery.finished({ outcome: "ok", usage: findUsage(body), tokensSeen: undefined });
   }
 }

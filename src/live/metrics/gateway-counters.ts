@@ -22,6 +22,8 @@ export interface GatewayCounters {
   malformedHttp: number;
   /** Events or answers that passed unread above the limit. */
   uninspected: number;
+  /** Ids of answers' tokens beyond those kept of one answer. */
+  answerTokensDropped: number;
   /** Inputs about progress that reached the router. */
   progressInputs: number;
   /** Bugs caught at the edge of a request; each is a defect. */
@@ -42,6 +44,7 @@ export function newCounters(): GatewayCounters {
     connectionsDropped: 0,
     malformedHttp: 0,
     uninspected: 0,
+    answerTokensDropped: 0,
     progressInputs: 0,
     internalErrors: 0,
   };

@@ -175,6 +175,7 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["connectionsDropped", "connections_dropped_total", "Connections refused above the limit."],
   ["malformedHttp", "malformed_http_total", "Requests that were not HTTP."],
   ["uninspected", "uninspected_total", "Events or answers that passed unread above the limit."],
+  ["answerTokensDropped", "answer_tokens_dropped_total", "Token ids of answers beyond answerTokensKept."],
   ["progressInputs", "progress_inputs_total", "Inputs about progress that reached the router."],
   ["internalErrors", "internal_errors_total", "Defects caught at the edge of a request."],
 ];

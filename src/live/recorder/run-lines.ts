@@ -129,6 +129,8 @@ export class RunLines {
     else if (input.kind === "endpoint-left") this.#endpoints.delete(input.endpoint);
     else if (input.kind === "profile-changed") {
       this.#router = { ...this.#router, profiles: { ...this.#router.profiles, [input.name]: input.profile } };
+    } else if (input.kind === "block-size-changed") {
+      this.#router = { ...this.#router, blockTokens: input.blockTokens };
     }
   }
 }

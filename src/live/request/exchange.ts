@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
+import type { AnswerTokens } from "../answer/answer-tokens.ts";
 import type { ChatContext } from "../chat-context.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
 import { nowMicros } from "../clock.ts";
@@ -35,6 +36,8 @@ export class Exchange implements Swept {
   arrivedAt: Micros = this.openedAt;
   model = "";
   stream = false;
+  /** Where the client asked for the ids of the answer's tokens and they continue the prompt's blocks. */
+  answerTokens: AnswerTokens | undefined;
   /** The client left, or the answer is complete. */
   over = false;
   /** The router knows the request and has not been told of its end. */
@@ -118,6 +121,7 @@ export class Exchange implements Swept {
     this.over = true;
     this.#overAt = at;
     if (this.#routed) {
+      const answerLanes = this.#answerLanes(result);
       context.journal.accept({
         kind: "request-finished",
         at,
@@ -126,6 +130,7 @@ export class Exchange implements Swept {
         promptTokens: result.usage?.promptTokens,
         cachedTokens: result.usage?.cachedTokens,
         outputTokens: result.outputTokens,
+        ...(answerLanes !== undefined && { answerLanes }),
       });
     }
     context.bodyBytesInFlight -= this.#bodyBytes;
@@ -133,6 +138,12 @@ export class Exchange implements Swept {
       this.#tokenizer?.learn(this.model, this.#prompt, result.usage.promptTokens);
     }
     context.observe.finished(this.#summary(at, result));
+  }
+
+  /** What an engine computed before its client left stays in its cache; one that broke may have lost it. */
+  #answerLanes({ outcome, usage }: ForwardResult): Int32Array | undefined {
+    if (outcome !== "ok" && outcome !== "aborted") return undefined;
+    return this.answerTokens?.lanes(usage?.outputTokens);
   }
 
   #summary(at: Micros, { outcome, usage, outputTokens, firstTokenAt }: ForwardResult): RequestSummary {

@@ -48,6 +48,8 @@ export interface GatewayLimits {
   readonly errorBytesKept: number;
   /** One server-sent event is inspected up to this many bytes; more of it passes unread. */
   readonly eventBytesInspected: number;
+  /** Token ids kept of one answer whose client asked for them; of those beyond, no blocks are known. */
+  readonly answerTokensKept: number;
   /** Events before the first token are held back up to this many bytes. */
   readonly holdBytesMax: number;
   /** After this long the answer's head goes out without a body; undefined holds it until the first body byte. */
@@ -84,6 +86,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   answerBytesInspected: 8 * MIB,
   errorBytesKept: 64 * 1024,
   eventBytesInspected: MIB,
+  answerTokensKept: 32_768,
   holdBytesMax: 64 * 1024,
   holdMillis: undefined,
   progressTokens: 64,

@@ -15,6 +15,10 @@ export interface ParsedRequest {
   readonly outputTokensMax: number | undefined;
   readonly priority: number;
   readonly cacheSalt: string;
+  /** False where the engine computes the whole prompt whatever its cache holds. */
+  readonly cacheRead: boolean;
+  /** The engine sends the ids of what it generates. */
+  readonly answersTokenIds: boolean;
   /** The body's object; undefined for a body that is not JSON. */
   readonly fields: Fields | undefined;
 }
@@ -65,8 +69,23 @@ function parseFields(route: Route, fields: Fields): ParsedRequest | Refusal {
       count(fields["max_completion_tokens"]) ?? count(fields["max_tokens"]) ?? count(fields["max_output_tokens"]),
     priority: finite(fields["priority"]),
     cacheSalt: typeof fields["cache_salt"] === "string" ? fields["cache_salt"] : "",
+    cacheRead: !scoresPrompt(route, fields),
+    answersTokenIds: fields["return_token_ids"] === true,
     fields,
   };
+}
+
+/**
+ * Whether vLLM computes log-probabilities of the prompt, for which it reads no block of its prefix cache: where they are
+ * asked for, and where a client wants them of the answer and the prompt echoed before it.
+ */
+function scoresPrompt({ dialect }: Route, fields: Fields): boolean {
+  if (dialect !== "chat" && dialect !== "completions") return false;
+  if ((fields["prompt_logprobs"] ?? null) !== null) return true;
+  // Of a chat, vLLM asks for the prompt's own where nothing is said.
+  if (fields["echo"] !== true) return false;
+  const { top_logprobs: ofChat = 0, logprobs = null } = fields;
+  return (dialect === "chat" ? ofChat : logprobs) !== null;
 }
 
 /** A form, as for audio: only the model's name is looked for. The value ends at the part's own line break. */
@@ -88,6 +107,8 @@ function unread(model: string): ParsedRequest {
     outputTokensMax: undefined,
     priority: 0,
     cacheSalt: "",
+    cacheRead: true,
+    answersTokenIds: false,
     fields: undefined,
   };
 }

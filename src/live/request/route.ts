@@ -6,12 +6,15 @@ export interface Route {
   /** For metrics: a closed set. */
   readonly pattern: "/v1/chat/completions" | "/v1/completions" | "/v1/*";
   readonly dialect: Dialect;
+  /** The engine counts the prompt's tokens and computes nothing: no prefill, nothing for its cache. */
+  readonly countsOnly?: true;
 }
 
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/v1/chat/completions", { pattern: "/v1/chat/completions", dialect: "chat" }],
   ["/v1/completions", { pattern: "/v1/completions", dialect: "completions" }],
   ["/v1/messages", { pattern: "/v1/*", dialect: "messages" }],
+  ["/v1/messages/count_tokens", { pattern: "/v1/*", dialect: "other", countsOnly: true }],
   ["/v1/responses", { pattern: "/v1/*", dialect: "responses" }],
 ]);
 

@@ -35,6 +35,27 @@ export function rootState(root: ChainValue): ChainState {
   return { words: 0, blocks: 0, lanes: new Lanes(new Int32Array(0), 0), carry: Array.from(root) };
 }
 
+export interface FinishedChain {
+  readonly lanes: Int32Array;
+  readonly end: ChainEnd;
+}
+
+/** Where the chain of a prompt ended, for what is generated behind it. */
+export class ChainEnd {
+  readonly #extender: ChainExtender;
+  readonly #carry: readonly number[];
+
+  constructor(extender: ChainExtender, carry: readonly number[]) {
+    this.#extender = extender;
+    this.#carry = carry;
+  }
+
+  /** Two words per full block that the tokens fill behind the prompt's full blocks. */
+  lanesBehind(tokens: Int32Array): Int32Array {
+    return this.#extender.lanesBehind(this.#carry, tokens);
+  }
+}
+
 /** Continues chains. States are values: extending one leaves it as it was. */
 export class ChainExtender {
   readonly #hasher: BlockHasher;
@@ -64,26 +85,35 @@ export class ChainExtender {
       return { words: state.words + to - from, blocks: state.blocks, lanes: state.lanes, carry };
     }
     const lanes = lanesFor(state, blocks);
-    this.#start(state);
+    this.#start(state.carry);
     this.#feed(words, from, to, lanes.words, state.blocks);
     lanes.used = state.blocks + blocks;
     return { words: state.words + to - from, blocks: state.blocks + blocks, lanes, carry: this.#carry() };
   }
 
-  /** The lanes of a prompt that ends with `words` and then `tail`, where no later prompt is expected to continue it. */
-  finish(state: ChainState, words: Int32Array, tail: Int32Array): Int32Array {
+  /** A prompt that ends with `words` and then `tail`, where no later prompt is expected to continue it. */
+  finish(state: ChainState, words: Int32Array, tail: Int32Array): FinishedChain {
     const total = state.carry.length - VALUE_WORDS + words.length + tail.length;
     const blocks = Math.floor(total / this.#hasher.blockWords);
-    if (blocks === 0) return state.lanes.words.subarray(0, 2 * state.blocks);
-    const lanes = this.#slab.take(2 * (state.blocks + blocks));
-    copyLanes(state, lanes);
-    this.#start(state);
+    this.#start(state.carry);
+    const lanes =
+      blocks === 0 ? state.lanes.words.subarray(0, 2 * state.blocks) : this.#slab.take(2 * (state.blocks + blocks));
+    if (blocks > 0) copyLanes(state, lanes);
     const block = this.#feed(words, 0, words.length, lanes, state.blocks);
     this.#feed(tail, 0, tail.length, lanes, block);
+    return { lanes, end: new ChainEnd(this, this.#carry()) };
+  }
+
+  /** The lanes of the full blocks that `words` fill behind where a chain ended. */
+  lanesBehind(carry: readonly number[], words: Int32Array): Int32Array {
+    const total = carry.length - VALUE_WORDS + words.length;
+    const lanes = new Int32Array(2 * Math.floor(total / this.#hasher.blockWords));
+    this.#start(carry);
+    this.#feed(words, 0, words.length, lanes, 0);
     return lanes;
   }
 
-  #start({ carry }: ChainState): void {
+  #start(carry: readonly number[]): void {
     for (let i = 0; i < VALUE_WORDS; i++) this.#value[i] = carry[i]!;
     this.#open = carry.length - VALUE_WORDS;
     for (let i = 0; i < this.#open; i++) this.#block[i] = carry[VALUE_WORDS + i]!;

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { BlockHasher } from "#core/prompt/block-hash.ts";
-import { type ChainState, ChainExtender, rootState } from "./chain-state.ts";
+import { type ChainEnd, type ChainState, ChainExtender, rootState } from "./chain-state.ts";
 import { type MemoNode, PrefixMemo } from "./prefix-memo.ts";
 import { type ScopeRoots, scopeKey } from "./scope-roots.ts";
 import { Sightings } from "./sightings.ts";
@@ -19,6 +19,7 @@ export interface PromptChain {
   readonly blocks: number;
   /** Shared with later prompts of the conversation: not to be written to or transferred. */
   readonly lanes: Int32Array;
+  readonly end: ChainEnd;
 }
 
 export interface MemoLimits {
@@ -157,8 +158,8 @@ export class PromptChains {
   }
 
   #finish(state: ChainState, words: Int32Array, tail: Int32Array): PromptChain {
-    const lanes = this.#extender.finish(state, words, tail);
-    return { words: state.words + words.length + tail.length, blocks: lanes.length / 2, lanes };
+    const { lanes, end } = this.#extender.finish(state, words, tail);
+    return { words: state.words + words.length + tail.length, blocks: lanes.length / 2, lanes, end };
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ChainEnd } from "./chain-state.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 
 /** What a request asks the engine to read, before it is tokens. */
@@ -35,6 +36,8 @@ export interface TokenizedPrompt {
   readonly exact: boolean;
   /** The configured tokenizer did not answer and the estimate stood in for it. */
   readonly fellBack: boolean;
+  /** Where the chain ends, of blocks that are the engine's own: what it generates chains on from there. */
+  readonly end?: ChainEnd;
 }
 
 export interface Tokenizer {

@@ -4,6 +4,7 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
+import type { AnswerTokens } from "../answer/answer-tokens.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
@@ -70,6 +71,9 @@ export class Forward implements AttemptListener, Delivery {
   get requestId(): string {
     return this.#exchange.requestId;
   }
+  get answerTokens(): AnswerTokens | undefined {
+    return this.#exchange.answerTokens;
+  }
   get attempts(): number {
     return this.#attempts;
   }
@@ -87,6 +91,7 @@ export class Forward implements AttemptListener, Delivery {
     this.#answer = undefined;
     if (this.#attempts > 1) this.#tokens = this.#newTokens();
     this.#lostSince = undefined;
+    this.answerTokens?.reset();
     const upstream = context.pools.get(this.#routed.endpoint);
     if (upstream === undefined) return this.attemptFailed("connect");
     if (upstream.inFlight >= context.limits.upstreamConnectionsMax) return this.attemptFailed("saturated");

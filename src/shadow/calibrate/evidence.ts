@@ -18,6 +18,8 @@ export interface Served {
   readonly ok: boolean;
   /** Blocks of the prompt and, where the next turn tells them, of the answer, at the engine's block size. */
   readonly lanes: Int32Array;
+  /** False where the engine did not look into its cache. */
+  readonly cacheRead?: boolean;
 }
 
 /** What a trace tells about engines: who served what and when, without the policy that chose. */
@@ -52,7 +54,7 @@ export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: re
       left[reason] = (left[reason] ?? 0) + 1;
       return;
     }
-    const next = workload[i + 1];
+    const next = workload[i + 1]?.session === request.session ? workload[i + 1] : undefined;
     const prompt = chains.chainOf(request).lanes;
     const retried = seen.attempts > 1;
     if (retried) left[RETRIED] = (left[RETRIED] ?? 0) + 1;
@@ -65,7 +67,8 @@ export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: re
       ttftMicros: seen.ttftMicros - seen.retriedMicros,
       e2eMicros: seen.e2eMicros - seen.retriedMicros,
       ok: seen.ok && !retried && seen.ttftMicros > 0 && seen.e2eMicros >= seen.ttftMicros,
-      lanes: next?.session === request.session ? chains.withAnswer(prompt, request, next) : prompt,
+      lanes: chains.withAnswer(prompt, request, next),
+      ...(request.cacheRead === false && { cacheRead: false }),
     });
   });
   rows.sort((a, b) => a.arrivalAt - b.arrivalAt);

@@ -68,7 +68,7 @@ function replay(
     return new Engine(config, sink, (memories[endpoint] ??= new EngineMemory()));
   });
   for (let row = 0; row < count; row++) {
-    const { endpoint, arrivalAt, promptTokens, outputTokens, lanes } = rows[row]!;
+    const { endpoint, arrivalAt, promptTokens, outputTokens, lanes, cacheRead = true } = rows[row]!;
     const submitted = engines[endpoint]!.submit(arrivalAt, {
       id: String(row),
       promptTokens,
@@ -76,7 +76,7 @@ function replay(
       lanes,
       priority: 0,
       deadlineAt: undefined,
-      cacheRead: true,
+      cacheRead,
     });
     if (submitted === "queued") logs?.[endpoint]?.expect(row, arrivalAt + Math.trunc(config.queueDelay.baseMicros));
   }

@@ -15,6 +15,8 @@ export class FleetHistory {
   readonly #suspended = new Map<string, HangReason>();
   /** Others than these are as the header says. */
   readonly #profiles = new Map<string, ProfileSpec>();
+  /** As the header says while it is undefined. */
+  #blockTokens: number | undefined;
   readonly #events: FleetEvent[] = [];
   readonly #eventsMax: number;
 
@@ -63,6 +65,11 @@ export class FleetHistory {
     }
   }
 
+  /** A simulation cuts all prompts alike, into blocks of the size that was found last. */
+  resizeBlocks(blockTokens: number): void {
+    this.#blockTokens = blockTokens;
+  }
+
   /** The fleet stands as it was at that time, and what led there is let go. */
   advanceTo(at: Micros): void {
     const later = this.#events.findIndex((event) => event.at > at);
@@ -85,9 +92,10 @@ export class FleetHistory {
     return [...cordons, ...suspensions, ...this.#events.map((event) => ({ ...event, at: event.at - start }))];
   }
 
-  /** The header with the profiles as they stood. */
+  /** The header with the profiles as they stood, and the last block size. */
   header({ router, ...rest }: TraceHeader): TraceHeader {
-    return { ...rest, router: { ...router, profiles: { ...router.profiles, ...Object.fromEntries(this.#profiles) } } };
+    const profiles = { ...router.profiles, ...Object.fromEntries(this.#profiles) };
+    return { ...rest, router: { ...router, profiles, blockTokens: this.#blockTokens ?? router.blockTokens } };
   }
 
   #pass(count: number): void {

@@ -25,6 +25,9 @@ const NUMBERS = [
   "idsTo",
   "tokensFrom",
   "tokensTo",
+  "answerFrom",
+  "answerTo",
+  "cacheRead",
 ] as const;
 type Numbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
 
@@ -51,9 +54,10 @@ export class WorkloadPacker {
   length = 0;
 
   push(request: WorkloadRequest): void {
-    const { parent, blockIds, tokenIds, joins } = request;
+    const { parent, blockIds, tokenIds, answerIds, joins } = request;
     const idsFrom = blockIds === undefined ? NaN : this.#blockIds.append(blockIds);
     const tokensFrom = tokenIds === undefined ? NaN : this.#tokenIds.append(tokenIds);
+    const answerFrom = answerIds === undefined ? NaN : this.#blockIds.append(answerIds);
     const numbers: Numbers = {
       arrivalMicros: request.arrivalMicros,
       thinkMicros: request.thinkMicros ?? NaN,
@@ -72,6 +76,9 @@ export class WorkloadPacker {
       idsTo: idsFrom + (blockIds?.length ?? 0),
       tokensFrom,
       tokensTo: tokensFrom + (tokenIds?.length ?? 0),
+      answerFrom,
+      answerTo: answerFrom + (answerIds?.length ?? 0),
+      cacheRead: request.cacheRead === false ? 0 : NaN,
     };
     this.#rows.append(NUMBERS.map((name) => numbers[name]));
     if (joins.length > 0) this.#joins.set(this.length, joins);
@@ -113,6 +120,7 @@ export class PackedWorkload implements Workload {
     const parent = known("parentSession");
     const ids = known("idsFrom");
     const tokens = known("tokensFrom");
+    const answer = known("answerFrom");
     return {
       index,
       arrivalMicros: number("arrivalMicros"),
@@ -125,6 +133,8 @@ export class PackedWorkload implements Workload {
       outputTokens: number("outputTokens"),
       blockIds: ids === undefined ? undefined : blockIds.subarray(ids, number("idsTo")),
       blockTokens: number("blockTokens"),
+      ...(answer !== undefined && { answerIds: blockIds.subarray(answer, number("answerTo")) }),
+      ...(known("cacheRead") === 0 && { cacheRead: false }),
       text: undefined,
       tokenIds: tokens === undefined ? undefined : tokenIds.subarray(tokens, number("tokensTo")),
       tenant: names[number("tenant")]!,

@@ -169,6 +169,9 @@ export class RunBook {
         if (this.#startedAt === undefined) this.#fleet.stand(input);
         else this.#fleet.add(input);
         break;
+      case "block-size-changed":
+        this.#fleet.resizeBlocks(input.blockTokens);
+        break;
       // What engines did under the policy in force says nothing of another one.
       case "attempt-failed":
       case "load-observed":
@@ -254,7 +257,9 @@ function workloadRequest(
     thinkMicros: before === undefined ? undefined : at - before.endAt,
     promptTokens: Math.max(1, end.promptTokens ?? route.promptTokens),
     outputTokens: end.outputTokens ?? 1,
-    blockIds: blockIds(route),
+    blockIds: blockIds(route.blocks.lanes, route.blocks.length),
+    ...(end.answerLanes !== undefined && { answerIds: blockIds(end.answerLanes, end.answerLanes.length / 2) }),
+    ...(route.cacheRead === false && { cacheRead: false }),
     text: undefined,
     tokenIds: undefined,
     tenant: route.tenant,
@@ -264,7 +269,7 @@ function workloadRequest(
 }
 
 /** 53 bits of each chained hash: equal ids are equal content, what came before included. */
-function blockIds({ blocks: { lanes, length } }: RouteRequest): Float64Array {
+function blockIds(lanes: Int32Array, length: number): Float64Array {
   const ids = new Float64Array(length);
   for (let i = 0; i < length; i++) ids[i] = (lanes[2 * i]! >>> 0) * 0x20_0000 + (lanes[2 * i + 1]! >>> 11);
   return ids;

@@ -98,13 +98,14 @@ export class PromptChains {
   }
 
   /**
-   * The blocks of a prompt and its answer, where the conversation's next prompt begins with both. Prompt blocks keep the
-   * lanes that they have.
+   * The blocks of a prompt and its answer, where the trace tells the answer's or the conversation's next prompt begins
+   * with both. Prompt blocks keep the lanes that they have.
    */
-  withAnswer(prompt: Int32Array, request: WorkloadRequest, next: WorkloadRequest): Int32Array {
+  withAnswer(prompt: Int32Array, request: WorkloadRequest, next: WorkloadRequest | undefined): Int32Array {
     const tokens = request.promptTokens + request.outputTokens;
-    if (next.promptTokens < tokens || next.tokenIds !== undefined || !begins(request, next)) return prompt;
-    const { lanes } = this.chainOf(next);
+    const told = answered(request);
+    if (told === undefined && (next === undefined || !goesOn(request, next, tokens))) return prompt;
+    const { lanes } = this.chainOf(told ?? next!);
     const sequence = lanes.slice(0, 2 * Math.floor(tokens / this.#blockTokens));
     sequence.set(prompt);
     return sequence;
@@ -132,6 +133,22 @@ export class PromptChains {
     lanes[2 * block] = mix32(block ^ mix32(index ^ this.#seed ^ 0x5bd1_e995));
     lanes[2 * block + 1] = mix32(index + 0x27d4_eb2f);
   }
+}
+
+/** The request as if the blocks of its answer that are known were its prompt's. */
+function answered(request: WorkloadRequest): WorkloadRequest | undefined {
+  const { blockIds, answerIds, blockTokens } = request;
+  if (blockIds === undefined || answerIds === undefined) return undefined;
+  const full = Math.min(blockIds.length, Math.floor(request.promptTokens / blockTokens));
+  const ids = new Float64Array(full + answerIds.length);
+  ids.set(blockIds.subarray(0, full));
+  ids.set(answerIds, full);
+  return { ...request, promptTokens: Math.floor(ids.length * blockTokens), blockIds: ids, tokenIds: undefined };
+}
+
+/** Whether the later prompt begins with the earlier one and `tokens` in all of it and its answer. */
+function goesOn(request: WorkloadRequest, next: WorkloadRequest, tokens: number): boolean {
+  return next.promptTokens >= tokens && next.tokenIds === undefined && begins(request, next);
 }
 
 /** Whether the later prompt has the earlier one's full blocks at its beginning. */

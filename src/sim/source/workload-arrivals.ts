@@ -13,6 +13,11 @@ export interface WorkloadArrivalsOptions extends ScheduleOptions {
   readonly blockTokens: number;
   /** From arrival until the client gives up; Infinity for never. */
   readonly timeoutMicros: Micros;
+  /**
+   * Whether the router gets to know the blocks of answers, as a gateway does whose clients ask for token ids: where the
+   * workload says that it did, or of every answer that the conversation's next prompt tells.
+   */
+  readonly answers?: "recorded" | "known";
 }
 
 /**
@@ -112,6 +117,7 @@ class WorkloadArrival implements SimulatedRequest {
   readonly outputTokens: number;
   readonly deadlineAt: Micros;
   readonly #next: WorkloadRequest | undefined;
+  readonly #answers: "recorded" | "known";
   readonly #chainsOf: (blockTokens: number) => PromptChains;
 
   constructor(
@@ -126,6 +132,7 @@ class WorkloadArrival implements SimulatedRequest {
     this.outputTokens = workload.outputTokens;
     this.deadlineAt = arrivalAt + Math.min(options.timeoutMicros, workload.timeoutMicros ?? Infinity);
     this.#next = next;
+    this.#answers = options.answers ?? "recorded";
     this.#chainsOf = chainsOf;
     this.route = {
       id: `request_${workload.index}`,
@@ -139,15 +146,26 @@ class WorkloadArrival implements SimulatedRequest {
       outputTokensMax: undefined,
       sequences: 1,
       blocks: chainsOf(options.blockTokens).chainOf(workload),
+      ...(workload.cacheRead === false && { cacheRead: false }),
       profile: "",
     };
+  }
+
+  answerLanes(): Int32Array | undefined {
+    const { workload } = this;
+    if (this.#answers === "recorded" && workload.answerIds === undefined) return undefined;
+    const { lanes, length, blockTokens } = this.route.blocks;
+    const sequence = this.#chainsOf(blockTokens).withAnswer(lanes, workload, this.#next);
+    // The last token of an answer is never computed, so its key and value are in no cache.
+    const full = Math.floor((workload.promptTokens + workload.outputTokens - 1) / blockTokens);
+    const blocks = Math.min(full, sequence.length >> 1);
+    return blocks > length ? sequence.subarray(2 * length, 2 * blocks) : undefined;
   }
 
   engineLanes(blockTokens: number): Int32Array {
     const { blocks } = this.route;
     const prompt =
       blocks.blockTokens === blockTokens ? blocks.lanes : this.#chainsOf(blockTokens).chainOf(this.workload).lanes;
-    if (this.#next === undefined) return prompt;
     return this.#chainsOf(blockTokens).withAnswer(prompt, this.workload, this.#next);
   }
 }

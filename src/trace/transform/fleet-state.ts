@@ -12,10 +12,12 @@ export class FleetState {
   readonly #cordoned = new Set<string>();
   readonly #suspended = new Map<string, HangReason>();
   #profiles: Readonly<Record<string, ProfileSpec>>;
+  #blockTokens: number;
 
   constructor(header: TraceHeader) {
     this.#header = header;
     this.#profiles = header.router.profiles;
+    this.#blockTokens = header.router.blockTokens;
     for (const endpoint of header.endpoints) this.#endpoints.set(endpoint.id, endpoint);
   }
 
@@ -32,6 +34,7 @@ export class FleetState {
     else if (kind === "endpoint-suspended") this.#suspended.set(input.endpoint, input.reason);
     else if (kind === "endpoint-resumed") this.#suspended.delete(input.endpoint);
     else if (kind === "profile-changed") this.#profiles = { ...this.#profiles, [input.name]: input.profile };
+    else if (kind === "block-size-changed") this.#blockTokens = input.blockTokens;
   }
 
   /** What a header does not say: who was cordoned or suspended, as inputs at `at`, in order of id. */
@@ -47,6 +50,7 @@ export class FleetState {
   /** The run's header as it would stand here. */
   header(segment: number): TraceHeader {
     const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-    return { ...this.#header, segment, endpoints, router: { ...this.#header.router, profiles: this.#profiles } };
+    const router = { ...this.#header.router, profiles: this.#profiles, blockTokens: this.#blockTokens };
+    return { ...this.#header, segment, endpoints, router };
   }
 }

@@ -44,6 +44,7 @@ export class KeptRequests {
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":
+      case "block-size-changed":
       case "load-observed":
       case "blocks-stored":
       case "blocks-removed":

@@ -1,0 +1,17 @@
+import type { EndpointId } from "./endpoint/endpoint.ts";
+import type { EndpointState } from "./endpoint/endpoint-state.ts";
+import type { Insertion } from "./prefix/prefix-index.ts";
+import type { RouteRequest } from "./request.ts";
+import type { Micros } from "./units.ts";
+
+/** A request between its arrival and its end. */
+export interface Pending {
+  readonly request: RouteRequest;
+  /** Endpoints that this request was sent to; a retry leaves them out. */
+  readonly tried: EndpointId[];
+  /** Where the current attempt is, and what it will release; undefined between attempts. */
+  state: EndpointState | undefined;
+  insertion: Insertion | undefined;
+  sentAt: Micros;
+  firstTokenAt: Micros | undefined;
+}

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadProfile } from "#config/profile-file.ts";
+import type { Input } from "#core/input.ts";
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import type { BlockChain } from "#core/prompt/block-chain.ts";
+import type { RouteRequest } from "#core/request.ts";
+import { Router } from "#core/router.ts";
+import { chain, request } from "./state.ts";
+
+const CAPACITY_TOKENS = 1_600;
+
+function router(...ids: readonly string[]): Router {
+  const made = new Router({
+    seed: 1,
+    profiles: { default: loadProfile("prefix-affinity").spec },
+    defaultProfile: "default",
+    index: new ApproximateIndex(),
+    blockTokens: 16,
+    staleAfterMicros: 1_000_000,
+  });
+  for (const id of ids) {
+    const endpoint = { id, models: [], labels: {}, kvCapacityTokens: CAPACITY_TOKENS, concurrencyMax: 8 };
+    made.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  }
+  return made;
+}
+
+function hits(made: Router, id: string, more: Partial<RouteRequest>): number {
+  const decision = made.accept({ kind: "request-arrived", at: 1, request: request({ id, ...more }) });
+  return decision.kind === "routed" ? decision.hitTokens : assert.fail(decision.reason);
+}
+
+function finish(requestId: string, more: Partial<Extract<Input, { kind: "request-finished" }>> = {}): Input {
+  const counts = { promptTokens: 67, cachedTokens: 0, outputTokens: 60 };
+  return { kind: "request-finished", at: 2, requestId, outcome: "ok", ...counts, ...more };
+}
+
+const WHOLE = chain(1, 12);
+const leading = (length: number): BlockChain => ({ ...WHOLE, lanes: WHOLE.lanes.slice(0, 2 * length), length });
+const ANSWER = WHOLE.lanes.slice(8, 14);
+
+test("a conversation's next turn finds the blocks of the last answer, where its tokens were known", () => {
+  for (const [answerLanes, expected] of [
+    [undefined, 4 * 16],
+    [ANSWER, 7 * 16],
+  ] as const) {
+    const made = router("a");
+    hits(made, "first", { blocks: leading(4) });
+    made.accept({ kind: "first-token", at: 2, requestId: "first" });
+    made.accept(finish("first", answerLanes && { answerLanes }));
+    assert.equal(hits(made, "next", { blocks: WHOLE }), expected);
+  }
+});
+
+test("what a client that left had been sent is in the cache too", () => {
+  const made = router("a");
+  hits(made, "first", { blocks: leading(4) });
+  made.accept({ kind: "first-token", at: 2, requestId: "first" });
+  made.accept(finish("first", { outcome: "aborted", answerLanes: ANSWER }));
+  assert.equal(hits(made, "next", { blocks: WHOLE }), 7 * 16);
+});
+
+test("an answer of an endpoint that has left is not put down to the one that has its place", () => {
+  const made = router("a");
+  hits(made, "first", { blocks: leading(4) });
+  made.accept({ kind: "endpoint-left", at: 1, endpoint: "a" });
+  const endpoint = { id: "b", models: [], labels: {}, kvCapacityTokens: CAPACITY_TOKENS, concurrencyMax: 8 };
+  made.accept({ kind: "endpoint-joined", at: 1, endpoint });
+  made.accept(finish("first", { answerLanes: ANSWER }));
+  assert.equal(hits(made, "next", { blocks: WHOLE }), 0);
+});
+
+test("a request whose engine does not read its cache expects nothing there, and fills it all the same", () => {
+  const made = router("a");
+  hits(made, "first", { blocks: leading(4) });
+  assert.equal(hits(made, "scored", { blocks: leading(8), cacheRead: false }), 0);
+  assert.equal(hits(made, "next", { blocks: WHOLE }), 8 * 16);
+});
+
+test("blocks of another size: the index starts afresh, with room for as many of them as fit", () => {
+  const made = router("a");
+  hits(made, "first", { blocks: WHOLE });
+  made.accept({ kind: "block-size-changed", at: 2, blockTokens: 64 });
+  assert.equal(made.endpointRows(2)[0]!.indexBlocks, 0);
+  const long = chain(9, 40, 64);
+  assert.equal(hits(made, "long", { blocks: long }), 0);
+  assert.equal(made.endpointRows(2)[0]!.indexBlocks, CAPACITY_TOKENS / 64);
+  assert.equal(hits(made, "again", { blocks: long }), (CAPACITY_TOKENS / 64) * 64);
+  // The first request's end takes nothing back from the index that it is no longer in.
+  made.accept(finish("first", { outcome: "failed" }));
+  assert.equal(hits(made, "once more", { blocks: long }), (CAPACITY_TOKENS / 64) * 64);
+});
