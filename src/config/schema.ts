@@ -209,6 +209,10 @@ const log = z.strictObject({
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")
     .describe("Least important level to write, to stderr as JSON lines."),
+  access: z
+    .enum(["off", "stdout"])
+    .default("off")
+    .describe("One JSON line per inference request, whatever the level; never prompts or keys."),
 });
 
 const emulate = z

@@ -9,17 +9,24 @@ export interface DrainTimes {
   readonly graceMillis: number;
 }
 
+/** What came of it. */
+export interface Drained {
+  /** Requests that had not ended in time. */
+  readonly requestsCut: number;
+}
+
 /**
  * Ends a gateway's server. First it is about to leave: everything is served, but each answer ends its connection, so that
  * clients move on. Then it drains: inference is refused, while metrics and status pages answer until the last request is
  * over. What has not ended by then is cut.
  */
-export async function drainGateway(server: Server, context: ChatContext, times: DrainTimes): Promise<void> {
+export async function drainGateway(server: Server, context: ChatContext, times: DrainTimes): Promise<Drained> {
   context.leaving = true;
   if (server.listening && times.noticeMillis > 0) await sleep(times.noticeMillis);
   context.draining = true;
   const deadline = performance.now() + times.graceMillis;
   while (context.inFlight.size > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MILLIS);
+  const requestsCut = context.inFlight.size;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeAllConnections();
   await closed;
@@ -27,6 +34,7 @@ export async function drainGateway(server: Server, context: ChatContext, times: 
   while (context.inFlight.size > 0) await sleep(1);
   context.inFlight.stop();
   await context.pools.destroy();
+  return { requestsCut };
 }
 
 const DRAIN_POLL_MILLIS = 20;

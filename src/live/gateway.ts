@@ -7,7 +7,7 @@ import { Hono } from "hono";
 
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
 import { type ClientAuth, clientAuth } from "./request/client-auth.ts";
-import { drainGateway } from "./drain-gateway.ts";
+import { type Drained, drainGateway } from "./drain-gateway.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
 import { type GatewayCounters, newCounters } from "./metrics/gateway-counters.ts";
@@ -56,7 +56,7 @@ export interface Gateway {
    * Goes on taking requests for `noticeMillis`, while load balancers learn that it leaves. Then refuses new ones, waits
    * for those in flight at most `graceMillis` and cuts them off. All else is served until then.
    */
-  close(graceMillis: number, noticeMillis?: number): Promise<void>;
+  close(graceMillis: number, noticeMillis?: number): Promise<Drained>;
 }
 
 export function createGateway(options: GatewayOptions): Gateway {

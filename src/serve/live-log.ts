@@ -2,8 +2,10 @@ import { type Logger, destination, pino, stdTimeFunctions } from "pino";
 import type { RequestObserver } from "#live/chat-context.ts";
 import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
 import { type FaultEvent, FaultLog } from "#live/log/fault-log.ts";
+import type { LogCounts } from "#live/metrics/metric-state.ts";
 import type { GatewayMetrics } from "#live/metrics/metrics.ts";
 import type { Config } from "#config/schema.ts";
+import { type AccessLog, openAccessLog } from "./access-log.ts";
 
 const STDERR = 2;
 
@@ -26,8 +28,30 @@ export function openLog({ level }: Config["log"]): Logger {
 /** A closed pipe or terminal: requests in flight matter more than lines that nobody reads. */
 const READER_GONE: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
 
-export function faultLog(log: Logger): FaultLog {
-  return new FaultLog({ write: (level, fields, message) => log[level](fields, message) });
+/** What a running gateway writes beside its own log. */
+export interface LiveLogs {
+  readonly log: Logger;
+  readonly faults: FaultLog;
+  readonly access: AccessLog | undefined;
+  readonly counts: LogCounts;
+  /** Writes what is only counted or still waits. */
+  close(): void;
+}
+
+export function openLogs(options: Config["log"], log: Logger): LiveLogs {
+  const faults = new FaultLog({ write: (level, fields, message) => log[level](fields, message) });
+  const access = openAccessLog(options);
+  const close = (): void => {
+    faults.close();
+    access?.close();
+  };
+  return {
+    log,
+    faults,
+    access,
+    counts: { withheld: () => faults.withheld, accessDropped: () => access?.dropped() ?? 0 },
+    close,
+  };
 }
 
 /** What the gateway does about each event of an endpoint or its source. */
@@ -47,11 +71,12 @@ export function faultOfKeeper({ kind, subject, detail }: KeeperEvent): FaultEven
 }
 
 /** Metrics for every request, a line for every fault, and a line for every request where that is asked for. */
-export function requestObserver(metrics: GatewayMetrics, log: Logger, faults: FaultLog): RequestObserver {
+export function requestObserver(metrics: GatewayMetrics, { log, faults, access }: LiveLogs): RequestObserver {
   const debug = log.isLevelEnabled("debug");
   return {
     finished: (summary) => {
       metrics.finished(summary);
+      access?.write(summary);
       if (debug) log.debug(summary, "request");
     },
     retried: (fault) => metrics.retried(fault),

@@ -1,5 +1,6 @@
 import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
 import { DecisionRing } from "#live/status/decision-ring.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
@@ -17,7 +18,7 @@ import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import { openRecorder } from "./live-recorder.ts";
-import { faultLog, faultOfKeeper, requestObserver } from "./live-log.ts";
+import { faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { startShadow } from "./live-shadow.ts";
 import { profileChooser } from "./profile-chooser.ts";
@@ -45,7 +46,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Puts a gateway together from its plan. It listens and knows endpoints only when told. */
 export async function createLiveStack(plan: ServePlan, environment: Environment, log: Logger): Promise<LiveStack> {
   const { config } = plan;
-  const faults = faultLog(log);
+  const logs = openLogs(config.log, log);
+  const { faults } = logs;
   const secret = hashSecret(config, environment);
   const settings = routerSettings(plan);
   const router = newRouter(settings);
@@ -68,7 +70,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
   const counted = { counters, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
-  const sources = { router, directory, keeper, ...counted, ...shadowStatus, ...config.metrics };
+  const sources = { router, directory, keeper, logs: logs.counts, ...counted, ...shadowStatus, ...config.metrics };
   const metrics = new GatewayMetrics(sources);
   const decisions = new DecisionRing(config.admin.decisionsKept);
   for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) journal.listen(listener);
@@ -80,7 +82,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     ...path,
     journal,
     directory,
-    observe: requestObserver(metrics, log, faults),
+    observe: requestObserver(metrics, logs),
     profileOf: profileChooser(plan, (name, profile) =>
       journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile }),
     ),
@@ -103,11 +105,11 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     },
     close: async () => {
       readiness.draining = true;
-      await gateway.close(config.listen.drainMillis, drainNoticeMillis(config, environment));
+      await drain(gateway, config, environment, log);
       for (const part of [power, keeper]) await part.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
       watch.stop();
-      faults.close();
+      logs.close();
     },
   };
 }
@@ -125,6 +127,13 @@ async function warmUpAll(
   if (config.tokenizer.kind === "vllm") return decisions;
   const journal = new Journal(newRouter(settings));
   return { ...decisions, requests: await warmUpPath({ ...path, journal, budgetMillis: WARM_UP_PATH_MILLIS }) };
+}
+
+async function drain(gateway: Gateway, config: Config, environment: Environment, log: Logger): Promise<void> {
+  const since = nowMicros();
+  const drained = await gateway.close(config.listen.drainMillis, drainNoticeMillis(config, environment));
+  const millis = Math.round((nowMicros() - since) / MICROS_PER_MILLI);
+  log.info({ event: "drained", millis, ...drained }, "drained");
 }
 
 /** A pod stays among its service's endpoints for a moment after it was told to stop. */

@@ -9,13 +9,12 @@ export interface ReadyFacts {
 }
 
 /** What a person needs first: that it is ready, a command to paste, and where the metrics are. */
-export function readyText(directory: EndpointDirectory, { url, plan, emulated }: ReadyFacts): string {
-  const ready = directory.all().filter((entry) => entry.state === "ready");
-  const engines = `${ready.length} ${emulated ? "emulated " : ""}${ready.length === 1 ? "engine" : "engines"}`;
-  const model = ready.flatMap((entry) => entry.models).map((served) => served.id)[0] ?? "MODEL";
+export function readyText(directory: EndpointDirectory, facts: ReadyFacts): string {
+  const { url } = facts;
+  const model = readyModels(directory)[0] ?? "MODEL";
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }], max_tokens: 32 });
   return [
-    `gnomon is ready at ${url}: ${engines}, profile ${plan.profile.name}`,
+    readySentence(directory, facts),
     `  curl ${url}/v1/chat/completions -H 'content-type: application/json' -d '${body.replaceAll("'", "'\\''")}'`,
     `  metrics: ${url}/metrics   status: ${url}/gnomon/`,
     "",
@@ -23,5 +22,46 @@ export function readyText(directory: EndpointDirectory, { url, plan, emulated }:
 }
 
 export function waitingText(url: string, waitsFor: readonly string[]): string {
-  return `gnomon listens at ${url} and waits for ${waitsFor.join("; ")}\n`;
+  return `${waitingSentence(url, waitsFor)}\n`;
+}
+
+/** The same for a collector of logs, as one line of JSON. */
+export function readyLine(directory: EndpointDirectory, facts: ReadyFacts): string {
+  const { url, plan, emulated } = facts;
+  return line("ready", readySentence(directory, facts), {
+    url,
+    endpoints: readyEntries(directory).length,
+    emulated,
+    profile: plan.profile.name,
+    models: readyModels(directory).slice(0, MODELS_NAMED_MAX),
+  });
+}
+
+export function waitingLine(url: string, waitsFor: readonly string[]): string {
+  return line("waiting", waitingSentence(url, waitsFor), { url, waitsFor });
+}
+
+const MODELS_NAMED_MAX = 16;
+
+/** In the shape of the log's lines. */
+function line(event: string, msg: string, fields: Readonly<Record<string, unknown>>): string {
+  return `${JSON.stringify({ level: "info", time: new Date().toISOString(), event, ...fields, msg })}\n`;
+}
+
+function readySentence(directory: EndpointDirectory, { url, plan, emulated }: ReadyFacts): string {
+  const { length } = readyEntries(directory);
+  const engines = `${length} ${emulated ? "emulated " : ""}${length === 1 ? "engine" : "engines"}`;
+  return `gnomon is ready at ${url}: ${engines}, profile ${plan.profile.name}`;
+}
+
+function waitingSentence(url: string, waitsFor: readonly string[]): string {
+  return `gnomon listens at ${url} and waits for ${waitsFor.join("; ")}`;
+}
+
+function readyEntries(directory: EndpointDirectory) {
+  return directory.all().filter((entry) => entry.state === "ready");
+}
+
+function readyModels(directory: EndpointDirectory): string[] {
+  return [...new Set(readyEntries(directory).flatMap((entry) => entry.models.map((served) => served.id)))];
 }

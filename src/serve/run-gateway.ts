@@ -1,9 +1,10 @@
 import type { Target } from "#live/discovery/target.ts";
+import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { Config } from "#config/schema.ts";
 import { listedTargets, startSources } from "./endpoint-sources.ts";
 import { openLog } from "./live-log.ts";
 import { type LiveStack, createLiveStack } from "./live-stack.ts";
-import { readyText, waitingText } from "./ready-text.ts";
+import { readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { exitSoon, stopSignal } from "./stop-signal.ts";
 import { refusedBySystem } from "./system-error.ts";
@@ -21,7 +22,9 @@ export async function runGateway(plan: ServePlan): Promise<void> {
   const stack = await createLiveStack(plan, process.env, log);
   const over = stopped.then((signal) => {
     stack.readiness.draining = true;
-    log.info({ signal }, "draining");
+    const { drainMillis, drainNoticeMillis } = config.listen;
+    const requestsInFlight = stack.gateway.inFlight();
+    log.info({ event: "draining", signal, requestsInFlight, drainNoticeMillis, drainMillis }, "draining");
   });
   const started = start(stack, config, listed);
   const { url, sources } = await started.catch(async (error: unknown) => {
@@ -33,6 +36,7 @@ export async function runGateway(plan: ServePlan): Promise<void> {
   await over;
   await stack.close();
   await sources.stop();
+  log.info({ event: "stopped", upSeconds: Math.round(performance.now() / MILLIS_PER_SECOND) }, "stopped");
   exitSoon();
 }
 
@@ -49,8 +53,9 @@ async function listen({ gateway }: LiveStack, { listen: { host, port } }: Config
   }
 }
 
-/** Says when the gateway is ready, and before that, once, what it waits for. */
+/** Says when the gateway is ready, and before that, once, what it waits for; in JSON where nobody sits at a terminal. */
 async function announce(stack: LiveStack, facts: Parameters<typeof readyText>[1]): Promise<void> {
+  const isTerminal = process.stdout.isTTY;
   const since = performance.now();
   let told = false;
   for (;;) {
@@ -59,9 +64,9 @@ async function announce(stack: LiveStack, facts: Parameters<typeof readyText>[1]
     if (waitsFor.length === 0) break;
     if (!told && performance.now() - since > WAITING_TOLD_MILLIS) {
       told = true;
-      process.stdout.write(waitingText(facts.url, waitsFor));
+      process.stdout.write((isTerminal ? waitingText : waitingLine)(facts.url, waitsFor));
     }
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MILLIS));
   }
-  process.stdout.write(readyText(stack.directory, facts));
+  process.stdout.write((isTerminal ? readyText : readyLine)(stack.directory, facts));
 }

@@ -25,8 +25,17 @@ export interface StateSources {
   readonly tokenizers?: () => readonly TokenizerCounts[];
   /** Left out where there is no shadow. */
   readonly shadow?: () => ShadowStatus;
+  /** Lines that the logs left out; left out where nothing logs. */
+  readonly logs?: LogCounts;
   /** Endpoints, and servers, with lines of their own; the first by id have them. */
   readonly endpointsMax?: number;
+}
+
+export interface LogCounts {
+  /** Faults that were only counted, by kind. */
+  readonly withheld: () => Readonly<Record<string, number>>;
+  /** Lines of the access log that were dropped. */
+  readonly accessDropped: () => number;
 }
 
 export interface TokenizerCounts extends Pick<TokenizerDescription, "name" | "counters"> {
@@ -69,6 +78,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerCounters(sources, family, row);
   registerRecorder(sources, family, row);
   registerTokenizers(sources, family, row);
+  registerLogs(sources, family, row);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }
 
@@ -231,4 +241,14 @@ function registerTokenizers({ tokenizers }: StateSources, family: Family, row: R
       Object.entries(counters).map(([event, count]) => row(count, { for: model, tokenizer: name, event })),
     ),
   );
+}
+
+function registerLogs({ logs }: StateSources, family: Family, row: Row): void {
+  if (logs === undefined) return;
+  family("counter", "log_lines_withheld_total", "Faults beyond the log's rate, counted in a line of sum.", () =>
+    Object.entries(logs.withheld()).map(([event, count]) => row(count, { event })),
+  );
+  family("counter", "access_log_lines_dropped_total", "Lines of the access log that nobody read in time.", () => [
+    row(logs.accessDropped()),
+  ]);
 }

@@ -8,7 +8,7 @@ import type { AnswerTokens } from "../answer/answer-tokens.ts";
 import type { ChatContext } from "../chat-context.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
 import { nowMicros } from "../clock.ts";
-import { ERRORS, type Refusal, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
+import { ERRORS, type ErrorReason, type Refusal, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import type { Forward, ForwardResult } from "../upstream/forward.ts";
 import { type OwnHeaders, pushOwn } from "./headers.ts";
 import { givenRequestId } from "./identity.ts";
@@ -45,6 +45,8 @@ export class Exchange implements Swept {
   #forward: Forward | undefined;
   #bodyBytes = 0;
   #overAt: Micros = 0;
+  /** Reason of the gateway's own error; "" where it sent none. */
+  #refusedFor: ErrorReason | "" = "";
   #tokenizer: Tokenizer | undefined;
   #prompt: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
@@ -97,6 +99,7 @@ export class Exchange implements Swept {
   }
 
   answerRefusal(refused: Refusal, endpoint: string): void {
+    this.#refusedFor = refused.reason;
     const body = Buffer.from(errorBody(refused));
     const headers = errorHeaders(refused, body.length);
     pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.leaving });
@@ -153,9 +156,12 @@ export class Exchange implements Swept {
     const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
     return {
       requestId: this.requestId,
+      method: this.incoming.method ?? "",
       route: this.route.pattern,
       model: this.model,
       endpoint: forward?.endpoint ?? "",
+      profile: forward?.profile ?? "",
+      reason: this.#refusedFor === "" ? (forward?.reason ?? "") : this.#refusedFor,
       status: this.status,
       outcome,
       stream: this.stream,

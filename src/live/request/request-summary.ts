@@ -3,12 +3,17 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 /** How one request went, told once when it is over. No prompt, no answer, no key. */
 export interface RequestSummary {
   readonly requestId: string;
+  readonly method: string;
   /** The route's pattern, from a closed set: "/v1/chat/completions", "/v1/completions" or "/v1/*". */
   readonly route: string;
   /** Served name of the model; "" when the request named none that is served. */
   readonly model: string;
   /** The endpoint that answered last; "" when none did. */
   readonly endpoint: string;
+  /** Profile that decided; "" where no decision was made. */
+  readonly profile: string;
+  /** Reason of the last decision, or of the gateway's own error. */
+  readonly reason: string;
   readonly status: number;
   readonly outcome: Outcome;
   readonly stream: boolean;

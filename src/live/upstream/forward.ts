@@ -80,6 +80,12 @@ export class Forward implements AttemptListener, Delivery {
   get endpoint(): string {
     return this.#routed.endpoint;
   }
+  get profile(): string {
+    return this.#routed.profile;
+  }
+  get reason(): string {
+    return this.#routed.reason;
+  }
   get hitTokens(): number {
     return this.#routed.hitTokens;
   }

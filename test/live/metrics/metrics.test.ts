@@ -70,6 +70,9 @@ class MetricsUnderTest {
 
 function summary(changes: Partial<RequestSummary> = {}): RequestSummary {
   return {
+    method: "POST",
+    profile: "gnomon",
+    reason: "only",
     requestId: "r",
     route: "/v1/chat/completions",
     model: "m",
