@@ -22,8 +22,13 @@ const OUTPUT_TAU_MICROS = 300_000_000;
  * something ends.
  *
  * A token computed takes a block of cache from another prompt, and draws the next turns of its conversation to the place.
- * Both cost more where more is asked for: `demand` is the prompt tokens that were sent there within windowSeconds, over
- * the mean of the candidates. So a new conversation begins where its whole life finds room, and need not move later.
+ * Both cost more where more is asked for:
+ *
+ *     demand = (sent there + evidenceTokens) / (mean of sent + evidenceTokens)
+ *
+ * over the prompt tokens sent within windowSeconds. So a new conversation begins where its whole life finds room, and
+ * need not move later. evidenceTokens keep a single prompt from counting as demand: without them the only endpoint that
+ * ever got one had n times the mean, and a short prompt asked again went away from its own prefix.
  *
  * batchWeight is below 1 since the difference in load that is seen now does not last as long as an answer: those who are
  * there end, and later requests go elsewhere. How long answers are is the moving mean of what was seen. The weights were
@@ -52,6 +57,12 @@ export const addedLatency = scorerPlugin({
       min: 0.1,
       max: 86_400,
       meaning: "over which demand is taken; some turns of a conversation",
+    },
+    evidenceTokens: {
+      type: "number",
+      default: 0,
+      min: 0,
+      meaning: "prompt tokens per endpoint below which what was sent says little of demand",
     },
     batchWeight: {
       type: "number",
@@ -100,10 +111,10 @@ export const addedLatency = scorerPlugin({
         const asked = { promptTokens, outputTokens: answer.value ?? parameters.outputTokensGuess, demand: 1 };
         let sum = 0;
         for (let i = 0; i < candidates.length; i++) sum += scores[i] = sent.sum(candidates[i]!.id, candidates[i]!.at);
-        const mean = sum / candidates.length;
+        const mean = sum / candidates.length + parameters.evidenceTokens;
         let best = Infinity;
         for (let i = 0; i < candidates.length; i++) {
-          if (mean > 0) asked.demand = scores[i]! / mean;
+          if (mean > 0) asked.demand = (scores[i]! + parameters.evidenceTokens) / mean;
           const cost = addedWaiting(parameters, candidates[i]!, asked);
           scores[i] = cost;
           best = Math.min(best, cost);

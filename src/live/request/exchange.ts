@@ -107,7 +107,7 @@ export class Exchange implements Swept {
   }
 
   ownHeaders(endpoint: string, reason: string): OwnHeaders {
-    const hitTokens = this.#forward?.hitTokens ?? 0;
+    const hitTokens = this.#forward?.routed.hitTokens ?? 0;
     return { requestId: this.requestId, endpoint, reason, hitTokens, close: this.context.leaving };
   }
 
@@ -160,8 +160,8 @@ export class Exchange implements Swept {
       route: this.route.pattern,
       model: this.model,
       endpoint: forward?.endpoint ?? "",
-      profile: forward?.profile ?? "",
-      reason: this.#refusedFor === "" ? (forward?.reason ?? "") : this.#refusedFor,
+      profile: forward?.routed.profile ?? "",
+      reason: this.#refusedFor === "" ? (forward?.routed.reason ?? "") : this.#refusedFor,
       status: this.status,
       outcome,
       stream: this.stream,
@@ -172,7 +172,7 @@ export class Exchange implements Swept {
       promptTokens: usage?.promptTokens,
       cachedTokens: usage?.cachedTokens,
       outputTokens,
-      hitTokens: forward?.hitTokens ?? 0,
+      hitTokens: forward?.routed.hitTokens ?? 0,
     };
   }
 

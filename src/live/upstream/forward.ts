@@ -80,14 +80,8 @@ export class Forward implements AttemptListener, Delivery {
   get endpoint(): string {
     return this.#routed.endpoint;
   }
-  get profile(): string {
-    return this.#routed.profile;
-  }
-  get reason(): string {
-    return this.#routed.reason;
-  }
-  get hitTokens(): number {
-    return this.#routed.hitTokens;
+  get routed(): Routed {
+    return this.#routed;
   }
 
   /** Sends the request to the endpoint that was decided on. */

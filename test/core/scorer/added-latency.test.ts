@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Decision } from "#core/decision.ts";
 import { CATALOG } from "#core/catalog.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
+import { loadProfile } from "#config/profile-file.ts";
 import { request, snapshot } from "../state.ts";
 
 const WEIGHTS = {
@@ -90,6 +91,23 @@ test("a new token costs more where more was sent within the window, in proportio
   near(scores(made, 1000, [a!, b!]), [(1000 * (1 + 2 * 0.5) + 1) / (1000 * (1 + 2 * 1.5) + 1), 1]);
   const later = [a!, b!].map((one) => snapshot({ ...one, at: 12_000_000 }));
   near(scores(made, 1000, later), [1, (1000 + 1) / (1000 * (1 + 2 * 2) + 1)]);
+});
+
+test("a short prompt asked again stays with its prefix, though nothing else was ever sent", () => {
+  const { scorers } = loadProfile("gnomon").spec;
+  const [holder, ...others] = ["a", "b", "c"].map((id) => snapshot({ id }));
+  for (const promptTokens of [40, 309, 1500]) {
+    const hitTokens = Math.floor((0.6 * promptTokens) / 16) * 16;
+    const again = [snapshot({ ...holder!, hitTokens }), ...others];
+    const made = scorer(scorers[0]!.parameters as Record<string, number>);
+    sent(made, 0, "a", promptTokens);
+    const [stays, ...elsewhere] = scores(made, promptTokens, again);
+    assert.equal(stays, 1, `${promptTokens} tokens`);
+    for (const score of elsewhere) assert.ok(score < 1);
+    const without = scorer({});
+    sent(without, 0, "a", promptTokens);
+    assert.ok(scores(without, promptTokens, again)[0]! < 1, "one prompt counted as all the demand there is");
+  }
 });
 
 test("an endpoint that left begins anew when it comes back", () => {
