@@ -7,6 +7,7 @@ import { type Difference, Replay, type ReplayResult } from "#shadow/recorded/rep
 import { TraceReader, type TraceReport } from "#trace/reader.ts";
 import type { RecordedDecision } from "#trace/record.ts";
 import { decisionTable } from "./explain/decision-table.ts";
+import { reportNotes } from "./trace/report-notes.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 
 /** Decides a recorded trace again and compares. */
@@ -14,7 +15,7 @@ export function replayCommand(): Command {
   return new Command("replay")
     .description("Give a recorded trace to a fresh router and compare every decision, bit for bit.")
     .argument("<trace>", "folder that --record wrote, or one of its segments")
-    .option("--strict", "refuse a trace with a line that cannot be used", false)
+    .option("--strict", "refuse a trace that is damaged or lacks anything", false)
     .option("--json", "print JSON", false)
     .action(async (trace: string, { strict, json }: { strict: boolean; json: boolean }) => {
       if (!existsSync(trace)) throw new ConfigError([`replay: expected a trace, got ${trace}, which is not there`]);
@@ -30,24 +31,23 @@ export function replayCommand(): Command {
       if (json)
         process.stdout.write(`${JSON.stringify({ ...counts, first: firstView(first), trace: reader.report })}\n`);
       else process.stdout.write(words(result, reader.report));
+      if (strict && result.breaks > 0)
+        throw new CommandFailure(`${trace}: ${result.reasons[0] ?? "records are missing or moved"}`);
       if (result.differences > 0) throw new CommandFailure(`${result.differences} decisions differ`);
       if (result.decisions === 0) throw new CommandFailure(`${trace} has no decision that can be compared`);
     });
 }
 
 function words(
-  { runs, inputs, decisions, differences, unverifiable, first }: ReplayResult,
+  { runs, inputs, decisions, differences, unverifiable, reasons, first }: ReplayResult,
   report: TraceReport,
 ): string {
   const verdict = differences > 0 ? `: ${differences} differ` : decisions > 0 ? ": all identical" : "";
   const lines = [`${runs} runs, ${inputs} inputs, ${decisions} decisions compared${verdict}`];
   if (unverifiable > 0)
-    lines.push(`${unverifiable} decisions not compared, since what they rest on is not all in the trace`);
-  if (report.dropped > 0) lines.push(`${report.dropped} records were dropped by the recorder`);
-  if (report.segmentsMissing > 0) lines.push(`${report.segmentsMissing} segments are missing`);
-  if (report.unordered > 0) lines.push(`${report.unordered} records lie before the time of the one above them`);
-  for (const [reason, count] of Object.entries(report.skipped)) lines.push(`${count} lines left out: ${reason}`);
-  lines.push(...report.examples.map((example) => `  ${example}`));
+    lines.push(`${unverifiable} decisions not compared, since what they rest on is not all in the trace:`);
+  else if (reasons.length > 0) lines.push("beyond these, nothing could be compared:");
+  lines.push(...reasons.map((reason) => `  ${reason}`), ...reportNotes(report));
   if (first !== undefined) {
     lines.push("", `first difference, record ${first.record}: ${first.what}`);
     lines.push("recorded:", side(first.recorded), "replayed:", side(first.replayed));

@@ -10,6 +10,11 @@ export class TraceFormatError extends Error {
   }
 }
 
+/** A trace of a version that is not known: nothing of it can be read. */
+export class TraceVersionError extends Error {
+  override readonly name = "TraceVersionError";
+}
+
 /**
  * Why a line was not used.
  *
@@ -20,7 +25,7 @@ export class TraceFormatError extends Error {
  * - duplicate-id: a request arrived whose id is in flight.
  * - torn: the file ends inside the line.
  * - too-long: longer than any record can be.
- * - corrupt: the compressed data is damaged; the rest of the file is lost.
+ * - corrupt: the compressed data is damaged, and the rest of the file is lost; or lines are not as they were written.
  */
 export type SkipReason =
   | "not-json"

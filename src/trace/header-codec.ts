@@ -1,5 +1,5 @@
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
-import { Fields, TraceFormatError } from "./fields.ts";
+import { Fields, TraceFormatError, TraceVersionError } from "./fields.ts";
 import { decodeEndpoint } from "./input-codec.ts";
 import { decodeProfile } from "./profile-codec.ts";
 import { TRACE_VERSION, type TraceEngine, type TraceHash, type TraceHeader, type TraceRouter } from "./record.ts";
@@ -18,10 +18,7 @@ export function decodeHeader(fields: Fields): TraceHeader {
   }
   const version = fields.raw("version");
   if (version !== TRACE_VERSION) {
-    throw new TraceFormatError(
-      "invalid",
-      `version: expected ${TRACE_VERSION}, got ${JSON.stringify(version) ?? "nothing"}`,
-    );
+    throw new TraceVersionError(`version: expected ${TRACE_VERSION}, got ${JSON.stringify(version) ?? "nothing"}`);
   }
   fields.oneOf("clock", [CLOCK_UNIT]);
   const header: TraceHeader = {
@@ -32,6 +29,8 @@ export function decodeHeader(fields: Fields): TraceHeader {
     router: decodeRouter(fields.object("router")),
     hash: decodeHash(fields.object("hash")),
     endpoints: fields.list("endpoints").map((entry, i) => decodeEndpoint(new Fields(entry, `endpoints[${i}]`))),
+    ...(fields.boolean("checked", false) ? { checked: true } : {}),
+    ...(fields.has("continues") ? { continues: fields.integer("continues", 0) } : {}),
     ...(fields.has("engine") ? { engine: decodeEngine(fields.object("engine")) } : {}),
   };
   if (!fields.has("derived")) return header;

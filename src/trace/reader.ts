@@ -1,9 +1,9 @@
 import type { Input } from "#core/input.ts";
-import { TraceDecoder } from "./decoder.ts";
+import type { TraceDecoder } from "./decoder.ts";
 import { type SkipReason, TraceFormatError } from "./fields.ts";
-import type { TraceHeader, TraceItem } from "./record.ts";
-import { segmentLines } from "./segment-lines.ts";
+import type { TraceGap, TraceHeader, TraceItem } from "./record.ts";
 import { segmentFiles } from "./segment-name.ts";
+import { SegmentReading } from "./segment-reading.ts";
 
 /** What reading a trace came to. Nothing that was left out is missing here. */
 export interface TraceReport {
@@ -13,9 +13,11 @@ export interface TraceReport {
   dropped: number;
   /** Records whose time lies before that of the record above them. They are given out as they are. */
   unordered: number;
-  /** Segments that are missing between others of their run. */
+  /** Segments that are missing before, between or after others of their run. */
   segmentsMissing: number;
-  /** Lines that were not used, by reason. */
+  /** Runs without an end: still being recorded, or their recorder was killed, or the file was cut off. */
+  unended: number;
+  /** Lines, or groups of them, that were not used as they stand, by reason. */
   readonly skipped: Partial<Record<SkipReason, number>>;
   /** The first few of them, with file and line. */
   readonly examples: string[];
@@ -25,9 +27,23 @@ const EXAMPLES_MAX = 10;
 /** Ids remembered as in flight, oldest forgotten first; only a recorder that dropped many ends can reach it. */
 const IN_FLIGHT_MAX = 1_000_000;
 
+/** The segment that was read last. */
+interface Last {
+  readonly file: string;
+  readonly header: TraceHeader;
+  /** undefined: without checksums. */
+  readonly crc32: number | undefined;
+  readonly isOver: boolean;
+  /** Whether the file was closed by its writer, who goes on in another one unless the run is over. */
+  readonly isClosed: boolean;
+  readonly linesOpen: number;
+}
+
 /**
  * Reads a trace, a file or a folder of segments, as a stream. A line that cannot be used is left out and counted in
- * `report`, with `strict` it is an error. A file that is no trace, or of a version that is not known, is always an error.
+ * `report`, with `strict` it is an error; so are segments that are missing. Where anything is missing or not as it was
+ * written, a gap stands before what follows. A file that is no trace is an error unless others beside it are one; a
+ * version that is not known is always one.
  */
 export class TraceReader {
   readonly report: TraceReport = {
@@ -36,14 +52,16 @@ export class TraceReader {
     dropped: 0,
     unordered: 0,
     segmentsMissing: 0,
+    unended: 0,
     skipped: {},
     examples: [],
   };
   readonly #path: string;
   readonly #strict: boolean;
   readonly #inFlight = new Set<string>();
-  #last: TraceHeader | undefined;
+  #last: Last | undefined;
   #lastAt = 0;
+  #hasRun = false;
 
   constructor(path: string, options: { readonly strict?: boolean } = {}) {
     this.#path = path;
@@ -60,43 +78,71 @@ export class TraceReader {
         `${this.#path}: expected a trace, got nothing that could be read${why === undefined ? "" : ` (${why})`}`,
       );
     }
+    this.#endRun(this.#last);
   }
 
   async *#segment(file: string): AsyncGenerator<TraceItem> {
+    const reading = new SegmentReading(file);
     let decoder: TraceDecoder | undefined;
-    let lineNumber = 0;
-    for await (const { lines, fault } of segmentLines(file)) {
-      for (const line of lines) {
-        lineNumber++;
-        if (decoder === undefined) {
-          decoder = openSegment(line, file);
-          if (this.#begins(decoder.header)) yield { kind: "run", header: decoder.header };
-          continue;
-        }
-        const item = this.#decode(decoder, line, file, lineNumber);
+    let linesOpen = 0;
+    for await (const { state, lines, faults } of reading.groups()) {
+      if (decoder === undefined && reading.decoder !== undefined) {
+        decoder = reading.decoder;
+        yield* this.#begin(file, decoder.header);
+      }
+      for (const fault of faults) {
+        const gap = this.#skip(fault.reason, fault.message);
+        if (this.#hasRun) yield gap;
+      }
+      if (state === "damaged") yield this.#skip("corrupt", `${file}:${reading.line}: ${DAMAGED}`);
+      else if (state === "open") {
+        // Nothing tells whether they are all: they count as traffic, and no decision is compared with them.
+        linesOpen += lines.length;
+        yield { kind: "gap", at: this.#lastAt, dropped: 1, damage: `${file}: ${OPEN}` };
+      }
+      for (const { text, number } of lines) {
+        const item = decoder && this.#decode(decoder, text, `${file}:${number}`);
         if (item !== undefined) yield item;
       }
-      if (fault === "too-long") lineNumber++;
-      if (fault !== undefined)
-        this.#skip(fault, `${file}:${fault === "too-long" ? lineNumber : lineNumber + 1}: ${FAULT_WORDS[fault]}`);
     }
-    if (lineNumber === 0) this.#skip("torn", `${file}:1: expected a header, got the end of the file`);
+    if (decoder === undefined) return;
+    const { header } = decoder;
+    this.#last = { file, header, linesOpen, ...reading.ending };
   }
 
-  /** Whether a segment is the start of something, rather than the next part of what was read last. */
-  #begins(header: TraceHeader): boolean {
+  /** A segment begins: the start of something, or the next part of what was read last. */
+  *#begin(file: string, header: TraceHeader): Generator<TraceItem> {
     const last = this.#last;
-    this.#last = header;
     this.report.segments++;
-    const sameRun = last?.run === header.run && header.segment > last.segment;
-    if (sameRun && header.segment === last.segment + 1) return false;
-    this.report.segmentsMissing += sameRun ? header.segment - last.segment - 1 : header.segment;
+    const isSameRun = last?.header.run === header.run && header.segment > last.header.segment;
+    if (isSameRun && header.segment === last.header.segment + 1) {
+      if (header.continues === undefined ? last.isOver : header.continues !== last.crc32 || last.linesOpen > 0)
+        yield this.#skip("torn", `${last.file}: expected all lines before ${file}, got the end of the file`);
+      return;
+    }
+    if (last !== undefined && !isSameRun) this.#endRun(last);
+    this.#miss(isSameRun ? header.segment - last.header.segment - 1 : header.segment, `before ${file}`);
     this.#inFlight.clear();
     this.#lastAt = 0;
-    return true;
+    this.#hasRun = true;
+    yield { kind: "run", header };
   }
 
-  #decode(decoder: TraceDecoder, line: string, file: string, lineNumber: number): TraceItem | undefined {
+  #endRun({ file, crc32, isOver, isClosed }: Last): void {
+    if (isOver || crc32 === undefined) return;
+    // Who closes a segment without ending the run goes on in another one.
+    if (isClosed) this.#miss(1, `after ${file}, which does not end the run`);
+    else this.report.unended++;
+  }
+
+  #miss(count: number, where: string): void {
+    if (count === 0) return;
+    if (this.#strict)
+      throw new Error(`expected all segments of the run, got ${count === 1 ? "one" : count} missing ${where}`);
+    this.report.segmentsMissing += count;
+  }
+
+  #decode(decoder: TraceDecoder, line: string, place: string): TraceItem {
     try {
       const item = decoder.decode(line);
       if (item.kind === "record") this.#admit(item.input);
@@ -104,8 +150,7 @@ export class TraceReader {
       return item;
     } catch (error) {
       if (!(error instanceof TraceFormatError)) throw error;
-      this.#skip(error.reason, `${file}:${lineNumber}: ${error.message}`);
-      return undefined;
+      return this.#skip(error.reason, `${place}: ${error.message}`);
     }
   }
 
@@ -125,23 +170,13 @@ export class TraceReader {
     this.#lastAt = input.at;
   }
 
-  #skip(reason: SkipReason, message: string): void {
+  #skip(reason: SkipReason, message: string): TraceGap {
     if (this.#strict) throw new Error(message);
     this.report.skipped[reason] = (this.report.skipped[reason] ?? 0) + 1;
     if (this.report.examples.length < EXAMPLES_MAX) this.report.examples.push(message);
+    return { kind: "gap", at: this.#lastAt, dropped: 1, damage: message };
   }
 }
 
-const FAULT_WORDS = {
-  torn: "expected a complete line, got the end of the file",
-  "too-long": "expected a record, got a line that is too long",
-  corrupt: "expected zstd data, got damage; the rest of the file is lost",
-};
-
-function openSegment(line: string, file: string): TraceDecoder {
-  try {
-    return new TraceDecoder(line);
-  } catch (error) {
-    throw error instanceof TraceFormatError ? new Error(`${file}:1: ${error.message}`) : error;
-  }
-}
+const DAMAGED = "expected the lines up to here as they were written, got others: altered, lost, repeated or moved";
+const OPEN = "expected a checksum after the last lines, got the end of the file";

@@ -23,6 +23,10 @@ export interface TraceHeader {
   readonly endpoints: readonly Endpoint[];
   /** Settings that all its engines had, as far as they were told; absent where nothing was. */
   readonly engine?: TraceEngine;
+  /** Whether every group of lines is followed by its checksum (segment-check.ts); absent in traces from before them. */
+  readonly checked?: boolean;
+  /** Checksum at the end of the segment before; absent in the first one. */
+  readonly continues?: number;
   /** How the trace was made from another one; absent for a recording. */
   readonly derived?: TraceDerivation;
 }
@@ -79,11 +83,14 @@ export interface TraceRecord {
   readonly decision: RecordedDecision | undefined;
 }
 
-/** Records that the recorder had to drop, told where they are missing. */
+/** Records that the recorder had to drop, reported where they are missing; or a place where the trace is damaged. */
 export interface TraceGap {
   readonly kind: "gap";
   readonly at: Micros;
+  /** At least 1; of damage, where nobody counted, 1. */
   readonly dropped: number;
+  /** What was found at a place that is damaged, with file and line; absent where the recorder dropped. Never written. */
+  readonly damage?: string;
 }
 
 /** A run begins. State from before it says nothing about what follows. */

@@ -12,12 +12,15 @@ export const LINE_BYTES_MAX = 16_777_216;
 export interface LineBatch {
   readonly lines: readonly string[];
   readonly fault: "torn" | "too-long" | "corrupt" | undefined;
+  /** The end of compressed data that its writer closed. */
+  readonly isClosed?: boolean;
 }
 
 /** Streams the complete lines of a file, plain or compressed with zstd, in bounded memory. */
 export async function* segmentLines(path: string): AsyncGenerator<LineBatch> {
   const source = createReadStream(path, { highWaterMark: 262_144 });
-  const stream = (await isZstd(path))
+  const isCompressed = await isZstd(path);
+  const stream = isCompressed
     ? source.pipe(createZstdDecompress({ chunkSize: 262_144, finishFlush: constants.ZSTD_e_end }))
     : source;
   source.once("error", (error) => stream.destroy(error));
@@ -49,6 +52,14 @@ export async function* segmentLines(path: string): AsyncGenerator<LineBatch> {
     source.destroy();
   }
   if (rest !== undefined && restBytes > 0) yield { lines: [], fault: "torn" };
+  else if (isCompressed) yield { lines: [], fault: undefined, isClosed: true };
+}
+
+/** What is wrong with a file as a whole, read to its end; a file that is not compressed tells nothing. */
+export async function segmentFault(path: string): Promise<LineBatch["fault"]> {
+  if (!(await isZstd(path))) return undefined;
+  for await (const { fault } of segmentLines(path)) if (fault !== undefined && fault !== "too-long") return fault;
+  return undefined;
 }
 
 async function isZstd(path: string): Promise<boolean> {

@@ -101,7 +101,7 @@ export class Recorder implements JournalListener {
     this.#options = options;
     this.#retryMillis = this.#retryMillisMin;
     this.#queue = new RecordQueue(options.bufferBytesMax);
-    this.#lines = new RunLines(options.run, options.candidatesMax);
+    this.#lines = new RunLines(options.run, options.candidatesMax, true);
     const { bytesMax, ageMaxHours } = options;
     const ageMillisMax = ageMaxHours === undefined ? undefined : ageMaxHours * MILLIS_PER_HOUR;
     this.#sink = new SegmentSink({ ...options, retention: { bytesMax, ageMillisMax } });
@@ -139,6 +139,7 @@ export class Recorder implements JournalListener {
     while (this.#encodeSome()) continue;
     const { at, dropped } = this.#queue.takeDropped();
     if (dropped > 0) this.#queue.held(this.#lines.gap(at, dropped));
+    this.#take(true);
     this.#flush();
     await this.#pump;
     await this.#closeSegment();
@@ -186,9 +187,11 @@ export class Recorder implements JournalListener {
     this.#pump ??= this.#writeAll().finally(() => (this.#pump = undefined));
   }
 
-  #take(): void {
-    const batch = this.#lines.take();
-    if (batch !== undefined) this.#batches.push(batch);
+  #take(endsRun = false): void {
+    const batch = this.#lines.take(endsRun);
+    if (batch === undefined) return;
+    this.#queue.held(batch.checkChars);
+    this.#batches.push(batch);
   }
 
   async #writeFirst(): Promise<void> {

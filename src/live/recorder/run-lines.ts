@@ -4,6 +4,7 @@ import type { Input } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
 import type { QueuedRecord, RecordQueue } from "./record-queue.ts";
+import { SegmentCheck } from "#trace/segment-check.ts";
 import { TRACE_VERSION, type TraceHash, type TraceRouter } from "#trace/record.ts";
 
 /** What stays the same from a recorder's start to its end. */
@@ -20,11 +21,20 @@ export interface Run {
 /** Lines of one run that belong together. */
 export interface Batch {
   readonly text: string;
+  /** The checksum's part of the text, and its value. */
+  readonly checkChars: number;
+  readonly crc32: number;
   readonly records: number;
   /** Dropped records that its gaps tell of. */
   readonly gapRecords: number;
   /** Number of the segment that it begins; undefined when it continues one. */
   readonly segment: number | undefined;
+}
+
+/** A segment, and the checksum up to its end. */
+export interface Kept {
+  readonly segment: number;
+  readonly crc32: number;
 }
 
 /** Lines of one run since they were last taken, and what a header must say at this point of it. */
@@ -38,9 +48,13 @@ export class RunLines {
   #records = 0;
   #gapRecords = 0;
   #begun: number | undefined;
+  /** Of lines that go where they may be damaged. */
+  readonly #check: SegmentCheck | undefined;
 
-  constructor(run: Run, candidatesMax: number) {
+  /** `checked`: whether what is taken ends with its checksum. */
+  constructor(run: Run, candidatesMax: number, checked: boolean) {
     this.#run = run;
+    this.#check = checked ? new SegmentCheck() : undefined;
     this.#encoder = new TraceEncoder({ blockTokens: run.hash.blockTokens, candidatesMax });
     this.#endpoints = new Map(run.endpoints.map((endpoint) => [endpoint.id, endpoint]));
     this.#router = run.router;
@@ -65,13 +79,16 @@ export class RunLines {
         router: this.#router,
         hash,
         endpoints,
+        ...(this.#check !== undefined && { checked: true }),
+        ...(this.#check !== undefined && segment > 0 && { continues: this.#check.crc32 }),
       }),
     );
   }
 
-  /** The next segment follows on this one; -1 for none. After those that followed it were lost as a whole. */
-  continueAfter(segment: number): void {
+  /** The next segment follows on this one; -1 for none. After what followed it was lost. */
+  continueAfter({ segment, crc32 }: Kept): void {
     this.#segment = segment;
+    this.#check?.continueAfter(crc32);
   }
 
   gap(at: Micros, dropped: number): number {
@@ -101,11 +118,14 @@ export class RunLines {
     else queue.held(chars);
   }
 
-  /** What was written since the last call; undefined when nothing was. */
-  take(): Batch | undefined {
-    if (this.#text === "") return undefined;
+  /** What was written since the last call, and its checksum; undefined when nothing was, unless the run is to end. */
+  take(endsRun = false): Batch | undefined {
+    if (this.#text === "" && !endsRun) return undefined;
+    const check = this.#check?.after(this.#text, endsRun) ?? "";
     const taken = {
-      text: this.#text,
+      text: this.#text + check,
+      checkChars: check.length,
+      crc32: this.#check?.crc32 ?? 0,
       records: this.#records,
       gapRecords: this.#gapRecords,
       segment: this.#begun,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { segmentName } from "#trace/segment-name.ts";
 import { type SegmentFile, SegmentWriter } from "#trace/segment-writer.ts";
 import { makeFolder } from "./make-folder.ts";
-import type { Batch } from "./run-lines.ts";
+import type { Batch, Kept } from "./run-lines.ts";
 import { type RetentionLimits, SegmentRetention } from "./segment-retention.ts";
 
 export interface SegmentSinkOptions {
@@ -28,6 +28,9 @@ export class SegmentSink {
   #left = "";
   #number = -1;
   #records = 0;
+  /** Checksums up to what was written, and up to the end of the segment before. */
+  #crc32 = 0;
+  #crcBefore = 0;
   #openedMillis = 0;
   /** Segments with records, or open. */
   segments = 0;
@@ -51,9 +54,12 @@ export class SegmentSink {
     return this.open ? performance.now() - this.#openedMillis : 0;
   }
 
-  /** Number of the last segment that stays if the open one is abandoned; -1 where there is none. */
-  get lastKept(): number {
-    return this.open && this.#records === 0 ? this.#number - 1 : this.#number;
+  /** The last segment that stays if the open one is abandoned; -1 where there is none. */
+  get lastKept(): Kept {
+    const isLost = this.open && this.#records === 0;
+    return isLost
+      ? { segment: this.#number - 1, crc32: this.#crcBefore }
+      : { segment: this.#number, crc32: this.#crc32 };
   }
 
   get removed(): { readonly segments: number; readonly bytes: number } {
@@ -69,6 +75,7 @@ export class SegmentSink {
     await segment.append(batch.text);
     this.writtenBytes += segment.bytes - before;
     this.#records += batch.records;
+    this.#crc32 = batch.crc32;
     await this.#retention.enforce(segment.bytes);
   }
 
@@ -86,7 +93,9 @@ export class SegmentSink {
     const segment = this.#segment;
     if (segment === undefined) return;
     const kept = this.#records > 0;
-    this.#number = this.lastKept;
+    const last = this.lastKept;
+    this.#number = last.segment;
+    this.#crc32 = last.crc32;
     this.#segment = undefined;
     await segment.abandon();
     if (kept) return;
@@ -107,6 +116,7 @@ export class SegmentSink {
     );
     this.#path = path;
     this.#number = number;
+    this.#crcBefore = this.#crc32;
     this.#records = 0;
     this.#openedMillis = performance.now();
     this.segments++;

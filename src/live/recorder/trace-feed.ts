@@ -33,7 +33,7 @@ export class TraceFeed implements JournalListener {
   constructor(options: TraceFeedOptions) {
     this.#options = options;
     this.#queue = new RecordQueue(options.bufferBytesMax);
-    this.#lines = new RunLines(options.run, options.candidatesMax);
+    this.#lines = new RunLines(options.run, options.candidatesMax, false);
     this.restart();
   }
 

@@ -84,8 +84,10 @@ export async function readRecordedRun(
       book = new RunBook();
       if (before.arrived > 0) book.leave(EARLIER_RUN, before.arrived);
       for (const endpoint of item.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
-    } else if (item.kind === "gap") book.leave("dropped by the recorder", item.dropped);
-    else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
+    } else if (item.kind === "gap") {
+      // Of damage, the reader's report tells.
+      if (item.damage === undefined) book.leave("dropped by the recorder", item.dropped);
+    } else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
   }
   if (header === undefined) throw new Error("expected a trace with a header, got none");
   return book.close(header, conversations);

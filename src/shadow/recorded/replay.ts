@@ -1,5 +1,6 @@
 import type { Decision } from "#core/decision.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { checkProfile } from "#core/profile/check.ts";
 import { Router } from "#core/router.ts";
 import {
   breakdownDigest,
@@ -27,39 +28,49 @@ export interface ReplayResult {
   readonly differences: number;
   readonly first: Difference | undefined;
   /**
-   * Decisions that cannot be compared: inputs before them are missing, dropped by the recorder or in segments that are
-   * gone, so the recorded router knew what this one cannot.
+   * Decisions that cannot be compared: inputs before them are missing or not as they were, so the recorded router knew
+   * what this one cannot; or the profile asks for what this version does not have.
    */
   readonly unverifiable: number;
+  /** Why, for the first few places from where decisions of a run were not compared. */
+  readonly reasons: readonly string[];
+  /** Places where records are missing, repeated or moved, as the numbers of decisions alone show. */
+  readonly breaks: number;
 }
+
+const REASONS_MAX = 5;
 
 /**
  * Gives a trace's inputs to a fresh router of the same profile and seed, and compares every decision bit for bit. It
- * takes one item at a time, so that it serves a file as well as a running gateway.
+ * takes one item at a time, so that it serves a file as well as a running gateway. From the first place of a run where
+ * something is missing, nothing of it is compared any more.
  */
 export class Replay {
   readonly #makeRouter: (header: TraceHeader) => Router;
+  /** Undefined while nothing can be compared. */
   #router: Router | undefined;
-  #whole = true;
+  #lastSequence: number | undefined;
   #runs = 0;
   #inputs = 0;
   #decisions = 0;
   #differences = 0;
   #unverifiable = 0;
   #first: Difference | undefined;
+  #breaks = 0;
+  readonly #reasons: string[] = [];
 
   constructor(makeRouter: (header: TraceHeader) => Router = routerOf) {
     this.#makeRouter = makeRouter;
   }
 
-  /** The difference that this item shows, if any. */
+  /** The difference that this item shows, if any. Never throws for what a trace may hold. */
   take(item: TraceItem): Difference | undefined {
     switch (item.kind) {
       case "run":
         this.#begin(item.header);
         return undefined;
       case "gap":
-        this.#whole = false;
+        this.#stop(item.damage ?? `${item.dropped} records were dropped by the recorder`);
         return undefined;
       case "record":
         return this.#record(item);
@@ -74,32 +85,97 @@ export class Replay {
       differences: this.#differences,
       first: this.#first,
       unverifiable: this.#unverifiable,
+      reasons: this.#reasons,
+      breaks: this.#breaks,
     };
   }
 
   #begin(header: TraceHeader): void {
     this.#runs++;
-    this.#whole = header.segment === 0 && header.derived?.replayable !== false;
-    this.#router = this.#makeRouter(header);
-    for (const endpoint of header.endpoints) this.#router.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    this.#router = undefined;
+    this.#lastSequence = undefined;
+    const why = incomparable(header);
+    if (why !== undefined) return this.#note(why);
+    try {
+      this.#router = this.#makeRouter(header);
+      for (const endpoint of header.endpoints) this.#router.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    } catch (error) {
+      this.#router = undefined;
+      this.#note(`run ${header.run}: no router can be made as its header says (${messageOf(error)})`);
+    }
   }
 
   #record({ input, decision: recorded }: TraceRecord): Difference | undefined {
     const record = this.#inputs++;
-    if (this.#router === undefined || !this.#whole) {
+    if (recorded !== undefined) this.#follow(recorded, record);
+    if (input.kind === "profile-changed" && this.#router !== undefined) {
+      const why = unknownTo({ [input.name]: input.profile });
+      if (why !== undefined) this.#stop(`record ${record}: ${why}`);
+    }
+    if (this.#router === undefined) {
       if (recorded !== undefined) this.#unverifiable++;
       return undefined;
     }
-    const replayed = this.#router.accept(input);
-    if (recorded === undefined && replayed === undefined) return undefined;
+    let replayed: Decision | undefined;
+    let what: string | undefined;
+    try {
+      replayed = this.#router.accept(input);
+      if (recorded === undefined && replayed === undefined) return undefined;
+      what = differing(recorded, replayed);
+    } catch (error) {
+      what = `the input was taken when it was recorded, and is refused now: ${messageOf(error)}`;
+      this.#stop(`record ${record}: ${what}`);
+    }
     this.#decisions++;
-    const what = differing(recorded, replayed);
     if (what === undefined) return undefined;
     this.#differences++;
     const difference = { record, what, recorded, replayed };
     this.#first ??= difference;
     return difference;
   }
+
+  /** A router numbers its decisions one by one. Where that breaks, so does the trace. */
+  #follow({ sequence }: RecordedDecision, record: number): void {
+    const last = this.#lastSequence ?? (this.#router === undefined ? undefined : FIRST_SEQUENCE - 1);
+    this.#lastSequence = sequence;
+    if (last === undefined || sequence === last + 1 || this.#router === undefined) return;
+    this.#breaks++;
+    this.#stop(
+      `record ${record}: expected decision ${last + 1}, got decision ${sequence}: records are missing or moved`,
+    );
+  }
+
+  /** From here on, nothing of this run is compared. */
+  #stop(reason: string): void {
+    if (this.#router !== undefined) this.#note(reason);
+    this.#router = undefined;
+  }
+
+  #note(reason: string): void {
+    if (this.#reasons.length < REASONS_MAX) this.#reasons.push(reason);
+  }
+}
+
+const FIRST_SEQUENCE = 0;
+
+/** Why no decision of a run can be compared, whatever follows. */
+function incomparable({ run, segment, derived, router }: TraceHeader): string | undefined {
+  if (segment > 0) return `run ${run}: what came before segment ${segment} is missing`;
+  if (derived?.replayable === false) return `run ${run}: it was made from a part of another trace`;
+  return unknownTo(router.profiles);
+}
+
+/** What profiles ask for that this version does not have. */
+function unknownTo(profiles: TraceHeader["router"]["profiles"]): string | undefined {
+  for (const [name, spec] of Object.entries(profiles)) {
+    const [problem] = checkProfile(spec);
+    if (problem !== undefined) return `profile ${name} is not one of this version: ${problem.path}: ${problem.message}`;
+  }
+  return undefined;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** A router as the recorded one was at its start. */

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { TraceEncoder } from "../encoder.ts";
+import { SegmentCheck } from "../segment-check.ts";
 import type { TraceItem } from "../record.ts";
 import { segmentName } from "../segment-name.ts";
 import { SegmentWriter } from "../segment-writer.ts";
@@ -23,6 +24,7 @@ export class TraceWriter {
   #segment: SegmentWriter | undefined;
   #segmentNumber = 0;
   #lines = "";
+  #check = new SegmentCheck();
   runs = 0;
   records = 0;
   /** Compressed bytes on the disk. */
@@ -36,9 +38,10 @@ export class TraceWriter {
   /** Rejects with the system's error when it cannot be written, or when the first item is no run. */
   async write(item: TraceItem): Promise<void> {
     if (item.kind === "run") {
-      await this.#endSegment();
+      await this.#endSegment(true);
       this.#fleet = new FleetState(item.header);
       this.#segmentNumber = 0;
+      this.#check = new SegmentCheck();
       this.runs++;
       return this.#beginSegment();
     }
@@ -53,18 +56,20 @@ export class TraceWriter {
     if (this.#lines.length < BATCH_CHARS) return;
     await this.#flush();
     if ((this.#segment?.bytes ?? 0) < this.#options.segmentBytesMax) return;
-    await this.#endSegment();
+    await this.#endSegment(false);
     this.#segmentNumber++;
     await this.#beginSegment();
   }
 
   async close(): Promise<void> {
-    await this.#endSegment();
+    await this.#endSegment(true);
   }
 
   async #beginSegment(): Promise<void> {
     if (this.#fleet === undefined) return;
-    const header = this.#fleet.header(this.#segmentNumber);
+    const { continues: _, ...kept } = this.#fleet.header(this.#segmentNumber);
+    const continues = this.#segmentNumber > 0 ? { continues: this.#check.crc32 } : {};
+    const header = { ...kept, checked: true, ...continues };
     await mkdir(this.#directory, { recursive: true });
     const name = segmentName(header.startWallMicros, header.run, header.segment);
     this.#segment = await SegmentWriter.create(join(this.#directory, name), {
@@ -75,15 +80,16 @@ export class TraceWriter {
     this.#lines = `${this.#encoder.header(header)}\n`;
   }
 
-  async #flush(): Promise<void> {
-    if (this.#lines !== "") await this.#segment?.append(this.#lines);
+  async #flush(endsRun = false): Promise<void> {
+    if (this.#lines !== "" || endsRun)
+      await this.#segment?.append(`${this.#lines}${this.#check.after(this.#lines, endsRun)}`);
     this.#lines = "";
   }
 
-  async #endSegment(): Promise<void> {
+  async #endSegment(endsRun: boolean): Promise<void> {
     const segment = this.#segment;
     if (segment === undefined) return;
-    await this.#flush();
+    await this.#flush(endsRun);
     await segment.close(false);
     this.bytes += segment.bytes;
     this.#segment = undefined;

@@ -160,7 +160,7 @@ test("a trace that is torn, damaged, foreign, empty, unordered or repeats an id:
     /^0 .*left out: still in flight at the end of the trace/s,
     "cut between two lines",
   );
-  const moved = lines.toSpliced(-1, 1).toSpliced(arrival + 3, 0, lines.at(-1)!);
+  const moved = lines.toSpliced(-2, 1).toSpliced(arrival + 3, 0, lines.at(-2)!);
   assert.match(await told(segmentOf(moved)), /records lie before the time of the one above them/);
   assert.match(
     await told(segmentOf([lines[0]!.replace('"version":1', '"version":7'), ...lines.slice(1)])),

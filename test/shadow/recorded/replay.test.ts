@@ -84,3 +84,43 @@ test("after a gap decisions are counted as not comparable, and none as different
   assert.equal(result.differences, 0);
   assert.ok(result.decisions > 0 && result.unverifiable > 0);
 });
+
+test("a profile that asks for what this version does not have is named, and nothing is compared", () => {
+  const { spec } = loadProfile("llm-d");
+  const header = headerOf({ "llm-d": spec }, "llm-d");
+  const log = drawTraffic(routerOf(header), 5, STEPS);
+  const changed: readonly (readonly [ProfileSpec, RegExp])[] = [
+    [{ ...spec, picker: { plugin: "best-of-three", parameters: {} } }, /picker\.plugin: .*got "best-of-three"/],
+    [{ ...spec, picker: { ...spec.picker, parameters: { depth: 3 } } }, /picker\.parameters\.depth: unknown/],
+    [{ ...spec, filters: [{ plugin: "newer", parameters: {} }] }, /filters\[0\]\.plugin: .*got "newer"/],
+  ];
+  for (const [profile, reason] of changed) {
+    const atStart = replayOf(recorded(headerOf({ "llm-d": profile }, "llm-d"), log));
+    assert.deepEqual([atStart.decisions, atStart.differences], [0, 0]);
+    assert.ok(atStart.unverifiable > 0);
+    assert.match(atStart.reasons.join(), reason);
+    const [run, ...records] = recorded(header, log);
+    const input = { kind: "profile-changed", at: 0, name: "llm-d", profile } as const;
+    const half = records.length >> 1;
+    const later = [run!, ...records.slice(0, half), { kind: "record", input, decision: undefined } as const];
+    const inside = replayOf([...later, ...records.slice(half)]);
+    assert.equal(inside.differences, 0);
+    assert.ok(inside.decisions > 0 && inside.unverifiable > 0);
+    assert.match(inside.reasons.join(), reason);
+  }
+});
+
+test("decisions are numbered one by one: where a record is lost, repeated or moved, nothing after it is compared", () => {
+  const header = headerOf({ gnomon: loadProfile("gnomon").spec }, "gnomon");
+  const items = recorded(header, drawTraffic(routerOf(header), 11, STEPS));
+  const arrivals = items.flatMap((item, i) => (item.kind === "record" && item.decision !== undefined ? [i] : []));
+  const at = arrivals[arrivals.length >> 1]!;
+  const next = arrivals[(arrivals.length >> 1) + 1]!;
+  const moved = items.with(at, items[next]!).with(next, items[at]!);
+  for (const damaged of [items.toSpliced(at, 1), items.toSpliced(at, 0, items[at]!), moved]) {
+    const result = replayOf(damaged);
+    assert.deepEqual([result.differences, result.breaks], [0, 1]);
+    assert.ok(result.decisions > 0 && result.unverifiable > 0);
+    assert.match(result.reasons.join(), /expected decision \d+, got decision \d+: records are missing or moved/);
+  }
+});
