@@ -4,27 +4,20 @@
  *
  *     GNOMON_TRACES=<folder> npx node bench/profiles.ts [--workload mooncake|weka|azure|lmcache|chatbot|documents]
  *         [--load moderate|high] [--half all|first|second] [--profiles a,b,path.yaml] [--requests n] [--engines n]
- *         [--fleet even|mixed] [--scrape-seconds n] [--seed n] [--json]
+ *         [--fleet even|mixed] [--signals own|<milliseconds>] [--seed n] [--json]
  *
  * The folder holds mooncake/conversation_trace.jsonl, weka/*.json, azure/AzureLLMInferenceTrace_code.csv and
- * lmcache/*.jsonl. Engines are H100 with Llama 3.1 8B (mixed: every second one an A100); signals are scraped every
- * second and are late by 5 ms; prefixes are known from the router's own decisions. All of a table's figures come from
+ * lmcache/*.jsonl. Engines are H100 with Llama 3.1 8B (mixed: every second one an A100). Gauges are read as often as the
+ * router that a profile comes from does by default (llm-d and AIBrix every 50 ms, gnomon every second), gnomon's own
+ * profile also as often as each of the others', and are late by 5 ms; --signals 1000 reads all every second. Prefixes are known from the router's own decisions. All of a table's figures come from
  * the same arrivals. --half keeps what a choice is made on apart from what it is judged by: the trace's first or second
  * half, every second conversation, or another draw of a generator. --engines scales the rate too.
  */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type NamedProfile, loadProfile, profileNames } from "#config/profile-file.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
-import {
-  CASES,
-  type Case,
-  ENGINES_DEFAULT,
-  LOADS,
-  SCRAPE_MICROS_DEFAULT,
-  type Study,
-  WORKLOADS,
-} from "./profiles/case.ts";
+import { type NamedProfile, gaugeMillisOf, loadProfile, profileNames } from "#config/profile-file.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { CASES, type Case, ENGINES_DEFAULT, LOADS, type Study, WORKLOADS } from "./profiles/case.ts";
 import { caseWorkload } from "./profiles/case-workload.ts";
 import { FIGURES_HEAD, type Figures, figureCells, figuresOf } from "./profiles/figures.ts";
 import { runCase } from "./profiles/run-case.ts";
@@ -38,7 +31,7 @@ const { values: flags } = parseArgs({
     requests: { type: "string", default: "4000" },
     engines: { type: "string", default: String(ENGINES_DEFAULT) },
     fleet: { type: "string", default: "even" },
-    "scrape-seconds": { type: "string", default: String(SCRAPE_MICROS_DEFAULT / MICROS_PER_SECOND) },
+    signals: { type: "string", default: "own" },
     seed: { type: "string", default: "42" },
     json: { type: "boolean", default: false },
   },
@@ -49,7 +42,7 @@ const study: Study = {
   half: oneOf("half", flags.half, ["all", "first", "second"]),
   engines: wholeNumber("engines", flags.engines, 1),
   fleet: oneOf("fleet", flags.fleet, ["even", "mixed"]),
-  scrapeMicros: Math.round(positive("scrape-seconds", flags["scrape-seconds"]) * MICROS_PER_SECOND),
+  scrapeMicros: flags.signals === "own" ? "own" : Math.round(positive("signals", flags.signals) * MICROS_PER_MILLI),
 };
 const workload = flags.workload === undefined ? undefined : oneOf("workload", flags.workload, WORKLOADS);
 const load = flags.load === undefined ? undefined : oneOf("load", flags.load, LOADS);
@@ -63,18 +56,42 @@ for (const one of CASES) {
   }
 }
 
+interface Row {
+  readonly profile: NamedProfile;
+  readonly scrapeMicros: Micros;
+}
+
+/** Every profile under its own gauges, and gnomon's under each of the others' too; or all under the same. */
+function rowsOf(all: readonly NamedProfile[], { scrapeMicros }: Study): Row[] {
+  if (scrapeMicros !== "own") return all.map((profile) => ({ profile, scrapeMicros }));
+  const own = (profile: NamedProfile): Micros => Math.round(gaugeMillisOf(profile) * MICROS_PER_MILLI);
+  const intervals = new Set(all.map(own));
+  return all.flatMap((profile) => {
+    const others = profile.name === "gnomon" ? [...intervals].filter((interval) => interval !== own(profile)) : [];
+    return [own(profile), ...others].map((interval) => ({ profile, scrapeMicros: interval }));
+  });
+}
+
 async function report(one: Case): Promise<void> {
   const requests = await caseWorkload(one, study, traces);
   const { half, engines, fleet } = study;
-  const rows: { profile: NamedProfile; figures: Figures }[] = [];
-  for (const [i, profile] of profiles.entries()) {
+  const asked = rowsOf(profiles, study);
+  const rows: (Row & { readonly figures: Figures })[] = [];
+  for (const [i, { profile, scrapeMicros }] of asked.entries()) {
     const before = performance.now();
-    const figures = figuresOf(runCase(one, study, requests, profile));
+    const figures = figuresOf(runCase(one, study, requests, profile, scrapeMicros));
     const seconds = ((performance.now() - before) / 1000).toFixed(1);
-    console.error(`${one.workload} ${one.load} ${i + 1}/${profiles.length} ${profile.name}: ${seconds} s`);
-    rows.push({ profile, figures });
+    console.error(`${one.workload} ${one.load} ${i + 1}/${asked.length} ${profile.name}: ${seconds} s`);
+    rows.push({ profile, scrapeMicros, figures });
     if (flags.json) {
-      const line = { workload: one.workload, load: one.load, ...study, profile: profile.name, ...figures };
+      const line = {
+        workload: one.workload,
+        load: one.load,
+        ...study,
+        profile: profile.name,
+        scrapeMicros,
+        ...figures,
+      };
       console.log(JSON.stringify(line));
     }
   }
@@ -84,9 +101,11 @@ async function report(one: Case): Promise<void> {
   console.log(
     `\n### ${one.workload}${part}, ${one.load} load: ${requests.length} requests, ${engines} engines, ${fleet}\n`,
   );
-  console.log(`| profile | ${FIGURES_HEAD.join(" | ")} |`);
-  console.log(`|---|${FIGURES_HEAD.map(() => "---|").join("")}`);
-  for (const row of rows) console.log(`| ${row.profile.name} | ${figureCells(row.figures).join(" | ")} |`);
+  console.log(`| profile | gauges ms | ${FIGURES_HEAD.join(" | ")} |`);
+  console.log(`|---|---|${FIGURES_HEAD.map(() => "---|").join("")}`);
+  for (const { profile, scrapeMicros, figures } of rows) {
+    console.log(`| ${profile.name} | ${scrapeMicros / MICROS_PER_MILLI} | ${figureCells(figures).join(" | ")} |`);
+  }
 }
 
 function oneOf<const T extends string>(flag: string, given: string, accepted: readonly T[]): T {

@@ -1,3 +1,5 @@
+import { parseArgs } from "node:util";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
@@ -10,7 +12,18 @@ import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import { PLAIN_CLUSTER } from "./plain-cluster.ts";
 
-/** `node bench/studies.ts [affinity | decay | herding]`: what the simulator is for, with its output. */
+/**
+ * `node bench/studies.ts [affinity | decay | herding] [--scrape-millis n]`: what the simulator is for, with its output.
+ * Gauges are read every second, as gnomon reads them, unless told otherwise; herding has intervals of its own.
+ */
+
+const { values, positionals } = parseArgs({
+  options: { "scrape-millis": { type: "string", default: "1000" } },
+  allowPositionals: true,
+});
+const SCRAPE_MICROS: Micros = Number(values["scrape-millis"]) * MICROS_PER_MILLI;
+if (!(SCRAPE_MICROS > 0))
+  throw new RangeError(`--scrape-millis: expected a number above 0, got ${values["scrape-millis"]}`);
 
 const ENGINES = 8;
 
@@ -72,7 +85,7 @@ function run(
       },
     })),
     arrivals: requests(shape),
-    signals: { ...scrapedEvery(1_000_000), delayMicros: 5_000 },
+    signals: { ...scrapedEvery(SCRAPE_MICROS), delayMicros: 5_000 },
     ...PLAIN_CLUSTER,
     ...overrides,
   });
@@ -193,7 +206,7 @@ function print(line: string): void {
 }
 
 const STUDIES: Readonly<Record<string, () => void>> = { affinity, decay, herding };
-const [asked] = process.argv.slice(2);
+const [asked] = positionals;
 const chosen = asked === undefined ? Object.values(STUDIES) : [STUDIES[asked]];
 for (const study of chosen) {
   if (study === undefined) throw new Error(`expected one of ${Object.keys(STUDIES).join(", ")}, got ${asked}`);

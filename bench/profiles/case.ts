@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { Micros } from "#core/units.ts";
 
 export const WORKLOADS = ["mooncake", "weka", "azure", "lmcache", "chatbot", "documents"] as const;
 export const LOADS = ["moderate", "high"] as const;
@@ -59,13 +59,11 @@ export interface Study {
   readonly engines: number;
   /** even: all H100. mixed: every second one an A100. */
   readonly fleet: "even" | "mixed";
-  /** Between two scrapes of an engine. */
-  readonly scrapeMicros: Micros;
+  /** Between two scrapes of an engine; "own": as the router that a profile comes from has it. */
+  readonly scrapeMicros: Micros | "own";
 }
 
 export const SCRAPE_DELAY_MICROS: Micros = 5000;
 
 /** A scrape older than so many intervals is stale. */
 export const STALE_AFTER_INTERVALS = 3;
-
-export const SCRAPE_MICROS_DEFAULT: Micros = MICROS_PER_SECOND;

@@ -1,5 +1,6 @@
 import { loadEngine } from "#config/engine-file.ts";
 import type { NamedProfile } from "#config/profile-file.ts";
+import type { Micros } from "#core/units.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { type SimulationResult, simulate } from "#sim/simulate.ts";
@@ -13,12 +14,13 @@ const MODEL_TOKENS_MAX = 400_000;
 
 const FLEETS = { even: ["h100-llama-3.1-8b"], mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"] } as const;
 
-/** One profile over one workload. */
+/** One profile over one workload, its gauges read every so often. */
 export function runCase(
   one: Case,
   study: Study,
   requests: readonly WorkloadRequest[],
   { name, spec }: NamedProfile,
+  scrapeMicros: Micros,
 ): SimulationResult {
   const engines = fleet(study);
   const { blockTokens } = engines[0]!.config;
@@ -28,7 +30,7 @@ export function runCase(
       profiles: { [name]: spec },
       defaultProfile: name,
       blockTokens,
-      staleAfterMicros: STALE_AFTER_INTERVALS * study.scrapeMicros,
+      staleAfterMicros: STALE_AFTER_INTERVALS * scrapeMicros,
     },
     engines,
     arrivals: new WorkloadArrivals(requests, {
@@ -38,7 +40,7 @@ export function runCase(
       timeScale: 1,
       rateScale: (one.rateScale * study.engines) / ENGINES_DEFAULT,
     }),
-    signals: { ...scrapedEvery(study.scrapeMicros), delayMicros: SCRAPE_DELAY_MICROS },
+    signals: { ...scrapedEvery(scrapeMicros), delayMicros: SCRAPE_DELAY_MICROS },
     ...PLAIN_CLUSTER,
   });
 }

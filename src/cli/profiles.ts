@@ -63,8 +63,10 @@ function profileLine(profile: NamedProfile): string {
   return `${name.padEnd(26)}${summary}\n${" ".repeat(26)}reads ${signals(spec).join(", ")}; from ${source}\n`;
 }
 
-function profileDetail({ name, summary, source, spec }: NamedProfile): string {
-  const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n`;
+function profileDetail({ name, summary, source, spec, signals: told }: NamedProfile): string {
+  const gauges =
+    told === undefined ? "" : `  reads gauges every ${told.intervalMillis} ms by default (${told.source})\n`;
+  const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n${gauges}`;
   const sum = spec.scorers.reduce((total, scorer) => total + scorer.weight, 0);
   const parts = [
     ...spec.filters.map((filter) => partText("filter", filter, "")),

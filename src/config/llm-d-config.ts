@@ -5,7 +5,7 @@ import { type ParameterTable, checkParameters, shown } from "#core/plugin/parame
 import type { ParameterValue, PluginSpec, ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { LLM_D_ELSEWHERE, LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
-import type { NamedProfile } from "./native-profile.ts";
+import { type NamedProfile, signalsOf } from "./native-profile.ts";
 import { checkShape, pathText, problemLine } from "./problem.ts";
 import type { Path } from "./schema-node.ts";
 import type { YamlFile } from "./yaml-file.ts";
@@ -86,6 +86,7 @@ export function llmDProfile({ name: file, value, lineOf }: YamlFile, name: strin
     summary: `llm-d configuration${left === "" ? "" : `; configured elsewhere here: ${left}`}`,
     source: "llm-d EndpointPickerConfig",
     spec: completeProfile(spec),
+    ...signalsOf("llm-d"),
   };
 }
 

@@ -13,6 +13,21 @@ export interface NamedProfile {
   readonly summary: string;
   readonly source: string;
   readonly spec: ProfileSpec;
+  /** How often its own router reads engines' gauges by default; absent where that is not said. */
+  readonly signals?: ProfileSignals;
+}
+
+export interface ProfileSignals {
+  readonly intervalMillis: number;
+  readonly source: string;
+}
+
+/** gnomon's own: the default of scrape.intervalMillis. */
+const OWN_INTERVAL_MILLIS = 1_000;
+
+/** Time between two readings of engines' gauges under which a profile is compared unless another one is asked for. */
+export function gaugeMillisOf({ signals }: Pick<NamedProfile, "signals">): number {
+  return signals?.intervalMillis ?? OWN_INTERVAL_MILLIS;
 }
 
 /** The profiles that come with gnomon. */
@@ -34,7 +49,7 @@ export function profileNames(directory: string = PROFILES_DIRECTORY): string[] {
 export function loadNativeProfile(nameOrPath: string): NamedProfile {
   const file = isPath(nameOrPath) ? resolve(nameOrPath) : shippedFile(nameOrPath, PROFILES_DIRECTORY);
   const merged = loadChain(file, []);
-  const { name, summary = "", source = "", filters = [], scorers = [], picker } = merged.profile;
+  const { name, summary = "", source = "", signals, filters = [], scorers = [], picker } = merged.profile;
   const problems = checkProfile({ filters, scorers, picker });
   if (problems.length > 0 || picker === undefined) {
     throw new ConfigError(
@@ -43,7 +58,14 @@ export function loadNativeProfile(nameOrPath: string): NamedProfile {
       ),
     );
   }
-  return { name, summary, source, spec: completeProfile({ filters, scorers, picker }) };
+  const spec = completeProfile({ filters, scorers, picker });
+  return { name, summary, source, spec, ...(signals !== undefined && { signals }) };
+}
+
+/** The signals of a shipped profile, for another one of the same router. */
+export function signalsOf(shipped: string): Pick<NamedProfile, "signals"> {
+  const { signals } = loadNativeProfile(shipped);
+  return signals === undefined ? {} : { signals };
 }
 
 interface ReadProfile {

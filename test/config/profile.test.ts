@@ -6,7 +6,8 @@ import { type TestContext, test } from "node:test";
 import { checkProfile } from "#core/profile/check.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
-import { loadProfile, profileNames } from "#config/profile-file.ts";
+import { loadConfig } from "#config/load.ts";
+import { gaugeMillisOf, loadProfile, profileNames } from "#config/profile-file.ts";
 
 /** A folder of files, which goes when the test is over; returns its path. */
 function files(t: TestContext, texts: Readonly<Record<string, string>>): string {
@@ -154,4 +155,26 @@ test("removed keys name their successor; zero, negative, NaN, duplicate and unkn
   );
   assert.match(old[1]!, /load_weight: expected routing-scorers/);
   assert.match(refused(() => readPolicyConfig(join(directory, "typo.yaml"))).join(), /did you mean routing-scorers\?/);
+});
+
+test("a peer's profile says how often its own router reads gauges; what extends it reads as often, gnomon as configured", (t) => {
+  const folder = files(t, {
+    "mine.yaml": "name: mine\nextends: llm-d\nscorers: [{plugin: queue, weight: 1}]\n",
+    "picker.yaml":
+      "apiVersion: inference.networking.x-k8s.io/v1alpha1\nkind: EndpointPickerConfig\nplugins: [{type: queue-scorer}]\n" +
+      "schedulingProfiles: [{name: default, plugins: [{pluginRef: queue-scorer}]}]\n",
+    "wrong.yaml": "name: wrong\nsignals: {intervalMillis: 0, source: x}\nscorers: [{plugin: queue, weight: 1}]\n",
+  });
+  const every = (nameOrPath: string) => gaugeMillisOf(loadProfile(nameOrPath));
+  assert.equal(every("gnomon"), loadConfig({ file: undefined, environment: {}, overrides: [] }).scrape.intervalMillis);
+  const fast = [
+    "llm-d",
+    "llm-d-optimized",
+    join(folder, "mine.yaml"),
+    join(folder, "picker.yaml"),
+    "aibrix-prefix-cache",
+  ];
+  for (const name of [...fast, "least-request:2,throughput:1"]) assert.equal(every(name), 50, name);
+  assert.equal(every("production-stack-session"), 30_000);
+  assert.match(refused(() => loadProfile(join(folder, "wrong.yaml"))).join(" "), /signals\.intervalMillis/);
 });

@@ -41,11 +41,11 @@ export interface SimulateFlags {
   readonly counterfactualDecisions: number;
   readonly summarizeTrace: boolean;
   readonly signals: "scrape" | "at-decision" | "oracle";
-  readonly scrapeInterval: number;
+  readonly scrapeInterval?: number;
   readonly scrapePhase: "spread" | "together";
   readonly scrapeDelay: number;
   readonly scrapeLoss: number;
-  readonly staleAfter: number;
+  readonly staleAfter?: number;
   readonly prefixIndex: "approximate" | "oracle" | "copies";
   readonly cacheSignalDelay: number;
   readonly admissionLatency: number;
@@ -116,11 +116,15 @@ function addPolicyFlags(to: FlagAdder): void {
 
 function addSignalFlags(to: FlagAdder): void {
   to.choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
-  to.number("--scrape-interval <millis>", "between two scrapes of an engine", within(0.1, 1e7), 1000);
+  const own =
+    "between two scrapes of an engine (default: as the router that the profile comes from has it; gnomon 1000)";
+  to.number("--scrape-interval <millis>", own, within(0.1, 1e7));
   to.number("--scrape-delay <millis>", "from a scrape until the router knows", atLeastZero(1e7), 5);
   to.number("--scrape-loss <share>", "of scrapes that never arrive", atLeastZero(0.999), 0);
   to.choice("--scrape-phase <phase>", "engines' scrapes fall together or apart", ["spread", "together"], "spread");
-  to.number("--stale-after <millis>", "age from which the router's ledger replaces a scrape", positive(1e9), 3000);
+  const stale =
+    "age from which the router's ledger replaces a scrape (default: 3000, or three intervals if those are longer)";
+  to.number("--stale-after <millis>", stale, positive(1e9));
   const indexes = ["approximate", "oracle", "copies"];
   to.choice(
     "--prefix-index <kind>",

@@ -1,4 +1,4 @@
-import type { NamedProfile } from "#config/profile-file.ts";
+import { type NamedProfile, gaugeMillisOf } from "#config/profile-file.ts";
 import { createAdmission } from "#core/admission/create.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { createPriority } from "#core/priority/create.ts";
@@ -14,11 +14,14 @@ import { policiesOf } from "./simulate-policies.ts";
 /** Everything about a simulation but its requests. */
 export type ClusterPlan = Omit<SimulationOptions, "arrivals"> & { readonly profile: NamedProfile };
 
+const STALE_AFTER_MILLIS = 3_000;
+
 /** Reads profile, engines and signals from flags and files; throws ConfigError with what is wrong. */
 export function clusterPlan(flags: SimulateFlags): ClusterPlan {
   const policies = policiesOf(flags);
   const { profile } = policies;
   const config = engineOf(flags, policies);
+  const gaugeMillis = flags.scrapeInterval ?? gaugeMillisOf(profile);
   return {
     profile,
     ...(policies.admission && { admission: createAdmission(policies.admission) }),
@@ -28,10 +31,10 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
       profiles: { [profile.name]: profile.spec },
       defaultProfile: profile.name,
       blockTokens: config.blockTokens,
-      staleAfterMicros: flags.staleAfter * MICROS_PER_MILLI,
+      staleAfterMicros: (flags.staleAfter ?? Math.max(STALE_AFTER_MILLIS, 3 * gaugeMillis)) * MICROS_PER_MILLI,
     },
     engines: instances(flags.numInstances, config),
-    signals: signalsOf(flags),
+    signals: signalsOf(flags, gaugeMillis),
     prefixes: prefixesOf(flags),
     latency: {
       admissionMicros: flags.admissionLatency,
@@ -62,16 +65,17 @@ function instances(count: number, config: EngineConfig): EngineSpec[] {
   }));
 }
 
-function signalsOf(flags: SimulateFlags): SignalOptions {
+function signalsOf(flags: SimulateFlags, intervalMillis: number): SignalOptions {
+  const intervalMicros = Math.round(intervalMillis * MICROS_PER_MILLI);
   switch (flags.signals) {
     case "oracle":
       return { mode: "oracle" };
     case "at-decision":
-      return { mode: "at-decision", intervalMicros: Math.round(flags.scrapeInterval * MICROS_PER_MILLI) };
+      return { mode: "at-decision", intervalMicros };
     case "scrape":
       return {
         mode: "scrape",
-        intervalMicros: Math.round(flags.scrapeInterval * MICROS_PER_MILLI),
+        intervalMicros,
         phase: flags.scrapePhase,
         delayMicros: flags.scrapeDelay * MICROS_PER_MILLI,
         lossShare: flags.scrapeLoss,

@@ -16,6 +16,7 @@ export interface WhatIfFlags extends SizeFlags {
   readonly regret: number;
   readonly counterfactualK: number;
   readonly scrapeInterval: number;
+  readonly signals: "same" | "own";
   readonly requestDelay: number;
   readonly answerDelay: number;
   readonly seed: number;
@@ -85,6 +86,15 @@ export function whatIfOptions(): Command {
     .option("--regret <n>", "decisions of each candidate that are made otherwise", whole(0, DECISIONS_MAX), 0)
     .option("--counterfactual-k <count>", "other endpoints that each of them is tried with", whole(1, 100), 2)
     .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
+    .addOption(
+      new Option(
+        "--signals <kind>",
+        "whether all candidates read gauges at --scrape-interval, or each also as the router that its profile comes from " +
+          "does by default, and the profile in force beside it",
+      )
+        .choices(["same", "own"])
+        .default("same"),
+    )
     .option("--request-delay <micros>", "from the decision until the engine has the request", whole(0, 1e9), 0)
     .option("--answer-delay <micros>", "from the engine until the client has a token", whole(0, 1e9), 0)
     .option("--seed <n>", "of the router's draws where the trace has none, and of the intervals", whole(0, Infinity), 0)

@@ -1,5 +1,5 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
-import { loadProfile } from "#config/profile-file.ts";
+import { gaugeMillisOf, loadProfile } from "#config/profile-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
@@ -35,6 +35,8 @@ export interface Traffic {
 
 const ENDPOINTS_DEFAULT = 4;
 const STALE_AFTER_MILLIS = 5_000;
+/** A reading older than so many intervals is stale, where those are long. */
+const STALE_AFTER_INTERVALS = 3;
 export const ENGINE_DEFAULT = "emulated-default";
 
 /** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
@@ -163,10 +165,33 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
     return { label: `${count} ${count === 1 ? "endpoint" : "endpoints"}`, endpoints: equalEndpoints(count) };
   });
   const rates = traffic.otherRates.map((rateScale): Scenario => ({ label: `${rateScale} x the rate`, rateScale }));
+  const gauges = flags.signals === "own" ? gaugeScenarios(flags) : [];
+  const timed = gauges.flatMap(({ scenario, names }) =>
+    [traffic.inForce, ...others.filter(({ name }) => names.has(name))].map(({ name, spec }) => {
+      return { name: `${name}, ${scenario.label}`, spec, scenario };
+    }),
+  );
   const scaled = [...fleets, ...rates, ...engines].flatMap((scenario) =>
     [traffic.inForce, ...others].map(({ name, spec }) => ({ name: `${name}, ${scenario.label}`, spec, scenario })),
   );
-  return [...new Map([...others, ...scaled].map((one) => [one.name, one])).values()];
+  return [...new Map([...others, ...timed, ...scaled].map((one) => [one.name, one])).values()];
+}
+
+/** Other intervals than --scrape-interval at which routers read gauges by default, with the profiles asked about. */
+function gaugeScenarios(flags: WhatIfFlags): { readonly scenario: Scenario; readonly names: ReadonlySet<string> }[] {
+  const profiles = flags.profile.map(loadProfile);
+  const intervals = new Set(profiles.map(gaugeMillisOf).filter((millis) => millis !== flags.scrapeInterval));
+  return [...intervals].map((millis) => {
+    const scrapeMicros = Math.round(millis * MICROS_PER_MILLI);
+    return {
+      scenario: {
+        label: `gauges every ${millis} ms`,
+        signals: scrapedEvery(scrapeMicros),
+        staleAfterMicros: Math.max(STALE_AFTER_MILLIS * MICROS_PER_MILLI, STALE_AFTER_INTERVALS * scrapeMicros),
+      },
+      names: new Set(profiles.filter((profile) => gaugeMillisOf(profile) === millis).map(({ name }) => name)),
+    };
+  });
 }
 
 /** Those of the engine's file, else what --step-error states. */

@@ -33,6 +33,7 @@ export class Forward implements AttemptListener, Delivery {
   readonly #exchange: Exchange;
   readonly #body: Buffer;
   readonly hidesUsage: boolean;
+  readonly answerTokens: AnswerTokens | undefined;
   readonly decidedAt: Micros;
   #routed: Routed;
   #attempts = 0;
@@ -52,6 +53,7 @@ export class Forward implements AttemptListener, Delivery {
     this.#routed = routed;
     this.#tokens = this.#newTokens();
     this.hidesUsage = hidesUsage;
+    this.answerTokens = exchange.answerTokens;
     this.decidedAt = routed.at;
     this.#quietSince = routed.at;
   }
@@ -70,9 +72,6 @@ export class Forward implements AttemptListener, Delivery {
   }
   get requestId(): string {
     return this.#exchange.requestId;
-  }
-  get answerTokens(): AnswerTokens | undefined {
-    return this.#exchange.answerTokens;
   }
   get attempts(): number {
     return this.#attempts;

@@ -38,6 +38,9 @@ export interface Scenario {
   /** Goes with the engine. */
   readonly residuals?: StepResiduals | undefined;
   readonly rateScale?: number;
+  /** Goes with the time after which they are stale, where that must be longer. */
+  readonly signals?: SignalOptions;
+  readonly staleAfterMicros?: Micros;
 }
 
 export interface Candidate {
@@ -193,12 +196,14 @@ class LoadWatch {
 /** The setting as a scenario has it. What became of another fleet is not known, so nothing does. */
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
-  const { endpoints, engine, residuals, rateScale } = scenario;
+  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros } = scenario;
   return {
     ...setting,
     ...(endpoints && { endpoints, fleetEvents: [] }),
     ...(engine && { engine, residuals }),
     ...(rateScale !== undefined && { rateScale }),
+    ...(signals && { signals }),
+    ...(staleAfterMicros !== undefined && { staleAfterMicros }),
   };
 }
 

@@ -97,3 +97,29 @@ test("what is asked wrongly is refused on standard error with what is accepted",
     assert.match(stderr, wrong[i]![1]);
   });
 });
+
+test("gauges are read as often as the router that a profile comes from reads them, unless an interval is given", async () => {
+  const figures = async (...flags: readonly string[]) => {
+    const { code, stdout, stderr } = await simulate(
+      ...SMALL,
+      "--json",
+      "--workload-spec",
+      "chatbot",
+      "--rate",
+      "40",
+      ...flags,
+    );
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const [own, fast, slow, gnomon, gnomonSlow] = await Promise.all([
+    figures("--profile", "llm-d"),
+    figures("--profile", "llm-d", "--scrape-interval", "50"),
+    figures("--profile", "llm-d", "--scrape-interval", "1000"),
+    figures("--profile", "gnomon"),
+    figures("--profile", "gnomon", "--scrape-interval", "1000"),
+  ]);
+  assert.equal(own, fast);
+  assert.notEqual(own, slow);
+  assert.equal(gnomon, gnomonSlow);
+});

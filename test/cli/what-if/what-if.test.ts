@@ -116,3 +116,20 @@ test("where no request can be simulated, the reasons are told", async (t) => {
   assert.match(said, /has no request that can be simulated\n {2}1 left out: input_length is not a number of tokens/);
   assert.equal(code, 1);
 });
+
+test("with their own signals, peers' profiles are asked about as their routers read gauges, and the one in force beside them", async (t) => {
+  const profiles = ["--profile", "llm-d", "--profile", "round-robin", "--endpoints", "2"];
+  const { candidates } = await answerTo(t, ...profiles, "--signals", "own");
+  assert.deepEqual(candidates.map(({ name }) => name).toSorted(), [
+    "gnomon",
+    "gnomon, gauges every 50 ms",
+    "llm-d",
+    "llm-d, gauges every 50 ms",
+    "round-robin",
+  ]);
+  const same = await answerTo(t, ...profiles);
+  assert.equal(same.candidates.length, 3);
+  const e2eOf = (name: string, of = candidates) => of.find((one) => one.name === name)!.predicted.e2eMicros;
+  assert.deepEqual(e2eOf("llm-d"), e2eOf("llm-d", same.candidates));
+  assert.notDeepEqual(e2eOf("llm-d"), e2eOf("llm-d, gauges every 50 ms"));
+});
