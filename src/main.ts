@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { tolerateClosedPipe } from "./cli/closed-pipe.ts";
 import { createProgram, run } from "./cli/program.ts";
+import { gnomonVersion } from "#serve/gnomon-version.ts";
 
 /** Every command by name, in the help's order, and how to load it: a command reads only the code that it needs. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -36,11 +36,8 @@ function namesToLoad(argv: readonly string[]): readonly string[] {
 tolerateClosedPipe(process.stdout);
 tolerateClosedPipe(process.stderr);
 
-const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-  version: string;
-};
 const argv = process.argv.slice(2);
 const commands = await Promise.all(namesToLoad(argv).map((name) => COMMANDS[name]!()));
-process.exitCode = await run(createProgram(version, commands), argv, (line) =>
+process.exitCode = await run(createProgram(gnomonVersion(), commands), argv, (line) =>
   process.stderr.write(`gnomon: ${line}\n`),
 );

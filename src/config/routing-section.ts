@@ -48,6 +48,22 @@ export const clients = z.strictObject({
     .describe(
       "Ask engines for token counts in every stream. Clients that did not ask do not see them, nor vLLM's system_fingerprint, which comes with them.",
     ),
+  ownHeaders: z
+    .boolean()
+    .default(true)
+    .describe("Answers carry x-gnomon-endpoint, x-gnomon-reason and x-gnomon-hit-tokens."),
+  corsOrigins: z
+    .array(
+      z
+        .string()
+        .regex(/^(?:\*|https?:\/\/[^\s/]+)$/)
+        .meta({ expected: '"*" or an origin such as https://chat.example' }),
+    )
+    .max(64)
+    .default([])
+    .describe(
+      "Origins whose pages in browsers may call; the gateway answers their preflights. None: an engine answers them, and its CORS headers pass.",
+    ),
 });
 
 export const prefix = z.strictObject({

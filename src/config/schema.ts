@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { limits } from "./limits-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
+import { routes } from "./routes-section.ts";
 import { MIB, MILLIS_PER_DAY, environmentName, millis, origin } from "./schema-value.ts";
 
 /**
@@ -267,6 +268,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
   clients: clients.prefault({}).describe("Who asks."),
+  routes: routes.prefault({}).describe("What passes to engines beside the known routes of inference."),
   prefix: prefix.prefault({}).describe("The prefix index."),
   tokenizer: tokenizerShape
     .extend({ models: z.record(z.string(), tokenizer).default({}).describe("Tokenizer per model, where it differs.") })

@@ -3,6 +3,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { Refusal } from "./answer/errors.ts";
 import type { GatewayCounters } from "./metrics/gateway-counters.ts";
+import type { Cors } from "./request/cors.ts";
 import type { Identifier } from "./request/identity.ts";
 import type { FaultEvent } from "./log/fault-log.ts";
 import type { InFlight } from "./request/in-flight.ts";
@@ -44,6 +45,10 @@ export interface ChatContext {
   readonly requestUsage: boolean;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
+  /** Answers carry x-gnomon-* headers. */
+  readonly tellsOwnHeaders: boolean;
+  /** What pages in browsers may do; undefined leaves that to the engines. */
+  readonly cors: Cors | undefined;
   /** Requests between their head and their last byte. */
   readonly inFlight: InFlight;
   bodyBytesInFlight: number;

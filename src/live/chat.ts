@@ -8,6 +8,7 @@ import { nowMicros } from "./clock.ts";
 import { type Refusal, refusal } from "./answer/errors.ts";
 import type { Exchange } from "./request/exchange.ts";
 import { isFields } from "./fields.ts";
+import { laxBoolean } from "./request/lax-boolean.ts";
 import { Forward } from "./upstream/forward.ts";
 import { onlyModel, servedModels, unknownModelMessage } from "./discovery/models.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "./request/parse-request.ts";
@@ -50,7 +51,7 @@ function serveBody(exchange: Exchange, body: Buffer): void {
   exchange.model = model;
 
   const { source } = parsed.prompt;
-  if (source === undefined || exchange.route.countsOnly === true) return decide(exchange, body, parsed, NO_PROMPT);
+  if (source === undefined || exchange.route.countsOnly) return decide(exchange, body, parsed, NO_PROMPT);
   const tokenizer = context.tokenizer(model);
   const encoded = tokenizer.encode(source, { model, salt: parsed.cacheSalt });
   if (encoded instanceof Promise) {
@@ -141,7 +142,7 @@ function rejection({ directory }: ChatContext, { reason }: Rejected, model: stri
 function addsUsage({ context, route }: Exchange, { stream, fields }: ParsedRequest): boolean {
   if (!context.requestUsage || !stream || (route.dialect !== "chat" && route.dialect !== "completions")) return false;
   const options = fields?.["stream_options"];
-  return !isFields(options) || options["include_usage"] !== true;
+  return !isFields(options) || laxBoolean(options["include_usage"]) !== true;
 }
 
 /** The client's own bytes, but for a field that must be there. */

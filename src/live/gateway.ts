@@ -2,11 +2,10 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
-import { type ClientAuth, clientAuth } from "./request/client-auth.ts";
+import { clientAuth } from "./request/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
@@ -15,12 +14,15 @@ import { GatewayMessage } from "./request/gateway-message.ts";
 import { answerHttpFaults } from "./request/http-faults.ts";
 import { Identifier, type IdentityOptions } from "./request/identity.ts";
 import { InFlight } from "./request/in-flight.ts";
-import { InferenceDoor, UNAUTHORIZED } from "./request/inference-door.ts";
+import { InferenceDoor } from "./request/inference-door.ts";
 import type { Journal } from "./journal.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./request/limits.ts";
-import { servedModels } from "./discovery/models.ts";
 import { RetryBudget } from "./upstream/retry-budget.ts";
-import { isKnownRoute } from "./request/route.ts";
+import { addRoutes } from "./gateway-routes.ts";
+import { EngineCaller } from "./beside/engine-caller.ts";
+import { Cors } from "./request/cors.ts";
+import { Routes } from "./request/route.ts";
+import type { AdminCaller, AdminVerdict } from "./status/admin-access.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import { UpstreamPools } from "./upstream/upstream-pools.ts";
 
@@ -40,8 +42,23 @@ export interface GatewayOptions {
   readonly clientKeys?: readonly string[];
   /** Asks engines for usage in every stream, and keeps the chunk that this adds from clients that did not ask. */
   readonly requestUsage?: boolean;
+  /** Paths beside the known ones that take POST and go to one engine each. */
+  readonly extraRoutes?: readonly string[];
+  /** Engines' administration that passes; none when left out. */
+  readonly administration?: AdministrationOptions;
+  /** Whether answers carry x-gnomon-* headers; they do when left out. */
+  readonly tellsOwnHeaders?: boolean;
+  /** Origins whose pages may call, "*" for any; none leaves that to the engines. */
+  readonly corsOrigins?: readonly string[];
   /** Mounts what else is served on the same port, before the unknown paths. */
   readonly statusRoutes?: (app: GatewayApp) => void;
+}
+
+export interface AdministrationOptions {
+  readonly paths: readonly string[];
+  readonly access: (caller: AdminCaller) => AdminVerdict;
+  /** Bound on a call at all engines, in milliseconds. */
+  readonly millisMax: number;
 }
 
 export interface Gateway {
@@ -74,6 +91,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,
     keepsAuthorization: options.clientKeys !== undefined,
+    tellsOwnHeaders: options.tellsOwnHeaders ?? true,
+    cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
     inFlight: new InFlight(limits.sweepMillis),
     bodyBytesInFlight: 0,
     sequence: 0,
@@ -83,8 +102,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const app: GatewayApp = new Hono();
   options.statusRoutes?.(app);
   const allowed = options.clientKeys === undefined ? () => true : clientAuth(options.clientKeys);
-  const door = new InferenceDoor(context, allowed);
-  addRoutes(app, context, allowed, door);
+  const routes = new Routes(options.extraRoutes);
+  const door = new InferenceDoor(context, allowed, routes);
+  const caller = new EngineCaller(limits);
+  addRoutes({ app, context, allowed, door, routes, caller, administration: options.administration });
   const server = newServer(app, context, door);
   return {
     app,
@@ -92,46 +113,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     limits,
     inFlight: () => context.inFlight.size,
     listen: (host, port) => listen(server, host, port),
-    close: (graceMillis, noticeMillis = 0) => drainGateway(server, context, { graceMillis, noticeMillis }),
+    close: async (graceMillis, noticeMillis = 0) => {
+      const drained = await drainGateway(server, context, { graceMillis, noticeMillis });
+      await caller.destroy();
+      return drained;
+    },
   };
-}
-
-function addRoutes(app: GatewayApp, context: ChatContext, allowed: ClientAuth, door: InferenceDoor): void {
-  app.post("/v1/*", (c) => {
-    door.serve(c.env.incoming, c.env.outgoing);
-    return RESPONSE_ALREADY_SENT;
-  });
-  app.get("/v1/models", (c) => {
-    if (!allowed(c.req.header("authorization"))) return errorResponse(UNAUTHORIZED);
-    return c.json({ object: "list", data: servedModels(context.directory) });
-  });
-  app.get("/v1/models/:id{.+}", (c) => {
-    if (!allowed(c.req.header("authorization"))) return errorResponse(UNAUTHORIZED);
-    const id = c.req.param("id");
-    const model = servedModels(context.directory).find((served) => served.id === id);
-    return model === undefined
-      ? errorResponse(refusal("unknown-model", "This model is not served.", "model"))
-      : c.json(model);
-  });
-  app.notFound((c) => {
-    const { path, method } = c.req;
-    if (isKnownRoute(path)) return errorResponse(refusal("wrong-method", `${path} takes POST.`), { allow: "POST" });
-    return errorResponse(refusal("unknown-path", `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`));
-  });
-  app.onError(() => {
-    context.counters.internalErrors++;
-    return errorResponse(refusal("internal", "The gateway failed on this request."));
-  });
-}
-
-const PATH_SHOWN_MAX = 200;
-
-function errorResponse(refused: Refusal, headers: Record<string, string> = {}): Response {
-  const body = errorBody(refused);
-  const flat = errorHeaders(refused, Buffer.byteLength(body));
-  const all: Record<string, string> = { ...headers };
-  for (let i = 0; i < flat.length; i += 2) all[flat[i]!] = flat[i + 1]!;
-  return new Response(body, { status: ERRORS[refused.reason].status, headers: all });
 }
 
 /**
@@ -142,11 +129,11 @@ function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): 
   const { limits, counters, inFlight } = context;
   const listener = getRequestListener(app.fetch, {
     hostname: "gateway.invalid",
-    errorHandler: () => errorResponse(MALFORMED_TARGET),
+    errorHandler: () => malformedTarget(context),
   });
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (door.takes(incoming)) door.serve(incoming, outgoing);
-    else if (incoming.headers.host === undefined && incoming.httpVersionMinor > 0) refuseHost(outgoing);
+    else if (incoming.headers.host === undefined && incoming.httpVersionMinor > 0) refuseHost(outgoing, context);
     else void listener(incoming, outgoing);
   };
   const server = createServer(
@@ -168,6 +155,7 @@ function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): 
     serve,
     bodyBytesMax: limits.bodyBytesMax,
     answering: (socket) => inFlight.answering(socket),
+    tellsOwnHeaders: context.tellsOwnHeaders,
     malformed: () => counters.malformedHttp++,
   });
   return server;
@@ -179,11 +167,19 @@ const CHECKS_PER_LIMIT = 4;
 
 const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
 
-/** HTTP/1.1 requires a host (RFC 9112 3.2). */
-function refuseHost(outgoing: ServerResponse): void {
+function malformedTarget({ tellsOwnHeaders }: ChatContext): Response {
   const body = errorBody(MALFORMED_TARGET);
-  const headers = [...errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body)), "connection", "close"];
-  outgoing.writeHead(ERRORS["bad-request"].status, headers).end(body);
+  const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), tellsOwnHeaders);
+  const headers = new Headers();
+  for (let i = 0; i < flat.length; i += 2) headers.append(flat[i]!, flat[i + 1]!);
+  return new Response(body, { status: ERRORS["bad-request"].status, headers });
+}
+
+/** HTTP/1.1 requires a host (RFC 9112 3.2). */
+function refuseHost(outgoing: ServerResponse, { tellsOwnHeaders }: ChatContext): void {
+  const body = errorBody(MALFORMED_TARGET);
+  const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), tellsOwnHeaders);
+  outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);
 }
 
 function listen(server: Server, host: string, port: number): Promise<{ url: string }> {

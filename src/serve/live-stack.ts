@@ -11,7 +11,10 @@ import { Journal } from "#live/journal.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
+import { adminAccess } from "#live/status/admin-access.ts";
+import { enginePages } from "#live/status/engine-pages.ts";
 import { statusRoutes } from "#live/status/status.ts";
+import { gnomonVersion } from "./gnomon-version.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
@@ -86,10 +89,11 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     profileOf: profileChooser(plan, (name, profile) =>
       journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile }),
     ),
-    limits: gatewayLimits(config),
-    requestUsage: config.clients.requestUsage,
-    statusRoutes: statusRoutes(status),
-    ...clientKeys(config, environment),
+    ...towardsClients(config, adminToken, environment),
+    statusRoutes: (app) => {
+      statusRoutes(status)(app);
+      enginePages(readiness, gnomonVersion())(app);
+    },
   });
   running.gateway = gateway;
   return {
@@ -194,6 +198,28 @@ function identity(config: Config, secret: Uint8Array) {
     profileHeader: routing.profilesAllowed.length === 0 ? undefined : routing.profileHeader,
     sloHeader: clients.sloClassHeader,
     secret: createHmac("sha256", secret).update("identity").digest("hex"),
+  };
+}
+
+/** What the configuration says about clients, and what it lets pass. */
+function towardsClients(
+  config: Config,
+  adminToken: string | undefined,
+  environment: Environment,
+): Partial<GatewayOptions> {
+  const { clients, routes } = config;
+  return {
+    limits: gatewayLimits(config),
+    requestUsage: clients.requestUsage,
+    tellsOwnHeaders: clients.ownHeaders,
+    corsOrigins: clients.corsOrigins,
+    extraRoutes: routes.extra,
+    administration: {
+      paths: routes.administration,
+      access: adminAccess(adminToken),
+      millisMax: routes.administrationMillisMax,
+    },
+    ...clientKeys(config, environment),
   };
 }
 

@@ -1,12 +1,16 @@
+import type { Dialect } from "../request/route.ts";
+
 /** Why the gateway itself answers with an error. */
 export type ErrorReason =
   | "bad-request"
   | "unauthorized"
+  | "forbidden"
   | "unknown-path"
   | "unknown-model"
   | "wrong-method"
   | "slow-request"
   | "too-large"
+  | "compressed"
   | "headers-too-large"
   | "saturated"
   | "internal"
@@ -28,11 +32,13 @@ interface ErrorRow {
 export const ERRORS: Readonly<Record<ErrorReason, ErrorRow>> = {
   "bad-request": { status: 400, type: "BadRequestError", retryAfter: undefined },
   unauthorized: { status: 401, type: "AuthenticationError", retryAfter: undefined },
+  forbidden: { status: 403, type: "PermissionDeniedError", retryAfter: undefined },
   "unknown-path": { status: 404, type: "NotFoundError", retryAfter: undefined },
   "unknown-model": { status: 404, type: "NotFoundError", retryAfter: undefined },
   "wrong-method": { status: 405, type: "MethodNotAllowedError", retryAfter: undefined },
   "slow-request": { status: 408, type: "RequestTimeoutError", retryAfter: undefined },
   "too-large": { status: 413, type: "RequestTooLargeError", retryAfter: undefined },
+  compressed: { status: 415, type: "UnsupportedMediaTypeError", retryAfter: undefined },
   "headers-too-large": { status: 431, type: "RequestTooLargeError", retryAfter: undefined },
   saturated: { status: 429, type: "RateLimitError", retryAfter: 1 },
   internal: { status: 500, type: "InternalServerError", retryAfter: undefined },
@@ -56,15 +62,37 @@ export function refusal(reason: ErrorReason, message: string, param: string | nu
   return { reason, message, param };
 }
 
-/** OpenAI's error object with vLLM's integer code. */
-export function errorBody({ reason, message, param }: Refusal): string {
+/** OpenAI's error object with vLLM's integer code; Anthropic's for the dialect "messages". */
+export function errorBody({ reason, message, param }: Refusal, dialect: Dialect = "other"): string {
   const { status, type } = ERRORS[reason];
+  if (dialect === "messages") return JSON.stringify(anthropicError(status, message));
   return JSON.stringify({ error: { message, type, param, code: status } });
 }
 
-/** Flat header list of an error answer, without those that every answer carries. */
-export function errorHeaders({ reason }: Refusal, bodyBytes: number): string[] {
-  const headers = ["content-type", "application/json", "content-length", String(bodyBytes), "x-gnomon-reason", reason];
+/** Anthropic's error object; its type follows from the status. */
+export function anthropicError(status: number, message: string): object {
+  return { type: "error", error: { type: ANTHROPIC_TYPES.get(status) ?? typeOfClass(status), message } };
+}
+
+const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([
+  [401, "authentication_error"],
+  [403, "permission_error"],
+  [404, "not_found_error"],
+  [413, "request_too_large"],
+  [429, "rate_limit_error"],
+  [503, "overloaded_error"],
+  [504, "timeout_error"],
+]);
+
+function typeOfClass(status: number): string {
+  return status < 500 ? "invalid_request_error" : "api_error";
+}
+
+/** Flat header list of an error answer, without those that every answer carries. `tells` adds the gateway's own. */
+export function errorHeaders({ reason }: Refusal, bodyBytes: number, tells = true): string[] {
+  const headers = ["content-type", "application/json", "content-length", String(bodyBytes)];
+  if (tells) headers.push("x-gnomon-reason", reason);
+  if (reason === "compressed") headers.push("accept-encoding", "identity");
   const { retryAfter } = ERRORS[reason];
   if (retryAfter !== undefined) headers.push("retry-after", String(retryAfter));
   return headers;

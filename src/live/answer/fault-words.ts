@@ -53,8 +53,7 @@ export function errorEvent(dialect: Dialect, refused: Refusal): Buffer {
     case "other":
       return Buffer.from(`data: ${errorBody(refused)}\n\n`);
     case "messages": {
-      const data = { type: "error", error: { type: "api_error", message } };
-      return Buffer.from(`event: error\ndata: ${JSON.stringify(data)}\n\n`);
+      return Buffer.from(`event: error\ndata: ${errorBody(refused, dialect)}\n\n`);
     }
     case "responses": {
       const data = { type: "error", code: String(ERRORS[reason].status), message, param };

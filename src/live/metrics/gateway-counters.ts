@@ -16,6 +16,8 @@ export interface GatewayCounters {
   clientStalls: number;
   /** Requests whose limit ran out. */
   timeouts: number;
+  /** Calls of engines' administration that were sent to the engines. */
+  administrationCalls: number;
   /** Connections refused above the limit. */
   connectionsDropped: number;
   /** Requests that were not HTTP. */
@@ -41,6 +43,7 @@ export function newCounters(): GatewayCounters {
     clientAborts: 0,
     clientStalls: 0,
     timeouts: 0,
+    administrationCalls: 0,
     connectionsDropped: 0,
     malformedHttp: 0,
     uninspected: 0,

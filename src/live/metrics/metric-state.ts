@@ -182,6 +182,7 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["clientAborts", "client_aborts_total", "Requests whose client left."],
   ["clientStalls", "client_stalls_total", "Clients cut off since they did not read."],
   ["timeouts", "timeouts_total", "Requests whose limit ran out."],
+  ["administrationCalls", "administration_calls_total", "Calls of engines' administration sent to all of them."],
   ["connectionsDropped", "connections_dropped_total", "Connections refused above the limit."],
   ["malformedHttp", "malformed_http_total", "Requests that were not HTTP."],
   ["uninspected", "uninspected_total", "Events or answers that passed unread above the limit."],

@@ -100,15 +100,17 @@ export class Exchange implements Swept {
 
   answerRefusal(refused: Refusal, endpoint: string): void {
     this.#refusedFor = refused.reason;
-    const body = Buffer.from(errorBody(refused));
-    const headers = errorHeaders(refused, body.length);
+    const body = Buffer.from(errorBody(refused, this.route.dialect));
+    const headers = errorHeaders(refused, body.length, this.context.tellsOwnHeaders);
     pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.leaving });
     this.writer.whole(ERRORS[refused.reason].status, headers, body);
   }
 
   ownHeaders(endpoint: string, reason: string): OwnHeaders {
     const hitTokens = this.#forward?.routed.hitTokens ?? 0;
-    return { requestId: this.requestId, endpoint, reason, hitTokens, close: this.context.leaving };
+    const { leaving: close, tellsOwnHeaders: tells, cors } = this.context;
+    const forOrigin = cors?.of(this.headers.get("origin"));
+    return { requestId: this.requestId, endpoint, reason, hitTokens, close, tells, cors: forOrigin };
   }
 
   /** Of the answer's head; 0 before it is sent. */

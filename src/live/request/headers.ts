@@ -1,4 +1,5 @@
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
+import { type CorsAnswer, pushCors } from "./cors.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 
 /** Names of one connection alone (RFC 9110 §7.6.1); never passed on, either way. */
@@ -28,12 +29,14 @@ const NOT_FOR_ENGINES: ReadonlySet<string> = new Set([
   "x-request-id",
 ]);
 
+const CORS_PREFIX = "access-control-";
+
 /** Headers of this gateway, in both directions. */
 const OWN_PREFIX = "x-gnomon-";
 
 export interface UpstreamHeaderOptions {
   readonly requestId: string;
-  /** The client's Authorization was meant for the gateway and stays here. */
+  /** The client's Authorization or x-api-key was meant for the gateway and stays here. */
   readonly dropAuthorization: boolean;
 }
 
@@ -50,7 +53,7 @@ export function upstreamHeaders(
   for (let i = 0; i < names.length; i++) {
     const name = names[i]!;
     if (NOT_FOR_ENGINES.has(name) || name.startsWith(OWN_PREFIX)) continue;
-    if (dropAuth && name === "authorization") continue;
+    if (dropAuth && (name === "authorization" || name === "x-api-key")) continue;
     if (named?.has(name) === true) continue;
     headers.push(name, raw[2 * i + 1]!);
   }
@@ -84,6 +87,10 @@ export interface OwnHeaders {
   readonly hitTokens: number;
   /** The connection ends after this answer. */
   readonly close: boolean;
+  /** Names of this gateway's own, x-gnomon-*, are for the client too. */
+  readonly tells: boolean;
+  /** Values of access-control headers in place of the engine's; undefined passes those. */
+  readonly cors: CorsAnswer | undefined;
 }
 
 /** Flat list for the client: the engine's headers but for hop-by-hop and ours, then ours. */
@@ -94,6 +101,7 @@ export function clientHeaders(from: AnswerHeaders, own: OwnHeaders, keepLength: 
   for (const name in from) {
     if (HOP_BY_HOP.has(name) || name === "x-request-id" || name.startsWith(OWN_PREFIX)) continue;
     if (name === "content-length" && !keepLength) continue;
+    if (own.cors !== undefined && name.startsWith(CORS_PREFIX)) continue;
     if (named !== "" && named.split(",").some((part) => part.trim() === name)) continue;
     const value = from[name]!;
     if (typeof value === "string") headers.push(name, value);
@@ -105,9 +113,12 @@ export function clientHeaders(from: AnswerHeaders, own: OwnHeaders, keepLength: 
 
 export function pushOwn(headers: string[], own: OwnHeaders): void {
   headers.push("x-request-id", own.requestId);
-  if (own.endpoint !== "") {
-    headers.push("x-gnomon-endpoint", own.endpoint, "x-gnomon-hit-tokens", String(own.hitTokens));
+  if (own.tells) {
+    if (own.endpoint !== "") {
+      headers.push("x-gnomon-endpoint", own.endpoint, "x-gnomon-hit-tokens", String(own.hitTokens));
+    }
+    if (own.reason !== "") headers.push("x-gnomon-reason", own.reason);
   }
-  if (own.reason !== "") headers.push("x-gnomon-reason", own.reason);
+  if (own.cors !== undefined) pushCors(headers, own.cors);
   if (own.close) headers.push("connection", "close");
 }

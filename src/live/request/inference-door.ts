@@ -6,11 +6,14 @@ import type { ClientAuth } from "./client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import { Exchange } from "./exchange.ts";
 import { type Place, Places } from "./place.ts";
+import type { Routes } from "./route.ts";
 
-export const UNAUTHORIZED = refusal("unauthorized", "Send one of this gateway's keys as a bearer token.");
+export const UNAUTHORIZED = refusal(
+  "unauthorized",
+  "Send one of this gateway's keys as a bearer token, or as x-api-key.",
+);
 const INTERNAL = refusal("internal", "The gateway failed on this request.");
 const FULL = refusal("full", "The gateway serves as many requests as it may; try again later.");
-const PREFIX = "/v1/";
 /** What a host is made of where nothing is wrong with it. */
 const PLAIN_HOST = /^[\w.:[\]-]+$/;
 
@@ -18,12 +21,13 @@ const PLAIN_HOST = /^[\w.:[\]-]+$/;
 export class InferenceDoor {
   readonly #context: ChatContext;
   readonly #allowed: ClientAuth;
-  readonly #places = new Places();
+  readonly #places: Places;
   /** The last host found to be plain; most requests have the same. */
   #plainHost = "";
 
-  constructor(context: ChatContext, allowed: ClientAuth) {
+  constructor(context: ChatContext, allowed: ClientAuth, routes: Routes) {
     this.#context = context;
+    this.#places = new Places(routes);
     this.#allowed = allowed;
   }
 
@@ -32,7 +36,7 @@ export class InferenceDoor {
    * judges their host first (4 us).
    */
   takes({ method, url = "", rawHeaders }: IncomingMessage): boolean {
-    if (method !== "POST" || !url.startsWith(PREFIX)) return false;
+    if (method !== "POST" || this.#places.of(url) === undefined) return false;
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = rawHeaders[i]!;
       if (name.length === 4 && name.toLowerCase() === "host") return this.#isPlain(rawHeaders[i + 1]!);
@@ -40,11 +44,17 @@ export class InferenceDoor {
     return false;
   }
 
-  serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  /** False where no inference route has this target; nothing is answered then. */
+  serve(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+    const place = this.#places.of(incoming.url ?? "/");
+    if (place !== undefined) this.#serve(place, incoming, outgoing);
+    return place !== undefined;
+  }
+
+  #serve(place: Place, incoming: IncomingMessage, outgoing: ServerResponse): void {
     try {
-      const place = this.#places.of(incoming.url ?? "/");
       const exchange = new Exchange(this.#context, incoming, outgoing, place);
-      const refused = this.#refusal(place, exchange);
+      const refused = this.#refusal(exchange);
       if (refused === undefined) serveChat(exchange);
       else exchange.refuse(refused);
     } catch (error) {
@@ -59,13 +69,12 @@ export class InferenceDoor {
     return true;
   }
 
-  #refusal(place: Place, { headers }: Exchange): Refusal | undefined {
+  #refusal({ headers }: Exchange): Refusal | undefined {
     const { draining, inFlight, limits } = this.#context;
-    if (!this.#allowed(headers.get("authorization"))) return UNAUTHORIZED;
+    if (!this.#allowed(headers.get("authorization"), headers.get("x-api-key"))) return UNAUTHORIZED;
     if (draining) return refusal("draining", "The gateway is shutting down.");
     if (inFlight.size > limits.requestsInFlightMax) return FULL;
-    if (place.climbs) return refusal("unknown-path", "The path must not hold dot segments.");
-    return undefined;
+    return refusalOfEncoding(headers.get("content-encoding"));
   }
 
   #failed(outgoing: ServerResponse, error: unknown): void {
@@ -79,3 +88,14 @@ export class InferenceDoor {
     outgoing.writeHead(ERRORS.internal.status, errorHeaders(INTERNAL, Buffer.byteLength(body))).end(body);
   }
 }
+
+/** A compressed body would have to be unpacked to be read, which costs its sender nothing and the gateway much. */
+function refusalOfEncoding(encoding: string): Refusal | undefined {
+  if (encoding === "" || encoding.toLowerCase() === "identity") return undefined;
+  return refusal(
+    "compressed",
+    `The body is compressed (${encoding.slice(0, ENCODING_SHOWN_MAX)}); accepted content encodings: identity.`,
+  );
+}
+
+const ENCODING_SHOWN_MAX = 40;

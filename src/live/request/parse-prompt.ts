@@ -26,7 +26,7 @@ export function parsePrompt(dialect: Dialect, fields: Fields): ParsedPrompt | Re
   }
 }
 
-const NO_TEXT: ParsedPrompt = { source: undefined, count: 1, scale: 1 };
+export const NO_TEXT: ParsedPrompt = { source: undefined, count: 1, scale: 1 };
 
 function one(source: PromptSource): ParsedPrompt {
   return { source, count: 1, scale: 1 };

@@ -1,6 +1,7 @@
 import { type Refusal, refusal } from "../answer/errors.ts";
 import { type Fields, isFields } from "../fields.ts";
-import { type ParsedPrompt, parsePrompt } from "./parse-prompt.ts";
+import { laxBoolean } from "./lax-boolean.ts";
+import { NO_TEXT, type ParsedPrompt, parsePrompt } from "./parse-prompt.ts";
 import type { Route } from "./route.ts";
 
 /** What routing needs of a request body; everything else in it is the engine's to judge. */
@@ -28,7 +29,6 @@ export function parseRequest(route: Route, contentType: string, body: Buffer): P
   const type = contentType.split(";", 1)[0]!.trim().toLowerCase();
   if (type === "application/json" || type.endsWith("+json")) return parseJson(route, body);
   if (route.dialect === "other" && type === "multipart/form-data") return parseForm(body);
-  if (route.dialect === "other" && body.length === 0) return unread("");
   return refusal("bad-request", "Unsupported media type: send the body as application/json.");
 }
 
@@ -56,8 +56,8 @@ function textOf(body: Buffer): string {
 function parseFields(route: Route, fields: Fields): ParsedRequest | Refusal {
   const model = fields["model"] ?? "";
   if (typeof model !== "string") return refusal("bad-request", "`model` must be a string.", "model");
-  const stream = fields["stream"] ?? false;
-  if (typeof stream !== "boolean") return refusal("bad-request", "`stream` must be true or false.", "stream");
+  const stream = laxBoolean(fields["stream"] ?? false);
+  if (stream === undefined) return refusal("bad-request", "`stream` must be true or false.", "stream");
   const prompt = parsePrompt(route.dialect, fields);
   if (isRefusal(prompt)) return prompt;
   return {
@@ -102,7 +102,7 @@ function unread(model: string): ParsedRequest {
   return {
     model,
     stream: false,
-    prompt: { source: undefined, count: 1, scale: 1 },
+    prompt: NO_TEXT,
     sequences: 1,
     outputTokensMax: undefined,
     priority: 0,

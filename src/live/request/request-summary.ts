@@ -4,7 +4,7 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 export interface RequestSummary {
   readonly requestId: string;
   readonly method: string;
-  /** The route's pattern, from a closed set: "/v1/chat/completions", "/v1/completions" or "/v1/*". */
+  /** The route's pattern, from a closed set: "/v1/chat/completions", "/v1/audio/*". */
   readonly route: string;
   /** Served name of the model; "" when the request named none that is served. */
   readonly model: string;

@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
+import { givenKeys } from "../request/client-auth.ts";
+
 /** What a request says of itself that matters for the status pages. */
 export interface AdminCaller {
   readonly headers: IncomingHttpHeaders;
@@ -23,8 +25,9 @@ export function adminAccess(token: string | undefined): (caller: AdminCaller) =>
       const local = isLoopback(remoteAddress) && !isForwarded(headers) && isLoopbackHost(headers.host);
       return local ? "allowed" : "forbidden";
     }
-    const sent = /^bearer +(.+)$/i.exec(headers.authorization ?? "");
-    return sent !== null && timingSafeEqual(digest(sent[1]!), expected) ? "allowed" : "unauthorized";
+    const apiKey = headers["x-api-key"];
+    const sent = givenKeys(headers.authorization, typeof apiKey === "string" ? apiKey : undefined);
+    return sent.some((key) => timingSafeEqual(digest(key), expected)) ? "allowed" : "unauthorized";
   };
 }
 

@@ -22,7 +22,7 @@ const CUT = new Set(["engine_crash_chat_stream.tail", "engine_crash_stream.tail"
 
 /** A request of the same kind that the gateway itself finds no fault with. */
 function requestFor({ method, path, requestBody }: Capture): { path: string; body: string } {
-  if (method !== "POST" || !path.startsWith("/v1/")) return { path: "/v1/else", body: '{"model":"tiny"}' };
+  if (method !== "POST" || !path.startsWith("/v1/")) return { path: "/v1/embeddings", body: '{"model":"tiny"}' };
   let stream = false;
   try {
     stream = (JSON.parse(requestBody.toString()) as { stream?: unknown }).stream === true;

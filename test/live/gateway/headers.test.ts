@@ -170,14 +170,24 @@ describe("client keys", () => {
     const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))], {
       clientKeys: ["one", "two"],
     });
-    for (const authorization of ["Bearer one", "bearer two"]) {
-      assert.equal((await ask(rig.url, CHAT, { headers: { authorization } })).status, 200);
+    const right: Record<string, string>[] = [
+      { authorization: "Bearer one" },
+      { authorization: "bearer two" },
+      { "x-api-key": "one" },
+      { "x-api-key": "two", authorization: "Bearer of-another-gateway" },
+    ];
+    for (const headers of right) {
+      assert.equal((await ask(rig.url, CHAT, { headers })).status, 200);
+      assert.equal((await ask(rig.url, undefined, { method: "GET", path: "/v1/models", headers })).status, 200);
+    }
+    for (const { headers } of rig.engines[0]!.requests) {
+      assert.ok(!headers.some(([name]) => /^(?:authorization|x-api-key)$/i.test(name)), "keys stay here");
     }
     const wrong: Record<string, string>[] = [
       {},
       { authorization: "Bearer three" },
       { authorization: "Basic one" },
-      { "x-api-key": "one" },
+      { "x-api-key": "three" },
     ];
     for (const headers of wrong) {
       const got = await ask(rig.url, CHAT, { headers });

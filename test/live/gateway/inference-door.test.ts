@@ -6,6 +6,7 @@ import { test } from "node:test";
 import type { ChatContext } from "#live/chat-context.ts";
 import { newCounters } from "#live/metrics/gateway-counters.ts";
 import { InFlight } from "#live/request/in-flight.ts";
+import { Routes } from "#live/request/route.ts";
 import { InferenceDoor } from "#live/request/inference-door.ts";
 
 import { CHAT, ask, errorOf } from "./rig.ts";
@@ -17,9 +18,13 @@ test("a defect at the door is answered, counted, and told to the observer", asyn
   const observe = { finished: () => {}, bug: (error: unknown) => void bugs.push(error) };
   const inFlight = new InFlight(10);
   const context = { counters, observe, inFlight, sequence: 0, bodyBytesInFlight: 0 } as unknown as ChatContext;
-  const door = new InferenceDoor(context, () => {
-    throw defect;
-  });
+  const door = new InferenceDoor(
+    context,
+    () => {
+      throw defect;
+    },
+    new Routes(),
+  );
   const server = createServer((incoming, outgoing) => door.serve(incoming, outgoing)).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   try {

@@ -211,7 +211,7 @@ describe("what the router learns of a request", () => {
         assert.ok(rig.engines[0]!.requests[0]!.body.equals(body));
         assert.equal(rig.engines[0]!.requests[0]!.path, "/v1/audio/transcriptions");
         assert.equal(rig.summaries[0]!.model, "whisper");
-        assert.equal(rig.summaries[0]!.route, "/v1/*");
+        assert.equal(rig.summaries[0]!.route, "/v1/audio/*");
       },
       { models: ["tiny", "whisper"] },
     ));

@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+
+import type { ChatContext } from "../chat-context.ts";
+import type { Refusal } from "../answer/errors.ts";
+import { givenRequestId } from "../request/identity.ts";
+import type { Swept } from "../request/in-flight.ts";
+import { readBody } from "../request/request-body.ts";
+import { RequestHeaders } from "../request/request-headers.ts";
+
+/** A request that is passed on beside inference. While it is open a gateway that drains waits for it. */
+export class BesideRequest implements Swept {
+  slot = 0;
+  readonly incoming: IncomingMessage;
+  readonly headers: RequestHeaders;
+  readonly requestId: string;
+  readonly #context: ChatContext;
+  readonly #aborted = new AbortController();
+  readonly #abort = (): void => this.#aborted.abort();
+  readonly #timer: NodeJS.Timeout;
+
+  /** `millisMax` bounds the whole. */
+  constructor(context: ChatContext, incoming: IncomingMessage, millisMax: number) {
+    this.incoming = incoming;
+    this.headers = new RequestHeaders(incoming.rawHeaders);
+    this.requestId = givenRequestId(this.headers) || randomUUID();
+    this.#context = context;
+    this.#timer = setTimeout(this.#abort, millisMax);
+    incoming.socket.once("close", this.#abort);
+    context.inFlight.add(this);
+  }
+
+  /** Aborts when the client leaves or the time is over. */
+  get signal(): AbortSignal {
+    return this.#aborted.signal;
+  }
+
+  /** What every call for it has in common. */
+  get call() {
+    const { headers, requestId } = this;
+    return { headers, requestId, dropAuthorization: this.#context.keepsAuthorization };
+  }
+
+  body(bytesMax: number): Promise<Buffer | Refusal> {
+    return new Promise((resolve) => {
+      readBody(this.incoming, this.headers.get("content-length"), bytesMax, resolve);
+    });
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.incoming.socket.removeListener("close", this.#abort);
+    this.#context.inFlight.remove(this);
+  }
+
+  sweep(): void {}
+
+  answersOn(socket: Duplex): boolean {
+    return this.incoming.socket === socket && this.incoming.complete;
+  }
+}

@@ -1,0 +1,206 @@
+import type { IncomingMessage } from "node:http";
+
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+
+import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
+import { BesideRequest } from "./beside/beside-request.ts";
+import { EngineAdministration } from "./beside/engine-administration.ts";
+import { type EngineCaller, readyServers } from "./beside/engine-caller.ts";
+import { StoredResponses } from "./beside/stored-responses.ts";
+import type { ChatContext } from "./chat-context.ts";
+import { servedModels } from "./discovery/models.ts";
+import type { AdministrationOptions, GatewayApp } from "./gateway.ts";
+import type { ClientAuth } from "./request/client-auth.ts";
+import { preflightHeaders, pushCors } from "./request/cors.ts";
+import { type InferenceDoor, UNAUTHORIZED } from "./request/inference-door.ts";
+import type { Routes } from "./request/route.ts";
+
+interface Parts {
+  readonly app: GatewayApp;
+  readonly context: ChatContext;
+  readonly allowed: ClientAuth;
+  readonly door: InferenceDoor;
+  readonly routes: Routes;
+  readonly caller: EngineCaller;
+  readonly administration: AdministrationOptions | undefined;
+}
+
+/** What the gateway serves beside the status pages: inference whose target needs reading first, models, and the rest. */
+export function addRoutes(parts: Parts): void {
+  const { app, context, allowed, door } = parts;
+  addCors(parts);
+  addAdministration(parts);
+  addStoredResponses(parts);
+  app.post("*", (c, next) => {
+    return door.serve(c.env.incoming, c.env.outgoing) ? Promise.resolve(RESPONSE_ALREADY_SENT) : next();
+  });
+  const asks = (incoming: IncomingMessage): boolean => isAllowed(allowed, incoming);
+  app.get("/v1/models", (c) => {
+    if (!asks(c.env.incoming)) return answerOf(context, UNAUTHORIZED);
+    return c.json({ object: "list", data: servedModels(context.directory) });
+  });
+  app.get("/v1/models/:id{.+}", (c) => {
+    if (!asks(c.env.incoming)) return answerOf(context, UNAUTHORIZED);
+    const id = c.req.param("id");
+    const model = servedModels(context.directory).find((served) => served.id === id);
+    return model === undefined
+      ? answerOf(context, refusal("unknown-model", "This model is not served.", "model"))
+      : c.json(model);
+  });
+  addFaults(parts);
+}
+
+function addFaults({ app, context, routes }: Parts): void {
+  app.notFound((c) => {
+    const { path, method } = c.req;
+    if (routes.of(path) !== undefined) {
+      return answerOf(context, refusal("wrong-method", `${path} takes POST.`), path, { allow: "POST" });
+    }
+    context.counters.refused["unknown-path"] = (context.counters.refused["unknown-path"] ?? 0) + 1;
+    const nothing = `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`;
+    const there = `POST serves ${routes.list()}. Further paths pass where routes.extra or routes.administration has them.`;
+    return answerOf(context, refusal("unknown-path", `${nothing} ${there}`), path);
+  });
+  app.onError((error) => {
+    context.counters.internalErrors++;
+    context.observe.bug?.(error);
+    return answerOf(context, refusal("internal", "The gateway failed on this request."));
+  });
+}
+
+const PATH_SHOWN_MAX = 200;
+
+function isAllowed(allowed: ClientAuth, { headers }: IncomingMessage): boolean {
+  const apiKey = headers["x-api-key"];
+  return allowed(headers.authorization, typeof apiKey === "string" ? apiKey : undefined);
+}
+
+/** An error as a response, in the shape of the API whose path was asked for. */
+function answerOf(
+  { tellsOwnHeaders }: ChatContext,
+  refused: Refusal,
+  path = "",
+  headers: Record<string, string> = {},
+): Response {
+  const body = errorBody(refused, path.startsWith("/v1/messages") ? "messages" : "other");
+  const flat = errorHeaders(refused, Buffer.byteLength(body), tellsOwnHeaders);
+  const all: Record<string, string> = { ...headers };
+  for (let i = 0; i < flat.length; i += 2) all[flat[i]!] = flat[i + 1]!;
+  return new Response(body, { status: ERRORS[refused.reason].status, headers: all });
+}
+
+/**
+ * Preflights. Where the configuration names origins the gateway answers them, and all its answers say the same; else an
+ * engine does, as it says in its own answers what pages may do with them.
+ */
+function addCors({ app, context, caller }: Parts): void {
+  const { cors } = context;
+  if (cors !== undefined) {
+    app.use("*", async (c, next) => {
+      await next();
+      const headers: string[] = [];
+      pushCors(headers, cors.of(c.req.header("origin") ?? ""));
+      for (let i = 0; i < headers.length; i += 2) c.res.headers.set(headers[i]!, headers[i + 1]!);
+    });
+  }
+  app.options("*", async (c) => {
+    if (cors !== undefined) {
+      const requested = c.req.header("access-control-request-headers") ?? "";
+      const flat = preflightHeaders(cors.of(c.req.header("origin") ?? ""), requested);
+      for (let i = 0; i < flat.length; i += 2) c.header(flat[i]!, flat[i + 1]);
+      return c.body(null, 204);
+    }
+    const [entry] = readyServers(context.directory);
+    if (entry === undefined) return answerOf(context, refusal("no-endpoint", "No engine is ready for this request."));
+    const request = new BesideRequest(context, c.env.incoming, PREFLIGHT_MILLIS_MAX);
+    try {
+      const { path } = c.req;
+      const call = { ...request.call, method: "OPTIONS", path, body: undefined, signal: request.signal } as const;
+      const answer = await caller.call(entry, call);
+      const text = await answer.body.text();
+      const passed = Object.entries(answer.headers).filter(([name]) => PASSED_OF_PREFLIGHT.test(name));
+      return new Response(answer.statusCode === 204 ? null : text, {
+        status: answer.statusCode,
+        headers: Object.fromEntries(passed.map(([name, value]) => [name, String(value)])),
+      });
+    } catch {
+      return answerOf(context, refusal("upstream-broke", "No engine answered this preflight."));
+    } finally {
+      request.end();
+    }
+  });
+}
+
+const PREFLIGHT_MILLIS_MAX = 5_000;
+const PASSED_OF_PREFLIGHT = /^(?:access-control-.*|vary|allow|content-type)$/;
+
+function addStoredResponses({ app, context, allowed, caller }: Parts): void {
+  const stored = new StoredResponses(context, caller);
+  app.on(
+    ["GET", "POST"],
+    ["/v1/responses/:id{[\\w-]{1,256}}", "/v1/responses/:id{[\\w-]{1,256}}/cancel"],
+    async (c, next) => {
+      const { path, method } = c.req;
+      if (path.endsWith("/cancel") !== (method === "POST")) return next();
+      if (!isAllowed(allowed, c.env.incoming)) return answerOf(context, UNAUTHORIZED);
+      return beside(context, c.env.incoming, context.limits.totalMillisMax, (request) =>
+        stored.serve(request, c.req.param("id"), path + new URL(c.req.url).search),
+      );
+    },
+  );
+}
+
+function addAdministration({ app, context, caller, administration }: Parts): void {
+  if (administration === undefined || administration.paths.length === 0) return;
+  const engines = new EngineAdministration(context, caller);
+  app.on(["GET", "POST"], [...administration.paths], async (c) => {
+    const { headers, socket } = c.env.incoming;
+    const verdict = administration.access({ headers, remoteAddress: socket.remoteAddress });
+    if (verdict === "unauthorized") return answerOf(context, NEEDS_ADMIN_TOKEN);
+    if (verdict === "forbidden") return answerOf(context, LOOPBACK_ONLY);
+    return beside(context, c.env.incoming, administration.millisMax, (request) =>
+      engines.serve(request, c.req.path + new URL(c.req.url).search),
+    );
+  });
+}
+
+const NEEDS_ADMIN_TOKEN = refusal("unauthorized", "Send the admin token as a bearer token, or as x-api-key.");
+const LOOPBACK_ONLY = refusal(
+  "forbidden",
+  "Without an admin token engines are administered from loopback only; set admin.tokenEnv.",
+);
+
+/** Serves a request beside inference, which a gateway that drains waits for. */
+async function beside(
+  context: ChatContext,
+  incoming: IncomingMessage,
+  millisMax: number,
+  serve: (request: BesideRequest) => Promise<Response | Refusal>,
+): Promise<Response> {
+  if (context.draining) return answerOf(context, refusal("draining", "The gateway is shutting down."));
+  const request = new BesideRequest(context, incoming, millisMax);
+  const answer = await serve(request).catch((error: unknown) => {
+    request.end();
+    throw error;
+  });
+  if (!(answer instanceof Response)) {
+    request.end();
+    return answerOf(context, answer, incoming.url);
+  }
+  return endingWith(answer, () => request.end());
+}
+
+/** The same response; calls back when its body is through, or nobody reads it any more. */
+function endingWith(response: Response, ended: () => void): Response {
+  const { body, status, headers } = response;
+  if (body === null) {
+    ended();
+    return response;
+  }
+  const through = new TransformStream<Uint8Array, Uint8Array>();
+  void body
+    .pipeTo(through.writable)
+    .catch(() => {})
+    .finally(ended);
+  return new Response(through.readable, { status, headers });
+}
