@@ -9,6 +9,9 @@ export interface StartingPoint {
   readonly percent: Parameters;
 }
 
+/** Part of the median time per token below which tokens came together, rather than as they were made. */
+const BURST_SHARE = 0.1;
+
 /**
  * A first estimate without a simulation. What passed between a request's first and last token is linear in the
  * coefficients:
@@ -18,14 +21,15 @@ export interface StartingPoint {
  * with the prompts that came between; the time to the first token of the quickest requests less a step is the delay.
  */
 export function startingPoint(evidence: Evidence, count: number): StartingPoint {
-  const decodes = decodeRows(evidence, count);
+  const ok = evidence.rows.slice(0, count).filter((row) => row.ok);
+  const tpot = medianOf(ok.map(tpotOf).filter((value) => value > 0));
+  // An answer that came in one burst would weigh as all others together.
+  const decodes = decodeRows(evidence, count).filter(({ micros, steps }) => micros >= BURST_SHARE * tpot * steps);
   const { coefficients } = fitLinear(
     decodes.map((row) => [row.steps, row.steps * row.concurrency, row.prefillTokens, row.prefills]),
     decodes.map(({ micros }) => micros),
     "inverse-target",
   );
-  const ok = evidence.rows.slice(0, count).filter((row) => row.ok);
-  const tpot = medianOf(ok.map(tpotOf).filter((value) => value > 0));
   const ttft = medianOf(ok.map(({ ttftMicros }) => ttftMicros));
   const tokens = medianOf(ok.map(newTokens));
   const typical = typicalStep(decodes);

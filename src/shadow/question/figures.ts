@@ -1,4 +1,4 @@
-import { type Distribution, distribution } from "#sim/result/distribution.ts";
+import { type Distribution, distribution, percentile } from "#sim/result/distribution.ts";
 
 /** How far a prediction is from what happened, over the same requests. */
 export interface PredictionError {
@@ -10,8 +10,15 @@ export interface PredictionError {
   readonly p50Relative: number;
   readonly p90Relative: number;
   readonly p99Relative: number;
-  /** Mean of |predicted - observed| / observed, request by request. */
+  /**
+   * Mean of |predicted - observed| / observed, request by request. Less than a tenth of the median observed counts as
+   * that: what came in one burst is not how long an engine took, and must not outweigh all others.
+   */
   readonly mape: number;
+  /** Median of the same. */
+  readonly medianApe: number;
+  /** Mean of |predicted - observed| / the larger of the two, in [0, 1]: no request outweighs another. */
+  readonly boundedError: number;
   /** Pearson's r; NaN where either side does not vary. */
   readonly correlation: number;
 }
@@ -24,6 +31,8 @@ export function predictionError(predicted: Float64Array, observed: Float64Array)
   const p = figuresOf(Float64Array.from(pairs, ([value]) => value));
   const o = figuresOf(Float64Array.from(pairs, ([, value]) => value));
   if (p === undefined || o === undefined) return undefined;
+  const floor = FLOOR_SHARE * o.p50;
+  const errors = Float64Array.from(pairs, ([a, b]) => Math.abs(a - b) / Math.max(b, floor));
   return {
     pairs: pairs.length,
     predictedMean: p.mean,
@@ -32,9 +41,18 @@ export function predictionError(predicted: Float64Array, observed: Float64Array)
     p50Relative: p.p50 / o.p50 - 1,
     p90Relative: p.p90 / o.p90 - 1,
     p99Relative: p.p99 / o.p99 - 1,
-    mape: pairs.reduce((sum, [a, b]) => sum + Math.abs(a - b) / b, 0) / pairs.length,
+    mape: meanOf(errors),
+    medianApe: percentile(errors.sort(), 50),
+    boundedError: meanOf(Float64Array.from(pairs, ([a, b]) => Math.abs(a - b) / Math.max(a, b))),
     correlation: pearson(pairs, p.mean, o.mean),
   };
+}
+
+/** Part of the median observed below which a time is not taken for an engine's. */
+const FLOOR_SHARE = 0.1;
+
+function meanOf(values: Float64Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** Distribution of the values that are numbers. */

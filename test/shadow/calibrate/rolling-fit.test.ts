@@ -141,6 +141,24 @@ test("a fit that is further off on the held-out requests is turned down, and bot
   assert.ok(Math.abs(report.heldOut!.e2eMicros!.meanRelative) < 0.1);
 });
 
+test("answers that came in one burst neither win for a wrong engine nor spoil the fit", () => {
+  // As a proxy delivers them that holds a stream back: all tokens after the first within 0.27 ms.
+  const run = runOn(TRUTH, { seed: 8 });
+  const bursts = new Set([150, 310, 350, 380]);
+  const observed = run.observed.map((one, i) => (bursts.has(i) ? { ...one, ttftMicros: one.e2eMicros - 270 } : one));
+  const fast = engineWith(
+    SIZES,
+    parametersOf((name) => 0.2 * TRUE[name]),
+  );
+  const fit = new RollingFit(fast, REQUESTS_MAX);
+  const { report } = attempt(fit, { ...run, observed });
+  assert.equal(report.outcome, "accepted", report.detail.join());
+  assert.ok(Math.abs(parametersOfEngine(fit.engine)!.baseMicros / TRUE.baseMicros - 1) < 0.05);
+  const { tpotMicros } = report.heldOut!;
+  assert.ok(tpotMicros!.medianApe < 0.02, `${tpotMicros!.medianApe}`);
+  assert.ok(tpotMicros!.mape < 0.5, `${tpotMicros!.mape}`);
+});
+
 test("the engine follows a machine that changes for good", () => {
   const fit = new RollingFit(TRUTH, REQUESTS_MAX);
   const { report } = attempt(fit, runOn(WRONG, { seed: 6 }));
