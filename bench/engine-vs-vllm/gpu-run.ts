@@ -1,9 +1,11 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
-import { Engine } from "#engine/engine.ts";
+import { createEngine } from "#engine/serving-engine.ts";
 import type { AttentionRow } from "#engine/step-time/attention-grid.ts";
+import type { ExpertRow } from "#engine/step-time/expert-time.ts";
 import type { CurvePoint, KernelTableSpec } from "#engine/step-time/kernel-table.ts";
+import { readVllmParallelism } from "#trace/import/vllm-parallelism.ts";
 import type { Comparison } from "./errors.ts";
 import { RunMeta } from "./meta.ts";
 
@@ -36,6 +38,10 @@ export interface GpuRun {
   /** The engine's clock minus the client's. */
   readonly offset: number;
   readonly kernels: Omit<KernelTableSpec, "layers">;
+  /** Of a mixture of experts: measured times of a layer's experts. */
+  readonly expertRows: readonly ExpertRow[] | undefined;
+  /** What of the engine is not simulated. */
+  readonly notes: readonly string[];
   /** Undefined where the run did not record it. */
   readonly kvBlocks: number | undefined;
   readonly sequencesMax: number;
@@ -45,16 +51,19 @@ export interface GpuRun {
 }
 
 export function readGpuRun(folder: string): GpuRun {
+  const meta = new RunMeta(folder);
   const jsonLines = (file: string) => {
     const lines = readFileSync(join(folder, file), "utf8").trim().split("\n");
     return lines.map((line): unknown => JSON.parse(line));
   };
-  const meta = new RunMeta(folder);
   const requests = jsonLines("requests.jsonl") as GpuRequest[];
   const blockTokens = meta.count(["kv_cache.block_size", "engine_kwargs.block_size"], 16);
   const kvBlocks = meta.count(["kv_cache.num_gpu_blocks"], 0);
   const sequencesMax = meta.count(["engine_kwargs.max_num_seqs"]);
   const batchTokensMax = meta.count(["engine_kwargs.max_num_batched_tokens"]);
+  const { dataParallel, notes } = readVllmParallelism(join(folder, "meta.json"), (key) =>
+    meta.raw([`resolved_config.parallel_config.${key}`, `resolved_config.${key}`, `engine_kwargs.${key}`]),
+  );
   const texts = jsonLines("workload.jsonl") as { input_tok_ids: number[]; output_tok_ids: number[] }[];
   return {
     requests,
@@ -63,7 +72,9 @@ export function readGpuRun(folder: string): GpuRun {
       blockTokens,
     ),
     offset: Math.min(...requests.map((request) => request.queued_ts - request.arrival_time)),
-    kernels: readKernels(join(folder, "kernels")),
+    kernels: { ...readKernels(join(folder, "kernels")), graphTokensMax: graphTokensMaxOf(meta, sequencesMax) },
+    expertRows: readExperts(join(folder, "kernels")),
+    notes,
     kvBlocks: kvBlocks === 0 ? undefined : kvBlocks,
     sequencesMax,
     batchTokensMax,
@@ -72,6 +83,7 @@ export function readGpuRun(folder: string): GpuRun {
       kvBlocks: kvBlocks === 0 ? blocksOfGreatestBatch(requests, sequencesMax, blockTokens) : kvBlocks,
       sequencesMax,
       batchTokensMax,
+      dataParallel,
       modelTokensMax: meta.count(["engine_kwargs.max_model_len"], Infinity),
       longPrefillTokens: meta.count([`${SCHEDULER}.long_prefill_token_threshold`], 0),
       prefixCaching: meta.flag(["kv_cache.enable_prefix_caching"], true),
@@ -79,6 +91,11 @@ export function readGpuRun(folder: string): GpuRun {
       reserveFullPrompt: meta.flag([`${SCHEDULER}.scheduler_reserve_full_isl`], true),
     }),
   };
+}
+
+/** vLLM makes CUDA graphs for up to twice max_num_seqs, 512 at most, unless told otherwise. */
+function graphTokensMaxOf(meta: RunMeta, sequencesMax: number): number {
+  return meta.count(["resolved_config.compilation_config.max_cudagraph_capture_size"], Math.min(2 * sequencesMax, 512));
 }
 
 const SCHEDULER = "resolved_config.scheduler_config";
@@ -127,6 +144,14 @@ function readKernels(folder: string): Omit<KernelTableSpec, "layers"> {
   };
 }
 
+/** `tokens,activated_experts,time_us`, where there are any. */
+function readExperts(folder: string): readonly ExpertRow[] | undefined {
+  const file = join(folder, "moe.csv");
+  if (!existsSync(file)) return undefined;
+  const lines = readFileSync(file, "utf8").trim().split("\n").slice(1);
+  return lines.map((line) => line.split(",").map(Number) as unknown as ExpertRow);
+}
+
 export interface GpuReplay {
   readonly firstAt: readonly number[];
   readonly lastAt: readonly number[];
@@ -138,7 +163,7 @@ export interface GpuReplay {
 export function replayGpuRun(run: GpuRun, overrides: Partial<EngineConfig>): GpuReplay {
   const firstAt: number[] = [];
   const lastAt: number[] = [];
-  const engine = new Engine(
+  const engine = createEngine(
     { ...run.engine, ...overrides },
     {
       token: (at, { id }, tokens) => {

@@ -9,17 +9,30 @@ const EVALUATIONS = 150;
 const BOUNDS = [0.1, 0.03, 0.05];
 
 /**
- * Step times from the measured kernels. With two GPUs the kernels do not hold the exchange between them; its two
- * figures are fitted on the first half of the requests.
+ * Step times from the measured kernels. Where the link between several GPUs is not known, the two figures of their
+ * exchange are fitted on the first half of the requests. Experts of several GPUs exchange tokens, of which no kernel
+ * tells.
  */
 export function testKernels(name: string, run: GpuRun, setup: GpuSetup): void {
-  const kernels = { ...run.kernels, layers: setup.layers };
+  const experts = run.expertRows && setup.experts && { ...setup.experts, rows: run.expertRows };
+  if (run.notes.length > 0 || (setup.experts !== undefined && experts === undefined)) {
+    const why =
+      run.notes.length > 0 ? run.notes.join("; ") : "kernels/moe.csv: expected the experts' times, got no file";
+    console.log(`\n(c) ${name}, measured kernels: refused: ${why}`);
+    return;
+  }
+  const kernels = {
+    ...run.kernels,
+    layers: setup.layers,
+    ...(experts && { experts }),
+    ...(setup.exchange && { exchange: setup.exchange }),
+  };
   const withExchange = (x: readonly number[]): StepTimeSpec => {
     return { ...kernels, baseMicros: x[0] ?? 0, perTokenMicros: x[1] ?? 0 };
   };
   let stepTime: StepTimeSpec = kernels;
   let how = "nothing fitted";
-  if (setup.gpus > 1) {
+  if (setup.gpus > 1 && setup.exchange === undefined) {
     const x = fitHalf(run, withExchange, [5000, 50]);
     stepTime = withExchange(x);
     how = `fitted on the first half: ${x.map((value) => value.toFixed(1)).join(" us a step, ")} us a token`;
@@ -70,7 +83,7 @@ function report(title: string, run: GpuRun, stepTime: StepTimeSpec): void {
   const half = run.requests.length / 2;
   const replay = replayGpuRun(run, { stepTime });
   console.log(
-    `\n${title}\n    preemptions ${replay.preemptions}, cached tokens ${replay.cachedTokens}${run.kvBlocks === undefined ? "; KV blocks not recorded, enough assumed" : ""}; all requests`,
+    `\n${title}\n    ${run.notes.map((note) => `${note}\n    `).join("")}preemptions ${replay.preemptions}, cached tokens ${replay.cachedTokens}${run.kvBlocks === undefined ? "; KV blocks not recorded, enough assumed" : ""}; all requests`,
   );
   printComparisons(compareGpuRun(run, replay, () => true));
   console.log("    second half");

@@ -50,6 +50,11 @@ export class RunMeta {
     throw this.#problem(path, words.length === 0 ? "a text" : words.join(" or "), value);
   }
 
+  /** Whatever is there at the first of the paths that has anything; undefined where none does. */
+  raw(paths: readonly string[]): unknown {
+    return this.#first(paths)[1];
+  }
+
   #first(paths: readonly string[]): readonly [string, unknown] {
     for (const path of paths) {
       const value = path.split(".").reduce<unknown>(within, this.#value);

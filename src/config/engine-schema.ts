@@ -1,6 +1,13 @@
 import * as z from "zod";
-import { PREEMPTION_POLICIES, SCHEDULER_POLICIES, VLLM_SEMANTICS, engineDefaults } from "#engine/config.ts";
-import { BLOCK_TOKENS_MAX, KV_BLOCKS_MAX } from "./schema-value.ts";
+import {
+  PREEMPTION_POLICIES,
+  RANK_BALANCES,
+  SCHEDULER_POLICIES,
+  VLLM_SEMANTICS,
+  engineDefaults,
+} from "#engine/config.ts";
+import { USUAL_IMBALANCE } from "#engine/step-time/attention-time.ts";
+import { BLOCK_TOKENS_MAX, DATA_PARALLEL_MAX, KV_BLOCKS_MAX } from "./schema-value.ts";
 
 /** An engine file: config/engines/*.yaml. What is left out has vLLM's default. */
 
@@ -30,7 +37,14 @@ const model = z.strictObject({
   bytesPerParameter: z.number().gt(0).max(8),
   weightBytes: z.number().gt(0).max(8).optional(),
   mlpMatrices: z.int().min(2).max(3),
-  experts: z.strictObject({ count: count(10_000), perToken: count(10_000) }).optional(),
+  experts: z
+    .strictObject({
+      count: count(10_000),
+      perToken: count(10_000),
+      sharedIntermediate: z.int().min(0).max(1e7).default(0),
+    })
+    .refine(({ count: all, perToken }) => perToken <= all, { path: ["perToken"], message: "at most count" })
+    .optional(),
 });
 
 const hardware = z.strictObject({
@@ -57,6 +71,29 @@ const kernelTable = z.strictObject({
     .array(z.tuple([z.number().min(0), z.number().min(0), z.number().min(0), z.number().min(0), z.number().min(0)]))
     .min(1)
     .max(1e6),
+  imbalance: z
+    .strictObject({ partMax: z.number().min(0).max(1), sequences: z.number().min(0).max(1e6) })
+    .default(USUAL_IMBALANCE),
+  experts: z
+    .strictObject({
+      count: count(10_000),
+      perToken: count(10_000),
+      rows: z
+        .array(z.tuple([z.number().min(0), z.number().min(0), z.number().min(0)]))
+        .min(1)
+        .max(1e6),
+    })
+    .refine(({ count: all, perToken }) => perToken <= all, { path: ["perToken"], message: "at most count" })
+    .optional(),
+  exchange: z
+    .strictObject({
+      gpus: z.int().min(2).max(1024),
+      bytesPerToken: count(1e9),
+      gigabytesPerSecond: z.number().gt(0).max(1e5),
+      hopMicros: micros(),
+    })
+    .optional(),
+  graphTokensMax: z.int().min(0).max(1e6).default(0),
   scale: z.number().gt(0).max(1000).default(1),
   baseMicros: micros().default(0),
   perTokenMicros: micros().default(0),
@@ -146,6 +183,8 @@ const engine = z.strictObject({
       perDecodeMicros: micros().default(0),
     })
     .default(D.stepGap),
+  dataParallel: count(DATA_PARALLEL_MAX).default(D.dataParallel),
+  rankBalance: z.enum(RANK_BALANCES).default(D.rankBalance),
   asyncScheduling: z.boolean().default(D.asyncScheduling),
   semantics: semantics.prefault({}),
   tier: tier.optional(),

@@ -5,6 +5,8 @@ export const MIB = 1_048_576;
 export const BLOCK_TOKENS_MAX = 4_096;
 /** More of them have no room in memory. */
 export const KV_BLOCKS_MAX = 100_000_000;
+/** Data-parallel ranks of a server at most. */
+export const DATA_PARALLEL_MAX = 1024;
 
 export const environmentName = () =>
   z

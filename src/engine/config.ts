@@ -31,6 +31,10 @@ export interface EngineConfig {
   /** Makes steps longer or shorter by when they start; undefined for as the step time has them. */
   readonly stepDrift?: StepDrift | undefined;
   readonly stepGap: StepGap;
+  /** Ranks (data_parallel_size), each with all that is told here; at least 1. */
+  readonly dataParallel: number;
+  /** Which rank a request goes to; of no effect with one. */
+  readonly rankBalance: RankBalance;
   /** A step is composed when its predecessor starts, not when it ends (async_scheduling). */
   readonly asyncScheduling: boolean;
   readonly semantics: EngineSemantics;
@@ -52,6 +56,10 @@ export type SchedulerPolicy = (typeof SCHEDULER_POLICIES)[number];
 export const PREEMPTION_POLICIES = ["tail", "lowest-priority"] as const;
 /** Who yields when blocks run out. `tail`: the last admitted. `lowest-priority`: then the latest arrival among equals. */
 export type PreemptionPolicy = (typeof PREEMPTION_POLICIES)[number];
+
+export const RANK_BALANCES = ["in-flight", "weighted-queue"] as const;
+/** How vLLM's API server spreads requests over data-parallel ranks: RankBalancer has the formulas. */
+export type RankBalance = (typeof RANK_BALANCES)[number];
 
 /** base + perPromptToken * prompt tokens (alpha0, alpha1), truncated to whole microseconds. */
 export interface QueueDelay {
@@ -138,6 +146,8 @@ const ENGINE_DEFAULTS: EngineConfig = {
   queueDelay: { baseMicros: 0, perPromptTokenMicros: 0 },
   stepTime: { kind: "coefficients", baseMicros: 6000, perPrefillTokenMicros: 20, perDecodeMicros: 50 },
   stepGap: { baseMicros: 0, afterPrefillMicros: 0, perDecodeMicros: 0 },
+  dataParallel: 1,
+  rankBalance: "in-flight",
   asyncScheduling: false,
   semantics: VLLM_SEMANTICS,
   tier: undefined,

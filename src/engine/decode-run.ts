@@ -21,9 +21,10 @@ export class DecodeRun {
   /** Steps that have started and ended. At most one has started and not ended. */
   started = 0;
   ended = 0;
-  /** Members and the sum of the tokens before each at the beginning. */
+  /** Members, the sum of the tokens before each at the beginning, and the most that one has. */
   members = 0;
   contextTokens = 0;
+  contextMaxTokens = 0;
   readonly #kv: KvCache;
   /** Steps composed before they start: 1 with asynchronous scheduling, else 0. */
   readonly #ahead: 0 | 1;
@@ -53,6 +54,7 @@ export class DecodeRun {
     this.ended = 0;
     this.#planned = 0;
     this.contextTokens = 0;
+    this.contextMaxTokens = 0;
     if (running.length > this.#byPhase.length) {
       this.#byPhase = new Int32Array(running.length * 2);
       this.#phaseOf = new Int32Array(running.length * 2);
@@ -65,7 +67,9 @@ export class DecodeRun {
       const phase = sequence.computed % blockTokens;
       this.#phaseOf[i] = phase;
       starts[phase + 1] = (starts[phase + 1] ?? 0) + 1;
-      this.contextTokens += sequence.computed - this.#ahead;
+      const context = sequence.computed - this.#ahead;
+      this.contextTokens += context;
+      if (context > this.contextMaxTokens) this.contextMaxTokens = context;
       const left = sequence.target - sequence.generated - this.#ahead;
       if (left < stepsLeft) stepsLeft = left;
     }
@@ -199,6 +203,7 @@ export class DecodeRun {
     step.members = this.members;
     step.shape.decodeSequences = this.members;
     step.shape.decodeContextTokens = this.contextTokens + number * this.members;
+    step.shape.decodeContextMaxTokens = this.contextMaxTokens + number;
   }
 
   /** Phase of the members that after `step` steps compute the first (0) or last (1) position of a block. */

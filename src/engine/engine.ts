@@ -47,6 +47,7 @@ export class Engine {
   #steps = 0;
 
   constructor(config: EngineConfig, sink: EngineSink, memory?: EngineMemory) {
+    assert(config.dataParallel === 1, "an engine is one rank");
     assert(
       !config.asyncScheduling ||
         (config.semantics.completion === "step-end" && config.semantics.preempted === "keeps-tokens"),

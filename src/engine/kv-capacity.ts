@@ -41,7 +41,8 @@ export function weightBytes(model: Pick<KvCapacitySpec, "shape" | "vocabulary" |
   const headSize = headSizeOf(shape);
   const attention = 2 * hidden * heads * headSize + 2 * hidden * kvHeads * headSize;
   const experts = shape.experts?.count ?? 1;
-  const feedForward = shape.mlpMatrices * hidden * shape.intermediate * experts;
+  const width = shape.intermediate * experts + (shape.experts?.sharedIntermediate ?? 0);
+  const feedForward = shape.mlpMatrices * hidden * width;
   const layers = shape.layers * (attention + feedForward) * (shape.weightBytes ?? shape.bytesPerParameter);
   const embeddings = model.vocabulary * hidden * (model.tiedEmbeddings ? 1 : 2) * shape.bytesPerParameter;
   return layers + embeddings;

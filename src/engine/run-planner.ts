@@ -53,6 +53,7 @@ export class RunPlanner {
       free -= run.blocksTaken(step);
       if (free < 0 || (head !== undefined && run.fills(step, head.request.lanes))) break;
       shape.decodeContextTokens = run.contextTokens + step * run.members;
+      shape.decodeContextMaxTokens = run.contextMaxTokens + step;
       const endAt = startAt + this.#timer.duration(shape, startAt);
       run.plan(startAt, endAt, endAt + gap);
       startAt = endAt + gap;

@@ -27,6 +27,12 @@ export async function runFleet(options: Config["emulate"]): Promise<void> {
 
 async function startFleet(options: Config["emulate"]): Promise<Emulator[]> {
   const engine = loadEngine(options.engine);
+  if (engine.dataParallel > 1) {
+    throw new ConfigError([
+      `emulate.engine: dataParallel: expected 1, got ${engine.dataParallel}: an emulated engine is one rank; emulate ` +
+        `as many engines (emulate.count)`,
+    ]);
+  }
   const fleet: Emulator[] = [];
   const { host, portBase, model, timeScale, tokenizerFile, chatTemplate, apiKeyEnv } = options;
   const apiKey = apiKeyEnv === undefined ? undefined : process.env[apiKeyEnv];

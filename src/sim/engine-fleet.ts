@@ -2,8 +2,8 @@ import { assert } from "#core/assert.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
-import { Engine } from "#engine/engine.ts";
 import type { SubmitOutcome } from "#engine/request.ts";
+import { createEngine, type ServingEngine } from "#engine/serving-engine.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
 import type { Flight } from "./flight.ts";
 
@@ -16,7 +16,7 @@ export interface EngineSpec {
 /** The engines by number, in the order in which they came, and when something happens next in any of them. */
 export class EngineFleet {
   readonly specs: EngineSpec[] = [];
-  readonly #engines: Engine[] = [];
+  readonly #engines: ServingEngine[] = [];
   readonly #numbers = new Map<EndpointId, number>();
   /** Per engine: when something may happen next; Infinity while it has nothing to do. */
   #due = new Float64Array(16).fill(Infinity);
@@ -32,7 +32,7 @@ export class EngineFleet {
   }
 
   add(spec: EngineSpec, sink: EngineSink): number {
-    const number = this.#engines.push(new Engine(spec.config, sink)) - 1;
+    const number = this.#engines.push(createEngine(spec.config, sink)) - 1;
     this.specs.push(spec);
     this.#numbers.set(spec.endpoint.id, number);
     if (number === this.#due.length) {

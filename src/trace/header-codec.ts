@@ -45,6 +45,7 @@ const ENGINE_SIZES = [
   ["batchTokensMax", 1],
   ["longPrefillTokens", 0],
   ["modelTokensMax", 1],
+  ["dataParallel", 1],
 ] as const;
 const ENGINE_SWITCHES = ["prefixCaching", "reserveFullPrompt", "chunkedPrefill", "asyncScheduling"] as const;
 

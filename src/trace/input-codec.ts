@@ -118,6 +118,7 @@ export function decodeEndpoint(fields: Fields): Endpoint {
     labels: Object.fromEntries(labels.keys().map((key) => [key, labels.string(key)])),
     kvCapacityTokens: fields.optionalNumber("kvCapacityTokens"),
     concurrencyMax: fields.optionalNumber("concurrencyMax"),
+    ...(fields.has("dataParallel") ? { dataParallel: fields.integer("dataParallel", 2) } : {}),
   };
 }
 

@@ -49,6 +49,8 @@ export interface TraceEngine {
   readonly reserveFullPrompt?: boolean;
   readonly chunkedPrefill?: boolean;
   readonly asyncScheduling?: boolean;
+  /** data_parallel_size behind each endpoint, at least 1; the rest is told of one rank. */
+  readonly dataParallel?: number;
 }
 
 export interface TraceDerivation {

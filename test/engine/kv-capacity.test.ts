@@ -56,6 +56,29 @@ test("heads of another size, experts, and the language model of a multimodal one
   assert.equal(mixture.shape.intermediate, 768);
 });
 
+test("shared experts are read as a width, or as so many more of the usual one, and are weights like the others", () => {
+  const mixture = { ...LLAMA_8B, num_experts: 8, num_experts_per_tok: 2, moe_intermediate_size: 768 };
+  const wide = modelOf({ ...mixture, shared_expert_intermediate_size: 1500 });
+  assert.deepEqual(wide.shape.experts, { count: 8, perToken: 2, sharedIntermediate: 1500 });
+  const several = modelOf({ ...mixture, n_shared_experts: 2 });
+  assert.deepEqual(several.shape.experts, { count: 8, perToken: 2, sharedIntermediate: 1536 });
+  const more = weightBytes(wide) - weightBytes(modelOf(mixture));
+  assert.equal(more, 32 * 3 * 4096 * 1500 * 2);
+});
+
+test("a model whose layers differ, or whose attention is another one, is refused by the key that says so", () => {
+  for (const [key, value] of [
+    ["kv_lora_rank", 512],
+    ["first_k_dense_replace", 1],
+    ["decoder_sparse_step", 2],
+    ["mlp_only_layers", [0, 1]],
+  ] as const) {
+    const read = readHuggingFaceModel({ ...LLAMA_8B, [key]: value });
+    assert.ok(typeof read === "string" && read.startsWith(`${key} is not simulated: expected `), key);
+  }
+  modelOf({ ...LLAMA_8B, kv_lora_rank: null, decoder_sparse_step: 1, mlp_only_layers: [] });
+});
+
 test("what is missing is named", () => {
   assert.equal(readHuggingFaceModel([]), "config.json must be an object");
   assert.equal(

@@ -1,6 +1,7 @@
 import { type EngineConfig, engineDefaults, PREEMPTION_POLICIES, SCHEDULER_POLICIES } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { EngineRequest } from "#engine/request.ts";
+import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
 import { type Random, randomFor } from "#core/random.ts";
 
 /** Something a host does, or looks at. */
@@ -17,6 +18,59 @@ export interface Workload {
 const pick = <T>(random: Random, values: readonly T[]): T => values[random.below(values.length)] as T;
 
 const MODEL_TOKENS_MAX = 64;
+
+function coefficients(random: Random): StepTimeSpec {
+  return {
+    kind: "coefficients",
+    baseMicros: 10,
+    perPrefillTokenMicros: 0.7,
+    perDecodeMicros: 1.3,
+    perDecodeContextTokenMicros: pick(random, [0, 0.11]),
+    perPrefillPairMicros: pick(random, [0, 0.03]),
+  };
+}
+
+/** A draw of its own: the others stay what they were. */
+function stepTimeOf(seed: number, drawn: StepTimeSpec): StepTimeSpec {
+  return pick(randomFor(seed, 2), [KERNELS, drawn, drawn, drawn]);
+}
+
+/** Steps whose time depends on the longest decode, on padding and on experts. */
+const KERNELS: StepTimeSpec = {
+  kind: "kernel-table",
+  layers: 3,
+  layer: [
+    [1, 3],
+    [64, 20],
+  ],
+  once: [[1, 2]],
+  perSequence: [
+    [1, 1],
+    [8, 3],
+  ],
+  attention: [0, 4, 64].flatMap((chunk) =>
+    (chunk === 0 ? [0] : [0, 64]).flatMap((before) =>
+      (chunk === 0 ? [1, 8] : [0, 1, 8]).flatMap((decodes) =>
+        (decodes === 0 ? [0] : [1, 64]).map(
+          (context) =>
+            [chunk, before, decodes, context, 1 + chunk * (before + chunk) * 0.01 + decodes * context * 0.07] as const,
+        ),
+      ),
+    ),
+  ),
+  experts: {
+    count: 8,
+    perToken: 2,
+    rows: [
+      [1, 2, 2],
+      [1, 8, 6],
+      [64, 2, 5],
+      [64, 8, 9],
+    ],
+  },
+  exchange: { gpus: 2, bytesPerToken: 64, gigabytesPerSecond: 1, hopMicros: 0.3 },
+  graphTokensMax: 8,
+};
 
 /**
  * A small engine under a small workload that reaches everything: few blocks (preemption), small budgets (chunking), few
@@ -43,14 +97,7 @@ export function randomWorkload(seed: number): Workload {
       { baseMicros: 0, perPromptTokenMicros: 0 },
       { baseMicros: 3, perPromptTokenMicros: 1.5 },
     ]),
-    stepTime: {
-      kind: "coefficients",
-      baseMicros: 10,
-      perPrefillTokenMicros: 0.7,
-      perDecodeMicros: 1.3,
-      perDecodeContextTokenMicros: pick(random, [0, 0.11]),
-      perPrefillPairMicros: pick(random, [0, 0.03]),
-    },
+    stepTime: stepTimeOf(seed, coefficients(random)),
     stepGap: pick(random, [
       { baseMicros: 0, afterPrefillMicros: 0, perDecodeMicros: 0 },
       { baseMicros: 2, afterPrefillMicros: 3, perDecodeMicros: 0.4 },

@@ -39,6 +39,7 @@ test("the shape counts what a loop over tokens counts", () => {
     prefillWholeTwice: 2 * whole,
     decodeSequences: 2,
     decodeContextTokens: 110,
+    decodeContextMaxTokens: 60,
   });
 });
 

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { BLOCK_TOKENS_MAX, KV_BLOCKS_MAX } from "#config/schema-value.ts";
+import { BLOCK_TOKENS_MAX, DATA_PARALLEL_MAX, KV_BLOCKS_MAX } from "#config/schema-value.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { recordedSizes } from "#shadow/calibrate/recorded-sizes.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
@@ -13,6 +13,7 @@ export interface SizeFlags {
   readonly batchTokensMax?: number;
   readonly modelTokensMax?: number;
   readonly asyncScheduling?: boolean;
+  readonly dataParallel?: number;
   readonly sizes: "trace" | "engine";
 }
 
@@ -27,6 +28,7 @@ const SIZES = [
   "reserveFullPrompt",
   "chunkedPrefill",
   "asyncScheduling",
+  "dataParallel",
 ] as const satisfies readonly (keyof EngineConfig)[];
 type Size = (typeof SIZES)[number];
 
@@ -51,6 +53,11 @@ export function addSizeFlags(command: Command): Command {
       "--model-tokens-max <n>",
       "max_model_len (default: the trace's, else the engine's or what is needed)",
       whole,
+    )
+    .option(
+      "--data-parallel <n>",
+      "data_parallel_size behind each endpoint, each rank with the sizes above (default: the trace's, else the engine's)",
+      wholeIn(1, DATA_PARALLEL_MAX),
     )
     .option("--async-scheduling", "the engine composes a step while the one before runs (default on GPUs)")
     .option("--no-async-scheduling", "it does not")
@@ -100,8 +107,8 @@ export function sizedEngine(base: EngineConfig, run: RecordedRun, flags: SizeFla
 
 /** The settings that flags tell. */
 export function givenSizes(flags: SizeFlags): Partial<Pick<EngineConfig, Size>> {
-  const { blockTokens, kvBlocks, sequencesMax, batchTokensMax, modelTokensMax, asyncScheduling } = flags;
-  const all = { blockTokens, kvBlocks, sequencesMax, batchTokensMax, modelTokensMax, asyncScheduling };
+  const { blockTokens, kvBlocks, sequencesMax, batchTokensMax, modelTokensMax, asyncScheduling, dataParallel } = flags;
+  const all = { blockTokens, kvBlocks, sequencesMax, batchTokensMax, modelTokensMax, asyncScheduling, dataParallel };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 

@@ -1,3 +1,4 @@
+import { ConfigError } from "#config/config-error.ts";
 import { type NamedProfile, gaugeMillisOf } from "#config/profile-file.ts";
 import { createAdmission } from "#core/admission/create.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
@@ -35,7 +36,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
     },
     engines: instances(flags.numInstances, config),
     signals: signalsOf(flags, gaugeMillis),
-    prefixes: prefixesOf(flags),
+    prefixes: prefixesOf(flags, config),
     latency: {
       admissionMicros: flags.admissionLatency,
       routingMicros: flags.routingLatency,
@@ -59,8 +60,8 @@ function instances(count: number, config: EngineConfig): EngineSpec[] {
       id,
       models: [],
       labels: {},
-      kvCapacityTokens: (config.kvBlocks - 1) * config.blockTokens,
-      concurrencyMax: config.sequencesMax,
+      kvCapacityTokens: config.dataParallel * (config.kvBlocks - 1) * config.blockTokens,
+      concurrencyMax: config.dataParallel * config.sequencesMax,
     },
   }));
 }
@@ -83,7 +84,13 @@ function signalsOf(flags: SimulateFlags, intervalMillis: number): SignalOptions 
   }
 }
 
-function prefixesOf(flags: SimulateFlags): PrefixSignal {
+function prefixesOf(flags: SimulateFlags, { dataParallel }: EngineConfig): PrefixSignal {
+  if (dataParallel > 1 && flags.prefixIndex !== "approximate") {
+    throw new ConfigError([
+      `--prefix-index: expected approximate for engines of ${dataParallel} data-parallel ranks, got ` +
+        `${flags.prefixIndex}: nobody knows which of their caches a request will go to`,
+    ]);
+  }
   switch (flags.prefixIndex) {
     case "approximate":
       return { kind: "approximate" };

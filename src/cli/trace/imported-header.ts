@@ -13,6 +13,7 @@ export function importedHeader(
   const { name, spec } = loadProfile(profile);
   const engine = run?.engine;
   const blockTokens = engine?.blockTokens ?? 16;
+  const ranks = engine?.dataParallel ?? 1;
   return {
     version: TRACE_VERSION,
     run: "imported",
@@ -31,8 +32,9 @@ export function importedHeader(
       id,
       models: run === undefined || run.model === "" ? [] : [run.model],
       labels: {},
-      kvCapacityTokens: engine?.kvBlocks === undefined ? undefined : (engine.kvBlocks - 1) * blockTokens,
-      concurrencyMax: engine?.sequencesMax,
+      kvCapacityTokens: engine?.kvBlocks === undefined ? undefined : ranks * (engine.kvBlocks - 1) * blockTokens,
+      concurrencyMax: engine?.sequencesMax && ranks * engine.sequencesMax,
+      ...(ranks > 1 ? { dataParallel: ranks } : {}),
     })),
     ...(engine === undefined ? {} : { engine }),
     derived: { steps: [`import of ${format}`], replayable: false },

@@ -11,6 +11,8 @@ export interface Endpoint {
   readonly kvCapacityTokens: number | undefined;
   /** Requests that it runs at once (max_num_seqs), if known. */
   readonly concurrencyMax: number | undefined;
+  /** Data-parallel ranks that it spreads requests over by itself, above 1; left out for one, or where unknown. */
+  readonly dataParallel?: number;
 }
 
 /** What an engine said about itself, at one moment. `undefined` is unknown, which is not zero. */

@@ -18,6 +18,8 @@ export interface BatchShape {
   decodeSequences: number;
   /** Sum of start over decodes. */
   decodeContextTokens: number;
+  /** The greatest start of a decode; 0 without decodes. */
+  decodeContextMaxTokens: number;
 }
 
 export function emptyShape(): BatchShape {
@@ -29,6 +31,7 @@ export function emptyShape(): BatchShape {
     prefillWholeTwice: 0,
     decodeSequences: 0,
     decodeContextTokens: 0,
+    decodeContextMaxTokens: 0,
   };
 }
 
@@ -40,6 +43,7 @@ export function clearShape(shape: BatchShape): void {
   shape.prefillWholeTwice = 0;
   shape.decodeSequences = 0;
   shape.decodeContextTokens = 0;
+  shape.decodeContextMaxTokens = 0;
 }
 
 export function addPrefill(shape: BatchShape, start: number, tokens: number, whole: number = start + tokens): void {
@@ -53,4 +57,5 @@ export function addPrefill(shape: BatchShape, start: number, tokens: number, who
 export function addDecode(shape: BatchShape, start: number): void {
   shape.decodeSequences++;
   shape.decodeContextTokens += start;
+  if (start > shape.decodeContextMaxTokens) shape.decodeContextMaxTokens = start;
 }

@@ -1,4 +1,4 @@
-import type { ModelShape } from "./model-shape.ts";
+import type { ExpertShape, ModelShape } from "./model-shape.ts";
 
 /** A model as a Hugging Face config.json tells it. */
 export interface HuggingFaceModel {
@@ -45,6 +45,7 @@ export function readHuggingFaceModel(value: unknown): HuggingFaceModel | string 
   const heads = whole(["num_attention_heads"]);
   const hidden = whole(["hidden_size"]);
   const experts = whole(["num_local_experts", "num_experts", "n_routed_experts"], 1);
+  problems.push(...notSimulated(fields));
   const shape: ModelShape = {
     layers: whole(["num_hidden_layers"]),
     hidden,
@@ -54,7 +55,7 @@ export function readHuggingFaceModel(value: unknown): HuggingFaceModel | string 
     intermediate: whole(experts > 1 ? ["moe_intermediate_size", "intermediate_size"] : ["intermediate_size"]),
     bytesPerParameter: bytesPerParameter ?? 2,
     mlpMatrices: GATED.has(fields.get("hidden_act") ?? "silu") ? 3 : 2,
-    ...(experts > 1 ? { experts: { count: experts, perToken: whole(["num_experts_per_tok"]) } } : {}),
+    ...(experts > 1 ? { experts: expertsOf(fields, experts, whole) } : {}),
   };
   const model: HuggingFaceModel = {
     shape,
@@ -63,6 +64,34 @@ export function readHuggingFaceModel(value: unknown): HuggingFaceModel | string 
     tokensMax: whole(["max_position_embeddings"], 4096),
   };
   return problems.length > 0 ? problems.join("; ") : model;
+}
+
+/** What every token uses beside its experts is told as a width, or as a number of experts of the usual width. */
+function expertsOf(
+  fields: ReadonlyMap<string, unknown>,
+  count: number,
+  whole: (names: readonly string[], otherwise?: number) => number,
+): ExpertShape {
+  const perToken = whole(["num_experts_per_tok", "num_experts_per_token"]);
+  const told = fields.get("shared_expert_intermediate_size") ?? 0;
+  const shared = fields.get("n_shared_experts") ?? 0;
+  const width = Number(told) || Number(shared) * whole(["moe_intermediate_size", "intermediate_size"]);
+  return width > 0 ? { count, perToken, sharedIntermediate: width } : { count, perToken };
+}
+
+/** Layers unlike the others, and attention of another kind: a step time for them would be one of another model. */
+function notSimulated(fields: ReadonlyMap<string, unknown>): string[] {
+  const above = (name: string, usual: number) => Number(fields.get(name) ?? usual) > usual;
+  const problems: string[] = [];
+  if (above("kv_lora_rank", 0)) problems.push("kv_lora_rank is not simulated: expected 0 or none (latent attention)");
+  if (above("first_k_dense_replace", 0))
+    problems.push("first_k_dense_replace is not simulated: expected 0 or none (layers without experts)");
+  if (above("decoder_sparse_step", 1))
+    problems.push("decoder_sparse_step is not simulated: expected 1 or none (layers without experts)");
+  const dense = fields.get("mlp_only_layers");
+  if (Array.isArray(dense) && dense.length > 0)
+    problems.push("mlp_only_layers is not simulated: expected [] or none (layers without experts)");
+  return problems;
 }
 
 /** Activations that come with a gate, in the models that name them. */

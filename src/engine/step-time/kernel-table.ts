@@ -1,6 +1,10 @@
-import { AttentionGrid, type AttentionRow } from "./attention-grid.ts";
+import type { AttentionRow } from "./attention-grid.ts";
+import { AttentionTime, type Imbalance, USUAL_IMBALANCE } from "./attention-time.ts";
 import type { BatchShape } from "./batch-shape.ts";
 import { Curve } from "./curve.ts";
+import { type Exchange, exchangeMicros } from "./exchange.ts";
+import { type ExpertTable, ExpertTime } from "./expert-time.ts";
+import { graphTokens } from "./graph-tokens.ts";
 import type { StepTime } from "./step-time.ts";
 
 /** [x, microseconds] */
@@ -9,13 +13,12 @@ export type CurvePoint = readonly [x: number, micros: number];
 /**
  * Measured kernels put together:
  *
- *   step = base + perToken * tokens
- *        + scale * (layers * (layer(tokens) + attention(batch)) + once(tokens) + perSequence(sequences))
+ *   step = base + perToken * tokens + exchange(tokens)
+ *        + scale * (layers * (layer(padded) + experts(tokens) + attention(batch)) + once(padded) + perSequence(sequences))
  *
  * `layer` is the sum of a layer's dense kernels (a kernel that runs twice in a layer counts twice) by tokens in the
  * batch, `once` that of the kernels outside the layers, `perSequence` that of the output head and the sampler by
- * sequences. Attention is that of the average prefill together with all decodes at their average context, and for every
- * further prefill of the average prefill alone. Prefills alone, decodes alone and both together are measured apart.
+ * sequences; padded: graphTokens. Attention: AttentionTime.
  */
 export interface KernelTableSpec {
   readonly kind: "kernel-table";
@@ -24,8 +27,16 @@ export interface KernelTableSpec {
   readonly once: readonly CurvePoint[];
   readonly perSequence: readonly CurvePoint[];
   readonly attention: readonly AttentionRow[];
+  /** USUAL_IMBALANCE when left out. */
+  readonly imbalance?: Imbalance;
+  /** Of a mixture of experts, whose feed-forward block is then not in `layer`. */
+  readonly experts?: ExpertTable;
+  /** Where the engine is spread over several GPUs and the kernels are those of one. */
+  readonly exchange?: Exchange;
+  /** Steps of up to so many tokens are padded to the sizes of CUDA graphs; none when left out. */
+  readonly graphTokensMax?: number;
   readonly scale?: number;
-  /** What the kernels do not hold: the host's part, and communication between GPUs. */
+  /** What the kernels do not hold, as the host's part. */
   readonly baseMicros?: number;
   readonly perTokenMicros?: number;
 }
@@ -36,9 +47,10 @@ export class KernelTableStepTime implements StepTime {
   readonly #layer: Curve;
   readonly #once: Curve;
   readonly #perSequence: Curve;
-  readonly #prefills: AttentionGrid | undefined;
-  readonly #decodes: AttentionGrid | undefined;
-  readonly #mixed: AttentionGrid | undefined;
+  readonly #attention: AttentionTime;
+  readonly #experts: ExpertTime | undefined;
+  readonly #exchange: Exchange | undefined;
+  readonly #graphTokensMax: number;
   readonly #scale: number;
   readonly #base: number;
   readonly #perToken: number;
@@ -48,9 +60,10 @@ export class KernelTableStepTime implements StepTime {
     this.#layer = new Curve(spec.layer);
     this.#once = new Curve(spec.once);
     this.#perSequence = new Curve(spec.perSequence);
-    this.#prefills = gridOf(spec.attention.filter((row) => row[0] > 0 && row[2] === 0));
-    this.#decodes = gridOf(spec.attention.filter((row) => row[0] === 0 && row[2] > 0));
-    this.#mixed = gridOf(spec.attention.filter((row) => row[0] > 0 && row[2] > 0));
+    this.#attention = new AttentionTime(spec.attention, spec.imbalance ?? USUAL_IMBALANCE);
+    this.#experts = spec.experts && new ExpertTime(spec.experts);
+    this.#exchange = spec.exchange;
+    this.#graphTokensMax = spec.graphTokensMax ?? 0;
     this.#scale = spec.scale ?? 1;
     this.#base = spec.baseMicros ?? 0;
     this.#perToken = spec.perTokenMicros ?? 0;
@@ -60,26 +73,11 @@ export class KernelTableStepTime implements StepTime {
     const tokens = shape.prefillTokens + shape.decodeSequences;
     if (tokens === 0) return 0;
     const sequences = shape.prefillSequences + shape.decodeSequences;
-    const layer = this.#layer.at(tokens) + this.#attentionMicros(shape);
-    const kernels = this.#layers * layer + this.#once.at(tokens) + this.#perSequence.at(sequences);
-    return this.#base + this.#perToken * tokens + this.#scale * kernels;
+    const padded = graphTokens(tokens, this.#graphTokensMax);
+    const feedForward = this.#experts?.micros(tokens) ?? 0;
+    const layer = this.#layer.at(padded) + feedForward + this.#attention.micros(shape);
+    const kernels = this.#layers * layer + this.#once.at(padded) + this.#perSequence.at(sequences);
+    const exchange = this.#exchange === undefined ? 0 : exchangeMicros(this.#exchange, this.#layers, padded);
+    return this.#base + this.#perToken * tokens + exchange + this.#scale * kernels;
   }
-
-  #attentionMicros(shape: Readonly<BatchShape>): number {
-    const { prefillSequences, prefillTokens, decodeSequences } = shape;
-    const decodeContext = decodeSequences > 0 ? shape.decodeContextTokens / decodeSequences : 0;
-    const decodes = () => this.#decodes?.at(0, 0, decodeSequences, decodeContext) ?? 0;
-    if (prefillSequences === 0) return decodes();
-    const chunk = prefillTokens / prefillSequences;
-    // The context that gives the average prefill the average number of (token, earlier token) pairs.
-    const context = Math.max(0, (shape.prefillPairsTwice / prefillTokens - chunk) / 2);
-    const prefill = this.#prefills?.at(chunk, context, 0, 0) ?? 0;
-    if (decodeSequences === 0) return prefillSequences * prefill;
-    const first = this.#mixed?.at(chunk, context, decodeSequences, decodeContext) ?? prefill + decodes();
-    return first + (prefillSequences - 1) * prefill;
-  }
-}
-
-function gridOf(rows: readonly AttentionRow[]): AttentionGrid | undefined {
-  return rows.length > 0 ? new AttentionGrid(rows) : undefined;
 }

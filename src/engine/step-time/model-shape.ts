@@ -13,8 +13,16 @@ export interface ModelShape {
   readonly weightBytes?: number;
   /** Matrices of the feed-forward block: 2, or 3 with a gate. */
   readonly mlpMatrices: number;
-  /** Experts, and experts per token; left out for a dense model. */
-  readonly experts?: { readonly count: number; readonly perToken: number };
+  /** Of a mixture of experts; left out for a dense model. */
+  readonly experts?: ExpertShape;
+}
+
+export interface ExpertShape {
+  readonly count: number;
+  /** Experts that one token uses. */
+  readonly perToken: number;
+  /** Width of what every token uses beside them, of all shared experts together; 0 when left out. */
+  readonly sharedIntermediate?: number;
 }
 
 export interface HardwareShape {

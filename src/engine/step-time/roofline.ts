@@ -1,6 +1,7 @@
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { BatchShape } from "./batch-shape.ts";
-import { type HardwareShape, headSizeOf, type ModelShape } from "./model-shape.ts";
+import { activatedExperts } from "./expert-time.ts";
+import { type ExpertShape, type HardwareShape, headSizeOf, type ModelShape } from "./model-shape.ts";
 import type { StepTime } from "./step-time.ts";
 
 /**
@@ -15,8 +16,8 @@ import type { StepTime } from "./step-time.ts";
  *   compute     = (sum of prefill flops) / tp / (peak * mfuPrefill) + (sum of decode flops) / tp / (peak * mfuDecode)
  *   memory      = (weights / tp + sum of bytes / tp) / bandwidth
  *
- * Effective experts of B new tokens: N (1 - ((N - k) / N)^B), multiplied out rather than raised, since powers differ
- * between engines in the last bit. The formula is that of BLIS (inference-sim), which takes two feed-forward matrices.
+ * Effective experts: activatedExperts. Shared experts add their own width to dff, for every token and to the weights.
+ * The formula is that of BLIS (inference-sim), which takes two feed-forward matrices.
  */
 export interface RooflineSpec {
   readonly kind: "roofline";
@@ -33,8 +34,9 @@ export class RooflineStepTime implements StepTime {
   readonly #bytesPerContextToken: number;
   readonly #attentionWeights: number;
   readonly #mlpWeights: number;
+  readonly #sharedWeights: number;
   readonly #weightBytes: number;
-  readonly #experts: { readonly count: number; readonly perToken: number } | undefined;
+  readonly #experts: ExpertShape | undefined;
   readonly #tensorParallel: number;
   readonly #prefillFlopsPerSecond: number;
   readonly #decodeFlopsPerSecond: number;
@@ -48,13 +50,15 @@ export class RooflineStepTime implements StepTime {
     const q = model.heads * headSize;
     const k = model.kvHeads * headSize;
     const mlp = model.mlpMatrices * d * model.intermediate;
-    const expertsPerToken = model.experts?.perToken ?? 1;
-    this.#flopsPerToken = layers * (2 * (d * q + 2 * d * k) + 2 * d * q + 2 * d + 2 * mlp * expertsPerToken);
+    const shared = model.mlpMatrices * d * (model.experts?.sharedIntermediate ?? 0);
+    const mlpPerToken = mlp * (model.experts?.perToken ?? 1) + shared;
+    this.#flopsPerToken = layers * (2 * (d * q + 2 * d * k) + 2 * d * q + 2 * d + 2 * mlpPerToken);
     this.#flopsPerPair = layers * (4 * model.heads * headSize + 5 * model.heads);
     this.#bytesPerContextToken = 2 * layers * k * model.bytesPerParameter;
     this.#bytesPerToken = this.#bytesPerContextToken + layers * d * model.bytesPerParameter;
     this.#attentionWeights = layers * (d * (q + 2 * k) + d * q);
     this.#mlpWeights = layers * mlp;
+    this.#sharedWeights = layers * shared;
     this.#weightBytes = model.weightBytes ?? model.bytesPerParameter;
     this.#experts = model.experts;
     this.#tensorParallel = spec.tensorParallel;
@@ -74,16 +78,14 @@ export class RooflineStepTime implements StepTime {
     const bytes =
       this.#bytesPerToken * tokens +
       this.#bytesPerContextToken * (shape.prefillContextTokens + shape.decodeContextTokens);
-    const weights = (this.#attentionWeights + this.#mlpWeights * this.#expertsLoaded(tokens)) * this.#weightBytes;
+    const mlpWeights = this.#mlpWeights * this.#expertsLoaded(tokens) + this.#sharedWeights;
+    const weights = (this.#attentionWeights + mlpWeights) * this.#weightBytes;
     const memorySeconds = (weights / tp + bytes / tp) / this.#bytesPerSecond;
     return Math.max(computeSeconds, memorySeconds) * MICROS_PER_SECOND;
   }
 
   #expertsLoaded(tokens: number): number {
     if (this.#experts === undefined) return 1;
-    const { count, perToken } = this.#experts;
-    let missed = 1;
-    for (let i = 0; i < tokens && missed > 1e-12; i++) missed *= (count - perToken) / count;
-    return count * (1 - missed);
+    return activatedExperts(this.#experts.count, this.#experts.perToken, tokens);
   }
 }

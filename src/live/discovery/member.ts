@@ -3,7 +3,14 @@ import type { Micros } from "#core/units.ts";
 import type { EndpointDirectory, EndpointEntry, ServedModel } from "./endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
-import { capacityTokensOf, loadOf, type Reading, readingOf, restarted } from "../scrape/scrape-map-load.ts";
+import {
+  capacityTokensOf,
+  dataParallelOf,
+  loadOf,
+  type Reading,
+  readingOf,
+  restarted,
+} from "../scrape/scrape-map-load.ts";
 import type { Target } from "./target.ts";
 
 /** What is known of an endpoint's hardware beside its own page. */
@@ -25,6 +32,8 @@ export class Member {
   #reading: Reading | undefined;
   /** What the engine said of its room, kept while a page leaves it out. */
   #capacityTokens: number | undefined;
+  /** Ranks that its page shows together. */
+  #dataParallel = 1;
 
   constructor(target: Target, journal: Journal, directory: EndpointDirectory, hardwareOf?: HardwareOf) {
     this.#target = target;
@@ -43,6 +52,7 @@ export class Member {
     this.entry.detail = "";
     this.#reading = page && readingOf(at, page, this.#target.dataParallelRank);
     this.#capacityTokens = this.#reading && capacityTokensOf(this.#reading);
+    this.#dataParallel = this.#reading === undefined ? 1 : dataParallelOf(this.#reading);
     const endpoint = this.#describe();
     const { id } = endpoint;
     this.#endpoint = endpoint;
@@ -82,8 +92,10 @@ export class Member {
     this.#reading = reading;
     this.#journal.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
     const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
-    if (capacityTokens === this.#capacityTokens) return;
+    const dataParallel = dataParallelOf(reading);
+    if (capacityTokens === this.#capacityTokens && dataParallel === this.#dataParallel) return;
     this.#capacityTokens = capacityTokens;
+    this.#dataParallel = dataParallel;
     this.#tell(at);
   }
 
@@ -134,6 +146,7 @@ export class Member {
       labels,
       kvCapacityTokens: this.#capacityTokens ?? kvCapacityTokens,
       concurrencyMax,
+      ...(this.#dataParallel > 1 ? { dataParallel: this.#dataParallel } : {}),
     };
   }
 }

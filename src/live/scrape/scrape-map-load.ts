@@ -30,6 +30,11 @@ function ranksOf(page: EnginePage, dataParallelRank: number | undefined): RankSi
   return rank === undefined ? [] : [rank];
 }
 
+/** Ranks that the endpoint spreads requests over by itself; 1 where it is one of them. */
+export function dataParallelOf(reading: Reading): number {
+  return reading.ranks.filter(isEngine).length;
+}
+
 /** The signals of `now`, with means and rates over the time since `before`; those are undefined without `before`. */
 export function loadOf(now: Reading, before: Reading | undefined): Load {
   const { adapters } = now.page;

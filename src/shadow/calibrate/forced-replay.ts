@@ -1,6 +1,7 @@
 import { type EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import { EngineMemory } from "#engine/engine-memory.ts";
+import { RankedEngine } from "#engine/ranked-engine.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { Evidence } from "./evidence.ts";
 import { PARAMETERS } from "./parameters.ts";
@@ -48,29 +49,33 @@ function replay(
   const column = () => new Float64Array(rows.length).fill(NaN);
   const outcome = { ttftMicros: column(), e2eMicros: column(), tpotMicros: column(), cachedTokens: column() };
   const arrived = new Float64Array(times === undefined ? 0 : rows.length * PARAMETERS.length);
-  const logs = times && endpoints.map(() => new WorkLog(times, arrived));
+  const sinkInto = (log: WorkLog | undefined): EngineSink => ({
+    admitted: (_at, { id }, cached) => (outcome.cachedTokens[Number(id)] = cached),
+    token: (at, { id }, tokens) => {
+      const row = Number(id);
+      const since = at - rows[row]!.arrivalAt;
+      if (tokens === 1) {
+        outcome.ttftMicros[row] = since;
+        log?.firstToken(row);
+      }
+      outcome.e2eMicros[row] = since;
+    },
+    finished: (_at, { id }) => log?.lastToken(Number(id)),
+    ...(log && { step: (startAt, endAt, shape) => log.step(startAt, endAt, shape) }),
+  });
+  const ranks = Array.from({ length: config.dataParallel });
+  const logs = times && endpoints.map(() => ranks.map(() => new WorkLog(times, arrived)));
   const engines = endpoints.map((_, endpoint) => {
-    const log = logs?.[endpoint];
-    const sink: EngineSink = {
-      admitted: (_at, { id }, cached) => (outcome.cachedTokens[Number(id)] = cached),
-      token: (at, { id }, tokens) => {
-        const row = Number(id);
-        const since = at - rows[row]!.arrivalAt;
-        if (tokens === 1) {
-          outcome.ttftMicros[row] = since;
-          log?.firstToken(row);
-        }
-        outcome.e2eMicros[row] = since;
-      },
-      finished: (_at, { id }) => log?.lastToken(Number(id)),
-      ...(log && { step: (startAt, endAt, shape) => log.step(startAt, endAt, shape) }),
-    };
-    return new Engine(config, sink, (memories[endpoint] ??= new EngineMemory()));
+    const sinkOf = (rank: number): EngineSink => sinkInto(logs?.[endpoint]?.[rank]);
+    if (config.dataParallel > 1) return new RankedEngine(config, sinkOf);
+    return new Engine(config, sinkOf(0), (memories[endpoint] ??= new EngineMemory()));
   });
   for (let row = 0; row < count; row++) {
     const { endpoint, arrivalAt, promptTokens, outputTokens, lanes, cacheRead = true } = rows[row]!;
-    const submitted = engines[endpoint]!.submit(arrivalAt, {
-      id: String(row),
+    const engine = engines[endpoint]!;
+    const id = String(row);
+    const submitted = engine.submit(arrivalAt, {
+      id,
       promptTokens,
       outputTokens,
       lanes,
@@ -78,7 +83,9 @@ function replay(
       deadlineAt: undefined,
       cacheRead,
     });
-    if (submitted === "queued") logs?.[endpoint]?.expect(row, arrivalAt + Math.trunc(config.queueDelay.baseMicros));
+    if (submitted !== "queued") continue;
+    const rank = engine instanceof RankedEngine ? engine.rankOf(id)! : 0;
+    logs?.[endpoint]?.[rank]?.expect(row, arrivalAt + Math.trunc(config.queueDelay.baseMicros));
   }
   for (const engine of engines) {
     for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);

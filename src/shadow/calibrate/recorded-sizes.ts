@@ -35,9 +35,17 @@ export function recordedSizes(
     block = header.router.blockTokens;
     notes.push(`blockTokens ${block}: the router's, since too few cached tokens were reported to tell`);
   }
-  const capacities = told(endpoints.map(({ kvCapacityTokens }) => kvCapacityTokens));
-  const batches = told(endpoints.map(({ concurrencyMax }) => concurrencyMax));
-  if (new Set(capacities).size > 1 || new Set(batches).size > 1)
+  const ranks = endpoints.map(({ dataParallel = 1 }) => dataParallel);
+  const dataParallel = engine.dataParallel ?? Math.max(1, ...ranks);
+  const ofOneRank = endpoints.map(({ kvCapacityTokens, concurrencyMax }, i) => ({
+    kvCapacityTokens: kvCapacityTokens && kvCapacityTokens / Math.max(1, ranks[i]!),
+    concurrencyMax: concurrencyMax && concurrencyMax / Math.max(1, ranks[i]!),
+  }));
+  if (dataParallel > 1 && engine.dataParallel === undefined)
+    notes.push(`dataParallel ${dataParallel}: as many ranks showed on the metrics page of an endpoint`);
+  const capacities = told(ofOneRank.map(({ kvCapacityTokens }) => kvCapacityTokens));
+  const batches = told(ofOneRank.map(({ concurrencyMax }) => concurrencyMax));
+  if (new Set(capacities).size > 1 || new Set(batches).size > 1 || new Set(ranks).size > 1)
     notes.push("the endpoints are of different sizes: calibrate them one by one with --endpoint");
   const capacity = Math.min(...capacities);
   const sizes = {
@@ -47,11 +55,14 @@ export function recordedSizes(
       ? {}
       : { kvBlocks: Math.floor(capacity / block) + 1 }),
     ...(batches.length === 0 ? {} : { sequencesMax: Math.floor(Math.min(...batches)) }),
+    ...(dataParallel > 1 ? { dataParallel } : {}),
     ...engine,
     ...(blockTokens === undefined ? {} : { blockTokens }),
   };
   if (sizes.kvBlocks !== undefined && engine.kvBlocks === undefined)
-    notes.push(`kvBlocks ${sizes.kvBlocks}: ${capacity} tokens, as the endpoints reported`);
+    notes.push(
+      `kvBlocks ${sizes.kvBlocks}: ${capacity} tokens, as the endpoints reported${dataParallel > 1 ? " of a rank" : ""}`,
+    );
   return { sizes, notes };
 }
 

@@ -224,6 +224,8 @@ function spanOf({ workload, rateScale }: Setting): Micros {
   return span / rateScale;
 }
 
-function sized(endpoint: Endpoint, { kvBlocks, blockTokens, sequencesMax }: EngineConfig): Endpoint {
-  return { ...endpoint, kvCapacityTokens: (kvBlocks - 1) * blockTokens, concurrencyMax: sequencesMax };
+function sized(endpoint: Endpoint, engine: EngineConfig): Endpoint {
+  const { dataParallel, kvBlocks, blockTokens, sequencesMax } = engine;
+  const kvCapacityTokens = dataParallel * (kvBlocks - 1) * blockTokens;
+  return { ...endpoint, kvCapacityTokens, concurrencyMax: dataParallel * sequencesMax };
 }

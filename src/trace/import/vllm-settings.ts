@@ -3,6 +3,7 @@ import type { TraceEngine } from "../record.ts";
 import { ImportError } from "./import-report.ts";
 import { isRecord, type JsonRecord, parseRecord, textField } from "./json-record.ts";
 import { unreadable } from "./line-reader.ts";
+import { readVllmParallelism } from "./vllm-parallelism.ts";
 
 /** What a run's meta.json tells. */
 export interface VllmSettings {
@@ -19,6 +20,8 @@ const SECTIONS = [
   ["resolved_config", "cache_config"],
   ["resolved_config", "scheduler_config"],
   ["resolved_config", "model_config"],
+  ["resolved_config", "parallel_config"],
+  ["resolved_config"],
   ["engine_kwargs"],
   [],
 ] as const;
@@ -44,6 +47,8 @@ const NOT_SIMULATED = [
   ["watermark", 0],
   ["scheduling_policy", "fcfs"],
   ["policy", "fcfs"],
+  ["enable_dbo", false],
+  ["enable_eplb", false],
 ] as const;
 
 /** From this version on vLLM composes a step while the one before runs, unless told otherwise. */
@@ -74,7 +79,9 @@ export function readVllmSettings(path: string): VllmSettings {
       throw new ImportError(`${path}: ${keys[0]}: expected true or false, got ${JSON.stringify(value)}`);
     engine[name] = switched;
   }
-  const notes: string[] = [];
+  const { dataParallel, notes: parallel } = readVllmParallelism(path, (key) => first(sections, [key]));
+  if (dataParallel > 1) engine["dataParallel"] = dataParallel;
+  const notes: string[] = [...parallel];
   const version = textOf(first(sections, ["vllm_version", "vllm"]));
   if (engine["asyncScheduling"] === undefined && isAsyncByDefault(version)) {
     engine["asyncScheduling"] = true;

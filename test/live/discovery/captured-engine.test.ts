@@ -66,6 +66,17 @@ test("two data-parallel ranks behind two API servers, whose page has no process,
   );
 });
 
+test("two ranks behind one address that balances them are one endpoint, which the router is told", async (t) => {
+  const url = await replayed(t, { models: "models_dp2", metrics: "metrics_dp2_running" });
+  const fleet = new FleetUnderTest();
+  t.after(() => fleet.keeper.stop());
+  fleet.keeper.setTargets("static", staticTargets([{ url }]));
+  await until("loads", () => fleet.loads(url).length > 1);
+  assert.equal(fleet.loads(url)[0]!.running, 9);
+  const [row] = fleet.router.endpointRows(0);
+  assert.deepEqual([row?.endpoint.dataParallel, row?.endpoint.kvCapacityTokens], [2, 2 * 65_504]);
+});
+
 test("an engine that wants a key says so and is not taken in without it", async (t) => {
   const url = await replayed(t, { models: "auth_missing_models", metrics: "auth_missing_metrics" });
   const fleet = new FleetUnderTest();

@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Load } from "#core/endpoint/endpoint.ts";
 import { readEnginePage } from "#live/scrape/scrape-map.ts";
-import { capacityTokensOf, loadOf, type Reading, readingOf, restarted } from "#live/scrape/scrape-map-load.ts";
+import {
+  capacityTokensOf,
+  dataParallelOf,
+  loadOf,
+  type Reading,
+  readingOf,
+  restarted,
+} from "#live/scrape/scrape-map-load.ts";
 import { CAPTURED_PAGES, capturedPage, writtenPage } from "./captured-page.ts";
 
 const SECOND = 1_000_000;
@@ -64,6 +71,13 @@ test("capacity leaves the null block out, and the ranks' blocks that one page su
   const withoutTokens = capturedPage("metrics_dp2_running").replaceAll(/kv_cache_size_tokens="\d+",/g, "");
   assert.equal(capacityTokensOf(reading(withoutTokens, 0)), (2048 - 1) * 32);
   assert.equal(capacityTokensOf(reading(withoutTokens)), 2 * (2048 - 1) * 32);
+});
+
+test("an endpoint that balances its ranks itself stands for all that its page shows, one of them for itself", () => {
+  const page = capturedPage("metrics_dp2_running");
+  assert.equal(dataParallelOf(reading(page)), 2);
+  assert.equal(dataParallelOf(reading(page, 1)), 1);
+  assert.equal(dataParallelOf(reading(capturedPage("metrics_waiting"))), 1);
 });
 
 test("of the adapters' series the newest holds, whatever their order", () => {

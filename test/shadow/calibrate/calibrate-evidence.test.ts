@@ -42,6 +42,16 @@ test("the block size is what counts of cached tokens share, and the cache has th
   );
 });
 
+test("an endpoint that showed two ranks has two, with half of the room each", () => {
+  const run = runOf([{ ...SEEN, cachedTokens: 96 }], 2 * 2047 * 16);
+  const two = { ...run, endpoints: [{ ...run.endpoints[0]!, concurrencyMax: 32, dataParallel: 2 }] };
+  const { sizes, notes } = recordedSizes(two, 16);
+  assert.deepEqual(sizes, { blockTokens: 16, kvBlocks: 2048, sequencesMax: 16, dataParallel: 2 });
+  assert.match(notes.join("\n"), /dataParallel 2: as many ranks showed/);
+  const header = { ...run.header, engine: { dataParallel: 1 } };
+  assert.equal(recordedSizes({ ...two, header }, 16).sizes.dataParallel, 1, "what the trace says holds");
+});
+
 test("one prefix again and again proves nothing about the block size", () => {
   const run = runOf(Array.from({ length: 40 }, () => ({ ...SEEN, cachedTokens: 96 })));
   assert.deepEqual(recordedSizes(run).sizes, { blockTokens: HEADER.router.blockTokens });

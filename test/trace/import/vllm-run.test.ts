@@ -129,6 +129,41 @@ test("switches may be told in words, fewer active sequences win, and what is not
   await assert.rejects(engineOf({ chunked_prefill: "sometimes" }), /enable_chunked_prefill: expected true or false/);
 });
 
+test("ranks behind one address are read wherever a benchmark writes them, and those behind others are not its own", async () => {
+  await using folder = await temporaryFolder();
+  const ranksOf = async (meta: object) => {
+    await clientRun(folder.path, {}, [SENT]);
+    await writeFile(join(folder.path, "meta.json"), JSON.stringify(meta));
+    const { run } = await readRun(folder.path);
+    return [run.engine.dataParallel, run.notes.filter((note) => note.startsWith("NOT SIMULATED")).length];
+  };
+  assert.deepEqual(await ranksOf({ engine: { data_parallel_size: 2 } }), [2, 0]);
+  assert.deepEqual(await ranksOf({ engine_kwargs: { data_parallel_size: 4, enable_expert_parallel: false } }), [4, 0]);
+  assert.deepEqual(await ranksOf({ engine_kwargs: { data_parallel_size: 1 } }), [undefined, 0]);
+  const resolved = (parallel_config: object) => ({ resolved_config: { parallel_config } });
+  assert.deepEqual(await ranksOf(resolved({ data_parallel_size: 2, is_moe_model: true })), [2, 1]);
+  assert.deepEqual(await ranksOf(resolved({ data_parallel_size: 2, enable_expert_parallel: true })), [2, 2]);
+  assert.deepEqual(await ranksOf(resolved({ data_parallel_size: 8, data_parallel_external_lb: true })), [undefined, 0]);
+  assert.deepEqual(
+    await ranksOf(resolved({ data_parallel_size: 8, data_parallel_size_local: 2, data_parallel_hybrid_lb: true })),
+    [2, 0],
+  );
+  await assert.rejects(ranksOf({ engine: { data_parallel_size: 1.5 } }), /data_parallel_size: expected a whole number/);
+});
+
+test("a run of another kind of engine is refused by the setting that makes it one", async () => {
+  await using folder = await temporaryFolder();
+  for (const [engine, message] of [
+    [{ pipeline_parallel_size: 2 }, /meta\.json: pipeline_parallel_size: expected 1, got 2: .* not simulated/],
+    [{ decode_context_parallel_size: 2 }, /decode_context_parallel_size: expected 1, got 2/],
+    [{ speculative_config: { method: "ngram" } }, /speculative_config: expected null, got \{"method":"ngram"\}/],
+    [{ kv_transfer_config: { kv_role: "kv_both" } }, /kv_transfer_config: expected null/],
+  ] as const) {
+    await assert.rejects(readRun(await clientRun(folder.path, engine, [SENT])), message);
+  }
+  await readRun(await clientRun(folder.path, { pipeline_parallel_size: 1, speculative_config: null }, [SENT]));
+});
+
 test("block ids tell nothing without their key", async () => {
   const idsWith = async (key: string) => (await readRun(ENGINE_TIMED, { key })).all.map(({ request }) => ids(request));
   assert.deepEqual(await idsWith("a"), await idsWith("a"));

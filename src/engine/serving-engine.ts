@@ -1,0 +1,25 @@
+import type { Micros } from "#core/units.ts";
+import type { EngineConfig } from "./config.ts";
+import { Engine } from "./engine.ts";
+import type { EngineMemory } from "./engine-memory.ts";
+import { RankedEngine } from "./ranked-engine.ts";
+import type { EngineRequest, SubmitOutcome } from "./request.ts";
+import type { EngineGauges, EngineSink } from "./sink.ts";
+
+/** What serves behind one endpoint: an engine, or several ranks of one. Engine describes each member. */
+export interface ServingEngine {
+  submit(at: Micros, request: EngineRequest): SubmitOutcome;
+  abort(at: Micros, id: string): boolean;
+  nextEventAt(): Micros | undefined;
+  advanceTo(at: Micros): void;
+  tellSettled(): void;
+  gauges(): EngineGauges;
+  /** Leading blocks of a chain in the cache; of several ranks, in that which holds most of it. */
+  cachedPrefixBlocks(lanes: Int32Array): number;
+  outputTokens(id: string): number | undefined;
+}
+
+/** The engine of a configuration; `memory` is of use to a single one. */
+export function createEngine(config: EngineConfig, sink: EngineSink, memory?: EngineMemory): ServingEngine {
+  return config.dataParallel === 1 ? new Engine(config, sink, memory) : new RankedEngine(config, () => sink);
+}

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { randomFor } from "#core/random.ts";
+import { engineDefaults, type EngineConfig, RANK_BALANCES } from "#engine/config.ts";
+import { Engine } from "#engine/engine.ts";
+import { RankBalancer } from "#engine/rank-balancer.ts";
+import { RankedEngine } from "#engine/ranked-engine.ts";
+import type { EngineRequest } from "#engine/request.ts";
+import { createEngine, type ServingEngine } from "#engine/serving-engine.ts";
+
+const CONFIG = engineDefaults({ kvBlocks: 400, sequencesMax: 8, batchTokensMax: 512, dataParallel: 3, check: true });
+
+interface Arrival {
+  readonly at: number;
+  readonly request: EngineRequest;
+  /** When its client takes it back. */
+  readonly abortAt: number | undefined;
+}
+
+function arrivals(seed: number, count: number, spanMicros: number): Arrival[] {
+  const random = randomFor(seed, 3);
+  const list = Array.from({ length: count }, (_, i) => {
+    const at = random.below(spanMicros);
+    const family = random.below(4);
+    const promptTokens = 1 + random.below(700);
+    const blocks = promptTokens >> 4;
+    const lanes = Int32Array.from({ length: 2 * blocks }, (_unused, word) => (word % 2 === 0 ? family : word >> 1));
+    const request = {
+      id: String(i),
+      promptTokens,
+      outputTokens: 1 + random.below(60),
+      lanes,
+      priority: 0,
+      deadlineAt: undefined,
+      cacheRead: true,
+    };
+    return { at, request, abortAt: random.below(10) === 0 ? at + random.below(400_000) : undefined };
+  });
+  return list.sort((a, b) => a.at - b.at);
+}
+
+/** `look` has the host advance the engine so often between what it must do. */
+function lines(config: EngineConfig, list: readonly Arrival[], look = Infinity): string[] {
+  const told: string[] = [];
+  const engine: ServingEngine = createEngine(config, {
+    admitted: (at, { id }, cached) => told.push(`${at} admitted ${id} ${cached}`),
+    token: (at, { id }, tokens) => (tokens === 1 ? told.push(`${at} first ${id}`) : undefined),
+    finished: (at, { id }, reason) => told.push(`${at} finished ${id} ${reason}`),
+  });
+  const acts = list.flatMap(({ at, request, abortAt }) => [
+    { at, act: () => assert.equal(engine.submit(at, request), "queued") },
+    ...(abortAt === undefined ? [] : [{ at: abortAt, act: () => engine.abort(abortAt, request.id) }]),
+  ]);
+  let clock = 0;
+  for (const { at, act } of acts.sort((a, b) => a.at - b.at)) {
+    for (; clock + look < at; clock += look) engine.advanceTo(clock + look);
+    engine.advanceTo(at - 1);
+    act();
+  }
+  for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
+  return [...told, JSON.stringify(engine.gauges())];
+}
+
+test("ranks lose no request and answer none twice, whatever the balance", () => {
+  for (const rankBalance of RANK_BALANCES) {
+    const list = arrivals(1, 300, 6_000_000);
+    const told = lines({ ...CONFIG, rankBalance }, list);
+    const finished = told.flatMap((line) => /finished (\d+) /.exec(line)?.[1] ?? []);
+    assert.equal(finished.length, list.length);
+    assert.equal(new Set(finished).size, list.length);
+    const gauges = JSON.parse(told.at(-1)!) as {
+      finished: number;
+      running: number;
+      waiting: number;
+      kvUtilization: number;
+    };
+    assert.equal(gauges.finished, list.length);
+    assert.deepEqual([gauges.running, gauges.waiting, gauges.kvUtilization], [0, 0, 0]);
+  }
+});
+
+test("a rank is chosen by time and load alone: however often a host looks, and whether steps are advanced together", () => {
+  for (let seed = 1; seed <= 10; seed++) {
+    const list = arrivals(seed, 120, 2_500_000);
+    const told = lines(CONFIG, list).slice(0, -1).sort();
+    for (const look of [100_000, 33_333, 7]) {
+      assert.deepEqual(
+        lines(CONFIG, list, look === 7 ? 977 : look)
+          .slice(0, -1)
+          .sort(),
+        told,
+        `${look}`,
+      );
+    }
+    assert.deepEqual(
+      lines({ ...CONFIG, coalesce: false }, list)
+        .slice(0, -1)
+        .sort(),
+      told,
+      "single steps",
+    );
+  }
+});
+
+test("each rank is a whole engine: requests that come one by one in turn are served as by engines of their own", () => {
+  const list = arrivals(5, 6, 1).map((arrival, i) => ({ ...arrival, at: i, abortAt: undefined }));
+  const two = { ...CONFIG, dataParallel: 2 };
+  const together = lines(two, list).slice(0, -1).sort();
+  const apart = [0, 1].flatMap((rank) =>
+    lines(
+      { ...two, dataParallel: 1 },
+      list.filter((_, i) => i % 2 === rank),
+    ).slice(0, -1),
+  );
+  assert.deepEqual(together, apart.sort());
+});
+
+test("two ranks are not one engine of twice the sequences: a long prompt stops the others of its rank only", () => {
+  const request = (id: string, promptTokens: number): EngineRequest => ({
+    id,
+    promptTokens,
+    outputTokens: 200,
+    lanes: new Int32Array(0),
+    priority: 0,
+    deadlineAt: undefined,
+    cacheRead: true,
+  });
+  const last = new Map<string, number>();
+  const engine = new RankedEngine({ ...CONFIG, dataParallel: 2, kvBlocks: 4000 }, () => ({
+    token: (at, { id }) => last.set(id, at),
+    finished: () => undefined,
+  }));
+  assert.equal(engine.submit(0, request("a", 16)), "queued");
+  assert.equal(engine.submit(1, request("b", 16)), "queued");
+  assert.equal(engine.submit(2, request("long", 8000)), "queued");
+  assert.notEqual(engine.rankOf("a"), engine.rankOf("b"));
+  const hit = engine.rankOf("long") === engine.rankOf("a") ? "a" : "b";
+  for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
+  assert.ok(last.get(hit)! > last.get(hit === "a" ? "b" : "a")! + 100_000);
+});
+
+test("an engine by itself refuses to be several ranks", () => {
+  const sink = { token: () => undefined, finished: () => undefined };
+  assert.throws(() => new Engine(CONFIG, sink), /one rank/);
+  assert.ok(createEngine({ ...CONFIG, dataParallel: 1 }, sink) instanceof Engine);
+});
+
+test("vLLM 0.32's score: what is in flight is a floor, a queue weighs where the cache is full, and ties go around", () => {
+  const balancer = new RankBalancer(3, "in-flight");
+  const turns = Array.from({ length: 6 }, () => {
+    const rank = balancer.choose();
+    balancer.sent(rank);
+    return rank;
+  });
+  assert.deepEqual(turns, [0, 1, 2, 0, 1, 2]);
+  // A publication that has not seen the requests yet does not hide them.
+  for (const rank of [0, 1, 2]) balancer.publish(rank, { running: 0, waiting: 0, kvUtilization: 0 });
+  balancer.ended(1);
+  assert.equal(balancer.choose(), 1);
+  balancer.publish(0, { running: 4, waiting: 2, kvUtilization: 1 });
+  balancer.publish(1, { running: 11, waiting: 0, kvUtilization: 1 });
+  balancer.publish(2, { running: 11.5, waiting: 0, kvUtilization: 0 });
+  assert.equal(balancer.choose(), 1, "4 + 2 + 6 * 2 * 0.5 = 12 beyond 11");
+  balancer.publish(0, { running: 4, waiting: 2, kvUtilization: 0.5 });
+  assert.equal(balancer.choose(), 0, "half full there is no pressure");
+});
+
+test("earlier versions' score: four for one that waits, one for one that runs, the first rank among equals", () => {
+  const balancer = new RankBalancer(2, "weighted-queue");
+  assert.equal(balancer.choose(), 0);
+  balancer.sent(0);
+  assert.equal(balancer.choose(), 1, "what was sent counts as waiting until it is told");
+  balancer.publish(0, { running: 3, waiting: 0, kvUtilization: 1 });
+  balancer.publish(1, { running: 0, waiting: 1, kvUtilization: 0 });
+  assert.equal(balancer.choose(), 0);
+});
