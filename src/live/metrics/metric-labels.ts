@@ -1,5 +1,7 @@
 /** The label that stands for all values that got no slot of their own. */
 const OTHER_LABEL = "other";
+/** A value that would read as that label gets one more "_" before it, and so does what would then read as such a one. */
+const LIKE_OTHER = /^_*other$/;
 
 /**
  * Small numbers for a label's values, so that tables of series are addressed by numbers and stay bounded: slot 0 is
@@ -27,7 +29,7 @@ export class LabelSlots {
       this.overflows++;
       return 0;
     }
-    this.#names[slot] = value;
+    this.#names[slot] = LIKE_OTHER.test(value) ? `_${value}` : value;
     this.#slots.set(value, slot);
     return slot;
   }

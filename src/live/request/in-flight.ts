@@ -57,10 +57,11 @@ export class InFlight {
     this.#timer = undefined;
   }
 
-  /** From the end, since a member may leave as it is swept, and the last one takes its place. */
+  /**
+   * Each at its own time, since one may tell the router of something as it is swept, and the next must not be older. From
+   * the end, since a member may leave as it is swept, and the last one takes its place. */
   #sweep(): void {
     if (this.#members.length === 0) return this.stop();
-    const at = nowMicros();
-    for (let i = this.#members.length - 1; i >= 0; i--) this.#members[i]?.sweep(at);
+    for (let i = this.#members.length - 1; i >= 0; i--) this.#members[i]?.sweep(nowMicros());
   }
 }

@@ -170,3 +170,19 @@ describe("limits of room", () => {
     await rig.close();
   });
 });
+
+test("one sweep reports to the router in order of time, whatever it finds", async () => {
+  const begun: Reply = (_r, s) => void s.write(STREAM_HEAD + roleChunk() + tokenChunk("a") + tokenChunk("b"));
+  const rig = await startRig([begun, silent], {
+    breaker: NEVER_OPEN,
+    limits: { firstByteMillisMax: 150, progressMillis: 150, sweepMillis: 400 },
+  });
+  const [first] = [ask(rig.url, STREAM)];
+  while (!rig.kinds().includes("first-token")) await new Promise((resolve) => setTimeout(resolve, 1));
+  rig.engines[0]!.reply = silent;
+  const others = Array.from({ length: 20 }, () => ask(rig.url, STREAM));
+  assert.ok((await Promise.all(others)).every(({ status }) => status === 504));
+  assert.ok(rig.kinds().includes("progress"));
+  await rig.close();
+  assert.equal((await first).cut, true);
+});

@@ -168,6 +168,9 @@ export function assertConserved(inputs: readonly Input[], router: Router, gatewa
     assert.ok(ends.has(input.requestId), `${input.requestId} ended without an arrival`);
     ends.set(input.requestId, ends.get(input.requestId)! + 1);
   }
+  inputs.forEach(({ at }, i) =>
+    assert.ok(at >= (inputs[i - 1]?.at ?? 0), `input ${i} is older than the one before it`),
+  );
   for (const [id, count] of ends) assert.equal(count, 1, `${id} ended ${count} times`);
   assert.equal(router.openCharges, 0);
   assert.equal(router.inFlight, 0);

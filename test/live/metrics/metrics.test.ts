@@ -279,3 +279,20 @@ test("the page is well-formed: each family once, with a type, and every sample r
   assert.equal(read, samples.length);
   assert.equal(endpoint, 'quote"back\\slash\nline');
 });
+
+test("a model that is named as the label for unknown ones has series of its own", async () => {
+  const made = new MetricsUnderTest();
+  made.join("a", ["other", "_other"]);
+  for (const model of ["other", "_other", "nobody-serves-this"]) made.metrics.finished(summary({ model }));
+  const lines = await made.lines("gnomon_requests_total");
+  assert.deepEqual(
+    new Set(lines.map((line) => /model="([^"]*)"/.exec(line)?.[1])),
+    new Set(["__other", "_other", "other"]),
+  );
+});
+
+test("no gauge is named as a counter", async () => {
+  const page = await new MetricsUnderTest({ processMetrics: true }).metrics.render();
+  assert.doesNotMatch(page, /^# TYPE \S+_total gauge$/m);
+  assert.match(page, /^gnomon_nodejs_active_handles\{/m);
+});
