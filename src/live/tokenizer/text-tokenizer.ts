@@ -10,6 +10,11 @@ import type { Step, WordSource } from "./word-source.ts";
 const MODELS_MAX = 1024;
 const NO_TAIL = new Int32Array(0);
 
+/** A prompt that remembers how long its text is; undefined where images or sounds are tokens that the text does not show. */
+interface EstimatedPrompt extends TokenizedPrompt {
+  readonly textUnits: number | undefined;
+}
+
 interface Marks {
   readonly fellBack: boolean;
   /** The engine's count will be of the text alone. */
@@ -44,8 +49,6 @@ export class TextTokenizer implements DescribedTokenizer {
   readonly #ratio: TokenRatio;
   readonly #path: string;
   readonly #close: () => void;
-  /** Prompts whose images or sounds are tokens that the text does not show. */
-  readonly #unlearnable = new WeakSet<TokenizedPrompt>();
   #learned = 0;
   #ignored = 0;
 
@@ -82,10 +85,8 @@ export class TextTokenizer implements DescribedTokenizer {
 
   learn(model: string, prompt: TokenizedPrompt, promptTokens: number): void {
     if (prompt.exact) return;
-    // The ratio then in use is in the prompt: its blocks are of known size in units and of estimated size in tokens.
-    const blockUnits = this.#chains.blockWords * this.#unitsPerWord;
-    const units = (prompt.promptTokens * blockUnits) / prompt.blocks.blockTokens;
-    if (!this.#unlearnable.has(prompt) && this.#ratio.learn(model, units, promptTokens)) this.#learned++;
+    const { textUnits } = prompt as Partial<EstimatedPrompt>;
+    if (textUnits !== undefined && this.#ratio.learn(model, textUnits, promptTokens)) this.#learned++;
     else this.#ignored++;
   }
 
@@ -115,19 +116,19 @@ export class TextTokenizer implements DescribedTokenizer {
 
   #prompt(chain: PromptChain | undefined, scope: CacheScope, marks: Marks): TokenizedPrompt {
     assert(chain !== undefined, "text can always be cut into blocks");
-    const unitsPerToken = this.#ratio.unitsPerToken(scope.model);
-    const units = this.#unitsPerWord;
-    const prompt: TokenizedPrompt = {
+    const { tokensAround, unitsPerToken } = this.#ratio.of(scope.model);
+    const textUnits = chain.words * this.#unitsPerWord;
+    const prompt: EstimatedPrompt = {
       blocks: {
         lanes: chain.lanes,
         length: chain.blocks,
-        blockTokens: (this.#chains.blockWords * units) / unitsPerToken,
+        blockTokens: (this.#chains.blockWords * this.#unitsPerWord) / unitsPerToken,
       },
-      promptTokens: Math.max(1, Math.round((chain.words * units) / unitsPerToken)),
+      promptTokens: Math.max(1, Math.round(tokensAround + textUnits / unitsPerToken)),
       exact: false,
       fellBack: marks.fellBack,
+      textUnits: marks.learnable ? textUnits : undefined,
     };
-    if (!marks.learnable) this.#unlearnable.add(prompt);
     return prompt;
   }
 }
