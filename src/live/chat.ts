@@ -101,6 +101,7 @@ function decide(
     ...(!parsed.cacheRead && { cacheRead: false }),
     profile: chosen,
   };
+  exchange.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
   exchange.arrived();
   const decision = context.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
   if (decision.kind === "rejected") return exchange.refuse(rejection(context, decision, model));

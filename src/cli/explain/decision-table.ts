@@ -11,6 +11,7 @@ const DECISION_SCHEMA = z.object({
   kind: z.enum(["routed", "rejected"]),
   endpoint: z.string().nullable(),
   reason: z.string(),
+  why: z.string().optional(),
   hitTokens: number(),
   usedLedger: z.boolean().nullable(),
   scorers: z.array(z.object({ name: z.string(), weight: z.number() })),
@@ -78,13 +79,22 @@ const PLAIN = {
   middle: " ",
 };
 
-function verdict({ kind, endpoint, reason, profile, hitTokens, usedLedger, candidates }: DecisionJson): string {
+function verdict({
+  kind,
+  endpoint,
+  reason,
+  why = reason,
+  profile,
+  hitTokens,
+  usedLedger,
+  candidates,
+}: DecisionJson): string {
   if (kind === "rejected") return `profile ${profile} refuses: ${reason}`;
   const best = Math.max(...candidates.map((row) => row.total ?? -Infinity));
   const tied = candidates.filter((row) => row.total === best).map((row) => row.endpoint);
   const tie = tied.length > 1 ? `; ${tied.length} share the highest total: ${tied.join(", ")}` : "";
   const ledger = usedLedger === true ? "; the ledger stands in for a missing or old signal" : "";
-  return `profile ${profile} picks ${endpoint ?? ""} because of ${reason}, expecting ${hitTokens ?? 0} cached tokens${tie}${ledger}`;
+  return `profile ${profile} picks ${endpoint ?? ""} because of ${reason}, expecting ${hitTokens ?? 0} cached tokens${tie}${ledger}${why.slice(reason.length)}`;
 }
 
 function scorerHead({ name, weight }: DecisionJson["scorers"][number]): string {

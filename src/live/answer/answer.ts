@@ -49,8 +49,11 @@ export interface Delivery {
   readonly hidesUsage: boolean;
   /** Where the ids of the answer's tokens are to be read from it. */
   readonly answerTokens: AnswerTokens | undefined;
-  /** Headers for the client; the engine's content-length stays only where the body will have that length. */
-  headers(head: AnswerHead, keepLength: boolean): string[];
+  /**
+   * Headers for the client; the engine's content-length stays only where the body will have that length. Where the
+   * engine's count of the prompt is known, no more of it is called cached.
+   */
+  headers(head: AnswerHead, keepLength: boolean, promptTokens?: number): string[];
   /** Writes a piece, and stops reading from the endpoint while the client does not keep up. */
   write(piece: Buffer): void;
   firstToken(): void;

@@ -59,11 +59,12 @@ export class WholeAnswer implements Answer {
   }
 
   #send(body: Buffer): void {
-    const headers = this.#delivery.headers(this.#head, false);
+    const usage = findUsage(body);
+    const headers = this.#delivery.headers(this.#head, false, usage?.promptTokens);
     headers.push("content-length", String(body.length));
     this.#delivery.writer.whole(this.#head.status, headers, body);
     this.#delivery.answerTokens?.read(body);
-    this.#delivery.finished({ outcome: "ok", usage: findUsage(body), tokensSeen: undefined });
+    this.#delivery.finished({ outcome: "ok", usage, tokensSeen: undefined });
   }
 }
 

@@ -15,6 +15,7 @@ import { givenRequestId } from "./identity.ts";
 import type { Swept } from "./in-flight.ts";
 import { RequestHeaders } from "./request-headers.ts";
 import type { RequestSummary } from "./request-summary.ts";
+import type { CountedPrompt } from "../status/decisive.ts";
 import type { Place } from "./place.ts";
 import type { Route } from "./route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -38,6 +39,8 @@ export class Exchange implements Swept {
   stream = false;
   /** Where the client asked for the ids of the answer's tokens and they continue the prompt's blocks. */
   answerTokens: AnswerTokens | undefined;
+  /** As the router knows its length. */
+  prompt: CountedPrompt = { promptTokens: 0, exact: true };
   /** The client left, or the answer is complete. */
   over = false;
   /** The router knows the request and has not been told of its end. */

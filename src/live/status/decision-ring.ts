@@ -8,6 +8,7 @@ export interface KeptDecision {
   /** Undefined for a retry, whose first decision tells. */
   readonly model: string | undefined;
   readonly promptTokens: number | undefined;
+  readonly promptTokensExact?: boolean | undefined;
   readonly decisionMicros: number;
 }
 
@@ -28,8 +29,8 @@ export class DecisionRing implements JournalListener {
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
     if (decision === undefined || this.#max === 0) return;
     const request = input.kind === "request-arrived" ? input.request : undefined;
-    const { model, promptTokens } = request ?? {};
-    this.#kept[this.#next] = { decision, model, promptTokens, decisionMicros };
+    const { model, promptTokens, promptTokensExact } = request ?? {};
+    this.#kept[this.#next] = { decision, model, promptTokens, promptTokensExact, decisionMicros };
     this.#next = (this.#next + 1) % this.#max;
   }
 

@@ -2,6 +2,7 @@ import type { Decision } from "#core/decision.ts";
 import type { EndpointRow } from "#core/fleet.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS } from "../clock.ts";
+import { decisiveText } from "./decisive.ts";
 import type { KeptDecision } from "./decision-ring.ts";
 import type { ScrapeRow } from "../discovery/fleet-keeper.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
@@ -85,7 +86,7 @@ function scrapeView({ counts, ageMicros, lastError }: ScrapeRow) {
 }
 
 /** One decision as /gnomon/decisions shows it: everything that led to it. */
-export function decisionView({ decision, model, promptTokens, decisionMicros }: KeptDecision) {
+export function decisionView({ decision, model, promptTokens, promptTokensExact, decisionMicros }: KeptDecision) {
   const { at, sequence, requestId, attempt, profile, kind, reason } = decision;
   const routed = decision.kind === "routed" ? decision : undefined;
   return {
@@ -97,6 +98,7 @@ export function decisionView({ decision, model, promptTokens, decisionMicros }: 
     kind,
     endpoint: routed?.endpoint ?? null,
     reason,
+    why: why(decision, promptTokens, promptTokensExact),
     hitTokens: routed?.hitTokens ?? null,
     usedLedger: routed?.usedLedger ?? null,
     model: model ?? null,
@@ -106,6 +108,12 @@ export function decisionView({ decision, model, promptTokens, decisionMicros }: 
     scorers: decision.breakdown.scorers,
     candidates: candidateViews(decision),
   };
+}
+
+/** The sentence of the answer's header; for a retry, whose prompt the first decision tells, the word alone. */
+function why(decision: Decision, promptTokens: number | undefined, exact = false): string {
+  if (decision.kind === "rejected" || promptTokens === undefined) return decision.reason;
+  return decisiveText(decision, { promptTokens, exact });
 }
 
 function candidateViews({ breakdown }: Decision) {

@@ -13,6 +13,7 @@ import type { Exchange } from "../request/exchange.ts";
 import { cutRefusal, errorEvent, faultOfError, giveUpRefusal, reasonOf } from "../answer/fault-words.ts";
 import { type AnswerHeaders, clientHeaders, upstreamHeaders } from "../request/headers.ts";
 import { RETRY_BUDGET_SPENT, cutEvent, givenUpEvent, retriedEvent } from "../log/attempt-events.ts";
+import { decisiveText } from "../status/decisive.ts";
 import { StreamAnswer } from "../answer/stream-answer.ts";
 import { TokenProgress } from "./token-progress.ts";
 import type { Usage } from "../answer/usage.ts";
@@ -150,8 +151,10 @@ export class Forward implements AttemptListener, Delivery {
     this.#over = true;
   }
 
-  headers(head: AnswerHead, keepLength: boolean): string[] {
-    return clientHeaders(head.headers, this.#exchange.ownHeaders(this.endpoint, this.#routed.reason), keepLength);
+  headers(head: AnswerHead, keepLength: boolean, promptTokens = Infinity): string[] {
+    const why = decisiveText(this.#routed, this.#exchange.prompt);
+    const own = this.#exchange.ownHeaders(this.endpoint, why);
+    return clientHeaders(head.headers, { ...own, hitTokens: Math.min(own.hitTokens, promptTokens) }, keepLength);
   }
 
   write(piece: Buffer): void {

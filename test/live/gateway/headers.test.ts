@@ -107,7 +107,7 @@ describe("headers to the client", () => {
     assert.equal(headers["server"], "uvicorn");
     assert.deepEqual(headers["set-cookie"], ["a=1", "b=2"]);
     assert.equal(headers["x-gnomon-endpoint"], "a");
-    assert.equal(headers["x-gnomon-reason"], "only");
+    assert.equal(headers["x-gnomon-reason"], "only; there is no other endpoint");
     assert.equal(headers["x-gnomon-hit-tokens"], "0");
     assert.equal(headers["x-secret-hop"], undefined);
     assert.notEqual(headers["keep-alive"], "timeout=5");

@@ -1,0 +1,107 @@
+import { ABSTAINED, ColumnBreakdown } from "#core/breakdown.ts";
+import type { CandidateRow, Routed } from "#core/decision.ts";
+
+/** The prompt of a decision, in tokens as the gateway counted them. */
+export interface CountedPrompt {
+  readonly promptTokens: number;
+  /** False where the count is an estimate. */
+  readonly exact: boolean;
+}
+
+/**
+ * Why a request went where it went, for a person and for a header: the decision's one word, then what spoke for the
+ * endpoint against the next best one. Printable ASCII, below 256 characters. For example:
+ *
+ *     added-latency; 672 of 694 tokens cached there, next best 0; the next best adds 7.1 times the waiting
+ */
+export function decisiveText(decision: Routed, prompt: CountedPrompt): string {
+  const { reason, breakdown } = decision;
+  const chosen = indexOf(decision);
+  if (chosen < 0) return reason;
+  if (reason === "only") return `only; ${removals(decision)}`;
+  const next = runnerUp(decision, chosen);
+  const facts = [reason, ...(next < 0 ? [] : comparison(decision, chosen, next, prompt))];
+  if (reason === "tie") facts.push(`equal to ${tiedWith(breakdown.totals, chosen)} more, told apart by the tie rule`);
+  return facts.join("; ");
+}
+
+function comparison(decision: Routed, chosen: number, next: number, prompt: CountedPrompt): string[] {
+  const [here, there] = [rowOf(decision, chosen), rowOf(decision, next)];
+  const facts = [cached(here, there, prompt)];
+  if (here.effectiveLoad !== there.effectiveLoad) {
+    facts.push(`${requests(here.effectiveLoad)} there, next best ${rounded(there.effectiveLoad)}`);
+  }
+  if (here.prefillTokensQueued !== there.prefillTokensQueued) {
+    facts.push(
+      `${rounded(here.prefillTokensQueued)} prompt tokens queued there, next best ${rounded(there.prefillTokensQueued)}`,
+    );
+  }
+  const scores = scored(decision, chosen, next);
+  return scores === "" ? facts : [...facts, scores];
+}
+
+function cached(here: CandidateRow, there: CandidateRow, { promptTokens, exact }: CountedPrompt): string {
+  const about = exact ? "" : "about ";
+  if (here.hitTokens === 0 && there.hitTokens === 0) return `none of its ${about}${promptTokens} tokens cached`;
+  return `${about}${rounded(here.hitTokens)} of ${promptTokens} tokens cached there, next best ${rounded(there.hitTokens)}`;
+}
+
+/** What the scorer that decided made of it; "" where it was none. */
+function scored({ reason, breakdown }: Routed, chosen: number, next: number): string {
+  const at = breakdown.scorers.findIndex(({ name }) => name === reason);
+  if (at < 0) return "";
+  const { length } = breakdown.totals;
+  const [here, there] = [breakdown.values[at * length + chosen]!, breakdown.values[at * length + next]!];
+  if (here === ABSTAINED || there === ABSTAINED) return "";
+  // Its score is the best cost over the endpoint's own.
+  if (COST_SCORERS.has(reason) && there > 0) {
+    const times = here / there;
+    if (times < NEARLY_EQUAL) return "the next best adds nearly as little waiting";
+    return `the next best adds ${times < 10 ? times.toFixed(1) : times.toFixed(0)} times the waiting`;
+  }
+  return `score ${here.toPrecision(2)}, next best ${there.toPrecision(2)}`;
+}
+
+const NEARLY_EQUAL = 1.05;
+const COST_SCORERS: ReadonlySet<string> = new Set(["added-latency"]);
+
+/** What stands in the way of the others. */
+function removals(decision: Routed): string {
+  const counts = new Map<string, number>();
+  for (const { removedBy } of decision.breakdown.candidates) {
+    if (removedBy !== "") counts.set(removedBy, (counts.get(removedBy) ?? 0) + 1);
+  }
+  if (counts.size === 0) return "there is no other endpoint";
+  return `the others were removed: ${[...counts].map(([by, count]) => `${count} by ${by}`).join(", ")}`;
+}
+
+function runnerUp({ breakdown: { totals } }: Routed, chosen: number): number {
+  let next = -1;
+  for (let i = 0; i < totals.length; i++) {
+    if (i !== chosen && totals[i]! >= 0 && (next < 0 || totals[i]! > totals[next]!)) next = i;
+  }
+  return next;
+}
+
+function tiedWith(totals: Float64Array, chosen: number): number {
+  let count = 0;
+  for (let i = 0; i < totals.length; i++) if (i !== chosen && totals[i] === totals[chosen]) count++;
+  return count;
+}
+
+function indexOf({ breakdown, endpoint }: Routed): number {
+  if (breakdown instanceof ColumnBreakdown) return breakdown.endpoints.indexOf(endpoint);
+  return breakdown.candidates.findIndex((row) => row.endpoint === endpoint);
+}
+
+function rowOf({ breakdown }: Routed, index: number): CandidateRow {
+  return breakdown instanceof ColumnBreakdown ? breakdown.row(index) : breakdown.candidates[index]!;
+}
+
+function requests(load: number): string {
+  return load === 1 ? "1 request" : `${rounded(load)} requests`;
+}
+
+function rounded(value: number): string {
+  return String(Math.round(value));
+}
