@@ -14,6 +14,7 @@ import { BLOCK_TOKENS_MAX, DATA_PARALLEL_MAX, KV_BLOCKS_MAX } from "./schema-val
 const D = engineDefaults();
 
 const micros = () => z.number().min(0).max(1e9);
+const share = () => z.number().min(0).max(1);
 const count = (max: number) => z.int().min(1).max(max);
 
 const coefficients = z.strictObject({
@@ -72,7 +73,7 @@ const kernelTable = z.strictObject({
     .min(1)
     .max(1e6),
   imbalance: z
-    .strictObject({ partMax: z.number().min(0).max(1), sequences: z.number().min(0).max(1e6) })
+    .strictObject({ partMax: share(), decodesOnlyPartMax: share(), sequences: z.number().min(0).max(1e6) })
     .default(USUAL_IMBALANCE),
   experts: z
     .strictObject({
@@ -128,7 +129,6 @@ const tier = z.strictObject({
 });
 
 const logarithm = () => z.number().min(-3).max(3);
-const share = () => z.number().min(0).max(1);
 
 /** FirstTokenResiduals, as many of one as of the other. */
 const firstTokens = z

@@ -23,7 +23,7 @@ function measured(): AttentionRow[] {
 }
 
 const ATTENTION = new AttentionTime(measured(), USUAL_IMBALANCE);
-const EVEN = new AttentionTime(measured(), { partMax: 0, sequences: 0 });
+const EVEN = new AttentionTime(measured(), { partMax: 0, decodesOnlyPartMax: 0, sequences: 0 });
 
 const contexts = fc.array(fc.integer({ min: 1, max: 16_000 }), { minLength: 1, maxLength: 200 });
 const prefills = fc.array(fc.record({ start: fc.nat(4000), tokens: fc.integer({ min: 1, max: 700 }) }), {
@@ -72,9 +72,18 @@ test("one long sequence among many costs what the rule says, and with imbalance 
   const shape = shapeOf([...decodes, 8000]);
   const mean = EVEN.micros(shape);
   const longest = EVEN.micros(shapeOf(Array.from({ length: 64 }, () => 8000)));
-  const expected = mean + (USUAL_IMBALANCE.sequences / 64) * (longest - mean);
+  const { sequences, decodesOnlyPartMax } = USUAL_IMBALANCE;
+  const expected = mean + Math.min(decodesOnlyPartMax, sequences / 64) * (longest - mean);
   assert.ok(Math.abs(ATTENTION.micros(shape) - expected) < 1e-9 * expected);
   assert.ok(expected > 1.05 * mean);
+});
+
+test("beside a prefill the longest of few decodes weighs more than among decodes alone", () => {
+  const excess = (chunks: readonly { start: number; tokens: number }[]) => {
+    const shape = shapeOf([...Array.from({ length: 29 }, () => 500), 2000], chunks);
+    return ATTENTION.micros(shape) - EVEN.micros(shape);
+  };
+  assert.ok(excess([{ start: 0, tokens: 1000 }]) > 1.5 * excess([]) && excess([]) > 0);
 });
 
 test("few decodes beside a long one take no less than that one alone", () => {

@@ -9,20 +9,22 @@ import type { BatchShape } from "./batch-shape.ts";
  *   attention = max(mean + part * (longest - mean), alone)        part = min(partMax, sequences / decodes)
  *
  * mean, longest: all decodes at the mean context, and at the longest one; alone: the longest decode without the others.
+ * A step without a prefill has a partMax of its own: few decodes by themselves are split over the board.
  */
 export interface Imbalance {
-  /** In [0, 1]; 0 for none. */
+  /** Both in [0, 1]; 0 for none. */
   readonly partMax: number;
+  readonly decodesOnlyPartMax: number;
   /** At least 0. */
   readonly sequences: number;
 }
 
 /**
- * Between what uneven batches cost on an RTX 4090 with 8 key heads (0.15, 2.5) and on an RTX PRO 6000 with 4 (0.3,
- * 3.25), as measured in LLMServingSim's skew tables, 16 to 256 decodes of up to 8,192 tokens. Either pair predicts the
- * other board's within 2 % in the mean, where the mean context alone is 6 to 7 % too cheap.
+ * Between what uneven batches cost on an RTX 4090 with 8 key heads (0.15, 0.08, 2.5) and on an RTX PRO 6000 with 4 (0.3,
+ * 0.05, 3.25), as LLMServingSim measured them (skew.csv), 16 to 256 decodes of up to 8,192 tokens. Either set predicts
+ * the other board's within 2 % in the mean, where the mean context alone is 6 to 7 % too cheap.
  */
-export const USUAL_IMBALANCE: Imbalance = { partMax: 0.2, sequences: 3 };
+export const USUAL_IMBALANCE: Imbalance = { partMax: 0.2, decodesOnlyPartMax: 0.06, sequences: 3 };
 
 /**
  * One layer's attention in microseconds, from measured times. Prefills alone, decodes alone and both together are
@@ -60,11 +62,12 @@ export class AttentionTime {
     const { decodeSequences, decodeContextTokens, decodeContextMaxTokens } = shape;
     if (grid === undefined || decodeSequences === 0) return 0;
     const mean = grid.at(chunk, context, decodeSequences, decodeContextTokens / decodeSequences);
-    const { partMax, sequences } = this.#imbalance;
-    if (decodeSequences === 1 || partMax === 0) return mean;
+    const { partMax, decodesOnlyPartMax, sequences } = this.#imbalance;
+    const most = chunk === 0 ? decodesOnlyPartMax : partMax;
+    if (decodeSequences === 1 || most === 0) return mean;
     const longest = grid.at(chunk, context, decodeSequences, decodeContextMaxTokens);
     const alone = grid.at(chunk, context, 1, decodeContextMaxTokens);
-    const part = Math.min(partMax, sequences / decodeSequences);
+    const part = Math.min(most, sequences / decodeSequences);
     return Math.max(mean + part * Math.max(0, longest - mean), alone);
   }
 }
