@@ -67,7 +67,10 @@ export const clients = z.strictObject({
 });
 
 export const prefix = z.strictObject({
-  blockTokens: z.int().min(1).max(BLOCK_TOKENS_MAX).default(16).describe("Tokens per block; the engine's block size."),
+  blockTokens: z
+    .union([z.literal("engine"), z.int().min(1).max(BLOCK_TOKENS_MAX)])
+    .default("engine")
+    .describe("Tokens per block. engine: as the engines' scrapes say, 16 before the first."),
   blockHash: z
     .enum(["blake3", "fast"])
     .default("blake3")

@@ -4,7 +4,9 @@ import { MICROS_PER_MILLI } from "#core/units.ts";
 import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
 import { DecisionRing } from "#live/status/decision-ring.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
 import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
+import { BlockSize } from "#live/discovery/block-size.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
 import { Journal } from "#live/journal.ts";
@@ -27,7 +29,7 @@ import { startShadow } from "./live-shadow.ts";
 import { profileChooser } from "./profile-chooser.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { stateWatch } from "./state-watch.ts";
-import { openTokenizers } from "./tokenizers.ts";
+import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
 
 /** Everything that a running gateway is made of, and its end. */
 export interface LiveStack {
@@ -56,7 +58,8 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const router = newRouter(settings);
   const journal = new Journal(router);
   const directory = new EndpointDirectory();
-  const tokenizers = await openTokenizers({ config, secret, directory, log });
+  const tokenizers = await openTokenizers({ config, secret, directory, log, blockTokens: settings.blockTokens });
+  const blockSizes = followEngines(config, tokenizers, journal, faults);
   const run = runOf(plan);
   const recorder = await openRecorder(config.record, run, faults);
   const shadow = startShadow(config, run, journal, faults);
@@ -66,9 +69,8 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     readiness.note(event);
     faults.report(faultOfKeeper(event));
   };
-  const power = new PowerKeeper({ ...config.power, now: nowMicros });
-  const keeper = newKeeper(config, journal, directory, report, power);
-  power.start();
+  const power = startPower(config);
+  const keeper = newKeeper(config, journal, directory, report, { power, blockSizes });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
@@ -79,7 +81,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) journal.listen(listener);
   directory.listen(metrics);
   const adminToken = secretOf(config.admin.tokenEnv, environment);
-  const status = { router, directory, keeper, decisions, metrics, readiness, adminToken, ...shadowStatus };
+  const status = { router, blockSizes, directory, keeper, decisions, metrics, readiness, adminToken, ...shadowStatus };
   const path = { identity: identity(config, secret), tokenizer: (model: string) => tokenizers.of(model) };
   const gateway = createGateway({
     ...path,
@@ -116,6 +118,25 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
       logs.close();
     },
   };
+}
+
+function startPower({ power }: Config): PowerKeeper {
+  const keeper = new PowerKeeper({ ...power, now: nowMicros });
+  keeper.start();
+  return keeper;
+}
+
+function followEngines(
+  { prefix }: Config,
+  tokenizers: Tokenizers,
+  journal: Journal,
+  { report }: Pick<FaultLog, "report">,
+): BlockSize {
+  const change = (blockTokens: number): void => {
+    tokenizers.resizeBlocks(blockTokens);
+    journal.accept({ kind: "block-size-changed", at: nowMicros(), blockTokens });
+  };
+  return new BlockSize({ configured: prefix.blockTokens, change, report });
 }
 
 /** First the decision alone, then the whole path from socket to socket, each on a router that is thrown away. */
@@ -161,11 +182,12 @@ function secretOf(variable: string | undefined, environment: Environment): strin
 
 function runOf(plan: ServePlan): Run {
   const { prefix, tokenizer } = plan.config;
+  const router = routerSettings(plan);
   return {
     id: randomBytes(RUN_ID_BYTES).toString("hex"),
     startWallMicros: WALL_START_MICROS,
-    router: routerSettings(plan),
-    hash: { algorithm: prefix.blockHash, blockTokens: prefix.blockTokens, tokenizer: tokenizer.kind },
+    router,
+    hash: { algorithm: prefix.blockHash, blockTokens: router.blockTokens, tokenizer: tokenizer.kind },
     endpoints: [],
   };
 }
@@ -177,7 +199,7 @@ function newKeeper(
   journal: Journal,
   directory: EndpointDirectory,
   report: (event: KeeperEvent) => void,
-  power: PowerKeeper,
+  { power, blockSizes }: { readonly power: PowerKeeper; readonly blockSizes: BlockSize },
 ): FleetKeeper {
   const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
   return new FleetKeeper({
@@ -186,6 +208,7 @@ function newKeeper(
     times: { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
     connectMillis: config.limits.connectMillisMax,
     report,
+    blockSizes,
     ...(config.power.exporters.length === 0 ? {} : { hardwareOf: power.of.bind(power) }),
   });
 }

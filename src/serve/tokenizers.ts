@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { TokenizeQuestions } from "#live/tokenizer/tokenize-question.ts";
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { type TokenizerOptions, createTokenizer } from "#live/tokenizer/create.ts";
+import { type TokenizerOf, type LoadOptions, loadTokenizer } from "#live/tokenizer/create.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
 import type { TokenizerCounts } from "#live/metrics/metric-state.ts";
 import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
@@ -11,6 +11,8 @@ import type { Config, TokenizerConfig } from "#config/schema.ts";
 /** The tokenizers of a gateway, one per model that the configuration names and one for all others. */
 export interface Tokenizers {
   of(model: string): Tokenizer;
+  /** From now on prompts are cut into blocks of so many tokens; those being encoded keep the ones that they have. */
+  resizeBlocks(blockTokens: number): void;
   /** What each has counted, by the model that it is for, "" for all others. */
   readonly counts: () => readonly TokenizerCounts[];
   close(): Promise<void>;
@@ -23,6 +25,13 @@ export interface TokenizerSurroundings {
   readonly secret: Uint8Array;
   readonly directory: EndpointDirectory;
   readonly log: Logger;
+  readonly blockTokens: number;
+}
+
+/** A tokenizer at the block size in force, and how to make it at another one. */
+interface Sized {
+  readonly make: TokenizerOf;
+  current: DescribedTokenizer;
 }
 
 /** Loads every tokenizer that the configuration names; throws ConfigError with all that cannot be loaded. */
@@ -30,18 +39,19 @@ export async function openTokenizers(surroundings: TokenizerSurroundings): Promi
   const { models, ...fallback } = surroundings.config.tokenizer;
   const questions = new TokenizeQuestions(surroundings.directory);
   const problems: string[] = [];
-  const open = async (path: string, one: TokenizerConfig): Promise<DescribedTokenizer | undefined> => {
+  const open = async (path: string, one: TokenizerConfig): Promise<Sized | undefined> => {
     try {
-      const tokenizer = await createTokenizer(optionsOf(one, surroundings, questions));
-      const { name, path: way, reason } = tokenizer.describe();
+      const make = await loadTokenizer(optionsOf(one, surroundings, questions));
+      const current = make(surroundings.blockTokens);
+      const { name, path: way, reason } = current.describe();
       surroundings.log.info({ for: path, kind: name, way, reason }, "tokenizer");
-      return tokenizer;
+      return { make, current };
     } catch (error) {
       problems.push(`${path}: ${error instanceof Error ? error.message : String(error)}`);
       return undefined;
     }
   };
-  const byModel = new Map<string, DescribedTokenizer>();
+  const byModel = new Map<string, Sized>();
   for (const [model, one] of Object.entries(models)) {
     const tokenizer = await open(`tokenizer.models[${JSON.stringify(model)}]`, one);
     if (tokenizer !== undefined) byModel.set(model, tokenizer);
@@ -49,10 +59,13 @@ export async function openTokenizers(surroundings: TokenizerSurroundings): Promi
   const others = await open("tokenizer", fallback);
   if (others === undefined || problems.length > 0) throw new ConfigError(problems);
   return {
-    of: (model) => byModel.get(model) ?? others,
-    counts: () => [...byModel, ["", others] as const].map(([model, one]) => ({ model, ...one.describe() })),
+    of: (model) => (byModel.get(model) ?? others).current,
+    resizeBlocks: (blockTokens) => {
+      for (const one of [...byModel.values(), others]) one.current = one.make(blockTokens);
+    },
+    counts: () => [...byModel, ["", others] as const].map(([model, { current }]) => ({ model, ...current.describe() })),
     close: async () => {
-      for (const tokenizer of [...byModel.values(), others]) tokenizer.close();
+      for (const { current } of [...byModel.values(), others]) current.close();
       await questions.close();
     },
   };
@@ -62,12 +75,10 @@ function optionsOf(
   one: TokenizerConfig,
   { config, secret }: TokenizerSurroundings,
   questions: TokenizeQuestions,
-): TokenizerOptions {
-  const { blockTokens, blockHash } = config.prefix;
+): LoadOptions {
   return {
     kind: one.kind,
-    blockTokens,
-    blockHash,
+    blockHash: config.prefix.blockHash,
     secret,
     blockCharacters: one.blockCharacters,
     tiktokenEncoding: one.encoding,

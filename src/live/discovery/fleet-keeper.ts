@@ -5,11 +5,11 @@ import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
 import type { ScrapeCounts } from "../scrape/scrape.ts";
-import type { HardwareOf } from "./member.ts";
+import type { MemberContext } from "./member.ts";
 import { KEEPER_TIMES_DEFAULT, type KeeperEvent, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
 import type { Target } from "./target.ts";
 
-export interface FleetKeeperOptions {
+export interface FleetKeeperOptions extends MemberContext {
   readonly journal: Journal;
   readonly directory: EndpointDirectory;
   readonly times?: Partial<KeeperTimes>;
@@ -19,8 +19,6 @@ export interface FleetKeeperOptions {
   readonly connectMillis?: number;
   /** Endpoints that may be known at once. */
   readonly endpointsMax?: number;
-  /** Power and activity of an endpoint's devices, where something reads them. */
-  readonly hardwareOf?: HardwareOf;
 }
 
 /** How one server's scrapes stand. */
@@ -105,7 +103,7 @@ export class FleetKeeper {
   }
 
   #serve(target: Target): ServerKeeper {
-    const { journal, directory, times, hardwareOf } = this.#options;
+    const { journal, directory, times, hardwareOf, blockSizes } = this.#options;
     return new ServerKeeper(target.url, target, {
       journal,
       directory,
@@ -114,6 +112,7 @@ export class FleetKeeper {
       now: this.#now,
       report: this.#report,
       ...(hardwareOf === undefined ? {} : { hardwareOf }),
+      ...(blockSizes === undefined ? {} : { blockSizes }),
     });
   }
 

@@ -4,6 +4,7 @@ import type { EndpointDirectory, EndpointEntry, ServedModel } from "./endpoint-d
 import type { Journal } from "../journal.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import {
+  blockTokensOf,
   capacityTokensOf,
   dataParallelOf,
   loadOf,
@@ -13,18 +14,30 @@ import {
 } from "../scrape/scrape-map-load.ts";
 import type { Target } from "./target.ts";
 
-/** What is known of an endpoint's hardware beside its own page. */
+/** Power and activity of an endpoint's devices, where something reads them. */
 export type HardwareOf = (
   endpoint: EndpointId,
   labels: Readonly<Record<string, string>>,
 ) => Pick<Load, "watts" | "smUtilization">;
+
+/** Is told tokens per block of engines' caches. */
+export interface BlockSizeListener {
+  told(endpoint: EndpointId, blockTokens: number): void;
+  gone(endpoint: EndpointId): void;
+}
+
+/** What of an endpoint others want to know, or know themselves. */
+export interface MemberContext {
+  readonly hardwareOf?: HardwareOf;
+  readonly blockSizes?: BlockSizeListener;
+}
 
 /** One endpoint of a server: its entry in the directory, and what of it the router has been told. */
 export class Member {
   readonly entry: EndpointEntry;
   readonly #journal: Journal;
   readonly #directory: EndpointDirectory;
-  readonly #hardwareOf: HardwareOf | undefined;
+  readonly #context: MemberContext;
   #target: Target;
   /** As the router knows it; undefined while it is not in the router. */
   #endpoint: Endpoint | undefined;
@@ -35,11 +48,11 @@ export class Member {
   /** Ranks that its page shows together. */
   #dataParallel = 1;
 
-  constructor(target: Target, journal: Journal, directory: EndpointDirectory, hardwareOf?: HardwareOf) {
+  constructor(target: Target, journal: Journal, directory: EndpointDirectory, context: MemberContext = {}) {
     this.#target = target;
     this.#journal = journal;
     this.#directory = directory;
-    this.#hardwareOf = hardwareOf;
+    this.#context = context;
     const { id, url, dataParallelRank, apiKey } = target;
     this.entry = { id, url, dataParallelRank, apiKey, state: "waiting", detail: "not asked yet", models: [] };
     directory.add(this.entry);
@@ -53,6 +66,7 @@ export class Member {
     this.#reading = page && readingOf(at, page, this.#target.dataParallelRank);
     this.#capacityTokens = this.#reading && capacityTokensOf(this.#reading);
     this.#dataParallel = this.#reading === undefined ? 1 : dataParallelOf(this.#reading);
+    if (this.#reading !== undefined) this.#tellBlocks(this.#reading);
     const endpoint = this.#describe();
     const { id } = endpoint;
     this.#endpoint = endpoint;
@@ -90,6 +104,7 @@ export class Member {
       before = undefined;
     }
     this.#reading = reading;
+    this.#tellBlocks(reading);
     this.#journal.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
     const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
     const dataParallel = dataParallelOf(reading);
@@ -114,13 +129,22 @@ export class Member {
   #load(reading: Reading, before: Reading | undefined): Load {
     const load = loadOf(reading, before);
     const { id, labels } = this.#target;
-    return this.#hardwareOf === undefined ? load : { ...load, ...this.#hardwareOf(id, labels) };
+    const { hardwareOf } = this.#context;
+    return hardwareOf === undefined ? load : { ...load, ...hardwareOf(id, labels) };
+  }
+
+  #tellBlocks(reading: Reading): void {
+    const blockTokens = blockTokensOf(reading);
+    if (blockTokens === undefined) return;
+    this.entry.blockTokens = blockTokens;
+    this.#context.blockSizes?.told(this.#target.id, blockTokens);
   }
 
   #leave(at: Micros): void {
     if (this.#endpoint === undefined) return;
     this.#endpoint = undefined;
     this.#journal.accept({ kind: "endpoint-left", at, endpoint: this.#target.id });
+    this.#context.blockSizes?.gone(this.#target.id);
   }
 
   #tell(at: Micros): void {

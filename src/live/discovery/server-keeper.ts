@@ -14,7 +14,7 @@ import {
 } from "../scrape/scrape.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import { askEngine } from "./engine-request.ts";
-import { type HardwareOf, Member } from "./member.ts";
+import { Member, type MemberContext } from "./member.ts";
 import { readServedModels } from "./served-models.ts";
 import type { Target } from "./target.ts";
 
@@ -48,14 +48,13 @@ export interface KeeperEvent {
   readonly detail: string;
 }
 
-export interface KeeperOptions {
+export interface KeeperOptions extends MemberContext {
   readonly journal: Journal;
   readonly directory: EndpointDirectory;
   readonly dispatcher: Dispatcher;
   readonly times: KeeperTimes;
   readonly now: () => Micros;
   readonly report: (event: KeeperEvent) => void;
-  readonly hardwareOf?: HardwareOf;
 }
 
 const MODELS_BYTES_MAX = 16 * 1024 * 1024;
@@ -109,7 +108,7 @@ export class ServerKeeper {
       member.retarget(at, target);
       return;
     }
-    member = new Member(target, this.#options.journal, this.#options.directory, this.#options.hardwareOf);
+    member = new Member(target, this.#options.journal, this.#options.directory, this.#options);
     this.#members.set(target.id, member);
     if (this.#ready !== undefined) member.join(at, this.#ready.models, this.#ready.page);
   }

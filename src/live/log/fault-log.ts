@@ -16,6 +16,8 @@ export const FAULT_KINDS = {
   "endpoint-lost": { level: "warn", message: "an endpoint is lost" },
   "endpoint-removed": { level: "info", message: "an endpoint left" },
   "endpoint-refused": { level: "warn", message: "an endpoint was refused" },
+  "block-size-changed": { level: "info", message: "prompts are cut into blocks of another size" },
+  "block-size-differs": { level: "warn", message: "an endpoint's block size differs" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
   "source-recovered": { level: "info", message: "a source of endpoints recovered" },
   "recorder-failed": { level: "error", message: "the recorder failed" },

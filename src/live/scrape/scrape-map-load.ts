@@ -80,6 +80,14 @@ export function capacityTokensOf(reading: Reading): number | undefined {
   return known(sumOf(reading.ranks.map((rank) => rankCapacityTokens(rank, ranksOnPage))));
 }
 
+/** Tokens per block of the engine's cache, in its smallest rank; undefined where its page does not say. */
+export function blockTokensOf(reading: Reading): number | undefined {
+  const sizes = reading.ranks
+    .map((rank) => rank.get("blockTokens"))
+    .filter((size) => Number.isInteger(size) && size > 0);
+  return sizes.length === 0 ? undefined : Math.min(...sizes);
+}
+
 function rankCapacityTokens(rank: RankSignals, ranksOnPage: number): number {
   const blockTokens = rank.get("blockTokens");
   const isVllm = rank.dialect === "vllm";

@@ -19,6 +19,7 @@ export function endpointView(entry: EndpointEntry, row: EndpointRow | undefined,
     state: entry.state,
     detail: entry.detail,
     models: entry.models.map((model) => model.id),
+    blockTokens: entry.blockTokens ?? null,
     ...(row === undefined ? ROUTER_VIEW_EMPTY : routerView(row)),
     scrape: scrape === undefined ? null : scrapeView(scrape),
   };

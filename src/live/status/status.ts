@@ -4,6 +4,7 @@ import type { Router } from "#core/router.ts";
 import { adminAccess } from "./admin-access.ts";
 import { nowMicros } from "../clock.ts";
 import type { DecisionRing } from "./decision-ring.ts";
+import type { BlockSizeView } from "../discovery/block-size.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
@@ -19,6 +20,8 @@ export interface StatusOptions {
   readonly decisions: DecisionRing;
   readonly metrics: GatewayMetrics;
   readonly readiness: Readiness;
+  /** Tokens per block of the prompts' chains, and who has other ones. */
+  readonly blockSizes: { view(): BlockSizeView };
   /** Left out where there is no shadow. */
   readonly shadow?: () => ShadowStatus;
   /** Bearer token of /gnomon/*; without one they answer on loopback only. */
@@ -59,7 +62,7 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       if (verdict === "forbidden") return forbidden(c);
       return next();
     });
-    app.get("/gnomon/endpoints", (c) => c.json({ endpoints: endpoints(options) }));
+    app.get("/gnomon/endpoints", (c) => c.json({ prefix: options.blockSizes.view(), endpoints: endpoints(options) }));
     app.get("/gnomon/shadow", (c) => {
       if (options.shadow === undefined) return problem(c, 404, "no shadow runs here; set shadow.enabled");
       return c.json(options.shadow());

@@ -49,39 +49,57 @@ export interface TokenizerOptions {
   readonly memoBytesMax?: number;
 }
 
-/** Throws an error that names the file and what is accepted, where a tokenizer cannot be made. */
+/**
+ * Makes tokenizers that differ in nothing but the tokens per block: the engines' block size. What takes time and memory
+ * to load is loaded once.
+ */
+export type TokenizerOf = (blockTokens: number) => DescribedTokenizer;
+
+/** One tokenizer; throws as `loadTokenizer` does. */
 export async function createTokenizer(options: TokenizerOptions): Promise<DescribedTokenizer> {
+  return (await loadTokenizer(options))(options.blockTokens);
+}
+
+export type LoadOptions = Omit<TokenizerOptions, "blockTokens">;
+
+/** Throws an error that names the file and what is accepted, where a tokenizer cannot be made. */
+export async function loadTokenizer(options: LoadOptions): Promise<TokenizerOf> {
   const hasher = options.blockHash === "fast" ? fastHasher : blake3Hasher;
   const roots = new ScopeRoots(options.secret);
   const memoEntriesMax = options.memoEntriesMax ?? MEMO_ENTRIES_MAX;
   const memoBytesMax = options.memoBytesMax ?? MEMO_BYTES_MAX;
   const chainsOf = (blockWords: number): PromptChains =>
     new PromptChains(hasher(blockWords), roots, { memoEntriesMax, memoBytesMax });
-  const tokenChains = chainsOf(options.blockTokens);
+  const estimateOf = (blockTokens: number): TextTokenizer => estimate(chainsOf(blockTokens), chainsOf(blockTokens));
   switch (options.kind) {
     case "estimate":
-      return estimate(chainsOf(options.blockTokens), tokenChains);
+      return estimateOf;
     case "character":
-      return new TextTokenizer({
-        name: "character",
-        chains: chainsOf(options.blockCharacters ?? BLOCK_CHARACTERS),
-        tokenChains,
-        source: new CharacterSource(),
-        unitsPerWord: 1,
-        unitsPerToken: CHARACTERS_PER_TOKEN,
-        path: "blocks of characters, tokens estimated",
-      });
-    case "tiktoken":
-      return tiktoken(options.tiktokenEncoding ?? "cl100k_base", chainsOf(options.blockTokens), tokenChains);
+      return (blockTokens) =>
+        new TextTokenizer({
+          name: "character",
+          chains: chainsOf(options.blockCharacters ?? BLOCK_CHARACTERS),
+          tokenChains: chainsOf(blockTokens),
+          source: new CharacterSource(),
+          unitsPerWord: 1,
+          unitsPerToken: CHARACTERS_PER_TOKEN,
+          path: "blocks of characters, tokens estimated",
+        });
+    case "tiktoken": {
+      const encoding = options.tiktokenEncoding ?? "cl100k_base";
+      const source = new TiktokenSource(encoding);
+      return (blockTokens) => tiktoken(encoding, source, chainsOf(blockTokens), chainsOf(blockTokens));
+    }
     case "huggingface": {
       const files = await readHuggingFaceFiles(needed(options, "tokenizerFile"), options.chatTemplateFile);
       const model = await loadHuggingFaceModel(files);
       const cache = new StepCache(memoEntriesMax === 0 ? 0 : Math.floor(STEP_CACHE_SHARE * memoBytesMax));
-      return new HuggingFaceTokenizer(model, tokenChains, cache, estimate(chainsOf(options.blockTokens), tokenChains));
+      return (blockTokens) => new HuggingFaceTokenizer(model, chainsOf(blockTokens), cache, estimateOf(blockTokens));
     }
     case "vllm": {
-      const standIn = estimate(chainsOf(options.blockTokens), tokenChains);
-      return new VllmTokenizer(needed(options, "ask"), tokenChains, standIn, options.timeoutMillis ?? TIMEOUT_MILLIS);
+      const ask = needed(options, "ask");
+      const timeoutMillis = options.timeoutMillis ?? TIMEOUT_MILLIS;
+      return (blockTokens) => new VllmTokenizer(ask, chainsOf(blockTokens), estimateOf(blockTokens), timeoutMillis);
     }
   }
 }
@@ -98,8 +116,12 @@ function estimate(chains: PromptChains, tokenChains: PromptChains): TextTokenize
   });
 }
 
-function tiktoken(encoding: TiktokenEncoding, chains: PromptChains, tokenChains: PromptChains): TextTokenizer {
-  const source = new TiktokenSource(encoding);
+function tiktoken(
+  encoding: TiktokenEncoding,
+  source: TiktokenSource,
+  chains: PromptChains,
+  tokenChains: PromptChains,
+): TextTokenizer {
   return new TextTokenizer({
     name: "tiktoken",
     chains,
@@ -112,10 +134,7 @@ function tiktoken(encoding: TiktokenEncoding, chains: PromptChains, tokenChains:
   });
 }
 
-function needed<K extends "tokenizerFile" | "ask">(
-  options: TokenizerOptions,
-  name: K,
-): NonNullable<TokenizerOptions[K]> {
+function needed<K extends "tokenizerFile" | "ask">(options: LoadOptions, name: K): NonNullable<TokenizerOptions[K]> {
   const value = options[name];
   if (value === undefined) throw new Error(`tokenizer: kind ${options.kind} needs ${name}`);
   return value;

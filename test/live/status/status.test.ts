@@ -7,6 +7,7 @@ import { Hono } from "hono";
 import { adminAccess } from "#live/status/admin-access.ts";
 import { nowMicros } from "#live/clock.ts";
 import { DecisionRing } from "#live/status/decision-ring.ts";
+import { BlockSize } from "#live/discovery/block-size.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
@@ -61,7 +62,8 @@ class StatusUnderTest {
     directory.listen(metrics);
     const app = new Hono<{ Bindings: HttpBindings }>();
     const { readiness, ring } = this;
-    statusRoutes({ router, directory, keeper, readiness, decisions: ring, metrics, adminToken })(app);
+    const blockSizes = new BlockSize({ configured: 32, change: () => {}, report: () => {} });
+    statusRoutes({ router, blockSizes, directory, keeper, readiness, decisions: ring, metrics, adminToken })(app);
     const listener = getRequestListener(app.fetch);
     this.#server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
     t.after(async () => {
