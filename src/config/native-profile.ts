@@ -4,6 +4,7 @@ import { checkProfile, completeProfile } from "#core/profile/check.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkShape, problemLine, unknownWord } from "./problem.ts";
+import { PROFILE_FILES } from "./profile-files.ts";
 import { PROFILE_FILE_SCHEMA, type ProfileFile } from "./profile-schema.ts";
 import { readYamlFile, type YamlFile } from "./yaml-file.ts";
 
@@ -105,7 +106,8 @@ function shippedFile(name: string, beside: string): string {
     const file = join(directory, `${name}.yaml`);
     if (existsSync(file)) return file;
   }
-  throw new ConfigError([`profile: ${unknownWord("profile", name, profileNames())}`]);
+  const unknown = unknownWord("profile", name, profileNames());
+  throw new ConfigError([`profile: ${unknown}; a path, with a / or .yaml, names ${PROFILE_FILES}`]);
 }
 
 export function isPath(nameOrPath: string): boolean {

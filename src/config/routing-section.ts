@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { PROFILE_FILES } from "./profile-files.ts";
 import { BLOCK_TOKENS_MAX, MILLIS_PER_DAY, environmentName, header, headers, millis } from "./schema-value.ts";
 
 const breaker = z.strictObject({
@@ -15,7 +16,7 @@ export const routing = z.strictObject({
     .string()
     .min(1)
     .default("gnomon")
-    .describe("Profile by name, or the path of a profile file (with a / or .yaml)."),
+    .describe(`Profile by name, or the path, with a / or .yaml, of ${PROFILE_FILES}.`),
   models: z.record(z.string(), z.string().min(1)).default({}).describe("Profile per model, where it differs."),
   profilesAllowed: z
     .array(z.string().min(1))

@@ -1,5 +1,7 @@
 import { Option, type Command } from "commander";
 import { MICROS_PER_SECOND } from "#core/units.ts";
+import { ImportError } from "#trace/import/import-report.ts";
+import { workloadFile } from "#trace/import/named-workload.ts";
 import { headerList, numberIn, positive, urlList, wholeIn } from "./flag-values.ts";
 import { DRIVE_DEFAULTS, type DriveOptions } from "./options.ts";
 
@@ -69,7 +71,10 @@ export function addDriveFlags(command: Command): Command {
   command.option("--url <url>", "gateway or engine; repeat to take several in turn (required)", urlList);
   command.option("--trace <file>", "recorded workload: Mooncake, Azure, LMCache, token ids (.jsonl, .csv, .gz, .zst)");
   command.option("--sessions <dir>", "folder of recorded sessions: WEKA or LMCache");
-  command.option("--spec <file>", "synthetic workload, a YAML specification");
+  command.option(
+    "--spec <file>",
+    "synthetic workload: a YAML specification, or the name of one that comes with gnomon",
+  );
   command.option("--strict", "refuse a workload with an unusable record", false);
   add("--limit <n>", "requests at most", wholeIn(1), D.requestsMax);
   add("--seed <n>", "of arrivals, prompts and aborts", wholeIn(0), D.seed);
@@ -122,17 +127,19 @@ export function driveOptions(
   environment: Readonly<Record<string, string | undefined>>,
 ): DriveOptions | string {
   const workloads = [flags.trace, flags.sessions, flags.spec].filter((path) => path !== undefined);
-  const [workload] = workloads;
+  const [given] = workloads;
   if (flags.url === undefined) return "expected --url, the gateway or engine to drive";
-  if (workload === undefined || workloads.length > 1) return "expected one of --trace, --sessions and --spec";
+  if (given === undefined || workloads.length > 1) return "expected one of --trace, --sessions and --spec";
   if (flags.api === "chat" && flags.promptForm === "tokens") return "--prompt-form tokens needs --api completions";
   const key = flags.apiKeyEnv === undefined ? undefined : environment[flags.apiKeyEnv];
   if (flags.apiKeyEnv !== undefined && (key ?? "") === "") return `--api-key-env: ${flags.apiKeyEnv} is not set`;
+  const found = flags.spec === undefined ? { path: given } : specification(flags.spec);
+  if ("problem" in found) return found.problem;
   return {
     ...D,
     ...flags,
     urls: flags.url,
-    workload,
+    workload: found.path,
     import: {
       ...D.import,
       seed: flags.seed,
@@ -158,6 +165,15 @@ export function driveOptions(
     expected: new Set(flags.expect),
     requestsOut: flags.requestsOut,
   };
+}
+
+function specification(nameOrPath: string): { readonly path: string } | { readonly problem: string } {
+  try {
+    return { path: workloadFile(nameOrPath) };
+  } catch (error) {
+    if (error instanceof ImportError) return { problem: error.message };
+    throw error;
+  }
 }
 
 function csv(text: string): string[] {

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { decisionView } from "#live/status/status-view.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile } from "#config/profile-file.ts";
+import { PROFILE_FILES } from "#config/profile-files.ts";
 import { decisionTable } from "./decision-table.ts";
 import { decideState } from "./explain-state.ts";
 import { type Given, textOf } from "../key-flags.ts";
@@ -25,7 +26,7 @@ A live decision:  curl -s 127.0.0.1:8080/gnomon/decisions?n=1 | gnomon explain -
 export function explainCommand(): Command {
   return new Command("explain")
     .description("Show the table behind a decision: what each filter removed, each scorer's value, totals and ties.")
-    .option("--profile <name>", "profile to decide with, by name or path", "gnomon")
+    .option("--profile <name>", `profile to decide with, by name, or the path of ${PROFILE_FILES}`, "gnomon")
     .option("--state <file>", "JSON with a request and the endpoints to decide on; - is standard input")
     .option("--decision <file>", "JSON of /gnomon/decisions instead, of one decision or of many; - is standard input")
     .option("--json", "print JSON in the form of /gnomon/decisions")

@@ -3,6 +3,7 @@ import { aibrixOverrides, withAibrixParameters } from "#config/aibrix-environmen
 import { ConfigError } from "#config/config-error.ts";
 import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
+import { PROFILE_FILES } from "#config/profile-files.ts";
 import type { Config } from "#config/schema.ts";
 import type { ServePlan } from "#serve/serve-plan.ts";
 import { givenConfig } from "../given-config.ts";
@@ -20,7 +21,7 @@ const KEY_FLAGS: readonly KeyFlag[] = [
   {
     flags: "--profile <name>",
     path: ["routing", "profile"],
-    meaning: "routing profile by name, or the path of a profile file",
+    meaning: `routing profile by name, or the path of ${PROFILE_FILES}`,
   },
   { flags: "--seed <integer>", path: ["routing", "seed"], meaning: "seed of the router's random draws" },
   {

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { PROFILE_FILES } from "#config/profile-files.ts";
 import { ADMISSION_POLICIES } from "#core/admission/create.ts";
 import { PRIORITY_POLICIES } from "#core/priority/create.ts";
 import { FITNESS_KEYS } from "#sim/result/fitness.ts";
@@ -95,7 +96,10 @@ function addWorkloadFlags(to: FlagAdder): void {
     "--workload-spec <file>",
     "YAML specification of a workload, or the name of one that comes with gnomon (chatbot without)",
   );
-  to.add("--workload <file>", "recorded workload, or a specification: the format is told by its content");
+  to.add(
+    "--workload <file>",
+    "recorded workload, or a specification, by path or name: the format is told by its content",
+  );
   to.number("--rate <per second>", "arrivals per second, in place of the workload's", positive(1e6));
   to.number("--rate-scale <factor>", "arrivals come so many times as fast", within(0.001, 1e6), 1);
   to.number("--num-requests <count>", "stop reading the workload after so many", whole(1, 1e9));
@@ -105,7 +109,7 @@ function addWorkloadFlags(to: FlagAdder): void {
 }
 
 function addPolicyFlags(to: FlagAdder): void {
-  to.add("--profile <name>", "routing profile by name, or the path of a profile file");
+  to.add("--profile <name>", `routing profile by name, or the path of ${PROFILE_FILES}`);
   to.add("--policy-config <file>", "YAML file with admission, priority, routing and scheduler policies");
   to.add("--routing-policy <name>", "weighted, or the name of a profile");
   to.add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");

@@ -1,13 +1,11 @@
-import { readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { ConfigError } from "#config/config-error.ts";
-import { unknownWord } from "#config/problem.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportError, ImportReport } from "#trace/import/import-report.ts";
 import { detectFormat } from "#trace/import/detect-format.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
+import { workloadFile } from "#trace/import/named-workload.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { loadSyntheticSpec, type SyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
@@ -29,8 +27,8 @@ export async function workloadPlan(flags: SimulateFlags, blockTokens: number): P
   if (flags.workloadSpec !== undefined && flags.workload !== undefined)
     throw new ConfigError(["--workload: expected to be alone, got it together with --workload-spec"]);
   const name = flags.workloadSpec ?? flags.workload ?? "chatbot";
-  const path = workloadFile(name);
   try {
+    const path = workloadFile(name);
     const { format } = await detectFormat(path);
     const open = format === "synthetic" ? generated : recorded;
     return { name, ...(await open(path, flags, blockTokens)) };
@@ -38,19 +36,6 @@ export async function workloadPlan(flags: SimulateFlags, blockTokens: number): P
     if (error instanceof ImportError) throw new ConfigError(error.message.split("\n"));
     throw error;
   }
-}
-
-const WORKLOADS_DIRECTORY: string = resolve(import.meta.dirname, "../../../config/workloads");
-
-/** A workload that comes with gnomon by its name, any file by its path. */
-function workloadFile(nameOrPath: string): string {
-  if (/[/\\.]/.test(nameOrPath)) return nameOrPath;
-  const names = readdirSync(WORKLOADS_DIRECTORY)
-    .filter((file) => file.endsWith(".yaml"))
-    .map((file) => file.slice(0, -".yaml".length))
-    .sort();
-  if (names.includes(nameOrPath)) return join(WORKLOADS_DIRECTORY, `${nameOrPath}.yaml`);
-  throw new ConfigError([`workload: ${unknownWord("workload", nameOrPath, names)}`]);
 }
 
 function targetsOf(spec: SyntheticSpec): SloTargets {

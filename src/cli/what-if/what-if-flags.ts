@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
+import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
@@ -45,7 +46,11 @@ export function whatIfOptions(): Command {
       "<trace>",
       "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
     )
-    .option("--profile <name...>", "profiles to ask about, by name or path; repeat for more", [])
+    .option(
+      "--profile <name...>",
+      `profiles to ask about, by name or the path of ${PROFILE_FILES}; repeat for more`,
+      [],
+    )
     .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
     .option(
       "--engine <file>",
