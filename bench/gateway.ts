@@ -13,12 +13,13 @@
  * in the first 50,000 events of a stream they take as much as everything else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
+import { cpuMicros, pinned, startGateway } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
 import { median } from "./median.ts";
 
@@ -144,17 +145,6 @@ async function run(
   return { count: stream ? events : answers };
 }
 
-/** Time that all threads of the processes ran. */
-function cpuMicros(pids: readonly number[]): number {
-  let nanos = 0;
-  for (const pid of pids) {
-    for (const task of readdirSync(`/proc/${pid}/task`)) {
-      nanos += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]);
-    }
-  }
-  return nanos / 1000;
-}
-
 async function bareProxy(ports: readonly number[]): Promise<Proxy> {
   const proxy = child("bare-proxy.ts", 0, ports.map(String));
   const { port } = (await message(proxy)) as { port: number };
@@ -162,20 +152,8 @@ async function bareProxy(ports: readonly number[]): Promise<Proxy> {
 }
 
 async function gnomon(name: string, ports: readonly number[], flags: readonly string[]): Promise<Proxy> {
-  const endpoints = ports.flatMap((port) => ["--endpoint", `http://127.0.0.1:${port}`]);
-  const main = join(import.meta.dirname, "../src/main.ts");
-  const [command, args] = pinned(0, process.execPath, [main, "serve", "--port", "0", ...endpoints, ...flags]);
-  const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
-  const proxy = kept(spawn(command, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env }));
-  let said = "";
-  for await (const text of proxy.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
-    said += String(text);
-    const port = /ready at http:\/\/[^:]+:(\d+)/.exec(said)?.[1];
-    if (port === undefined) continue;
-    proxy.stdout.resume();
-    return { name, port: Number(port), pids: [proxy.pid!] };
-  }
-  throw new Error(`the gateway ended before it was ready: ${said}`);
+  const { port, pid } = await startGateway(ports, flags, 0);
+  return { name, port, pids: [pid] };
 }
 
 async function nginxProxy(ports: readonly number[]): Promise<Proxy | undefined> {
@@ -225,9 +203,4 @@ async function started<T>(file: string, core: number, args: readonly string[]): 
 function child(file: string, core: number, args: readonly string[]): ChildProcess {
   const [command, all] = pinned(core, process.execPath, [join(import.meta.dirname, file), ...args]);
   return kept(spawn(command, all, { stdio: ["ignore", "inherit", "inherit", "ipc"] }));
-}
-
-/** Without taskset the scheduler places the processes, and figures are noisier. */
-function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
-  return process.platform === "linux" ? ["taskset", ["-c", String(core), command, ...args]] : [command, [...args]];
 }

@@ -25,6 +25,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "CPU per request and per streamed event, beside a bare proxy and nginx",
     short: ["--rounds", "3", "--millis", "700"],
   },
+  hostile: {
+    about: "requests made to be dear: CPU by size, and what others wait meanwhile",
+    short: ["--rounds", "1"],
+  },
   decision: { about: "time of one decision, by endpoints and prompt length" },
   "block-hash": { about: "time to hash a block" },
   "prefix-index": { about: "time of a match and an insert, bytes per block held" },

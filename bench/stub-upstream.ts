@@ -11,9 +11,9 @@ const EVENTS = 100;
 const EVENT_MILLIS = 10;
 
 const usage = '"usage":{"prompt_tokens":400,"total_tokens":410,"completion_tokens":10,"prompt_tokens_details":null}';
-const answer = `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"tiny","choices":[{"index":0,"message":{"role":"assistant","content":"${"word ".repeat(45)}"},"logprobs":null,"finish_reason":"stop","stop_reason":null}],${usage}}`;
+const answerJson = `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"tiny","choices":[{"index":0,"message":{"role":"assistant","content":"${"word ".repeat(45)}"},"logprobs":null,"finish_reason":"stop","stop_reason":null}],${usage}}`;
 const wholeAnswer = Buffer.from(
-  `HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-length: ${answer.length}\r\ncontent-type: application/json\r\n\r\n${answer}`,
+  `HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-length: ${answerJson.length}\r\ncontent-type: application/json\r\n\r\n${answerJson}`,
 );
 const models = whole(
   "application/json",
@@ -61,31 +61,48 @@ function sendNext(stream: { socket: Socket; left: number }): boolean {
   return stream.left-- > 0;
 }
 
+/** A long body is passed over piece by piece: joined anew with each, it would cost its length squared. */
 function serve(socket: Socket): void {
   let held: Buffer | undefined;
+  let head: string | undefined;
+  let streams = false;
+  /** Bytes of a body that are still to come. */
+  let missing = 0;
   socket.setNoDelay(true);
   socket.on("error", () => {});
   socket.on("data", (data: Buffer) => {
-    held = held === undefined ? data : Buffer.concat([held, data]);
-    for (;;) {
-      const end = held.indexOf("\r\n\r\n");
-      if (end < 0) return;
-      const head = held.toString("latin1", 0, end).toLowerCase();
-      const length = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0);
-      if (held.length < end + 4 + length) return;
-      if (head.startsWith("get /metrics")) socket.write(metrics);
-      else if (head.startsWith("get ")) socket.write(models);
-      else if (held.indexOf('"stream":true', end) >= 0) {
-        socket.write(streamHead);
-        turns[Math.floor(Math.random() * EVENT_MILLIS)]!.push({ socket, left: EVENTS });
-      } else socket.write(wholeAnswer);
-      held = held.subarray(end + 4 + length);
-      if (held.length === 0) {
-        held = undefined;
-        return;
+    let bytes = held === undefined ? data : Buffer.concat([held, data]);
+    held = undefined;
+    while (bytes.length > 0) {
+      if (head === undefined) {
+        const end = bytes.indexOf("\r\n\r\n");
+        if (end < 0) {
+          held = bytes;
+          return;
+        }
+        head = bytes.toString("latin1", 0, end).toLowerCase();
+        missing = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0);
+        bytes = bytes.subarray(end + 4);
       }
+      const piece = bytes.subarray(0, missing);
+      streams ||= piece.indexOf('"stream":true') >= 0;
+      missing -= piece.length;
+      bytes = bytes.subarray(piece.length);
+      if (missing > 0) return;
+      answer(socket, head, streams);
+      head = undefined;
+      streams = false;
     }
   });
+}
+
+function answer(socket: Socket, head: string, streams: boolean): void {
+  if (head.startsWith("get /metrics")) socket.write(metrics);
+  else if (head.startsWith("get ")) socket.write(models);
+  else if (streams) {
+    socket.write(streamHead);
+    turns[Math.floor(Math.random() * EVENT_MILLIS)]!.push({ socket, left: EVENTS });
+  } else socket.write(wholeAnswer);
 }
 
 const ports = await Promise.all(

@@ -1,14 +1,28 @@
 import * as z from "zod";
 import { MIB, MILLIS_PER_DAY, bytes, millis } from "./schema-value.ts";
 
+const count = (min: number, max: number) => z.int().min(min).max(max);
+
 /** Bounds of the request path, by the names that the gateway has for them. */
 export const limits = z.strictObject({
   bodyBytesMax: bytes()
-    .default(32 * MIB)
-    .describe("One request body; more is 413."),
+    .default(16 * MIB)
+    .describe("One request body; more is 413. A larger one may hold the gateway up for some 2 ms a MiB."),
+  jsonDepthMax: count(1, 10_000)
+    .default(128)
+    .describe("Arrays and objects within one another in a JSON body; more is 400, here and for the next seven."),
+  jsonKeysMax: count(1, 10_000_000).default(32_768).describe("Keys of all objects of a JSON body."),
+  jsonItemsMax: count(1, 10_000_000)
+    .default(65_536)
+    .describe("Strings, arrays and objects of a JSON body, without the keys."),
+  jsonValuesMax: count(1, 100_000_000).default(2_097_152).describe("Values of a JSON body: token ids, above all."),
+  messagesMax: count(1, 1_000_000).default(10_000).describe("Messages of a chat, or input items of a response."),
+  contentPartsMax: count(1, 1_000_000).default(20_000).describe("Parts of the contents of all messages."),
+  toolsMax: count(1, 1_000_000).default(2048).describe("Tools of a chat."),
+  promptsMax: count(1, 1_000_000).default(4096).describe("Prompts of a completion, or inputs of an embedding."),
   bodyBytesInFlightMax: bytes()
     .default(1024 * MIB)
-    .describe("Request bodies held at once; more is 429."),
+    .describe("Request bodies held at once, or still arriving; more is 429."),
   requestsInFlightMax: z
     .int()
     .min(1)

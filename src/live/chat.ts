@@ -9,6 +9,7 @@ import { type Refusal, refusal } from "./answer/errors.ts";
 import type { Exchange } from "./request/exchange.ts";
 import { isFields } from "./fields.ts";
 import { laxBoolean } from "./request/lax-boolean.ts";
+import { AskerLeft } from "./loop-turn.ts";
 import { Forward } from "./upstream/forward.ts";
 import { onlyModel, servedModels, unknownModelMessage } from "./discovery/models.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "./request/parse-request.ts";
@@ -24,27 +25,33 @@ import { tokensOfAll, truncated } from "./request/truncation.ts";
  */
 export function serveChat(exchange: Exchange): void {
   const { context, incoming, headers } = exchange;
-  readBody(incoming, headers.get("content-length"), context.limits.bodyBytesMax, (body) => {
-    if (exchange.over) return;
-    try {
-      if (Buffer.isBuffer(body)) serveBody(exchange, body);
-      else exchange.refuse(body);
-    } catch (error) {
-      exchange.bug(error);
-    }
+  readBody(incoming, {
+    declaredLength: headers.get("content-length"),
+    bytesMax: context.limits.bodyBytesMax,
+    hold: (bytes) => exchange.holdBody(bytes),
+    done: (body) => {
+      if (exchange.over) return;
+      try {
+        if (Buffer.isBuffer(body)) serveBody(exchange, body);
+        else exchange.refuse(body);
+      } catch (error) {
+        exchange.bug(error);
+      }
+    },
   });
 }
 
 function serveBody(exchange: Exchange, body: Buffer): void {
   const { context, headers, route } = exchange;
-  if (context.bodyBytesInFlight + body.length > context.limits.bodyBytesInFlightMax) {
-    return exchange.refuse(TOO_MANY_BYTES);
-  }
-  exchange.holdBody(body.length);
   exchange.arrivedAt = nowMicros();
+  const parsed = parseRequest(route, headers.get("content-type"), body, context.limits, exchange);
+  if (parsed instanceof Promise) later(exchange, parsed, (known) => serveParsed(exchange, body, known));
+  else serveParsed(exchange, body, parsed);
+}
 
-  const parsed = parseRequest(route, headers.get("content-type"), body);
+function serveParsed(exchange: Exchange, body: Buffer, parsed: ParsedRequest | Refusal): void {
   if (isRefusal(parsed)) return exchange.refuse(parsed);
+  const { context } = exchange;
   exchange.stream = parsed.stream;
   const model = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
   if (model === undefined) return exchange.refuse(noModel(context));
@@ -53,12 +60,17 @@ function serveBody(exchange: Exchange, body: Buffer): void {
   const { source } = parsed.prompt;
   if (source === undefined || exchange.route.countsOnly) return decide(exchange, body, parsed, NO_PROMPT);
   const tokenizer = context.tokenizer(model);
-  const encoded = tokenizer.encode(source, { model, salt: parsed.cacheSalt });
+  const encoded = tokenizer.encode(source, { model, salt: parsed.cacheSalt }, exchange);
   if (encoded instanceof Promise) {
-    encoded
-      .then((prompt) => decide(exchange, body, parsed, prompt, tokenizer))
-      .catch((error: unknown) => exchange.bug(error));
+    later(exchange, encoded, (prompt) => decide(exchange, body, parsed, prompt, tokenizer));
   } else decide(exchange, body, parsed, encoded, tokenizer);
+}
+
+/** Goes on once it is known, unless the client left meanwhile, which also ends the work. */
+function later<T>(exchange: Exchange, promised: Promise<T>, goOn: (known: T) => void): void {
+  promised.then(goOn).catch((error: unknown) => {
+    if (!(error instanceof AskerLeft)) exchange.bug(error);
+  });
 }
 
 function decide(
@@ -110,8 +122,6 @@ function decide(
   const hidesUsage = addsUsage(exchange, parsed);
   exchange.forward(new Forward(exchange, bodyFor(body, parsed, model, hidesUsage), decision, hidesUsage));
 }
-
-const TOO_MANY_BYTES = refusal("saturated", "The gateway holds as many request bytes as it may; try again later.");
 
 const NO_PROMPT: TokenizedPrompt = { blocks: EMPTY_CHAIN, promptTokens: 0, exact: false, fellBack: false };
 

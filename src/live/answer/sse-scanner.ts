@@ -29,6 +29,9 @@ export class SseScanner {
   #carriage = false;
   /** Inside an event that is too long: its bytes pass until its end. */
   #skipping = false;
+  /** Memory of our own in which an unfinished event grows, and how far it is filled; what lies in it never changes. */
+  #store: Buffer = EMPTY;
+  #filled = 0;
 
   constructor(dialect: Dialect, eventBytesMax: number) {
     this.#dialect = dialect;
@@ -42,10 +45,24 @@ export class SseScanner {
       this.#looked = 0;
     } else {
       this.#looked -= this.consumed;
-      this.bytes = Buffer.concat([this.bytes.subarray(this.consumed), chunk], rest + chunk.length);
+      this.bytes = this.#joined(rest, chunk);
     }
     this.consumed = 0;
     this.#carriage ||= chunk.includes(CR);
+  }
+
+  /** The last `rest` bytes with a chunk behind them. In place where there is room, or each chunk would copy all before. */
+  #joined(rest: number, chunk: Buffer): Buffer {
+    const length = rest + chunk.length;
+    const inPlace = this.bytes.buffer === this.#store.buffer && this.#filled + chunk.length <= this.#store.length;
+    if (!inPlace) {
+      this.#store = Buffer.allocUnsafeSlow(STORE_GROWTH * length);
+      this.#store.set(this.bytes.subarray(this.consumed));
+      this.#filled = rest;
+    }
+    this.#store.set(chunk, this.#filled);
+    this.#filled += chunk.length;
+    return this.#store.subarray(this.#filled - length, this.#filled);
   }
 
   next(): boolean {
@@ -133,6 +150,7 @@ function afterLineEnd(bytes: Buffer, at: number): number {
   return bytes[at] === CR && bytes[at + 1] === LF ? at + 2 : at + 1;
 }
 
+const STORE_GROWTH = 2;
 const LF = 10;
 const CR = 13;
 /** Enough to recognise the empty line that ends an event across chunks. */

@@ -44,7 +44,8 @@ export class BesideRequest implements Swept {
 
   body(bytesMax: number): Promise<Buffer | Refusal> {
     return new Promise((resolve) => {
-      readBody(this.incoming, this.headers.get("content-length"), bytesMax, resolve);
+      const declaredLength = this.headers.get("content-length");
+      readBody(this.incoming, { declaredLength, bytesMax, hold: () => true, done: resolve });
     });
   }
 

@@ -8,6 +8,7 @@ import type { AnswerTokens } from "../answer/answer-tokens.ts";
 import type { ChatContext } from "../chat-context.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
 import { nowMicros } from "../clock.ts";
+import type { Asker } from "../loop-turn.ts";
 import { ERRORS, type ErrorReason, type Refusal, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import type { Forward, ForwardResult } from "../upstream/forward.ts";
 import { type OwnHeaders, pushOwn } from "./headers.ts";
@@ -21,7 +22,7 @@ import type { Route } from "./route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 
 /** One inference request and its answer, from the request's head to the answer's last byte. */
-export class Exchange implements Swept {
+export class Exchange implements Swept, Asker {
   readonly context: ChatContext;
   readonly incoming: IncomingMessage;
   readonly headers: RequestHeaders;
@@ -69,10 +70,13 @@ export class Exchange implements Swept {
     response.on("close", () => this.#closed());
   }
 
-  /** Counts the body among those held, until the exchange is over. */
-  holdBody(bytes: number): void {
-    this.#bodyBytes = bytes;
-    this.context.bodyBytesInFlight += bytes;
+  /** Counts bytes of the body among those held, until the exchange is over; false where there is no room for them. */
+  holdBody(bytes: number): boolean {
+    const { context } = this;
+    if (this.over || context.bodyBytesInFlight + bytes > context.limits.bodyBytesInFlightMax) return false;
+    this.#bodyBytes += bytes;
+    context.bodyBytesInFlight += bytes;
+    return true;
   }
 
   /** The tokenizer is to hear the engine's own count of the prompt. */

@@ -1,11 +1,20 @@
+import type { JsonLimits } from "../json-scan.ts";
+
 /**
  * Everything that the gateway holds or waits for has one of these bounds. Times are in milliseconds and are checked by a
  * sweep every `sweepMillis`, so that no request owns a timer.
  */
-export interface GatewayLimits {
+export interface GatewayLimits extends JsonLimits {
   /** One request body, in bytes; more is 413. */
   readonly bodyBytesMax: number;
-  /** Request bodies held at once, in bytes; more is 429. */
+  /** Messages of a chat, or input items of a response; more is 400, as it is for all bounds of a body's content. */
+  readonly messagesMax: number;
+  /** Parts of the contents of all messages. */
+  readonly contentPartsMax: number;
+  readonly toolsMax: number;
+  /** Prompts of a completion, or inputs of an embedding. */
+  readonly promptsMax: number;
+  /** Request bodies held at once, in bytes, those that are still arriving among them; more is 429. */
   readonly bodyBytesInFlightMax: number;
   /** Requests between their head and their last byte; more is 503. */
   readonly requestsInFlightMax: number;
@@ -65,7 +74,15 @@ const MIB = 1024 * 1024;
 const MINUTE = 60_000;
 
 export const DEFAULT_LIMITS: GatewayLimits = {
-  bodyBytesMax: 32 * MIB,
+  bodyBytesMax: 16 * MIB,
+  jsonDepthMax: 128,
+  jsonKeysMax: 32_768,
+  jsonItemsMax: 65_536,
+  jsonValuesMax: 2_097_152,
+  messagesMax: 10_000,
+  contentPartsMax: 20_000,
+  toolsMax: 2_048,
+  promptsMax: 4_096,
   bodyBytesInFlightMax: 1024 * MIB,
   requestsInFlightMax: 16_384,
   clientConnectionsMax: 32_768,

@@ -2,6 +2,10 @@ import { type Refusal, refusal } from "../answer/errors.ts";
 import { type Fields, isFields } from "../fields.ts";
 import { laxBoolean } from "./lax-boolean.ts";
 import { NO_TEXT, type ParsedPrompt, parsePrompt } from "./parse-prompt.ts";
+import { type Asker, loopTurn, STAYS } from "../loop-turn.ts";
+import { type JsonLimits, JsonScan } from "../json-scan.ts";
+import type { GatewayLimits } from "./limits.ts";
+import { beyondLimits } from "./prompt-limits.ts";
 import type { Route } from "./route.ts";
 
 /** What routing needs of a request body; everything else in it is the engine's to judge. */
@@ -24,10 +28,24 @@ export interface ParsedRequest {
   readonly fields: Fields | undefined;
 }
 
-/** Reads a body of the declared content type. Never throws on what a client sent. */
-export function parseRequest(route: Route, contentType: string, body: Buffer): ParsedRequest | Refusal {
+/** A body of more bytes is read in turns: below that it takes a millisecond or two, whatever it holds within the limits. */
+const READ_AT_ONCE_BYTES = 1 << 16;
+/** Bytes looked over in one turn, about 1 ms. */
+const SCAN_SLICE_BYTES = 1 << 20;
+
+/**
+ * Reads a body of the declared content type: at once, or, where it is long, in turns with all other long work, and then
+ * rejects with AskerLeft once nobody waits for it. Never throws on what a client sent.
+ */
+export function parseRequest(
+  route: Route,
+  contentType: string,
+  body: Buffer,
+  limits: GatewayLimits,
+  asker: Asker = STAYS,
+): ParsedRequest | Refusal | Promise<ParsedRequest | Refusal> {
   const type = contentType.split(";", 1)[0]!.trim().toLowerCase();
-  if (type === "application/json" || type.endsWith("+json")) return parseJson(route, body);
+  if (type === "application/json" || type.endsWith("+json")) return parseJson({ route, body, limits, asker });
   if (route.dialect === "other" && type === "multipart/form-data") return parseForm(body);
   return refusal("bad-request", "Unsupported media type: send the body as application/json.");
 }
@@ -36,16 +54,57 @@ export function isRefusal(value: object): value is Refusal {
   return "reason" in value;
 }
 
-function parseJson(route: Route, body: Buffer): ParsedRequest | Refusal {
+interface Reading {
+  readonly route: Route;
+  readonly body: Buffer;
+  readonly limits: GatewayLimits;
+  readonly asker: Asker;
+}
+
+function parseJson(reading: Reading): ParsedRequest | Refusal | Promise<ParsedRequest | Refusal> {
+  const { body, limits } = reading;
   if (body.length === 0) return refusal("bad-request", "The request body is empty; a JSON object is required.", "body");
+  if (body.length > READ_AT_ONCE_BYTES) return parseInTurns(reading);
+  const scan = new JsonScan(body, limits);
+  scan.advance(body.length);
+  return scan.crossed === undefined ? parseText(textOf(body), reading) : beyond(scan.crossed, limits);
+}
+
+async function parseInTurns(reading: Reading): Promise<ParsedRequest | Refusal> {
+  const { body, limits, asker } = reading;
+  const scan = new JsonScan(body, limits);
+  do await loopTurn(asker);
+  while (!scan.advance(SCAN_SLICE_BYTES));
+  if (scan.crossed !== undefined) return beyond(scan.crossed, limits);
+  await loopTurn(asker);
+  const text = textOf(body);
+  await loopTurn(asker);
+  const parsed = parseText(text, reading);
+  await loopTurn(asker);
+  return parsed;
+}
+
+function beyond(crossed: keyof JsonLimits, limits: JsonLimits): Refusal {
+  const what = BEYOND[crossed].replace("MAX", String(limits[crossed]));
+  return refusal("bad-request", `The request body ${what} (this gateway's limits.${crossed}).`, "body");
+}
+
+const BEYOND: Readonly<Record<keyof JsonLimits, string>> = {
+  jsonDepthMax: "is nested more than MAX levels deep",
+  jsonKeysMax: "has more than MAX keys",
+  jsonItemsMax: "has more than MAX strings, arrays and objects",
+  jsonValuesMax: "has more than MAX values",
+};
+
+function parseText(text: string, { route, limits }: Reading): ParsedRequest | Refusal {
   let value: unknown;
   try {
-    value = JSON.parse(textOf(body));
+    value = JSON.parse(text);
   } catch {
     return refusal("bad-request", "The request body is not valid JSON.", "body");
   }
   if (!isFields(value)) return refusal("bad-request", "The request body must be a JSON object.", "body");
-  return parseFields(route, value);
+  return parseFields(route, value, limits);
 }
 
 /** The text of a body, without the mark of UTF-8 that some clients begin with and vLLM passes over. */
@@ -53,13 +112,15 @@ function textOf(body: Buffer): string {
   return body.toString("utf8", body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0);
 }
 
-function parseFields(route: Route, fields: Fields): ParsedRequest | Refusal {
+function parseFields(route: Route, fields: Fields, limits: GatewayLimits): ParsedRequest | Refusal {
   const model = fields["model"] ?? "";
   if (typeof model !== "string") return refusal("bad-request", "`model` must be a string.", "model");
   const stream = laxBoolean(fields["stream"] ?? false);
   if (stream === undefined) return refusal("bad-request", "`stream` must be true or false.", "stream");
   const prompt = parsePrompt(route.dialect, fields);
   if (isRefusal(prompt)) return prompt;
+  const tooMuch = beyondLimits(prompt, limits);
+  if (tooMuch !== undefined) return tooMuch;
   return {
     model,
     stream,

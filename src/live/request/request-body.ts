@@ -3,18 +3,23 @@ import type { IncomingMessage } from "node:http";
 import { type Refusal, refusal } from "../answer/errors.ts";
 import { type BodyTaker, GatewayMessage } from "./gateway-message.ts";
 
+export interface BodyReader {
+  /** As the client declared it; "" where it did not. */
+  readonly declaredLength: string;
+  readonly bytesMax: number;
+  /** Asked before so many bytes more are kept; false where there is no room for them. */
+  hold(bytes: number): boolean;
+  done(body: Buffer | Refusal): void;
+}
+
 /**
- * Reads a request body once, into one buffer, and hands it on, or a refusal when it is longer than `bytesMax`: by its
- * declared length before any byte is read, else when it has grown so far. Hands nothing on when the client leaves.
+ * Reads a request body once, into one buffer, and hands it on, or a refusal when it is longer than `bytesMax` (by its
+ * declared length before any byte is read, else when it has grown so far) or there is no room for it. Hands nothing on
+ * when the client leaves.
  */
-export function readBody(
-  incoming: IncomingMessage,
-  declaredLength: string,
-  bytesMax: number,
-  done: (body: Buffer | Refusal) => void,
-): void {
-  if (Number(declaredLength) > bytesMax) return done(tooLarge(bytesMax));
-  const body = new CollectedBody(bytesMax, done);
+export function readBody(incoming: IncomingMessage, reader: BodyReader): void {
+  if (Number(reader.declaredLength) > reader.bytesMax) return reader.done(tooLarge(reader.bytesMax));
+  const body = new CollectedBody(reader);
   if (incoming instanceof GatewayMessage && incoming.takeBody(body)) return;
   incoming.on("data", (chunk: Buffer) => {
     if (body.piece(chunk)) return;
@@ -25,36 +30,52 @@ export function readBody(
 }
 
 class CollectedBody implements BodyTaker {
-  readonly #bytesMax: number;
-  readonly #done: (body: Buffer | Refusal) => void;
+  readonly #reader: BodyReader;
   #first: Buffer | undefined = undefined;
   #chunks: Buffer[] | undefined = undefined;
+  /** Pieces at the end of the list that were not joined yet. */
+  #loose = 0;
   #bytes = 0;
+  #refused = false;
 
-  constructor(bytesMax: number, done: (body: Buffer | Refusal) => void) {
-    this.#bytesMax = bytesMax;
-    this.#done = done;
+  constructor(reader: BodyReader) {
+    this.#reader = reader;
   }
 
-  /** What comes once the body is too large is passed over. */
+  /** What comes once the body is refused is passed over. */
   piece(chunk: Buffer): boolean {
-    if (this.#bytes > this.#bytesMax) return false;
+    if (this.#refused) return false;
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#bytesMax) {
-      this.#done(tooLarge(this.#bytesMax));
-      return false;
-    }
+    if (this.#bytes > this.#reader.bytesMax) return this.#refuse(tooLarge(this.#reader.bytesMax));
+    if (!this.#reader.hold(chunk.length)) return this.#refuse(TOO_MANY_BYTES);
     if (this.#first === undefined) this.#first = chunk;
-    else (this.#chunks ??= [this.#first]).push(chunk);
+    else this.#add(chunk);
     return true;
   }
 
   whole(): void {
-    if (this.#bytes > this.#bytesMax) return;
-    this.#done(this.#chunks === undefined ? (this.#first ?? EMPTY) : Buffer.concat(this.#chunks, this.#bytes));
+    if (this.#refused) return;
+    this.#reader.done(this.#chunks === undefined ? (this.#first ?? EMPTY) : Buffer.concat(this.#chunks, this.#bytes));
+  }
+
+  /** A body in pieces of a byte would take a hundred times its length. */
+  #add(chunk: Buffer): void {
+    const chunks = (this.#chunks ??= [this.#first!]);
+    chunks.push(chunk);
+    if (++this.#loose < LOOSE_PIECES_MAX) return;
+    chunks.push(Buffer.concat(chunks.splice(-this.#loose)));
+    this.#loose = 0;
+  }
+
+  #refuse(refused: Refusal): false {
+    this.#refused = true;
+    this.#reader.done(refused);
+    return false;
   }
 }
 
+const LOOSE_PIECES_MAX = 256;
+const TOO_MANY_BYTES = refusal("saturated", "The gateway holds as many request bytes as it may; try again later.");
 const EMPTY = Buffer.alloc(0);
 
 function tooLarge(bytesMax: number): Refusal {

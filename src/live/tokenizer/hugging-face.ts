@@ -1,8 +1,9 @@
+import { type Asker, STAYS } from "../loop-turn.ts";
 import { AddedTokens } from "./bpe/added-tokens.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import type { HuggingFaceModel } from "./hugging-face-model.ts";
 import type { PromptChain, PromptChains } from "./prompt-chains.ts";
-import { linearSteps, renderedSteps } from "./prompt-plan.ts";
+import { linearSteps, renderedText } from "./prompt-plan.ts";
 import { promptSteps } from "./prompt-steps.ts";
 import type { StepCache } from "./step-cache.ts";
 import { BEFORE_TEXT, TemplateEncoder } from "./template-encoder.ts";
@@ -17,6 +18,19 @@ const NOTHING_AROUND = { before: NO_TAIL, behind: NO_TAIL };
 type Chat = Extract<PromptSource, { kind: "chat" }>;
 type Text = Extract<PromptSource, { kind: "text" }>;
 type Answer = TokenizedPrompt | Promise<TokenizedPrompt>;
+
+interface Encoding {
+  readonly steps: readonly Step[];
+  readonly tail: Int32Array;
+  readonly scope: CacheScope;
+  readonly asker: Asker;
+}
+
+interface WholeText extends Omit<Encoding, "steps"> {
+  readonly text: string;
+  /** Steps before the text's own. */
+  readonly first: readonly Step[];
+}
 
 /** The engine's own tokens, from the model's tokenizer.json and chat template. */
 export class HuggingFaceTokenizer implements DescribedTokenizer {
@@ -42,14 +56,14 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
     this.#encoder = new TemplateEncoder(model.encoding, cache, model.surround.before, model.template, model.linear);
   }
 
-  encode(prompt: PromptSource, scope: CacheScope): Answer {
+  encode(prompt: PromptSource, scope: CacheScope, asker: Asker = STAYS): Answer {
     switch (prompt.kind) {
       case "tokens":
-        return encodeTokens(this.#chains, prompt.tokens, scope);
+        return encodeTokens(this.#chains, prompt.tokens, scope, asker);
       case "text":
-        return this.#encodeText(prompt, scope);
+        return this.#encodeText(prompt, scope, asker);
       case "chat":
-        return this.#encodeChat(prompt, scope);
+        return this.#encodeChat(prompt, scope, asker);
     }
   }
 
@@ -81,36 +95,42 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
 
   close(): void {}
 
-  #encodeText(prompt: Text, scope: CacheScope): Answer {
+  #encodeText(prompt: Text, scope: CacheScope, asker: Asker): Answer {
     const { before, behind } = prompt.specialTokens === false ? NOTHING_AROUND : this.#model.surround;
-    const steps = promptSteps(prompt.text, this.#cuts);
-    if (before.length > 0) steps.unshift({ tag: BEFORE_TEXT, text: "" });
-    return this.#answer(steps, behind, scope, () => this.#standIn(prompt, scope));
+    const first = before.length > 0 ? [{ tag: BEFORE_TEXT, text: "" }] : [];
+    const whole = { text: prompt.text, first, tail: behind, scope, asker };
+    return this.#answerText(whole, () => this.#standIn(prompt, scope, asker));
   }
 
-  #encodeChat(chat: Chat, scope: CacheScope): Answer {
+  #encodeChat(chat: Chat, scope: CacheScope, asker: Asker): Answer {
     const { template, toolTemplate, linear } = this.#model;
-    if (template === undefined || isOtherwise(chat)) return this.#standIn(chat, scope);
+    if (template === undefined || isOtherwise(chat)) return this.#standIn(chat, scope, asker);
     const hasOwnTemplate = chat.tools !== undefined && toolTemplate !== undefined;
     const steps = linear === undefined || hasOwnTemplate ? undefined : linearSteps(chat, template, linear);
-    if (steps === undefined) return this.#encodeRendered(chat, scope);
+    if (steps === undefined) return this.#encodeRendered(chat, scope, asker);
     this.#linear++;
-    return this.#answer(steps, linear!.tail, scope, () => {
+    return this.#answer({ steps, tail: linear!.tail, scope, asker }, () => {
       this.#linear--;
-      return this.#encodeRendered(chat, scope);
+      return this.#encodeRendered(chat, scope, asker);
     });
   }
 
-  #encodeRendered(chat: Chat, scope: CacheScope): Answer {
+  #encodeRendered(chat: Chat, scope: CacheScope, asker: Asker): Answer {
     const { template, toolTemplate } = this.#model;
-    const steps = renderedSteps(chat, (chat.tools === undefined ? undefined : toolTemplate) ?? template!, this.#cuts);
-    if (steps === undefined) return this.#standIn(chat, scope);
+    const text = renderedText(chat, (chat.tools === undefined ? undefined : toolTemplate) ?? template!);
+    if (text === undefined) return this.#standIn(chat, scope, asker);
     this.#rendered++;
-    return this.#answer(steps, NO_TAIL, scope, () => this.#standIn(chat, scope));
+    return this.#answerText({ text, first: [], tail: NO_TAIL, scope, asker }, () => this.#standIn(chat, scope, asker));
   }
 
-  #answer(steps: readonly Step[], tail: Int32Array, scope: CacheScope, otherwise: () => Answer): Answer {
-    const chain = this.#chains.encode(scope, steps, tail, this.#encoder);
+  #answerText({ text, first, ...rest }: WholeText, otherwise: () => Answer): Answer {
+    const cut = promptSteps(text, this.#cuts, rest.asker);
+    if (Array.isArray(cut)) return this.#answer({ ...rest, steps: [...first, ...cut] }, otherwise);
+    return cut.then((steps) => this.#answer({ ...rest, steps: [...first, ...steps] }, otherwise));
+  }
+
+  #answer({ steps, tail, scope, asker }: Encoding, otherwise: () => Answer): Answer {
+    const chain = this.#chains.encode(scope, steps, tail, this.#encoder, asker);
     if (chain instanceof Promise) return this.#later(chain, otherwise);
     return chain === undefined ? otherwise() : exactPrompt(this.#chains, chain);
   }
@@ -120,9 +140,9 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
     return chain === undefined ? otherwise() : exactPrompt(this.#chains, chain);
   }
 
-  #standIn(prompt: PromptSource, scope: CacheScope): Answer {
+  #standIn(prompt: PromptSource, scope: CacheScope, asker: Asker): Answer {
     this.#fellBack++;
-    return this.#estimate.standIn(prompt, scope);
+    return this.#estimate.standIn(prompt, scope, asker);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Tokenizer as NativeTokenizer } from "tokenizers";
+import { type Asker, AskerLeft, STAYS } from "../loop-turn.ts";
 import type { AddedToken } from "./bpe/added-tokens.ts";
 import type { TokenizerJson } from "./bpe/tokenizer-json.ts";
 import type { TextEncoding } from "./text-encoder.ts";
@@ -6,6 +7,8 @@ import type { TextEncoding } from "./text-encoder.ts";
 /** Encodings at once in the thread pool, which serves files and name look-ups too. */
 const RUNNING_MAX = 3;
 const WAITING_MAX = 512;
+/** A thread cannot be taken from a text that nobody waits for any more; this is some two seconds of it. */
+const CHARS_MAX = 1 << 22;
 
 /** The tokenizers library itself, which works for every family, in threads of its own. */
 export class NativeEncoder implements TextEncoding {
@@ -25,7 +28,11 @@ export class NativeEncoder implements TextEncoding {
     return { refused: this.#refused, failed: this.#failed };
   }
 
-  async encode(text: string): Promise<Int32Array | undefined> {
+  async encode(text: string, asker: Asker = STAYS): Promise<Int32Array | undefined> {
+    if (text.length > CHARS_MAX) {
+      this.#refused++;
+      return undefined;
+    }
     if (this.#running >= RUNNING_MAX) {
       if (this.#waiting.length >= WAITING_MAX) {
         this.#refused++;
@@ -34,9 +41,11 @@ export class NativeEncoder implements TextEncoding {
       await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     } else this.#running++;
     try {
+      if (asker.over) throw new AskerLeft();
       const encoding = await this.#native.encode(text, null, { addSpecialTokens: false });
       return Int32Array.from(encoding.getIds());
-    } catch {
+    } catch (error) {
+      if (error instanceof AskerLeft) throw error;
       this.#failed++;
       return undefined;
     } finally {

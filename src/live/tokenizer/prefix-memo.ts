@@ -45,8 +45,8 @@ class Node implements MemoNode {
 
 /**
  * Remembers, per prefix of messages, where its chain stands, so that a conversation costs what is new in it. A tree: a
- * path from a root is a conversation. Bounded in entries and bytes; the least recently used goes first, and since a walk
- * touches a node's ancestors after it, that is always a leaf.
+ * path from a root is a conversation. Bounded in entries and bytes; the least recently used goes first. A node always
+ * counts as used before its parent was, so that what goes is a leaf.
  */
 export class PrefixMemo {
   readonly #entriesMax: number;
@@ -59,6 +59,8 @@ export class PrefixMemo {
   hits = 0;
   misses = 0;
   evictions = 0;
+  /** Places that changed in the order of use: what `touch` costs. */
+  moves = 0;
 
   constructor(entriesMax: number, bytesMax: number, top: ChainState) {
     this.#entriesMax = entriesMax;
@@ -88,8 +90,8 @@ export class PrefixMemo {
   }
 
   /**
-   * Files what follows `parent`; `touch` must follow before anything else is filed. Answers the node already there, if
-   * another request was first.
+   * Files what follows `parent`, as used just before it. Bounds are kept by `touch` or `trim`, one of which must follow.
+   * Answers the node already there, if another request was first.
    */
   add(parent: MemoNode, tag: string, text: string, state: ChainState): MemoNode {
     const under = parent as Node;
@@ -102,17 +104,24 @@ export class PrefixMemo {
     node.linked = true;
     this.#entries++;
     this.#bytes += node.bytes;
-    this.#push(node);
+    if (under === this.#top) this.#push(node);
+    else this.#pushBelow(under, node);
     return node;
   }
 
-  /** Marks a node and all before it as used now, then evicts what is over the bounds. */
+  /** Marks a node and all before it as used now, then evicts what is over the bounds. Costs the length of the path. */
   touch(node: MemoNode): void {
     for (let at: Node | undefined = node as Node; at !== undefined && at !== this.#top; at = at.parent) {
       if (!at.linked || this.#newest === at) continue;
       this.#unlink(at);
       this.#push(at);
+      this.moves++;
     }
+    this.trim();
+  }
+
+  /** Evicts what is over the bounds. */
+  trim(): void {
     while (this.#entries > this.#entriesMax || this.#bytes > this.#bytesMax) this.#evict();
   }
 
@@ -134,6 +143,14 @@ export class PrefixMemo {
     if (this.#newest !== undefined) this.#newest.newer = node;
     this.#newest = node;
     this.#oldest ??= node;
+  }
+
+  #pushBelow(parent: Node, node: Node): void {
+    node.newer = parent;
+    node.older = parent.older;
+    if (parent.older === undefined) this.#oldest = node;
+    else parent.older.newer = node;
+    parent.older = node;
   }
 
   #unlink(node: Node): void {

@@ -1,5 +1,5 @@
-import { setImmediate } from "node:timers/promises";
 import type { BlockHasher } from "#core/prompt/block-hash.ts";
+import { type Asker, loopTurn, STAYS } from "../loop-turn.ts";
 import { type ChainEnd, type ChainState, ChainExtender, rootState } from "./chain-state.ts";
 import { type MemoNode, PrefixMemo } from "./prefix-memo.ts";
 import { type ScopeRoots, scopeKey } from "./scope-roots.ts";
@@ -7,8 +7,10 @@ import { Sightings } from "./sightings.ts";
 import type { CacheScope } from "./tokenizer.ts";
 import type { Step, Words, WordSource } from "./word-source.ts";
 
-/** New blocks between two yields to the event loop: 64 KB of text at 16 tokens a block, below 2 ms with its tokens. */
+/** New blocks between two turns of the event loop: 64 KB of text at 16 tokens a block, below 2 ms with its tokens. */
 const BLOCKS_PER_SLICE = 1024;
+/** Steps between two turns, however short they are. */
+const STEPS_PER_SLICE = 1024;
 const NO_WORDS = new Int32Array(0);
 /** A longer last step is remembered at once: encoding it again would cost more than filing it. */
 const LAST_CHARS_MAX = 8192;
@@ -25,6 +27,14 @@ export interface PromptChain {
 export interface MemoLimits {
   readonly memoEntriesMax: number;
   readonly memoBytesMax: number;
+}
+
+/** What a prompt is made of, and who waits for it. */
+interface Rest {
+  readonly steps: readonly Step[];
+  readonly tail: Int32Array;
+  readonly source: WordSource;
+  readonly asker: Asker;
 }
 
 /** Steps to block chains, through the memo of prefixes. */
@@ -49,17 +59,19 @@ export class PromptChains {
   /**
    * `tail` follows the last step and is not remembered: a generation prompt. Nor is a last step at its first sight: most
    * are followed by an answer and asked for once more, as a step in the middle, which costs less than to file each.
-   * Undefined where the source cannot do it.
+   * Undefined where the source cannot do it. Linear in the steps and their text; more than a slice of it goes in turns.
    */
   encode(
     scope: CacheScope,
     steps: readonly Step[],
     tail: Int32Array,
     source: WordSource,
+    asker: Asker = STAYS,
   ): PromptChain | undefined | Promise<PromptChain | undefined> {
     let node = this.#rootNode(scope);
     let fresh = 0;
     for (let at = 0; at < steps.length; at++) {
+      if (at >= STEPS_PER_SLICE) return this.#encodeSlowly(node, at, undefined, { steps, tail, source, asker });
       const step = steps[at]!;
       const known = this.#recall(node, step);
       if (known !== undefined) {
@@ -67,10 +79,9 @@ export class PromptChains {
         continue;
       }
       const isKept = at + 1 < steps.length || this.#isKept(node, step);
-      const words = source.words(step, isKept);
-      if (fresh > this.#sliceWords) return this.#encodeSlowly(node, steps, at, words, tail, source);
-      if (words instanceof Promise || (words?.length ?? 0) > this.#sliceWords) {
-        return this.#encodeSlowly(node, steps, at, words, tail, source);
+      const words = source.words(step, isKept, asker);
+      if (words instanceof Promise || fresh > this.#sliceWords || (words?.length ?? 0) > this.#sliceWords) {
+        return this.#encodeSlowly(node, at, { words }, { steps, tail, source, asker });
       }
       if (words === undefined) {
         this.memo.touch(node);
@@ -88,10 +99,10 @@ export class PromptChains {
   }
 
   /** A prompt that arrived as token ids, which no conversation is known of. */
-  encodeWords(scope: CacheScope, words: Int32Array): PromptChain | Promise<PromptChain> {
+  encodeWords(scope: CacheScope, words: Int32Array, asker: Asker = STAYS): PromptChain | Promise<PromptChain> {
     const root = rootState(this.#roots.root(scope));
     if (words.length > this.#sliceWords)
-      return this.#extendSlowly(root, words).then((state) => this.#finish(state, NO_WORDS, NO_WORDS));
+      return this.#extendSlowly(root, words, asker).then((state) => this.#finish(state, NO_WORDS, NO_WORDS));
     return this.#finish(root, words, NO_WORDS);
   }
 
@@ -108,47 +119,57 @@ export class PromptChains {
     return known;
   }
 
+  /**
+   * From step `first` on, whose words may be there already. The path is touched at its beginning and its end alone, or
+   * each step would cost all before it.
+   */
   async #encodeSlowly(
     start: MemoNode,
-    steps: readonly Step[],
     first: number,
-    firstWords: Words,
-    tail: Int32Array,
-    source: WordSource,
+    firstWords: { readonly words: Words } | undefined,
+    { steps, tail, source, asker }: Rest,
   ): Promise<PromptChain | undefined> {
     this.memo.touch(start);
     let node = start;
     let produced = firstWords;
+    let left = 0;
     for (let at = first; at < steps.length; at++) {
-      const step = steps[at]!;
-      if (at > first) {
-        const known = this.#recall(node, step);
-        if (known !== undefined) {
-          node = known;
-          continue;
-        }
-        produced = source.words(step, true);
+      if (left <= 0 && produced === undefined) {
+        await loopTurn(asker);
+        left = this.#sliceWords;
       }
-      // The source reuses an array that it answered at once as soon as another request runs.
-      const words = produced instanceof Promise ? await produced : produced?.slice();
+      left -= this.#sliceWords / STEPS_PER_SLICE;
+      const step = steps[at]!;
+      const known = produced === undefined ? this.#recall(node, step) : undefined;
+      if (known !== undefined) {
+        node = known;
+        continue;
+      }
+      produced ??= { words: source.words(step, true, asker) };
+      const words = produced.words instanceof Promise ? await produced.words : produced.words;
       if (words === undefined) return undefined;
-      const state = await this.#extendSlowly(node.state, words);
+      const state = await this.#extend(node.state, words, produced.words instanceof Promise, asker);
+      left -= words.length;
+      produced = undefined;
       node = this.memo.add(node, step.tag, ownText(step), state);
-      this.memo.touch(node);
+      this.memo.trim();
     }
+    this.memo.touch(node);
     return this.#finish(node.state, NO_WORDS, tail);
   }
 
-  /** Yields at least once. */
-  async #extendSlowly(start: ChainState, words: Int32Array): Promise<ChainState> {
+  /** `areOurs` false: the source writes to the array again as soon as another request runs. */
+  #extend(state: ChainState, words: Int32Array, areOurs: boolean, asker: Asker): ChainState | Promise<ChainState> {
+    if (words.length <= this.#sliceWords) return this.#extender.extend(state, words, 0, words.length);
+    return this.#extendSlowly(state, areOurs ? words : words.slice(), asker);
+  }
+
+  async #extendSlowly(start: ChainState, words: Int32Array, asker: Asker): Promise<ChainState> {
     let state = start;
-    let from = 0;
-    do {
-      await setImmediate();
-      const to = Math.min(from + this.#sliceWords, words.length);
-      state = this.#extender.extend(state, words, from, to);
-      from = to;
-    } while (from < words.length);
+    for (let from = 0; from < words.length; from += this.#sliceWords) {
+      await loopTurn(asker);
+      state = this.#extender.extend(state, words, from, Math.min(from + this.#sliceWords, words.length));
+    }
     return state;
   }
 

@@ -1,9 +1,8 @@
-import type { AddedTokens } from "./bpe/added-tokens.ts";
 import type { LinearMessages } from "./linear-messages.ts";
-import { promptSteps } from "./prompt-steps.ts";
 import type { ChatTemplate, RenderOptions } from "./template/chat-template.ts";
 import { contentTexts, engineMessages, type EngineMessage } from "./template/engine-messages.ts";
 import { engineTools } from "./template/engine-tools.ts";
+import { isRenderable } from "./template/renderable.ts";
 import type { ChatMessage, PromptSource } from "./tokenizer.ts";
 import type { Step } from "./word-source.ts";
 
@@ -32,13 +31,16 @@ export function linearSteps(chat: Chat, template: ChatTemplate, linear: LinearMe
   return steps;
 }
 
-/** The rendered prompt, cut where it may be; undefined where the engine will refuse it or it is not of text alone. */
-export function renderedSteps(chat: Chat, template: ChatTemplate, cuts: AddedTokens): Step[] | undefined {
+/**
+ * The rendered prompt; undefined where the engine will refuse it, where it is not of text alone, or where rendering it,
+ * which cannot be done in turns, would take too long.
+ */
+export function renderedText(chat: Chat, template: ChatTemplate): string | undefined {
+  if (!isRenderable(chat)) return undefined;
   const options = renderOptions(chat, template);
   const messages = engineMessages(chat.messages, template.reading.contentFormat);
   if (options === undefined || messages === undefined) return undefined;
-  const rendered = template.render(withoutDevelopers(messages, template), options);
-  return rendered === undefined ? undefined : promptSteps(rendered, cuts);
+  return template.render(withoutDevelopers(messages, template), options);
 }
 
 function hasPlainOptions({ tools, template: body }: Chat, { reading }: ChatTemplate): boolean {

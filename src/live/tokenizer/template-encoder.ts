@@ -1,3 +1,4 @@
+import type { Asker } from "../loop-turn.ts";
 import type { LinearMessages, MessageFrame } from "./linear-messages.ts";
 import type { StepCache } from "./step-cache.ts";
 import type { ChatTemplate } from "./template/chat-template.ts";
@@ -37,19 +38,20 @@ export class TemplateEncoder implements WordSource {
     this.#linear = linear;
   }
 
-  words(step: Step, comesAgain: boolean): Words {
+  words(step: Step, comesAgain: boolean, asker: Asker): Words {
     if (step.tag === BEFORE_TEXT) return this.#beforeText;
-    if (step.tag === VERBATIM) return this.#encode(step.text, comesAgain);
+    if (step.tag === VERBATIM) return this.#encode(step.text, comesAgain, asker);
     if (!isOrdinary(this.#template!, step.text)) return undefined;
     const frame = this.#linear!.byTag(step.tag)!;
-    const words = this.#encode(frame.text + (frame.isStripped ? pythonStrip(step.text) : step.text), comesAgain);
+    const text = frame.text + (frame.isStripped ? pythonStrip(step.text) : step.text);
+    const words = this.#encode(text, comesAgain, asker);
     return words instanceof Promise ? framedLater(frame, words) : words && this.#framed(frame, words);
   }
 
-  #encode(text: string, comesAgain: boolean): Words {
+  #encode(text: string, comesAgain: boolean, asker: Asker): Words {
     const known = this.#cache.get(text);
     if (known !== undefined) return known;
-    const words = this.#encoding.encode(text);
+    const words = this.#encoding.encode(text, asker);
     if (words instanceof Promise) return this.#later(text, words);
     if (words !== undefined && comesAgain) this.#cache.set(text, words);
     return words;

@@ -1,10 +1,11 @@
+import type { Asker } from "../loop-turn.ts";
 import type { AddedToken } from "./bpe/added-tokens.ts";
 import type { Words } from "./word-source.ts";
 
 /** Text, with special tokens written in it, to token ids, and none added. */
 export interface TextEncoding {
   /** As WordSource.words. */
-  encode(text: string): Words;
+  encode(text: string, asker?: Asker): Words;
   /** Tokens at which a text may be cut: what is before one and what starts with it are encoded independently. */
   readonly cuts: readonly AddedToken[];
   readonly counters: Readonly<Record<string, number>>;

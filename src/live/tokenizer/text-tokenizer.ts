@@ -1,4 +1,5 @@
 import { assert } from "#core/assert.ts";
+import { type Asker, STAYS } from "../loop-turn.ts";
 import { canonicalSteps, hasMedia } from "./canonical-chat.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import type { PromptChain, PromptChains } from "./prompt-chains.ts";
@@ -19,6 +20,7 @@ interface Marks {
   readonly fellBack: boolean;
   /** The engine's count will be of the text alone. */
   readonly learnable: boolean;
+  readonly asker: Asker;
 }
 
 export interface TextTokenizerOptions {
@@ -63,23 +65,27 @@ export class TextTokenizer implements DescribedTokenizer {
     this.#close = options.close ?? (() => {});
   }
 
-  encode(prompt: PromptSource, scope: CacheScope): TokenizedPrompt | Promise<TokenizedPrompt> {
-    return this.#encode(prompt, scope, false);
+  encode(prompt: PromptSource, scope: CacheScope, asker?: Asker): TokenizedPrompt | Promise<TokenizedPrompt> {
+    return this.#encode(prompt, scope, { fellBack: false, asker: asker ?? STAYS });
   }
 
   /** Stands in for a tokenizer that cannot do this prompt. */
-  standIn(prompt: PromptSource, scope: CacheScope): TokenizedPrompt | Promise<TokenizedPrompt> {
-    return this.#encode(prompt, scope, true);
+  standIn(prompt: PromptSource, scope: CacheScope, asker?: Asker): TokenizedPrompt | Promise<TokenizedPrompt> {
+    return this.#encode(prompt, scope, { fellBack: true, asker: asker ?? STAYS });
   }
 
-  #encode(prompt: PromptSource, scope: CacheScope, fellBack: boolean): TokenizedPrompt | Promise<TokenizedPrompt> {
+  #encode(
+    prompt: PromptSource,
+    scope: CacheScope,
+    asked: Omit<Marks, "learnable">,
+  ): TokenizedPrompt | Promise<TokenizedPrompt> {
     switch (prompt.kind) {
       case "tokens":
-        return encodeTokens(this.#tokenChains, prompt.tokens, scope);
+        return encodeTokens(this.#tokenChains, prompt.tokens, scope, asked.asker);
       case "text":
-        return this.#encodeSteps([{ tag: "", text: prompt.text }], scope, { fellBack, learnable: true });
+        return this.#encodeSteps([{ tag: "", text: prompt.text }], scope, { ...asked, learnable: true });
       case "chat":
-        return this.#encodeSteps(canonicalSteps(prompt), scope, { fellBack, learnable: !hasMedia(prompt.messages) });
+        return this.#encodeSteps(canonicalSteps(prompt), scope, { ...asked, learnable: !hasMedia(prompt.messages) });
     }
   }
 
@@ -106,7 +112,7 @@ export class TextTokenizer implements DescribedTokenizer {
   }
 
   #encodeSteps(steps: readonly Step[], scope: CacheScope, marks: Marks): TokenizedPrompt | Promise<TokenizedPrompt> {
-    const chain = this.#chains.encode(scope, steps, NO_TAIL, this.#source);
+    const chain = this.#chains.encode(scope, steps, NO_TAIL, this.#source, marks.asker);
     return chain instanceof Promise ? this.#later(chain, scope, marks) : this.#prompt(chain, scope, marks);
   }
 

@@ -1,5 +1,5 @@
-import { setImmediate } from "node:timers/promises";
 import { get_encoding, type Tiktoken, type TiktokenEncoding } from "tiktoken";
+import { type Asker, loopTurn } from "../loop-turn.ts";
 import type { Step, WordSource } from "./word-source.ts";
 
 /** No token ids: the end of a tag, and the end of a step. */
@@ -21,9 +21,9 @@ export class TiktokenSource implements WordSource {
     this.#encoding = get_encoding(encoding);
   }
 
-  words({ tag, text }: Step): Int32Array | Promise<Int32Array> {
+  words({ tag, text }: Step, _comesAgain: boolean, asker: Asker): Int32Array | Promise<Int32Array> {
     const chunks = chunksOf(text);
-    if (text.length > SYNC_CHARS_MAX) return this.#slowly(tag, chunks);
+    if (text.length > SYNC_CHARS_MAX) return this.#slowly(tag, chunks, asker);
     return joined(
       this.#tag(tag),
       chunks.map((chunk) => this.#encoding.encode_ordinary(chunk)),
@@ -34,11 +34,11 @@ export class TiktokenSource implements WordSource {
     this.#encoding.free();
   }
 
-  async #slowly(tag: string, chunks: readonly string[]): Promise<Int32Array> {
+  async #slowly(tag: string, chunks: readonly string[], asker: Asker): Promise<Int32Array> {
     const parts: Uint32Array[] = [];
     for (const chunk of chunks) {
+      await loopTurn(asker);
       parts.push(this.#encoding.encode_ordinary(chunk));
-      await setImmediate();
     }
     return joined(this.#tag(tag), parts);
   }

@@ -1,3 +1,4 @@
+import type { Asker } from "../loop-turn.ts";
 import type { PromptChain, PromptChains } from "./prompt-chains.ts";
 import type { CacheScope, TokenizedPrompt } from "./tokenizer.ts";
 
@@ -6,8 +7,9 @@ export function encodeTokens(
   chains: PromptChains,
   tokens: readonly number[],
   scope: CacheScope,
+  asker?: Asker,
 ): TokenizedPrompt | Promise<TokenizedPrompt> {
-  const chain = chains.encodeWords(scope, new Int32Array(tokens));
+  const chain = chains.encodeWords(scope, new Int32Array(tokens), asker);
   return chain instanceof Promise ? chain.then((done) => exactPrompt(chains, done)) : exactPrompt(chains, chain);
 }
 

@@ -1,5 +1,6 @@
 import type { ChainEnd } from "./chain-state.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
+import type { Asker } from "../loop-turn.ts";
 
 /** What a request asks the engine to read, before it is tokens. */
 export type PromptSource =
@@ -42,8 +43,11 @@ export interface TokenizedPrompt {
 
 export interface Tokenizer {
   readonly name: "estimate" | "character" | "tiktoken" | "huggingface" | "vllm";
-  /** Answers at once where it can, so that the common path has no await. Never throws on what a client sent. */
-  encode(prompt: PromptSource, scope: CacheScope): TokenizedPrompt | Promise<TokenizedPrompt>;
+  /**
+   * Answers at once where it can, so that the common path has no await. Never throws on what a client sent. A promise
+   * rejects with AskerLeft once nobody waits for it: its work ends then.
+   */
+  encode(prompt: PromptSource, scope: CacheScope, asker?: Asker): TokenizedPrompt | Promise<TokenizedPrompt>;
   /** The engine's own count for a prompt that was encoded here; lets an estimate correct its ratio. */
   learn(model: string, prompt: TokenizedPrompt, promptTokens: number): void;
   close(): void;

@@ -1,3 +1,4 @@
+import { type Asker, AskerLeft, STAYS } from "../loop-turn.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import type { PromptChains } from "./prompt-chains.ts";
 import type { TextTokenizer } from "./text-tokenizer.ts";
@@ -48,18 +49,18 @@ export class VllmTokenizer implements DescribedTokenizer {
     this.#timeoutMillis = timeoutMillis;
   }
 
-  encode(prompt: PromptSource, scope: CacheScope): TokenizedPrompt | Promise<TokenizedPrompt> {
-    if (prompt.kind === "tokens") return encodeTokens(this.#chains, prompt.tokens, scope);
-    if (this.#closed.signal.aborted) return this.#estimate.standIn(prompt, scope);
+  encode(prompt: PromptSource, scope: CacheScope, asker: Asker = STAYS): TokenizedPrompt | Promise<TokenizedPrompt> {
+    if (prompt.kind === "tokens") return encodeTokens(this.#chains, prompt.tokens, scope, asker);
+    if (this.#closed.signal.aborted) return this.#estimate.standIn(prompt, scope, asker);
     if (performance.now() < this.#pausedUntil) {
       this.#paused++;
-      return this.#estimate.standIn(prompt, scope);
+      return this.#estimate.standIn(prompt, scope, asker);
     }
     if (this.#asking >= ASKED_MAX) {
       this.#busy++;
-      return this.#estimate.standIn(prompt, scope);
+      return this.#estimate.standIn(prompt, scope, asker);
     }
-    return this.#encodeAsking(prompt, scope);
+    return this.#encodeAsking(prompt, scope, asker);
   }
 
   learn(model: string, prompt: TokenizedPrompt, promptTokens: number): void {
@@ -82,10 +83,11 @@ export class VllmTokenizer implements DescribedTokenizer {
     this.#closed.abort();
   }
 
-  async #encodeAsking(prompt: Asked, scope: CacheScope): Promise<TokenizedPrompt> {
+  async #encodeAsking(prompt: Asked, scope: CacheScope, asker: Asker): Promise<TokenizedPrompt> {
     const tokens = await this.#tokens(bodyOf(prompt, scope.model));
-    if (tokens === undefined) return this.#estimate.standIn(prompt, scope);
-    const encoded = await encodeTokens(this.#chains, tokens, scope);
+    if (asker.over) throw new AskerLeft();
+    if (tokens === undefined) return this.#estimate.standIn(prompt, scope, asker);
+    const encoded = await encodeTokens(this.#chains, tokens, scope, asker);
     const isKnown = prompt.kind === "text" || UNKNOWN_FIELDS.every((field) => prompt.template[field] === undefined);
     return isKnown ? encoded : { ...encoded, exact: false };
   }

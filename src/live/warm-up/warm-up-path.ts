@@ -59,7 +59,12 @@ const SILENT = { finished: () => {}, retried: () => {}, tokenizerFellBack: () =>
 /** The made-up engine's counts are of no prompt, so they must neither correct nor contradict a tokenizer. */
 function withoutLearning(tokenizer: Tokenizer): Tokenizer {
   const { name } = tokenizer;
-  return { name, encode: (prompt, scope) => tokenizer.encode(prompt, scope), learn: () => {}, close: () => {} };
+  return {
+    name,
+    encode: (prompt, scope, asker) => tokenizer.encode(prompt, scope, asker),
+    learn: () => {},
+    close: () => {},
+  };
 }
 
 function directoryOf(url: string, journal: Journal): EndpointDirectory {

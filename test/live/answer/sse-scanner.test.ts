@@ -217,3 +217,26 @@ describe("the scanner of events", () => {
     }
   });
 });
+
+test("a long event in small chunks is not copied with each of them, and what was handed out never changes", (t) => {
+  const allocated = t.mock.method(Buffer, "allocUnsafeSlow");
+  const scanner = new SseScanner("chat", 1 << 20);
+  const event = Buffer.from(`data: {"choices":[],"long":"${"x".repeat(400_000)}"}\n\n`);
+  const handedOut: [Buffer, string][] = [];
+  for (let round = 0; round < 3; round++) {
+    for (let at = 0; at < event.length; at += 100) {
+      scanner.push(event.subarray(at, at + 100));
+      while (scanner.next()) {
+        const piece = scanner.bytes.subarray(scanner.start, scanner.end);
+        handedOut.push([piece, piece.toString()]);
+      }
+    }
+  }
+  const bytes = allocated.mock.calls.reduce((sum, { arguments: [size] }) => sum + size, 0);
+  assert.ok(bytes < 10 * 3 * event.length, `${bytes} bytes`);
+  assert.equal(handedOut.length, 3);
+  for (const [piece, text] of handedOut) {
+    assert.equal(piece.toString(), text);
+    assert.equal(text, event.toString());
+  }
+});

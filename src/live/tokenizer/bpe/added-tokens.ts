@@ -7,50 +7,60 @@ export interface AddedMatch extends AddedToken {
   readonly start: number;
 }
 
+/** A beginning of tokens: what goes on from it by UTF-16 code unit, and the token that ends here. */
+interface Branch {
+  readonly next: Map<number, Branch>;
+  token: AddedToken | undefined;
+}
+
 /**
  * Finds the tokens that are taken out of a text before anything else, wherever they come from: leftmost first, the
- * longest of those that start at one place.
+ * longest of those that start at one place. Letter by letter, so that a text made of their beginnings costs no more than
+ * its length.
  */
 export class AddedTokens {
-  /** Lengths of the tokens that begin with two characters, longest first; those of one character apart. */
-  readonly #lengthsByPair = new Map<number, number[]>();
-  readonly #byContent = new Map<string, AddedToken>();
+  readonly #root: Branch = newBranch();
   readonly #only: string | undefined;
   readonly #anyFirst: RegExp | undefined;
 
   constructor(tokens: readonly AddedToken[]) {
-    for (const token of tokens) {
-      const { content } = token;
-      this.#byContent.set(content, token);
-      if (content.length < 2) continue;
-      const lengths = new Set(this.#lengthsByPair.get(pairAt(content, 0))).add(content.length);
-      this.#lengthsByPair.set(
-        pairAt(content, 0),
-        [...lengths].sort((a, b) => b - a),
-      );
-    }
+    for (const token of tokens) if (token.content !== "") this.#file(token);
     const firsts = [...new Set(tokens.map(({ content }) => content.slice(0, 1)))].filter((first) => first !== "");
     this.#only = firsts.length === 1 ? firsts[0] : undefined;
     this.#anyFirst = firsts.length > 1 ? new RegExp(`[${firsts.map(escaped).join("")}]`, "g") : undefined;
   }
 
-  /** The first one at or behind `from`. */
-  find(text: string, from: number): AddedMatch | undefined {
-    let start = this.#candidate(text, from);
+  /** The first one that starts at or behind `from` and before `until`. */
+  find(text: string, from: number, until: number = text.length): AddedMatch | undefined {
+    const within = until < text.length ? text.slice(0, until) : text;
+    let start = this.#candidate(within, from);
     while (start >= 0) {
       const token = this.#at(text, start);
       if (token !== undefined) return { id: token.id, content: token.content, start };
-      start = this.#candidate(text, start + 1);
+      start = this.#candidate(within, start + 1);
     }
     return undefined;
   }
 
-  #at(text: string, start: number): AddedToken | undefined {
-    for (const length of this.#lengthsByPair.get(pairAt(text, start)) ?? []) {
-      const token = this.#byContent.get(text.slice(start, start + length));
-      if (token !== undefined) return token;
+  #file(token: AddedToken): void {
+    let branch = this.#root;
+    for (let at = 0; at < token.content.length; at++) {
+      const code = token.content.charCodeAt(at);
+      let next = branch.next.get(code);
+      if (next === undefined) branch.next.set(code, (next = newBranch()));
+      branch = next;
     }
-    return this.#byContent.get(text[start]!);
+    branch.token = token;
+  }
+
+  #at(text: string, start: number): AddedToken | undefined {
+    let found: AddedToken | undefined;
+    let branch = this.#root.next.get(text.charCodeAt(start));
+    for (let at = start + 1; branch !== undefined; at++) {
+      found = branch.token ?? found;
+      branch = branch.next.get(text.charCodeAt(at));
+    }
+    return found;
   }
 
   #candidate(text: string, from: number): number {
@@ -61,11 +71,10 @@ export class AddedTokens {
   }
 }
 
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+function newBranch(): Branch {
+  return { next: new Map(), token: undefined };
 }
 
-/** NaN, which no token is filed under, at the last character. */
-function pairAt(text: string, at: number): number {
-  return 0x10000 * text.charCodeAt(at) + text.charCodeAt(at + 1);
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { type Asker, loopTurn, STAYS } from "../../loop-turn.ts";
 import type { TextEncoding } from "../text-encoder.ts";
 import type { Words } from "../word-source.ts";
 import { type AddedToken, AddedTokens } from "./added-tokens.ts";
@@ -46,16 +46,16 @@ export class BpeEncoder implements TextEncoding {
    * At once for what takes little work: that array is valid until the next call. Else in slices, between other work.
    * Undefined for a text that was made to be slow.
    */
-  encode(text: string): Words {
+  encode(text: string, asker: Asker = STAYS): Words {
     const run = this.#run;
     run.start(text);
     if (run.advance(SLICE_BYTES)) return this.#result(run);
     this.#run = new BpeRun(this.#parts);
-    return this.#finish(run);
+    return this.#finish(run, asker);
   }
 
-  async #finish(run: BpeRun): Promise<Int32Array | undefined> {
-    do await setImmediate();
+  async #finish(run: BpeRun, asker: Asker): Promise<Int32Array | undefined> {
+    do await loopTurn(asker);
     while (!run.advance(SLICE_BYTES));
     return this.#result(run);
   }

@@ -30,6 +30,13 @@ const MERGE_COST = 16;
 /** Bytes of a text in pieces too long for the short merge. More is no prose and no code: it is not worth the time. */
 const LONG_BYTES_MAX = 1 << 18;
 const SHORT_PIECE_BYTES_MAX = 8;
+/** Characters searched for added tokens in one go, and how many of them are as much work as scanning a byte. */
+const SEARCHED_CHARS = 1 << 16;
+const SEARCHED_PER_WORK = 4;
+/** Work of an added token and of beginning the text behind it. */
+const SEGMENT_COST = 16;
+/** A segment to be composed, which is done in one piece: some 20 ms. */
+const COMPOSED_CHARS_MAX = 1 << 19;
 /** Characters above which composition may change a text. */
 const COMPOSING = /[\u0300-\uffff]/;
 
@@ -40,6 +47,10 @@ export class BpeRun {
   #text = "";
   /** Characters of the text that are in the buffer or done. */
   #taken = 0;
+  /** Characters searched for the added token behind what is taken; all of it once the search is over. */
+  #searched = 0;
+  #searching = false;
+  #givenUp = false;
   #match: AddedMatch | undefined = undefined;
   #bytes = new Uint8Array(0);
   #view = new DataView(this.#bytes.buffer);
@@ -60,6 +71,9 @@ export class BpeRun {
   start(text: string): void {
     this.#text = text;
     this.#taken = 0;
+    this.#searched = 0;
+    this.#searching = true;
+    this.#givenUp = false;
     this.#match = undefined;
     this.#at = 0;
     this.#end = 0;
@@ -68,24 +82,25 @@ export class BpeRun {
     this.#count = 0;
     if (this.#bytes.length > BYTES_KEPT_MAX) this.#bytes = new Uint8Array(0);
     if (this.#out.length > BYTES_KEPT_MAX) this.#out = new Int32Array(BYTES_MIN);
-    this.#take();
   }
 
   /** Works for about as long as scanning `work` bytes takes; true when the text is done or given up. */
   advance(work: number): boolean {
     let left = work;
     while (left > 0) {
-      if (this.#longBytes > LONG_BYTES_MAX) return true;
+      if (this.#givenUp) return true;
       if (this.#merge !== undefined) left = this.#mergeOn(left);
       else if (this.#at < this.#end) left = this.#scan(left);
+      else if (this.#searching) left -= this.#search();
       else if (!this.#nextSegment()) return true;
+      else left -= SEGMENT_COST;
     }
     return false;
   }
 
   /** The tokens of a text that is done, valid until the next start; undefined where it was given up. */
   tokens(): Int32Array | undefined {
-    return this.#longBytes > LONG_BYTES_MAX ? undefined : this.#out.subarray(0, this.#count);
+    return this.#givenUp ? undefined : this.#out.subarray(0, this.#count);
   }
 
   /** Past the segment that is done: its added token, and the text behind it. */
@@ -95,17 +110,35 @@ export class BpeRun {
     this.#roomForTokens(1);
     this.#out[this.#count++] = match.id;
     this.#taken = match.start + match.content.length;
-    this.#take();
+    this.#searched = this.#taken;
+    this.#match = undefined;
+    this.#searching = true;
     return true;
+  }
+
+  /** Looks on for the next added token; returns the work it was. */
+  #search(): number {
+    const from = this.#searched;
+    const until = Math.min(this.#text.length, from + SEARCHED_CHARS);
+    this.#match = this.#parts.added.find(this.#text, from, until);
+    this.#searched = until;
+    if (this.#match !== undefined || until >= this.#text.length) {
+      this.#searching = false;
+      this.#take();
+    }
+    return ((this.#match?.start ?? until) - from) / SEARCHED_PER_WORK;
   }
 
   /** Puts the text up to the next added token into the buffer. */
   #take(): void {
-    this.#match = this.#parts.added.find(this.#text, this.#taken);
     const to = this.#match === undefined ? this.#text.length : this.#match.start;
     let segment = this.#taken === 0 && to === this.#text.length ? this.#text : this.#text.slice(this.#taken, to);
     const { composer } = this.#parts;
-    if (composer !== undefined && COMPOSING.test(segment)) segment = composer.compose(segment);
+    if (composer !== undefined && COMPOSING.test(segment)) {
+      this.#givenUp = segment.length > COMPOSED_CHARS_MAX;
+      if (this.#givenUp) return;
+      segment = composer.compose(segment);
+    }
     this.#roomForText(segment.length);
     this.#at = 0;
     this.#end = this.#encoder.encodeInto(segment, this.#bytes).written;
@@ -157,7 +190,8 @@ export class BpeRun {
     const { shortMerge, vocabulary, pieces } = this.#parts;
     if (to - from > shortMerge.bytesMax) {
       this.#longBytes += to - from;
-      if (this.#longBytes > LONG_BYTES_MAX) return 0;
+      this.#givenUp = this.#longBytes > LONG_BYTES_MAX;
+      if (this.#givenUp) return 0;
       const ids = new Int32Array(to - from);
       for (let i = 0; i < ids.length; i++) ids[i] = vocabulary.byteIds[this.#bytes[from + i]!]!;
       this.#merge = new LongMerge(vocabulary.merges, ids);

@@ -24,6 +24,16 @@ test("finds the leftmost token, of those that start there the longest", () => {
   );
 });
 
+test("looks no further than asked, but reads a token to its end", () => {
+  fc.assert(
+    fc.property(contents, texts, fc.nat(10), fc.nat(45), (tokens, text, from, until) => {
+      const added = new AddedTokens(tokens.map((content, id) => ({ id, content })));
+      const found = added.find(text, from);
+      assert.deepEqual(added.find(text, from, until), found !== undefined && found.start < until ? found : undefined);
+    }),
+  );
+});
+
 test("empty tokens are nowhere", () => {
   assert.equal(new AddedTokens([{ id: 1, content: "" }]).find("abc", 0), undefined);
 });

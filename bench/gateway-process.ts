@@ -1,0 +1,49 @@
+import { spawn } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { kept } from "./children.ts";
+
+export interface GatewayProcess {
+  readonly port: number;
+  readonly pid: number;
+}
+
+/** Starts `serve` on a free port, with its defaults but for the flags, and waits until it is ready. Linux pins it to a core. */
+export async function startGateway(
+  ports: readonly number[],
+  flags: readonly string[],
+  core: number,
+): Promise<GatewayProcess> {
+  const endpoints = ports.flatMap((port) => ["--endpoint", `http://127.0.0.1:${port}`]);
+  const main = join(import.meta.dirname, "../src/main.ts");
+  const [command, args] = pinned(core, process.execPath, [main, "serve", "--port", "0", ...endpoints, ...flags]);
+  const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
+  const gateway = kept(
+    spawn(command, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env }),
+  );
+  let said = "";
+  for await (const text of gateway.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
+    said += String(text);
+    const port = /ready at http:\/\/[^:]+:(\d+)|"url":"http:\/\/[^:"]+:(\d+)/.exec(said);
+    if (port === null) continue;
+    gateway.stdout.resume();
+    return { port: Number(port[1] ?? port[2]), pid: gateway.pid! };
+  }
+  throw new Error(`the gateway ended before it was ready: ${said}`);
+}
+
+/** Time that all threads of the processes ran. */
+export function cpuMicros(pids: readonly number[]): number {
+  let nanos = 0;
+  for (const pid of pids) {
+    for (const task of readdirSync(`/proc/${pid}/task`)) {
+      nanos += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]);
+    }
+  }
+  return nanos / 1000;
+}
+
+/** Without taskset the scheduler places the processes, and figures are noisier. */
+export function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
+  return process.platform === "linux" ? ["taskset", ["-c", String(core), command, ...args]] : [command, [...args]];
+}

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { nfcNormalizer } from "tokenizers";
+import { Composer } from "#live/tokenizer/bpe/composer.ts";
+
+const composer = new Composer();
+const library = nfcNormalizer();
+
+test("composes as the library does, long runs of marks too", () => {
+  for (const text of [
+    "e\u0301",
+    "a\u0323\u0301b",
+    `x${"\u0301\u0323".repeat(2_000)}y`,
+    "\u1112\u1161\u11ab",
+    "日本語",
+  ]) {
+    assert.equal(composer.compose(text), library.normalizeString(text));
+  }
+});
+
+test("long runs of marks, which JavaScript sorts by insertion, do not go through it", (t) => {
+  const normalize = t.mock.method(String.prototype, "normalize");
+  composer.compose(`a${"\u0301\u0323".repeat(50)}`);
+  assert.equal(normalize.mock.callCount(), 0);
+  composer.compose("e\u0301 and so on");
+  assert.equal(normalize.mock.callCount(), 1);
+});
