@@ -48,6 +48,7 @@ export interface SimulateFlags {
   readonly scrapeLoss: number;
   readonly staleAfter?: number;
   readonly prefixIndex: "approximate" | "oracle" | "copies";
+  readonly answers: "recorded" | "known";
   readonly cacheSignalDelay: number;
   readonly admissionLatency: number;
   readonly routingLatency: number;
@@ -136,6 +137,9 @@ function addSignalFlags(to: FlagAdder): void {
     indexes,
     "approximate",
   );
+  const told =
+    "blocks of answers that the router gets to know, as from token ids (return_token_ids): as recorded, or all";
+  to.choice("--answers <kind>", told, ["recorded", "known"], "recorded");
   to.number("--cache-signal-delay <millis>", "age of the copies of --prefix-index copies", positive(1e7), 50);
   to.number("--admission-latency <micros>", "from arrival to admission", whole(0, 1e9), 0);
   to.number("--routing-latency <micros>", "from admission to the decision", whole(0, 1e9), 0);

@@ -86,7 +86,8 @@ function arrivalsOf(
   rateScale: number,
 ): WorkloadArrivals {
   const timeoutMicros = flags.timeout === undefined ? Infinity : Math.round(flags.timeout * MICROS_PER_SECOND);
-  return new WorkloadArrivals(requests, { seed: flags.seed, blockTokens, timeoutMicros, timeScale: 1, rateScale });
+  const { seed, answers } = flags;
+  return new WorkloadArrivals(requests, { seed, blockTokens, timeoutMicros, timeScale: 1, rateScale, answers });
 }
 
 /** First turns per second, as recorded. */
