@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { randomFor } from "#core/random.ts";
 import { engineDefaults, type EngineConfig, RANK_BALANCES } from "#engine/config.ts";
@@ -143,6 +144,34 @@ test("an engine by itself refuses to be several ranks", () => {
   const sink = { token: () => undefined, finished: () => undefined };
   assert.throws(() => new Engine(CONFIG, sink), /one rank/);
   assert.ok(createEngine({ ...CONFIG, dataParallel: 1 }, sink) instanceof Engine);
+});
+
+type RankEvent =
+  | readonly ["c" | "e", number]
+  | readonly ["p", readonly (readonly [waiting: number, running: number, kvUtilization: number])[]];
+
+test("the ranks that vLLM's own balancer chose, on counts and ends drawn at random", () => {
+  const file = new URL("../golden/vllm-ranks/choices.json", import.meta.url);
+  const { runs } = JSON.parse(readFileSync(file, "utf8")) as {
+    readonly runs: readonly { readonly ranks: number; readonly events: readonly RankEvent[] }[];
+  };
+  let chosen = 0;
+  for (const { ranks, events } of runs) {
+    const balancer = new RankBalancer(ranks, "in-flight");
+    for (const [kind, what] of events) {
+      if (kind === "p") {
+        what.forEach(([waiting, running, kvUtilization], rank) =>
+          balancer.publish(rank, { waiting, running, kvUtilization }),
+        );
+      } else if (kind === "e") balancer.ended(what);
+      else {
+        assert.equal(balancer.choose(), what, `choice ${chosen} among ${ranks}`);
+        balancer.sent(what);
+        chosen++;
+      }
+    }
+  }
+  assert.ok(chosen > 300);
 });
 
 test("vLLM 0.32's score: what is in flight is a floor, a queue weighs where the cache is full, and ties go around", () => {
