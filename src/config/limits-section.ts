@@ -56,8 +56,11 @@ export const limits = z.strictObject({
   idleMillisMax: millis(1, MILLIS_PER_DAY).default(120_000).describe("Silence between two pieces of an answer."),
   totalMillisMax: millis(1, MILLIS_PER_DAY).default(3_600_000).describe("Arrival to the last byte."),
   lostMillisMax: millis(1, MILLIS_PER_DAY)
-    .default(60_000)
-    .describe("From the loss of an engine until its requests that still have no answer go to another one."),
+    .default(5000)
+    .describe("From the loss of an engine until its requests that no other may take get an error; others go at once."),
+  cutMillisMax: millis(1, MILLIS_PER_DAY)
+    .default(10_000)
+    .describe("Silence of an answer that began, at an engine that is lost or hangs, until it is cut."),
   writeStallMillisMax: millis(1, MILLIS_PER_DAY)
     .default(120_000)
     .describe("A client that reads nothing while bytes wait for it."),

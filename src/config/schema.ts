@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { health } from "./health-section.ts";
 import { limits } from "./limits-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
 import { routes } from "./routes-section.ts";
@@ -279,6 +280,7 @@ export const CONFIG_SCHEMA = z.strictObject({
     .prefault({})
     .describe("Prompts to tokens."),
   scrape: scrape.prefault({}).describe("Signals from the endpoints."),
+  health: health.prefault({}).describe("Endpoints that hang."),
   power: power.prefault({}).describe("Power and activity of the endpoints' GPUs."),
   limits: limits.prefault({}).describe("Bounds."),
   record: record.prefault({}).describe("The trace recorder."),

@@ -1,5 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
+import type { RetryPolicy } from "#core/retry/retry-policy.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { Refusal } from "./answer/errors.ts";
 import type { GatewayCounters } from "./metrics/gateway-counters.ts";
@@ -9,8 +10,8 @@ import type { FaultEvent } from "./log/fault-log.ts";
 import type { InFlight } from "./request/in-flight.ts";
 import type { Journal } from "./journal.ts";
 import type { GatewayLimits } from "./request/limits.ts";
+import type { HangWatch } from "./upstream/hang-watch.ts";
 import type { RequestSummary } from "./request/request-summary.ts";
-import type { RetryBudget } from "./upstream/retry-budget.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import type { UpstreamPools } from "./upstream/upstream-pools.ts";
 
@@ -40,7 +41,8 @@ export interface ChatContext {
   readonly identifier: Identifier;
   /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
   readonly profileOf: (model: string, asked: string) => string | Refusal;
-  readonly retryBudget: RetryBudget;
+  readonly retries: RetryPolicy;
+  readonly hangs: HangWatch;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */

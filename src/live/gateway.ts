@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 
+import { RetryPolicy } from "#core/retry/retry-policy.ts";
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
 import { clientAuth } from "./request/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
@@ -17,12 +18,12 @@ import { InFlight } from "./request/in-flight.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
 import type { Journal } from "./journal.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./request/limits.ts";
-import { RetryBudget } from "./upstream/retry-budget.ts";
 import { addRoutes } from "./gateway-routes.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
 import { Cors } from "./request/cors.ts";
 import { Routes } from "./request/route.ts";
 import type { AdminCaller, AdminVerdict } from "./status/admin-access.ts";
+import { HangWatch } from "./upstream/hang-watch.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import { UpstreamPools } from "./upstream/upstream-pools.ts";
 
@@ -38,6 +39,8 @@ export interface GatewayOptions {
   /** Profile for a model, where the request asked for `asked` ("" for none); without it, what was asked for. */
   readonly profileOf?: (model: string, asked: string) => string | Refusal;
   readonly limits?: Partial<GatewayLimits>;
+  /** Judges which endpoints hang; one of its own with the default times where it is left out. */
+  readonly hangs?: HangWatch;
   /** Bearer tokens that clients must send; none lets everybody in and passes their Authorization on to the engines. */
   readonly clientKeys?: readonly string[];
   /** Asks engines for usage in every stream, and keeps the chunk that this adds from clients that did not ask. */
@@ -81,19 +84,21 @@ export function createGateway(options: GatewayOptions): Gateway {
   const counters = newCounters();
   const pools = new UpstreamPools(limits);
   options.directory.listen(pools);
+  const hangs = options.hangs ?? new HangWatch(options);
   const context: ChatContext = {
     ...options,
     pools,
     limits,
     counters,
     identifier: new Identifier(options.identity),
-    retryBudget: new RetryBudget(limits.retryRatio, limits.retryBurst),
+    retries: new RetryPolicy({ attemptsMax: limits.attemptsMax, ratio: limits.retryRatio, burst: limits.retryBurst }),
+    hangs,
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,
     keepsAuthorization: options.clientKeys !== undefined,
     tellsOwnHeaders: options.tellsOwnHeaders ?? true,
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
-    inFlight: new InFlight(limits.sweepMillis),
+    inFlight: new InFlight(limits.sweepMillis, hangs),
     bodyBytesInFlight: 0,
     sequence: 0,
     leaving: false,

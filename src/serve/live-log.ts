@@ -1,4 +1,7 @@
 import { type Logger, destination, pino, stdTimeFunctions } from "pino";
+import type { BreakerChange } from "#core/endpoint/breaker.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { RequestObserver } from "#live/chat-context.ts";
 import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
 import { type FaultEvent, FaultLog } from "#live/log/fault-log.ts";
@@ -68,6 +71,19 @@ const DONE_ABOUT: Readonly<Record<KeeperEvent["kind"], string>> = {
 export function faultOfKeeper({ kind, subject, detail }: KeeperEvent): FaultEvent {
   const source = kind === "source-failed" || kind === "source-recovered";
   return { kind: source ? kind : `endpoint-${kind}`, endpoint: subject, detail, done: DONE_ABOUT[kind] };
+}
+
+export function faultOfBreaker(endpoint: EndpointId, change: BreakerChange): FaultEvent {
+  if (change.state === "closed") {
+    return { kind: "breaker-closed", endpoint, detail: "it served a request", done: "requests go there again" };
+  }
+  return {
+    kind: "breaker-open",
+    endpoint,
+    detail: `its requests fail, the last by ${change.fault}`,
+    done: "it gets no request while another endpoint may serve, and then one at a time to try it",
+    figures: { pauseMillis: change.pauseMicros / MICROS_PER_MILLI },
+  };
 }
 
 /** Metrics for every request, a line for every fault, and a line for every request where that is asked for. */

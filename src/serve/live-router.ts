@@ -26,7 +26,10 @@ export function routerSettings({ config, profile, profiles }: ServePlan): TraceR
 }
 
 /** A router with nothing in it yet. */
-export function newRouter({ breaker, ...settings }: TraceRouter): Router {
-  const options: RouterOptions = { ...settings, index: new ApproximateIndex() };
+export function newRouter(
+  { breaker, ...settings }: TraceRouter,
+  breakerChanged: RouterOptions["breakerChanged"] = () => {},
+): Router {
+  const options: RouterOptions = { ...settings, index: new ApproximateIndex(), breakerChanged };
   return new Router(breaker === undefined ? options : { ...options, breaker });
 }

@@ -17,13 +17,15 @@ import { adminAccess } from "#live/status/admin-access.ts";
 import { enginePages } from "#live/status/engine-pages.ts";
 import { statusRoutes } from "#live/status/status.ts";
 import { gnomonVersion } from "./gnomon-version.ts";
+import type { HangWatch } from "#live/upstream/hang-watch.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import { openRecorder } from "./live-recorder.ts";
-import { faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
+import { hangWatch } from "./live-hangs.ts";
+import { faultOfBreaker, faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { startShadow } from "./live-shadow.ts";
 import { profileChooser } from "./profile-chooser.ts";
@@ -55,7 +57,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const { faults } = logs;
   const secret = hashSecret(config, environment);
   const settings = routerSettings(plan);
-  const router = newRouter(settings);
+  const router = newRouter(settings, (endpoint, change) => faults.report(faultOfBreaker(endpoint, change)));
   const journal = new Journal(router);
   const directory = new EndpointDirectory();
   const tokenizers = await openTokenizers({ config, secret, directory, log, blockTokens: settings.blockTokens });
@@ -70,23 +72,23 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     faults.report(faultOfKeeper(event));
   };
   const power = startPower(config);
-  const keeper = newKeeper(config, journal, directory, report, { power, blockSizes });
+  const hangs = hangWatch(config, journal, directory, faults);
+  const keeper = newKeeper({ config, journal, directory, report, power, blockSizes, hangs });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
   const counted = { counters, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
-  const sources = { router, directory, keeper, logs: logs.counts, ...counted, ...shadowStatus, ...config.metrics };
-  const metrics = new GatewayMetrics(sources);
+  const known = { router, journal, directory, keeper, hangs };
+  const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...shadowStatus, ...config.metrics });
   const decisions = new DecisionRing(config.admin.decisionsKept);
   for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) journal.listen(listener);
   directory.listen(metrics);
   const adminToken = secretOf(config.admin.tokenEnv, environment);
-  const status = { router, blockSizes, directory, keeper, decisions, metrics, readiness, adminToken, ...shadowStatus };
+  const status = { ...known, blockSizes, decisions, metrics, readiness, adminToken, ...shadowStatus };
   const path = { identity: identity(config, secret), tokenizer: (model: string) => tokenizers.of(model) };
   const gateway = createGateway({
     ...path,
-    journal,
-    directory,
+    ...known,
     observe: requestObserver(metrics, logs),
     profileOf: profileChooser(plan, (name, profile) =>
       journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile }),
@@ -194,13 +196,17 @@ function runOf(plan: ServePlan): Run {
 
 const RUN_ID_BYTES = 4;
 
-function newKeeper(
-  config: Config,
-  journal: Journal,
-  directory: EndpointDirectory,
-  report: (event: KeeperEvent) => void,
-  { power, blockSizes }: { readonly power: PowerKeeper; readonly blockSizes: BlockSize },
-): FleetKeeper {
+interface KeeperParts {
+  readonly config: Config;
+  readonly journal: Journal;
+  readonly directory: EndpointDirectory;
+  readonly report: (event: KeeperEvent) => void;
+  readonly power: PowerKeeper;
+  readonly blockSizes: BlockSize;
+  readonly hangs: HangWatch;
+}
+
+function newKeeper({ config, journal, directory, report, power, blockSizes, hangs }: KeeperParts): FleetKeeper {
   const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
   return new FleetKeeper({
     journal,
@@ -209,6 +215,8 @@ function newKeeper(
     connectMillis: config.limits.connectMillisMax,
     report,
     blockSizes,
+    probes: hangs,
+    healthPath: config.health.path,
     ...(config.power.exporters.length === 0 ? {} : { hardwareOf: power.of.bind(power) }),
   });
 }

@@ -6,10 +6,11 @@ import type { EndpointDirectory } from "./endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
 import type { ScrapeCounts } from "../scrape/scrape.ts";
 import type { MemberContext } from "./member.ts";
+import type { ProbeContext } from "./probe-listener.ts";
 import { KEEPER_TIMES_DEFAULT, type KeeperEvent, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
 import type { Target } from "./target.ts";
 
-export interface FleetKeeperOptions extends MemberContext {
+export interface FleetKeeperOptions extends MemberContext, ProbeContext {
   readonly journal: Journal;
   readonly directory: EndpointDirectory;
   readonly times?: Partial<KeeperTimes>;
@@ -103,7 +104,7 @@ export class FleetKeeper {
   }
 
   #serve(target: Target): ServerKeeper {
-    const { journal, directory, times, hardwareOf, blockSizes } = this.#options;
+    const { journal, directory, times, hardwareOf, blockSizes, probes, healthPath } = this.#options;
     return new ServerKeeper(target.url, target, {
       journal,
       directory,
@@ -111,8 +112,10 @@ export class FleetKeeper {
       times: { ...KEEPER_TIMES_DEFAULT, ...times },
       now: this.#now,
       report: this.#report,
-      ...(hardwareOf === undefined ? {} : { hardwareOf }),
-      ...(blockSizes === undefined ? {} : { blockSizes }),
+      ...(hardwareOf && { hardwareOf }),
+      ...(blockSizes && { blockSizes }),
+      ...(probes && { probes }),
+      ...(healthPath !== undefined && { healthPath }),
     });
   }
 

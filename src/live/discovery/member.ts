@@ -11,6 +11,7 @@ import {
   type Reading,
   readingOf,
   restarted,
+  workedBetween,
 } from "../scrape/scrape-map-load.ts";
 import type { Target } from "./target.ts";
 
@@ -92,11 +93,13 @@ export class Member {
 
   /**
    * Tells the router the load that a page shows. A page that does not speak of this rank is passed over: its signals age
-   * then, as after a failed scrape. An engine that was started anew holds no blocks any more.
+   * then, as after a failed scrape. An engine that was started anew holds no blocks any more. Returns whether the engine
+   * did any work since the last page, undefined where its pages do not show that.
    */
-  observe(at: Micros, page: EnginePage): void {
+  observe(at: Micros, page: EnginePage): boolean | undefined {
     const reading = readingOf(at, page, this.#target.dataParallelRank);
-    if (this.#endpoint === undefined || reading === undefined) return;
+    if (this.#endpoint === undefined || reading === undefined) return undefined;
+    const worked = this.#reading && workedBetween(reading, this.#reading);
     const endpoint = this.#target.id;
     let before = this.#reading;
     if (before !== undefined && restarted(reading, before)) {
@@ -108,10 +111,12 @@ export class Member {
     this.#journal.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
     const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
     const dataParallel = dataParallelOf(reading);
-    if (capacityTokens === this.#capacityTokens && dataParallel === this.#dataParallel) return;
-    this.#capacityTokens = capacityTokens;
-    this.#dataParallel = dataParallel;
-    this.#tell(at);
+    if (capacityTokens !== this.#capacityTokens || dataParallel !== this.#dataParallel) {
+      this.#capacityTokens = capacityTokens;
+      this.#dataParallel = dataParallel;
+      this.#tell(at);
+    }
+    return worked;
   }
 
   /** Leaves the router, which forgets its cache; the directory keeps it. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { ProbeResult } from "#core/endpoint/hang-judge.ts";
 import { mix32, nameHash } from "#core/random.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { EndpointDirectory, ServedModel } from "./endpoint-directory.ts";
@@ -13,8 +14,9 @@ import {
   type ScrapeResult,
 } from "../scrape/scrape.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
-import { askEngine } from "./engine-request.ts";
+import { type RequestFault, askEngine } from "./engine-request.ts";
 import { Member, type MemberContext } from "./member.ts";
+import type { ProbeContext } from "./probe-listener.ts";
 import { readServedModels } from "./served-models.ts";
 import type { Target } from "./target.ts";
 
@@ -48,7 +50,7 @@ export interface KeeperEvent {
   readonly detail: string;
 }
 
-export interface KeeperOptions extends MemberContext {
+export interface KeeperOptions extends MemberContext, ProbeContext {
   readonly journal: Journal;
   readonly directory: EndpointDirectory;
   readonly dispatcher: Dispatcher;
@@ -57,6 +59,10 @@ export interface KeeperOptions extends MemberContext {
   readonly report: (event: KeeperEvent) => void;
 }
 
+/** Faults that say nothing came from the server. */
+const NO_ANSWER: ReadonlySet<RequestFault> = new Set(["timeout", "connect", "stopped"]);
+const HEALTH_PATH_DEFAULT = "/health";
+const HEALTH_BYTES_MAX = 64 * 1024;
 const MODELS_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
@@ -66,8 +72,9 @@ const MODELS_BYTES_MAX = 16 * 1024 * 1024;
  * waiting: GET /v1/models is asked with growing pauses until it is answered; then a first scrape brings the capacity,
  * and the endpoints join the router. An engine whose metrics cannot be read joins all the same.
  *
- * ready: scraped on a fixed grid. A scrape that fails says nothing about the engine's health: the signals age, the
- * router's ledger stands in for them, and requests that fail open the breaker. Only where nobody accepts a connection
+ * ready: scraped on a fixed grid. A scrape that fails does not take it out: the signals age, the router's ledger stands
+ * in for them, and requests that fail open the breaker; one that is not answered in time is followed by a health check,
+ * and `ProbeListener` learns of both. Only where nobody accepts a connection
  * for `lostAfterMillis` the endpoints leave the router, since what comes back after that is a new process with an empty
  * cache; a process that was replaced sooner is seen by its counters.
  *
@@ -207,6 +214,7 @@ export class ServerKeeper {
         if (result.at - unreachableSince >= times.lostAfterMillis * MICROS_PER_MILLI) return result.detail;
       } else {
         this.#observe(result);
+        if (result.kind === "failed") await this.#probe(result.fault);
         // Whoever came back may serve other models than whoever went.
         if (unreachableSince !== undefined || result.at >= modelsAt) {
           await this.#readModelsAgain();
@@ -225,7 +233,33 @@ export class ServerKeeper {
     this.#ready.page = result.page;
     // The clock is read again: inputs are told in order of time, and others may have come since the page did.
     const at = this.#options.now();
-    for (const member of this.#members.values()) member.observe(at, result.page);
+    for (const [id, member] of this.#members) {
+      const moved = member.observe(at, result.page);
+      this.#options.probes?.probed(id, moved === undefined ? "no-page" : moved ? "moving" : "static");
+    }
+  }
+
+  /**
+   * A metrics page that does not come in time may be slow, or its server may hang: its health check tells. Whatever it
+   * answers is a sign of life.
+   */
+  async #probe(fault: RequestFault): Promise<void> {
+    if (fault !== "timeout") return this.#probed("no-page");
+    this.#probed("none");
+    const { dispatcher, times, healthPath } = this.#options;
+    const answer = await askEngine(`${this.url}${healthPath ?? HEALTH_PATH_DEFAULT}`, {
+      dispatcher,
+      apiKey: this.#apiKey,
+      timeoutMillis: times.scrapeTimeoutMillis,
+      bytesMax: HEALTH_BYTES_MAX,
+      stop: this.#stop.signal,
+    });
+    if (answer.kind === "answered" || !NO_ANSWER.has(answer.fault)) this.#probed("health");
+    else if (answer.fault === "timeout") this.#probed("none");
+  }
+
+  #probed(result: ProbeResult): void {
+    for (const id of this.#members.keys()) this.#options.probes?.probed(id, result);
   }
 
   /** A list that cannot be read now leaves the last one in force. */
@@ -250,6 +284,8 @@ export class ServerKeeper {
   }
 }
 
-function isUnreachable(result: ScrapeResult): result is Extract<ScrapeResult, { kind: "failed" }> {
+function isUnreachable(
+  result: ScrapeResult,
+): result is Extract<ScrapeResult, { kind: "failed" }> & { fault: "connect" } {
   return result.kind === "failed" && result.fault === "connect";
 }

@@ -1,4 +1,5 @@
 import type { Fault } from "#core/endpoint/fault.ts";
+import type { RetryDenial } from "#core/retry/retry-policy.ts";
 import type { FaultEvent } from "./fault-log.ts";
 
 /** The attempt that an event is about. */
@@ -25,16 +26,26 @@ export function retriedEvent(failed: AttemptSubject, fault: Fault, to: string): 
   return { ...subject(failed), kind: "attempt-failed", detail: FAULT_TEXTS[fault], done: `sent to ${to}` };
 }
 
-export const RETRY_BUDGET_SPENT = "the retry budget is spent";
+const DENIAL_TEXTS: Readonly<Record<RetryDenial | "no-endpoint", string>> = {
+  time: "its time is over",
+  attempts: "it had all its attempts",
+  budget: "the retry budget is spent",
+  "no-endpoint": "no other endpoint can take it",
+};
 
 /** The last attempt failed, and the client got an error of this status; `why` says why no other endpoint was tried. */
-export function givenUpEvent(failed: AttemptSubject, fault: Fault, why: string, status: number): FaultEvent {
-  const kind = why === RETRY_BUDGET_SPENT ? "retry-denied" : "attempt-failed";
+export function givenUpEvent(
+  failed: AttemptSubject,
+  fault: Fault,
+  why: keyof typeof DENIAL_TEXTS,
+  status: number,
+): FaultEvent {
+  const kind = why === "budget" ? "retry-denied" : "attempt-failed";
   return {
     ...subject(failed),
     kind,
     detail: FAULT_TEXTS[fault],
-    done: `not retried, ${why}: the client got ${status === 200 ? "an error in its stream" : status}`,
+    done: `not retried, ${DENIAL_TEXTS[why]}: the client got ${status === 200 ? "an error in its stream" : status}`,
   };
 }
 

@@ -14,6 +14,8 @@ export const FAULT_KINDS = {
   "endpoint-waiting": { level: "warn", message: "an endpoint is waited for" },
   "endpoint-ready": { level: "info", message: "an endpoint joined" },
   "endpoint-lost": { level: "warn", message: "an endpoint is lost" },
+  "endpoint-hung": { level: "warn", message: "an endpoint hangs" },
+  "endpoint-returning": { level: "info", message: "an endpoint that hung is let back slowly" },
   "endpoint-removed": { level: "info", message: "an endpoint left" },
   "endpoint-refused": { level: "warn", message: "an endpoint was refused" },
   "block-size-changed": { level: "info", message: "prompts are cut into blocks of another size" },

@@ -9,6 +9,8 @@ export interface GatewayCounters {
   retriesDenied: number;
   /** Requests sent again to the same endpoint since a kept connection had just closed. */
   reconnects: number;
+  /** Requests without a byte that left an endpoint, by what it was: lost or hung. */
+  readonly moved: Record<string, number>;
   /** Answers that broke after the client got bytes. */
   cuts: number;
   clientAborts: number;
@@ -39,6 +41,7 @@ export function newCounters(): GatewayCounters {
     retries: 0,
     retriesDenied: 0,
     reconnects: 0,
+    moved: {},
     cuts: 0,
     clientAborts: 0,
     clientStalls: 0,

@@ -10,6 +10,7 @@ import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./
 import { registerShadow } from "./metric-shadow.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { ShadowStatus } from "../status/shadow-status.ts";
+import type { HangWatch } from "../upstream/hang-watch.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
@@ -17,6 +18,8 @@ export interface StateSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused">;
+  /** Left out where nobody judges which endpoints hang. */
+  readonly hangs?: Pick<HangWatch, "counts">;
   /** Undefined before there is a gateway. */
   readonly counters: () => GatewayCounters | undefined;
   /** Undefined when nothing is recorded. */
@@ -85,6 +88,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
 type Row = (value: number, labels?: LabelTexts) => MetricRow;
 type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
 
+const STANDINGS = { well: 0, returning: 1, hung: 2 } as const;
 const BREAKER_STATES = { closed: 0, "half-open": 1, open: 2 } as const;
 
 /** Gauges of an endpoint; undefined where the value is not known, which leaves the line out. */
@@ -116,6 +120,7 @@ const ENDPOINT_GAUGES: readonly (readonly [
   ],
   ["endpoint_index_blocks", "Blocks that the prefix index believes it to hold.", (row) => row.indexBlocks],
   ["endpoint_breaker_state", "0 closed, 1 half-open, 2 open.", (row) => BREAKER_STATES[row.breaker]],
+  ["endpoint_standing", "0 well, 1 returning, 2 hung.", (row) => STANDINGS[row.standing]],
   ["endpoint_cordoned", "1 when it takes no new requests.", (row) => (row.cordoned ? 1 : 0)],
 ];
 
@@ -141,6 +146,11 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
       }),
     );
   }
+  family("counter", "endpoint_verdicts_total", "Endpoints that were judged to hang, and let back.", () =>
+    sources.hangs === undefined
+      ? []
+      : Object.entries(sources.hangs.counts).map(([verdict, count]) => row(count, { verdict })),
+  );
   family("gauge", "requests_in_flight", "Requests that the router knows.", () => [row(router.inFlight)]);
   family("gauge", "open_charges", "Requests charged to an endpoint.", () => [row(router.openCharges)]);
   family("counter", "stray_inputs_total", "Words about requests that are not in flight.", () => [
@@ -204,6 +214,7 @@ function registerCounters({ counters }: StateSources, family: Family, row: Row):
       return all === undefined ? [] : Object.entries(of(all)).map(([value, count]) => row(count, { [label]: value }));
     });
   byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
+  byKey("requests_moved_total", "Requests without a byte that left an endpoint, by why.", "from", (all) => all.moved);
   byKey("attempt_faults_total", "Attempts that failed before the client got a byte.", "fault", (all) => all.faults);
 }
 

@@ -13,6 +13,12 @@ export interface Swept {
   answersOn(socket: Duplex): boolean;
 }
 
+/** Wants to know where a sweep over all that is in flight begins and ends. */
+export interface SweepListener {
+  sweepBegins(): void;
+  sweepEnds(): void;
+}
+
 /**
  * What is in flight. One timer checks all limits of all of them; it runs only while something is there.
  *
@@ -23,11 +29,13 @@ export interface Swept {
  */
 export class InFlight {
   readonly #everyMillis: number;
+  readonly #listener: SweepListener | undefined;
   readonly #members: Swept[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(everyMillis: number) {
+  constructor(everyMillis: number, listener?: SweepListener) {
     this.#everyMillis = everyMillis;
+    this.#listener = listener;
   }
 
   get size(): number {
@@ -61,7 +69,9 @@ export class InFlight {
    * Each at its own time, since one may tell the router of something as it is swept, and the next must not be older. From
    * the end, since a member may leave as it is swept, and the last one takes its place. */
   #sweep(): void {
-    if (this.#members.length === 0) return this.stop();
+    this.#listener?.sweepBegins();
     for (let i = this.#members.length - 1; i >= 0; i--) this.#members[i]?.sweep(nowMicros());
+    this.#listener?.sweepEnds();
+    if (this.#members.length === 0) this.stop();
   }
 }

@@ -37,10 +37,12 @@ export interface GatewayLimits extends JsonLimits {
   /** From the arrival to the last byte; also bounds answers that do not stream. */
   readonly totalMillisMax: number;
   /**
-   * A request of which the client has seen nothing, at an engine that refuses connections: it goes to another one then.
-   * Engines that drain may close their port first and end their answers, so this is not at once.
+   * A request of which the client has seen nothing, at an engine that is lost: where another may take it, it goes there
+   * at once; where none may, it is answered with an error after so long.
    */
   readonly lostMillisMax: number;
+  /** Silence of an answer that began, at an engine that is lost or hung; it is cut then. */
+  readonly cutMillisMax: number;
   /** A client that reads nothing while bytes wait for it. */
   readonly writeStallMillisMax: number;
   /** Head of a request. */
@@ -94,7 +96,8 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   firstByteMillisMax: 10 * MINUTE,
   idleMillisMax: 2 * MINUTE,
   totalMillisMax: 60 * MINUTE,
-  lostMillisMax: MINUTE,
+  lostMillisMax: 5_000,
+  cutMillisMax: 10_000,
   writeStallMillisMax: 2 * MINUTE,
   headersMillisMax: MINUTE,
   requestReadMillisMax: 5 * MINUTE,

@@ -67,6 +67,26 @@ export function restarted(now: Reading, before: Reading): boolean {
   return COUNTERS.some((signal) => total(now, signal) < total(before, signal));
 }
 
+/** What only the engine's own work changes; requests that arrive do not. */
+const WORK: readonly Signal[] = [
+  "steps",
+  "promptTokens",
+  "generationTokens",
+  "ttftCount",
+  "tpotCount",
+  "cacheQueries",
+  "preemptions",
+  "kvUtilization",
+];
+/** One of these is there wherever work shows in the course of it, and not only as a request ends. */
+const WORK_SHOWN: readonly Signal[] = ["steps", "generationTokens"];
+
+/** Whether the engine worked between two pages; undefined where its pages do not show that. */
+export function workedBetween(now: Reading, before: Reading): boolean | undefined {
+  if (!WORK_SHOWN.some((signal) => !Number.isNaN(total(now, signal)))) return undefined;
+  return WORK.some((signal) => !Object.is(total(now, signal), total(before, signal)));
+}
+
 /**
  * Room for reusable keys and values, in tokens. One block of vLLM's pool is its null block and never holds any, so
  *

@@ -12,6 +12,7 @@ export type Signal =
   | "promptTokensCached"
   | "generationTokens"
   | "preemptions"
+  | "steps"
   | "ttftSum"
   | "ttftCount"
   | "tpotSum"
@@ -46,6 +47,7 @@ const SPELLINGS: readonly (readonly [name: string, signal: Signal, fold: Fold])[
   ["vllm:prompt_tokens_total", "promptTokens", "sum"],
   ["vllm:generation_tokens_total", "generationTokens", "sum"],
   ["vllm:num_preemptions_total", "preemptions", "sum"],
+  ["vllm:iteration_tokens_total_count", "steps", "sum"],
   ["vllm:time_to_first_token_seconds_sum", "ttftSum", "sum"],
   ["vllm:time_to_first_token_seconds_count", "ttftCount", "sum"],
   ["vllm:inter_token_latency_seconds_sum", "tpotSum", "sum"],

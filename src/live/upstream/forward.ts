@@ -1,18 +1,21 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { RetryDenial } from "#core/retry/retry-policy.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
 import type { AnswerTokens } from "../answer/answer-tokens.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
+import { AttemptSigns } from "./attempt-signs.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
+import { giveUp } from "./give-up.ts";
 import { refusal } from "../answer/errors.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { cutRefusal, errorEvent, faultOfError, giveUpRefusal, reasonOf } from "../answer/fault-words.ts";
+import { faultOfError } from "../answer/fault-words.ts";
 import { type AnswerHeaders, clientHeaders, upstreamHeaders } from "../request/headers.ts";
-import { RETRY_BUDGET_SPENT, cutEvent, givenUpEvent, retriedEvent } from "../log/attempt-events.ts";
+import { cutEvent, givenUpEvent, retriedEvent } from "../log/attempt-events.ts";
 import { decisiveText } from "../status/decisive.ts";
 import { StreamAnswer } from "../answer/stream-answer.ts";
 import { TokenProgress } from "./token-progress.ts";
@@ -41,11 +44,7 @@ export class Forward implements AttemptListener, Delivery {
   #attempt: Attempt | undefined;
   #answer: Answer | undefined;
   #tokens: TokenProgress;
-  /** Set by every piece, cleared by every sweep. */
-  #active = false;
-  #quietSince: Micros;
-  /** When a sweep first found the endpoint of this attempt lost. */
-  #lostSince: Micros | undefined;
+  #signs: AttemptSigns;
   #over = false;
 
   constructor(exchange: Exchange, body: Buffer, routed: Routed, hidesUsage: boolean) {
@@ -56,7 +55,7 @@ export class Forward implements AttemptListener, Delivery {
     this.hidesUsage = hidesUsage;
     this.answerTokens = exchange.answerTokens;
     this.decidedAt = routed.at;
-    this.#quietSince = routed.at;
+    this.#signs = new AttemptSigns(exchange, this.endpoint, routed.at);
   }
 
   get writer() {
@@ -89,8 +88,10 @@ export class Forward implements AttemptListener, Delivery {
     const { context, headers: given, requestId, path } = this.#exchange;
     this.#attempts++;
     this.#answer = undefined;
-    if (this.#attempts > 1) this.#tokens = this.#newTokens();
-    this.#lostSince = undefined;
+    if (this.#attempts > 1) {
+      this.#tokens = this.#newTokens();
+      this.#signs = new AttemptSigns(this.#exchange, this.endpoint, nowMicros());
+    }
     this.answerTokens?.reset();
     const upstream = context.pools.get(this.#routed.endpoint);
     if (upstream === undefined) return this.attemptFailed("connect");
@@ -105,9 +106,10 @@ export class Forward implements AttemptListener, Delivery {
 
   answerStarted(status: number, headers: AnswerHeaders): void {
     const head: AnswerHead = { status, headers };
-    this.#active = true;
     try {
       this.#answer = chooseAnswer(this, head);
+      // The head of a stream comes before its prompt is computed, and is no sign of the engine.
+      if (!(this.#answer instanceof StreamAnswer)) this.#signs.heard();
       if (this.#answer === undefined) this.attemptFailed("garbage");
     } catch (error) {
       this.#exchange.bug(error);
@@ -115,7 +117,7 @@ export class Forward implements AttemptListener, Delivery {
   }
 
   answerData(chunk: Buffer): void {
-    this.#active = true;
+    this.#signs.heard();
     try {
       this.#answer?.data(chunk);
     } catch (error) {
@@ -184,13 +186,11 @@ export class Forward implements AttemptListener, Delivery {
     this.#dropAttempt();
     this.counters.faults[fault] = (this.counters.faults[fault] ?? 0) + 1;
     context.journal.accept({ kind: "attempt-failed", at: nowMicros(), requestId: routeId, fault });
-    const denied = this.#denial(fault);
-    if (denied !== "") return this.#giveUp(fault, kept, denied);
+    const denied = context.retries.denial(fault, this.#attempts);
+    if (denied !== undefined) return this.#giveUp(fault, kept, denied);
     const decision = context.journal.accept({ kind: "request-retried", at: nowMicros(), requestId: routeId });
-    if (decision.kind === "rejected") {
-      context.retryBudget.refund();
-      return this.#giveUp(fault, kept, "no other endpoint can take it");
-    }
+    if (decision.kind === "rejected") return this.#giveUp(fault, kept, "no-endpoint");
+    context.retries.spend();
     this.counters.retries++;
     context.observe.retried(fault);
     context.observe.fault?.(retriedEvent(this, fault, decision.endpoint));
@@ -198,31 +198,11 @@ export class Forward implements AttemptListener, Delivery {
     this.send();
   }
 
-  /** Why no other endpoint is tried; "" when one is. */
-  #denial(fault: Fault): string {
-    const { limits, retryBudget } = this.#exchange.context;
-    if (fault === "timeout") return "its time is over";
-    if (this.#attempts >= limits.attemptsMax) return "it had all its attempts";
-    if (retryBudget.spend()) return "";
-    this.counters.retriesDenied++;
-    return RETRY_BUDGET_SPENT;
-  }
-
-  /** No endpoint is left to try: the last one's own error goes to the client as it was, or ours. */
-  #giveUp(fault: Fault, kept: KeptAnswer | undefined, why: string): void {
-    const { writer } = this;
+  /** No endpoint is left to try. */
+  #giveUp(fault: Fault, kept: KeptAnswer | undefined, why: RetryDenial | "no-endpoint"): void {
     if (fault === "timeout") this.counters.timeouts++;
-    if (writer.headSent) {
-      writer.write(errorEvent(this.dialect, cutRefusal(fault)));
-      writer.end();
-    } else if (kept === undefined) {
-      this.#exchange.answerRefusal(giveUpRefusal(fault), this.endpoint);
-    } else {
-      const headers = clientHeaders(kept.headers, this.#exchange.ownHeaders(this.endpoint, reasonOf(fault)), false);
-      headers.push("content-length", String(kept.body.length));
-      if (fault === "saturated" && kept.headers["retry-after"] === undefined) headers.push("retry-after", "1");
-      writer.whole(kept.status, headers, kept.body);
-    }
+    if (why === "budget") this.counters.retriesDenied++;
+    giveUp(this.#exchange, this.endpoint, fault, kept);
     this.#exchange.context.observe.fault?.(givenUpEvent(this, fault, why, this.#exchange.status));
     this.#finish({ outcome: fault === "timeout" ? "timeout" : "failed", usage: undefined, tokensSeen: undefined });
   }
@@ -244,12 +224,10 @@ export class Forward implements AttemptListener, Delivery {
     const { limits } = this;
     const { arrivedAt, stream } = this.#exchange;
     this.#tokens.sweep(at);
-    if (this.#active) this.#quietSince = at;
-    this.#active = false;
     const waited = at - arrivedAt;
-    const quiet = at - this.#quietSince;
+    const quiet = this.#signs.sweep(at, this.#attempt !== undefined && !this.writer.blocked);
     if (waited > limits.totalMillisMax * MICROS_PER_MILLI) return this.#timeOut();
-    if (!this.writer.headSent && this.#lostTooLong(at)) return this.attemptFailed("connect");
+    if (this.#leaves(at, quiet)) return;
     if (this.writer.blocked) {
       if (quiet > limits.writeStallMillisMax * MICROS_PER_MILLI) this.#exchange.stalled();
     } else if (this.writer.bodySent || (this.#answer !== undefined && !(this.#answer instanceof StreamAnswer))) {
@@ -258,11 +236,28 @@ export class Forward implements AttemptListener, Delivery {
     else this.#showHead(waited);
   }
 
-  /** A process that hangs as it ends, or a machine that vanished, leaves its connections open. */
-  #lostTooLong(at: Micros): boolean {
-    if (this.#exchange.context.directory.get(this.endpoint)?.state !== "lost") this.#lostSince = undefined;
-    else this.#lostSince ??= at;
-    return this.#lostSince !== undefined && at - this.#lostSince > this.limits.lostMillisMax * MICROS_PER_MILLI;
+  /**
+   * Leaves an endpoint that is lost or hangs: a process that hangs as it ends, or a machine that vanished, keeps its
+   * connections open. Where nobody else may take the request, a hung one may still answer, and is waited for.
+   */
+  #leaves(at: Micros, quiet: Micros): boolean {
+    const trouble = this.#signs.trouble(at);
+    if (trouble === undefined) return false;
+    const { writer, limits } = this;
+    const fault = trouble.kind === "lost" ? "connect" : "hung";
+    if (writer.bodySent) {
+      if (writer.blocked || quiet <= limits.cutMillisMax * MICROS_PER_MILLI) return false;
+      this.#answer?.broke(fault);
+      return true;
+    }
+    const { context, routeId } = this.#exchange;
+    const denied = context.retries.denial(fault, this.#attempts) !== undefined;
+    const moves = !denied && context.journal.router.hasTaker(at, routeId);
+    const waitsOn = trouble.kind === "hung" || at - trouble.since <= limits.lostMillisMax * MICROS_PER_MILLI;
+    if (!moves && waitsOn) return false;
+    if (moves) this.counters.moved[trouble.kind] = (this.counters.moved[trouble.kind] ?? 0) + 1;
+    this.attemptFailed(fault);
+    return true;
   }
 
   #showHead(waited: Micros): void {
@@ -282,6 +277,7 @@ export class Forward implements AttemptListener, Delivery {
     this.#over = true;
     this.#dropAttempt();
     this.#answer = undefined;
+    if (end.outcome === "ok") this.#signs.completed(this.#tokens.firstAt, nowMicros());
     this.#exchange.finished({
       outcome: end.outcome,
       usage: end.usage,

@@ -1,0 +1,44 @@
+import type { Fault } from "../endpoint/fault.ts";
+
+export interface RetryOptions {
+  /** Endpoints that one request may be sent to, at least 1. */
+  readonly attemptsMax: number;
+  /** Retries that each request earns, in [0, 10]. */
+  readonly ratio: number;
+  /** Retries that can be saved up, and are there at the start. */
+  readonly burst: number;
+}
+
+/** Why a request is not tried again: its time is over, it had all its attempts, or the budget is spent. */
+export type RetryDenial = "time" | "attempts" | "budget";
+
+/**
+ * Whether a request whose attempt failed is tried at another endpoint. The budget keeps retries from multiplying an
+ * overload: each request earns a fraction of a retry, each retry spends one, and no more than `burst` can be saved up.
+ */
+export class RetryPolicy {
+  readonly #options: RetryOptions;
+  #saved: number;
+
+  constructor(options: RetryOptions) {
+    this.#options = options;
+    this.#saved = options.burst;
+  }
+
+  /** A request arrived. */
+  earn(): void {
+    this.#saved = Math.min(this.#options.burst, this.#saved + this.#options.ratio);
+  }
+
+  /** Why a request is not tried again after so many attempts, or undefined when it may be. Spends nothing. */
+  denial(fault: Fault, attempts: number): RetryDenial | undefined {
+    if (fault === "timeout") return "time";
+    if (attempts >= this.#options.attemptsMax) return "attempts";
+    return this.#saved < 1 ? "budget" : undefined;
+  }
+
+  /** A retry is made that was not denied. */
+  spend(): void {
+    this.#saved -= 1;
+  }
+}

@@ -1,0 +1,64 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Micros } from "#core/units.ts";
+import type { ChatContext } from "../chat-context.ts";
+import type { Exchange } from "../request/exchange.ts";
+
+/** Why an endpoint is to be left, and since when it is known. */
+export interface Trouble {
+  readonly kind: "lost" | "hung";
+  readonly since: Micros;
+}
+
+/** What came of one attempt and when: for the limits of silence, and for the judge of its endpoint. */
+export class AttemptSigns {
+  readonly #context: ChatContext;
+  readonly #endpoint: EndpointId;
+  readonly #stream: boolean;
+  readonly #sentAt: Micros;
+  /** Set by every piece, cleared by every sweep. */
+  #active = false;
+  #quietSince: Micros;
+  #trouble: Trouble | undefined;
+
+  constructor({ context, stream }: Pick<Exchange, "context" | "stream">, endpoint: EndpointId, sentAt: Micros) {
+    this.#context = context;
+    this.#endpoint = endpoint;
+    this.#stream = stream;
+    this.#sentAt = sentAt;
+    this.#quietSince = sentAt;
+  }
+
+  /** A piece of an answer came. */
+  heard(): void {
+    this.#active = true;
+  }
+
+  /** How long nothing came. An attempt that is not read from, for its client does not read, waits for nothing. */
+  sweep(at: Micros, reads: boolean): Micros {
+    const { hangs } = this.#context;
+    if (this.#active) {
+      this.#quietSince = at;
+      hangs.answered(this.#endpoint, at);
+    } else if (reads) hangs.waits(this.#endpoint, this.#stream ? "stream" : "whole", this.#quietSince);
+    this.#active = false;
+    return at - this.#quietSince;
+  }
+
+  /** The endpoint's trouble as a sweep finds it. */
+  trouble(at: Micros): Trouble | undefined {
+    const { directory, hangs } = this.#context;
+    const lost = directory.get(this.#endpoint)?.state === "lost";
+    const kind = lost ? "lost" : hangs.isHung(this.#endpoint) ? "hung" : undefined;
+    if (kind === undefined) this.#trouble = undefined;
+    else if (this.#trouble?.kind !== kind) this.#trouble = { kind, since: at };
+    return this.#trouble;
+  }
+
+  /** The answer is complete. */
+  completed(firstTokenAt: Micros | undefined, at: Micros): void {
+    const { hangs } = this.#context;
+    hangs.answered(this.#endpoint, at);
+    if (firstTokenAt !== undefined) hangs.took(this.#endpoint, "stream", firstTokenAt - this.#sentAt);
+    else if (!this.#stream) hangs.took(this.#endpoint, "whole", at - this.#sentAt);
+  }
+}

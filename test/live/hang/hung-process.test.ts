@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { gnomon } from "../../cli/command-line.ts";
+import { Conversation } from "./conversation.ts";
+import { startEngine } from "./engine-process.ts";
+import { SwitchedEngine } from "./switched-engine.ts";
+
+/** Judged sooner than by default. A busy machine may be judged to hang too; requests are answered all the same. */
+const SOON = [
+  "scrape.intervalMillis=250",
+  "scrape.timeoutMillis=400",
+  "health.silentMillis=1500",
+  "health.unansweredMillis=1500",
+  "health.stalledMillis=1500",
+  "health.returnMillis=500",
+  "health.returnMillisMax=1000",
+  "limits.cutMillisMax=1500",
+].flatMap((setting) => ["--set", setting]);
+const READY = /gnomon is ready at (http:[^\s"]+?):? /;
+const WAIT_MILLIS_MAX = 20_000;
+
+interface Endpoint {
+  readonly id: string;
+  readonly standing: string | null;
+}
+
+async function serve(t: TestContext, urls: readonly string[]) {
+  const served = gnomon(t, [
+    "--port",
+    "0",
+    "--log-level",
+    "info",
+    ...SOON,
+    ...urls.flatMap((url) => ["--endpoint", url]),
+  ]);
+  const [, url = ""] = await served.said(READY);
+  const standing = async (id: string): Promise<string | null | undefined> => {
+    const { endpoints } = (await (await fetch(`${url}/gnomon/endpoints`)).json()) as { endpoints: Endpoint[] };
+    return endpoints.find((endpoint) => endpoint.id === id)?.standing;
+  };
+  return { served, url, standing };
+}
+
+/** Asks until a request goes there again and is answered. */
+async function usedAgain(talk: Conversation, endpoint: string): Promise<void> {
+  for (let i = 0; ; i++) {
+    const turn = await talk.ask(`Are you there, ${i}?`, true);
+    assert.equal(turn.status, 200);
+    if (turn.endpoint === endpoint && turn.whole) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+test("an engine's process is stopped: its conversation goes on elsewhere, begun streams are cut; let go on, it is used", async (t) => {
+  const engines = await Promise.all([startEngine(t), startEngine(t)]);
+  const { served, url, standing } = await serve(
+    t,
+    engines.map((engine) => engine.url),
+  );
+  const talk = new Conversation(url, "llama-3.1-8b", "apple");
+  const holder = await talk.settle();
+  const engine = engines.find((one) => one.url === holder)!;
+  const long = await talk.begin(5_000);
+  assert.equal(long.headers.get("x-gnomon-endpoint"), holder);
+  engine.hang();
+  const turns = await talk.askAll(12);
+  for (const { status, whole, endpoint, millis } of turns) {
+    assert.deepEqual([status, whole, endpoint !== holder], [200, true, true]);
+    assert.ok(millis < WAIT_MILLIS_MAX, `${millis} ms`);
+  }
+  const cut = await long.text();
+  assert.match(cut, /"error"/);
+  assert.doesNotMatch(cut, /\[DONE\]/);
+  assert.equal(await standing(holder), "hung");
+  engine.goOn();
+  await usedAgain(talk, holder);
+  assert.match(served.stderr(), /"event":"endpoint-hung".*"event":"endpoint-returning"/s);
+});
+
+for (const answers of ["health", "no-requests"] as const)
+  test(`an engine accepts everything and answers ${answers === "health" ? "its health check alone" : "all but requests"}`, async (t) => {
+    const engines = await Promise.all([SwitchedEngine.start(t), SwitchedEngine.start(t)]);
+    const { served, url, standing } = await serve(
+      t,
+      engines.map((engine) => engine.url),
+    );
+    const talk = new Conversation(url, "tiny", "pear");
+    const holder = await talk.settle();
+    const engine = engines.find((one) => one.url === holder)!;
+    engine.answers = answers;
+    const turns = await talk.askAll(12);
+    for (const { status, whole, endpoint, millis } of turns) {
+      assert.deepEqual([status, whole, endpoint !== holder], [200, true, true]);
+      assert.ok(millis < WAIT_MILLIS_MAX, `${millis} ms`);
+    }
+    assert.notEqual(await standing(holder), "well");
+    engine.answers = "all";
+    await usedAgain(talk, holder);
+    assert.match(served.stderr(), /"event":"endpoint-hung"/);
+  });
