@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type * as z from "zod";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import { ConfigError } from "./config-error.ts";
@@ -34,8 +35,20 @@ export function loadCalibratedEngine(nameOrPath: string): CalibratedEngine {
       checked.problems.map((problem) => problemLine(problem, `${file} line ${yaml.value.lineOf(problem.path)}`)),
     );
   }
-  const { stepTime = engineDefaults().stepTime, tier, residuals, ...rest } = checked.value;
-  return { engine: engineDefaults({ ...rest, stepTime: withoutUndefined(stepTime), tier }), residuals };
+  return engineOf(checked.value);
+}
+
+/** An engine as its file would say it: all parameters, without what only tests set. */
+export function engineParameters(engine: EngineConfig): Readonly<Record<string, unknown>> {
+  const { coalesce: _coalesce, check: _check, ...parameters } = engine;
+  return JSON.parse(JSON.stringify(parameters)) as Record<string, unknown>;
+}
+
+/** The engine that such parameters make; `where` names their place in errors. Throws ConfigError. */
+export function engineOfParameters(value: unknown, where: string): CalibratedEngine {
+  const checked = checkShape(ENGINE_FILE_SCHEMA, value);
+  if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem, where)));
+  return engineOf(checked.value);
 }
 
 /** Names of the engines that come with gnomon, in order. */
@@ -52,6 +65,11 @@ function fileOf(nameOrPath: string): string {
   const names = engineNames();
   if (names.includes(nameOrPath)) return join(ENGINES_DIRECTORY, `${nameOrPath}.yaml`);
   throw new ConfigError([`engine: ${unknownWord("engine", nameOrPath, names)}`]);
+}
+
+function engineOf(file: z.output<typeof ENGINE_FILE_SCHEMA>): CalibratedEngine {
+  const { stepTime = engineDefaults().stepTime, tier, residuals, ...rest } = file;
+  return { engine: engineDefaults({ ...rest, stepTime: withoutUndefined(stepTime), tier }), residuals };
 }
 
 /** zod leaves keys with undefined where a key may be absent; the engine's types have them absent. */

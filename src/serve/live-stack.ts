@@ -1,3 +1,4 @@
+import { emulatedEngines } from "./emulated-engines.ts";
 import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
 import { MICROS_PER_MILLI } from "#core/units.ts";
@@ -185,12 +186,14 @@ function secretOf(variable: string | undefined, environment: Environment): strin
 function runOf(plan: ServePlan): Run {
   const { prefix, tokenizer } = plan.config;
   const router = routerSettings(plan);
+  const emulated = emulatedEngines(plan.config);
   return {
     id: randomBytes(RUN_ID_BYTES).toString("hex"),
     startWallMicros: WALL_START_MICROS,
     router,
     hash: { algorithm: prefix.blockHash, blockTokens: router.blockTokens, tokenizer: tokenizer.kind },
     endpoints: [],
+    ...(emulated && { emulated }),
   };
 }
 

@@ -2,7 +2,14 @@ import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import { Fields, TraceFormatError, TraceVersionError } from "./fields.ts";
 import { decodeEndpoint } from "./input-codec.ts";
 import { decodeProfile } from "./profile-codec.ts";
-import { TRACE_VERSION, type TraceEngine, type TraceHash, type TraceHeader, type TraceRouter } from "./record.ts";
+import {
+  TRACE_VERSION,
+  type TraceEmulated,
+  type TraceEngine,
+  type TraceHash,
+  type TraceHeader,
+  type TraceRouter,
+} from "./record.ts";
 
 /** Unit of every time in a trace of version 1. */
 const CLOCK_UNIT = "microseconds";
@@ -29,6 +36,7 @@ export function decodeHeader(fields: Fields): TraceHeader {
     router: decodeRouter(fields.object("router")),
     hash: decodeHash(fields.object("hash")),
     endpoints: fields.list("endpoints").map((entry, i) => decodeEndpoint(new Fields(entry, `endpoints[${i}]`))),
+    ...(fields.has("emulated") ? { emulated: decodeEmulated(fields.object("emulated")) } : {}),
     ...(fields.boolean("checked", false) ? { checked: true } : {}),
     ...(fields.has("continues") ? { continues: fields.integer("continues", 0) } : {}),
     ...(fields.has("engine") ? { engine: decodeEngine(fields.object("engine")) } : {}),
@@ -53,6 +61,15 @@ function decodeEngine(fields: Fields): TraceEngine {
   const sizes = ENGINE_SIZES.filter(([key]) => fields.has(key)).map(([key, min]) => [key, fields.integer(key, min)]);
   const switches = ENGINE_SWITCHES.filter((key) => fields.has(key)).map((key) => [key, fields.boolean(key)]);
   return Object.fromEntries([...sizes, ...switches]) as TraceEngine;
+}
+
+/** Whether the parameters make an engine is for the schema of engine files to say. */
+function decodeEmulated(fields: Fields): TraceEmulated {
+  const parameters = fields.object("parameters");
+  return {
+    engine: fields.string("engine"),
+    parameters: Object.fromEntries(parameters.keys().map((key) => [key, parameters.raw(key)])),
+  };
 }
 
 function decodeRouter(fields: Fields): TraceRouter {

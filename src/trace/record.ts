@@ -23,6 +23,8 @@ export interface TraceHeader {
   readonly endpoints: readonly Endpoint[];
   /** Settings that all its engines had, as far as they were told; absent where nothing was. */
   readonly engine?: TraceEngine;
+  /** The emulated engines that served it, where the gateway had started them itself. */
+  readonly emulated?: TraceEmulated;
   /** Whether every group of lines is followed by its checksum (segment-check.ts); absent in traces from before them. */
   readonly checked?: boolean;
   /** Checksum at the end of the segment before; absent in the first one. */
@@ -51,6 +53,14 @@ export interface TraceEngine {
   readonly asyncScheduling?: boolean;
   /** data_parallel_size behind each endpoint, at least 1; the rest is told of one rank. */
   readonly dataParallel?: number;
+}
+
+/** An emulated engine, of which everything is known. */
+export interface TraceEmulated {
+  /** Its name or file, as configured. */
+  readonly engine: string;
+  /** As an engine file has them. */
+  readonly parameters: Readonly<Record<string, unknown>>;
 }
 
 export interface TraceDerivation {

@@ -54,7 +54,7 @@ export function whatIfOptions(): Command {
     .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
     .option(
       "--engine <file>",
-      "engine by name or path, best one that calibrate wrote (default: emulated-default); repeat to ask about others",
+      "engine by name or path, best one that calibrate wrote (default: what the trace says of its engines, else one that is calibrated from it); repeat to ask about others",
       (name, before: readonly string[]) => [...before, name],
       [],
     )

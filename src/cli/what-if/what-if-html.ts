@@ -12,6 +12,7 @@ const DIVERGENCES_MAX = 6;
 export interface PageInput {
   readonly path: string;
   readonly engine: string;
+  readonly isEngineGuess: boolean;
   readonly setting: Setting;
   /** All that were simulated, that in force among them. */
   readonly profiles: readonly Candidate[];
@@ -27,6 +28,7 @@ export function writeWhatIfPage(file: string, answer: WhatIfAnswer, input: PageI
   const page = whatIfPage(answer, {
     trace: basename(resolve(input.path)),
     engine: basename(input.engine),
+    isEngineGuess: input.isEngineGuess,
     outcomes,
     observed,
     observedArrivalMicros: Float64Array.from(workload, ({ arrivalMicros }) => arrivalMicros),

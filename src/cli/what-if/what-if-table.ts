@@ -5,7 +5,8 @@ import type { Metric } from "#shadow/question/metric.ts";
 import { causeWords } from "#shadow/report/cause-words.ts";
 import { type Coverage, type FigureIntervals, FIGURES } from "#shadow/question/uncertainty.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
-import { figureTable, millis, percent, signedMillis, signedPercent } from "../figure-text.ts";
+import { verdict } from "#shadow/report/verdict.ts";
+import { brokenName, figureTable, millis, percent, signedMillis, signedPercent, wrapped } from "../figure-text.ts";
 import { regretTables } from "./what-if-regret-table.ts";
 
 const METRICS: readonly (readonly [Metric, string])[] = [
@@ -17,11 +18,16 @@ const METRICS: readonly (readonly [Metric, string])[] = [
 const CAUSES_TOLD = 4;
 const WITHIN = `${100 * COVERAGE} %`;
 
-/** The answer for people: predictions, differences with their intervals, why, and the model's own error. */
-export function whatIfTable(answer: WhatIfAnswer): string {
+/** The answer for people: the verdict, then predictions, differences, why, and the model's own error. */
+export function whatIfTable(answer: WhatIfAnswer, guessedEngine?: string): string {
   const parts = [
-    `${answer.requests} requests; in force: ${answer.inForce}. Times in milliseconds, simulated${intervalWords(answer)}.`,
+    wrapped(verdict(answer, guessedEngine)),
+    "",
+    wrapped(
+      `${answer.requests} requests; in force: ${answer.inForce}. Simulated, milliseconds${intervalWords(answer)}.`,
+    ),
     predictions(answer),
+    placement(answer),
     rankingWords(answer),
     ...differences(answer),
     ...causes(answer),
@@ -30,27 +36,48 @@ export function whatIfTable(answer: WhatIfAnswer): string {
     ...coverage(answer),
     ...scenarioWords(answer),
   ];
-  return `${parts.filter((part) => part !== "").join("\n")}\n`;
+  return `${parts.filter((part, i) => part !== "" || i === 1).join("\n")}\n`;
 }
 
 function intervalWords({ replicas }: WhatIfAnswer): string {
-  return replicas === 0
-    ? ""
-    : `; below each what ${replicas} replicas expect (~) and its ${WITHIN} prediction interval`;
+  return replicas === 0 ? "" : `: the estimate, and below it its ${WITHIN} prediction interval (${replicas} replicas)`;
 }
 
-function predictions({ candidates, ranking }: WhatIfAnswer): string {
-  const heads = METRICS.flatMap(([, name]) => [`${name} mean`, "p50", "p99"]);
-  const table = figureTable(["profile", ...heads, "hits", "imbalance", "busiest", "done", "first"]);
+const PROFILE_WIDTH = 22;
+
+function nameOf({ name }: CandidateAnswer): string {
+  return brokenName(name, PROFILE_WIDTH);
+}
+
+/** A row for each profile, and a line or two in it for each metric. */
+function predictions({ candidates, replicas }: WhatIfAnswer): string {
+  const table = figureTable(["profile", "", ...FIGURES], [PROFILE_WIDTH, 6, 22, 22, 22]);
+  const gap = replicas === 0 ? "\n" : `\n${WITHIN}\n`;
+  for (const one of candidates) {
+    const lines = METRICS.map(([metric]) =>
+      distributionCells(one.predicted[metric], one.intervals[metric], replicas > 0),
+    );
+    const cells = FIGURES.map((_, i) => lines.map((line) => line[i]).join("\n"));
+    table.push([
+      nameOf(one),
+      METRICS.map(([, name]) => name).join(gap) + (replicas === 0 ? "" : gap.trimEnd()),
+      ...cells,
+    ]);
+  }
+  return table.toString();
+}
+
+function placement({ candidates, ranking, inForce }: WhatIfAnswer): string {
+  const heads = ["profile", "cache hits", "imbalance", "busiest", "same endpoint", "done", "first"];
+  const table = figureTable(heads, [PROFILE_WIDTH, 12, 11, 10, 15, 9, 9]);
   candidates.forEach((one, i) => {
-    const figures = METRICS.flatMap(([metric]) => distributionCells(one.predicted[metric], one.intervals[metric]));
     const first = ranking.first[i];
     table.push([
-      one.name,
-      ...figures,
+      nameOf(one),
       percent(one.hitRatio),
       one.imbalance.toFixed(2),
       percent(one.busiestShare),
+      one.name === inForce || one.agreement === undefined ? "" : percent(one.agreement),
       String(one.completed),
       first === undefined ? "" : percent(first),
     ]);
@@ -65,33 +92,35 @@ function rankingWords({ candidates, ranking, replicas }: WhatIfAnswer): string {
     return `${candidates[i]!.name} before ${candidates[i + 1]!.name} ${percent(ranking.before[i]![i + 1]!)}`;
   });
   const from = replicas === 0 ? "requests resampled" : "replicas, requests resampled";
-  return `Order by mean E2E (first: share of draws that it leads; ${from}): ${steps.join(", ")}`;
+  return wrapped(`Order by mean E2E, and how likely it is (${from}): ${steps.join(", ")}`);
 }
 
 function differences({ candidates, inForce, replicas }: WhatIfAnswer): string[] {
   const others = candidates.filter(({ name }) => name !== inForce);
   if (others.length === 0) return [];
-  const table = figureTable(["profile", ...METRICS.map(([, name]) => name), "faster E2E", "same endpoint"]);
-  for (const one of others) {
-    const cells = METRICS.map(([metric]) => differenceCell(one, metric));
-    table.push([one.name, ...cells, likelihood(one), one.agreement === undefined ? "" : percent(one.agreement)]);
-  }
+  const table = figureTable(
+    ["profile", ...METRICS.map(([, name]) => `mean ${name}`)],
+    [PROFILE_WIDTH, ...METRICS.map(() => 24)],
+  );
+  for (const one of others) table.push([nameOf(one), ...METRICS.map(([metric]) => differenceCell(one, metric))]);
   const below = replicas === 0 ? "" : `; below, its ${WITHIN} prediction interval on the same drawn engines`;
   return [
-    `Difference to ${inForce}, both simulated, request by request: mean [95 % over requests]${below}`,
+    wrapped(`Difference to ${inForce}, both simulated, request by request: the estimate [95 % over requests]${below}`),
     table.toString(),
   ];
 }
 
 function causes({ candidates, inForce }: WhatIfAnswer): string[] {
-  const table = figureTable(["profile", "requests", "what became of them", "TTFT", "E2E", "of the mean difference"]);
-  for (const { name, causes: found } of candidates) {
-    for (const one of found.slice(0, CAUSES_TOLD)) {
+  const heads = ["profile", "requests", "what became of them", "TTFT", "E2E", "of the mean"];
+  const table = figureTable(heads, [PROFILE_WIDTH, 10, 28, 10, 10, 13]);
+  for (const candidate of candidates) {
+    for (const [i, one] of candidate.causes.slice(0, CAUSES_TOLD).entries()) {
       const each = [
         signedMillis(one.ttftChangeMicros),
         signedMillis(one.e2eChangeMicros),
         signedMillis(one.shareMicros),
       ] as const;
+      const name = i === 0 ? nameOf(candidate) : "";
       table.push([name, String(one.requests), { content: causeWords(one), hAlign: "left" }, ...each]);
     }
   }
@@ -103,21 +132,22 @@ function causes({ candidates, inForce }: WhatIfAnswer): string[] {
 function errors({ modelError, uncompared, inForce }: WhatIfAnswer): string {
   if (modelError === undefined)
     return "Model error: not known, since this traffic was not run as it is simulated here.";
-  const table = figureTable(["", "predicted mean", "observed mean", "mean", "p50", "p99", "MAPE", "r", "pairs"]);
+  const heads = ["", "predicted mean", "observed mean", "mean", "p50", "p99", "median", "MAPE", "r", "pairs"];
+  const table = figureTable(heads, [6, 11, 10, 10, 10, 10, 9, 9, 7, 7]);
   for (const [metric, name] of METRICS) {
     const error = modelError[metric];
     if (error !== undefined) table.push([name, ...errorCells(error)]);
   }
   return [
-    `Model error: ${inForce} simulated against what really happened`,
+    `Model error: ${inForce} simulated against what really happened (median and MAPE: request by request)`,
     table.toString(),
-    ...Object.entries(uncompared).map(([reason, count]) => `${count} not compared: ${reason}`),
+    ...Object.entries(uncompared).map(([reason, count]) => wrapped(`${count} not compared: ${reason}`)),
   ].join("\n");
 }
 
 function coverage({ coverage: covered, inForce }: WhatIfAnswer): string[] {
   if (covered === undefined) return [];
-  const table = figureTable(["observed / predicted", ...FIGURES]);
+  const table = figureTable(["observed / predicted", ...FIGURES], [PROFILE_WIDTH, 24, 24, 24]);
   for (const [metric, name] of METRICS) {
     const one: Coverage | undefined = covered[metric];
     if (one === undefined) continue;
@@ -125,7 +155,7 @@ function coverage({ coverage: covered, inForce }: WhatIfAnswer): string[] {
       name,
       ...FIGURES.map((figure) => {
         const { observed, low, high, inside } = one[figure];
-        return `${observed.toFixed(3)} ${inside ? "inside" : "OUTSIDE"} [${low.toFixed(3)}, ${high.toFixed(3)}]`;
+        return `${observed.toFixed(3)} ${inside ? "inside" : "OUTSIDE"}\n[${low.toFixed(3)}, ${high.toFixed(3)}]`;
       }),
     ]);
   }
@@ -137,15 +167,19 @@ function scenarioWords({ candidates, modelError }: WhatIfAnswer): string[] {
   if (scenarios.length === 0) return [];
   const error = modelError === undefined ? "No model error" : "The model error above does not";
   const verb = modelError === undefined ? "covers" : "cover";
-  return [`${error} ${verb} ${scenarios.join(", ")}: nothing like it was observed.`];
+  return [wrapped(`${error} ${verb} ${scenarios.join(", ")}: nothing like it was observed.`)];
 }
 
-function distributionCells(figures: Distribution | undefined, intervals: FigureIntervals | undefined): string[] {
-  if (figures === undefined) return ["-", "-", "-"];
+/** The interval stands under its estimate; where others have one, its place stays empty. */
+function distributionCells(
+  figures: Distribution | undefined,
+  intervals: FigureIntervals | undefined,
+  hasIntervals: boolean,
+): string[] {
   return FIGURES.map((figure) => {
     const range = intervals?.[figure];
-    const below = range === undefined ? "" : `\n~${millis(range.expected)} ${millis(range.low)}-${millis(range.high)}`;
-    return `${millis(figures[figure])}${below}`;
+    const below = range === undefined ? "" : `${millis(range.low)} to ${millis(range.high)}`;
+    return `${figures === undefined ? "-" : millis(figures[figure])}${hasIntervals ? `\n${below === "" ? "-" : below}` : ""}`;
   });
 }
 
@@ -155,15 +189,9 @@ function differenceCell(
 ): string {
   const [difference, interval] = [all[metric], differenceInterval[metric]];
   if (difference === undefined) return "-";
-  const below = interval === undefined ? "" : `\n[${signedMillis(interval.low)}, ${signedMillis(interval.high)}]`;
-  const noise = exceedsNoise[metric] === false ? "\nwithin the noise" : "";
-  return `${signedMillis(difference.mean)} [${signedMillis(difference.low)}, ${signedMillis(difference.high)}]${below}${noise}`;
-}
-
-/** Share of resamples in which the candidate's mean E2E is below that of the profile in force. */
-function likelihood({ difference }: CandidateAnswer): string {
-  const e2e = difference.e2eMicros;
-  return e2e === undefined ? "-" : percent(e2e.belowZero);
+  const below = interval === undefined ? "" : `\n${signedMillis(interval.low)} to ${signedMillis(interval.high)}`;
+  const noise = exceedsNoise[metric] === false ? "\nwithin chance" : "";
+  return `${signedMillis(difference.mean)}\n[${signedMillis(difference.low)}, ${signedMillis(difference.high)}]${below}${noise}`;
 }
 
 function errorCells(error: PredictionError): string[] {
@@ -173,6 +201,7 @@ function errorCells(error: PredictionError): string[] {
     signedPercent(error.meanRelative),
     signedPercent(error.p50Relative),
     signedPercent(error.p99Relative),
+    percent(error.medianApe),
     percent(error.mape),
     Number.isNaN(error.correlation) ? "-" : error.correlation.toFixed(3),
     String(error.pairs),

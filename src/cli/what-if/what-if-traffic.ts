@@ -17,6 +17,7 @@ import { givenSizes, sizedEngine } from "../calibrate/engine-sizes.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
 import { told } from "../trace/trace-source.ts";
+import { type ChosenEngine, engineOfRun, engineOfWorkload } from "./what-if-engine.ts";
 import type { WhatIfFlags } from "./what-if-flags.ts";
 
 /** A question's traffic, wherever it comes from. */
@@ -28,6 +29,7 @@ export interface Traffic {
   /** Values of --endpoints and --rate-scale that are not how the traffic came. */
   readonly otherEndpoints: readonly number[];
   readonly otherRates: readonly number[];
+  readonly engine: ChosenEngine;
   /** Requests that are not in the workload, by reason. */
   readonly left: Readonly<Record<string, number>>;
   readonly notes: readonly string[];
@@ -37,7 +39,6 @@ const ENDPOINTS_DEFAULT = 4;
 const STALE_AFTER_MILLIS = 5_000;
 /** A reading older than so many intervals is stale, where those are long. */
 const STALE_AFTER_INTERVALS = 3;
-export const ENGINE_DEFAULT = "emulated-default";
 
 /** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
 export async function trafficOf(path: string, flags: WhatIfFlags): Promise<Traffic> {
@@ -54,7 +55,7 @@ export function notesOf({ left, notes }: Traffic): string[] {
 
 async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
   const { run, notes: damage } = await readRecordedTrace(path, flags.conversations);
-  const base = loadCalibratedEngine(flags.engine[0] ?? ENGINE_DEFAULT);
+  const base = engineOfRun(run, flags);
   const { engine, notes } = sizedEngine(base.engine, run, flags, false);
   const kept = firstArrived(run.workload, flags.limit);
   const left = { ...run.left, ...beyondLimit(run.workload.length - kept.length) };
@@ -66,13 +67,14 @@ async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
     inForce: flags.inForce === undefined ? recordedProfile(path, run) : namedProfile(flags.inForce),
     otherEndpoints: flags.endpoints,
     otherRates: flags.rateScale,
+    engine: base,
     left,
-    notes: [...damage, ...notes],
+    notes: [...damage, ...base.notes, ...notes],
   };
 }
 
 async function foreign(path: string, flags: WhatIfFlags): Promise<Traffic> {
-  const base = loadCalibratedEngine(flags.engine[0] ?? ENGINE_DEFAULT);
+  const base = engineOfWorkload(flags);
   const engine = { ...base.engine, ...givenSizes(flags) };
   const { report, requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: flags.seed });
   const packer = new WorkloadPacker();
@@ -103,8 +105,9 @@ async function foreign(path: string, flags: WhatIfFlags): Promise<Traffic> {
     },
     otherEndpoints,
     otherRates,
+    engine: base,
     left,
-    notes: [],
+    notes: base.notes,
   };
 }
 

@@ -7,7 +7,7 @@ import { checkOutputFile } from "../check-output-file.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
 import { writeWhatIfPage } from "./what-if-html.ts";
 import { whatIfTable } from "./what-if-table.ts";
-import { candidatesOf, ENGINE_DEFAULT, notesOf, trafficOf } from "./what-if-traffic.ts";
+import { candidatesOf, notesOf, trafficOf } from "./what-if-traffic.ts";
 
 /** Asks what other profiles would have done with recorded traffic. */
 export function whatIfCommand(): Command {
@@ -24,7 +24,7 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   const traffic = await trafficOf(path, flags);
   const { setting, observed, inForce } = traffic;
   const candidates = candidatesOf(traffic, flags);
-  const engine = flags.engine[0] ?? ENGINE_DEFAULT;
+  const { name: engine, isGuess: isEngineGuess } = traffic.engine;
   const { replicas, note } = replicasFor(setting, 1 + candidates.length, engine, flags);
   const notes = [...notesOf(traffic), ...note];
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
@@ -44,9 +44,9 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   if (flags.json !== undefined) write(flags.json, `${JSON.stringify({ ...result, left: traffic.left, notes })}\n`);
   if (flags.html !== undefined) {
     const profiles = [inForce, ...candidates];
-    writeWhatIfPage(flags.html, result, { path, engine, setting, profiles, outcomes, observed, notes });
+    writeWhatIfPage(flags.html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
   }
-  if (flags.json !== "-") process.stdout.write(whatIfTable(result));
+  if (flags.json !== "-") process.stdout.write(whatIfTable(result, isEngineGuess ? engine : undefined));
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const runs = `${result.candidates.length} candidates${replicas === 0 ? "" : ` x ${1 + replicas} simulations`}`;
   process.stderr.write(`${setting.workload.length} requests x ${runs} in ${seconds} s\n`);

@@ -5,7 +5,7 @@ import type { Micros } from "#core/units.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
 import type { QueuedRecord, RecordQueue } from "./record-queue.ts";
 import { SegmentCheck } from "#trace/segment-check.ts";
-import { TRACE_VERSION, type TraceHash, type TraceRouter } from "#trace/record.ts";
+import { TRACE_VERSION, type TraceEmulated, type TraceHash, type TraceRouter } from "#trace/record.ts";
 
 /** What stays the same from a recorder's start to its end. */
 export interface Run {
@@ -14,6 +14,8 @@ export interface Run {
   readonly startWallMicros: number;
   readonly router: TraceRouter;
   readonly hash: TraceHash;
+  /** The engines, where they are the gateway's own emulated ones. */
+  readonly emulated?: TraceEmulated;
   /** Endpoints that the router has already. */
   readonly endpoints: readonly Endpoint[];
 }
@@ -66,7 +68,7 @@ export class RunLines {
 
   /** Writes the header of the next segment; returns its length in characters. What came before must be taken. */
   beginSegment(): number {
-    const { id: run, startWallMicros, hash } = this.#run;
+    const { id: run, startWallMicros, hash, emulated } = this.#run;
     const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     const segment = ++this.#segment;
     this.#begun = segment;
@@ -79,6 +81,7 @@ export class RunLines {
         router: this.#router,
         hash,
         endpoints,
+        ...(emulated !== undefined && { emulated }),
         ...(this.#check !== undefined && { checked: true }),
         ...(this.#check !== undefined && segment > 0 && { continues: this.#check.crc32 }),
       }),

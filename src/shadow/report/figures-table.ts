@@ -1,7 +1,7 @@
 import { figuresOf } from "../question/figures.ts";
 import { FIGURES, type FigureInterval } from "../question/uncertainty.ts";
 import type { CandidateAnswer, Metric, WhatIfAnswer } from "../question/what-if.ts";
-import { escaped, percent, signedPercent, time } from "./markup.ts";
+import { escaped, millis, percent, signedPercent } from "./markup.ts";
 import { OBSERVED, type PageData, type Series, seriesOf } from "./page-data.ts";
 import { seriesValues } from "./series-values.ts";
 
@@ -14,25 +14,27 @@ export const METRICS: readonly (readonly [Metric, string])[] = [
 /** Every prediction with the model's error in the column beside it. */
 export function figuresTable(answer: WhatIfAnswer, data: PageData): string {
   const styles = new Map(seriesOf(data).map(({ name, style }): [string, Series["style"]] => [name, style]));
-  const heads = METRICS.map(([metric, name]) => `<th colspan="3">${name}${errorNote(answer, metric)}</th>`).join("");
+  const heads = METRICS.map(([metric, name]) => `<th colspan="3">${name}, ms${errorNote(answer, metric)}</th>`).join(
+    "",
+  );
   const units = METRICS.map(() => "<th>mean</th><th>p50</th><th>p99</th>").join("");
   const rows = answer.candidates.map((one) => candidateRow(one, answer, styles.get(one.name) ?? "s0"));
-  return `<div class="scroll"><table>
-<thead><tr><th rowspan="2">profile</th>${heads}<th rowspan="2">cache hits</th><th rowspan="2">imbalance</th><th rowspan="2">same endpoint</th><th rowspan="2">done</th></tr><tr>${units}</tr></thead>
+  return `<div class="scroll"><table class="figures">
+<thead><tr><th rowspan="2">profile</th>${heads}<th rowspan="2">cache<br>hits</th><th rowspan="2">imba&shy;lance</th><th rowspan="2">same<br>endpoint</th><th rowspan="2">done</th></tr><tr>${units}</tr></thead>
 <tbody>${observedRow(answer, data)}${rows.join("")}</tbody></table></div>`;
 }
 
 function errorNote({ modelError }: WhatIfAnswer, metric: Metric): string {
   const error = modelError?.[metric];
   if (error === undefined) return "";
-  return `<small>model error ${signedPercent(error.meanRelative)} mean, ${signedPercent(error.p99Relative)} p99</small>`;
+  return `<small>model error ${signedPercent(error.meanRelative)}, p99 ${signedPercent(error.p99Relative)}</small>`;
 }
 
 function candidateRow(one: CandidateAnswer, { inForce, requests }: WhatIfAnswer, style: string): string {
   const cells = METRICS.map(([metric]) => {
     const figures = one.predicted[metric];
     if (figures === undefined) return "<td>–</td><td>–</td><td>–</td>";
-    return FIGURES.map((figure) => `<td>${time(figures[figure])}${range(one.intervals[metric]?.[figure])}</td>`).join(
+    return FIGURES.map((figure) => `<td>${millis(figures[figure])}${range(one.intervals[metric]?.[figure])}</td>`).join(
       "",
     );
   }).join("");
@@ -40,23 +42,16 @@ function candidateRow(one: CandidateAnswer, { inForce, requests }: WhatIfAnswer,
   return `<tr data-series="${escaped(one.name)}"><th><i class="dot ${style}"></i>${escaped(one.name)}${mark}</th>${cells}<td>${percent(one.hitRatio)}</td><td>${one.imbalance.toFixed(2)}</td><td>${one.name === inForce ? "" : percent(one.agreement ?? NaN)}</td><td>${one.completed === requests ? "all" : `${one.completed} of ${requests}`}</td></tr>`;
 }
 
+/** The interval under its estimate. */
 function range(interval: FigureInterval | undefined): string {
-  if (interval === undefined) return "";
-  return `<small>~${time(interval.expected)}</small><small>${span(interval)}</small>`;
-}
-
-/** The unit once where both ends have the same. */
-function span({ low, high }: FigureInterval): string {
-  const [from, to] = [time(low), time(high)];
-  const unit = to.slice(to.lastIndexOf(" "));
-  return `${from.endsWith(unit) ? from.slice(0, -unit.length) : from}–${to}`;
+  return interval === undefined ? "" : `<small>${millis(interval.low)}–${millis(interval.high)}</small>`;
 }
 
 function observedRow({ modelError }: WhatIfAnswer, data: PageData): string {
   if (modelError === undefined || data.observed === undefined) return "";
   const cells = METRICS.map(([metric]) => {
     const figures = figuresOf(seriesValues(data, OBSERVED, metric));
-    return [figures?.mean, figures?.p50, figures?.p99].map((value) => `<td>${time(value ?? NaN)}</td>`).join("");
+    return [figures?.mean, figures?.p50, figures?.p99].map((value) => `<td>${millis(value ?? NaN)}</td>`).join("");
   }).join("");
   const hits = observedHitRatio(data);
   return `<tr class="live-row" data-series="${OBSERVED}"><th><i class="dot live"></i>observed</th>${cells}<td>${percent(hits)}</td><td></td><td></td><td></td></tr>`;

@@ -1,4 +1,4 @@
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 
 const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -13,13 +13,14 @@ export function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
 }
 
-/** Microseconds as 870 µs, 12.3 ms, 4.56 s. */
+/** Microseconds as milliseconds, which everything on the page is in: 0.87 ms, 12.3 ms, 4560 ms. */
 export function time(micros: number): string {
-  const size = Math.abs(micros);
-  if (!Number.isFinite(micros)) return "–";
-  if (size < MICROS_PER_MILLI) return `${micros.toFixed(0)} µs`;
-  if (size < MICROS_PER_SECOND) return `${digits(micros / MICROS_PER_MILLI)} ms`;
-  return `${digits(micros / MICROS_PER_SECOND)} s`;
+  return Number.isFinite(micros) ? `${millis(micros)} ms` : "–";
+}
+
+/** The same without its unit, where a head has it. */
+export function millis(micros: number): string {
+  return Number.isFinite(micros) ? digits(micros / MICROS_PER_MILLI) : "–";
 }
 
 export function signedTime(micros: number): string {
@@ -37,6 +38,7 @@ export function signedPercent(share: number, places = 1): string {
 /** Three significant digits or so. */
 function digits(value: number): string {
   const size = Math.abs(value);
+  if (size > 0 && size < 0.1) return value.toPrecision(2);
   return value.toFixed(size < 10 ? 2 : size < 100 ? 1 : 0);
 }
 

@@ -31,6 +31,7 @@ button.key{cursor:pointer}button.key[aria-pressed=false]{opacity:.4}button.key:f
 .off{display:none}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:13.5px}
+.figures th,.figures td{padding:6px 6px}.figures tbody th{white-space:normal;overflow-wrap:anywhere;min-width:110px}.figures thead th:not([colspan]):not([rowspan]){font-weight:400}
 th,td{padding:6px 9px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th{font-weight:600}th:first-child{text-align:left}thead th{color:var(--soft);vertical-align:bottom}thead th[colspan]{text-align:center}thead tr+tr th:first-child{text-align:right}
 small{display:block;font-weight:400;color:var(--soft);font-size:11.5px}h4 small{display:inline;margin-left:6px}

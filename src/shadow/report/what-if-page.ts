@@ -27,7 +27,7 @@ export function whatIfPage(answer: WhatIfAnswer, data: PageData): string {
 <style>${PAGE_STYLE}</style></head>
 <body><main>
 <h1>What if ${escaped(data.trace)} had been routed otherwise</h1>
-<p class="lead">${escaped(verdict(answer))}</p>
+<p class="lead">${escaped(verdict(answer, data.isEngineGuess ? data.engine : undefined))}</p>
 <p>${answer.requests} requests, ${endpointsOf(data).names.length} endpoints, engine ${escaped(data.engine)}; in force: ${escaped(answer.inForce)}.</p>
 ${notes(data)}
 <h2>Predictions</h2>

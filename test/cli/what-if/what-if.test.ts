@@ -52,6 +52,31 @@ test("the first fleet and rate of a foreign workload are its own, further ones a
   assert.deepEqual(candidates.slice(0, 2), plain.candidates);
 });
 
+test("the terminal gets the verdict first, and no line that is longer than 100 characters", async (t) => {
+  const asked = [
+    "--profile",
+    "round-robin",
+    "--profile",
+    "llm-d",
+    "--step-error",
+    "0.05",
+    "--replicas",
+    "3",
+    "--regret",
+    "3",
+  ];
+  const { out, notes } = await ask(t, ...asked, "--endpoints", "2,3", "--rate-scale", "1,2");
+  assert.match(
+    out,
+    /^(?:No candidate|gnomon stays|round-robin|llm-d)[^]*?\bTTFT\b[^]*?\n\n240 requests; in force: gnomon/,
+  );
+  assert.match(out, /a\s+guess/);
+  assert.match(notes, /emulated-default, which is a guess/);
+  const long = out.split("\n").filter((line) => line.length > 100);
+  assert.deepEqual(long, []);
+  assert.match(out, /Regret by outcome/);
+});
+
 test("intervals come with a stated step error, and their absence is said", async (t) => {
   const without = await ask(t);
   assert.match(without.notes, /no prediction intervals: the engine emulated-default does not say how far/);

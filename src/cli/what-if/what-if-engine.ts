@@ -1,0 +1,80 @@
+import { type CalibratedEngine, engineOfParameters, loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
+import { CannotIdentify, calibrate } from "#shadow/calibrate/calibrate.ts";
+import { evidenceOf } from "#shadow/calibrate/evidence.ts";
+import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { signedPercent } from "../figure-text.ts";
+import { sizedEngine } from "../calibrate/engine-sizes.ts";
+import type { WhatIfFlags } from "./what-if-flags.ts";
+
+/** The engine that a question is simulated on, and why it is that one. */
+export interface ChosenEngine extends CalibratedEngine {
+  /** As people know it. */
+  readonly name: string;
+  /** Nothing says that the traffic's engines are like it. */
+  readonly isGuess: boolean;
+  readonly notes: readonly string[];
+}
+
+const GUESS = "emulated-default";
+const HOW_TO_SAY = "name one with --engine, best one that calibrate wrote of a trace of these engines";
+
+/**
+ * That of --engine, else what the trace's header says of its emulated fleet, else one that is calibrated from the trace
+ * itself, else a guess that is called one. Throws ConfigError.
+ */
+export function engineOfRun(run: RecordedRun, flags: WhatIfFlags): ChosenEngine {
+  const [named] = flags.engine;
+  if (named !== undefined) return chosen(named, loadCalibratedEngine(named));
+  const { emulated } = run.header;
+  if (emulated !== undefined) {
+    const engine = engineOfParameters(emulated.parameters, "the trace's header, emulated.parameters");
+    const notes = [`engine: ${emulated.engine}, which the trace's header says that its emulated engines were`];
+    return { ...chosen(emulated.engine, engine), notes };
+  }
+  try {
+    return calibrated(run, flags);
+  } catch (error) {
+    const reasons = error instanceof CannotIdentify ? error.reasons : error instanceof ConfigError ? error.lines : [];
+    if (reasons.length === 0) throw error;
+    return guessed([
+      "the trace does not say what its engines are, and cannot tell:",
+      ...reasons.map((one) => `  ${one}`),
+    ]);
+  }
+}
+
+/** That of --engine, else a guess: a workload from elsewhere says nothing of engines. */
+export function engineOfWorkload({ engine: [named] }: WhatIfFlags): ChosenEngine {
+  return named === undefined ? guessed([]) : chosen(named, loadCalibratedEngine(named));
+}
+
+function chosen(name: string, engine: CalibratedEngine): ChosenEngine {
+  return { ...engine, name, isGuess: false, notes: [] };
+}
+
+function guessed(why: readonly string[]): ChosenEngine {
+  const notes = [...why, `engine: ${GUESS}, which is a guess; ${HOW_TO_SAY}`];
+  return { ...loadCalibratedEngine(GUESS), name: GUESS, isGuess: true, notes };
+}
+
+function calibrated(run: RecordedRun, flags: WhatIfFlags): ChosenEngine {
+  const { engine: sizes } = sizedEngine(loadEngine(GUESS), run, flags, true);
+  const { engine, residuals, heldOut } = calibrate(evidenceOf(run, sizes.blockTokens), { sizes });
+  const { ttftMicros, tpotMicros, e2eMicros } = heldOut;
+  const errors = [ttftMicros, tpotMicros, e2eMicros].map((one) =>
+    one === undefined ? "-" : signedPercent(one.meanRelative),
+  );
+  const notes = [
+    `engine: calibrated from this trace, since no --engine named one; on its last ${heldOut.requests} requests, held out, ` +
+      `TTFT ${errors[0]}, TPOT ${errors[1]}, E2E ${errors[2]} of the mean`,
+  ];
+  return {
+    ...loadCalibratedEngine(GUESS),
+    engine,
+    residuals,
+    name: "calibrated from this trace",
+    isGuess: false,
+    notes,
+  };
+}

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { engineNames, engineOfParameters, engineParameters, loadEngine } from "#config/engine-file.ts";
+import { engineOfRun } from "#cli/what-if/what-if-engine.ts";
+import type { WhatIfFlags } from "#cli/what-if/what-if-flags.ts";
+import { engineDefaults } from "#engine/config.ts";
+import { engineWith, parametersOf, parametersOfEngine } from "#shadow/calibrate/parameters.ts";
+import { TraceDecoder } from "#trace/decoder.ts";
+import { TraceEncoder } from "#trace/encoder.ts";
+import { runOn } from "../../shadow/calibrate/simulated-run.ts";
+
+const TRUTH = engineWith(
+  engineDefaults({ kvBlocks: 3000, sequencesMax: 32, asyncScheduling: true }),
+  parametersOf(
+    (name) =>
+      ({ delayMicros: 2500, baseMicros: 8000, perPrefillTokenMicros: 30, perDecodeMicros: 60 })[name as string] ?? 0,
+  ),
+);
+const flags = (engine: readonly string[] = []) => ({ engine, sizes: "trace" }) as unknown as WhatIfFlags;
+
+test("every engine that comes with gnomon is the same after it stood in a trace's header", () => {
+  const run = runOn(TRUTH, { seed: 1, requests: 5 });
+  for (const name of engineNames()) {
+    const engine = loadEngine(name);
+    const emulated = { engine: name, parameters: engineParameters(engine) };
+    const line = new TraceEncoder({ blockTokens: 16 }).header({ ...run.header, emulated });
+    const { header } = new TraceDecoder(line);
+    const chosen = engineOfRun({ ...run, header }, flags());
+    assert.deepEqual(chosen.engine, engine, name);
+    assert.deepEqual([chosen.name, chosen.isGuess], [name, false]);
+    assert.match(chosen.notes.join(), /which the trace's header says/);
+  }
+  const wrong = { engine: "x", parameters: { sequencesMax: 0 } };
+  assert.throws(
+    () => engineOfRun({ ...run, header: { ...run.header, emulated: wrong } }, flags()),
+    /sequencesMax: .*header/,
+  );
+  assert.deepEqual(engineOfParameters({}, "nothing").engine, engineDefaults());
+});
+
+test("what --engine names wins over the header", () => {
+  const run = runOn(TRUTH, { seed: 1, requests: 5 });
+  const emulated = { engine: "h100-llama-3.1-8b", parameters: engineParameters(loadEngine("h100-llama-3.1-8b")) };
+  const chosen = engineOfRun({ ...run, header: { ...run.header, emulated } }, flags(["a100-llama-3.1-8b"]));
+  assert.deepEqual(chosen.engine, loadEngine("a100-llama-3.1-8b"));
+});
+
+test("a trace that says nothing of its engines is calibrated, and that is said with its error", () => {
+  const chosen = engineOfRun(runOn(TRUTH, { seed: 2 }), flags());
+  assert.equal(chosen.isGuess, false);
+  assert.ok(Math.abs(parametersOfEngine(chosen.engine)!.baseMicros / 8000 - 1) < 0.05);
+  assert.match(chosen.notes.join(), /calibrated from this trace, since no --engine named one; .* held out, TTFT [-+]/);
+});
+
+test("a trace that cannot tell leads to a guess, which is called one, with the reasons", () => {
+  const chosen = engineOfRun(runOn(TRUTH, { seed: 3, requests: 20 }), flags());
+  assert.deepEqual([chosen.name, chosen.isGuess], ["emulated-default", true]);
+  assert.match(
+    chosen.notes.join("\n"),
+    /cannot tell:\n {2}.*\n.*emulated-default, which is a guess; name one with --engine/s,
+  );
+});
