@@ -45,15 +45,18 @@ async function advance(source: Source): Promise<void> {
 }
 
 function tagged(request: WorkloadRequest, source: number, index: number, sharedContent: boolean): WorkloadRequest {
-  const { session, parent, joins, blockIds } = request;
-  const name = (own: string): string => (own === "" ? "" : `${source}/${own}`);
+  const { session, parent, joins } = request;
+  const own = (ids: Float64Array | undefined): Float64Array | undefined =>
+    sharedContent || source === 0 ? ids : ids?.map((id) => apart(id, source));
+  const name = (given: string): string => (given === "" ? "" : `${source}/${given}`);
   return {
     ...request,
     index,
     session: name(session),
     parent: parent === undefined ? undefined : { session: name(parent.session), turn: parent.turn },
     joins: joins.map(name),
-    blockIds: sharedContent || source === 0 ? blockIds : blockIds?.map((id) => apart(id, source)),
+    blockIds: own(request.blockIds),
+    ...(request.answerIds !== undefined && { answerIds: own(request.answerIds) }),
   };
 }
 

@@ -157,6 +157,7 @@ test("sources share blocks only where that was said, and what one shares with it
     promptTokens: 16 * ids.length,
     outputTokens: 1,
     blockIds: Float64Array.from(ids),
+    answerIds: Float64Array.from(ids),
   });
   const ids = Array.from({ length: 2_000 }, (_, i) => (i * 4_503_599_627) % Number.MAX_SAFE_INTEGER);
   const merge = (sharedContent: boolean) =>
@@ -165,6 +166,7 @@ test("sources share blocks only where that was said, and what one shares with it
   assert.deepEqual([...second!.blockIds!], [...third!.blockIds!]);
   assert.equal(new Set([...first!.blockIds!, ...second!.blockIds!]).size, 4_000);
   for (const id of second!.blockIds!) assert.ok(Number.isSafeInteger(id) && id >= 0);
+  for (const one of [first, second, third]) assert.deepEqual(one!.answerIds, one!.blockIds, "answers go on alike");
   const shared = await merge(true);
   assert.deepEqual([...shared[0]!.blockIds!], [...shared[1]!.blockIds!]);
 });
