@@ -62,12 +62,11 @@ export class Program {
 
   /** Zeros where the system does not tell (/proc of Linux). */
   coreSeconds(): CoreSeconds {
-    try {
-      const [ran = 0, waited = 0] = readFileSync(`/proc/${this.#child.pid}/schedstat`, "utf8").split(" ").map(Number);
-      return { ran: ran / NANOS_PER_SECOND, waited: waited / NANOS_PER_SECOND };
-    } catch {
-      return { ran: 0, waited: 0 };
-    }
+    const all = withChildren(this.#child.pid ?? 0).map(coreSecondsOf);
+    return {
+      ran: all.reduce((sum, { ran }) => sum + ran, 0),
+      waited: all.reduce((sum, { waited }) => sum + waited, 0),
+    };
   }
 
   async stop(): Promise<void> {
@@ -105,5 +104,25 @@ export class Program {
 
   #failure(why: string): Error {
     return new Error(`${this.#name}: ${why}\n${this.#complaint}`);
+  }
+}
+
+/** A process and those that it started: emulated engines have one each. */
+function withChildren(pid: number): number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+    return [pid, ...children.filter((child) => child !== "").map(Number)];
+  } catch {
+    return [pid];
+  }
+}
+
+/** Of its main thread. */
+function coreSecondsOf(pid: number): CoreSeconds {
+  try {
+    const [ran = 0, waited = 0] = readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ").map(Number);
+    return { ran: ran / NANOS_PER_SECOND, waited: waited / NANOS_PER_SECOND };
+  } catch {
+    return { ran: 0, waited: 0 };
   }
 }

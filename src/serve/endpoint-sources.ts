@@ -3,7 +3,8 @@ import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
 import type { Target } from "#live/discovery/target.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
-import { startFleetProcess } from "./fleet-process.ts";
+import { CommandFailure } from "./command-failure.ts";
+import { startFleet } from "./emulated-fleet.ts";
 import type { LiveStack } from "./live-stack.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -35,11 +36,19 @@ export async function startSources(
   keeper.setTargets("static", listed);
   if (config.discovery.kind === "kubernetes") return watchCluster(stack, config.discovery, environment);
   if (listed.length > 0) return { emulated: false, stop: () => Promise.resolve() };
-  const fleet = await startFleetProcess(config.emulate);
+  const fleet = await startFleet(config.emulate).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(`the emulated fleet did not start: ${why}`);
+  });
   const apiKey = valueOf(config.emulate.apiKeyEnv, environment);
-  keeper.setTargets("emulated", staticTargets(fleet.urls.map((url) => ({ url, apiKey }))));
-  void fleet.lost.then((why) => report({ kind: "source-failed", subject: "emulated fleet", detail: why }));
-  return { emulated: true, stop: () => fleet.stop() };
+  keeper.setTargets("emulated", staticTargets(fleet.map(({ url }) => ({ url, apiKey }))));
+  for (const { url, lost } of fleet) {
+    void lost.then((detail) => report({ kind: "source-failed", subject: `emulated engine ${url}`, detail }));
+  }
+  const stop = async (): Promise<void> => {
+    await Promise.all(fleet.map((engine) => engine.stop()));
+  };
+  return { emulated: true, stop };
 }
 
 async function watchCluster(

@@ -4,7 +4,11 @@ import { givenConfig } from "../given-config.ts";
 import { type Given, type KeyFlag, addKeyFlags } from "../key-flags.ts";
 
 const KEY_FLAGS: readonly KeyFlag[] = [
-  { flags: "--count <engines>", path: ["emulate", "count"], meaning: "engines to run, each on its own port" },
+  {
+    flags: "--count <engines>",
+    path: ["emulate", "count"],
+    meaning: "engines to run, each a process with a port of its own",
+  },
   { flags: "--host <address>", path: ["emulate", "host"], meaning: "address to listen on" },
   {
     flags: "--port-base <port>",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 import { type CommandLine, gnomon } from "../command-line.ts";
 
@@ -68,9 +69,44 @@ test("an emulated fleet that is hung up ends as it does when it is terminated", 
   assert.deepEqual(await fleet.exit, { code: 0, signal: null }, fleet.stderr());
 });
 
+/** Processes that a process started. */
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+}
+
+const alive = (pid: number): boolean => existsSync(`/proc/${pid}`);
+
+test("each engine of an emulated fleet is a process: one is killed, the others serve, and none outlives a killed parent", async (t) => {
+  if (!existsSync("/proc/self")) return t.skip("needs /proc");
+  const fleet = gnomon(t, ["emulate", "--count", "3", "--port-base", "0"]);
+  const [, list = ""] = await fleet.said(/gnomon emulates \S+ at (.*)\n/);
+  const urls = list.split(" ");
+  const engines = childrenOf(fleet.child.pid!);
+  const isUp = (url: string) =>
+    fetch(`${url}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  assert.deepEqual(await Promise.all(urls.map(isUp)), [true, true, true]);
+  process.kill(engines[1]!, "SIGKILL");
+  await until(
+    () => Promise.resolve(fleet.stderr()),
+    (text) => text.includes("ended (SIGKILL)"),
+  );
+  assert.equal((await Promise.all(urls.map(isUp))).filter(Boolean).length, 2);
+  assert.equal(fleet.child.exitCode, null);
+  fleet.child.kill("SIGKILL");
+  await fleet.exit;
+  await until(
+    () => new Promise<void>((resolve) => void setTimeout(resolve, 20)),
+    () => !engines.some(alive),
+  );
+});
+
 async function until<T>(ask: () => Promise<T>, good: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await ask();
     if (good(value)) return value;
+    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

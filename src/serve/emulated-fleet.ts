@@ -1,0 +1,53 @@
+import type { EmulatorOptions } from "#emulator/server.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { loadEngine } from "#config/engine-file.ts";
+import type { Config } from "#config/schema.ts";
+import { EngineProcess } from "./engine-process.ts";
+import { refusedBySystem } from "./system-error.ts";
+
+/** Options of each engine of a fleet. Throws ConfigError where one cannot be emulated. */
+export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
+  const engine = loadEngine(options.engine);
+  if (engine.dataParallel > 1) {
+    throw new ConfigError([
+      `emulate.engine: dataParallel: expected 1, got ${engine.dataParallel}: an emulated engine is one rank; emulate ` +
+        `as many engines (emulate.count)`,
+    ]);
+  }
+  const { count, host, portBase, model, timeScale, seed, outputTokensMean, tokenizerFile, chatTemplate } = options;
+  const apiKey = options.apiKeyEnv === undefined ? undefined : process.env[options.apiKeyEnv];
+  const tokenizer =
+    tokenizerFile === undefined || chatTemplate === undefined
+      ? undefined
+      : { tokenizerPath: tokenizerFile, templatePath: chatTemplate };
+  return Array.from({ length: count }, (_, i) => ({
+    host,
+    port: portBase === 0 ? 0 : portBase + i,
+    model,
+    engine,
+    timeScale,
+    seed: seed + i,
+    naturalTokensMean: outputTokensMean,
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(tokenizer === undefined ? {} : { tokenizer }),
+  }));
+}
+
+/** Starts each engine in a process of its own, all at once; where one does not start, none goes on. */
+export async function startFleet(options: Config["emulate"]): Promise<EngineProcess[]> {
+  const all = engineOptions(options);
+  const starts = await Promise.allSettled(all.map((one) => EngineProcess.start(one)));
+  const fleet = starts.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
+  const failed = starts.findIndex(({ status }) => status === "rejected");
+  if (failed < 0) return fleet;
+  await Promise.all(fleet.map((engine) => engine.stop()));
+  throw startFailure((starts[failed] as PromiseRejectedResult).reason, all[failed]!);
+}
+
+/** What kept an engine from starting, as one line for people. */
+export function startFailure(error: unknown, { host, port }: EmulatorOptions): Error {
+  if (!(error instanceof Error) || !("code" in error)) {
+    return new ConfigError([error instanceof Error ? error.message : String(error)]);
+  }
+  return refusedBySystem(`emulated engine at ${host}:${port}`, error, "choose other ports with --port-base");
+}
