@@ -12,7 +12,7 @@ const PROPERTY_SEED = "./test/property-seed.ts";
  */
 const ONE_PROCESS = ["core", "engine", "sim", "trace", "config", "drive", "shadow", "emulator", "live/tokenizer"];
 /** Those among them that measure their own process. */
-const ALONE = ["test/trace/reader.test.ts"];
+const ALONE: ReadonlySet<string> = new Set(["test/trace/reader.test.ts"]);
 
 interface Lane {
   readonly files: readonly string[];
@@ -28,7 +28,7 @@ interface Counts {
 function lanes(): Lane[] {
   const all = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
   const together = (file: string): boolean =>
-    !ALONE.includes(file) && ONE_PROCESS.some((folder) => relative("test", file).startsWith(join(folder, "/")));
+    !ALONE.has(file) && ONE_PROCESS.some((folder) => relative("test", file).startsWith(join(folder, "/")));
   const alone = { files: all.filter((file) => !together(file)), options: concurrency() };
   return [alone, { files: all.filter(together), options: ["--test-isolation=none"] }];
 }
