@@ -244,3 +244,36 @@ test("when every breaker is open the request is sent all the same", () => {
   }
   assert.equal(ask(made, "t", 13).kind, "routed");
 });
+
+test("a suspended endpoint takes nothing while another may serve, comes back one request at a time, and never empties the fleet", () => {
+  const made = router(["a", "b"]);
+  const suspend = (endpoint: string, at: number) =>
+    made.accept({ kind: "endpoint-suspended", at, endpoint, reason: "silent" });
+  const standings = () => made.endpointRows(10).map(({ standing }) => standing);
+  ask(made, "waits", 10);
+  suspend("a", 11);
+  assert.equal(made.hasTaker(11, "waits"), true);
+  for (let i = 0; i < 20; i++) assert.equal(endpointOf(ask(made, `b${i}`, 11 + i)), "b");
+  suspend("b", 40);
+  assert.equal(made.hasTaker(40, "waits"), false, "nobody that is well is left");
+  const chosen = ask(made, "all hang", 41);
+  assert.equal(chosen.kind, "routed", "an endpoint that may hang is better than none");
+  for (const id of ["waits", "all hang"]) finish(made, id, 45);
+  for (let i = 0; i < 20; i++) finish(made, `b${i}`, 45);
+  made.accept({ kind: "endpoint-resumed", at: 50, endpoint: "a", servedUntilWell: 2 });
+  assert.deepEqual(standings(), ["returning", "hung"]);
+  assert.equal(endpointOf(ask(made, "served", 60)), "a");
+  made.accept({ kind: "endpoint-resumed", at: 61, endpoint: "b", servedUntilWell: 0 });
+  for (let i = 0; i < 9; i++) assert.equal(endpointOf(ask(made, `c${i}`, 62)), "b", "one at a time");
+});
+
+test("a hung endpoint is taken after one whose breaker is open, where no other is left", () => {
+  const made = router(["a", "b"]);
+  made.accept({ kind: "endpoint-suspended", at: 1, endpoint: "a", reason: "stalled" });
+  for (let i = 0; i < 3; i++) {
+    ask(made, `r${i}`, 10 + i);
+    fail(made, `r${i}`, 10 + i);
+  }
+  assert.equal(made.endpointRows(20)[1]!.breaker, "open");
+  assert.equal(endpointOf(ask(made, "next", 20)), "b");
+});

@@ -35,6 +35,18 @@ test("what happened before a time is how the fleet stands, what comes after happ
   assert.deepEqual(history.eventsFrom(60), []);
 });
 
+test("an endpoint that hangs as a window begins hangs in it, until it is let back or leaves", () => {
+  const kinds = (history: FleetHistory) => history.eventsFrom(0).map(({ kind, at }) => [kind, at]);
+  const suspended: FleetEvent = { kind: "endpoint-suspended", at: 5, endpoint: "b", reason: "silent" };
+  const history = new FleetHistory(Infinity);
+  for (const event of [joined(1), suspended]) history.stand(event);
+  assert.deepEqual(kinds(history), [["endpoint-suspended", -1]]);
+  history.stand({ kind: "endpoint-resumed", at: 6, endpoint: "b", servedUntilWell: 8 });
+  assert.deepEqual(kinds(history), []);
+  for (const event of [suspended, left(7)]) history.stand(event);
+  assert.deepEqual(kinds(history), []);
+});
+
 test("a profile that was changed stands in the header", () => {
   const history = new FleetHistory(Infinity);
   const profile = loadProfile("lmetric").spec;
