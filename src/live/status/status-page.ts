@@ -47,17 +47,25 @@ function bar(value) {
   const meter = document.createElement("meter"); meter.max = 1; meter.value = value; meter.high = 0.9; meter.low = 0.75; meter.optimum = 0;
   td.append(meter, " " + share(value)); return td;
 }
+const problems = (e) => [e.state === "ready" ? "" : e.state + (e.detail ? ": " + e.detail : ""), e.cordoned ? "cordoned" : "",
+  e.breaker === undefined || e.breaker === "closed" ? "" : "breaker " + e.breaker, e.state !== "ready" || e.signals?.freshness === "fresh" ? "" : "signals " + (e.signals?.freshness ?? "unknown"),
+  (e.scrape && e.scrape.lastError && "scrape: " + e.scrape.lastError) || "", e.state === "ready" && e.detail ? e.detail : ""].filter((text) => text !== "");
+const weight = (e) => e.state !== "ready" ? 3 : e.breaker !== undefined && e.breaker !== "closed" ? 2 : problems(e).length > 0 ? 1 : 0;
 function showEndpoints(endpoints) {
   const body = document.createElement("tbody");
-  for (const e of endpoints) {
+  const bad = endpoints.filter((e) => weight(e) > 0).length;
+  byId("trouble").className = bad > 0 ? "bad" : "good";
+  byId("trouble").textContent = endpoints.length === 0 ? "no endpoint is known" : bad > 0 ? bad + " of " + endpoints.length + " in trouble, listed first" : "all " + endpoints.length + " well";
+  for (const e of [...endpoints].sort((a, b) => weight(b) - weight(a))) {
     const s = e.signals ?? {}; const l = e.ledger ?? {};
     body.append(row(cell(e.id, "text"), cell(e.cordoned ? "cordoned" : e.state, "text " + (e.cordoned ? "warn" : level[e.state])),
+      cell(problems(e).join("; ") || "–", "text wrap " + (weight(e) > 1 ? "bad" : weight(e) > 0 ? "warn" : "dim")),
       cell(e.breaker ?? "–", "text " + (level[e.breaker] ?? "dim")), cell((s.freshness ?? "unknown") + ", " + age(s.ageMillis), "text " + level[s.freshness ?? "unknown"]),
       cell(count(s.running)), cell(count(s.waiting)), cell(count(l.requestsInFlight)), cell(count(e.effectiveLoad)), cell(count(l.prefillTokensQueued)), cell(count(l.decodeTokens)),
       bar(e.kvUtilization), cell(share(s.prefixHitRatio)), cell(count(e.indexBlocks)), cell(count(e.kvCapacityTokens)),
-      cell(e.detail || (e.scrape && e.scrape.lastError) || e.models.slice(0, 4).join(", ") + (e.models.length > 4 ? " and " + (e.models.length - 4) + " more" : ""), "text wrap dim")));
+      cell(e.models.slice(0, 4).join(", ") + (e.models.length > 4 ? " and " + (e.models.length - 4) + " more" : ""), "text wrap dim")));
   }
-  byId("endpoints").replaceChildren(head("<Endpoint", "<State", "<Breaker", "<Signals", "Running", "Waiting", "In flight", "Load", "Prefill queued", "Decode tokens", "KV in use", "Hit ratio", "Index blocks", "KV tokens", "<Models or trouble"), body);
+  byId("endpoints").replaceChildren(head("<Endpoint", "<State", "<Trouble", "<Breaker", "<Signals", "Running", "Waiting", "In flight", "Load", "Prefill queued", "Decode tokens", "KV in use", "Hit ratio", "Index blocks", "KV tokens", "<Models"), body);
 }
 function breakdown(d) {
   const table = document.createElement("table");
@@ -73,7 +81,7 @@ function breakdown(d) {
 function showDecisions(decisions) {
   const bodies = decisions.map((d) => {
     const body = document.createElement("tbody"); body.className = "decision";
-    const first = row(cell(d.at.slice(11, 23), "text dim"), cell(d.model ?? "retry " + d.attempt, "text"), cell(d.endpoint ?? "none", "text " + (d.endpoint ? "" : "bad")), cell(d.reason + (d.usedLedger ? " (ledger)" : ""), "text"),
+    const first = row(cell(d.at.slice(11, 23), "text dim"), cell(d.model ?? "retry " + d.attempt, "text"), cell(d.endpoint ?? "none", "text " + (d.endpoint ? "" : "bad")), cell((d.why ?? d.reason) + (d.usedLedger ? " (ledger)" : ""), "text wrap"),
       cell(count(d.promptTokens)), cell(count(d.hitTokens)), cell(count(d.decisionMicros)), cell(d.profile, "text dim"), cell(d.requestId, "text dim"));
     const detail = cell("", "detail"); detail.colSpan = 9;
     const second = row(detail);
@@ -133,7 +141,7 @@ export const STATUS_PAGE = `<!doctype html>
 <style>${STYLE}</style>
 <header><h1>gnomon</h1><span id="state" role="status">loading</span></header>
 <form id="ask"><label for="token">Admin token</label><input id="token" type="password" autocomplete="off"><button>Show</button></form>
-<h2>Endpoints</h2>
+<h2>Endpoints <span id="trouble" role="status"></span></h2>
 <div class="scroll"><table id="endpoints"></table></div>
 <h2>Last decisions <span class="dim">(select one for its scores)</span></h2>
 <div class="scroll"><table id="decisions"></table></div>
