@@ -48,9 +48,9 @@ function bar(value) {
   td.append(meter, " " + share(value)); return td;
 }
 const problems = (e) => [e.state === "ready" ? "" : e.state + (e.detail ? ": " + e.detail : ""), e.cordoned ? "cordoned" : "",
-  e.breaker === undefined || e.breaker === "closed" ? "" : "breaker " + e.breaker, e.state !== "ready" || e.signals?.freshness === "fresh" ? "" : "signals " + (e.signals?.freshness ?? "unknown"),
+  (e.breaker ?? "closed") === "closed" ? "" : "breaker " + e.breaker, e.standing === undefined || e.standing === null || e.standing === "well" ? "" : e.standing, e.state !== "ready" || e.signals?.freshness === "fresh" ? "" : "signals " + (e.signals?.freshness ?? "unknown"),
   (e.scrape && e.scrape.lastError && "scrape: " + e.scrape.lastError) || "", e.state === "ready" && e.detail ? e.detail : ""].filter((text) => text !== "");
-const weight = (e) => e.state !== "ready" ? 3 : e.breaker !== undefined && e.breaker !== "closed" ? 2 : problems(e).length > 0 ? 1 : 0;
+const weight = (e) => e.state !== "ready" || e.standing === "hung" ? 3 : (e.breaker ?? "closed") !== "closed" ? 2 : problems(e).length > 0 ? 1 : 0;
 function showEndpoints(endpoints) {
   const body = document.createElement("tbody");
   const bad = endpoints.filter((e) => weight(e) > 0).length;

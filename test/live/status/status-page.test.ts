@@ -17,6 +17,7 @@ const ENDPOINTS = [
   ...Array.from({ length: 12 }, (_, i) => endpoint(`http://well-${String(i).padStart(2, "0")}:8000`)),
   endpoint("http://failing:8000", { breaker: "open" }),
   endpoint("http://stale:8000", { signals: { freshness: "stale", ageMillis: 9_000 } }),
+  endpoint("http://hung:8000", { standing: "hung" }),
   endpoint("http://lost:8000", { state: "lost", detail: "connection refused", signals: undefined, breaker: undefined }),
 ];
 
@@ -42,14 +43,15 @@ test(
     page.on("pageerror", (error) => complaints.push(String(error)));
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/gnomon/`);
     await page.locator("#endpoints tbody tr").first().waitFor();
-    assert.equal(await page.locator("#trouble").textContent(), "3 of 15 in trouble, listed first");
+    assert.equal(await page.locator("#trouble").textContent(), "4 of 16 in trouble, listed first");
     const shown: string[][] = [];
-    for (const row of (await page.locator("#endpoints tbody tr").all()).slice(0, 4)) {
+    for (const row of (await page.locator("#endpoints tbody tr").all()).slice(0, 5)) {
       shown.push((await row.locator("td").allTextContents()).slice(0, 3));
       const box = await row.locator("td").nth(2).boundingBox();
       assert.ok(box !== null && box.x + box.width <= 1280 && box.y + box.height <= 720);
     }
     assert.deepEqual(shown, [
+      ["http://hung:8000", "ready", "hung"],
       ["http://lost:8000", "lost", "lost: connection refused"],
       ["http://failing:8000", "ready", "breaker open"],
       ["http://stale:8000", "ready", "signals stale"],
