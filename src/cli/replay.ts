@@ -44,8 +44,7 @@ function words(
 ): string {
   const verdict = differences > 0 ? `: ${differences} differ` : decisions > 0 ? ": all identical" : "";
   const lines = [`${runs} runs, ${inputs} inputs, ${decisions} decisions compared${verdict}`];
-  if (unverifiable > 0)
-    lines.push(`${unverifiable} decisions not compared, since what they rest on is not all in the trace:`);
+  if (unverifiable > 0) lines.push(`${unverifiable} decisions not compared, from these places on:`);
   else if (reasons.length > 0) lines.push("beyond these, nothing could be compared:");
   lines.push(...reasons.map((reason) => `  ${reason}`), ...reportNotes(report));
   if (first !== undefined) {
