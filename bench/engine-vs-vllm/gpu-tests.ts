@@ -15,9 +15,8 @@ const BOUNDS = [0.1, 0.03, 0.05];
  */
 export function testKernels(name: string, run: GpuRun, setup: GpuSetup): void {
   const experts = run.expertRows && setup.experts && { ...setup.experts, rows: run.expertRows };
-  if (run.notes.length > 0 || (setup.experts !== undefined && experts === undefined)) {
-    const why =
-      run.notes.length > 0 ? run.notes.join("; ") : "kernels/moe.csv: expected the experts' times, got no file";
+  const why = refusal(run, setup);
+  if (why !== "") {
     console.log(`\n(c) ${name}, measured kernels: refused: ${why}`);
     return;
   }
@@ -38,6 +37,14 @@ export function testKernels(name: string, run: GpuRun, setup: GpuSetup): void {
     how = `fitted on the first half: ${x.map((value) => value.toFixed(1)).join(" us a step, ")} us a token`;
   }
   report(`(c) ${name}, measured kernels, ${how}`, run, stepTime);
+}
+
+/** Why kernels cannot tell a step of this engine; "" where they can. */
+function refusal({ notes, engine, expertRows }: GpuRun, { experts }: GpuSetup): string {
+  if (notes.length > 0) return notes.join("; ");
+  if (experts === undefined) return "";
+  if (engine.dataParallel > 1) return "the ranks of a mixture of experts take every step together";
+  return expertRows === undefined ? "kernels/moe.csv: expected the times of the experts, got no file" : "";
 }
 
 /**

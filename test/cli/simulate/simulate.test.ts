@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -122,4 +122,29 @@ test("gauges are read as often as the router that a profile comes from reads the
   assert.equal(own, fast);
   assert.notEqual(own, slow);
   assert.equal(gnomon, gnomonSlow);
+});
+
+test("an engine of two ranks serves all its requests; what nobody could know of its caches is refused", async () => {
+  const engine = join(folder, "two-ranks.yaml");
+  await writeFile(engine, "dataParallel: 2\nsequencesMax: 4\nbatchTokensMax: 512\n");
+  const flags = [...SMALL, "--json", "--check", "--engine", engine];
+  const [two, other] = await Promise.all([simulate(...flags), simulate(...flags, "--prefix-index", "oracle")]);
+  assert.equal(two.code, 0, two.stderr);
+  const { requests } = JSON.parse(two.stdout) as { readonly requests: { readonly completed: number } };
+  assert.equal(requests.completed, 60);
+  assert.equal(other.code, 2);
+  assert.match(other.stderr, /--prefix-index: expected approximate for engines of 2 data-parallel ranks, got oracle/);
+});
+
+test("an emulated engine is one rank", async () => {
+  const engine = join(folder, "three-ranks.yaml");
+  await writeFile(engine, "dataParallel: 3\n");
+  const flags = [MAIN, "emulate", "--port-base", "0", "--engine", engine];
+  const { code, stderr } = await new Promise<Ran>((resolve) => {
+    execFile(process.execPath, flags, (error, stdout, said) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr: said });
+    });
+  });
+  assert.equal(code, 2);
+  assert.match(stderr, /emulate\.engine: dataParallel: expected 1, got 3/);
 });
