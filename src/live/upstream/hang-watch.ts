@@ -48,6 +48,8 @@ export class HangWatch implements SweepListener {
   readonly #watched = new Map<EndpointId, Watched>();
   /** As the router was told. */
   readonly #hung = new Set<EndpointId>();
+  /** Addresses of several ranks from which an answer came since the last sweep. */
+  readonly #aliveServers = new Set<string>();
   readonly #now: () => Micros;
   readonly counts: HangCounts = { silent: 0, stalled: 0, resumed: 0 };
 
@@ -69,15 +71,13 @@ export class HangWatch implements SweepListener {
     this.#judge(watched);
   }
 
-  /** A byte of an answer came since the last sweep. Endpoints behind one address share a server. */
+  /** A byte of an answer came since the last sweep. */
   answered(endpoint: EndpointId, at: Micros): void {
     const watched = this.#watched.get(endpoint);
     if (watched === undefined) return;
     watched.judge.answered(at);
-    const { directory } = this.#options;
-    if (directory.get(endpoint)?.dataParallelRank === undefined) return;
-    const url = directory.get(endpoint)?.url;
-    for (const other of this.#watched.values()) if (directory.get(other.id)?.url === url) other.judge.alive(at);
+    const entry = this.#options.directory.get(endpoint);
+    if (entry?.dataParallelRank !== undefined) this.#aliveServers.add(entry.url);
   }
 
   /** An answer's first byte came after so long, or all of one that comes in one piece. */
@@ -103,10 +103,22 @@ export class HangWatch implements SweepListener {
   }
 
   sweepEnds(): void {
+    this.#tellRanks();
     for (const watched of this.#watched.values()) {
       watched.judge.waits(watched.streamSince, watched.wholeSince);
       this.#judge(watched);
     }
+  }
+
+  /** A byte from one rank is a sign of life of the server that all its ranks share. */
+  #tellRanks(): void {
+    if (this.#aliveServers.size === 0) return;
+    const at = this.#now();
+    for (const { id, judge } of this.#watched.values()) {
+      const url = this.#options.directory.get(id)?.url;
+      if (url !== undefined && this.#aliveServers.has(url)) judge.alive(at);
+    }
+    this.#aliveServers.clear();
   }
 
   #follow(input: Input): void {

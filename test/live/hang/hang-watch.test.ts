@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HANG_DEFAULTS } from "#core/endpoint/hang-judge.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { Journal } from "#live/journal.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
+import { HangWatch } from "#live/upstream/hang-watch.ts";
+import { emptyRouter } from "../discovery/fleet-under-test.ts";
+
+const SECOND = MICROS_PER_SECOND;
+
+/** A watch over two ranks behind one address, and one endpoint of its own. */
+function watchUnderTest() {
+  const clock = { at: 0 };
+  const router = emptyRouter();
+  const journal = new Journal(router);
+  const directory = new EndpointDirectory();
+  const events: FaultEvent[] = [];
+  const kinds: string[] = [];
+  const watch = new HangWatch({ journal, directory, now: () => clock.at, report: (event) => events.push(event) });
+  journal.listen({ accepted: (input) => kinds.push(input.kind) });
+  for (const [id, url, dataParallelRank] of [
+    ["rank-0", "http://one", 0],
+    ["rank-1", "http://one", 1],
+    ["alone", "http://two", undefined],
+  ] as const) {
+    directory.add({ id, url, dataParallelRank, apiKey: undefined, state: "ready", detail: "", models: [] });
+    const endpoint = { id, models: [], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
+    journal.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  }
+  /** Probes that fail for so long, and what comes from the first rank in each sweep. */
+  const runSilent = (micros: number, firstRankAnswers: boolean): void => {
+    for (const until = clock.at + micros; clock.at < until; clock.at += SECOND) {
+      watch.sweepBegins();
+      if (firstRankAnswers) watch.answered("rank-0", clock.at);
+      watch.sweepEnds();
+      for (const id of ["rank-0", "rank-1", "alone"]) watch.probed(id, "none");
+    }
+  };
+  return { clock, router, journal, watch, events, kinds, runSilent };
+}
+
+test("verdicts reach the router as inputs, the log and the counters, each once", () => {
+  const { clock, router, watch, events, kinds, runSilent } = watchUnderTest();
+  runSilent(3 * HANG_DEFAULTS.silentMicros, false);
+  assert.deepEqual(kinds.filter((kind) => kind === "endpoint-suspended").length, 3);
+  assert.deepEqual(
+    router.endpointRows(clock.at).map(({ standing }) => standing),
+    ["hung", "hung", "hung"],
+  );
+  assert.deepEqual([watch.isHung("alone"), watch.isHung("nobody")], [true, false]);
+  for (let i = 0; i < 3; i++) watch.probed("alone", "moving");
+  assert.deepEqual(watch.counts, { silent: 3, stalled: 0, resumed: 1 });
+  assert.equal(watch.isHung("alone"), false);
+  assert.deepEqual(
+    events.map(({ kind, endpoint }) => [kind, endpoint]),
+    [
+      ["endpoint-hung", "rank-0"],
+      ["endpoint-hung", "rank-1"],
+      ["endpoint-hung", "alone"],
+      ["endpoint-returning", "alone"],
+    ],
+  );
+});
+
+test("a byte from one rank is a sign of life of the server of all of them, and of no other", () => {
+  const { watch, runSilent } = watchUnderTest();
+  runSilent(3 * HANG_DEFAULTS.silentMicros, true);
+  assert.deepEqual([watch.isHung("rank-0"), watch.isHung("rank-1"), watch.isHung("alone")], [false, false, true]);
+});
+
+test("an endpoint that left and joined again is judged anew", () => {
+  const { clock, journal, watch, runSilent } = watchUnderTest();
+  runSilent(3 * HANG_DEFAULTS.silentMicros, false);
+  journal.accept({ kind: "endpoint-left", at: clock.at, endpoint: "alone" });
+  assert.equal(watch.isHung("alone"), false);
+  const endpoint = { id: "alone", models: [], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
+  journal.accept({ kind: "endpoint-joined", at: clock.at, endpoint });
+  watch.probed("alone", "none");
+  watch.probed("alone", "none");
+  assert.equal(watch.isHung("alone"), false);
+});
