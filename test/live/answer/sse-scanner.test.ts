@@ -240,3 +240,19 @@ test("a long event in small chunks is not copied with each of them, and what was
     assert.equal(text, event.toString());
   }
 });
+
+test("of many events in one chunk none is searched beyond its end", (t) => {
+  const event = Buffer.from('data: {"choices":[],"k":1}\n\n');
+  const scanner = new SseScanner("chat", 1 << 20);
+  scanner.push(Buffer.from('data: {"choices":[{"delta":{"content":"x"},"finish_reason":null}]}\n\n'));
+  assert.ok(scanner.next());
+  const searched = t.mock.method(Buffer.prototype as Buffer, "indexOf");
+  scanner.push(Buffer.concat(Array.from({ length: 2_000 }, () => event)));
+  while (scanner.next()) assert.equal(scanner.kind, "meta");
+  const calls = searched.mock.calls as readonly unknown[] as { this: Buffer; arguments: [Buffer | number, number] }[];
+  const looked = calls
+    .filter(({ arguments: [value] }) => typeof value !== "number")
+    .map(({ this: bytes, arguments: [, from] }) => bytes.length - from);
+  assert.ok(looked.length >= 2_000);
+  assert.ok(Math.max(...looked) < 8_192, `${Math.max(...looked)} bytes`);
+});
