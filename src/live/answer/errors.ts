@@ -70,7 +70,7 @@ export function errorBody({ reason, message, param }: Refusal, dialect: Dialect 
 }
 
 /** Anthropic's error object; its type follows from the status. */
-export function anthropicError(status: number, message: string): object {
+function anthropicError(status: number, message: string): object {
   return { type: "error", error: { type: ANTHROPIC_TYPES.get(status) ?? typeOfClass(status), message } };
 }
 
