@@ -9,8 +9,8 @@
  * The folder holds mooncake/conversation_trace.jsonl, weka/*.json, azure/AzureLLMInferenceTrace_code.csv and
  * lmcache/*.jsonl. Engines are H100 with Llama 3.1 8B (mixed: every second one an A100). Gauges are read as often as the
  * router that a profile comes from does by default (llm-d and AIBrix every 50 ms, gnomon every second), gnomon's own
- * profile also as often as each of the others', and are late by 5 ms; --signals 1000 reads all every second. Prefixes are known from the router's own decisions. All of a table's figures come from
- * the same arrivals. --half keeps what a choice is made on apart from what it is judged by: the trace's first or second
+ * profiles also as often as each of the others', and are late by 5 ms; --signals 1000 reads all every second. Prefixes
+ * are known from the router's own decisions. All of a table's figures come from the same arrivals. --half keeps what a choice is made on apart from what it is judged by: the trace's first or second
  * half, every second conversation, or another draw of a generator. --engines scales the rate too.
  */
 import { existsSync } from "node:fs";
@@ -61,13 +61,15 @@ interface Row {
   readonly scrapeMicros: Micros;
 }
 
-/** Every profile under its own gauges, and gnomon's under each of the others' too; or all under the same. */
+/** Every profile under its own gauges, and gnomon's own under each of the others' too; or all under the same. */
 function rowsOf(all: readonly NamedProfile[], { scrapeMicros }: Study): Row[] {
   if (scrapeMicros !== "own") return all.map((profile) => ({ profile, scrapeMicros }));
   const own = (profile: NamedProfile): Micros => Math.round(gaugeMillisOf(profile) * MICROS_PER_MILLI);
   const intervals = new Set(all.map(own));
   return all.flatMap((profile) => {
-    const others = profile.name === "gnomon" ? [...intervals].filter((interval) => interval !== own(profile)) : [];
+    const others = profile.name.startsWith("gnomon")
+      ? [...intervals].filter((interval) => interval !== own(profile))
+      : [];
     return [own(profile), ...others].map((interval) => ({ profile, scrapeMicros: interval }));
   });
 }
