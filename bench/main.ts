@@ -39,6 +39,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   profiles: { about: "every routing profile on recorded workloads, simulated (needs GNOMON_TRACES)", onDemand: true },
   "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
   "shadow-cost": { about: "the gateway with its shadow at work and without, paired; takes 10 minutes", onDemand: true },
+  coverage: {
+    about: "how often prediction intervals hold what happens, on drawn engines and recorded runs",
+    onDemand: true,
+  },
   calibrate: { about: "fitted engines against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
 };
 

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type * as z from "zod";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import type { EngineSource } from "#engine/engine-source.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import { ConfigError } from "./config-error.ts";
 import { ENGINE_FILE_SCHEMA } from "./engine-schema.ts";
@@ -14,6 +15,8 @@ const ENGINES_DIRECTORY: string = resolve(import.meta.dirname, "../../config/eng
 export interface CalibratedEngine {
   readonly engine: EngineConfig;
   readonly residuals: StepResiduals | undefined;
+  /** What it was fitted to. */
+  readonly source: EngineSource | undefined;
 }
 
 /**
@@ -68,8 +71,8 @@ function fileOf(nameOrPath: string): string {
 }
 
 function engineOf(file: z.output<typeof ENGINE_FILE_SCHEMA>): CalibratedEngine {
-  const { stepTime = engineDefaults().stepTime, tier, residuals, ...rest } = file;
-  return { engine: engineDefaults({ ...rest, stepTime: withoutUndefined(stepTime), tier }), residuals };
+  const { stepTime = engineDefaults().stepTime, tier, residuals, source, ...rest } = file;
+  return { engine: engineDefaults({ ...rest, stepTime: withoutUndefined(stepTime), tier }), residuals, source };
 }
 
 /** zod leaves keys with undefined where a key may be absent; the engine's types have them absent. */

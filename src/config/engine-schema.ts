@@ -144,6 +144,21 @@ const firstTokens = z
     message: "in rising order",
   });
 
+const spread = () => z.number().min(0).max(2);
+
+/** SeenStalls. */
+const stalls = z
+  .strictObject({
+    watchedMicros: z.int().min(1).max(1e15),
+    count: z.int().min(0).max(1e6),
+    micros: z.array(z.int().min(1).max(1e12)).max(1024),
+    shared: share(),
+  })
+  .refine(({ count: seen, micros: lengths }) => seen === 0 || lengths.length > 0, {
+    path: ["micros"],
+    message: "at least one length where count is above 0",
+  });
+
 /** What a calibration leaves to chance (StepResiduals). */
 const residuals = z.strictObject({
   windowMicros: z.int().min(1).max(1e12),
@@ -152,6 +167,26 @@ const residuals = z.strictObject({
   delayError: share().default(0),
   prefillError: share().default(0),
   firstTokens: firstTokens.optional(),
+  batchError: z.strictObject({ decodes: z.number().min(0).max(1e6), perDecodeMicros: micros() }).optional(),
+  stalls: stalls.optional(),
+  betweenRuns: z
+    .strictObject({ level: spread(), delay: spread(), prefill: spread(), noise: spread(), runs: count(1000) })
+    .optional(),
+  heldOutError: logarithm().optional(),
+});
+
+/** EngineSource. */
+const source = z.strictObject({
+  runs: z
+    .array(
+      z.strictObject({
+        run: z.string().max(200),
+        startedAt: z.iso.datetime().optional(),
+        machine: z.string().max(200).optional(),
+        engineVersion: z.string().max(200).optional(),
+      }),
+    )
+    .max(1000),
 });
 
 /** Tokens that fit into the cache together: one block is reserved. */
@@ -189,6 +224,7 @@ const engine = z.strictObject({
   semantics: semantics.prefault({}),
   tier: tier.optional(),
   residuals: residuals.optional(),
+  source: source.optional(),
 });
 
 export const ENGINE_FILE_SCHEMA = engine

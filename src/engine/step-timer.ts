@@ -1,6 +1,6 @@
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig, StepGap } from "./config.ts";
-import { driftAt, type StepDrift } from "./step-drift.ts";
+import { driftAt, stalledMicros, type StepDrift } from "./step-drift.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";
 import { createStepTime, type StepTime } from "./step-time/step-time.ts";
 
@@ -24,7 +24,9 @@ export class StepTimer {
   /** Of a step that starts at `at`; at least 1. */
   duration(shape: Readonly<BatchShape>, at: Micros): number {
     const micros = this.#stepTime.micros(shape);
-    return Math.max(1, Math.trunc(this.#drift === undefined ? micros : micros * driftAt(this.#drift, at)));
+    if (this.#drift === undefined) return Math.max(1, Math.trunc(micros));
+    const drifted = micros * driftAt(this.#drift, at);
+    return Math.max(1, Math.trunc(drifted + stalledMicros(this.#drift, at, drifted)));
   }
 
   /** When the engine is ready for the first step. */

@@ -28,6 +28,7 @@ import { openRecorder } from "./live-recorder.ts";
 import { hangWatch } from "./live-hangs.ts";
 import { faultOfBreaker, faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
+import { machineDigest } from "./machine-digest.ts";
 import { startShadow } from "./live-shadow.ts";
 import { profileChooser } from "./profile-chooser.ts";
 import type { ServePlan } from "./serve-plan.ts";
@@ -194,6 +195,7 @@ function runOf(plan: ServePlan): Run {
     hash: { algorithm: prefix.blockHash, blockTokens: router.blockTokens, tokenizer: tokenizer.kind },
     endpoints: [],
     ...(emulated && { emulated }),
+    machine: { digest: machineDigest() },
   };
 }
 

@@ -8,6 +8,7 @@ import {
   type TraceEngine,
   type TraceHash,
   type TraceHeader,
+  type TraceMachine,
   type TraceRouter,
 } from "./record.ts";
 
@@ -40,6 +41,7 @@ export function decodeHeader(fields: Fields): TraceHeader {
     ...(fields.boolean("checked", false) ? { checked: true } : {}),
     ...(fields.has("continues") ? { continues: fields.integer("continues", 0) } : {}),
     ...(fields.has("engine") ? { engine: decodeEngine(fields.object("engine")) } : {}),
+    ...(fields.has("machine") ? { machine: decodeMachine(fields.object("machine")) } : {}),
   };
   if (!fields.has("derived")) return header;
   const derived = fields.object("derived");
@@ -69,6 +71,13 @@ function decodeEmulated(fields: Fields): TraceEmulated {
   return {
     engine: fields.string("engine"),
     parameters: Object.fromEntries(parameters.keys().map((key) => [key, parameters.raw(key)])),
+  };
+}
+
+function decodeMachine(fields: Fields): TraceMachine {
+  return {
+    ...(fields.has("digest") ? { digest: fields.string("digest") } : {}),
+    ...(fields.has("engineVersion") ? { engineVersion: fields.string("engineVersion") } : {}),
   };
 }
 

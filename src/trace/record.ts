@@ -29,8 +29,18 @@ export interface TraceHeader {
   readonly checked?: boolean;
   /** Checksum at the end of the segment before; absent in the first one. */
   readonly continues?: number;
+  /** Where it was recorded, without naming it; absent where nothing was told. */
+  readonly machine?: TraceMachine;
   /** How the trace was made from another one; absent for a recording. */
   readonly derived?: TraceDerivation;
+}
+
+/** What tells two machines apart and names neither. */
+export interface TraceMachine {
+  /** Eight hexadecimal digits of a digest: equal ones are likely the same machine. */
+  readonly digest?: string;
+  /** As the engine tells it. */
+  readonly engineVersion?: string;
 }
 
 /** An engine's settings as a simulation names them (EngineConfig). What is left out is not known. */

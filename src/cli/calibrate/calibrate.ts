@@ -2,14 +2,19 @@ import { existsSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import { loadEngine } from "#config/engine-file.ts";
+import { loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
 import type { EngineConfig } from "#engine/config.ts";
+import type { SourceRun } from "#engine/engine-source.ts";
+import { BETWEEN_RUNS_PARTS, BETWEEN_RUNS_STATED, type BetweenRunsPart } from "#shadow/calibrate/between-runs.ts";
 import { type Calibration, CannotIdentify, calibrate } from "#shadow/calibrate/calibrate.ts";
 import { engineText } from "#shadow/calibrate/engine-text.ts";
 import { type Evidence, evidenceOf } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
+import { joinedRuns } from "#shadow/calibrate/joined-runs.ts";
 import { modelErrorOf } from "#shadow/calibrate/model-error.ts";
 import { type Parameter, PARAMETERS } from "#shadow/calibrate/parameters.ts";
+import { betweenWords, residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
+import type { TraceHeader } from "#trace/record.ts";
 import { calibrateTable, evaluationTable } from "./calibrate-table.ts";
 import { addSizeFlags, type SizeFlags, sizedEngine } from "./engine-sizes.ts";
 import { checkOutputFile } from "../check-output-file.ts";
@@ -23,6 +28,7 @@ interface CalibrateFlags extends SizeFlags {
   readonly endpoint?: readonly string[];
   readonly fix: Partial<Record<Parameter, number>>;
   readonly train: number;
+  readonly betweenRuns: Partial<Record<BetweenRunsPart, number>>;
   readonly evaluate: boolean;
   readonly json?: string;
 }
@@ -32,26 +38,59 @@ export function calibrateCommand(): Command {
   const command = new Command("calibrate")
     .description("Fit an engine's step time to recorded traffic, with its error on requests held out.")
     .argument(
-      "<trace>",
-      "folder that --record or trace import wrote, one of its segments, or the folder of a run of vLLM",
+      "<trace...>",
+      "folder that --record or trace import wrote, one of its segments, or the folder of a run of vLLM; " +
+        "several runs of the same engine tell how much one differs from another",
     )
     .option("-o, --output <file>", "write the engine here, for what-if and simulate (default: standard output)")
     .option("--engine <file>", "engine by name or path whose sizes and scheduling hold where nothing else tells them")
     .option("--endpoint <id...>", "only these endpoints; for fleets of different machines")
     .option("--fix <parameter=micros...>", `a parameter known from elsewhere: ${PARAMETERS.join(", ")}`, fixes, {})
-    .option("--train <part>", "part of the requests, by arrival, that is fitted; the rest tests the fit", part, 0.7)
+    .option("--train <part>", "part of the requests, by arrival, that a fit is tested on the rest by", part, 0.7)
+    .option(
+      "--between-runs <part=share...>",
+      `what another run is taken to be off by, as a share, where one trace cannot tell: ${statedWords()}`,
+      spreads,
+      {},
+    )
     .option("--evaluate", "fit nothing: how far --engine is from what happened in this trace", false)
     .option("--json <file>", "write parameters and errors as JSON; - for stdout, without the engine and the table")
     .action(run);
   return addSizeFlags(command);
 }
 
-async function run(path: string, flags: CalibrateFlags): Promise<void> {
-  if (!existsSync(path)) throw new ConfigError([`calibrate: expected a trace, got ${path}, which is not there`]);
+async function run(paths: readonly [string, ...string[]], flags: CalibrateFlags): Promise<void> {
+  const absent = paths.filter((path) => !existsSync(path));
+  if (absent.length > 0)
+    throw new ConfigError(absent.map((path) => `calibrate: expected a trace, got ${path}, which is not there`));
   if (flags.evaluate && (flags.engine === undefined || flags.output !== undefined))
     throw new ConfigError(["--evaluate: expected --engine and no --output, since nothing is fitted"]);
+  if (flags.evaluate && paths.length > 1)
+    throw new ConfigError([`--evaluate: expected one trace, got ${paths.length}: their errors are apart`]);
   checkOutputFile("--output", flags.output);
   checkOutputFile("--json", flags.json);
+  const runs: OpenedRun[] = [];
+  for (const path of paths) runs.push(await openedRun(path, flags));
+  const [first] = runs as [OpenedRun, ...OpenedRun[]];
+  for (const { path, sizes } of runs) refuseOtherSizes(path, sizes, first);
+  const evidence = joinedRuns(runs.map((one) => one.evidence) as [Evidence, ...Evidence[]]);
+  if (flags.evaluate) return evaluated(first, flags);
+  const name = paths.join(" and ");
+  report(paths, runs, fitted(name, evidence, first.sizes, flags), evidence, flags);
+}
+
+/** One run's trace, and what was said of it. */
+interface OpenedRun {
+  readonly path: string;
+  readonly evidence: Evidence;
+  readonly sizes: EngineConfig;
+  readonly notes: readonly string[];
+  readonly load: Readonly<Record<string, number>>;
+  readonly source: SourceRun;
+  readonly header: TraceHeader;
+}
+
+async function openedRun(path: string, flags: CalibrateFlags): Promise<OpenedRun> {
   const { run: recorded, notes: damage } = await readRecordedTrace(path);
   const { engine: sizes, notes: sizing } = sizedEngine(loadEngine(flags.engine), recorded, flags, !flags.evaluate);
   const notes = [...damage, ...sizing];
@@ -68,13 +107,23 @@ async function run(path: string, flags: CalibrateFlags): Promise<void> {
     process.stderr.write(
       "note: the trace does not tell what was cached: the simulated engine's own hits stand for it\n",
     );
-  if (flags.evaluate) return evaluated(path, evidence, sizes, flags);
-  const calibration = fitted(path, evidence, sizes, flags);
-  report(path, calibration, evidence, notes, load, flags);
+  return { path, evidence, sizes, notes, load, source: sourceRunOf(recorded.header), header: recorded.header };
+}
+
+/** Runs of one engine have its sizes; one that is longer in the longest prompt alone is the same. */
+function refuseOtherSizes(path: string, sizes: EngineConfig, first: OpenedRun): void {
+  const differing = (
+    ["blockTokens", "kvBlocks", "sequencesMax", "batchTokensMax", "asyncScheduling", "dataParallel"] as const
+  ).filter((size) => sizes[size] !== first.sizes[size]);
+  if (differing.length === 0) return;
+  const words = differing.map((size) => `${size} ${sizes[size]} and not ${first.sizes[size]}`).join(", ");
+  throw new ConfigError([`${path}: expected a run of the same engine as ${first.path}, got ${words}`]);
 }
 
 /** How far the engine is from what happened, request by request where and when the real ones had them. */
-function evaluated(path: string, evidence: Evidence, engine: EngineConfig, { json }: CalibrateFlags): void {
+function evaluated({ path, evidence, sizes: engine, header }: OpenedRun, { engine: name, json }: CalibrateFlags): void {
+  const { residuals, source } = loadCalibratedEngine(name!);
+  for (const note of residualsFor(residuals, source, header).notes) process.stderr.write(`note: ${note}\n`);
   const outcome = forcedReplay(evidence, engine);
   const error = modelErrorOf(evidence, outcome, () => true);
   if (error.requests === 0) throw new CommandFailure(`${path} has no request whose times can be compared`);
@@ -88,9 +137,15 @@ function evaluated(path: string, evidence: Evidence, engine: EngineConfig, { jso
   if (json !== "-") process.stdout.write(evaluationTable(error, byEndpoint));
 }
 
-function fitted(path: string, evidence: Evidence, sizes: EngineConfig, { fix, train }: CalibrateFlags): Calibration {
+function fitted(
+  path: string,
+  evidence: Evidence,
+  sizes: EngineConfig,
+  { fix, train, betweenRuns: stated }: CalibrateFlags,
+): Calibration {
   try {
-    return calibrate(evidence, { sizes, fixed: fix, trainPart: train });
+    const betweenRuns = { ...BETWEEN_RUNS_STATED, ...stated };
+    return calibrate(evidence, { sizes, fixed: fix, trainPart: train, betweenRuns });
   } catch (error) {
     if (!(error instanceof CannotIdentify)) throw error;
     throw new CommandFailure([`${path} cannot tell everything:`, ...error.reasons].join("\n  "));
@@ -98,14 +153,23 @@ function fitted(path: string, evidence: Evidence, sizes: EngineConfig, { fix, tr
 }
 
 function report(
-  path: string,
+  paths: readonly string[],
+  runs: readonly OpenedRun[],
   calibration: Calibration,
   evidence: Evidence,
-  notes: readonly string[],
-  load: Readonly<Record<string, number>>,
   flags: CalibrateFlags,
 ): void {
-  const text = engineText(calibration, { traces: [basename(path)], requests: evidence.rows.length, notes });
+  const text = engineText(calibration, {
+    traces: paths.map((path) => basename(path)),
+    requests: evidence.rows.length,
+    source: { runs: runs.map(({ source }) => source) },
+    notes: [...new Set(runs.flatMap(({ notes }) => notes))],
+  });
+  const load: Record<string, number> = {};
+  for (const [reason, count] of runs.flatMap((one) => Object.entries(one.load)))
+    load[reason] = (load[reason] ?? 0) + count;
+  const { betweenRuns } = calibration.residuals ?? {};
+  if (betweenRuns !== undefined) process.stderr.write(`note: another run: ${betweenWords(betweenRuns)}\n`);
   const { engine: _engine, ...figures } = calibration;
   for (const caveat of calibration.caveats) process.stderr.write(`note: ${caveat}\n`);
   if (flags.json !== undefined)
@@ -126,6 +190,24 @@ function part(text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < 1)) throw new InvalidArgumentError("expected a number between 0 and 1");
   return value;
+}
+
+function statedWords(): string {
+  return BETWEEN_RUNS_PARTS.map((part) => `${part} ${BETWEEN_RUNS_STATED[part]}`).join(", ");
+}
+
+function spreads(
+  text: string,
+  before: Partial<Record<BetweenRunsPart, number>>,
+): Partial<Record<BetweenRunsPart, number>> {
+  const [name = "", value = ""] = text.split("=");
+  const part = BETWEEN_RUNS_PARTS.find((one) => one === name);
+  if (part === undefined)
+    throw new InvalidArgumentError(`expected one of ${BETWEEN_RUNS_PARTS.join(", ")}, got ${name}`);
+  const share = Number(value);
+  if (value === "" || !(share >= 0 && share <= 2))
+    throw new InvalidArgumentError(`expected ${name}=a share of 0 to 2, got ${JSON.stringify(text)}`);
+  return { ...before, [part]: share };
 }
 
 function fixes(text: string, before: Partial<Record<Parameter, number>>): Partial<Record<Parameter, number>> {

@@ -37,6 +37,7 @@ export function importedHeader(
       ...(ranks > 1 ? { dataParallel: ranks } : {}),
     })),
     ...(engine === undefined ? {} : { engine }),
+    ...(run === undefined || run.version === "" ? {} : { machine: { engineVersion: run.version } }),
     derived: { steps: [`import of ${format}`], replayable: false },
   };
 }

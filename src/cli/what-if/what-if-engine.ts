@@ -1,6 +1,7 @@
 import { type CalibratedEngine, engineOfParameters, loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
 import { CannotIdentify, calibrate } from "#shadow/calibrate/calibrate.ts";
 import { evidenceOf } from "#shadow/calibrate/evidence.ts";
+import { sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { signedPercent } from "../figure-text.ts";
@@ -73,6 +74,7 @@ function calibrated(run: RecordedRun, flags: WhatIfFlags): ChosenEngine {
     ...loadCalibratedEngine(GUESS),
     engine,
     residuals,
+    source: { runs: [sourceRunOf(run.header)] },
     name: "calibrated from this trace",
     isGuess: false,
     notes,

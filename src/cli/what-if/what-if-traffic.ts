@@ -1,3 +1,4 @@
+import { residualsFor } from "#shadow/recorded/engine-origin.ts";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { gaugeMillisOf, loadProfile } from "#config/profile-file.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
@@ -60,7 +61,10 @@ async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
   const kept = firstArrived(run.workload, flags.limit);
   const left = { ...run.left, ...beyondLimit(run.workload.length - kept.length) };
   const workload = kept.map((request, index) => ({ ...request, index }));
-  const residuals = residualsOf(base.residuals, flags);
+  const stated = residualsOf(base.residuals, flags);
+  // What --step-error states is all that is asked for.
+  const { residuals, notes: origin } =
+    flags.stepError === undefined ? residualsFor(stated, base.source, run.header) : { residuals: stated, notes: [] };
   return {
     setting: recordedSetting({ ...run, workload }, { ...outsideEngines(flags), engine, residuals }),
     observed: kept.map(({ index }) => run.observed[index]!),
@@ -69,7 +73,7 @@ async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
     otherRates: flags.rateScale,
     engine: base,
     left,
-    notes: [...damage, ...base.notes, ...notes],
+    notes: [...damage, ...base.notes, ...notes, ...origin],
   };
 }
 

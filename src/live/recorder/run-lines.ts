@@ -5,7 +5,13 @@ import type { Micros } from "#core/units.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
 import type { QueuedRecord, RecordQueue } from "./record-queue.ts";
 import { SegmentCheck } from "#trace/segment-check.ts";
-import { TRACE_VERSION, type TraceEmulated, type TraceHash, type TraceRouter } from "#trace/record.ts";
+import {
+  TRACE_VERSION,
+  type TraceEmulated,
+  type TraceHash,
+  type TraceMachine,
+  type TraceRouter,
+} from "#trace/record.ts";
 
 /** What stays the same from a recorder's start to its end. */
 export interface Run {
@@ -16,6 +22,7 @@ export interface Run {
   readonly hash: TraceHash;
   /** The engines, where they are the gateway's own emulated ones. */
   readonly emulated?: TraceEmulated;
+  readonly machine?: TraceMachine;
   /** Endpoints that the router has already. */
   readonly endpoints: readonly Endpoint[];
 }
@@ -68,7 +75,7 @@ export class RunLines {
 
   /** Writes the header of the next segment; returns its length in characters. What came before must be taken. */
   beginSegment(): number {
-    const { id: run, startWallMicros, hash, emulated } = this.#run;
+    const { id: run, startWallMicros, hash, emulated, machine } = this.#run;
     const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     const segment = ++this.#segment;
     this.#begun = segment;
@@ -84,6 +91,7 @@ export class RunLines {
         ...(emulated !== undefined && { emulated }),
         ...(this.#check !== undefined && { checked: true }),
         ...(this.#check !== undefined && segment > 0 && { continues: this.#check.crc32 }),
+        ...(machine && { machine }),
       }),
     );
   }

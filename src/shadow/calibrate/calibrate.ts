@@ -1,11 +1,12 @@
 import type { EngineConfig } from "#engine/config.ts";
-import type { StepResiduals } from "#engine/step-drift.ts";
-import { chosenFit } from "./chosen-fit.ts";
+import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
+import { type ChosenFit, chosenFit, fitWith } from "./chosen-fit.ts";
 import type { Evidence } from "./evidence.ts";
 import { forcedReplay } from "./forced-replay.ts";
 import { type ModelError, modelErrorOf } from "./model-error.ts";
-import { engineWith, type Parameter, type Parameters } from "./parameters.ts";
+import { engineWith, type Parameter, type Parameters, parametersOf } from "./parameters.ts";
 import { startingPoint } from "./starting-point.ts";
+import { huberCost, kneeOf } from "./least-squares.ts";
 import { missingEvidence, seenLightly } from "./missing-evidence.ts";
 import { stepResidualsOf } from "./step-residuals.ts";
 
@@ -14,17 +15,21 @@ export interface CalibrateOptions {
   readonly sizes: EngineConfig;
   /** Parameters that are known from elsewhere, in microseconds. */
   readonly fixed?: Partial<Parameters>;
-  /** Part of the requests, by arrival, that is fitted; the rest is held out. */
+  /** Part of the requests, by arrival, that is fitted and judged by the rest; what is shipped is fitted on all. */
   readonly trainPart?: number;
+  /** What another run of the engine is off by, where the evidence is of one; left out for use in that run alone. */
+  readonly betweenRuns?: BetweenRuns;
 }
 
 export interface Calibration {
+  /** Fitted on all requests, once the same way of fitting was judged on those held out. */
   readonly engine: EngineConfig;
   readonly parameters: Parameters;
   /** Standard error of each parameter that was fitted, in its unit. */
   readonly errors: Partial<Parameters>;
   /** Where the fit must not be trusted. */
   readonly caveats: readonly string[];
+  /** Of a fit on the first part, on that part and on the rest. */
   readonly trained: ModelError;
   readonly heldOut: ModelError;
   readonly heldOutByEndpoint: Readonly<Record<string, ModelError>>;
@@ -81,6 +86,43 @@ export function* calibrateInSteps(evidence: Evidence, options: CalibrateOptions)
   const missing = missingEvidence(evidence, count, fixed);
   if (missing.length > 0) throw new CannotIdentify(missing);
 
+  const { found, lightly } = yield* fitOf(evidence, options, count);
+  const judged = forcedReplay(evidence, engineWith(sizes, found.parameters));
+  const heldOut = modelErrorOf(evidence, judged, (row) => row >= split);
+  yield;
+  const refit = yield* fitOnAll(evidence, options, found);
+  const { parameters } = refit;
+  const engine = engineWith(sizes, parameters);
+  const errors = Object.fromEntries(refit.free.map((name, j) => [name, refit.errors[j]!]));
+  return {
+    engine,
+    parameters,
+    caveats: lightly ? [] : [NEVER_LIGHT],
+    errors,
+    trained: modelErrorOf(evidence, judged, (row) => row < count),
+    heldOut,
+    heldOutByEndpoint: Object.fromEntries(
+      evidence.endpoints.map((endpoint, number) => [
+        endpoint,
+        modelErrorOf(evidence, judged, (row) => row >= split && rows[row]!.endpoint === number),
+      ]),
+    ),
+    evaluations: found.evaluations + refit.evaluations,
+    residuals: stepResidualsOf(evidence, forcedReplay(evidence, engine), {
+      parameters,
+      errors,
+      heldOutError: Math.log(1 + (heldOut.e2eMicros?.meanRelative ?? NaN)),
+      betweenRuns: options.betweenRuns,
+    }),
+  };
+}
+
+/** A fit of the first `count` requests. Throws CannotIdentify. */
+function* fitOf(
+  evidence: Evidence,
+  { sizes, fixed = {} }: CalibrateOptions,
+  count: number,
+): Generator<void, { readonly found: ChosenFit; readonly lightly: boolean }> {
   const { start, percent } = startingPoint(evidence, count);
   const lightly = seenLightly(evidence, count) >= LIGHT_PART_MIN * count;
   const replayed = replayedWith(evidence, count);
@@ -93,26 +135,41 @@ export function* calibrateInSteps(evidence: Evidence, options: CalibrateOptions)
     (name, j) => found.x[j]! > 0 && !(found.errors[j]! <= UNSURE_PERCENT_MAX * percent[name]),
   );
   if (unsure.length > 0) throw new CannotIdentify(unsure.map(unsureReason));
+  return { found, lightly };
+}
 
-  const engine = engineWith(sizes, found.parameters);
-  const outcome = forcedReplay(evidence, engine);
-  const errors = Object.fromEntries(found.free.map((name, j) => [name, found.errors[j]!]));
-  return {
-    engine,
-    parameters: found.parameters,
-    caveats: lightly ? [] : [NEVER_LIGHT],
-    errors,
-    trained: modelErrorOf(evidence, outcome, (row) => row < count),
-    heldOut: modelErrorOf(evidence, outcome, (row) => row >= split),
-    heldOutByEndpoint: Object.fromEntries(
-      evidence.endpoints.map((endpoint, number) => [
-        endpoint,
-        modelErrorOf(evidence, outcome, (row) => row >= split && rows[row]!.endpoint === number),
-      ]),
-    ),
-    evaluations: found.evaluations,
-    residuals: stepResidualsOf(evidence, outcome, split, found.parameters, errors),
+/** The same parameters, fitted on all requests: from where the first part had them and anew, whichever is nearer. */
+function* fitOnAll(
+  evidence: Evidence,
+  { sizes, fixed = {} }: CalibrateOptions,
+  judged: ChosenFit,
+): Generator<void, ChosenFit> {
+  const count = Math.min(evidence.rows.length, TRAIN_MAX);
+  const given = {
+    ...fixed,
+    ...(judged.free.includes("delayMicros") ? {} : { delayMicros: judged.parameters.delayMicros }),
   };
+  const question = {
+    evidence,
+    sizes,
+    given,
+    start: judged.parameters,
+    percent: judged.parameters,
+    count,
+    replayed: replayedWith(evidence, count),
+    memories: [],
+  };
+  const near = yield* fitWith(question, judged.free, judged.parameters);
+  const { start, percent } = startingPoint(evidence, count);
+  const far = yield* fitWith(
+    question,
+    judged.free,
+    parametersOf((name) => Math.max(start[name], percent[name])),
+  );
+  const knee = kneeOf(near.residuals);
+  const best = huberCost(far.residuals, knee) < huberCost(near.residuals, knee) ? far : near;
+  const all = { ...best, evaluations: near.evaluations + far.evaluations };
+  return all.free.every((_, j) => Number.isFinite(all.x[j]!)) ? all : { ...judged, evaluations: all.evaluations };
 }
 
 /** Requests to replay so that all that met the first `count` are there: those that came before the last of them ended. */

@@ -36,7 +36,7 @@ const GAIN_MIN = 0.03;
 export function* chosenFit(question: FitQuestion): Generator<void, ChosenFit> {
   const { given, start, percent } = question;
   const wanted = PARAMETERS.filter((name) => given[name] === undefined);
-  let best = yield* fitOf(
+  let best = yield* fitWith(
     question,
     wanted.filter((name) => !OPTIONAL.has(name)),
     start,
@@ -49,7 +49,7 @@ export function* chosenFit(question: FitQuestion): Generator<void, ChosenFit> {
     for (const name of wanted) {
       if (best.free.includes(name)) continue;
       const free = wanted.filter((one) => one === name || best.free.includes(one));
-      const tried = yield* fitOf(
+      const tried = yield* fitWith(
         question,
         free,
         parametersOf((one) => Math.max(best.parameters[one], percent[one])),
@@ -64,7 +64,12 @@ export function* chosenFit(question: FitQuestion): Generator<void, ChosenFit> {
   }
 }
 
-function* fitOf(question: FitQuestion, free: readonly Parameter[], from: Parameters): Generator<void, ChosenFit> {
+/** Fits these parameters, from there. Yields after every evaluation. */
+export function* fitWith(
+  question: FitQuestion,
+  free: readonly Parameter[],
+  from: Parameters,
+): Generator<void, ChosenFit> {
   const { evidence, sizes, given, count, replayed, memories } = question;
   const at = (x: readonly number[]) =>
     parametersOf((name) => (free.includes(name) ? x[free.indexOf(name)]! : (given[name] ?? 0)));

@@ -1,7 +1,10 @@
 import { stringify, YAMLSeq } from "yaml";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import type { EngineSource } from "#engine/engine-source.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { PredictionError } from "../question/figures.ts";
+import { betweenWords } from "../recorded/engine-origin.ts";
 import type { Calibration } from "./calibrate.ts";
 import type { ModelError } from "./model-error.ts";
 import { PARAMETERS } from "./parameters.ts";
@@ -11,6 +14,7 @@ export interface Provenance {
   /** Traces by name. */
   readonly traces: readonly string[];
   readonly requests: number;
+  readonly source: EngineSource;
   readonly notes: readonly string[];
 }
 
@@ -28,22 +32,47 @@ export function engineText(calibration: Calibration, provenance: Provenance): st
     "",
     `Error on ${heldOut.requests} held-out requests, mean: ${meansOf(heldOut)}; per request (MAPE): ${mapesOf(heldOut)}.`,
     `Error on the ${trained.requests} requests fitted, mean: ${meansOf(trained)}; per request: ${mapesOf(trained)}.`,
+    "What is shipped below was fitted anew on all of them, in the same way.",
     `Standard errors: ${uncertain.join(", ")}.`,
     "queueDelay holds all time outside the engine; gaps between steps are in the step time.",
+    ...residualWords(calibration.residuals),
     ...calibration.caveats,
     ...provenance.notes,
   ];
   const comment = lines.map((line) => (line === "" ? "#" : `# ${line}`)).join("\n");
   const { residuals } = calibration;
   const told = residuals === undefined ? {} : { residuals: residualsFile(residuals) };
-  return `${comment}\n${stringify({ ...fileOf(engine), ...told }, { lineWidth: 0 })}`;
+  const { source } = provenance;
+  return `${comment}\n${stringify({ ...fileOf(engine), ...told, source }, { lineWidth: 0 })}`;
 }
 
-function residualsFile({ windows, firstTokens, ...rest }: StepResiduals): Record<string, unknown> {
-  if (firstTokens === undefined) return { ...rest, windows: windows.map(listed) };
-  const { predictedMicros, laterMicros } = firstTokens;
-  const listedTokens = { predictedMicros: listed(predictedMicros), laterMicros: listed(laterMicros) };
-  return { ...rest, windows: windows.map(listed), firstTokens: listedTokens };
+function residualsFile({ windows, firstTokens, stalls, ...rest }: StepResiduals): Record<string, unknown> {
+  return {
+    ...rest,
+    windows: windows.map(listed),
+    ...(firstTokens && {
+      firstTokens: {
+        predictedMicros: listed(firstTokens.predictedMicros),
+        laterMicros: listed(firstTokens.laterMicros),
+      },
+    }),
+    ...(stalls && { stalls: { ...stalls, micros: listed(stalls.micros) } }),
+  };
+}
+
+function residualWords(residuals: StepResiduals | undefined): string[] {
+  if (residuals === undefined) return ["Too short to tell how step times vary: predictions have no intervals."];
+  const { betweenRuns, stalls } = residuals;
+  const lines = [];
+  if (betweenRuns !== undefined) lines.push(`Another run: ${betweenWords(betweenRuns)}.`);
+  if (stalls !== undefined && stalls.count > 0) {
+    const seconds = (stalls.watchedMicros / MICROS_PER_SECOND).toFixed(0);
+    const median = ((stalls.micros[stalls.micros.length >> 1] ?? 0) / MICROS_PER_MILLI).toFixed(0);
+    lines.push(
+      `The machine stood still ${stalls.count} times in ${seconds} s of work, half of them for ${median} ms or more.`,
+    );
+  }
+  return lines;
 }
 
 /** What differs from the defaults, and the sizes always. */

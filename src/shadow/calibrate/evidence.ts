@@ -29,6 +29,8 @@ export interface Evidence {
   readonly rows: readonly Served[];
   /** Requests whose times say nothing, by reason. All but retried ones are not in the rows. */
   readonly left: Readonly<Record<string, number>>;
+  /** Of several runs one after another, when each but the first begins; left out for one. */
+  readonly laterRunsAt?: readonly Micros[];
 }
 
 const RETRIED = "retried, and so load only";

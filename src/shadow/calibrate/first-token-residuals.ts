@@ -1,6 +1,7 @@
 import type { FirstTokenResiduals } from "#engine/step-drift.ts";
 import type { Evidence } from "./evidence.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
+import type { Parameters } from "./parameters.ts";
 import { quantileOf } from "./starting-point.ts";
 
 /** Kept at most, evenly by rank. */
@@ -14,12 +15,17 @@ const LOCAL_PART = 0.25;
  * How much later than replayed single requests had their first token, by how long the replay has it take: pauses of an
  * engine and of the way to it, which neither the means of many steps nor a robust fit hold. The median of requests of
  * about the same time is taken off, so that half of them come earlier; few and long pauses still move the mean. Undefined
- * where there are too few requests.
+ * where there are too few requests. `stalledMicros`: what of each row's time its machine stood still, which is told
+ * elsewhere.
  */
-export function firstTokenResidualsOf({ rows }: Evidence, outcome: ForcedOutcome): FirstTokenResiduals | undefined {
+export function firstTokenResidualsOf(
+  { rows }: Evidence,
+  outcome: ForcedOutcome,
+  stalledMicros: Float64Array,
+): FirstTokenResiduals | undefined {
   const seen = rows.flatMap(({ ok, ttftMicros }, i) => {
     const predicted = outcome.ttftMicros[i]!;
-    return ok && predicted > 0 ? [{ predicted, later: ttftMicros - predicted }] : [];
+    return ok && predicted > 0 ? [{ predicted, later: ttftMicros - stalledMicros[i]! - predicted }] : [];
   });
   if (seen.length < REQUESTS_MIN) return undefined;
   seen.sort((a, b) => a.predicted - b.predicted);
@@ -33,4 +39,45 @@ export function firstTokenResidualsOf({ rows }: Evidence, outcome: ForcedOutcome
       return Math.round(later - quantileOf(around, 0.5));
     }),
   };
+}
+
+/** Requests of a run without which its first tokens tell nothing of it. */
+const RUN_REQUESTS_MIN = 20;
+
+/**
+ * How far one run's delay and how late its single first tokens came are from all runs', as logarithms; NaN where it does
+ * not tell. Both from the quarter of its requests that were predicted soonest: of those no queue is a part.
+ */
+export function firstTokenDeviation(
+  { rows }: Evidence,
+  outcome: ForcedOutcome,
+  { delayMicros }: Parameters,
+  from: number,
+  until: number,
+): { readonly delay: number; readonly prefill: number; readonly noise: number; readonly noiseError: number } {
+  const later = (own: boolean) => {
+    const seen = rows.flatMap(({ ok, arrivalAt, ttftMicros }, i) => {
+      const predicted = outcome.ttftMicros[i]!;
+      const inside = !own || (arrivalAt >= from && arrivalAt < until);
+      return ok && inside && predicted > 0 ? [{ predicted, later: ttftMicros - predicted }] : [];
+    });
+    seen.sort((a, b) => a.predicted - b.predicted);
+    return seen.slice(0, Math.max(RUN_REQUESTS_MIN, Math.ceil(seen.length / 4))).map((one) => one.later);
+  };
+  const [own, all] = [later(true), later(false)];
+  if (own.length < RUN_REQUESTS_MIN) return { delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN };
+  const delay = delayMicros + quantileOf(own, 0.5);
+  const half = (odd: number) => own.filter((_, i) => i % 2 === odd);
+  return {
+    delay: delayMicros > 0 && delay > 0 ? Math.log(delay / delayMicros) : NaN,
+    prefill: NaN,
+    noise: Math.log(spreadOf(own) / spreadOf(all)),
+    // Of two halves, each of which has twice the variance of the whole.
+    noiseError: Math.abs(Math.log(spreadOf(half(0)) / spreadOf(half(1)))) / 2,
+  };
+}
+
+/** From the median to the 90th percentile. */
+function spreadOf(values: readonly number[]): number {
+  return quantileOf(values, 0.9) - quantileOf(values, 0.5);
 }

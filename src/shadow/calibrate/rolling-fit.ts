@@ -32,7 +32,10 @@ export interface FitReport {
   readonly parameters: Parameters | undefined;
   /** Standard errors of what was fitted; only of a fit that is accepted. */
   readonly errors: Partial<Parameters>;
-  /** Error of the engine in use on the latest requests, which no fit has seen; undefined where there are too few. */
+  /**
+   * Error of the engine in use on the latest requests, which no fit has seen; undefined where there are too few. Of one
+   * that is accepted, of the same fit without them.
+   */
   readonly heldOut: ModelError | undefined;
   readonly heldOutByEndpoint: Readonly<Record<string, ModelError>>;
   /** Of the one that was turned down, on the same requests. */
@@ -107,7 +110,7 @@ export class RollingFit {
     }
     this.#engine = fit.engine;
     this.#residuals = fit.residuals;
-    return { ...kept("accepted", fit.caveats, tested(evidence, fit.engine)), errors: fit.errors };
+    return { ...kept("accepted", fit.caveats, fit), errors: fit.errors };
   }
 }
 

@@ -1,11 +1,14 @@
-import type { StepResiduals } from "#engine/step-drift.ts";
+import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
+import { betweenRunsOf } from "./between-runs.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
-import { firstTokenResidualsOf } from "./first-token-residuals.ts";
+import { firstTokenDeviation, firstTokenResidualsOf } from "./first-token-residuals.ts";
 import type { ForcedOutcome } from "./forced-replay.ts";
-import { type Parameters } from "./parameters.ts";
+import type { Parameters } from "./parameters.ts";
+import { stallsOf } from "./stalls.ts";
 
-/** Windows of a trace at most, and endpoints whose own are kept. The first ones stand for the others. */
+/** Windows of a run and of all runs at most, and endpoints whose own are kept. The first ones stand for the others. */
 const WINDOWS_MAX = 128;
+const WINDOWS_ALL_MAX = 1024;
 const ENDPOINTS_MAX = 8;
 const WINDOW_MICROS_MIN = 1_000_000;
 /** Fewer windows tell nothing of a drift. */
@@ -14,122 +17,185 @@ const WINDOWS_MIN = 8;
  * A request's ratio counts no further than this, a factor of 4.5 either way: beyond, its tokens came in one go after a
  * stall or stood still in a socket, which is no step's doing. Half of what an engine file may hold.
  */
-const LOG_RATIO_MAX = 1.5;
+const RATIO_MAX = 4.5;
 /** A parameter is never less sure than so. */
 const ERROR_MAX = 0.5;
 
+/** What the fit came to, and what else its residuals tell. */
+export interface FitFacts {
+  readonly parameters: Parameters;
+  /** Standard errors of them. */
+  readonly errors: Partial<Parameters>;
+  /** Of predicted over observed mean E2E on requests that were held out; NaN without any. */
+  readonly heldOutError: number;
+  /** What another run is off by where this evidence is of one run alone. */
+  readonly betweenRuns: BetweenRuns | undefined;
+}
+
 /**
- * How far steps were from the model's over time: the ratio of observed to replayed time per token of the requests that
- * were being answered, each for as much of a window as it was, in logarithms. A window's mean holds what many steps have
- * in common, which is what moves means; the noise of single steps averages out. The level's error is that of the mean of
- * dependent windows (by batches), and what later traffic, which was not fitted, was off by. Undefined where a trace is
- * too short to tell.
+ * How far steps were from the model's over time: the observed over the replayed time of the answers that were under way,
+ * each for as much of a window as it was, in logarithms. A window's value holds what many steps have in common, which is
+ * what moves means; the noise of single steps averages out, and stalls of the machine stand apart. What the windows have
+ * in common stays in them: a robust fit leaves out what is rare and long. The level's error is that of the mean of
+ * dependent windows (by batches). Undefined where a trace is too short to tell.
  */
 export function stepResidualsOf(
   evidence: Evidence,
   outcome: ForcedOutcome,
-  split: number,
-  parameters: Parameters,
-  errors: Partial<Parameters>,
+  facts: FitFacts,
 ): StepResiduals | undefined {
-  const grid = gridOf(evidence, outcome);
+  const stalls = stallsOf(evidence, outcome);
+  const grid = gridOf(evidence, outcome, stalls.decodeMicros);
   if (grid === undefined) return undefined;
-  const { windowMicros, sums, weights, count } = grid;
-  const pooled = Array.from({ length: count }, (_, w) => meanOf(sums, weights, w));
+  const { windowMicros, observed, predicted, count } = grid;
+  const pooled = Array.from({ length: count }, (_, w) => Math.log(totalOf(observed, w) / totalOf(predicted, w)));
   // A window in which nothing was answered anywhere says nothing: time goes on without it.
   const told = pooled.flatMap((value, w) => (Number.isNaN(value) ? [] : [w]));
   if (told.length < WINDOWS_MIN) return undefined;
-  const known = told.map((w) => pooled[w]!);
-  const level = mean(known);
-  const windows = sums.map((sum, e) =>
-    told.map((w) => rounded((weights[e]![w]! > 0 ? sum[w]! / weights[e]![w]! : pooled[w]!) - level)),
+  const level = mean(told.map((w) => pooled[w]!));
+  const runs = runsOf(evidence).map((from, r, all) => {
+    const inside = told.filter((w) => w * windowMicros >= from && w * windowMicros < (all[r + 1] ?? Infinity));
+    return { from, until: all[r + 1] ?? Infinity, level: mean(inside.map((w) => pooled[w]!)), inside };
+  });
+  const centred = new Map(runs.flatMap((run) => run.inside.map((w) => [w, run.level - level] as const)));
+  const windows = observed.map((micros, e) =>
+    told.map((w) => {
+      const own = predicted[e]![w]! > 0 ? Math.log(micros[w]! / predicted[e]![w]!) : pooled[w]!;
+      return rounded(own - (centred.get(w) ?? 0));
+    }),
   );
-  const later = heldOutMean(evidence, outcome, split);
+  const { parameters, errors, heldOutError, betweenRuns } = facts;
   const shareOf = (name: keyof Parameters) => {
     const share = (errors[name] ?? 0) / parameters[name];
     return share > 0 ? rounded(Math.min(ERROR_MAX, share)) : 0;
   };
+  const deviations = runs.map(({ from, until, level: own, inside }) => {
+    const error = batchError(inside.map((w) => pooled[w]!));
+    return { ...firstTokenDeviation(evidence, outcome, parameters, from, until), level: own, levelError: error };
+  });
+  const within = mean(deviations.map(({ levelError }) => levelError ** 2).filter(Number.isFinite));
   return {
     windowMicros,
     windows,
-    levelError: rounded(Math.min(ERROR_MAX, Math.hypot(batchError(known), Number.isNaN(later) ? level : later))),
+    levelError: rounded(Math.min(ERROR_MAX, Math.sqrt(within / runs.length))),
+    batchError: tiltOf(told, pooled, grid, parameters),
     delayError: shareOf("delayMicros"),
     prefillError: shareOf("perPrefillTokenMicros"),
-    firstTokens: firstTokenResidualsOf(evidence, outcome),
+    firstTokens: firstTokenResidualsOf(evidence, outcome, stalls.firstMicros),
+    stalls: stalls.seen,
+    ...(betweenRuns && { betweenRuns: betweenRunsOf(deviations, betweenRuns) }),
+    ...(Number.isFinite(heldOutError) && { heldOutError: rounded(heldOutError) }),
   };
+}
+
+/** What is not known of longer steps of larger batches; the step of the usual batch stays as it is. */
+function tiltOf(
+  told: readonly number[],
+  pooled: readonly number[],
+  { observed, windowMicros }: Grid,
+  { baseMicros, perDecodeMicros }: Parameters,
+) {
+  const decodes = told.map((w) => totalOf(observed, w) / windowMicros / observed.length);
+  const usual = mean(decodes);
+  const values = told.map((w) => pooled[w]!);
+  const perDecode = slopeError(values, decodes) * (baseMicros + usual * perDecodeMicros);
+  return { decodes: rounded(usual), perDecodeMicros: rounded(perDecode) };
 }
 
 interface Grid {
   readonly windowMicros: number;
   readonly count: number;
-  /** Per endpoint and window: log ratios times the time that they hold for, and that time. */
-  readonly sums: readonly Float64Array[];
-  readonly weights: readonly Float64Array[];
+  /** Per endpoint and window: time that answers were under way, and what the replay has for the same tokens. */
+  readonly observed: readonly Float64Array[];
+  readonly predicted: readonly Float64Array[];
 }
 
-function gridOf({ endpoints, rows }: Evidence, outcome: ForcedOutcome): Grid | undefined {
+function gridOf(evidence: Evidence, outcome: ForcedOutcome, stalledMicros: Float64Array): Grid | undefined {
+  const { endpoints, rows } = evidence;
   let until = 0;
   for (const { ok, arrivalAt, e2eMicros } of rows) if (ok) until = Math.max(until, arrivalAt + e2eMicros);
   if (until === 0) return undefined;
-  const windowMicros = Math.max(WINDOW_MICROS_MIN, Math.ceil(until / WINDOWS_MAX));
+  const windowsMax = Math.min(WINDOWS_ALL_MAX, WINDOWS_MAX * runsOf(evidence).length);
+  const windowMicros = Math.max(WINDOW_MICROS_MIN, Math.ceil(until / windowsMax));
   const count = Math.floor(until / windowMicros) + 1;
   const kept = Math.min(endpoints.length, ENDPOINTS_MAX);
   const columns = () => Array.from({ length: kept }, () => new Float64Array(count));
-  const [sums, weights] = [columns(), columns()];
+  const [observed, predicted] = [columns(), columns()];
   rows.forEach((row, i) => {
-    const ratio = logRatio(row, outcome.tpotMicros[i]!);
+    const ratio = ratioOf(row, outcome.tpotMicros[i]!, stalledMicros[i]!);
     if (Number.isNaN(ratio)) return;
-    const [sum, weight] = [sums[row.endpoint % kept]!, weights[row.endpoint % kept]!];
+    const [seen, expected] = [observed[row.endpoint % kept]!, predicted[row.endpoint % kept]!];
     const from = row.arrivalAt + row.ttftMicros;
     const to = row.arrivalAt + row.e2eMicros;
     for (let w = Math.floor(from / windowMicros); w * windowMicros < to; w++) {
       const part = Math.min(to, (w + 1) * windowMicros) - Math.max(from, w * windowMicros);
-      sum[w]! += ratio * part;
-      weight[w]! += part;
+      seen[w]! += part;
+      expected[w]! += part / ratio;
     }
   });
-  return { windowMicros, count, sums, weights };
+  return { windowMicros, count, observed, predicted };
 }
 
-function logRatio(row: Evidence["rows"][number], predicted: number): number {
-  const observed = row.ok ? tpotOf(row) : NaN;
+/** Observed over predicted time per token, without what the machine stood still. */
+function ratioOf(row: Evidence["rows"][number], predicted: number, stalledMicros: number): number {
+  const observed = row.ok ? tpotOf(row) - stalledMicros / (row.outputTokens - 1) : NaN;
   if (!(observed > 0 && predicted > 0)) return NaN;
-  return Math.min(LOG_RATIO_MAX, Math.max(-LOG_RATIO_MAX, Math.log(observed / predicted)));
+  return Math.min(RATIO_MAX, Math.max(1 / RATIO_MAX, observed / predicted));
 }
 
-/** Mean log ratio over the time in which requests that were not fitted were answered; NaN without any. */
-function heldOutMean({ rows }: Evidence, outcome: ForcedOutcome, split: number): number {
-  let sum = 0;
-  let time = 0;
-  for (let i = split; i < rows.length; i++) {
-    const ratio = logRatio(rows[i]!, outcome.tpotMicros[i]!);
-    if (Number.isNaN(ratio)) continue;
-    const part = rows[i]!.e2eMicros - rows[i]!.ttftMicros;
-    sum += ratio * part;
-    time += part;
-  }
-  return sum / time;
+function totalOf(columns: readonly Float64Array[], w: number): number {
+  return columns.reduce((sum, column) => sum + column[w]!, 0);
 }
 
-function meanOf(sums: readonly Float64Array[], weights: readonly Float64Array[], w: number): number {
-  let sum = 0;
-  let weight = 0;
-  for (let e = 0; e < sums.length; e++) {
-    sum += sums[e]![w]!;
-    weight += weights[e]![w]!;
-  }
-  return sum / weight;
+/** When each run begins on the evidence's clock. */
+function runsOf({ laterRunsAt = [] }: Evidence): readonly number[] {
+  return [0, ...laterRunsAt];
 }
 
-/** Standard error of the mean of dependent values: that of the means of about sqrt(n) batches of neighbours. */
+/** Batches of neighbours, about as many as each is long, between 4 and 16. */
+function batchesOf(count: number): readonly (readonly [from: number, to: number])[] {
+  const batches = Math.min(16, Math.max(4, Math.floor(Math.sqrt(count))));
+  return Array.from({ length: batches }, (_, b) => [
+    Math.floor((b * count) / batches),
+    Math.floor(((b + 1) * count) / batches),
+  ]);
+}
+
+/** So many times a standard error from few batches hold 90 % of what a normal one would: Student's t over the normal. */
+function fewBatches(batches: number): number {
+  return 1 + 1.2 / (batches - 1);
+}
+
+/** Standard error of the mean of dependent values: that of the means of batches of neighbours. */
 function batchError(values: readonly number[]): number {
-  const batches = Math.max(2, Math.floor(Math.sqrt(values.length)));
-  const means = Array.from({ length: batches }, (_, b) =>
-    mean(values.slice(Math.floor((b * values.length) / batches), Math.floor(((b + 1) * values.length) / batches))),
-  );
+  const means = batchesOf(values.length).flatMap(([from, to]) => (to > from ? [mean(values.slice(from, to))] : []));
   const centre = mean(means);
   const squares = means.reduce((sum, one) => sum + (one - centre) ** 2, 0);
-  return Math.sqrt(squares / (batches - 1) / batches);
+  return fewBatches(means.length) * Math.sqrt(squares / (means.length - 1) / means.length);
+}
+
+/**
+ * How well the windows tell longer steps of larger batches from longer steps: the standard error of the slope of their
+ * logarithms by the answers under way, by leaving out a batch of neighbours at a time (the jackknife).
+ */
+function slopeError(values: readonly number[], decodes: readonly number[]): number {
+  const slopes = batchesOf(values.length).map(([from, to]) => {
+    const kept = (_: number, i: number) => i < from || i >= to;
+    return slopeOf(decodes.filter(kept), values.filter(kept));
+  });
+  const centre = mean(slopes);
+  const squares = slopes.reduce((sum, one) => sum + (one - centre) ** 2, 0);
+  return fewBatches(slopes.length) * Math.sqrt(((slopes.length - 1) / slopes.length) * squares);
+}
+
+function slopeOf(x: readonly number[], y: readonly number[]): number {
+  const [meanX, meanY] = [mean(x), mean(y)];
+  let [xy, xx] = [0, 0];
+  x.forEach((value, i) => {
+    xy += (value - meanX) * (y[i]! - meanY);
+    xx += (value - meanX) ** 2;
+  });
+  return xx > 0 ? xy / xx : 0;
 }
 
 function mean(values: readonly number[]): number {

@@ -33,9 +33,11 @@ export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
       return runCandidate(setting, job.candidate);
     case "replica": {
       const drawn = runCandidate(setting, job.candidate, { replica: job.replica });
-      const firstTokens = settingOf(setting, job.candidate.scenario).residuals?.firstTokens;
+      const { firstTokens, betweenRuns } = settingOf(setting, job.candidate.scenario).residuals ?? {};
       const outcome =
-        firstTokens === undefined ? drawn : withFirstTokenNoise(drawn, firstTokens, setting.seed, job.replica);
+        firstTokens === undefined
+          ? drawn
+          : withFirstTokenNoise(drawn, firstTokens, setting.seed, job.replica, betweenRuns?.noise);
       return { figures: perMetric((metric) => figuresOf(outcome[metric])), e2e: blockSumsOf(outcome.e2eMicros) };
     }
     case "regret":

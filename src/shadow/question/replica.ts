@@ -2,9 +2,13 @@ import { nameHash, type Random, randomFor } from "#core/random.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
+import { spreadNormal } from "./spread-normal.ts";
+import { stallDraw } from "./stall-draw.ts";
 
 /** Windows of a replica's drift at most; a longer run meets them again. */
 const WINDOWS_MAX = 4096;
+/** Endpoints that stand still each at its own times; the first ones stand for the others. */
+const ENGINES_APART = 8;
 
 /** An engine's configuration by the number of its endpoint. */
 export type EngineOf = (endpoint: number) => EngineConfig;
@@ -13,7 +17,8 @@ export type EngineOf = (endpoint: number) => EngineConfig;
  * The engines of one replica of a simulation: how fast they really are is drawn anew from what the calibration left to
  * chance. The level of all step times, the delay outside the engine and the prefill rate are drawn once; the drift is the
  * recorded residuals in another order, by blocks of neighbours, so that slow swings stay slow, and at the same moments for
- * all endpoints, so that what they have in common stays so. It depends on the seed and the replica alone: all candidates
+ * all endpoints, so that what they have in common stays so. Stalls come by chance, as often and as long as some were seen.
+ * What another run is off by (betweenRuns) widens the three that are drawn once. It depends on the seed and the replica alone: all candidates
  * meet the same. Replica 0 is the engine as it was fitted.
  */
 export function replicaEngines(
@@ -25,18 +30,33 @@ export function replicaEngines(
 ): EngineOf {
   if (replica === 0 || residuals === undefined) return () => engine;
   const random = randomFor(seed, nameHash("replica") + replica);
-  const { windowMicros, windows, levelError, delayError, prefillError } = residuals;
-  const level = levelError * normal(random);
-  const delay = Math.exp(delayError * normal(random));
-  const prefill = Math.exp(prefillError * normal(random));
+  const { windowMicros, windows, levelError, delayError, prefillError, batchError, betweenRuns } = residuals;
+  const level = Math.hypot(levelError, betweenRuns?.level ?? 0) * spreadNormal("level", 2, seed, replica);
+  const delay = Math.exp(Math.hypot(delayError, betweenRuns?.delay ?? 0) * spreadNormal("delay", 5, seed, replica));
+  const prefill = Math.exp(
+    Math.hypot(prefillError, betweenRuns?.prefill ?? 0) * spreadNormal("prefill", 7, seed, replica),
+  );
+  const tilt = {
+    decodes: batchError?.decodes ?? 0,
+    micros: (batchError?.perDecodeMicros ?? 0) * spreadNormal("batch", 3, seed, replica),
+  };
   const recorded = windows[0]?.length ?? 0;
   const wanted = Math.min(WINDOWS_MAX, Math.max(recorded, Math.ceil((1.25 * spanMicros) / windowMicros)));
   const order = blockOrder(recorded, wanted, random);
-  const drawn = { ...engine, queueDelay: delayed(engine.queueDelay, delay), stepTime: prefilled(engine, prefill) };
-  const configs = windows.map((logs): EngineConfig => {
-    const factors = Float64Array.from(order, (w) => rounded(Math.exp(level + logs[w]!)));
-    return { ...drawn, stepDrift: { windowMicros, factors } };
-  });
+  const drawn = {
+    ...engine,
+    queueDelay: delayed(engine.queueDelay, delay),
+    stepTime: stepTimeOf(engine, prefill, tilt),
+  };
+  const stallsAt = stallDraw(residuals, wanted * windowMicros, seed, replica);
+  const configs = Array.from(
+    { length: stallsAt === undefined ? windows.length : ENGINES_APART },
+    (_, e): EngineConfig => {
+      const logs = windows[e % windows.length]!;
+      const factors = Float64Array.from(order, (w) => rounded(Math.exp(level + logs[w]!)));
+      return { ...drawn, stepDrift: { windowMicros, factors, stalls: stallsAt?.(e) } };
+    },
+  );
   return (endpoint) => configs[endpoint % configs.length] ?? drawn;
 }
 
@@ -55,16 +75,25 @@ function delayed({ baseMicros, perPromptTokenMicros }: EngineConfig["queueDelay"
   return { baseMicros: baseMicros * factor, perPromptTokenMicros: perPromptTokenMicros * factor };
 }
 
-/** Other step times than coefficients have no prefill rate of their own; their level is drawn all the same. */
-function prefilled({ stepTime }: EngineConfig, factor: number): EngineConfig["stepTime"] {
+/** Other step times than coefficients have no prefill rate and no decode of their own; their level is drawn all the same. */
+function stepTimeOf(
+  { stepTime }: EngineConfig,
+  prefill: number,
+  tilt: { readonly decodes: number; readonly micros: number },
+): EngineConfig["stepTime"] {
   if (stepTime.kind !== "coefficients") return stepTime;
-  return { ...stepTime, perPrefillTokenMicros: stepTime.perPrefillTokenMicros * factor };
-}
-
-/** Standard normal (G. E. P. Box and M. E. Muller, 1958). */
-function normal(random: Random): number {
-  const radius = Math.sqrt(-2 * Math.log(1 - random.next()));
-  return radius * Math.cos(2 * Math.PI * random.next());
+  const { baseMicros, perPrefillTokenMicros, perDecodeMicros } = stepTime;
+  // Neither part falls below nothing.
+  const more = Math.max(
+    -perDecodeMicros,
+    tilt.decodes > 0 ? Math.min(tilt.micros, baseMicros / tilt.decodes) : tilt.micros,
+  );
+  return {
+    ...stepTime,
+    baseMicros: baseMicros - more * tilt.decodes,
+    perPrefillTokenMicros: perPrefillTokenMicros * prefill,
+    perDecodeMicros: perDecodeMicros + more,
+  };
 }
 
 /** So that a last bit of exp does not reach a step. */

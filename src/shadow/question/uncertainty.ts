@@ -1,5 +1,6 @@
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PredictionError } from "./figures.ts";
+import { meanDifferences } from "./forecast.ts";
 import { type Interval, predictionInterval } from "./interval.ts";
 import type { ReplicaFigures } from "./job.ts";
 import type { Metric } from "./metric.ts";
@@ -8,10 +9,7 @@ import type { PairedDifference } from "./paired.ts";
 export const FIGURES = ["mean", "p50", "p99"] as const;
 export type Figure = (typeof FIGURES)[number];
 
-/**
- * `expected` is the mean over the prediction and its replicas. Where queues are chaotic one simulation is one draw of
- * many, as a live run is; the mean of them is the better forecast.
- */
+/** `expected` is the prediction itself: see forecastOf. */
 export interface FigureInterval extends Interval {
   readonly expected: number;
 }
@@ -34,16 +32,10 @@ export function figureIntervals(
   const of = (figure: Figure): FigureInterval | undefined => {
     const values = drawn.map((one) => one[figure]);
     const interval = predictionInterval(predicted[figure], values, "logarithm");
-    return interval && { ...interval, expected: meanOf([predicted[figure], ...values]) };
+    return interval && { ...interval, expected: predicted[figure] };
   };
   const [mean, p50, p99] = [of("mean"), of("p50"), of("p99")];
   return mean && p50 && p99 && { mean, p50, p99 };
-}
-
-/** The very value where all are the same, which a sum would not keep. */
-function meanOf(values: readonly number[]): number {
-  const [first = NaN] = values;
-  return first + values.reduce((sum, value) => sum + (value - first), 0) / values.length;
 }
 
 /** Of the mean difference between two candidates that met the same replicas. */
@@ -54,10 +46,7 @@ export function differenceInterval(
   metric: Metric,
 ): Interval | undefined {
   if (difference === undefined) return undefined;
-  const means = candidate.flatMap(({ figures }, r) => {
-    const [one, other] = [figures[metric]?.mean, base[r]?.figures[metric]?.mean];
-    return one === undefined || other === undefined ? [] : [one - other];
-  });
+  const means = meanDifferences(candidate, base, metric);
   return predictionInterval(difference, means, "linear");
 }
 

@@ -3,6 +3,7 @@ import type { Distribution } from "#sim/result/distribution.ts";
 import { type Candidate, type CandidateOutcome, type Setting, settingOf } from "./candidate.ts";
 import { type Cause, causesOf } from "./cause.ts";
 import { figuresOf, type PredictionError } from "./figures.ts";
+import { forecastDifference, forecastError, forecastOf } from "./forecast.ts";
 import type { Interval } from "./interval.ts";
 import { JobPool } from "./job-pool.ts";
 import type { ReplicaFigures } from "./job.ts";
@@ -11,6 +12,7 @@ import { type ModelCheck, modelCheck } from "../recorded/model-check.ts";
 import { type PairedDifference, pairedDifference } from "./paired.ts";
 import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "./ranking.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
+import { profileErrors } from "./profile-errors.ts";
 import { regretQuestions, REGRET_REQUESTS_MAX } from "./regret.ts";
 import { type RegretSummary, regretSummary } from "./regret-summary.ts";
 import {
@@ -29,6 +31,7 @@ export interface CandidateAnswer {
   /** What is otherwise than it was; "" for the traffic, the fleet and the engine as they were. */
   readonly scenario: string;
   readonly completed: number;
+  /** The middle of the replicas of each figure, and without any the simulation on the engine as it was fitted. */
   readonly predicted: PerMetric<Distribution | undefined>;
   /** Prediction intervals of the figures above, from replicas; undefined where there are none. */
   readonly intervals: PerMetric<FigureIntervals | undefined>;
@@ -37,7 +40,7 @@ export interface CandidateAnswer {
   readonly imbalance: number;
   /** Part of all requests that the busiest endpoint got. */
   readonly busiestShare: number;
-  /** Against the profile in force, both simulated, request by request. */
+  /** Against the profile in force: the mean as it is predicted, and what is chance over requests around it. */
   readonly difference: PerMetric<PairedDifference | undefined>;
   /** Prediction interval of the mean difference, both on the same drawn engines. */
   readonly differenceInterval: PerMetric<Interval | undefined>;
@@ -56,7 +59,10 @@ export interface WhatIfAnswer {
   readonly requests: number;
   /** Simulations on drawn engines behind each interval; 0 for none. */
   readonly replicas: number;
-  /** The profile in force, simulated, against what really happened; undefined where nothing was observed. */
+  /**
+   * What is predicted of the profile in force against what really happened; MAPE and correlation are the fitted engine's,
+   * request by request. Undefined where nothing was observed.
+   */
   readonly modelError: PerMetric<PredictionError | undefined> | undefined;
   /** Requests of the workload that the model's error leaves out, by reason. They are simulated all the same. */
   readonly uncompared: Readonly<Record<string, number>>;
@@ -190,19 +196,30 @@ function answered(
 
 function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts: readonly Part[]): WhatIfAnswer {
   const [base] = parts as readonly [Part, ...Part[]];
-  const e2e = ({ answer }: Part) => answer.predicted.e2eMicros?.mean ?? Infinity;
+  const forecasts = new Map(
+    parts.map((part) => [
+      part,
+      perMetric((metric) => forecastOf(part.answer.predicted[metric], part.replicas, metric)),
+    ]),
+  );
+  const e2e = (part: Part) => forecasts.get(part)?.e2eMicros?.mean ?? Infinity;
   const ordered = parts.toSorted(
     (a, b) => Number(a.answer.scenario !== "") - Number(b.answer.scenario !== "") || e2e(a) - e2e(b),
   );
-  const candidates = ordered.map(({ answer, replicas: drawn }): CandidateAnswer => {
-    const between = perMetric((metric) =>
-      differenceInterval(answer.difference[metric]?.mean, drawn, base.replicas, metric),
+  const candidates = ordered.map((part): CandidateAnswer => {
+    const { answer, replicas: drawn } = part;
+    const predicted = forecasts.get(part)!;
+    const difference = perMetric((metric) =>
+      forecastDifference(answer.difference[metric], drawn, base.replicas, metric),
     );
+    const between = perMetric((metric) => differenceInterval(difference[metric]?.mean, drawn, base.replicas, metric));
     return {
       ...answer,
-      intervals: perMetric((metric) => figureIntervals(answer.predicted[metric], drawn, metric)),
+      predicted,
+      difference,
+      intervals: perMetric((metric) => figureIntervals(predicted[metric], drawn, metric)),
       differenceInterval: between,
-      exceedsNoise: perMetric((metric) => exceedsNoise(answer.difference[metric], between[metric])),
+      exceedsNoise: perMetric((metric) => exceedsNoise(difference[metric], between[metric])),
     };
   });
   const own = candidates.find(({ name }) => name === inForce.name);
@@ -211,7 +228,10 @@ function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts:
     replicas === 0
       ? [compared.map((part) => part.e2e)]
       : Array.from({ length: replicas }, (_, r) => compared.map((part) => part.replicas[r]!.e2e));
-  const { error: modelError, uncompared } = base.model ?? { error: undefined, uncompared: {} };
+  const { error, uncompared } = base.model ?? { error: undefined, uncompared: {} };
+  const modelError =
+    error && perMetric((metric) => forecastError(error[metric], base.answer.predicted[metric], own?.predicted[metric]));
+  const apart = compared.map(({ answer }) => 1 - (answer.agreement ?? 0));
   return {
     inForce: inForce.name,
     requests: setting.workload.length,
@@ -223,7 +243,7 @@ function answerOf({ setting, inForce }: WhatIfQuestion, replicas: number, parts:
         ? perMetric((metric) => coverageOf(modelError[metric], own?.predicted[metric], own?.intervals[metric]))
         : undefined,
     candidates,
-    ranking: rankingOf(blocks, setting.seed),
+    ranking: rankingOf(blocks, setting.seed, profileErrors(apart, modelError?.e2eMicros, setting.residuals)),
   };
 }
 

@@ -33,6 +33,8 @@ export interface VllmRun {
   readonly engine: TraceEngine;
   /** Name of the model; "" where it is not told. */
   readonly model: string;
+  /** vLLM's; "" where it is not told. */
+  readonly version: string;
   /** Wall time of the run's beginning, in microseconds since 1970; 0 where it is not told. */
   readonly startWallMicros: number;
   readonly notes: readonly string[];
@@ -53,7 +55,7 @@ const IDS_MAX = 2_000_000;
  */
 export async function openVllmRun(folder: string, options: ImportOptions, report: ImportReport): Promise<VllmRun> {
   const settingsFile = join(folder, VLLM_RUN_FILES.settings);
-  const { engine, model, notes } = readVllmSettings(settingsFile);
+  const { engine, model, version, notes } = readVllmSettings(settingsFile);
   const file = join(folder, VLLM_RUN_FILES.requests);
   const clock = await clockOf(file);
   const rows = clock === undefined ? clientRows(file, report) : engineRows(folder, clock, report);
@@ -64,6 +66,7 @@ export async function openVllmRun(folder: string, options: ImportOptions, report
   return {
     engine,
     model,
+    version,
     startWallMicros: Math.round(MICROS_PER_SECOND * (clock?.begin ?? wallStart(settingsFile))),
     notes: [...notes, ...told],
     traffic: trafficOf(rows, { engine, model }, options, report),

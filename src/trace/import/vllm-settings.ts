@@ -10,6 +10,8 @@ export interface VllmSettings {
   readonly engine: TraceEngine;
   /** Model that was served; "" where it is told in other words than a name. */
   readonly model: string;
+  /** vLLM's; "" where it is not told. */
+  readonly version: string;
   readonly notes: readonly string[];
 }
 
@@ -94,7 +96,7 @@ export function readVllmSettings(path: string): VllmSettings {
     .map(([key, value]) => `${key} ${JSON.stringify(value)}`);
   if (other.length > 0) notes.push(`not simulated: ${other.join(", ")}`);
   const model = textOf(first(sections, ["model"]));
-  return { engine, model: /^\S+$/.test(model) ? model : "", notes };
+  return { engine, model: /^\S+$/.test(model) ? model : "", version, notes };
 }
 
 function textAt(path: string): string {

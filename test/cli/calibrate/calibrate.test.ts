@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { loadEngine } from "#config/engine-file.ts";
+import { loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { engineWith } from "#shadow/calibrate/parameters.ts";
+import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { calibrateCommand } from "#cli/calibrate/calibrate.ts";
 import { compareCommand } from "#cli/compare/compare.ts";
 import { traceCommand } from "#cli/trace/trace.ts";
@@ -101,6 +102,53 @@ test("a run of one engine, calibrated, tells how a busier one of other sizes doe
   assert.equal(compared.code, 0, compared.said);
   const { figures } = JSON.parse(compared.out) as { figures: Record<string, { gaps: { relative: number }[] }> };
   assert.ok(Math.abs(figures["e2eMean"]!.gaps[0]!.relative) < 0.05, JSON.stringify(figures["e2eMean"]));
+});
+
+test("several runs tell what one differs from another in; another run's interval has it, the run's own has not", async (t) => {
+  const runs: string[] = [];
+  for (const [i, speed] of [0.85, 1, 1.15].entries()) {
+    const [run, trace] = [fresh(), fresh()];
+    const truth = { ...TRUE, baseMicros: TRUE.baseMicros * speed, perDecodeMicros: TRUE.perDecodeMicros * speed };
+    const wallSeconds = 1_790_000_000 + 86_400 * i;
+    writeVllmRun(run, engineWith({ ...LIGHT_SIZES, modelTokensMax: 4096 }, truth), {
+      ...LIGHT,
+      seed: 20 + i,
+      wallSeconds,
+    });
+    const { code, said } = await gnomon(t, "trace", "import", run, "-o", trace);
+    assert.equal(code, 0, said);
+    runs.push(trace);
+  }
+  const [first, second, third] = runs as [string, string, string];
+  const [one, all] = [fresh(".yaml"), fresh(".yaml")];
+  const single = await gnomon(t, "calibrate", second, "-o", one, "--between-runs", "level=0.02");
+  assert.match(single.notes, /another run: steps \+-2 %, .*stated, not seen: calibrate several traces/);
+  const several = await gnomon(t, "calibrate", first, second, third, "-o", all);
+  assert.equal(several.code, 0, several.said);
+  assert.match(several.notes, /another run: steps \+-1[2-9] %, .*seen between 3 runs/);
+  assert.equal(loadCalibratedEngine(all).source?.runs.length, 3);
+
+  const asked = async (trace: string, engine: string) => {
+    const { out, notes, said, code } = await gnomon(t, "what-if", trace, "--engine", engine, "--json", "-");
+    assert.equal(code, 0, said);
+    const { candidates, coverage } = JSON.parse(out) as WhatIfAnswer;
+    const { low, high } = candidates[0]!.intervals.tpotMicros!.mean;
+    return { notes, width: high / low, inside: coverage!.tpotMicros!.mean.inside };
+  };
+  const [own, narrow, wide] = [await asked(second, one), await asked(third, one), await asked(third, all)];
+  assert.match(own.notes, /fitted to this very run/);
+  assert.match(
+    narrow.notes,
+    /another run than the engine was fitted to.*another day: 2026-09-22, the trace of 2026-09-23/s,
+  );
+  assert.deepEqual([own.inside, narrow.inside, wide.inside], [true, false, true]);
+  assert.ok(own.width < narrow.width && narrow.width < wide.width, `${own.width} ${narrow.width} ${wide.width}`);
+
+  const other = await imported(t, HEAVY_SIZES, { ...HEAVY, requests: 120 });
+  const refused = await gnomon(t, "calibrate", first, other);
+  assert.match(refused.said, /expected a run of the same engine as .*, got blockTokens 32 and not 16, kvBlocks 300/);
+  const wrong = await gnomon(t, "calibrate", first, "--between-runs", "luck=1");
+  assert.match(wrong.said, /expected one of level, delay, prefill, noise, got luck/);
 });
 
 test("the same trace gives the same engine, to the byte", async (t) => {

@@ -11,6 +11,8 @@ export interface RunTraffic {
   readonly seed: number;
   /** All prompts and answers of one length. */
   readonly equal?: boolean;
+  /** Wall time of its beginning. */
+  readonly wallSeconds?: number;
 }
 
 const GROUPS = 5;
@@ -75,5 +77,8 @@ export function writeVllmRun(folder: string, truth: EngineConfig, traffic: RunTr
     prefix_caching: true,
     async_scheduling: truth.asyncScheduling,
   };
-  writeFileSync(join(folder, "meta.json"), JSON.stringify({ wall_start_unix: 1_700_000_000, engine }));
+  writeFileSync(
+    join(folder, "meta.json"),
+    JSON.stringify({ wall_start_unix: traffic.wallSeconds ?? 1_700_000_000, engine }),
+  );
 }

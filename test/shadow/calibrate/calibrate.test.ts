@@ -130,11 +130,26 @@ test("the same evidence gives the same parameters, to the bit", () => {
   assert.deepEqual(calibrate(evidence, { sizes: SIZES }), calibrate(evidence, { sizes: SIZES }));
 });
 
-test("requests after the training part do not change the fit", () => {
+test("what is judged has not seen the requests held out; what is shipped has", () => {
   const evidence = evidenceFrom(engineWith(SIZES, TRUE), VARIED, 5);
   const other = seenAs(evidence, (i) => (i < 182 ? {} : { ttftMicros: 1, e2eMicros: 2 * evidence.rows[i]!.e2eMicros }));
   const fit = calibrate(evidence, { sizes: SIZES });
-  assert.deepEqual(calibrate(other, { sizes: SIZES }).parameters, fit.parameters);
+  const otherwise = calibrate(other, { sizes: SIZES });
+  assert.deepEqual(otherwise.trained, fit.trained, "the first part has the same error: the same fit");
+  assert.ok(otherwise.heldOut.e2eMicros!.meanRelative < -0.4, "which does not foresee what comes later");
+  assert.notDeepEqual(otherwise.parameters, fit.parameters);
+});
+
+test("an engine that got faster after the first part is shipped nearer to what it is now", () => {
+  const truth = engineWith(SIZES, TRUE);
+  const slow = Float64Array.from({ length: 400 }, (_, w) => (w < 14 ? 1.2 : 1));
+  const evidence = evidenceFrom({ ...truth, stepDrift: { windowMicros: 1_000_000, factors: slow } }, VARIED, 12);
+  const split = evidence.rows[182]!.arrivalAt;
+  assert.ok(split > 5e6 && split < 40e6, String(split));
+  const { parameters, heldOut } = calibrate(evidence, { sizes: SIZES });
+  const judged = TRUE.baseMicros * (1 + heldOut.tpotMicros!.meanRelative);
+  const off = (micros: number) => Math.abs(micros / TRUE.baseMicros - 1);
+  assert.ok(off(parameters.baseMicros) < off(judged), `${parameters.baseMicros}, judged ${judged}`);
 });
 
 test("the file that is written is read as the engine that was fitted, with its error in comments", () => {
@@ -142,7 +157,7 @@ test("the file that is written is read as the engine that was fitted, with its e
   const folder = mkdtempSync(join(tmpdir(), "gnomon-calibrate-"));
   try {
     const file = join(folder, "engine.yaml");
-    const text = engineText(calibration, { traces: ["trace"], requests: 260, notes: [] });
+    const text = engineText(calibration, { traces: ["trace"], requests: 260, source: { runs: [] }, notes: [] });
     writeFileSync(file, text);
     const { stepTime, queueDelay, ...sizes } = loadEngine(file);
     const { stepTime: fitted, queueDelay: delay, ...rest } = calibration.engine;

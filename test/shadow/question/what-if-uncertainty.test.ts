@@ -139,14 +139,39 @@ test("an interval of one more draw holds it about as often as it says", () => {
   }
 });
 
-test("a ranking's shares add up, and a clear order is certain", () => {
+test("a ranking's shares add up, and a clear order is as sure as its evidence", () => {
   const random = randomFor(8, 1);
   const noise = Float64Array.from({ length: 400 }, () => 100 + random.below(50));
   const shifted = (by: number) => blockSumsOf(noise.map((value) => value + by));
   const { first, before } = rankingOf([[shifted(5), shifted(0), shifted(5), blockSumsOf(noise.fill(NaN))]], 3);
-  assert.deepEqual(first, [0, 1, 0, 0]);
-  assert.deepEqual([before[1]![0], before[0]![2], before[2]![3]], [1, 0.5, 1]);
-  for (let a = 0; a < 4; a++) for (let b = 0; b < a; b++) assert.equal(before[a]![b]! + before[b]![a]!, 1);
+  // One simulation of 20 blocks: none of 20 looks, and one more that nobody had.
+  const rounded = (value: number) => Math.round(1e6 * value) / 1e6;
+  const never = 0.25 / 21;
+  assert.deepEqual(first.map(rounded), [never, 1 - 3 * never, never, never].map(rounded));
+  assert.deepEqual(
+    [before[1]![0]!, before[0]![2]!, before[2]![3]!].map(rounded),
+    [20.5 / 21, 0.5, 20.5 / 21].map(rounded),
+  );
+  for (let a = 0; a < 4; a++)
+    for (let b = 0; b < a; b++) assert.ok(Math.abs(before[a]![b]! + before[b]![a]! - 1) < 1e-9);
+});
+
+test("no order is certain that a few replicas have shown, and the less so the more the model is off", () => {
+  const random = randomFor(8, 2);
+  const noise = Float64Array.from({ length: 400 }, () => 100 + random.below(50));
+  const twoOf = (by: number) => [blockSumsOf(noise), blockSumsOf(noise.map((value) => value + by))];
+  const likely = (replicas: number, by: number, errors: readonly number[]) =>
+    rankingOf(
+      Array.from({ length: replicas }, () => twoOf(by)),
+      3,
+      errors,
+    ).before[1]![0]!;
+  assert.equal(likely(20, 30, [0, 0]), 0.5 / 21);
+  assert.equal(likely(5, 30, [0, 0]), 0.5 / 6);
+  assert.ok(likely(20, 10, [0, 0.1]) > 0.15 && likely(20, 10, [0, 0.1]) < 0.35, "8 % apart, 10 % off");
+  assert.ok(likely(20, 10, [0, 0.1]) > 2 * likely(20, 10, [0, 0.05]));
+  const twins = rankingOf([twoOf(0), twoOf(0)], 3, [0, 0.3]);
+  assert.deepEqual(twins.first, [0.5, 0.5], "who does the same meets the same error of the model");
 });
 
 test("causes add up to the difference, and to all requests", () => {

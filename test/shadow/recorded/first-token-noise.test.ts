@@ -33,7 +33,11 @@ function replayed(ttftMicros: readonly number[]) {
 test("first tokens are later by what single ones were, not by what all had in common", () => {
   const predicted = Array.from({ length: 400 }, (_, i) => 100_000 + 10 * ((i * 7919) % 400));
   const paused = predicted.map((value, i) => value * 1.3 + (i % 40 === 3 ? 300_000 : 0));
-  const { predictedMicros, laterMicros } = firstTokenResidualsOf(evidence(paused), replayed(predicted))!;
+  const { predictedMicros, laterMicros } = firstTokenResidualsOf(
+    evidence(paused),
+    replayed(predicted),
+    new Float64Array(400),
+  )!;
   assert.deepEqual([predictedMicros.length, laterMicros.length], [400, 400]);
   assert.deepEqual(
     predictedMicros.toSorted((a, b) => a - b),
@@ -42,7 +46,10 @@ test("first tokens are later by what single ones were, not by what all had in co
   assert.equal(laterMicros.filter((later) => later > 250_000).length, 10);
   const median = laterMicros.toSorted((a, b) => a - b)[200]!;
   assert.ok(Math.abs(median) < 500, String(median));
-  assert.equal(firstTokenResidualsOf(evidence(paused.slice(0, 30)), replayed(predicted)), undefined);
+  assert.equal(
+    firstTokenResidualsOf(evidence(paused.slice(0, 30)), replayed(predicted), new Float64Array(30)),
+    undefined,
+  );
 });
 
 test("noise moves first tokens and all that follows alike, never before the arrival, the same for whoever asks", () => {

@@ -1,0 +1,53 @@
+/**
+ * How often a prediction interval holds what happens, and how far predictions are off: over drawn engines, whose speed
+ * from run to run and within one is known, and over every pair of recorded runs of real engines.
+ *
+ *     npx node bench/coverage.ts [--seeds N] [--part drawn|order|real] [--block-tokens N] [--sequences-max N]
+ *         [--batch-tokens-max N] [FOLDER ...]
+ *
+ * Folders: further traces of one engine, as `gnomon serve --record` wrote them; the flags say what they do not tell of it.
+ * The given runs are those of GNOMON_SHARED (default ../shared).
+ */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { drawnStudy } from "./coverage/drawn-study.ts";
+import { orderStudy } from "./coverage/order-study.ts";
+import { realPairs } from "./coverage/real-pairs.ts";
+
+const { values, positionals } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "16" },
+    part: { type: "string" },
+    "block-tokens": { type: "string" },
+    "sequences-max": { type: "string" },
+    "batch-tokens-max": { type: "string" },
+  },
+  allowPositionals: true,
+});
+const traces = join(process.env["GNOMON_SHARED"] ?? "../shared", "traces");
+const seeds = Number(values.seeds);
+const given = (name: "block-tokens" | "sequences-max" | "batch-tokens-max") =>
+  values[name] === undefined ? undefined : Number(values[name]);
+const sizes = {
+  blockTokens: given("block-tokens"),
+  sequencesMax: given("sequences-max"),
+  batchTokensMax: given("batch-tokens-max"),
+};
+const flags = Object.fromEntries(Object.entries(sizes).filter(([, value]) => value !== undefined));
+
+if ((values.part ?? "drawn") === "drawn") await drawnStudy(seeds);
+if ((values.part ?? "order") === "order") await orderStudy(seeds);
+if ((values.part ?? "real") === "real")
+  await realPairs([
+    {
+      name: "one vLLM on a CPU",
+      folders: ["light", "heavy"].map((name) => join(traces, "vllm-cpu", name)),
+      flags: { sizes: "trace" },
+    },
+    ...["RTX4090_Llama-3.1-8B", "RTXPRO6000_Qwen3-32B"].map((name) => ({
+      name,
+      folders: [join(traces, "vllm-runs", name)],
+      flags: { sizes: "trace" as const },
+    })),
+    { name: "given", folders: positionals, flags: { ...flags, sizes: "trace" } },
+  ]);

@@ -1,0 +1,15 @@
+/** The run of a recorder, or an imported one, that an engine file was fitted to. */
+export interface SourceRun {
+  /** As the trace names it. */
+  readonly run: string;
+  /** ISO 8601, UTC; left out where the trace does not tell. */
+  readonly startedAt?: string | undefined;
+  /** What tells machines apart and names none. */
+  readonly machine?: string | undefined;
+  readonly engineVersion?: string | undefined;
+}
+
+/** Where an engine file comes from. */
+export interface EngineSource {
+  readonly runs: readonly SourceRun[];
+}

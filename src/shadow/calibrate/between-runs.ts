@@ -1,0 +1,56 @@
+import type { BetweenRuns } from "#engine/step-drift.ts";
+
+/**
+ * What is taken for another run of the same engine where only one was seen: another hour of a machine that others use
+ * too. Of two runs of one vLLM on a shared CPU, equal steps took 3 to 10 % longer in the one than in the other, and the
+ * time outside the engine a fifth.
+ */
+export const BETWEEN_RUNS_STATED: BetweenRuns = { level: 0.08, delay: 0.2, prefill: 0.08, noise: 0.5, runs: 1 };
+
+export const BETWEEN_RUNS_PARTS = ["level", "delay", "prefill", "noise"] as const;
+export type BetweenRunsPart = (typeof BETWEEN_RUNS_PARTS)[number];
+
+/** One run's distance from what fits all of them: logarithms, NaN where it does not tell. */
+export interface RunDeviation extends Readonly<Record<BetweenRunsPart, number>> {
+  /** Standard errors of the two that are seen through chance within the run. */
+  readonly levelError: number;
+  readonly noiseError: number;
+}
+
+/** What was stated counts as much as one further run. */
+const STATED_WEIGHT = 1;
+
+/**
+ * The spread that another run will show: the variance seen between R runs, less what chance within them explains, and
+ * that which was stated, weighed by R - 1 and STATED_WEIGHT (the scaled inverse chi-squared posterior's), and 1 / R more
+ * since the middle of the runs is not known better.
+ */
+export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns): BetweenRuns {
+  if (runs.length < 2) return stated;
+  const within: Partial<Record<BetweenRunsPart, number>> = {
+    level: mean(runs.map(({ levelError }) => levelError ** 2)),
+    noise: mean(runs.flatMap(({ noiseError }) => (Number.isFinite(noiseError) ? [noiseError ** 2] : []))),
+  };
+  const spread = (part: BetweenRunsPart) => {
+    const values = runs.map((run) => run[part]).filter(Number.isFinite);
+    const more = values.length - 1;
+    if (more < 1) return stated[part];
+    const centre = mean(values);
+    const seen = values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / more;
+    const between = Math.max(0, seen - (within[part] ?? 0));
+    const variance =
+      (STATED_WEIGHT * stated[part] ** 2 + more * between * (1 + 1 / values.length)) / (STATED_WEIGHT + more);
+    return Math.round(1e4 * Math.sqrt(variance)) / 1e4;
+  };
+  return {
+    level: spread("level"),
+    delay: spread("delay"),
+    prefill: stated.prefill,
+    noise: spread("noise"),
+    runs: runs.length,
+  };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -1,0 +1,81 @@
+import type { EngineSource, SourceRun } from "#engine/engine-source.ts";
+import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
+import type { TraceHeader } from "#trace/record.ts";
+import { BETWEEN_RUNS_STATED } from "../calibrate/between-runs.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+
+/** A run by what tells it from others. */
+export function sourceRunOf({ run, startWallMicros, machine }: TraceHeader): SourceRun {
+  return {
+    run,
+    ...(startWallMicros > 0 && { startedAt: new Date(startWallMicros / MICROS_PER_MILLI).toISOString() }),
+    ...(machine?.digest !== undefined && { machine: machine.digest }),
+    ...(machine?.engineVersion !== undefined && { engineVersion: machine.engineVersion }),
+  };
+}
+
+/** What an engine's file leaves to chance in a trace, and what is to be said of it. */
+export interface ResidualsHere {
+  readonly residuals: StepResiduals | undefined;
+  readonly notes: readonly string[];
+}
+
+/**
+ * The engine's residuals as they hold for a trace: without what another run is off by in the very run that it was fitted
+ * to, and with what is stated where a file does not tell it. Says which it is, and where machine, engine or day are
+ * others than the file's.
+ */
+export function residualsFor(
+  residuals: StepResiduals | undefined,
+  source: EngineSource | undefined,
+  header: TraceHeader,
+): ResidualsHere {
+  if (residuals === undefined) return { residuals, notes: [] };
+  const here = sourceRunOf(header);
+  const runs = source?.runs ?? [];
+  const own = runs.length === 1 && isSame(runs[0]!, here);
+  if (own) {
+    const note = "intervals: the engine was fitted to this very run, so they leave out what another one is off by";
+    return { residuals: { ...residuals, betweenRuns: undefined }, notes: [note] };
+  }
+  const betweenRuns = residuals.betweenRuns ?? BETWEEN_RUNS_STATED;
+  const words = `intervals: another run than the engine was fitted to; ${betweenWords(betweenRuns)}`;
+  return { residuals: { ...residuals, betweenRuns }, notes: [words, ...differences(runs, here)] };
+}
+
+/** As people read it. */
+export function betweenWords({ level, delay, runs }: BetweenRuns): string {
+  const from = runs < 2 ? "stated, not seen: calibrate several traces to see it" : `seen between ${runs} runs`;
+  return `steps ${percent(level)}, the time outside the engine ${percent(delay)} from run to run (${from})`;
+}
+
+/** Runs that were imported have no name of their own: without their time nobody can tell. */
+function isSame(one: SourceRun, other: SourceRun): boolean {
+  if (one.startedAt === undefined && one.run === UNNAMED) return false;
+  return one.run === other.run && one.startedAt === other.startedAt;
+}
+
+const UNNAMED = "imported";
+
+function differences(runs: readonly SourceRun[], here: SourceRun): string[] {
+  const other = (key: "machine" | "engineVersion", what: string) => {
+    const known = [...new Set(runs.flatMap((run) => run[key] ?? []))];
+    const mine = here[key];
+    if (known.length === 0 || mine === undefined || known.includes(mine)) return [];
+    return [`the engine file is of another ${what}: ${known.join(", ")} there, ${mine} here`];
+  };
+  const days = [...new Set(runs.flatMap(({ startedAt }) => startedAt?.slice(0, DAY_CHARS) ?? []))];
+  const day = here.startedAt?.slice(0, DAY_CHARS);
+  const later =
+    day === undefined || days.length === 0 || days.includes(day)
+      ? []
+      : [`the engine file is of another day: ${days.join(", ")}, the trace of ${day}`];
+  return [...other("machine", "machine"), ...other("engineVersion", "engine version"), ...later];
+}
+
+/** Of an ISO time. */
+const DAY_CHARS = "2026-01-31".length;
+
+function percent(share: number): string {
+  return `+-${(100 * share).toFixed(0)} %`;
+}
