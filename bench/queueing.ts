@@ -2,7 +2,7 @@ import { randomFor } from "#core/random.ts";
 import { engineDefaults } from "#engine/config.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { simulate } from "#sim/simulate.ts";
-import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import { type ListedArrival, ListedArrivals } from "./simulate/listed-arrivals.ts";
 import { exponential } from "#trace/import/exponential.ts";
 import { ln } from "#trace/import/portable-math.ts";
 import { PLAIN_CLUSTER } from "./plain-cluster.ts";

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import Table from "cli-table3";
 import { Tokenizer as NativeTokenizer } from "tokenizers";
-import { createTokenizer, type TokenizerOptions } from "#live/tokenizer/create.ts";
+import { type LoadOptions, loadTokenizer } from "#live/tokenizer/create.ts";
 import type { ChatMessage, PromptSource, Tokenizer } from "#live/tokenizer/tokenizer.ts";
 import { median } from "./median.ts";
 
@@ -22,17 +22,18 @@ const SPENT_MILLIS_MAX = 600;
 const SCOPE = { model: "m", salt: "" };
 
 const corpus = readCorpus();
-const common = { blockTokens: 16, blockHash: "blake3", secret: "s" } as const;
+const BLOCK_TOKENS = 16;
+const common = { blockHash: "blake3", secret: "s" } as const;
 
 /** One column: how a fresh tokenizer is made, and what is asked of it. */
 interface Column {
   readonly name: string;
-  readonly options: TokenizerOptions;
+  readonly options: LoadOptions;
   /** Makes request number `index` of a size. */
   readonly prompt: (bytes: number, index: number) => PromptSource;
 }
 
-const huggingFace: TokenizerOptions = { kind: "huggingface", tokenizerFile: TOKENIZER, ...common };
+const huggingFace: LoadOptions = { kind: "huggingface", tokenizerFile: TOKENIZER, ...common };
 const forgetful = { memoEntriesMax: 0 };
 const COLUMNS: readonly Column[] = [
   { name: "estimate, new text", options: { kind: "estimate", ...common }, prompt: newText },
@@ -56,7 +57,7 @@ const table = new Table({
   style: { head: [], border: [], compact: true },
 });
 for (const column of COLUMNS) {
-  const tokenizer = await createTokenizer(column.options);
+  const tokenizer = (await loadTokenizer(column.options))(BLOCK_TOKENS);
   const cells: string[] = [];
   for (const kib of KIBIBYTES)
     cells.push((await micros(tokenizer, (index) => column.prompt(kib * 1024, index))).toFixed(1));
@@ -88,7 +89,7 @@ async function micros(tokenizer: Tokenizer, prompt: (index: number) => PromptSou
 async function firstSight(): Promise<string[]> {
   const cells: string[] = [];
   for (const kib of KIBIBYTES) {
-    const tokenizer = await createTokenizer({ ...huggingFace, ...forgetful });
+    const tokenizer = (await loadTokenizer({ ...huggingFace, ...forgetful }))(BLOCK_TOKENS);
     const times: number[] = [];
     for (let from = 0; from + kib * 1024 <= corpus.length && times.length < 9; from += kib * 1024) {
       const one = asParsed([{ role: "user", content: corpus.slice(from, from + kib * 1024) }]);

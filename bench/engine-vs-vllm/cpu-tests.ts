@@ -1,6 +1,6 @@
 import type { EngineConfig } from "#engine/config.ts";
 import { fitLinear } from "#engine/fit/linear-fit.ts";
-import { fitSteps } from "#engine/fit/step-fit.ts";
+import { fitSteps } from "./step-fit.ts";
 import { compareCpuRun, delaysOf, type RunDelays, replayCpuRun, replayRecordedSteps, sameStep } from "./cpu-replay.ts";
 import type { CpuRun } from "./cpu-run.ts";
 import { type Comparison, judge, mean, meanAbsoluteError, meanError, printComparisons } from "./errors.ts";

@@ -1,4 +1,4 @@
-import { minimise } from "#engine/fit/simplex.ts";
+import { minimise } from "./simplex.ts";
 import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
 import { judge, mean, meanError, printComparisons } from "./errors.ts";
 import { compareGpuRun, type GpuRun, replayGpuRun } from "./gpu-run.ts";

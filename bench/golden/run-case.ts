@@ -3,7 +3,7 @@ import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import type { Input } from "#core/input.ts";
 import { queueMicros } from "#engine/config.ts";
 import { Simulation } from "#sim/simulation.ts";
-import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import { type ListedArrival, ListedArrivals } from "../simulate/listed-arrivals.ts";
 import { tieBreaks } from "./go-random.ts";
 import type { GoldenCase, GoldenRequest } from "./golden-case.ts";
 import { SeenLoad } from "./seen-load.ts";

@@ -2,7 +2,7 @@ import Table from "cli-table3";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 
 /** Characters of a line that a terminal is sure to have room for. */
-export const LINE_CHARS = 100;
+const LINE_CHARS = 100;
 
 /** A table of figures: names to the left, numbers to the right. With `widths`, longer words are broken into lines. */
 export function figureTable(head: string[], widths?: readonly number[]): Table.Table {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { Simulation } from "#sim/simulation.ts";
 import type { FleetEvent, SimulationOptions } from "#sim/simulation-options.ts";
-import { ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, WEIGHTED } from "./cluster.ts";
 import { outcomesDigest } from "./digest.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { randomFor } from "#core/random.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
-import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { exponential } from "#trace/import/exponential.ts";
 import { ln } from "#trace/import/portable-math.ts";
 import { cluster, engines, listed, ROUND_ROBIN } from "./cluster.ts";

@@ -5,7 +5,7 @@ import { DecisionTrace } from "#sim/result/decision-trace.ts";
 import { distribution } from "#sim/result/distribution.ts";
 import { fitnessOf } from "#sim/result/fitness.ts";
 import { simulate } from "#sim/simulate.ts";
-import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { cluster, engines, listed, ROUND_ROBIN, WEIGHTED } from "./cluster.ts";
 
 const STEP = { kind: "coefficients", baseMicros: 1000, perPrefillTokenMicros: 0, perDecodeMicros: 0 } as const;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Load } from "#core/endpoint/endpoint.ts";
 import { simulate } from "#sim/simulate.ts";
-import { ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { ROUND_ROBIN, cluster, engines, listed } from "./cluster.ts";
 
 test("a scrape tells the time between tokens while answers are still being written, as vLLM's histogram does", () => {

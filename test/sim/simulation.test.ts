@@ -7,7 +7,7 @@ import type { Input } from "#core/input.ts";
 import { simulate } from "#sim/simulate.ts";
 import { Simulation } from "#sim/simulation.ts";
 import { NO_LATENCY, type SimulationOptions } from "#sim/simulation-options.ts";
-import { type ListedArrival, ListedArrivals } from "#sim/source/listed-arrivals.ts";
+import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 import { cluster, engines, listed, ROUND_ROBIN, WEIGHTED } from "./cluster.ts";

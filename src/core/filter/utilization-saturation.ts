@@ -1,5 +1,4 @@
 import { waitingRequests } from "../endpoint/gauge.ts";
-import type { Snapshot } from "../endpoint/snapshot.ts";
 import { filterPlugin } from "./filter.ts";
 
 /**
@@ -35,13 +34,3 @@ export const utilizationSaturation = filterPlugin({
     },
   }),
 });
-
-/** Mean over the pool of max(waiting / queueDepthMax, kv / kvUtilizationMax); an endpoint without a fresh scrape counts 1, an empty pool is 1. */
-export function poolUtilization(pool: readonly Snapshot[], queueDepthMax: number, kvUtilizationMax: number): number {
-  if (pool.length === 0) return 1;
-  const sum = pool.reduce((total, endpoint) => {
-    if (endpoint.freshness !== "fresh") return total + 1;
-    return total + Math.max(waitingRequests(endpoint) / queueDepthMax, endpoint.kvUtilization / kvUtilizationMax);
-  }, 0);
-  return sum / pool.length;
-}

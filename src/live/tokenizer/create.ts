@@ -25,10 +25,8 @@ const BYTES_PER_WORD = 4;
 const CHARACTERS_PER_TOKEN = 4;
 const TIMEOUT_MILLIS = 200;
 
-export interface TokenizerOptions {
+export interface LoadOptions {
   readonly kind: Tokenizer["name"];
-  /** Tokens per block: the engine's own block size. Kind estimate takes 4 bytes for a token. */
-  readonly blockTokens: number;
   readonly blockHash: "blake3" | "fast";
   /** Keys the chains' roots. */
   readonly secret: string | Uint8Array;
@@ -50,17 +48,10 @@ export interface TokenizerOptions {
 }
 
 /**
- * Makes tokenizers that differ in nothing but the tokens per block: the engines' block size. What takes time and memory
- * to load is loaded once.
+ * Makes tokenizers that differ in nothing but the tokens per block: the engines' own block size; kind estimate takes 4
+ * bytes for a token. What takes time and memory to load is loaded once.
  */
 export type TokenizerOf = (blockTokens: number) => DescribedTokenizer;
-
-/** One tokenizer; throws as `loadTokenizer` does. */
-export async function createTokenizer(options: TokenizerOptions): Promise<DescribedTokenizer> {
-  return (await loadTokenizer(options))(options.blockTokens);
-}
-
-export type LoadOptions = Omit<TokenizerOptions, "blockTokens">;
 
 /** Throws an error that names the file and what is accepted, where a tokenizer cannot be made. */
 export async function loadTokenizer(options: LoadOptions): Promise<TokenizerOf> {
@@ -134,7 +125,7 @@ function tiktoken(
   });
 }
 
-function needed<K extends "tokenizerFile" | "ask">(options: LoadOptions, name: K): NonNullable<TokenizerOptions[K]> {
+function needed<K extends "tokenizerFile" | "ask">(options: LoadOptions, name: K): NonNullable<LoadOptions[K]> {
   const value = options[name];
   if (value === undefined) throw new Error(`tokenizer: kind ${options.kind} needs ${name}`);
   return value;

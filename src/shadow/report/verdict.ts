@@ -7,7 +7,7 @@ const ERROR_MAX = 0.25;
 /** Further candidates that are named where they differ. */
 const OTHERS_NAMED_MAX = 3;
 
-export const METRIC_NAMES: Readonly<Record<Metric, string>> = {
+const METRIC_NAMES: Readonly<Record<Metric, string>> = {
   ttftMicros: "TTFT",
   tpotMicros: "TPOT",
   e2eMicros: "E2E",

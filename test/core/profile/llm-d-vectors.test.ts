@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Decision } from "#core/decision.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
-import { poolUtilization } from "#core/filter/utilization-saturation.ts";
 import { CATALOG } from "#core/catalog.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
 import type { Profile } from "#core/profile/profile.ts";
@@ -27,7 +26,6 @@ interface PluginVector extends VectorRequest {
 interface Vectors {
   readonly scorers: readonly (PluginVector & { readonly expect: readonly number[] })[];
   readonly filters: readonly (PluginVector & { readonly keep: readonly number[] })[];
-  readonly poolUtilization: readonly { id: string; endpoints: readonly VectorEndpoint[]; expect: number }[];
   readonly schedulers: readonly (VectorRequest & {
     readonly id: string;
     readonly scorers: readonly string[];
@@ -66,11 +64,6 @@ for (const vector of vectors.filters) {
       vector.keep,
     );
   });
-}
-
-for (const { id, endpoints, expect } of vectors.poolUtilization) {
-  test(`llm-d ${id}: utilization of a pool`, () =>
-    assertNear(poolUtilization(vectorSnapshots(endpoints), 5, 0.9), expect, id));
 }
 
 for (const vector of vectors.schedulers) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { describe, test } from "node:test";
-import { createTokenizer } from "#live/tokenizer/create.ts";
+import { createTokenizer } from "../tokenizer/create-tokenizer.ts";
 import { type Rig, type RigOptions, ask, startRig } from "./rig.ts";
 import { type Reply, STREAM_END, STREAM_HEAD, event, jsonReply } from "./stub-engine.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 
-import { createTokenizer } from "#live/tokenizer/create.ts";
+import { createTokenizer } from "../tokenizer/create-tokenizer.ts";
 import type { GatewayLimits } from "#live/request/limits.ts";
 
 import { type Ask, CHAT, ask, errorOf, startRig } from "./rig.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createTokenizer } from "#live/tokenizer/create.ts";
+import { createTokenizer } from "./create-tokenizer.ts";
 import type { ChatMessage, PromptSource, TokenizedPrompt } from "#live/tokenizer/tokenizer.ts";
 import { CHAT_TOKENS, folderOf, smallLlama } from "./llama-files.ts";
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { parsePrompt } from "#live/request/parse-prompt.ts";
-import { createTokenizer, type TokenizerOptions } from "#live/tokenizer/create.ts";
+import { createTokenizer, type TokenizerOptions } from "./create-tokenizer.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
 import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
 import { CHAT_TOKENS, folderOf, LLAMA_FILE, SMALL_VOCABULARY, smallLlama, VLLM_HTTP } from "./llama-files.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Tokenizer as NativeTokenizer } from "tokenizers";
-import { createTokenizer } from "#live/tokenizer/create.ts";
+import { createTokenizer } from "./create-tokenizer.ts";
 import { folderOf } from "./llama-files.ts";
 import { RandomStream } from "./random-stream.ts";
 

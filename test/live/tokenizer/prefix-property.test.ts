@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { createTokenizer, type TokenizerOptions } from "#live/tokenizer/create.ts";
+import { createTokenizer, type TokenizerOptions } from "./create-tokenizer.ts";
 import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
 
 const SCOPE = { model: "m", salt: "" };

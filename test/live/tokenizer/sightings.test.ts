@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createTokenizer } from "#live/tokenizer/create.ts";
+import { createTokenizer } from "./create-tokenizer.ts";
 import { Sightings } from "#live/tokenizer/sightings.ts";
 import type { PromptSource } from "#live/tokenizer/tokenizer.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { get_encoding } from "tiktoken";
-import { createTokenizer } from "#live/tokenizer/create.ts";
+import { createTokenizer } from "./create-tokenizer.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
 import type { PromptSource, TokenizedPrompt } from "#live/tokenizer/tokenizer.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createTokenizer } from "#live/tokenizer/create.ts";
+import { createTokenizer } from "./create-tokenizer.ts";
 import type { PromptSource } from "#live/tokenizer/tokenizer.ts";
 import type { Ask } from "#live/tokenizer/vllm.ts";
 

@@ -1,6 +1,6 @@
-import type { BatchShape } from "../step-time/batch-shape.ts";
-import type { CoefficientSpec } from "../step-time/coefficients.ts";
-import { fitLinear } from "./linear-fit.ts";
+import type { BatchShape } from "#engine/step-time/batch-shape.ts";
+import type { CoefficientSpec } from "#engine/step-time/coefficients.ts";
+import { fitLinear } from "#engine/fit/linear-fit.ts";
 
 /** A step that was seen: what it computed, and how long it took. */
 export interface StepSample {

@@ -1,7 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
-import type { ArrivalSource, SimulatedRequest } from "./arrival-source.ts";
+import type { ArrivalSource, SimulatedRequest } from "#sim/source/arrival-source.ts";
 
 /** One arrival as a trace or a test tells it. */
 export interface ListedArrival {
