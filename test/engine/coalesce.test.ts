@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chronicle, randomWorkload } from "./random-workload.ts";
+import { type EngineSemantics, engineDefaults } from "#engine/config.ts";
+import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
+import { chronicle, randomWorkload, type Workload } from "./random-workload.ts";
 
 /** GNOMON_SEEDS runs more of them. */
 const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 2500);
@@ -23,5 +25,49 @@ test("steps advanced together give what single steps give, to the microsecond", 
 test("the same workload gives the same chronicle", () => {
   for (let seed = 1; seed <= 50; seed++) {
     assert.deepEqual(chronicle(randomWorkload(seed), {}), chronicle(randomWorkload(seed), {}), `seed ${seed}`);
+  }
+});
+
+test("a waiting request is admitted in the step in which a member fills the block that it lacked", () => {
+  const lanes = new Int32Array(Array.from({ length: 8 }, (_, word) => word));
+  const request = { lanes, priority: 0, deadlineAt: undefined, cacheRead: true };
+  const workload: Workload = {
+    config: engineDefaults({
+      blockTokens: 2,
+      kvBlocks: 4,
+      stepTime: {
+        kind: "coefficients",
+        baseMicros: 10,
+        perPrefillTokenMicros: 0,
+        perDecodeMicros: 0,
+        perDecodeContextTokenMicros: 0,
+        perPrefillPairMicros: 0,
+      },
+      check: true,
+    }),
+    acts: [
+      { kind: "submit", at: 0, request: { ...request, id: "first", promptTokens: 3, outputTokens: 4 } },
+      // Its prompt is what the first one's and two tokens of that answer are. Of three blocks it lacks two, one is free.
+      { kind: "submit", at: 0, request: { ...request, id: "second", promptTokens: 5, outputTokens: 1 } },
+    ],
+  };
+  const together = chronicle(workload, { coalesce: true, asyncScheduling: false });
+  assert.deepEqual(together, chronicle(workload, { coalesce: false, asyncScheduling: false }));
+  assert.ok(together.includes("10 admitted second 4"), together.join("\n"));
+});
+
+test("steps of a recorded run, and of requests that end as their last step starts, are never advanced together", () => {
+  const stepMicros = Array.from({ length: 64 }, (_, step) => 5 + ((step * 7) % 11));
+  const ways: readonly { readonly stepTime?: StepTimeSpec; readonly completion: EngineSemantics["completion"] }[] = [
+    { stepTime: { kind: "measured", stepMicros }, completion: "step-end" },
+    { completion: "last-step-start" },
+  ];
+  for (let seed = 1; seed <= 200; seed++) {
+    const workload = randomWorkload(seed);
+    for (const { completion, ...way } of ways) {
+      const overrides = { ...way, asyncScheduling: false, semantics: { ...workload.config.semantics, completion } };
+      const single = chronicle(workload, { ...overrides, coalesce: false });
+      assert.deepEqual(chronicle(workload, { ...overrides, coalesce: true }), single, `seed ${seed}, ${completion}`);
+    }
   }
 });

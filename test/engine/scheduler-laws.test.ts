@@ -30,7 +30,7 @@ function begin(config: Partial<EngineConfig>) {
       blockRemoved: (_at, low, high) => told.push(`removed ${low}:${high}`),
     },
   );
-  const submit = (at: number, id: string, promptTokens: number, outputTokens: number, number: number) => {
+  const submit = (at: number, id: string, promptTokens: number, outputTokens: number, number: number, priority = 0) => {
     const blocks = Math.floor((promptTokens + outputTokens) / CONFIG.blockTokens);
     const lanes = Int32Array.from({ length: 2 * blocks }, (_, word) => (word % 2 === 0 ? number : word >> 1));
     const request: EngineRequest = {
@@ -38,7 +38,7 @@ function begin(config: Partial<EngineConfig>) {
       promptTokens,
       outputTokens,
       lanes,
-      priority: 0,
+      priority,
       deadlineAt: undefined,
       cacheRead: true,
     };
@@ -138,4 +138,29 @@ test("of equals that arrived at once the first admitted yields", () => {
   submit(0, "b", 5, 12, 2);
   rest();
   assert.match(lines("preempted")[0] ?? "", /preempted a$/);
+});
+
+test("what a request was given in a step goes back to the budget when it is preempted in that step", () => {
+  const { submit, rest, lines } = begin({
+    kvBlocks: 5,
+    batchTokensMax: 4,
+    reserveFullPrompt: false,
+    preemption: "lowest-priority",
+  });
+  submit(0, "low", 4, 9, 1, 1);
+  submit(0, "b", 3, 4, 2);
+  submit(0, "c", 8, 1, 3);
+  rest();
+  // At 300 low has its token when b lacks a block and takes the place of it: c gets the token that this leaves.
+  assert.deepEqual(lines("preempted").slice(0, 1), ["300 preempted low"]);
+  assert.deepEqual(lines("step").slice(0, 4), ["0 step 4+0", "100 step 3+1", "200 step 2+2", "300 step 3+1"]);
+});
+
+test("beside others a request is admitted only where the watermark stays free; alone it is", () => {
+  const { submit, rest, lines } = begin({ kvBlocks: 5, watermark: 0.5 });
+  submit(0, "a", 4, 3, 1);
+  submit(0, "b", 8, 1, 2);
+  rest();
+  // Four blocks: a holds two when b wants two, of which two would have to stay free.
+  assert.deepEqual(lines("admitted"), ["0 admitted a 0", "300 admitted b 0"]);
 });

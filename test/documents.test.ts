@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { test } from "node:test";
+
+const ROOT = resolve(import.meta.dirname, "..");
+const DOCUMENTS = globSync("**/*.md", { cwd: ROOT, exclude: ["node_modules/**", "traces/**"] }).sort();
+const textOf = (file: string) => readFileSync(join(ROOT, file), "utf8");
+
+test("every link of every document leads to a file, a heading or a line that is there", () => {
+  const wrong = DOCUMENTS.flatMap((file) =>
+    linksOf(file)
+      .filter((link) => !/^[a-z]+:/i.test(link) && !leads(file, link))
+      .map((link) => `${file}: ${link}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test("every path of this project that a document names in code is there", () => {
+  const folder = /^(?:\.\/)?(?:src|test|bench|config|deploy|k8s|bin)\/[\w./*{},-]+$/;
+  const wrong = DOCUMENTS.flatMap((file) =>
+    [...withoutBlocks(textOf(file)).matchAll(/`([^`\n]+)`/g)]
+      .map(([, code]) => code!)
+      .filter((code) => folder.test(code) && globSync(code.replace(/\/$/, ""), { cwd: ROOT }).length === 0)
+      .map((code) => `${file}: ${code}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test("every command that a document shows is there, with its options", () => {
+  const there = whatRuns();
+  const wrong = DOCUMENTS.flatMap((file) =>
+    commandsOf(file).flatMap((one) =>
+      problemsOf(one, there).map((problem) => `${file}: ${one.program} ${one.words.join(" ")}: ${problem}`),
+    ),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test("a command that is not there, and an option that it has not, would be found", () => {
+  const { commands, benches, scripts } = whatRuns();
+  assert.ok(commands.get("serve")?.has("--record") && commands.has("trace export"));
+  assert.ok(!commands.has("observe") && !commands.get("replay")?.has("--record"));
+  assert.ok(benches.has("gateway") && !benches.has("children") && scripts.has("bench"));
+  assert.deepEqual(
+    shown("GNOMON_X=1 npx gnomon drive --url http://h \\\n  --api chat   # why\nx | npx gnomon explain --decision -"),
+    [
+      { program: "gnomon", words: ["drive", "--url", "http://h", "--api", "chat"] },
+      { program: "gnomon", words: ["explain", "--decision", "-"] },
+    ],
+  );
+});
+
+interface Shown {
+  readonly program: "gnomon" | "bench" | "node" | "script";
+  readonly words: readonly string[];
+}
+
+function problemsOf({ program, words }: Shown, { commands, benches, scripts }: ReturnType<typeof whatRuns>): string[] {
+  const [first = "", second = ""] = words;
+  const named = words.filter((word) => !word.startsWith("-"));
+  switch (program) {
+    case "node":
+      return first.endsWith(".ts") && !existsSync(join(ROOT, first)) ? ["no such file"] : [];
+    case "bench":
+      return named.filter((name) => !benches.has(name)).map((name) => `no bench ${name}`);
+    case "script":
+      return scripts.has(first) ? [] : ["no such script"];
+    case "gnomon": {
+      const both = `${first} ${second}`;
+      const name = commands.has(both) ? both : first.startsWith("-") || first === "" ? "serve" : first;
+      const options = commands.get(name);
+      if (options === undefined) return ["no such command"];
+      const given = words.filter((word) => word.startsWith("--")).map((word) => word.replace(/=.*/, ""));
+      return given.filter((option) => !options.has(option) && option !== "--help").map((option) => `no ${option}`);
+    }
+  }
+}
+
+/** What a document's blocks and code spans tell a reader to type. */
+function commandsOf(file: string): Shown[] {
+  const text = textOf(file);
+  const blocks = [...text.matchAll(/^```\w*\n([\s\S]*?)^```/gm)].map(([, block]) => block!);
+  const spans = [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
+  return [...blocks, ...spans].flatMap(shown);
+}
+
+function shown(text: string): Shown[] {
+  return text
+    .replaceAll(/\\\n\s*/g, "")
+    .split(/\n|&&|\|/)
+    .flatMap((line): Shown[] => {
+      const command = line.replace(/(?:^|\s)#.*$/, "").trim();
+      const [, run = "", rest = ""] = COMMAND.exec(command) ?? [];
+      const words = rest.split(/\s+/).filter((word) => word !== "" && word !== "…");
+      const program = PROGRAMS[run.replace(/ --$/, "")];
+      return program === undefined ? [] : [{ program, words }];
+    });
+}
+
+const COMMAND = /^(?:[A-Z_]+=\S+ )*(npx gnomon|npm start --|npm run bench(?: --)?|npx node|npm run)(?: |$)(.*)$/;
+const PROGRAMS: Readonly<Record<string, Shown["program"]>> = {
+  "npx gnomon": "gnomon",
+  "npm start": "gnomon",
+  "npm run bench": "bench",
+  "npx node": "node",
+  "npm run": "script",
+};
+
+/** What there is: commands with their long options, benches, npm's scripts. */
+function whatRuns() {
+  const node = (...argv: readonly string[]): string =>
+    execFileSync(process.execPath, argv, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  const help = node("src/main.ts", "--help");
+  const commands = new Map<string, Set<string>>();
+  let options = new Set<string>();
+  for (const line of help.split("\n")) {
+    const usage = /^gnomon ([a-z-]+(?: [a-z-]+)?)(?: |$)/.exec(line);
+    if (usage !== null) commands.set(usage[1]!, (options = new Set()));
+    const option = /^ {2}(?:-\w, )?(--[\w-]+)/.exec(line);
+    if (option !== null) options.add(option[1]!);
+  }
+  const benches = new Set(
+    node("bench/main.ts", "--list")
+      .split("\n")
+      .map((line) => line.split(" ")[0]!),
+  );
+  const { scripts } = JSON.parse(textOf("package.json")) as { readonly scripts: Readonly<Record<string, string>> };
+  return { commands, benches, scripts: new Set(Object.keys(scripts)) };
+}
+
+function linksOf(file: string): string[] {
+  const text = withoutBlocks(textOf(file)).replaceAll(/`[^`\n]*`/g, "");
+  return [...text.matchAll(/\]\(([^)\s]+)(?:\s+"[^"]*")?\)/g)].map(([, link]) => link!);
+}
+
+function leads(file: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? file : relative(ROOT, resolve(ROOT, dirname(file), decodeURIComponent(path)));
+  if (!existsSync(join(ROOT, target))) return false;
+  if (anchor === undefined) return true;
+  const line = /^L(\d+)(?:-L\d+)?$/.exec(anchor);
+  if (line !== null) return Number(line[1]) <= textOf(target).split("\n").length;
+  return target.endsWith(".md") && headingsOf(target).includes(anchor);
+}
+
+/** Anchors of a document's headings, as hosts of repositories make them. */
+function headingsOf(file: string): string[] {
+  const seen = new Map<string, number>();
+  return [...withoutBlocks(textOf(file)).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => {
+    const plain = heading!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
+    const slug = plain.replaceAll(/[^\p{L}\p{N}\s_-]/gu, "").replaceAll(" ", "-");
+    const times = seen.get(slug) ?? 0;
+    seen.set(slug, times + 1);
+    return times === 0 ? slug : `${slug}-${times}`;
+  });
+}
+
+function withoutBlocks(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```/gm, "");
+}
