@@ -3,14 +3,12 @@
  *
  *     npm run bench                  what the budgets are about, with short settings
  *     npm run bench -- NAME...       these
+ *     npm run bench -- NAME SETTINGS this, with settings of its own
  *     npm run bench -- --list        all, with a line each
- *
- * For a bench with settings of its own: npx node bench/NAME.ts SETTINGS.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 
 interface Bench {
   readonly about: string;
@@ -43,10 +41,14 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "how often prediction intervals hold what happens, on drawn engines and recorded runs",
     onDemand: true,
   },
+  mutants: {
+    about: "small changes of core, engine and live, and whether a test fails (--folder, --sample)",
+    onDemand: true,
+  },
   calibrate: { about: "fitted engines against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
 };
 
-async function main(names: readonly string[], listing: boolean): Promise<number> {
+async function main(names: readonly string[], settings: readonly string[], listing: boolean): Promise<number> {
   if (listing) {
     for (const [name, { about, onDemand }] of Object.entries(BENCHES)) {
       process.stdout.write(`${name.padEnd(16)} ${about}${onDemand === true ? " (only by name)" : ""}\n`);
@@ -58,11 +60,15 @@ async function main(names: readonly string[], listing: boolean): Promise<number>
     process.stderr.write(`bench: no ${unknown.join(", ")}; expected some of ${Object.keys(BENCHES).join(", ")}\n`);
     return 2;
   }
+  if (settings.length > 0 && names.length !== 1) {
+    process.stderr.write(`bench: ${settings.join(" ")}: expected settings behind one name\n`);
+    return 2;
+  }
   const failed: string[] = [];
   const all = Object.keys(BENCHES).filter((name) => BENCHES[name]!.onDemand !== true);
   for (const name of names.length > 0 ? names : all) {
     process.stdout.write(`\n# ${name}: ${BENCHES[name]!.about}\n`);
-    const code = await run(name, names.length > 0 ? [] : (BENCHES[name]!.short ?? []));
+    const code = await run(name, names.length > 0 ? settings : (BENCHES[name]!.short ?? []));
     if (code !== 0) failed.push(name);
   }
   if (failed.length > 0) process.stderr.write(`bench: failed: ${failed.join(", ")}\n`);
@@ -76,8 +82,8 @@ async function run(name: string, args: readonly string[]): Promise<number> {
   return code ?? 1;
 }
 
-const { values, positionals } = parseArgs({
-  options: { list: { type: "boolean", default: false } },
-  allowPositionals: true,
-});
-process.exitCode = await main(positionals, values.list);
+const argv = process.argv.slice(2);
+const listing = argv.includes("--list");
+const names = argv.slice(0, argv.findIndex((one) => one.startsWith("-")) >>> 0);
+const settings = listing ? [] : argv.slice(names.length);
+process.exitCode = await main(names, settings, listing);

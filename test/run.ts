@@ -1,18 +1,11 @@
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { resolve } from "node:path";
+import { sharesProcess } from "./lanes.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const PROPERTY_SEED = "./test/property-seed.ts";
-
-/**
- * Folders whose tests leave nothing behind in their process, no socket and no setting: they run in one, where the code is
- * loaded and compiled once. All others have a process per file.
- */
-const ONE_PROCESS = ["core", "engine", "sim", "trace", "config", "drive", "shadow", "emulator", "live/tokenizer"];
-/** Those among them that measure their own process. */
-const ALONE: ReadonlySet<string> = new Set(["test/trace/reader.test.ts"]);
 
 interface Lane {
   readonly files: readonly string[];
@@ -27,10 +20,8 @@ interface Counts {
 
 function lanes(): Lane[] {
   const all = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
-  const together = (file: string): boolean =>
-    !ALONE.has(file) && ONE_PROCESS.some((folder) => relative("test", file).startsWith(join(folder, "/")));
-  const alone = { files: all.filter((file) => !together(file)), options: concurrency() };
-  return [alone, { files: all.filter(together), options: ["--test-isolation=none"] }];
+  const alone = { files: all.filter((file) => !sharesProcess(file)), options: concurrency() };
+  return [alone, { files: all.filter(sharesProcess), options: ["--test-isolation=none"] }];
 }
 
 /** Files at once in the lane of processes; the other lane keeps one core busy. */
