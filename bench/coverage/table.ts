@@ -57,6 +57,6 @@ export function percent(share: number): string {
   return `${(100 * share).toFixed(0)} %`;
 }
 
-export function signed(share: number): string {
+function signed(share: number): string {
   return `${share < 0 ? "" : "+"}${(100 * share).toFixed(0)} %`;
 }
