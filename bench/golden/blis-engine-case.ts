@@ -2,7 +2,7 @@ import { engineDefaults, type EngineConfig, type EngineSemantics } from "#engine
 import type { StepTimeSpec } from "#engine/step-time/step-time.ts";
 
 /** What BLIS does differently from vLLM. */
-const BLIS_SEMANTICS: EngineSemantics = {
+export const BLIS_SEMANTICS: EngineSemantics = {
   completion: "last-step-start",
   preempted: "restarts",
   fullHit: "nothing",

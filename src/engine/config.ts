@@ -95,9 +95,12 @@ export interface EngineSemantics {
   readonly partialBlocks: "front" | "back";
   /** Whether longPrefillTokens spares a request that is alone in the engine. */
   readonly lonePrefill: "whole" | "limited";
-  /** Who yields of equally urgent requests that came at the same time: the one admitted first, or last. */
+  /**
+   * Who yields of equally urgent requests that came at the same time: who was admitted first (for the first time, so
+   * that the same one yields until the other is done), or who is last in the batch.
+   */
   readonly victimTies: "first" | "last";
-  /** What of a request must find room in all the KV blocks, or it is refused. */
+  /** What of a request must find room in all the KV blocks, or it is refused; an answer beyond them is cut there. */
   readonly mustFit: "prompt-and-output" | "prompt";
   /** Two blocks with equal content: both can be found, or only the one written last, until either is overwritten. */
   readonly duplicates: "coexist" | "last-writer";

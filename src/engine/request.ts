@@ -7,7 +7,7 @@ export interface EngineRequest {
   /** Prompt length, at least 1. */
   readonly promptTokens: number;
   /**
-   * Tokens that will be generated; cut where prompt and output exceed the model's length. With 0 the request is over with
+   * Tokens that will be generated; cut where they exceed the model's length with the prompt. With 0 the request is over with
    * its prompt: its token is told like any other and never takes a place in the KV cache.
    */
   readonly outputTokens: number;
@@ -25,7 +25,7 @@ export interface EngineRequest {
 }
 
 /**
- * Why a request left: `stop` when all its output was made, `length` when the model's length cut it, `abort` when the
+ * Why a request left: `stop` when all its output was made, `length` when the model's length or all KV blocks cut it, `abort` when the
  * host took it back, `deadline` when its client gave up.
  */
 export type FinishReason = "stop" | "length" | "abort" | "deadline";

@@ -26,11 +26,14 @@ export class Roster {
   enter(at: Micros, request: EngineRequest): Sequence | Exclude<SubmitOutcome, "queued"> {
     const { promptTokens } = request;
     const { modelTokensMax, blockTokens, chunkedPrefill, batchTokensMax, semantics } = this.#config;
-    const target = Math.min(Math.max(1, request.outputTokens), modelTokensMax - promptTokens);
-    if (target < 1) return "too-long";
+    const wanted = Math.min(Math.max(1, request.outputTokens), modelTokensMax - promptTokens);
+    if (wanted < 1) return "too-long";
+    const heldMax = this.#usableBlocks * blockTokens;
+    const kept = semantics.mustFit === "prompt" ? promptTokens : promptTokens + wanted - 1;
+    if (kept > heldMax) return "never-fits";
+    // One that keeps its tokens can never be admitted again with more of them; what begins anew, the scheduler cuts.
+    const target = semantics.preempted === "restarts" ? wanted : Math.min(wanted, heldMax - promptTokens + 1);
     const computed = promptTokens + target - 1;
-    const kept = semantics.mustFit === "prompt" ? promptTokens : computed;
-    if (Math.ceil(kept / blockTokens) > this.#usableBlocks) return "never-fits";
     if (!chunkedPrefill && computed > batchTokensMax) return "never-fits";
     if (request.deadlineAt !== undefined && request.deadlineAt <= at) return "expired";
     if (this.#active.has(request.id)) return "duplicate";

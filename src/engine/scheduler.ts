@@ -8,6 +8,9 @@ import type { Step } from "./step.ts";
 import { addDecode, addPrefill } from "./step-time/batch-shape.ts";
 import { createWaitQueue, type WaitQueue } from "./wait-queue.ts";
 
+/** Times that a request may preempt itself with nobody beside it before it is cut to what the blocks hold. */
+export const LONE_TRIES_MAX = 4;
+
 /**
  * vLLM's scheduler: running requests first, in the order of their admission, each getting its next token or chunk while
  * the token budget lasts; then, unless somebody was preempted, the head of the waiting queue for as long as it fits.
@@ -29,6 +32,8 @@ export class Scheduler {
   /** Submission number of the request that lacked blocks in the last step, or -1, and the releases until then. */
   #blockedOrder = -1;
   #blockedReleases = 0;
+  /** Requests that were admitted for the first time. */
+  #admissions = 0;
 
   constructor(config: EngineConfig, kv: KvCache, sink: EngineSink) {
     this.#config = config;
@@ -145,12 +150,30 @@ export class Scheduler {
       this.running.splice(victimIndex, 1);
       this.#tokensLeft += victim.scheduled;
       this.#preempt(victim, at);
-      if (victim === sequence) return -1;
+      if (victim === sequence) {
+        if (this.running.length === 0) this.#cut(victim);
+        return -1;
+      }
       if (victimIndex < i) i--;
     }
     return i;
   }
 
+  /**
+   * A request that all blocks do not hold, and that begins anew, may find its prompt whole and take no blocks for it,
+   * where a full hit computes nothing. After a few tries it ends where the blocks do, since it would go on so for ever.
+   */
+  #cut(sequence: Sequence): void {
+    if (++sequence.lonePreemptions < LONE_TRIES_MAX) return;
+    const heldMax = this.#kv.usable * this.#kv.blockTokens;
+    sequence.target = Math.min(sequence.target, heldMax - sequence.request.promptTokens + 1);
+  }
+
+  /**
+   * Where the one to yield runs. Every order here is strict and lasts: who is least ready to yield is never preempted
+   * by another, gets a token in nearly every step, and so ends. By the place in the batch alone, two equals under
+   * `victimTies: first` would preempt each other for ever: who comes back is the last, and the other one is then first.
+   */
   #victim(): number {
     const { running } = this;
     let victim = running.length - 1;
@@ -163,7 +186,8 @@ export class Scheduler {
       if (candidate.request.priority < worst.request.priority) continue;
       if (candidate.request.priority === worst.request.priority) {
         if (candidate.submittedAt < worst.submittedAt) continue;
-        if (candidate.submittedAt === worst.submittedAt && tiesToLast) continue;
+        const tied = candidate.submittedAt === worst.submittedAt;
+        if (tied && (tiesToLast || candidate.admission > worst.admission)) continue;
       }
       victim = i;
     }
@@ -217,6 +241,7 @@ export class Scheduler {
     this.waiting.shift();
     this.running.push(head);
     head.state = "running";
+    if (head.admission < 0) head.admission = this.#admissions++;
     if (copies > 0) step.transferMicros += tier?.copyBack(lanes, hits, copies, at) ?? 0;
     if (head.cachedTokens < 0) this.#countAdmission(head, hits * blockTokens, hitTokens, at);
     if (tokens > 0) this.#kv.claim(head);

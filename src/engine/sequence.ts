@@ -23,12 +23,16 @@ export class Sequence {
   inStep = false;
   /** Computes one token a step, its prompt being done since its last admission. */
   decoding = false;
+  /** Number of its first admission, which later ones leave as it is; -1 before. */
+  admission = -1;
   /** Prompt tokens found in the cache at its first admission; -1 before. */
   cachedTokens = -1;
   /** While a step is composed: its chunk is the first after a prefix hit. */
   hitChunk = false;
   /** Preemptions since its last token. */
   preemptions = 0;
+  /** Times that it preempted itself with nobody beside it. */
+  lonePreemptions = 0;
   /** The client has gone; leaves when the step that runs has ended. */
   leaving = false;
   /** Blocks held; `unclaimed` leading blocks of the sequence are not among them. */
@@ -57,9 +61,11 @@ export class Sequence {
     this.scheduled = 0;
     this.inStep = false;
     this.decoding = false;
+    this.admission = -1;
     this.cachedTokens = -1;
     this.hitChunk = false;
     this.preemptions = 0;
+    this.lonePreemptions = 0;
     this.leaving = false;
     this.knownBlocks = request.lanes.length >> 1;
     this.clearBlocks();
