@@ -35,6 +35,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   simulate: { about: "the whole simulator: up to a million requests, peak memory", onDemand: true },
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },
   profiles: { about: "every routing profile on recorded workloads, simulated (needs GNOMON_TRACES)", onDemand: true },
+  "closed-loop": {
+    about: "live runs and what-if's prediction of them (needs GNOMON_TRACES); minutes a profile",
+    onDemand: true,
+  },
+  studies: { about: "what the weight of affinity, eviction and old gauges do to a fleet, simulated", onDemand: true },
   "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
   "shadow-cost": { about: "the gateway with its shadow at work and without, paired; takes 10 minutes", onDemand: true },
   coverage: {

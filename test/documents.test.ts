@@ -39,10 +39,21 @@ test("every command that a document shows is there, with its options", () => {
 });
 
 test("a command that is not there, and an option that it has not, would be found", () => {
-  const { commands, benches, scripts } = whatRuns();
+  const there = whatRuns();
+  const { commands, benches, scripts } = there;
   assert.ok(commands.get("serve")?.has("--record") && commands.has("trace export"));
   assert.ok(!commands.has("observe") && !commands.get("replay")?.has("--record"));
   assert.ok(benches.has("gateway") && !benches.has("children") && scripts.has("bench"));
+  const problems = (text: string) => shown(text).flatMap((one) => problemsOf(one, there));
+  assert.deepEqual(problems("npx gnomon observe traces\nnpm run bench -- children\nnpx node bench/none.ts"), [
+    "no such command",
+    "no bench children",
+    "no such file",
+  ]);
+  assert.deepEqual(problems("npm start -- serve --record x --replay y\nnpm run nothing"), [
+    "no --replay",
+    "no such script",
+  ]);
   assert.deepEqual(
     shown("GNOMON_X=1 npx gnomon drive --url http://h \\\n  --api chat   # why\nx | npx gnomon explain --decision -"),
     [
@@ -59,7 +70,8 @@ interface Shown {
 
 function problemsOf({ program, words }: Shown, { commands, benches, scripts }: ReturnType<typeof whatRuns>): string[] {
   const [first = "", second = ""] = words;
-  const named = words.filter((word) => !word.startsWith("-"));
+  const settings = words.findIndex((word) => word.startsWith("-"));
+  const named = settings < 0 ? words : words.slice(0, settings);
   switch (program) {
     case "node":
       return first.endsWith(".ts") && !existsSync(join(ROOT, first)) ? ["no such file"] : [];
@@ -93,13 +105,15 @@ function shown(text: string): Shown[] {
     .flatMap((line): Shown[] => {
       const command = line.replace(/(?:^|\s)#.*$/, "").trim();
       const [, run = "", rest = ""] = COMMAND.exec(command) ?? [];
-      const words = rest.split(/\s+/).filter((word) => word !== "" && word !== "…");
+      const words = rest.split(/\s+/).filter((word) => word !== "" && word !== "…" && !PLACEHOLDER.test(word));
       const program = PROGRAMS[run.replace(/ --$/, "")];
       return program === undefined ? [] : [{ program, words }];
     });
 }
 
 const COMMAND = /^(?:[A-Z_]+=\S+ )*(npx gnomon|npm start --|npm run bench(?: --)?|npx node|npm run)(?: |$)(.*)$/;
+/** NAME, FOLDER, bench/NAME.ts: for the reader to fill in. */
+const PLACEHOLDER = /^(?:bench\/)?[A-Z]+(?:\.ts)?(?:\.\.\.)?$/;
 const PROGRAMS: Readonly<Record<string, Shown["program"]>> = {
   "npx gnomon": "gnomon",
   "npm start": "gnomon",
