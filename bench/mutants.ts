@@ -21,7 +21,7 @@ import { type Verdict, Workshop } from "./mutants/workshop.ts";
 const ROOT = resolve(import.meta.dirname, "..");
 const FOLDERS: readonly string[] = ["core", "engine", "live"];
 const NAMED = "named";
-const RUN_MILLIS_MAX = 60_000;
+const RUN_MILLIS_MAX = 30_000;
 
 interface Settings {
   readonly folders: readonly string[];
@@ -51,7 +51,7 @@ function settings(): Settings {
       folder: { type: "string", default: "all" },
       sample: { type: "string", default: "40" },
       seed: { type: "string", default: "1" },
-      "files-max": { type: "string", default: "40" },
+      "files-max": { type: "string", default: "15" },
       minutes: { type: "string", default: "4.5" },
     },
   });

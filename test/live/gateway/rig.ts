@@ -233,17 +233,20 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly agent?: Agent;
+  /** The answer's head came. */
+  readonly onHead?: () => void;
 }
 
 /** One request over its own connection, unless an agent is given. */
 export function ask(url: string, body: string | Buffer | object | undefined, how: Ask = {}): Promise<Got> {
-  const { path = "/v1/chat/completions", method = "POST", headers = {}, agent } = how;
+  const { path = "/v1/chat/completions", method = "POST", headers = {}, agent, onHead } = how;
   const text = body === undefined || typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const { hostname: host, port } = new URL(url);
     const sent = httpRequest(
       { host, port, path, method, agent: agent ?? false, headers: { "content-type": "application/json", ...headers } },
       (response) => {
+        onHead?.();
         const chunks: Buffer[] = [];
         const done = (cut: boolean): void =>
           resolve({

@@ -20,6 +20,7 @@ export class StubEngine {
   readonly #server: Server;
   readonly requests: RawRequest[] = [];
   readonly sockets = new Set<Socket>();
+  readonly #waiting = new Set<() => void>();
   reply: Reply;
   url = "";
 
@@ -32,6 +33,19 @@ export class StubEngine {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     return this;
+  }
+
+  /** Resolves once so many requests have come. */
+  asked(count: number): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (this.requests.length < count) return;
+        this.#waiting.delete(look);
+        resolve();
+      };
+      this.#waiting.add(look);
+      look();
+    });
   }
 
   /** Refuses new connections and cuts the open ones, like a killed process. */
@@ -67,6 +81,7 @@ export class StubEngine {
         const [method = "", path = ""] = line!.split(" ");
         const request = { method, path, headers, body, index: this.requests.length, onConnection: onConnection++ };
         this.requests.push(request);
+        for (const look of this.#waiting) look();
         this.reply(request, socket);
       }
     });
