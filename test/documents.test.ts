@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { test } from "node:test";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const DOCUMENTS = globSync("**/*.md", { cwd: ROOT, exclude: ["node_modules/**", "traces/**"] }).sort();
+const PICTURE_BYTES_MAX = 150_000;
 const textOf = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
 test("every link of every document leads to a file, a heading or a line that is there", () => {
@@ -15,6 +16,14 @@ test("every link of every document leads to a file, a heading or a line that is 
       .map((link) => `${file}: ${link}`),
   );
   assert.deepEqual(wrong, []);
+});
+
+test("pictures are small enough to be cloned with the code", () => {
+  const pictures = globSync("**/*.{png,jpg,gif,svg}", { cwd: ROOT, exclude: ["node_modules/**"] });
+  assert.deepEqual(
+    pictures.filter((file) => statSync(join(ROOT, file)).size > PICTURE_BYTES_MAX),
+    [],
+  );
 });
 
 test("every path of this project that a document names in code is there", () => {
