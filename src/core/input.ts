@@ -18,7 +18,8 @@ export type ExogenousInput =
   | { readonly kind: "endpoint-joined"; readonly at: Micros; readonly endpoint: Endpoint }
   /** New facts about an endpoint that is here already: models, capacity, labels. */
   | { readonly kind: "endpoint-changed"; readonly at: Micros; readonly endpoint: Endpoint }
-  | { readonly kind: "endpoint-left"; readonly at: Micros; readonly endpoint: EndpointId }
+  /** It gets no new requests. What it has it finishes, unless it is `lost`: nobody accepts a connection there any more. */
+  | { readonly kind: "endpoint-left"; readonly at: Micros; readonly endpoint: EndpointId; readonly lost?: true }
   /** No new requests for it; those in flight go on. */
   | { readonly kind: "endpoint-cordoned"; readonly at: Micros; readonly endpoint: EndpointId }
   | { readonly kind: "endpoint-uncordoned"; readonly at: Micros; readonly endpoint: EndpointId }

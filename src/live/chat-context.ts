@@ -1,6 +1,7 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
-import type { RetryPolicy } from "#core/retry/retry-policy.ts";
+import type { AttemptHost } from "#core/retry/after-fault.ts";
+import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { Refusal } from "./answer/errors.ts";
 import type { GatewayCounters } from "./metrics/gateway-counters.ts";
@@ -41,7 +42,8 @@ export interface ChatContext {
   readonly identifier: Identifier;
   /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
   readonly profileOf: (model: string, asked: string) => string | Refusal;
-  readonly retries: RetryPolicy;
+  readonly attempts: AttemptHost;
+  readonly waits: WaitLimits;
   readonly hangs: HangWatch;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;

@@ -118,7 +118,7 @@ function decide(
   const decision = context.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
   if (decision.kind === "rejected") return exchange.refuse(rejection(context, decision, model));
 
-  context.retries.earn();
+  context.attempts.retries.earn();
   const hidesUsage = addsUsage(exchange, parsed);
   exchange.forward(new Forward(exchange, bodyFor(body, parsed, model, hidesUsage), decision, hidesUsage));
 }

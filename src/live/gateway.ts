@@ -17,7 +17,8 @@ import { Identifier, type IdentityOptions } from "./request/identity.ts";
 import { InFlight } from "./request/in-flight.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
 import type { Journal } from "./journal.ts";
-import { DEFAULT_LIMITS, type GatewayLimits } from "./request/limits.ts";
+import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
+import { nowMicros } from "./clock.ts";
 import { addRoutes } from "./gateway-routes.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
 import { Cors } from "./request/cors.ts";
@@ -91,7 +92,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     limits,
     counters,
     identifier: new Identifier(options.identity),
-    retries: new RetryPolicy({ attemptsMax: limits.attemptsMax, ratio: limits.retryRatio, burst: limits.retryBurst }),
+    attempts: {
+      retries: new RetryPolicy({ attemptsMax: limits.attemptsMax, ratio: limits.retryRatio, burst: limits.retryBurst }),
+      now: nowMicros,
+      accept: options.journal.accept.bind(options.journal),
+    },
+    waits: waitLimits(limits),
     hangs,
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,

@@ -2,19 +2,19 @@ import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 import { EventQueue } from "./event-queue.ts";
 import { EVENT_PRIORITY, type SimulationEvent } from "./simulation-event.ts";
-import type { FleetEvent } from "./simulation-options.ts";
+import type { ScriptEvent } from "./simulation-options.ts";
 
 /** What is to happen outside arrivals and engines, in its order: changes of the fleet come from a list of their own. */
 export class Agenda {
   readonly #queue = new EventQueue<SimulationEvent>();
-  readonly #changes: readonly FleetEvent[];
+  readonly #changes: readonly ScriptEvent[];
   #nextChange = 0;
   #changeAt: Micros;
   /** Of what is queued, all but the reading of gauges. */
   #others = 0;
 
   /** Of `changes`, what lies below 0 happens at 0. */
-  constructor(changes: readonly FleetEvent[]) {
+  constructor(changes: readonly ScriptEvent[]) {
     // A damaged trace may tell them in another order.
     this.#changes = changes.toSorted((a, b) => a.at - b.at);
     this.#changeAt = this.#changes[0]?.at ?? Infinity;

@@ -3,6 +3,7 @@ import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineSink } from "#engine/sink.ts";
+import type { EngineClock } from "./fault/engine-clock.ts";
 import { Flight } from "./flight.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { Column } from "./result/column.ts";
@@ -54,21 +55,23 @@ export class EngineEars {
     this.#stepped = stepped;
   }
 
-  sinkOf(engine: number, config: EngineConfig, copies: CacheCopies | undefined): EngineSink {
+  sinkOf(engine: number, config: EngineConfig, copies: CacheCopies | undefined, clock: EngineClock): EngineSink {
     assert(!this.#recordsGaps || !config.coalesce, "gaps are told by engines that do not coalesce");
     this.lastEndAt[engine] = 0;
     this.sums[engine] = { ttftMicros: 0, firstTokens: 0, decoding: 0, decodingMicros: 0, decodingAt: 0 };
     const stepped = this.#stepped;
     const ears: EngineSink = {
-      ...(stepped && { step: (startAt, endAt) => stepped(engine, startAt, endAt) }),
-      admitted: (at, request, cachedTokens) => this.#admitted(at, request, cachedTokens),
-      token: (at, request, outputTokens) => this.#token(at, engine, request, outputTokens),
+      ...(stepped && {
+        step: (startAt, endAt) => stepped(engine, startAt + clock.shiftMicros, endAt + clock.shiftMicros),
+      }),
+      admitted: (at, request, cachedTokens) => this.#admitted(at + clock.shiftMicros, request, cachedTokens),
+      token: (at, request, outputTokens) => this.#token(at + clock.shiftMicros, engine, request, outputTokens),
       preempted: (_at, request) => {
         this.preemptions++;
         this.#outcomes.preemptions[flightOf(request).row]! += 1;
       },
-      released: (at, request) => this.#ear.released(at, flightOf(request)),
-      finished: (at, request, reason) => this.#finished(at, engine, request, reason),
+      released: (at, request) => this.#ear.released(at + clock.shiftMicros, flightOf(request)),
+      finished: (at, request, reason) => this.#finished(at + clock.shiftMicros, engine, request, reason),
     };
     return copies === undefined ? ears : { ...ears, ...copies.sinkOf(engine, config) };
   }

@@ -5,6 +5,8 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { SubmitOutcome } from "#engine/request.ts";
 import { createEngine, type ServingEngine } from "#engine/serving-engine.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
+import { EngineClock } from "./fault/engine-clock.ts";
+import type { EngineCondition } from "./fault/engine-event.ts";
 import type { Flight } from "./flight.ts";
 
 /** One endpoint and the engine behind it. */
@@ -16,7 +18,12 @@ export interface EngineSpec {
 /** The engines by number, in the order in which they came, and when something happens next in any of them. */
 export class EngineFleet {
   readonly specs: EngineSpec[] = [];
+  readonly conditions: EngineCondition[] = [];
   readonly #engines: ServingEngine[] = [];
+  readonly #sinks: EngineSink[] = [];
+  readonly #clocks: EngineClock[] = [];
+  /** Of engines that were there before, by number; absent where there is none. */
+  readonly #ended: EngineGauges[][] = [];
   readonly #numbers = new Map<EndpointId, number>();
   /** Per engine: when something may happen next; Infinity while it has nothing to do. */
   #due = new Float64Array(16).fill(Infinity);
@@ -31,8 +38,14 @@ export class EngineFleet {
     return this.#engines.length === 0 ? Infinity : this.#due[this.#first]!;
   }
 
-  add(spec: EngineSpec, sink: EngineSink): number {
+  /** `sinkOf` is given the clock by whose times the engine reports. */
+  add(spec: EngineSpec, sinkOf: (clock: EngineClock) => EngineSink): number {
+    const clock = new EngineClock();
+    const sink = sinkOf(clock);
     const number = this.#engines.push(createEngine(spec.config, sink)) - 1;
+    this.#sinks.push(sink);
+    this.#clocks.push(clock);
+    this.conditions.push("serving");
     this.specs.push(spec);
     this.#numbers.set(spec.endpoint.id, number);
     if (number === this.#due.length) {
@@ -58,7 +71,7 @@ export class EngineFleet {
   /** Lets the engine whose turn it is come to its next event; the lower number first among equals. */
   advanceFirst(): void {
     const number = this.#first;
-    this.#engines[number]!.advanceTo(this.#due[number]!);
+    this.#engines[number]!.advanceTo(this.#clocks[number]!.local(this.#due[number]!));
     this.#schedule(number);
   }
 
@@ -70,42 +83,77 @@ export class EngineFleet {
   /** Everything that ended before `at` took effect there, and nothing at `at` itself. */
   submit(at: Micros, flight: Flight): SubmitOutcome {
     const engine = this.#engines[flight.engine]!;
-    engine.advanceTo(at - 1);
-    const outcome = engine.submit(at, flight);
+    const local = this.#clocks[flight.engine]!.local(at);
+    engine.advanceTo(local - 1);
+    const outcome = engine.submit(local, flight);
     this.#schedule(flight.engine);
     return outcome;
   }
 
   /** False when it was not there. */
   abort(at: Micros, flight: Flight): boolean {
-    const aborted = this.#engines[flight.engine]!.abort(at, flight.id);
+    const aborted = this.#engines[flight.engine]!.abort(this.#clocks[flight.engine]!.local(at), flight.id);
     this.#schedule(flight.engine);
     return aborted;
   }
 
   /** As somebody who looks at `at` sees them: what happens at that very time has not happened yet. */
   gauges(at: Micros, number: number): EngineGauges {
-    const engine = this.#engines[number]!;
-    engine.advanceTo(at - 1);
-    return engine.gauges();
+    return this.#seen(at, number).gauges();
   }
 
   /** Tokens that a request has, seen at `at`; undefined where it is over. */
   outputTokens(at: Micros, flight: Flight): number | undefined {
-    const engine = this.#engines[flight.engine]!;
-    engine.advanceTo(at - 1);
-    return engine.outputTokens(flight.id);
+    return this.#seen(at, flight.engine).outputTokens(flight.id);
   }
 
   /** Leading blocks of a chain that the engine's cache holds, seen at `at`. */
   cachedPrefixBlocks(at: Micros, number: number, lanes: Int32Array): number {
+    return this.#seen(at, number).cachedPrefixBlocks(lanes);
+  }
+
+  /** The gauges of all engines that were there one after another, the one at `at` last. */
+  gaugesOfAll(at: Micros, number: number): readonly EngineGauges[] {
+    return [...(this.#ended[number] ?? []), this.gauges(at, number)];
+  }
+
+  /** The engine stands still from `at` on, or goes on. */
+  stop(at: Micros, number: number): void {
+    this.#seen(at, number);
+    this.#clocks[number]!.stop(at);
+    this.#schedule(number);
+  }
+
+  start(at: Micros, number: number): void {
+    this.#clocks[number]!.start(at);
+    this.#schedule(number);
+  }
+
+  /** A new process in place of one that holds no request any more. */
+  replace(at: Micros, number: number): void {
+    (this.#ended[number] ??= []).push(this.gauges(at, number));
+    this.#clocks[number]!.start(at);
+    const engine = createEngine(this.specs[number]!.config, this.#sinks[number]!);
+    engine.advanceTo(this.#clocks[number]!.local(at) - 1);
+    this.#engines[number] = engine;
+    this.#schedule(number);
+  }
+
+  /** The shift of an engine's time, which deadlines of requests there do not know. */
+  shiftMicros(number: number): Micros {
+    return this.#clocks[number]!.shiftMicros;
+  }
+
+  #seen(at: Micros, number: number): ServingEngine {
     const engine = this.#engines[number]!;
-    engine.advanceTo(at - 1);
-    return engine.cachedPrefixBlocks(lanes);
+    const clock = this.#clocks[number]!;
+    if (!clock.stands) engine.advanceTo(at - 1 - clock.shiftMicros);
+    return engine;
   }
 
   #schedule(number: number): void {
-    const due = this.#engines[number]!.nextEventAt() ?? Infinity;
+    const clock = this.#clocks[number]!;
+    const due = clock.stands ? Infinity : (this.#engines[number]!.nextEventAt() ?? Infinity) + clock.shiftMicros;
     const before = this.#due[number]!;
     this.#due[number] = due;
     const first = this.#first;

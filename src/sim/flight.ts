@@ -1,4 +1,5 @@
 import type { RouteRequest } from "#core/request.ts";
+import type { Trouble } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { SimulatedRequest } from "./source/arrival-source.ts";
@@ -24,6 +25,17 @@ export class Flight implements EngineRequest {
   gaps: number[] | undefined = undefined;
   /** The router was told of its end. */
   closed = false;
+  /** The client has part of the answer. */
+  begun = false;
+  /** Its place among those in flight. */
+  slot = 0;
+  /** Of the attempt under way: when it was sent, since when nothing came, its endpoint's trouble, tokens that came. */
+  sentAt: Micros = 0;
+  quietSince: Micros = 0;
+  trouble: Trouble | undefined = undefined;
+  tokensSeen = 0;
+  /** A piece came since the last sweep. */
+  heard = false;
 
   constructor(row: number, source: SimulatedRequest) {
     this.row = row;
@@ -35,6 +47,17 @@ export class Flight implements EngineRequest {
     this.cacheRead = source.route.cacheRead ?? true;
     this.priority = source.route.priority;
     this.deadlineAt = source.deadlineAt === Infinity ? undefined : source.deadlineAt;
+  }
+
+  /** Nothing of an attempt that failed is left. */
+  reset(): void {
+    this.engine = -1;
+    this.firstTokenAt = -1;
+    this.lastTokenAt = -1;
+    this.gaps = undefined;
+    this.trouble = undefined;
+    this.tokensSeen = 0;
+    this.heard = false;
   }
 
   /** What the router gets to know of a whole answer beside its counts. */

@@ -5,7 +5,8 @@ import type { SimulatedRequest } from "./source/arrival-source.ts";
  * - completed; length: cut where the model's length ends
  * - rejected: by admission; unplaced: the router had no endpoint
  * - too-long, never-fits: the engine can never serve it
- * - timed-out: its client gave up; lost: its endpoint left and no other could take it
+ * - timed-out: its client gave up, or a limit was reached
+ * - lost: its attempts failed before its first token, and none was left; cut: its answer broke after it
  * - open: it had not ended at the horizon
  */
 export const STATUSES = [
@@ -18,6 +19,7 @@ export const STATUSES = [
   "never-fits",
   "timed-out",
   "lost",
+  "cut",
 ] as const;
 export type Status = (typeof STATUSES)[number];
 export type Ending = Exclude<Status, "open">;
@@ -78,6 +80,16 @@ export class Outcomes {
 
   end(row: number, status: Ending): void {
     this.status[row] = STATUSES.indexOf(status);
+  }
+
+  /** Nothing of an attempt that failed is left. */
+  again(row: number): void {
+    this.status[row] = 0;
+    this.ttft[row] = NaN;
+    this.e2e[row] = NaN;
+    this.queueDelay[row] = NaN;
+    this.outputTokens[row] = 0;
+    this.cachedTokens[row] = 0;
   }
 
   statusOf(row: number): Status {

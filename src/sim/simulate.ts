@@ -8,6 +8,7 @@ import {
   type TenantFigures,
   tenantFigures,
 } from "./result/metrics.ts";
+import { newPathCounts, type PathCounts } from "./result/path-counts.ts";
 import type { SloTargets } from "./result/slo.ts";
 import { Simulation } from "./simulation.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
@@ -21,6 +22,8 @@ export interface SimulationResult {
   /** Requests that admission refused, by its reason, and times that it asked one to wait. */
   readonly rejections: Readonly<Record<string, number>>;
   readonly delays: number;
+  /** What became of attempts, as the gateway's metrics count it. */
+  readonly path: PathCounts;
   /** Turns that never came since the ones before them did not end. */
   readonly stranded: number;
   readonly metrics: Metrics;
@@ -34,14 +37,15 @@ export interface SimulationResult {
 export function simulate(options: SimulationOptions, targets: SloTargets = {}): SimulationResult {
   const simulation = new Simulation(options);
   simulation.run();
-  const { outcomes, fleet, ears, rejections, delays, events, clock } = simulation;
+  const { outcomes, fleet, ears, gate, events, clock } = simulation;
   const endedAt = simulation.open > 0 && options.horizonMicros < Infinity ? options.horizonMicros : clock;
   return {
     outcomes,
     endedAt,
     requests: countByStatus(outcomes),
-    rejections: Object.fromEntries([...rejections].sort(([a], [b]) => (a < b ? -1 : 1))),
-    delays,
+    rejections: Object.fromEntries([...gate.rejections].sort(([a], [b]) => (a < b ? -1 : 1))),
+    delays: gate.delays,
+    path: simulation.desk?.counts ?? newPathCounts(),
     stranded: options.arrivals.stranded,
     metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? ears.gaps : undefined, targets),
     endpoints: endpointFigures(outcomes, fleet, endedAt),

@@ -1,21 +1,35 @@
+import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Micros } from "#core/units.ts";
 import type { Flight } from "./flight.ts";
 import type { Ending } from "./outcomes.ts";
-import type { FleetEvent } from "./simulation-options.ts";
+import type { ScriptEvent } from "./simulation-options.ts";
 
 /** What waits for its time. Endings and first tokens are on their way from an engine to the router and the client. */
 export type SimulationEvent =
-  | { readonly kind: "fleet"; readonly change: FleetEvent }
+  | { readonly kind: "fleet"; readonly change: ScriptEvent }
   | { readonly kind: "admit"; readonly flight: Flight }
   | { readonly kind: "route"; readonly flight: Flight }
   | { readonly kind: "deliver"; readonly flight: Flight; readonly engine: number }
   | { readonly kind: "signal"; readonly take: (at: Micros) => void }
-  | { readonly kind: "first-token"; readonly flight: Flight }
+  | { readonly kind: "first-token"; readonly flight: Flight; readonly engine: number }
   | { readonly kind: "progress"; readonly flight: Flight }
-  | { readonly kind: "over"; readonly flight: Flight; readonly outcome: Outcome }
+  | { readonly kind: "over"; readonly flight: Flight; readonly engine: number; readonly outcome: Outcome }
   /** `status` is how it ended, where that is not written down yet. */
-  | { readonly kind: "ended"; readonly flight: Flight; readonly outcome: Outcome; readonly status?: Ending };
+  | {
+      readonly kind: "ended";
+      readonly flight: Flight;
+      readonly engine: number;
+      readonly outcome: Outcome;
+      readonly status?: Ending;
+    }
+  /** The connection to its engine broke, or the engine turned it down. */
+  | { readonly kind: "broke"; readonly flight: Flight; readonly engine: number; readonly fault: Fault }
+  /** Its client gives up where its engine's clock is not ours. */
+  | { readonly kind: "gave-up"; readonly flight: Flight; readonly engine: number }
+  | { readonly kind: "sweep" }
+  /** A lost server is asked once more. */
+  | { readonly kind: "return"; readonly engine: number; readonly attempt: number };
 
 /** Order at one instant. What engines do at that instant comes after all of these. */
 export const EVENT_PRIORITY = {
@@ -28,4 +42,8 @@ export const EVENT_PRIORITY = {
   "first-token": 5,
   over: 5,
   ended: 5,
+  broke: 5,
+  "gave-up": 5,
+  sweep: 3,
+  return: 3,
 } as const satisfies Record<SimulationEvent["kind"], number>;

@@ -4,15 +4,20 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { ExogenousInput, Input } from "#core/input.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import type { PriorityPolicy } from "#core/priority/priority.ts";
+import type { PathRules } from "#core/retry/path-rules.ts";
 import type { RouterOptions } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
+import type { EngineEvent } from "./fault/engine-event.ts";
 import type { SignalOptions } from "./signal/signal-options.ts";
 import type { ArrivalSource } from "./source/arrival-source.ts";
 
 /** What becomes of the fleet and of the policies in the course of a run. */
 export type FleetEvent = Exclude<ExogenousInput, { readonly kind: "request-arrived" | "block-size-changed" }>;
+
+/** The same, and what happens to engines. */
+export type ScriptEvent = FleetEvent | EngineEvent;
 
 /** Time that requests and answers spend outside the engines. */
 export interface Latency {
@@ -50,8 +55,10 @@ export interface SimulationOptions {
   readonly router: Omit<RouterOptions, "index">;
   /** Endpoints at the start, in order of their numbers. */
   readonly engines: readonly EngineSpec[];
-  /** Joins, leaves, cordons and new profiles, in order of time; below 0, before anything else. */
-  readonly fleetEvents?: readonly FleetEvent[];
+  /** Joins, leaves, cordons, new profiles and faults, in order of time; below 0, before anything else. */
+  readonly fleetEvents?: readonly ScriptEvent[];
+  /** What is done about faults; the gateway's own defaults where they are left out. */
+  readonly rules?: PathRules;
   /** The engine of an endpoint that joins later; the first engine's configuration where it is left out. */
   readonly engineOf?: (joined: FleetEvent & { readonly kind: "endpoint-joined" }) => EngineConfig;
   readonly arrivals: ArrivalSource;

@@ -1,22 +1,27 @@
 import { assert } from "#core/assert.ts";
-import type { Decision } from "#core/decision.ts";
+import type { Decision, Routed } from "#core/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Input } from "#core/input.ts";
+import type { Input, RequestArrived } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { PATH_RULES } from "#core/retry/path-rules.ts";
 import { Router } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
 import { queueMicros } from "#engine/config.ts";
 import type { FinishReason } from "#engine/request.ts";
+import { AdmissionGate } from "./admission-gate.ts";
 import { Agenda } from "./agenda.ts";
 import { type EngineEar, EngineEars } from "./engine-ears.ts";
-import { EngineFleet, type EngineSpec } from "./engine-fleet.ts";
+import { EngineFleet } from "./engine-fleet.ts";
+import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
+import { isFault } from "./fault/is-fault.ts";
+import { type ChangeHost, FleetChanges } from "./fleet-changes.ts";
 import { Flight } from "./flight.ts";
 import { verifyEnd } from "./invariants.ts";
 import { type Ending, Outcomes } from "./outcomes.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
-import type { FleetEvent, SimulationOptions } from "./simulation-options.ts";
+import type { SimulationOptions } from "./simulation-options.ts";
 import type { SimulatedRequest } from "./source/arrival-source.ts";
 
 const PROGRESS_EVENTS = 65_536;
@@ -27,40 +32,50 @@ const PROGRESS_EVENTS = 65_536;
  * live. Engines advance in the order of their events, so a decision at t sees what engines did before t and nothing of
  * what they do at t. Same options, same bytes.
  */
-export class Simulation implements EngineEar {
+export class Simulation implements EngineEar, FaultHost, ChangeHost {
   readonly outcomes: Outcomes = new Outcomes();
   readonly fleet: EngineFleet = new EngineFleet();
   readonly ears: EngineEars;
   readonly router: Router;
   readonly #options: SimulationOptions;
   readonly #agenda: Agenda;
-  readonly #signals: SignalFeed;
+  readonly signals: SignalFeed;
   readonly #copies: CacheCopies | undefined;
-  /** Requests in each engine, where the fleet may change. */
-  readonly #aboard: Set<Flight>[] = [];
+  /** Where something is to fail. */
+  readonly desk: FaultDesk | undefined;
+  readonly #changes: FleetChanges;
   #past = false;
   clock: Micros = 0;
   /** Requests that have arrived and not ended. */
   open = 0;
   events = 0;
-  /** Requests that admission refused, by its reason, and times that it asked one to wait. */
-  readonly rejections: Map<string, number> = new Map();
-  delays = 0;
+  readonly gate: AdmissionGate;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
     this.#agenda = new Agenda(options.fleetEvents ?? []);
+    this.gate = new AdmissionGate(options, this.outcomes);
     const { prefixes } = options;
     this.ears = new EngineEars(this.outcomes, this, options);
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
     const index = this.#copies ?? (prefixes.kind === "index" ? prefixes.create(this.fleet) : new ApproximateIndex());
     this.router = new Router({ ...options.router, index, keepsBreakdowns: options.observe !== undefined });
-    this.#signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.ears, {
+    this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.ears, {
       later: (at, take) => this.#agenda.push(at, { kind: "signal", take }),
       quietUntil: () => this.#quietUntil(),
-      observed: (at, endpoint, load) => this.#accept({ kind: "load-observed", at, endpoint, load }),
+      observed: (at, engine, load, moved) => {
+        this.desk?.probes.reading(engine);
+        this.accept({ kind: "load-observed", at, endpoint: this.fleet.specs[engine]!.endpoint.id, load });
+        this.desk?.probes.read(engine, moved);
+      },
+      reach: (engine) => this.desk?.probes.reach(engine) ?? "answered",
+      failed: (_at, engine, found) => this.desk?.probes.failed(engine, found),
+      probeMicrosMax: (options.rules ?? PATH_RULES).probeMicrosMax,
     });
-    for (const spec of options.engines) this.#join(0, spec);
+    const faulty = options.rules !== undefined || (options.fleetEvents ?? []).some(isFault);
+    this.desk = faulty ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
+    this.#changes = new FleetChanges(options, this, this.#copies, this.desk?.engines);
+    for (const spec of options.engines) this.#changes.join(0, spec);
     while (this.#agenda.nextAt < 0) this.#take(this.#agenda.pop());
   }
 
@@ -91,6 +106,7 @@ export class Simulation implements EngineEar {
   #arrived(request: SimulatedRequest): void {
     const flight = new Flight(this.outcomes.open(request), request);
     this.open++;
+    this.desk?.arrived(flight);
     this.#soon(this.#options.latency.admissionMicros, { kind: "admit", flight });
   }
 
@@ -100,80 +116,89 @@ export class Simulation implements EngineEar {
     else this.#agenda.push(this.clock + delay, event);
   }
 
+  later(at: Micros, event: SimulationEvent): void {
+    this.#agenda.push(at, event);
+  }
+
   /** Until then nothing but the reading of gauges happens. */
   #quietUntil(): Micros {
-    if (this.open > 0 || this.fleet.nextAt < Infinity) return this.clock;
+    if (this.open > 0 || this.fleet.nextAt < Infinity || this.desk?.troubled === true) return this.clock;
     return Math.min(this.#options.arrivals.nextAt(), this.#agenda.quietUntil);
   }
 
   #take(event: SimulationEvent): void {
     switch (event.kind) {
       case "fleet":
-        return this.#change(event.change);
+        return this.#changes.take(event.change);
       case "admit":
         return this.#admit(event.flight);
       case "route":
         return this.#route(event.flight, { kind: "request-arrived", at: this.clock, request: event.flight.route });
       case "deliver":
-        // The endpoint may have left while the request was on its way, and another have been chosen.
-        return event.flight.engine === event.engine ? this.#deliver(event.flight) : undefined;
+        // Another endpoint may have been chosen while the request was on its way.
+        return event.flight.engine === event.engine ? this.deliver(event.flight) : undefined;
       case "signal":
         return event.take(this.clock);
       case "first-token":
-        if (event.flight.closed) return;
-        this.#accept({ kind: "first-token", at: this.clock, requestId: event.flight.id });
+        if (event.flight.closed || event.flight.engine !== event.engine) return;
+        this.accept({ kind: "first-token", at: this.clock, requestId: event.flight.id });
+        this.desk?.firstToken(event.flight);
         return this.#progressLater(event.flight);
       case "progress":
         return this.#progress(event.flight);
       case "over":
-        return this.#close(event.flight, event.outcome);
+        return event.flight.engine === event.engine ? this.close(event.flight, event.outcome) : undefined;
       case "ended":
-        this.#close(event.flight, event.outcome);
-        return this.#ended(event.flight, true, event.status);
+        if (event.flight.engine !== event.engine) return;
+        if (event.outcome === "ok") this.desk?.completed(event.flight, this.#options.latency.answerMicros);
+        this.close(event.flight, event.outcome);
+        return this.ended(event.flight, event.status);
+      case "broke":
+      case "gave-up":
+      case "sweep":
+      case "return":
+        return this.desk?.take(event);
     }
   }
 
   #admit(flight: Flight): void {
-    const { admission, priority, latency } = this.#options;
-    this.#signals.beforeDecision(this.clock);
+    this.signals.beforeDecision(this.clock);
     this.#copies?.advance(this.clock);
-    const verdict = admission?.decide(flight.route, this.clock);
-    if (verdict?.action === "delay") {
-      this.delays++;
-      this.#agenda.push(this.clock + Math.max(1, verdict.micros), { kind: "admit", flight });
-      return;
-    }
-    if (verdict?.action === "reject") {
-      this.rejections.set(verdict.reason, (this.rejections.get(verdict.reason) ?? 0) + 1);
-      this.#ended(flight, false, "rejected");
-      return;
-    }
-    if (priority !== undefined) {
-      flight.priority = priority.priorityOf(flight.route, this.clock);
-      flight.route = { ...flight.route, priority: flight.priority };
-      this.outcomes.priority[flight.row] = flight.priority;
-    }
-    this.#soon(latency.routingMicros, { kind: "route", flight });
+    const verdict = this.gate.admits(flight, this.clock);
+    if (verdict === "admitted") return this.#soon(this.#options.latency.routingMicros, { kind: "route", flight });
+    if (verdict === "refused") return this.ended(flight, "rejected", false);
+    this.#agenda.push(this.clock + verdict, { kind: "admit", flight });
   }
 
-  #route(flight: Flight, input: Input & { kind: "request-arrived" | "request-retried" }): void {
-    this.#signals.beforeDecision(this.clock);
-    const decision = this.router.accept(input, this.#options.forced?.get(flight.id));
-    this.#options.observe?.(input, decision);
+  #route(flight: Flight, input: RequestArrived): void {
+    const decision = this.decide(input, flight);
     if (decision.kind === "rejected") {
-      this.#close(flight, "refused");
-      this.#ended(flight, true, decision.attempt > 1 ? "lost" : "unplaced");
+      this.close(flight, "refused");
+      this.ended(flight, "unplaced");
       return;
     }
+    this.desk?.retries.earn();
+    this.send(flight, decision);
+  }
+
+  decide(input: Input & { kind: "request-arrived" | "request-retried" }, flight: Flight): Decision {
+    this.signals.beforeDecision(this.clock);
+    const decision = this.router.accept(input, this.#options.forced?.get(flight.id));
+    this.#options.observe?.(input, decision);
+    return decision;
+  }
+
+  send(flight: Flight, decision: Routed): void {
     flight.engine = this.fleet.numberOf(decision.endpoint);
     this.outcomes.endpoint[flight.row] = flight.engine;
     this.outcomes.attempts[flight.row] = decision.attempt;
     this.outcomes.expectedTokens[flight.row] = decision.hitTokens;
-    this.#aboard[flight.engine]?.add(flight);
+    this.desk?.sent(flight);
     this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
   }
 
-  #deliver(flight: Flight): void {
+  deliver(flight: Flight): void {
+    if (this.desk?.engines.meets(flight) === true) return;
     flight.lanes = flight.source.engineLanes(this.fleet.blockTokens(flight.engine));
     const { modelTokensMax, queueDelay } = this.fleet.specs[flight.engine]!.config;
     // As vLLM, which refuses what might not end within the model's length.
@@ -181,10 +206,16 @@ export class Simulation implements EngineEar {
     const submitted = fits ? this.fleet.submit(this.clock, flight) : "too-long";
     if (submitted === "queued") return;
     assert(submitted !== "duplicate", "a request is submitted to an engine once");
-    this.#aboard[flight.engine]?.delete(flight);
     const status = submitted === "expired" ? "timed-out" : submitted;
-    const ended = { kind: "ended", flight, outcome: submitted === "expired" ? "aborted" : "refused", status } as const;
-    if (this.#options.over === "answered") return this.#answer(this.clock, ended);
+    const { engine } = flight;
+    const ended = {
+      kind: "ended",
+      flight,
+      engine,
+      outcome: submitted === "expired" ? "aborted" : "refused",
+      status,
+    } as const;
+    if (this.#options.over === "answered") return this.answer(this.clock, ended);
     this.#agenda.push(this.clock + queueMicros(queueDelay, flight.promptTokens), ended);
   }
 
@@ -196,23 +227,23 @@ export class Simulation implements EngineEar {
   #progress(flight: Flight): void {
     const outputTokens = flight.closed ? undefined : this.fleet.outputTokens(this.clock, flight);
     if (outputTokens === undefined) return;
-    this.#accept({ kind: "progress", at: this.clock, requestId: flight.id, outputTokens });
+    this.accept({ kind: "progress", at: this.clock, requestId: flight.id, outputTokens });
     this.#progressLater(flight);
   }
 
   /** An engine made a request's first token. */
   firstToken(at: Micros, flight: Flight): void {
-    this.#answer(at, { kind: "first-token", flight });
+    this.answer(at, { kind: "first-token", flight, engine: flight.engine });
   }
 
   /** An engine gave a request's place back, at the latest when its answer is complete. */
   released(at: Micros, flight: Flight): void {
-    if (this.#options.over === "released") this.#answer(at, { kind: "over", flight, outcome: "ok" });
+    if (this.#options.over === "released")
+      this.answer(at, { kind: "over", flight, engine: flight.engine, outcome: "ok" });
   }
 
   /** An engine is done with a request. */
   finished(at: Micros, flight: Flight, reason: FinishReason): void {
-    this.#aboard[flight.engine]?.delete(flight);
     if (reason === "abort") return;
     const { latency } = this.#options;
     const { row } = flight;
@@ -222,79 +253,44 @@ export class Simulation implements EngineEar {
       const outside = this.outcomes.outputTokens[row]! * latency.perOutputTokenMicros + latency.afterLastTokenMicros;
       this.outcomes.e2e[row] = flight.lastTokenAt + latency.answerMicros + outside - flight.source.arrivalAt;
     }
-    this.#answer(at, { kind: "ended", flight, outcome: answered ? "ok" : "aborted" });
+    this.answer(at, { kind: "ended", flight, engine: flight.engine, outcome: answered ? "ok" : "aborted" });
   }
 
   /** Without a delay, straight away: whatever else is due at that time was before what engines do then. */
-  #answer(at: Micros, event: SimulationEvent): void {
+  answer(at: Micros, event: SimulationEvent): void {
     const { answerMicros } = this.#options.latency;
     if ((answerMicros === 0 && at === this.clock) || this.#past) this.#take(event);
     else this.#agenda.push(at + answerMicros, event);
   }
 
-  #close(flight: Flight, outcome: Outcome): void {
+  close(flight: Flight, outcome: Outcome, outputTokens?: number): void {
     if (flight.closed) return;
     flight.closed = true;
     const [row, ok] = [flight.row, outcome === "ok"];
-    this.#accept({
+    this.accept({
       kind: "request-finished",
       at: this.clock,
       requestId: flight.id,
       outcome,
       promptTokens: ok ? flight.promptTokens : undefined,
       cachedTokens: ok ? this.outcomes.cachedTokens[row]! : undefined,
-      outputTokens: ok ? this.outcomes.outputTokens[row]! : undefined,
+      outputTokens: ok ? this.outcomes.outputTokens[row]! : outputTokens,
       ...(ok && flight.answered),
     });
   }
 
-  #ended(flight: Flight, admitted: boolean, status?: Ending): void {
+  ended(flight: Flight, status?: Ending, admitted = true): void {
     if (status !== undefined) this.outcomes.end(flight.row, status);
     this.open--;
+    this.desk?.departed(flight);
     if (admitted) this.#options.admission?.ended(flight.route, this.clock);
     this.#options.arrivals.ended(flight.source, this.clock);
   }
 
-  #accept(input: Input): Decision | undefined {
+  accept(input: Input): Decision | undefined {
     const decision = this.router.accept(input);
     this.#options.observe?.(input, decision);
+    this.desk?.probes.follow(input);
     return decision;
-  }
-
-  #join(at: Micros, spec: EngineSpec): void {
-    const number = this.fleet.size;
-    this.fleet.add(spec, this.ears.sinkOf(number, spec.config, this.#copies));
-    if (this.#options.fleetEvents !== undefined) this.#aboard[number] = new Set();
-    this.#accept({ kind: "endpoint-joined", at, endpoint: spec.endpoint });
-    this.#signals.joined(at, number);
-  }
-
-  #change(change: FleetEvent): void {
-    if (change.kind === "endpoint-joined") {
-      const config = this.#options.engineOf?.(change) ?? this.#options.engines[0]?.config;
-      assert(config !== undefined, "an endpoint that joins has an engine's configuration");
-      this.#join(change.at, { endpoint: change.endpoint, config });
-      return;
-    }
-    this.#accept(change);
-    if (change.kind === "endpoint-left") this.#left(this.fleet.numberOf(change.endpoint));
-  }
-
-  /** What was in an engine that went away is tried elsewhere, unless its client has part of the answer already. */
-  #left(number: number): void {
-    this.#signals.left(number);
-    const aboard = [...(this.#aboard[number] ?? [])];
-    this.#aboard[number]?.clear();
-    for (const flight of aboard) {
-      this.fleet.abort(this.clock, flight);
-      if (flight.firstTokenAt >= 0) {
-        this.#close(flight, "failed");
-        this.#ended(flight, true, "lost");
-        continue;
-      }
-      flight.engine = -1;
-      this.#accept({ kind: "attempt-failed", at: this.clock, requestId: flight.id, fault: "cut" });
-      this.#route(flight, { kind: "request-retried", at: this.clock, requestId: flight.id });
-    }
   }
 }

@@ -37,6 +37,7 @@ export function encodeInput(input: Input): string {
     case "endpoint-changed":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)}`;
     case "endpoint-left":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)}${input.lost === true ? ',"lost":true' : ""}`;
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
     case "blocks-cleared":
@@ -76,7 +77,10 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     case "endpoint-joined":
     case "endpoint-changed":
       return { kind, at, endpoint: decodeEndpoint(fields.object("endpoint")) };
-    case "endpoint-left":
+    case "endpoint-left": {
+      const lost = fields.boolean("lost", false);
+      return { kind, at, endpoint: fields.string("endpoint"), ...(lost && { lost }) };
+    }
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
     case "blocks-cleared":

@@ -98,7 +98,7 @@ test("what can never be served is said, and the rest goes on", () => {
   assert.equal(requests.completed, 1);
 });
 
-test("an endpoint that leaves gives back what had no answer yet; one that joins takes its part; a cordoned one none", () => {
+test("an endpoint that leaves ends what it has and gets nothing new; one that joins takes its part; a cordoned one none", () => {
   const arrivals = Array.from({ length: 40 }, (_, i) => listed(i, i * 1000, 10, i < 20 ? 50 : 3));
   const specs = engines(3, { stepTime: STEP, sequencesMax: 4 });
   const [first, second, third] = specs;
@@ -117,9 +117,8 @@ test("an endpoint that leaves gives back what had no answer yet; one that joins 
       },
     }),
   );
-  assert.equal(requests.completed + requests.lost, 40);
-  assert.equal(requests.lost, 4, "a batch of four was being answered");
-  assert.ok([...outcomes.attempts].filter((attempts) => attempts === 2).length >= 3, "others were tried again");
+  assert.equal(requests.completed, 40, "what was aboard was finished");
+  assert.deepEqual(new Set(outcomes.attempts), new Set([1]));
   const after = (at: number) =>
     placed.filter((line) => Number(line.split(" ")[0]) > at).map((line) => line.split(" ")[1]);
   assert.ok(!after(15_500).includes(first.endpoint.id));

@@ -130,6 +130,7 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     endpoints.map((endpoint): Input => ({ kind: "endpoint-joined", at, endpoint })),
     endpoints.map((endpoint): Input => ({ kind: "endpoint-changed", at, endpoint })),
     word.map((endpoint): Input => ({ kind: "endpoint-left", at, endpoint })),
+    word.map((endpoint): Input => ({ kind: "endpoint-left", at, endpoint, lost: true })),
     word.map((endpoint): Input => ({ kind: "endpoint-cordoned", at, endpoint })),
     word.map((endpoint): Input => ({ kind: "endpoint-uncordoned", at, endpoint })),
     fc

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { ADMISSION_POLICIES } from "#core/admission/create.ts";
 import { PRIORITY_POLICIES } from "#core/priority/create.ts";
+import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { FITNESS_KEYS } from "#sim/result/fitness.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
@@ -10,6 +11,7 @@ import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 export interface SimulateFlags {
   readonly numInstances: number;
   readonly engine?: string;
+  readonly lose: readonly LostEndpoint[];
   readonly modelConfig?: string;
   readonly hardware?: string;
   readonly tp: number;
@@ -89,6 +91,7 @@ function addClusterFlags(to: FlagAdder): void {
   to.number("--kv-block-bytes <bytes>", "size of a block, for the time of a transfer", whole(1, 1e9), 2_097_152);
   to.number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
   to.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
+  to.list(LOSE_FLAG, LOSE_MEANING, lostEndpoints);
   to.choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
 }
 
@@ -180,6 +183,10 @@ class FlagAdder {
 
   add(flags: string, meaning: string): void {
     this.#command.option(flags, meaning);
+  }
+
+  list<T>(flags: string, meaning: string, add: (text: string, before: readonly T[]) => readonly T[]): void {
+    this.#command.addOption(new Option(flags, meaning).argParser(add).default([], ""));
   }
 
   flag(flags: string, meaning: string): void {

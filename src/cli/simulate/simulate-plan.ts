@@ -8,6 +8,7 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts";
+import { faultsOf } from "../lost-endpoint.ts";
 import { engineOf } from "./simulate-engine.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 import { policiesOf } from "./simulate-policies.ts";
@@ -22,6 +23,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
   const policies = policiesOf(flags);
   const { profile } = policies;
   const config = engineOf(flags, policies);
+  const engines = instances(flags.numInstances, config);
   const gaugeMillis = flags.scrapeInterval ?? gaugeMillisOf(profile);
   return {
     profile,
@@ -34,7 +36,13 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
       blockTokens: config.blockTokens,
       staleAfterMicros: (flags.staleAfter ?? Math.max(STALE_AFTER_MILLIS, 3 * gaugeMillis)) * MICROS_PER_MILLI,
     },
-    engines: instances(flags.numInstances, config),
+    engines,
+    ...(flags.lose.length > 0 && {
+      fleetEvents: faultsOf(
+        flags.lose,
+        engines.map(({ endpoint }) => endpoint.id),
+      ),
+    }),
     signals: signalsOf(flags, gaugeMillis),
     prefixes: prefixesOf(flags, config),
     latency: {

@@ -78,7 +78,8 @@ function row({ mean, p50, p90, p95, p99, max, count }: Distribution): string[] {
   return [...[mean, p50, p90, p95, p99, max].map(millis), String(count)];
 }
 
-function figures({ metrics, rejections, stranded }: SimulationResult): string {
+function figures(result: SimulationResult): string {
+  const { metrics, rejections, stranded } = result;
   const slo = Object.entries(metrics.sloAttainment).map(
     ([name, share]) => `${name === "" ? "-" : name} ${percent(share)}`,
   );
@@ -94,6 +95,7 @@ function figures({ metrics, rejections, stranded }: SimulationResult): string {
     ...(slo.length > 0
       ? [["SLO met", `${slo.join(", ")}; ${metrics.goodputPerSec?.toFixed(2)} good requests/s`] as const]
       : []),
+    ...faultRows(result),
     ...(refused.length > 0 ? [["refused", refused.join(", ")] as const] : []),
     ...(metrics.priorityInversions + metrics.holBlockingEvents > 0
       ? [
@@ -106,6 +108,14 @@ function figures({ metrics, rejections, stranded }: SimulationResult): string {
     ...(stranded > 0 ? [["stranded", `${stranded} turns whose conversation did not get to them`] as const] : []),
   ];
   return rows.map(([name, value]) => `${name.padEnd(12)} ${value}`).join("\n");
+}
+
+/** What became of attempts, where any failed. */
+function faultRows({ path: { faults, retries, retriesDenied, cuts } }: SimulationResult): [string, string][] {
+  const failed = Object.entries(faults).map(([fault, count]) => `${count} ${fault}`);
+  if (failed.length === 0 && cuts === 0) return [];
+  const attempts = failed.length === 0 ? "no attempt failed" : `attempts failed: ${failed.join(", ")}`;
+  return [["faults", `${attempts}; ${retries} retried, ${retriesDenied} denied by the budget, ${cuts} answers cut`]];
 }
 
 function tierText({ cacheHitRate, offloadedBlocks, kvThrashingRate }: Metrics): string {

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
+import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
 export interface WhatIfFlags extends SizeFlags {
@@ -9,6 +10,7 @@ export interface WhatIfFlags extends SizeFlags {
   readonly engine: readonly string[];
   readonly endpoints: readonly number[];
   readonly rateScale: readonly number[];
+  readonly lose: readonly LostEndpoint[];
   readonly capped?: number;
   readonly conversations: Conversations;
   readonly limit: number;
@@ -70,6 +72,7 @@ export function whatIfOptions(): Command {
       listOf(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)),
       [],
     )
+    .option(LOSE_FLAG, `ask about a fleet in which ${LOSE_MEANING}, all in one scenario`, lostEndpoints, [])
     .option("--capped <turns>", "only the first turns of each conversation", whole(1, Infinity))
     .addOption(
       new Option(

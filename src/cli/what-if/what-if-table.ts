@@ -1,4 +1,5 @@
 import { COVERAGE } from "#shadow/question/interval.ts";
+import type { PathCounts } from "#sim/result/path-counts.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { PredictionError } from "#shadow/question/figures.ts";
 import type { Metric } from "#shadow/question/metric.ts";
@@ -28,6 +29,7 @@ export function whatIfTable(answer: WhatIfAnswer, guessedEngine?: string): strin
     ),
     predictions(answer),
     placement(answer),
+    ...faults(answer),
     rankingWords(answer),
     ...differences(answer),
     ...causes(answer),
@@ -83,6 +85,30 @@ function placement({ candidates, ranking, inForce }: WhatIfAnswer): string {
     ]);
   });
   return table.toString();
+}
+
+/** What became of attempts, where any failed. */
+function faults({ candidates, requests }: WhatIfAnswer): string[] {
+  if (!candidates.some(({ path }) => hasFaults(path))) return [];
+  const table = figureTable(
+    ["profile", "attempts failed", "retried", "retries denied", "cut", "without an answer"],
+    [PROFILE_WIDTH, 20, 10, 16, 8, 20],
+  );
+  for (const one of candidates) {
+    const { faults: failed, retries, retriesDenied, cuts } = one.path;
+    const kinds = Object.entries(failed).map(([fault, count]) => `${count} ${fault}`);
+    const unanswered = requests - one.completed - cuts;
+    table.push([
+      nameOf(one),
+      kinds.length === 0 ? "0" : kinds.join("\n"),
+      ...[retries, retriesDenied, cuts, unanswered].map(String),
+    ]);
+  }
+  return [wrapped("What failed: attempts before the first token, answers cut after it"), table.toString()];
+}
+
+function hasFaults({ faults: failed, cuts, timeouts }: PathCounts): boolean {
+  return Object.keys(failed).length + cuts + timeouts > 0;
 }
 
 /** How sure each place in the order is. */

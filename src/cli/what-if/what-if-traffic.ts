@@ -17,6 +17,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { givenSizes, sizedEngine } from "../calibrate/engine-sizes.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
+import { faultsOf, lostText } from "../lost-endpoint.ts";
 import { told } from "../trace/trace-source.ts";
 import { type ChosenEngine, engineOfRun, engineOfWorkload } from "./what-if-engine.ts";
 import type { WhatIfFlags } from "./what-if-flags.ts";
@@ -172,16 +173,24 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
     return { label: `${count} ${count === 1 ? "endpoint" : "endpoints"}`, endpoints: equalEndpoints(count) };
   });
   const rates = traffic.otherRates.map((rateScale): Scenario => ({ label: `${rateScale} x the rate`, rateScale }));
+  const lost = lossScenario(traffic.setting, flags);
   const gauges = flags.signals === "own" ? gaugeScenarios(flags) : [];
   const timed = gauges.flatMap(({ scenario, names }) =>
     [traffic.inForce, ...others.filter(({ name }) => names.has(name))].map(({ name, spec }) => {
       return { name: `${name}, ${scenario.label}`, spec, scenario };
     }),
   );
-  const scaled = [...fleets, ...rates, ...engines].flatMap((scenario) =>
+  const scaled = [...lost, ...fleets, ...rates, ...engines].flatMap((scenario) =>
     [traffic.inForce, ...others].map(({ name, spec }) => ({ name: `${name}, ${scenario.label}`, spec, scenario })),
   );
   return [...new Map([...others, ...timed, ...scaled].map((one) => [one.name, one])).values()];
+}
+
+/** The fleet as it is, with engines that are killed; none where none is asked for. */
+function lossScenario({ endpoints }: Setting, { lose }: WhatIfFlags): Scenario[] {
+  if (lose.length === 0) return [];
+  const ids = endpoints.map(({ id }) => id);
+  return [{ label: lostText(lose), faults: faultsOf(lose, ids) }];
 }
 
 /** Other intervals than --scrape-interval at which routers read gauges by default, with the profiles asked about. */

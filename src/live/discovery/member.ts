@@ -123,11 +123,11 @@ export class Member {
   lose(at: Micros, detail: string): void {
     this.entry.state = "lost";
     this.entry.detail = detail;
-    this.#leave(at);
+    this.#leave(at, true);
   }
 
   remove(at: Micros): void {
-    this.#leave(at);
+    this.#leave(at, false);
     this.#directory.remove(this.#target.id);
   }
 
@@ -145,10 +145,10 @@ export class Member {
     this.#context.blockSizes?.told(this.#target.id, blockTokens);
   }
 
-  #leave(at: Micros): void {
+  #leave(at: Micros, lost: boolean): void {
     if (this.#endpoint === undefined) return;
     this.#endpoint = undefined;
-    this.#journal.accept({ kind: "endpoint-left", at, endpoint: this.#target.id });
+    this.#journal.accept({ kind: "endpoint-left", at, endpoint: this.#target.id, ...(lost && { lost }) });
     this.#context.blockSizes?.gone(this.#target.id);
   }
 

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { ProbeResult } from "#core/endpoint/hang-judge.ts";
-import { mix32, nameHash } from "#core/random.ts";
+import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
+import { nameHash } from "#core/random.ts";
+import { PATH_RULES } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { EndpointDirectory, ServedModel } from "./endpoint-directory.ts";
 import type { Journal } from "../journal.ts";
@@ -37,9 +39,9 @@ export const KEEPER_TIMES_DEFAULT: KeeperTimes = {
   scrapeIntervalMillis: SCRAPE_INTERVAL_MILLIS_DEFAULT,
   scrapeTimeoutMillis: SCRAPE_TIMEOUT_MILLIS_DEFAULT,
   modelsIntervalMillis: 30_000,
-  lostAfterMillis: 5_000,
-  retryMillis: 250,
-  retryMillisMax: 5_000,
+  lostAfterMillis: PATH_RULES.lostAfterMicros / MICROS_PER_MILLI,
+  retryMillis: PATH_RULES.returns.retryMicros / MICROS_PER_MILLI,
+  retryMillisMax: PATH_RULES.returns.retryMicrosMax / MICROS_PER_MILLI,
 };
 
 /** What happened to a server or an endpoint, for the log. Details hold no keys. */
@@ -150,14 +152,13 @@ export class ServerKeeper {
 
   async #untilAnswered(): Promise<readonly ServedModel[] | undefined> {
     const { retryMillis, retryMillisMax } = this.#options.times;
+    const pauses = { retryMicros: retryMillis * MICROS_PER_MILLI, retryMicrosMax: retryMillisMax * MICROS_PER_MILLI };
     for (let attempt = 0; !this.#stopped; attempt++) {
       const models = await this.#askModels();
       if (typeof models !== "string") return models;
       if (this.#stopped) return undefined;
       this.#notReady(models);
-      const pause = Math.min(retryMillisMax, retryMillis * 2 ** Math.min(attempt, 20));
-      const jitter = 0.8 + 0.4 * (mix32(nameHash(this.url) + attempt) / 2 ** 32);
-      await this.#sleep(pause * jitter);
+      await this.#sleep(returnPause(this.url, attempt, pauses) / MICROS_PER_MILLI);
     }
     return undefined;
   }
@@ -202,7 +203,7 @@ export class ServerKeeper {
     const interval = times.scrapeIntervalMillis * MICROS_PER_MILLI;
     const phase = nameHash(this.url) % interval;
     let modelsAt = now() + times.modelsIntervalMillis * MICROS_PER_MILLI;
-    let unreachableSince: Micros | undefined;
+    const lost = new LostJudge(times.lostAfterMillis * MICROS_PER_MILLI);
     let turn = nextTurn(now(), interval, phase);
     for (;;) {
       await this.#sleep((turn - now()) / MICROS_PER_MILLI);
@@ -210,17 +211,16 @@ export class ServerKeeper {
       const result = await this.scraper.scrape();
       if (this.#stopped) return "";
       if (isUnreachable(result)) {
-        unreachableSince ??= result.at;
-        if (result.at - unreachableSince >= times.lostAfterMillis * MICROS_PER_MILLI) return result.detail;
+        if (lost.unreachable(result.at)) return result.detail;
       } else {
+        const again = lost.reached();
         this.#observe(result);
         if (result.kind === "failed") await this.#probe(result.fault);
         // Whoever came back may serve other models than whoever went.
-        if (unreachableSince !== undefined || result.at >= modelsAt) {
+        if (again || result.at >= modelsAt) {
           await this.#readModelsAgain();
           modelsAt = now() + times.modelsIntervalMillis * MICROS_PER_MILLI;
         }
-        unreachableSince = undefined;
       }
       const next = nextTurn(now(), interval, phase);
       this.scraper.counts.skipped += Math.max(0, Math.round((next - turn) / interval) - 1);

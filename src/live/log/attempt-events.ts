@@ -1,5 +1,5 @@
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { RetryDenial } from "#core/retry/retry-policy.ts";
+import type { GiveUpReason } from "#core/retry/after-fault.ts";
 import type { FaultEvent } from "./fault-log.ts";
 
 /** The attempt that an event is about. */
@@ -26,7 +26,7 @@ export function retriedEvent(failed: AttemptSubject, fault: Fault, to: string): 
   return { ...subject(failed), kind: "attempt-failed", detail: FAULT_TEXTS[fault], done: `sent to ${to}` };
 }
 
-const DENIAL_TEXTS: Readonly<Record<RetryDenial | "no-endpoint", string>> = {
+const DENIAL_TEXTS: Readonly<Record<GiveUpReason, string>> = {
   time: "its time is over",
   attempts: "it had all its attempts",
   budget: "the retry budget is spent",

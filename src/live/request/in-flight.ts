@@ -1,13 +1,12 @@
 import type { Duplex } from "node:stream";
 
+import { SlotList, type Slotted } from "#core/slot-list.ts";
 import type { Micros } from "#core/units.ts";
 
 import { nowMicros } from "../clock.ts";
 
 /** Something in flight whose limits are checked now and then. */
-export interface Swept {
-  /** Place among those in flight; kept by InFlight. */
-  slot: number;
+export interface Swept extends Slotted {
   sweep(at: Micros): void;
   /** Whether its answer is owed or under way on a socket: all of the request came, or some of the answer went. */
   answersOn(socket: Duplex): boolean;
@@ -30,7 +29,7 @@ export interface SweepListener {
 export class InFlight {
   readonly #everyMillis: number;
   readonly #listener: SweepListener | undefined;
-  readonly #members: Swept[] = [];
+  readonly #members = new SlotList<Swept>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(everyMillis: number, listener?: SweepListener) {
@@ -39,20 +38,17 @@ export class InFlight {
   }
 
   get size(): number {
-    return this.#members.length;
+    return this.#members.size;
   }
 
   add(member: Swept): void {
-    member.slot = this.#members.push(member) - 1;
+    this.#members.add(member);
     this.#timer ??= setInterval(() => this.#sweep(), this.#everyMillis).unref();
   }
 
   /** The timer stops at the next sweep that finds nobody, so that sparse traffic does not set it anew each time. */
   remove(member: Swept): void {
-    const last = this.#members.pop()!;
-    if (last === member) return;
-    this.#members[member.slot] = last;
-    last.slot = member.slot;
+    this.#members.remove(member);
   }
 
   /** Whether any of them answers on a socket. Looks at all: only for what is rare. */
@@ -66,12 +62,11 @@ export class InFlight {
   }
 
   /**
-   * Each at its own time, since one may tell the router of something as it is swept, and the next must not be older. From
-   * the end, since a member may leave as it is swept, and the last one takes its place. */
+   * Each at its own time, since one may tell the router of something as it is swept, and the next must not be older. */
   #sweep(): void {
     this.#listener?.sweepBegins();
-    for (let i = this.#members.length - 1; i >= 0; i--) this.#members[i]?.sweep(nowMicros());
+    this.#members.each((member) => member.sweep(nowMicros()));
     this.#listener?.sweepEnds();
-    if (this.#members.length === 0) this.stop();
+    if (this.#members.size === 0) this.stop();
   }
 }

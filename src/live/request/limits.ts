@@ -1,3 +1,6 @@
+import { PATH_RULES } from "#core/retry/path-rules.ts";
+import type { WaitLimits } from "#core/retry/wait-verdict.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { JsonLimits } from "../json-scan.ts";
 
 /**
@@ -74,6 +77,8 @@ export interface GatewayLimits extends JsonLimits {
 
 const MIB = 1024 * 1024;
 const MINUTE = 60_000;
+const { retry, waits, sweepMicros } = PATH_RULES;
+const millis = (micros: Micros): number => micros / MICROS_PER_MILLI;
 
 export const DEFAULT_LIMITS: GatewayLimits = {
   bodyBytesMax: 16 * MIB,
@@ -89,16 +94,16 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   requestsInFlightMax: 16_384,
   clientConnectionsMax: 32_768,
   upstreamConnectionsMax: 4_096,
-  attemptsMax: 3,
-  retryRatio: 0.2,
-  retryBurst: 1_000,
+  attemptsMax: retry.attemptsMax,
+  retryRatio: retry.ratio,
+  retryBurst: retry.burst,
   connectMillisMax: 5_000,
-  firstByteMillisMax: 10 * MINUTE,
-  idleMillisMax: 2 * MINUTE,
-  totalMillisMax: 60 * MINUTE,
-  lostMillisMax: 5_000,
-  cutMillisMax: 10_000,
-  writeStallMillisMax: 2 * MINUTE,
+  firstByteMillisMax: millis(waits.firstByteMicrosMax),
+  idleMillisMax: millis(waits.idleMicrosMax),
+  totalMillisMax: millis(waits.totalMicrosMax),
+  lostMillisMax: millis(waits.lostMicrosMax),
+  cutMillisMax: millis(waits.cutMicrosMax),
+  writeStallMillisMax: millis(waits.writeStallMicrosMax),
   headersMillisMax: MINUTE,
   requestReadMillisMax: 5 * MINUTE,
   clientKeepAliveMillis: 75_000,
@@ -111,5 +116,17 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   holdMillis: undefined,
   progressTokens: 64,
   progressMillis: 1_000,
-  sweepMillis: 250,
+  sweepMillis: millis(sweepMicros),
 };
+
+/** How long requests are waited for, as the core counts. */
+export function waitLimits(limits: GatewayLimits): WaitLimits {
+  return {
+    totalMicrosMax: limits.totalMillisMax * MICROS_PER_MILLI,
+    firstByteMicrosMax: limits.firstByteMillisMax * MICROS_PER_MILLI,
+    idleMicrosMax: limits.idleMillisMax * MICROS_PER_MILLI,
+    lostMicrosMax: limits.lostMillisMax * MICROS_PER_MILLI,
+    cutMicrosMax: limits.cutMillisMax * MICROS_PER_MILLI,
+    writeStallMicrosMax: limits.writeStallMillisMax * MICROS_PER_MILLI,
+  };
+}

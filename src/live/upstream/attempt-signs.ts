@@ -1,13 +1,8 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import { type Trouble, troubleSince } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { ChatContext } from "../chat-context.ts";
 import type { Exchange } from "../request/exchange.ts";
-
-/** Why an endpoint is to be left, and since when it is known. */
-export interface Trouble {
-  readonly kind: "lost" | "hung";
-  readonly since: Micros;
-}
 
 /** What came of one attempt and when: for the limits of silence, and for the judge of its endpoint. */
 export class AttemptSigns {
@@ -49,8 +44,7 @@ export class AttemptSigns {
     const { directory, hangs } = this.#context;
     const lost = directory.get(this.#endpoint)?.state === "lost";
     const kind = lost ? "lost" : hangs.isHung(this.#endpoint) ? "hung" : undefined;
-    if (kind === undefined) this.#trouble = undefined;
-    else if (this.#trouble?.kind !== kind) this.#trouble = { kind, since: at };
+    this.#trouble = troubleSince(this.#trouble, kind, at);
     return this.#trouble;
   }
 

@@ -1,7 +1,8 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { RetryDenial } from "#core/retry/retry-policy.ts";
+import { type GiveUpReason, afterFault } from "#core/retry/after-fault.ts";
+import { waitVerdict } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
@@ -185,12 +186,9 @@ export class Forward implements AttemptListener, Delivery {
     const { context, routeId } = this.#exchange;
     this.#dropAttempt();
     this.counters.faults[fault] = (this.counters.faults[fault] ?? 0) + 1;
-    context.journal.accept({ kind: "attempt-failed", at: nowMicros(), requestId: routeId, fault });
-    const denied = context.retries.denial(fault, this.#attempts);
-    if (denied !== undefined) return this.#giveUp(fault, kept, denied);
-    const decision = context.journal.accept({ kind: "request-retried", at: nowMicros(), requestId: routeId });
-    if (decision.kind === "rejected") return this.#giveUp(fault, kept, "no-endpoint");
-    context.retries.spend();
+    const after = afterFault(context.attempts, routeId, fault, this.#attempts);
+    if (after.kind === "give-up") return this.#giveUp(fault, kept, after.why);
+    const { decision } = after;
     this.counters.retries++;
     context.observe.retried(fault);
     context.observe.fault?.(retriedEvent(this, fault, decision.endpoint));
@@ -199,7 +197,7 @@ export class Forward implements AttemptListener, Delivery {
   }
 
   /** No endpoint is left to try. */
-  #giveUp(fault: Fault, kept: KeptAnswer | undefined, why: RetryDenial | "no-endpoint"): void {
+  #giveUp(fault: Fault, kept: KeptAnswer | undefined, why: GiveUpReason): void {
     if (fault === "timeout") this.counters.timeouts++;
     if (why === "budget") this.counters.retriesDenied++;
     giveUp(this.#exchange, this.endpoint, fault, kept);
@@ -221,43 +219,33 @@ export class Forward implements AttemptListener, Delivery {
 
   sweep(at: Micros): void {
     if (this.#over) return;
-    const { limits } = this;
-    const { arrivedAt, stream } = this.#exchange;
+    const { arrivedAt, stream, context, routeId } = this.#exchange;
+    const { blocked, bodySent } = this.writer;
     this.#tokens.sweep(at);
-    const waited = at - arrivedAt;
-    const quiet = this.#signs.sweep(at, this.#attempt !== undefined && !this.writer.blocked);
-    if (waited > limits.totalMillisMax * MICROS_PER_MILLI) return this.#timeOut();
-    if (this.#leaves(at, quiet)) return;
-    if (this.writer.blocked) {
-      if (quiet > limits.writeStallMillisMax * MICROS_PER_MILLI) this.#exchange.stalled();
-    } else if (this.writer.bodySent || (this.#answer !== undefined && !(this.#answer instanceof StreamAnswer))) {
-      if (quiet > limits.idleMillisMax * MICROS_PER_MILLI) this.#timeOut();
-    } else if (stream && waited > limits.firstByteMillisMax * MICROS_PER_MILLI) this.#timeOut();
-    else this.#showHead(waited);
-  }
-
-  /**
-   * Leaves an endpoint that is lost or hangs: a process that hangs as it ends, or a machine that vanished, keeps its
-   * connections open. Where nobody else may take the request, a hung one may still answer, and is waited for.
-   */
-  #leaves(at: Micros, quiet: Micros): boolean {
+    const quietMicros = this.#signs.sweep(at, this.#attempt !== undefined && !blocked);
     const trouble = this.#signs.trouble(at);
-    if (trouble === undefined) return false;
-    const { writer, limits } = this;
-    const fault = trouble.kind === "lost" ? "connect" : "hung";
-    if (writer.bodySent) {
-      if (writer.blocked || quiet <= limits.cutMillisMax * MICROS_PER_MILLI) return false;
-      this.#answer?.broke(fault);
-      return true;
+    const held = this.#answer !== undefined && !(this.#answer instanceof StreamAnswer);
+    const waiting = { at, arrivedAt, quietMicros, begun: bodySent, held, streams: stream, blocked, trouble };
+    const fault = trouble?.kind === "lost" ? "connect" : "hung";
+    const verdict = waitVerdict(waiting, context.waits, () => {
+      const denied = context.attempts.retries.denial(fault, this.#attempts) !== undefined;
+      return !denied && context.journal.router.hasTaker(at, routeId);
+    });
+    switch (verdict) {
+      case "time-out":
+        return this.#timeOut();
+      case "stalled":
+        return this.#exchange.stalled();
+      case "cut":
+        return this.#answer?.broke(fault);
+      case "move":
+        if (trouble !== undefined) this.counters.moved[trouble.kind] = (this.counters.moved[trouble.kind] ?? 0) + 1;
+        return this.attemptFailed(fault);
+      case "give-up":
+        return this.attemptFailed(fault);
+      case "wait":
+        return this.#showHead(at - arrivedAt);
     }
-    const { context, routeId } = this.#exchange;
-    const denied = context.retries.denial(fault, this.#attempts) !== undefined;
-    const moves = !denied && context.journal.router.hasTaker(at, routeId);
-    const waitsOn = trouble.kind === "hung" || at - trouble.since <= limits.lostMillisMax * MICROS_PER_MILLI;
-    if (!moves && waitsOn) return false;
-    if (moves) this.counters.moved[trouble.kind] = (this.counters.moved[trouble.kind] ?? 0) + 1;
-    this.attemptFailed(fault);
-    return true;
   }
 
   #showHead(waited: Micros): void {

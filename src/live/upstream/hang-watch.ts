@@ -1,13 +1,8 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import {
-  HANG_DEFAULTS,
-  HangJudge,
-  type HangOptions,
-  type HangVerdict,
-  type ProbeResult,
-} from "#core/endpoint/hang-judge.ts";
+import type { HangOptions, HangVerdict, ProbeResult, WaitKind } from "#core/endpoint/hang-judge.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import type { Input } from "#core/input.ts";
+import { HangWatch as PureHangWatch } from "#core/retry/hang-watch.ts";
+import { PATH_RULES } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
@@ -28,123 +23,69 @@ export interface HangWatchOptions {
 /** Verdicts so far, by what they were. */
 export type HangCounts = Record<HangReason | "resumed", number>;
 
-const SERVED_UNTIL_WELL_DEFAULT = 8;
-
-/** An endpoint of the router, and the requests there that wait for a byte as the sweep under way finds them. */
-interface Watched {
-  readonly id: EndpointId;
-  readonly judge: HangJudge;
-  streamSince: Micros;
-  wholeSince: Micros;
-  waiting: number;
-}
-
-/**
- * Puts what probes and requests find to a judge per endpoint, and carries its verdicts to the router as inputs: so they
- * are in the trace, and a replay and a simulation go by the same ones.
- */
+/** The core's watch over the gateway's endpoints, with a clock, counters and a log. */
 export class HangWatch implements SweepListener {
-  readonly #options: HangWatchOptions;
-  readonly #watched = new Map<EndpointId, Watched>();
-  /** As the router was told. */
-  readonly #hung = new Set<EndpointId>();
-  /** Addresses of several ranks from which an answer came since the last sweep. */
-  readonly #aliveServers = new Set<string>();
+  readonly #watch: PureHangWatch;
   readonly #now: () => Micros;
+  readonly #report: HangWatchOptions["report"];
   readonly counts: HangCounts = { silent: 0, stalled: 0, resumed: 0 };
 
-  constructor(options: HangWatchOptions) {
-    this.#options = options;
-    this.#now = options.now ?? nowMicros;
-    options.journal.listen({ accepted: (input) => this.#follow(input) });
+  constructor({ journal, directory, judge, servedUntilWell, report, now }: HangWatchOptions) {
+    this.#now = now ?? nowMicros;
+    this.#report = report;
+    const watch = new PureHangWatch({
+      judge: judge ?? PATH_RULES.hang,
+      servedUntilWell: servedUntilWell ?? PATH_RULES.servedUntilWell,
+      accept: (input) => void journal.accept(input),
+      judged: (endpoint, verdict, waiting) => this.#judged(endpoint, verdict, waiting),
+      serverOf: (endpoint) => {
+        const entry = directory.get(endpoint);
+        return entry?.dataParallelRank === undefined ? undefined : entry.url;
+      },
+    });
+    this.#watch = watch;
+    journal.listen({ accepted: (input) => watch.follow(input) });
   }
 
   isHung(endpoint: EndpointId): boolean {
-    return this.#hung.has(endpoint);
+    return this.#watch.isHung(endpoint);
   }
 
   /** A probe of an endpoint's server came to something. */
   probed(endpoint: EndpointId, result: ProbeResult): void {
-    const watched = this.#watched.get(endpoint);
-    if (watched === undefined) return;
-    watched.judge.probed(this.#now(), result);
-    this.#judge(watched);
+    this.#watch.probed(endpoint, result, this.#now());
   }
 
   /** A byte of an answer came since the last sweep. */
   answered(endpoint: EndpointId, at: Micros): void {
-    const watched = this.#watched.get(endpoint);
-    if (watched === undefined) return;
-    watched.judge.answered(at);
-    const entry = this.#options.directory.get(endpoint);
-    if (entry?.dataParallelRank !== undefined) this.#aliveServers.add(entry.url);
+    this.#watch.answered(endpoint, at);
   }
 
   /** An answer's first byte came after so long, or all of one that comes in one piece. */
-  took(endpoint: EndpointId, kind: "stream" | "whole", micros: Micros): void {
-    this.#watched.get(endpoint)?.judge.took(kind, micros);
+  took(endpoint: EndpointId, kind: WaitKind, micros: Micros): void {
+    this.#watch.took(endpoint, kind, micros);
   }
 
   sweepBegins(): void {
-    for (const watched of this.#watched.values()) {
-      watched.streamSince = Infinity;
-      watched.wholeSince = Infinity;
-      watched.waiting = 0;
-    }
+    this.#watch.sweepBegins();
   }
 
   /** A request waits for a byte since then. */
-  waits(endpoint: EndpointId, kind: "stream" | "whole", since: Micros): void {
-    const watched = this.#watched.get(endpoint);
-    if (watched === undefined) return;
-    watched.waiting++;
-    if (kind === "stream") watched.streamSince = Math.min(watched.streamSince, since);
-    else watched.wholeSince = Math.min(watched.wholeSince, since);
+  waits(endpoint: EndpointId, kind: WaitKind, since: Micros): void {
+    this.#watch.waits(endpoint, kind, since);
   }
 
   sweepEnds(): void {
-    this.#tellRanks();
-    for (const watched of this.#watched.values()) {
-      watched.judge.waits(watched.streamSince, watched.wholeSince);
-      this.#judge(watched);
-    }
+    this.#watch.sweepEnds(this.#now());
   }
 
-  /** A byte from one rank is a sign of life of the server that all its ranks share. */
-  #tellRanks(): void {
-    if (this.#aliveServers.size === 0) return;
-    const at = this.#now();
-    for (const { id, judge } of this.#watched.values()) {
-      const url = this.#options.directory.get(id)?.url;
-      if (url !== undefined && this.#aliveServers.has(url)) judge.alive(at);
-    }
-    this.#aliveServers.clear();
-  }
-
-  #follow(input: Input): void {
-    if (input.kind === "endpoint-suspended") this.#hung.add(input.endpoint);
-    else if (input.kind === "endpoint-resumed" || input.kind === "endpoint-left") this.#hung.delete(input.endpoint);
-    if (input.kind === "endpoint-left") this.#watched.delete(input.endpoint);
-    if (input.kind !== "endpoint-joined") return;
-    const { id } = input.endpoint;
-    const judge = new HangJudge(this.#options.judge ?? HANG_DEFAULTS, input.at);
-    this.#watched.set(id, { id, judge, streamSince: Infinity, wholeSince: Infinity, waiting: 0 });
-  }
-
-  #judge(watched: Watched): void {
-    const verdict = watched.judge.judge(this.#now());
-    if (verdict === undefined) return;
-    const { journal, report, servedUntilWell = SERVED_UNTIL_WELL_DEFAULT } = this.#options;
-    const { id: endpoint, waiting } = watched;
-    const at = this.#now();
+  #judged(endpoint: EndpointId, verdict: HangVerdict, waiting: number): void {
     if (verdict.kind === "suspend") {
       this.counts[verdict.reason]++;
-      journal.accept({ kind: "endpoint-suspended", at, endpoint, reason: verdict.reason });
-      report?.(hungEvent(endpoint, verdict, waiting));
+      this.#report?.(hungEvent(endpoint, verdict, waiting));
     } else {
       this.counts.resumed++;
-      journal.accept({ kind: "endpoint-resumed", at, endpoint, servedUntilWell });
-      report?.(returningEvent(endpoint, verdict.suspendedMicros));
+      this.#report?.(returningEvent(endpoint, verdict.suspendedMicros));
     }
   }
 }

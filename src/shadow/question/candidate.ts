@@ -6,7 +6,9 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import { Simulation } from "#sim/simulation.ts";
-import { type FleetEvent, NO_LATENCY, type SimulationOptions } from "#sim/simulation-options.ts";
+import type { EngineEvent } from "#sim/fault/engine-event.ts";
+import { newPathCounts, type PathCounts } from "#sim/result/path-counts.ts";
+import { NO_LATENCY, type ScriptEvent, type SimulationOptions } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { Workload } from "../recorded/packed-workload.ts";
 import { replicaEngines } from "./replica.ts";
@@ -16,7 +18,7 @@ export interface Setting {
   readonly seed: number;
   readonly workload: Workload;
   readonly endpoints: readonly Endpoint[];
-  readonly fleetEvents: readonly FleetEvent[];
+  readonly fleetEvents: readonly ScriptEvent[];
   readonly engine: EngineConfig;
   /** What the engine's calibration left to chance; replicas are all the same without it. */
   readonly residuals?: StepResiduals | undefined;
@@ -38,6 +40,8 @@ export interface Scenario {
   /** Goes with the engine. */
   readonly residuals?: StepResiduals | undefined;
   readonly rateScale?: number;
+  /** Happen beside what the setting has. */
+  readonly faults?: readonly EngineEvent[];
   /** Goes with the time after which they are stale, where that must be longer. */
   readonly signals?: SignalOptions;
   readonly staleAfterMicros?: Micros;
@@ -66,6 +70,8 @@ export interface CandidateOutcome {
   /** When it came, on the simulation's clock; NaN for never. */
   readonly arrivalMicros: Float64Array;
   readonly completed: number;
+  /** What became of attempts, as the gateway's metrics count it. */
+  readonly path: PathCounts;
   /** Most requests in flight at one endpoint over the mean, averaged over decisions. */
   readonly imbalance: number;
 }
@@ -105,6 +111,7 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
     inFlight: loads.inFlight,
     arrivalMicros: column(),
     completed: 0,
+    path: simulation.desk?.counts ?? newPathCounts(),
     imbalance: loads.imbalance,
   };
   for (let row = 0; row < outcomes.length; row++) {
@@ -196,10 +203,11 @@ class LoadWatch {
 /** The setting as a scenario has it. What became of another fleet is not known, so nothing does. */
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
-  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros } = scenario;
+  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults } = scenario;
   return {
     ...setting,
     ...(endpoints && { endpoints, fleetEvents: [] }),
+    ...(faults && { fleetEvents: [...(endpoints ? [] : setting.fleetEvents), ...faults] }),
     ...(engine && { engine, residuals }),
     ...(rateScale !== undefined && { rateScale }),
     ...(signals && { signals }),

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import type { PathCounts } from "#sim/result/path-counts.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import { type Candidate, type CandidateOutcome, type Setting, settingOf } from "./candidate.ts";
 import { type Cause, causesOf } from "./cause.ts";
@@ -31,6 +32,8 @@ export interface CandidateAnswer {
   /** What is otherwise than it was; "" for the traffic, the fleet and the engine as they were. */
   readonly scenario: string;
   readonly completed: number;
+  /** What became of attempts, as the gateway's metrics count it. */
+  readonly path: PathCounts;
   /** The middle of the replicas of each figure, and without any the simulation on the engine as it was fitted. */
   readonly predicted: PerMetric<Distribution | undefined>;
   /** Prediction intervals of the figures above, from replicas; undefined where there are none. */
@@ -184,6 +187,7 @@ function answered(
     name,
     scenario: scenario?.label ?? "",
     completed: outcome.completed,
+    path: outcome.path,
     predicted: perMetric((metric) => figuresOf(outcome[metric])),
     hitRatio: prompt === 0 ? 0 : cached / prompt,
     imbalance: outcome.imbalance,

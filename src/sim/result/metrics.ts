@@ -1,4 +1,5 @@
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import type { EngineGauges } from "#engine/sink.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
 import type { Outcomes } from "../outcomes.ts";
 import { type Anomalies, findAnomalies } from "./anomalies.ts";
@@ -70,10 +71,11 @@ export function metricsOf(
 function tierTotals(fleet: EngineFleet, endedAt: Micros) {
   const totals = { hitTokens: 0, copiedOut: 0, thrashed: 0 };
   for (let number = 0; number < fleet.size; number++) {
-    const gauges = fleet.gauges(endedAt + 1, number);
-    totals.hitTokens += gauges.tierHitsTokens;
-    totals.copiedOut += gauges.tierBlocksCopiedOut;
-    totals.thrashed += gauges.tierBlocksThrashed;
+    for (const gauges of fleet.gaugesOfAll(endedAt + 1, number)) {
+      totals.hitTokens += gauges.tierHitsTokens;
+      totals.copiedOut += gauges.tierBlocksCopiedOut;
+      totals.thrashed += gauges.tierBlocksThrashed;
+    }
   }
   return totals;
 }
@@ -99,15 +101,15 @@ export interface EndpointFigures {
 export function endpointFigures(outcomes: Outcomes, fleet: EngineFleet, endedAt: Micros): EndpointFigures[] {
   const groups = grouped(outcomes, (row) => outcomes.endpoint[row]!, fleet.size);
   return fleet.specs.map(({ endpoint }, number) => {
-    const gauges = fleet.gauges(endedAt + 1, number);
-    const group = groups[number]!;
+    const engines = fleet.gaugesOfAll(endedAt + 1, number);
+    const sum = (of: (gauges: EngineGauges) => number): number => engines.reduce((total, one) => total + of(one), 0);
     return {
       endpoint: endpoint.id,
-      ...figures(group),
-      steps: gauges.steps,
-      preemptions: gauges.preemptions,
-      blockHits: gauges.blockHits,
-      blockMisses: gauges.blockMisses,
+      ...figures(groups[number]!),
+      steps: sum(({ steps }) => steps),
+      preemptions: sum(({ preemptions }) => preemptions),
+      blockHits: sum(({ blockHits }) => blockHits),
+      blockMisses: sum(({ blockMisses }) => blockMisses),
     };
   });
 }

@@ -36,8 +36,10 @@ export class CacheCopies implements PrefixIndex {
     };
   }
 
-  join(_endpoint: EndpointId, _capacityBlocks: number): number {
-    return this.#joined++;
+  join(endpoint: EndpointId, _capacityBlocks: number): number {
+    const slot = this.#fleet.numberOf(endpoint);
+    this.#joined = Math.max(this.#joined, slot + 1);
+    return slot;
   }
 
   advance(at: Micros): void {
@@ -67,7 +69,11 @@ export class CacheCopies implements PrefixIndex {
   withdraw(): void {}
   leave(): void {}
   resize(): void {}
-  clear(): void {}
+
+  /** An engine began anew. */
+  clear(slot: number): void {
+    this.#caches[slot]?.forget();
+  }
 }
 
 /** One cache's content when it was last copied, and what has changed since. */
@@ -103,6 +109,12 @@ class CacheCopy {
       if (left > 0) this.#blocks.set(block, left);
       else this.#blocks.delete(block);
     }
+    this.#changes = [];
+    this.#signs = [];
+  }
+
+  forget(): void {
+    this.#blocks.clear();
     this.#changes = [];
     this.#signs = [];
   }

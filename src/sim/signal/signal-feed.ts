@@ -1,4 +1,4 @@
-import type { EndpointId, Load } from "#core/endpoint/endpoint.ts";
+import type { Load } from "#core/endpoint/endpoint.ts";
 import { type Random, nameHash, randomFor } from "#core/random.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineGauges } from "#engine/sink.ts";
@@ -16,9 +16,18 @@ interface Host {
   later(at: Micros, take: (at: Micros) => void): void;
   /** Time before which nothing happens in engines and router but what the feed itself does; not after now if unknown. */
   quietUntil(): Micros;
-  /** The router hears of an endpoint's load. */
-  observed(at: Micros, endpoint: EndpointId, load: Load): void;
+  /** The router gets to know an endpoint's load; `moved` where the engine has worked since the last page. */
+  observed(at: Micros, engine: number, load: Load, moved: boolean): void;
+  /** What becomes of a probe that is sent now. */
+  reach(engine: number): Reach;
+  /** A probe failed: no connection, no answer in time, or none but that of the health check. */
+  failed(at: Micros, engine: number, found: "unreachable" | "none" | "health"): void;
+  /** A probe that takes longer is not answered. */
+  readonly probeMicrosMax: Micros;
 }
+
+/** answered: with a page. silent: a connection and nothing else. unreachable: no connection. */
+export type Reach = "answered" | "silent" | "unreachable";
 
 /** What was read of an engine last, for means over the interval since. */
 interface LastRead {
@@ -28,6 +37,7 @@ interface LastRead {
   firstTokens: number;
   decodingMicros: number;
   gaps: number;
+  steps: number;
 }
 
 /** Reads engines' gauges and brings them to the router when the options say that it gets to know them. */
@@ -53,12 +63,19 @@ export class SignalFeed {
   }
 
   joined(at: Micros, engine: number): void {
-    this.#last[engine] = { at, tokens: 0, ttftMicros: 0, firstTokens: 0, decodingMicros: 0, gaps: 0 };
+    this.#gone.delete(engine);
+    this.#last[engine] = { at, tokens: 0, ttftMicros: 0, firstTokens: 0, decodingMicros: 0, gaps: 0, steps: 0 };
     if (this.#options.mode === "scrape") {
       const { intervalMicros, phase } = this.#options;
       const spread = phase === "together" ? 0 : Math.floor(intervalMicros * spreadPlace(engine));
       this.#host.later(at + spread, (now) => this.#scrape(now, engine));
-    } else this.#host.observed(at, this.#idOf(engine), this.#load(at, engine));
+    } else this.#read(at, engine);
+  }
+
+  /** Another process is behind it: its counters begin at 0. */
+  replaced(at: Micros, engine: number): void {
+    const { ttftMicros, firstTokens, decodingMicros } = this.#ears.sums[engine]!;
+    this.#last[engine] = { at, tokens: 0, ttftMicros, firstTokens, decodingMicros, gaps: -firstTokens, steps: 0 };
   }
 
   left(engine: number): void {
@@ -72,23 +89,57 @@ export class SignalFeed {
     if (at - this.#readAt < interval) return;
     this.#readAt = at;
     for (let engine = 0; engine < this.#fleet.size; engine++) {
-      if (!this.#gone.has(engine)) this.#host.observed(at, this.#idOf(engine), this.#load(at, engine));
+      if (!this.#gone.has(engine)) this.#read(at, engine);
     }
+  }
+
+  /** A probe that is answered at once, or never. */
+  #read(at: Micros, engine: number): void {
+    const reach = this.#host.reach(engine);
+    if (reach !== "answered") return this.#host.failed(at, engine, reach === "silent" ? "none" : reach);
+    const { steps } = this.#last[engine]!;
+    const load = this.#load(at, engine);
+    this.#host.observed(at, engine, load, this.#last[engine]!.steps !== steps);
+  }
+
+  /** A page that does not come in time is followed by a health check. */
+  #await(at: Micros, engine: number, sentAt: Micros, waited: 1 | 2): void {
+    if (this.#options.mode !== "scrape" || this.#gone.has(engine)) return;
+    const { intervalMicros } = this.#options;
+    const reach = this.#host.reach(engine);
+    if (waited === 1 && reach === "answered") this.#read(at, engine);
+    else if (reach === "unreachable") this.#host.failed(at, engine, "unreachable");
+    else {
+      this.#host.failed(at, engine, reach === "silent" ? "none" : "health");
+      if (waited === 1)
+        return this.#host.later(at + this.#host.probeMicrosMax, (now) => this.#await(now, engine, sentAt, 2));
+    }
+    const next = sentAt + (Math.floor((at - sentAt) / intervalMicros) + 1) * intervalMicros;
+    this.#host.later(next, (now) => this.#scrape(now, engine));
   }
 
   #scrape(at: Micros, engine: number): void {
     if (this.#options.mode !== "scrape" || this.#gone.has(engine)) return;
     const { intervalMicros, delayMicros, lossShare } = this.#options;
+    const reach = this.#host.reach(engine);
+    if (reach === "silent")
+      return this.#host.later(at + this.#host.probeMicrosMax, (now) => this.#await(now, engine, at, 1));
+    if (reach === "unreachable") {
+      this.#host.later(at + intervalMicros, (now) => this.#scrape(now, engine));
+      return this.#host.failed(at, engine, "unreachable");
+    }
     const rounds = this.#roundsToNext(at, this.#options);
     this.taken += rounds;
     this.#host.later(at + rounds * intervalMicros, (now) => this.#scrape(now, engine));
+    const { steps } = this.#last[engine]!;
     const load = this.#load(at, engine);
+    const moved = this.#last[engine]!.steps !== steps;
     if (lossShare > 0 && this.#losses.next() < lossShare) {
       this.lost++;
       return;
     }
     const hear = (now: Micros): void => {
-      if (!this.#gone.has(engine)) this.#host.observed(now, this.#idOf(engine), load);
+      if (!this.#gone.has(engine)) this.#host.observed(now, engine, load, moved);
     };
     if (delayMicros === 0) hear(at);
     else this.#host.later(at + delayMicros, hear);
@@ -110,10 +161,6 @@ export class SignalFeed {
     return Math.max(1, lossShare > 0 ? rounds - LOSSY_ROUNDS : rounds);
   }
 
-  #idOf(engine: number): EndpointId {
-    return this.#fleet.specs[engine]!.endpoint.id;
-  }
-
   #load(at: Micros, engine: number): Load {
     const gauges = this.#fleet.gauges(at, engine);
     const last = this.#last[engine]!;
@@ -130,6 +177,7 @@ export class SignalFeed {
     last.tokens = tokens;
     last.ttftMicros = sums.ttftMicros;
     last.firstTokens = sums.firstTokens;
+    last.steps = gauges.steps;
     // A gap counts where it ends, as in vLLM's histogram of the time between tokens.
     if (gaps > last.gaps) {
       last.gaps = gaps;

@@ -43,6 +43,7 @@ test("results go to standard output as JSON with BLIS's figures, twice the same;
     "endpoints",
     "fitness",
     "metrics",
+    "path",
     "policyId",
     "rejections",
     "requests",
@@ -147,4 +148,24 @@ test("an emulated engine is one rank", async () => {
   });
   assert.equal(code, 2);
   assert.match(stderr, /emulate\.engine: dataParallel: expected 1, got 3/);
+});
+
+test("an engine that is lost shows in counts as the gateway's, and a value that cannot be is refused", async () => {
+  const lost = await simulate(...SMALL, "--rate", "10", "--lose", "instance_0@1-4", "--json");
+  assert.equal(lost.code, 0, lost.stderr);
+  const { path, requests } = JSON.parse(lost.stdout) as {
+    path: { retries: number; cuts: number; faults: object };
+    requests: { cut: number; completed: number };
+  };
+  assert.ok(path.retries > 0 && Object.keys(path.faults).length > 0, JSON.stringify(path));
+  assert.equal(path.cuts, requests.cut);
+  assert.equal(requests.completed + requests.cut, 60);
+  assert.match(
+    (await simulate(...SMALL, "--rate", "10", "--lose", "instance_0@1")).stdout,
+    /faults .*attempts failed: .*retried/,
+  );
+  const told = async (value: string): Promise<string> => (await simulate(...SMALL, "--lose", value)).stderr;
+  assert.match(await told("instance_9@1"), /--lose: expected an endpoint of instance_0, .*got instance_9/);
+  assert.match(await told("instance_0"), /expected endpoint@seconds or endpoint@from-to/);
+  assert.match(await told("instance_0@5-2"), /return after that of the loss/);
 });

@@ -158,3 +158,25 @@ test("with their own signals, peers' profiles are asked about as their routers r
   assert.deepEqual(e2eOf("llm-d"), e2eOf("llm-d", same.candidates));
   assert.notDeepEqual(e2eOf("llm-d"), e2eOf("llm-d, gauges every 50 ms"));
 });
+
+test("what if an endpoint is lost: every profile with and without, and what became of attempts", async (t) => {
+  const lose = ["--endpoints", "2", "--profile", "round-robin", "--lose", "endpoint_0@2-9"];
+  const { candidates } = await answerTo(t, ...lose);
+  const found = new Map(candidates.map(({ name, path, completed }) => [name, { ...path, completed }]));
+  assert.deepEqual([...found.keys()].toSorted(), [
+    "gnomon",
+    "gnomon, endpoint_0 lost at 2 s, back at 9 s",
+    "round-robin",
+    "round-robin, endpoint_0 lost at 2 s, back at 9 s",
+  ]);
+  const [asItWas, lost] = ["round-robin", "round-robin, endpoint_0 lost at 2 s, back at 9 s"].map((name) =>
+    found.get(name)!,
+  );
+  assert.deepEqual([asItWas!.retries, asItWas!.cuts, asItWas!.completed], [0, 0, 240]);
+  assert.ok(lost!.retries > 0 && lost!.cuts > 0);
+  assert.equal(lost!.completed, 240 - lost!.cuts);
+  const { out } = await ask(t, ...lose);
+  assert.match(out, /What failed: attempts before the first token, answers cut after it/);
+  const { said } = await ask(t, "--endpoints", "2", "--lose", "endpoint_7@2");
+  assert.match(said, /--lose: expected an endpoint of endpoint_0, endpoint_1, got endpoint_7/);
+});

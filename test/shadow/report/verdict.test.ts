@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { METRICS, type Metric, perMetric } from "#shadow/question/metric.ts";
+import { newPathCounts } from "#sim/result/path-counts.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { verdict } from "#shadow/report/verdict.ts";
 
@@ -14,6 +15,7 @@ function candidate(name: string, differences: Differences): CandidateAnswer {
     name,
     scenario: "",
     completed: 9,
+    path: newPathCounts(),
     predicted: perMetric(() => figures),
     intervals: perMetric(() => undefined),
     hitRatio: 0,

@@ -1,0 +1,130 @@
+import type { Input } from "../input.ts";
+import type { Micros } from "../units.ts";
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import {
+  HangJudge,
+  type HangOptions,
+  type HangVerdict,
+  type ProbeResult,
+  type WaitKind,
+} from "../endpoint/hang-judge.ts";
+
+export interface HangWatchOptions {
+  readonly judge: HangOptions;
+  /** Requests that an endpoint serves one after the other before it is taken for well again. */
+  readonly servedUntilWell: number;
+  accept(input: Extract<Input, { kind: "endpoint-suspended" | "endpoint-resumed" }>): void;
+  /** Called after the router got to know, with the requests that wait there. */
+  judged?(endpoint: EndpointId, verdict: HangVerdict, requestsWaiting: number): void;
+  /** What several endpoints share as ranks of one server; undefined for an endpoint of its own. */
+  serverOf?(endpoint: EndpointId): string | undefined;
+}
+
+/** An endpoint of the router, and the requests there that wait for a byte as the sweep under way finds them. */
+interface Watched {
+  readonly id: EndpointId;
+  readonly judge: HangJudge;
+  streamSince: Micros;
+  wholeSince: Micros;
+  waiting: number;
+}
+
+/**
+ * Puts what probes and requests find to a judge per endpoint, and carries its verdicts to the router as inputs: so they
+ * are in the trace. Has no clock; the host hands it every input that the router accepted (`follow`) and, in each sweep,
+ * every request that waits.
+ */
+export class HangWatch {
+  readonly #options: HangWatchOptions;
+  readonly #watched = new Map<EndpointId, Watched>();
+  /** As the router was told. */
+  readonly #hung = new Set<EndpointId>();
+  /** Servers of several ranks from which an answer came since the last sweep. */
+  readonly #aliveServers = new Set<string>();
+
+  constructor(options: HangWatchOptions) {
+    this.#options = options;
+  }
+
+  isHung(endpoint: EndpointId): boolean {
+    return this.#hung.has(endpoint);
+  }
+
+  /** An input that the router accepted. */
+  follow(input: Input): void {
+    if (input.kind === "endpoint-suspended") this.#hung.add(input.endpoint);
+    else if (input.kind === "endpoint-resumed" || input.kind === "endpoint-left") this.#hung.delete(input.endpoint);
+    if (input.kind === "endpoint-left") this.#watched.delete(input.endpoint);
+    if (input.kind !== "endpoint-joined") return;
+    const { id } = input.endpoint;
+    const judge = new HangJudge(this.#options.judge, input.at);
+    this.#watched.set(id, { id, judge, streamSince: Infinity, wholeSince: Infinity, waiting: 0 });
+  }
+
+  /** A probe of an endpoint's server came to something. */
+  probed(endpoint: EndpointId, result: ProbeResult, at: Micros): void {
+    const watched = this.#watched.get(endpoint);
+    if (watched === undefined) return;
+    watched.judge.probed(at, result);
+    this.#judge(watched, at);
+  }
+
+  /** A byte of an answer came since the last sweep. */
+  answered(endpoint: EndpointId, at: Micros): void {
+    const watched = this.#watched.get(endpoint);
+    if (watched === undefined) return;
+    watched.judge.answered(at);
+    const server = this.#options.serverOf?.(endpoint);
+    if (server !== undefined) this.#aliveServers.add(server);
+  }
+
+  /** An answer's first byte came after so long, or all of one that comes in one piece. */
+  took(endpoint: EndpointId, kind: WaitKind, micros: Micros): void {
+    this.#watched.get(endpoint)?.judge.took(kind, micros);
+  }
+
+  sweepBegins(): void {
+    for (const watched of this.#watched.values()) {
+      watched.streamSince = Infinity;
+      watched.wholeSince = Infinity;
+      watched.waiting = 0;
+    }
+  }
+
+  /** A request waits for a byte since then. */
+  waits(endpoint: EndpointId, kind: WaitKind, since: Micros): void {
+    const watched = this.#watched.get(endpoint);
+    if (watched === undefined) return;
+    watched.waiting++;
+    if (kind === "stream") watched.streamSince = Math.min(watched.streamSince, since);
+    else watched.wholeSince = Math.min(watched.wholeSince, since);
+  }
+
+  sweepEnds(at: Micros): void {
+    this.#tellRanks(at);
+    for (const watched of this.#watched.values()) {
+      watched.judge.waits(watched.streamSince, watched.wholeSince);
+      this.#judge(watched, at);
+    }
+  }
+
+  /** A byte from one rank is a sign of life of the server that all its ranks share. */
+  #tellRanks(at: Micros): void {
+    if (this.#aliveServers.size === 0) return;
+    for (const { id, judge } of this.#watched.values()) {
+      const server = this.#options.serverOf?.(id);
+      if (server !== undefined && this.#aliveServers.has(server)) judge.alive(at);
+    }
+    this.#aliveServers.clear();
+  }
+
+  #judge({ id: endpoint, judge, waiting }: Watched, at: Micros): void {
+    const verdict = judge.judge(at);
+    if (verdict === undefined) return;
+    const { servedUntilWell } = this.#options;
+    if (verdict.kind === "suspend")
+      this.#options.accept({ kind: "endpoint-suspended", at, endpoint, reason: verdict.reason });
+    else this.#options.accept({ kind: "endpoint-resumed", at, endpoint, servedUntilWell });
+    this.#options.judged?.(endpoint, verdict, waiting);
+  }
+}

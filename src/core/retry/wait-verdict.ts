@@ -1,0 +1,80 @@
+import type { Micros } from "../units.ts";
+
+/** How long a request is waited for. */
+export interface WaitLimits {
+  /** From the arrival to the last byte. */
+  readonly totalMicrosMax: Micros;
+  /** From the arrival to the first byte, for requests that stream. */
+  readonly firstByteMicrosMax: Micros;
+  /** Between two pieces of an answer. */
+  readonly idleMicrosMax: Micros;
+  /** At a lost endpoint without a byte, where no other may take the request. */
+  readonly lostMicrosMax: Micros;
+  /** Silence of an answer that began, at an endpoint that is lost or hangs. */
+  readonly cutMicrosMax: Micros;
+  /** A client that does not read. */
+  readonly writeStallMicrosMax: Micros;
+}
+
+/** lost: nobody accepts a connection there. hung: it was judged to hang. */
+export type TroubleKind = "lost" | "hung";
+
+/** Why an endpoint is to be left, and since when that is known. */
+export interface Trouble {
+  readonly kind: TroubleKind;
+  readonly since: Micros;
+}
+
+/** One attempt as its host finds it. */
+export interface Waiting {
+  readonly at: Micros;
+  /** When the request arrived, and since when nothing of its answer came. */
+  readonly arrivedAt: Micros;
+  readonly quietMicros: Micros;
+  /** The client has part of the answer. */
+  readonly begun: boolean;
+  /** An answer that comes in one piece is on its way. */
+  readonly held: boolean;
+  readonly streams: boolean;
+  /** The client does not read. */
+  readonly blocked: boolean;
+  readonly trouble: Trouble | undefined;
+}
+
+/**
+ * - wait: nothing is to be done
+ * - move: to another endpoint, which there is; the client has seen nothing
+ * - give-up: there is none, and this one is lost
+ * - cut: an answer that began ends here
+ * - time-out: a limit is reached
+ * - stalled: by a client that does not read
+ */
+export type WaitVerdict = "wait" | "move" | "give-up" | "cut" | "time-out" | "stalled";
+
+/**
+ * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left: a process that hangs as it
+ * ends, or a machine that vanished, keeps its connections open. Where nobody else may take the request (`mayMove`, asked
+ * only then), a hung one may still answer, and is waited for.
+ */
+export function waitVerdict(waiting: Waiting, limits: WaitLimits, mayMove: () => boolean): WaitVerdict {
+  const { at, arrivedAt, quietMicros, begun, held, streams, blocked, trouble } = waiting;
+  const waited = at - arrivedAt;
+  if (waited > limits.totalMicrosMax) return "time-out";
+  if (trouble !== undefined) {
+    if (begun && !blocked && quietMicros > limits.cutMicrosMax) return "cut";
+    if (!begun && mayMove()) return "move";
+    if (!begun && trouble.kind === "lost" && at - trouble.since > limits.lostMicrosMax) return "give-up";
+  }
+  if (blocked) return quietMicros > limits.writeStallMicrosMax ? "stalled" : "wait";
+  if (begun || held) return quietMicros > limits.idleMicrosMax ? "time-out" : "wait";
+  return streams && waited > limits.firstByteMicrosMax ? "time-out" : "wait";
+}
+
+/** The trouble of one attempt's endpoint, as it is found now; since when it is known stays while it is the same. */
+export function troubleSince(
+  before: Trouble | undefined,
+  kind: TroubleKind | undefined,
+  at: Micros,
+): Trouble | undefined {
+  return kind === undefined || before?.kind === kind ? kind && before : { kind, since: at };
+}

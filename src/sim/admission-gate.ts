@@ -1,0 +1,38 @@
+import type { Micros } from "#core/units.ts";
+import type { Flight } from "./flight.ts";
+import type { Outcomes } from "./outcomes.ts";
+import type { SimulationOptions } from "./simulation-options.ts";
+
+/** Admission, and the priority of whoever passes. */
+export class AdmissionGate {
+  /** Requests that admission refused, by its reason, and times that it asked one to wait. */
+  readonly rejections: Map<string, number> = new Map();
+  delays = 0;
+  readonly #options: Pick<SimulationOptions, "admission" | "priority">;
+  readonly #outcomes: Outcomes;
+
+  constructor(options: Pick<SimulationOptions, "admission" | "priority">, outcomes: Outcomes) {
+    this.#options = options;
+    this.#outcomes = outcomes;
+  }
+
+  /** Whether it may go on now, or after how many microseconds to ask again, at least 1. */
+  admits(flight: Flight, at: Micros): "admitted" | "refused" | Micros {
+    const { admission, priority } = this.#options;
+    const verdict = admission?.decide(flight.route, at);
+    if (verdict?.action === "delay") {
+      this.delays++;
+      return Math.max(1, verdict.micros);
+    }
+    if (verdict?.action === "reject") {
+      this.rejections.set(verdict.reason, (this.rejections.get(verdict.reason) ?? 0) + 1);
+      return "refused";
+    }
+    if (priority !== undefined) {
+      flight.priority = priority.priorityOf(flight.route, at);
+      flight.route = { ...flight.route, priority: flight.priority };
+      this.#outcomes.priority[flight.row] = flight.priority;
+    }
+    return "admitted";
+  }
+}

@@ -1,0 +1,30 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Micros } from "#core/units.ts";
+
+/**
+ * Something that happens to an engine behind an endpoint. The router gets to know what it would live: from requests that
+ * fail, from probes, from silence.
+ * - engine-killed: the process is gone, with its requests and its cache; connections break and no new one is accepted
+ * - engine-vanished: its machine is gone; nothing is accepted, and open connections stay silent
+ * - engine-hung: it stands still and accepts connections; engine-continued: it goes on where it stood
+ * - engine-draining: it ends what it has and turns new requests down as it leaves
+ * - engine-refusing: it turns new requests down as overloaded
+ * - engine-started: it serves; after engine-killed and engine-vanished as a new process with an empty cache
+ * - answers-cut: all its connections break; the engine itself goes on
+ */
+export interface EngineEvent {
+  readonly kind:
+    | "engine-killed"
+    | "engine-vanished"
+    | "engine-hung"
+    | "engine-continued"
+    | "engine-draining"
+    | "engine-refusing"
+    | "engine-started"
+    | "answers-cut";
+  readonly at: Micros;
+  readonly endpoint: EndpointId;
+}
+
+/** How an engine stands. */
+export type EngineCondition = "serving" | "draining" | "refusing" | "hung" | "vanished" | "dead";

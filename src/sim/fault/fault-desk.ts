@@ -1,0 +1,208 @@
+import { assert } from "#core/assert.ts";
+import type { Decision, Routed } from "#core/decision.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { AttemptFailed, Input, RequestRetried } from "#core/input.ts";
+import { type AttemptHost, afterFault } from "#core/retry/after-fault.ts";
+import type { PathRules } from "#core/retry/path-rules.ts";
+import { RetryPolicy } from "#core/retry/retry-policy.ts";
+import { troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
+import type { Router } from "#core/router.ts";
+import { SlotList } from "#core/slot-list.ts";
+import type { Micros } from "#core/units.ts";
+import type { Flight } from "../flight.ts";
+import type { Ending, Outcomes } from "../outcomes.ts";
+import { newPathCounts, type PathCounts } from "../result/path-counts.ts";
+import type { SimulationEvent } from "../simulation-event.ts";
+import { type EngineFaultHost, EngineFaults } from "./engine-faults.ts";
+import { FleetProbes, type ProbeHost } from "./fleet-probes.ts";
+
+/** The simulation as the desk sees it. */
+export interface FaultHost extends ProbeHost, EngineFaultHost {
+  readonly router: Router;
+  readonly outcomes: Outcomes;
+  accept(input: Input): Decision | undefined;
+  /** A retry, which whoever counterfactually forces decisions may force as well. */
+  decide(input: RequestRetried, flight: Flight): Decision;
+  send(flight: Flight, decision: Routed): void;
+  close(flight: Flight, outcome: Outcome, outputTokens?: number): void;
+  ended(flight: Flight, status: Ending): void;
+}
+
+type FaultEvent = Extract<SimulationEvent, { readonly kind: "broke" | "gave-up" | "sweep" | "return" }>;
+
+/**
+ * What becomes of requests where engines fail, by the core's rules: the simulated side of what live/upstream does with
+ * sockets. Engines that are killed, hang or turn requests down do so here, and probes find them so.
+ */
+export class FaultDesk implements AttemptHost {
+  readonly counts: PathCounts = newPathCounts();
+  readonly retries: RetryPolicy;
+  readonly probes: FleetProbes;
+  readonly engines: EngineFaults;
+  readonly #rules: PathRules;
+  readonly #host: FaultHost;
+  readonly #flights = new SlotList<Flight>();
+  #sweeps = false;
+
+  constructor(rules: PathRules, host: FaultHost) {
+    this.#rules = rules;
+    this.#host = host;
+    this.retries = new RetryPolicy(rules.retry);
+    this.probes = new FleetProbes(rules, host);
+    this.engines = new EngineFaults(host, this.#flights, (engine) => this.probes.replaced(engine));
+  }
+
+  now(): Micros {
+    return this.#host.clock;
+  }
+
+  accept(input: AttemptFailed): void;
+  accept(input: RequestRetried): Decision;
+  accept(input: AttemptFailed | RequestRetried): Decision | undefined {
+    if (input.kind === "attempt-failed") return this.#host.accept(input);
+    assert(this.#retried !== undefined, "a request is retried at the desk");
+    return this.#host.decide(input, this.#retried);
+  }
+
+  /** The request that `accept` speaks of. */
+  #retried: Flight | undefined;
+
+  /** Some engine is not as it should be: probes are not all alike. */
+  get troubled(): boolean {
+    return this.probes.troubled;
+  }
+
+  arrived(flight: Flight): void {
+    this.#flights.add(flight);
+    if (this.#sweeps) return;
+    this.#sweeps = true;
+    this.#host.later(this.#host.clock + this.#rules.sweepMicros, { kind: "sweep" });
+  }
+
+  /** A request was sent to an engine. */
+  sent(flight: Flight): void {
+    flight.sentAt = this.#host.clock;
+    flight.quietSince = this.#host.clock;
+  }
+
+  departed(flight: Flight): void {
+    this.#flights.remove(flight);
+  }
+
+  firstToken(flight: Flight): void {
+    flight.begun = true;
+    flight.heard = true;
+  }
+
+  /** Its answer is whole; answers take `answerMicros` on their way. */
+  completed(flight: Flight, answerMicros: Micros): void {
+    const endpoint = this.#endpointOf(flight);
+    const { hangs } = this.probes;
+    hangs.answered(endpoint, this.#host.clock);
+    hangs.took(endpoint, "stream", flight.firstTokenAt + answerMicros - flight.sentAt);
+  }
+
+  /** Of an attempt, where it is still the one under way. */
+  take(event: FaultEvent): void {
+    switch (event.kind) {
+      case "broke":
+        return isUnderWay(event) ? this.#broke(event.flight, event.fault) : undefined;
+      case "gave-up":
+        return isUnderWay(event) ? this.#gaveUp(event.flight) : undefined;
+      case "sweep":
+        return this.#sweep();
+      case "return":
+        return this.probes.asks(event.engine, event.attempt);
+    }
+  }
+
+  /** The gateway sees a fault. */
+  #broke(flight: Flight, fault: Fault): void {
+    if (flight.begun) this.#cut(flight, fault);
+    else this.#attemptFailed(flight, fault);
+  }
+
+  #cut(flight: Flight, fault: Fault): void {
+    this.counts.cuts++;
+    if (fault === "timeout") this.counts.timeouts++;
+    this.#host.close(flight, fault === "timeout" ? "timeout" : "failed", flight.tokensSeen);
+    this.#host.ended(flight, fault === "timeout" ? "timed-out" : "cut");
+  }
+
+  #attemptFailed(flight: Flight, fault: Fault): void {
+    const { counts } = this;
+    counts.faults[fault] = (counts.faults[fault] ?? 0) + 1;
+    this.#retried = flight;
+    const after = afterFault(this, flight.id, fault, this.#host.outcomes.attempts[flight.row]!);
+    if (after.kind === "retry") {
+      counts.retries++;
+      flight.reset();
+      this.#host.outcomes.again(flight.row);
+      return this.#host.send(flight, after.decision);
+    }
+    const late = fault === "timeout";
+    if (late) counts.timeouts++;
+    if (after.why === "budget") counts.retriesDenied++;
+    this.#host.close(flight, late ? "timeout" : "failed");
+    this.#host.ended(flight, late ? "timed-out" : "lost");
+  }
+
+  #gaveUp(flight: Flight): void {
+    if (!this.engines.takeBack(flight)) return;
+    this.#host.close(flight, "aborted", flight.tokensSeen > 0 ? flight.tokensSeen : undefined);
+    this.#host.ended(flight, "timed-out");
+  }
+
+  #sweep(): void {
+    const { hangs } = this.probes;
+    hangs.sweepBegins();
+    this.#flights.each((flight) => {
+      if (flight.engine >= 0 && !flight.closed) this.#look(flight);
+    });
+    hangs.sweepEnds(this.#host.clock);
+    this.#sweeps = this.#flights.size > 0;
+    if (this.#sweeps) this.#host.later(this.#host.clock + this.#rules.sweepMicros, { kind: "sweep" });
+  }
+
+  #look(flight: Flight): void {
+    const { clock: at, fleet, router, outcomes } = this.#host;
+    const { hangs } = this.probes;
+    const endpoint = this.#endpointOf(flight);
+    const seen = flight.begun ? (fleet.outputTokens(at, flight) ?? flight.tokensSeen) : 0;
+    if (flight.heard || seen > flight.tokensSeen) {
+      flight.quietSince = at;
+      hangs.answered(endpoint, at);
+    } else hangs.waits(endpoint, "stream", flight.quietSince);
+    flight.heard = false;
+    flight.tokensSeen = seen;
+    flight.trouble = troubleSince(flight.trouble, this.probes.troubleOf(endpoint), at);
+    const fault = flight.trouble?.kind === "lost" ? "connect" : "hung";
+    const waiting = {
+      at,
+      arrivedAt: flight.source.arrivalAt,
+      quietMicros: at - flight.quietSince,
+      begun: flight.begun,
+      held: false,
+      streams: true,
+      blocked: false,
+      trouble: flight.trouble,
+    };
+    const mayMove = (): boolean =>
+      this.retries.denial(fault, outcomes.attempts[flight.row]!) === undefined && router.hasTaker(at, flight.id);
+    const verdict = waitVerdict(waiting, this.#rules.waits, mayMove);
+    if (verdict === "wait" || verdict === "stalled") return;
+    if (verdict === "move" && flight.trouble !== undefined) this.counts.moved[flight.trouble.kind]++;
+    fleet.abort(at, flight);
+    this.#broke(flight, verdict === "time-out" ? "timeout" : fault);
+  }
+
+  #endpointOf(flight: Flight): EndpointId {
+    return this.#host.fleet.specs[flight.engine]!.endpoint.id;
+  }
+}
+
+function isUnderWay({ flight, engine }: { readonly flight: Flight; readonly engine: number }): boolean {
+  return !flight.closed && flight.engine === engine;
+}

@@ -1,0 +1,79 @@
+import { assert } from "#core/assert.ts";
+import type { Input } from "#core/input.ts";
+import type { Micros } from "#core/units.ts";
+import type { EngineEars } from "./engine-ears.ts";
+import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
+import type { EngineFaults } from "./fault/engine-faults.ts";
+import type { CacheCopies } from "./signal/cache-copies.ts";
+import type { SignalFeed } from "./signal/signal-feed.ts";
+import type { ScriptEvent, SimulationOptions } from "./simulation-options.ts";
+
+/** The simulation as changes of its fleet see it. */
+export interface ChangeHost {
+  readonly fleet: EngineFleet;
+  readonly ears: EngineEars;
+  readonly signals: SignalFeed;
+  accept(input: Input): void;
+}
+
+/** Endpoints that come, change and go, and what happens to the engines behind them. */
+export class FleetChanges {
+  readonly #options: Pick<SimulationOptions, "engineOf" | "engines">;
+  readonly #host: ChangeHost;
+  readonly #copies: CacheCopies | undefined;
+  readonly #faults: EngineFaults | undefined;
+
+  constructor(
+    options: Pick<SimulationOptions, "engineOf" | "engines">,
+    host: ChangeHost,
+    copies: CacheCopies | undefined,
+    faults: EngineFaults | undefined,
+  ) {
+    this.#options = options;
+    this.#host = host;
+    this.#copies = copies;
+    this.#faults = faults;
+  }
+
+  join(at: Micros, spec: EngineSpec): void {
+    const { fleet, ears, signals } = this.#host;
+    const number = fleet.size;
+    fleet.add(spec, (clock) => ears.sinkOf(number, spec.config, this.#copies, clock));
+    this.#host.accept({ kind: "endpoint-joined", at, endpoint: spec.endpoint });
+    signals.joined(at, number);
+  }
+
+  /** An endpoint that leaves ends what it has, unless it is lost; what joins is a new engine. */
+  take(change: ScriptEvent): void {
+    switch (change.kind) {
+      case "endpoint-joined": {
+        const config = this.#options.engineOf?.(change) ?? this.#options.engines[0]?.config;
+        assert(config !== undefined, "an endpoint that joins has an engine's configuration");
+        return this.join(change.at, { endpoint: change.endpoint, config });
+      }
+      case "endpoint-left": {
+        const number = this.#host.fleet.numberOf(change.endpoint);
+        this.#host.accept(change);
+        this.#host.signals.left(number);
+        if (change.lost === true) this.#faults?.kill(number);
+        return;
+      }
+      case "endpoint-changed":
+      case "endpoint-cordoned":
+      case "endpoint-uncordoned":
+      case "endpoint-suspended":
+      case "endpoint-resumed":
+      case "profile-changed":
+        return this.#host.accept(change);
+      case "engine-killed":
+      case "engine-vanished":
+      case "engine-hung":
+      case "engine-continued":
+      case "engine-draining":
+      case "engine-refusing":
+      case "engine-started":
+      case "answers-cut":
+        return this.#faults?.happens(change);
+    }
+  }
+}

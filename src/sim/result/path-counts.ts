@@ -1,0 +1,21 @@
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { TroubleKind } from "#core/retry/wait-verdict.ts";
+
+/** What became of attempts, counted as the gateway's metrics count it. */
+export interface PathCounts {
+  /** Attempts that failed before the client had a byte, by fault. */
+  readonly faults: Partial<Record<Fault, number>>;
+  retries: number;
+  /** Retries that the budget did not allow. */
+  retriesDenied: number;
+  /** Requests without a byte that left an endpoint, by what it was. */
+  readonly moved: Record<TroubleKind, number>;
+  /** Answers that broke after the client had part of them. */
+  cuts: number;
+  /** Requests whose limit ran out. */
+  timeouts: number;
+}
+
+export function newPathCounts(): PathCounts {
+  return { faults: {}, retries: 0, retriesDenied: 0, moved: { lost: 0, hung: 0 }, cuts: 0, timeouts: 0 };
+}

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { type Trouble, troubleSince, type Waiting, waitVerdict } from "#core/retry/wait-verdict.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+
+const SECOND = MICROS_PER_SECOND;
+const LIMITS = PATH_RULES.waits;
+const HUNG: Trouble = { kind: "hung", since: 0 };
+const LOST: Trouble = { kind: "lost", since: 0 };
+
+const waiting = (of: Partial<Waiting>): Waiting => ({
+  at: 20 * SECOND,
+  arrivedAt: 0,
+  quietMicros: 20 * SECOND,
+  begun: false,
+  held: false,
+  streams: true,
+  blocked: false,
+  trouble: undefined,
+  ...of,
+});
+const verdict = (of: Partial<Waiting>, mayMove = true) => waitVerdict(waiting(of), LIMITS, () => mayMove);
+
+test("an endpoint in trouble is left by who has no byte, and cuts who has one and gets no more", () => {
+  assert.equal(verdict({}), "wait", "no trouble");
+  assert.equal(verdict({ trouble: HUNG }), "move");
+  assert.equal(verdict({ trouble: LOST }), "move");
+  assert.equal(verdict({ trouble: HUNG }, false), "wait", "a hung one may still answer");
+  assert.equal(verdict({ trouble: LOST }, false), "give-up");
+  assert.equal(verdict({ trouble: { kind: "lost", since: 16 * SECOND } }, false), "wait", "it was lost just now");
+  assert.equal(verdict({ trouble: HUNG, begun: true }), "cut");
+  assert.equal(verdict({ trouble: HUNG, begun: true, quietMicros: 10 * SECOND }), "wait");
+  assert.equal(verdict({ trouble: HUNG, begun: true, blocked: true }), "wait", "its client does not read");
+});
+
+test("limits hold to the microsecond, each for what it is about", () => {
+  const { totalMicrosMax, firstByteMicrosMax, idleMicrosMax, writeStallMicrosMax } = LIMITS;
+  assert.equal(verdict({ at: firstByteMicrosMax }), "wait");
+  assert.equal(verdict({ at: firstByteMicrosMax + 1 }), "time-out");
+  assert.equal(verdict({ at: firstByteMicrosMax + 1, streams: false }), "wait");
+  assert.equal(verdict({ at: totalMicrosMax, streams: false }), "wait");
+  assert.equal(verdict({ at: totalMicrosMax + 1, streams: false }), "time-out");
+  for (const one of [{ begun: true }, { held: true }]) {
+    assert.equal(verdict({ ...one, quietMicros: idleMicrosMax }), "wait");
+    assert.equal(verdict({ ...one, quietMicros: idleMicrosMax + 1 }), "time-out");
+  }
+  assert.equal(verdict({ blocked: true, begun: true, quietMicros: writeStallMicrosMax }), "wait");
+  assert.equal(verdict({ blocked: true, begun: true, quietMicros: writeStallMicrosMax + 1 }), "stalled");
+});
+
+test("whatever the state, a begun answer never moves, and nobody moves where there is no taker", () => {
+  const drawn = fc.record({
+    at: fc.integer({ min: 0, max: 2 * LIMITS.totalMicrosMax }),
+    arrivedAt: fc.constant(0),
+    quietMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
+    begun: fc.boolean(),
+    held: fc.boolean(),
+    streams: fc.boolean(),
+    blocked: fc.boolean(),
+    trouble: fc.constantFrom(undefined, HUNG, LOST),
+  });
+  fc.assert(
+    fc.property(drawn, fc.boolean(), (one, mayMove) => {
+      const said = waitVerdict(one, LIMITS, () => mayMove);
+      if (one.begun || !mayMove || one.trouble === undefined) assert.notEqual(said, "move");
+      if (one.begun) assert.notEqual(said, "give-up");
+      if (said === "cut") assert.ok(one.begun && one.trouble !== undefined && !one.blocked);
+    }),
+  );
+});
+
+test("trouble is known since it was first found, until it is another", () => {
+  const first = troubleSince(undefined, "hung", 5);
+  assert.deepEqual(first, { kind: "hung", since: 5 });
+  assert.equal(troubleSince(first, "hung", 9), first);
+  assert.deepEqual(troubleSince(first, "lost", 9), { kind: "lost", since: 9 });
+  assert.equal(troubleSince(first, undefined, 9), undefined);
+});
