@@ -41,7 +41,24 @@ export async function drawnStudy(seeds: number): Promise<void> {
     }
     printCoverage(rows);
   }
+  await amongThem(seeds);
   printForecasts(draws);
+}
+
+/** The same question about a run that the engine was fitted to beside another one. */
+async function amongThem(seeds: number): Promise<void> {
+  const rows: Row[] = [];
+  for (const [name, machine] of MACHINES) {
+    const asked: Asked[] = [];
+    for (let seed = 0; seed < seeds; seed++) {
+      const target = named(machine, "heavy", 500_000 + 16 * seed + TARGETS.indexOf("heavy"));
+      const fitted = fittedTo([...sourcesOf(machine, seed, 1), target]);
+      if (typeof fitted !== "string") asked.push(...(await askedOf(fitted, target, seed)));
+    }
+    rows.push({ name: `${name}: heavy`, asked });
+  }
+  console.log("one run and the very run in question calibrated");
+  printCoverage(rows);
 }
 
 function sourcesOf(machine: Machine, seed: number, runs: number): NamedRun[] {

@@ -35,6 +35,13 @@ export async function realPairs(machines: readonly Machine[]): Promise<void> {
         add(kind, `${source.name} -> ${target.name}`, await askedOf(fitted, target));
       }
     }
+    if (runs.length > 1) {
+      const fitted = fittedTo(runs);
+      if (typeof fitted === "string") console.log(`  all together cannot be calibrated: ${fitted}`);
+      else
+        for (const target of runs)
+          add("a run from all together, itself among them", `all -> ${target.name}`, await askedOf(fitted, target));
+    }
     if (runs.length < 3) continue;
     for (const target of runs) {
       const fitted = fittedTo(runs.filter((run) => run !== target));

@@ -170,7 +170,17 @@ const residuals = z.strictObject({
   batchError: z.strictObject({ decodes: z.number().min(0).max(1e6), perDecodeMicros: micros() }).optional(),
   stalls: stalls.optional(),
   betweenRuns: z
-    .strictObject({ level: spread(), delay: spread(), prefill: spread(), noise: spread(), runs: count(1000) })
+    .strictObject({
+      level: spread(),
+      delay: spread(),
+      prefill: spread(),
+      noise: spread(),
+      runs: count(1000),
+      seen: z
+        .array(z.strictObject({ level: logarithm(), error: spread(), delay: logarithm().optional() }))
+        .max(1000)
+        .optional(),
+    })
     .optional(),
   heldOutError: logarithm().optional(),
 });

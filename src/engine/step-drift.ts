@@ -56,6 +56,8 @@ export interface StepResiduals {
   readonly stalls?: SeenStalls | undefined;
   /** What another run of the same engine is off by beyond that; left out for none, as in the run itself. */
   readonly betweenRuns?: BetweenRuns | undefined;
+  /** How far the run in question lay from all that were fitted, where it was one of them: never in a file. */
+  readonly thisRun?: SeenRun | undefined;
   /** Logarithm of predicted over observed mean E2E on requests that the fit had not seen; left out where there were none. */
   readonly heldOutError?: number | undefined;
 }
@@ -91,4 +93,15 @@ export interface BetweenRuns {
   readonly noise: number;
   /** Runs that were compared; below 2 the figures above are stated, not seen. */
   readonly runs: number;
+  /** Each of them, in the order of EngineSource; left out for one. */
+  readonly seen?: readonly SeenRun[] | undefined;
+}
+
+/** One of several runs that an engine was fitted to, against all of them. */
+export interface SeenRun {
+  /** Logarithm of how many times as long as in all of them steps were, and its standard error. */
+  readonly level: number;
+  readonly error: number;
+  /** The same of the delay outside the engine; left out where the run does not tell. */
+  readonly delay?: number | undefined;
 }

@@ -40,7 +40,7 @@ export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns
     const between = Math.max(0, seen - (within[part] ?? 0));
     const variance =
       (STATED_WEIGHT * stated[part] ** 2 + more * between * (1 + 1 / values.length)) / (STATED_WEIGHT + more);
-    return Math.round(1e4 * Math.sqrt(variance)) / 1e4;
+    return rounded(Math.sqrt(variance));
   };
   return {
     level: spread("level"),
@@ -48,7 +48,16 @@ export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns
     prefill: stated.prefill,
     noise: spread("noise"),
     runs: runs.length,
+    seen: runs.map(({ level, levelError, delay }) => ({
+      level: rounded(level),
+      error: rounded(levelError),
+      ...(Number.isFinite(delay) && { delay: rounded(delay) }),
+    })),
   };
+}
+
+function rounded(value: number): number {
+  return Math.round(1e4 * value) / 1e4;
 }
 
 function mean(values: readonly number[]): number {

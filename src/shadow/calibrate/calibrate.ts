@@ -113,6 +113,7 @@ export function* calibrateInSteps(evidence: Evidence, options: CalibrateOptions)
       errors,
       heldOutError: Math.log(1 + (heldOut.e2eMicros?.meanRelative ?? NaN)),
       betweenRuns: options.betweenRuns,
+      replayed: (stepDrift) => forcedReplay(evidence, { ...engine, stepDrift }),
     }),
   };
 }

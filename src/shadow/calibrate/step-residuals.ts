@@ -1,4 +1,4 @@
-import type { BetweenRuns, StepResiduals } from "#engine/step-drift.ts";
+import type { BetweenRuns, StepDrift, StepResiduals } from "#engine/step-drift.ts";
 import { betweenRunsOf } from "./between-runs.ts";
 import { type Evidence, tpotOf } from "./evidence.ts";
 import { firstTokenDeviation, firstTokenResidualsOf } from "./first-token-residuals.ts";
@@ -30,6 +30,8 @@ export interface FitFacts {
   readonly heldOutError: number;
   /** What another run is off by where this evidence is of one run alone. */
   readonly betweenRuns: BetweenRuns | undefined;
+  /** The replay on engines that drift so. */
+  readonly replayed: (drift: StepDrift) => ForcedOutcome;
 }
 
 /**
@@ -47,13 +49,13 @@ export function stepResidualsOf(
   const stalls = stallsOf(evidence, outcome);
   const grid = gridOf(evidence, outcome, stalls.decodeMicros);
   if (grid === undefined) return undefined;
-  const { windowMicros, observed, predicted, count } = grid;
-  const pooled = Array.from({ length: count }, (_, w) => Math.log(totalOf(observed, w) / totalOf(predicted, w)));
+  const { windowMicros, observed, predicted } = grid;
+  const pooled = pooledOf(grid);
   // A window in which nothing was answered anywhere says nothing: time goes on without it.
   const told = pooled.flatMap((value, w) => (Number.isNaN(value) ? [] : [w]));
   if (told.length < WINDOWS_MIN) return undefined;
   const level = mean(told.map((w) => pooled[w]!));
-  const runs = runsOf(evidence).map((from, r, all) => {
+  const runs = runsOf(evidence).map((from, r, all): RunWindows => {
     const inside = told.filter((w) => w * windowMicros >= from && w * windowMicros < (all[r + 1] ?? Infinity));
     return { from, until: all[r + 1] ?? Infinity, level: mean(inside.map((w) => pooled[w]!)), inside };
   });
@@ -64,15 +66,20 @@ export function stepResidualsOf(
       return rounded(own - (centred.get(w) ?? 0));
     }),
   );
-  const { parameters, errors, heldOutError, betweenRuns } = facts;
+  const { parameters, errors, heldOutError, betweenRuns, replayed } = facts;
   const shareOf = (name: keyof Parameters) => {
     const share = (errors[name] ?? 0) / parameters[name];
     return share > 0 ? rounded(Math.min(ERROR_MAX, share)) : 0;
   };
-  const deviations = runs.map(({ from, until, level: own, inside }) => {
-    const error = batchError(inside.map((w) => pooled[w]!));
-    return { ...firstTokenDeviation(evidence, outcome, parameters, from, until), level: own, levelError: error };
+  const answers = answersOf(runs, level, grid, (drift) => {
+    const again = gridOf(evidence, replayed(drift), stalls.decodeMicros);
+    return again === undefined ? pooled : pooledOf(again);
   });
+  const deviations = runs.map(({ from, until, level: own, inside }, r) => ({
+    ...firstTokenDeviation(evidence, outcome, parameters, from, until),
+    level: (own - level) / answers[r]!,
+    levelError: batchError(inside.map((w) => pooled[w]!)) / answers[r]!,
+  }));
   const within = mean(deviations.map(({ levelError }) => levelError ** 2).filter(Number.isFinite));
   return {
     windowMicros,
@@ -86,6 +93,42 @@ export function stepResidualsOf(
     ...(betweenRuns && { betweenRuns: betweenRunsOf(deviations, betweenRuns) }),
     ...(Number.isFinite(heldOutError) && { heldOutError: rounded(heldOutError) }),
   };
+}
+
+/** A run in the grid of all, with the mean of its windows. */
+interface RunWindows {
+  readonly from: number;
+  readonly until: number;
+  readonly level: number;
+  readonly inside: readonly number[];
+}
+
+/** Runs that are nearer to all of them than this, as a logarithm, tell nothing of their answer. */
+const APART_MIN = 0.005;
+const ANSWER_MAX = 4;
+
+/**
+ * How much longer the time per token of each run is, for steps that are a little longer: near saturation more than that,
+ * since batches grow with them. By a replay in which each run's steps are as much longer as its tokens were.
+ */
+function answersOf(
+  runs: readonly RunWindows[],
+  level: number,
+  { windowMicros, count }: Grid,
+  pooledWith: (drift: StepDrift) => readonly number[],
+): number[] {
+  if (runs.length < 2) return runs.map(() => 1);
+  const factors = new Float64Array(count).fill(1);
+  for (const run of runs) {
+    const until = Math.min(count, Math.ceil(run.until / windowMicros));
+    factors.fill(Math.exp(run.level - level), Math.floor(run.from / windowMicros), until);
+  }
+  const pooled = pooledWith({ windowMicros, factors });
+  return runs.map((run) => {
+    const apart = run.level - level;
+    const answer = (run.level - mean(run.inside.map((w) => pooled[w]!))) / apart;
+    return Math.abs(apart) < APART_MIN || !(answer > 1) ? 1 : Math.min(ANSWER_MAX, answer);
+  });
 }
 
 /** What is not known of longer steps of larger batches; the step of the usual batch stays as it is. */
@@ -141,6 +184,11 @@ function ratioOf(row: Evidence["rows"][number], predicted: number, stalledMicros
   const observed = row.ok ? tpotOf(row) - stalledMicros / (row.outputTokens - 1) : NaN;
   if (!(observed > 0 && predicted > 0)) return NaN;
   return Math.min(RATIO_MAX, Math.max(1 / RATIO_MAX, observed / predicted));
+}
+
+/** Of all endpoints together, window by window; NaN where nothing was answered. */
+function pooledOf({ observed, predicted, count }: Grid): number[] {
+  return Array.from({ length: count }, (_, w) => Math.log(totalOf(observed, w) / totalOf(predicted, w)));
 }
 
 function totalOf(columns: readonly Float64Array[], w: number): number {

@@ -18,7 +18,8 @@ export type EngineOf = (endpoint: number) => EngineConfig;
  * chance. The level of all step times, the delay outside the engine and the prefill rate are drawn once; the drift is the
  * recorded residuals in another order, by blocks of neighbours, so that slow swings stay slow, and at the same moments for
  * all endpoints, so that what they have in common stays so. Stalls come by chance, as often and as long as some were seen.
- * What another run is off by (betweenRuns) widens the three that are drawn once. It depends on the seed and the replica alone: all candidates
+ * What another run is off by (betweenRuns) widens the three that are drawn once, and what this one is known to have been off
+ * by (thisRun) moves them. It depends on the seed and the replica alone: all candidates
  * meet the same. Replica 0 is the engine as it was fitted.
  */
 export function replicaEngines(
@@ -30,9 +31,12 @@ export function replicaEngines(
 ): EngineOf {
   if (replica === 0 || residuals === undefined) return () => engine;
   const random = randomFor(seed, nameHash("replica") + replica);
-  const { windowMicros, windows, levelError, delayError, prefillError, batchError, betweenRuns } = residuals;
-  const level = Math.hypot(levelError, betweenRuns?.level ?? 0) * spreadNormal("level", 2, seed, replica);
-  const delay = Math.exp(Math.hypot(delayError, betweenRuns?.delay ?? 0) * spreadNormal("delay", 5, seed, replica));
+  const { windowMicros, windows, levelError, delayError, prefillError, batchError, betweenRuns, thisRun } = residuals;
+  const level =
+    (thisRun?.level ?? 0) + Math.hypot(levelError, betweenRuns?.level ?? 0) * spreadNormal("level", 2, seed, replica);
+  const delay = Math.exp(
+    (thisRun?.delay ?? 0) + Math.hypot(delayError, betweenRuns?.delay ?? 0) * spreadNormal("delay", 5, seed, replica),
+  );
   const prefill = Math.exp(
     Math.hypot(prefillError, betweenRuns?.prefill ?? 0) * spreadNormal("prefill", 7, seed, replica),
   );

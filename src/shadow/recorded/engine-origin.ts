@@ -22,8 +22,8 @@ export interface ResidualsHere {
 
 /**
  * The engine's residuals as they hold for a trace: without what another run is off by in the very run that it was fitted
- * to, and with what is stated where a file does not tell it. Says which it is, and where machine, engine or day are
- * others than the file's.
+ * to; in one of several that it was fitted to, with what that one was off by; and with what is stated where a file does not
+ * tell it. Says which it is, and where machine, engine or day are others than the file's.
  */
 export function residualsFor(
   residuals: StepResiduals | undefined,
@@ -39,6 +39,13 @@ export function residualsFor(
     return { residuals: { ...residuals, betweenRuns: undefined }, notes: [note] };
   }
   const betweenRuns = residuals.betweenRuns ?? BETWEEN_RUNS_STATED;
+  const thisRun = betweenRuns.seen?.[runs.findIndex((run) => isSame(run, here))];
+  if (thisRun !== undefined) {
+    const { level, error, delay } = thisRun;
+    const words = `intervals: one of the ${runs.length} runs that the engine was fitted to; steps were ${signed(level)} as long as in all`;
+    const left = { ...betweenRuns, level: 0, ...(delay !== undefined && { delay: 0 }) };
+    return { residuals: { ...residuals, levelError: error, betweenRuns: left, thisRun }, notes: [words] };
+  }
   const words = `intervals: another run than the engine was fitted to; ${betweenWords(betweenRuns)}`;
   return { residuals: { ...residuals, betweenRuns }, notes: [words, ...differences(runs, here)] };
 }
@@ -75,6 +82,11 @@ function differences(runs: readonly SourceRun[], here: SourceRun): string[] {
 
 /** Of an ISO time. */
 const DAY_CHARS = "2026-01-31".length;
+
+/** A logarithm of a factor. */
+function signed(level: number): string {
+  return `${Math.exp(level).toFixed(2)} times`;
+}
 
 function percent(share: number): string {
   return `+-${(100 * share).toFixed(0)} %`;

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { loadCalibratedEngine } from "#config/engine-file.ts";
+import { randomFor } from "#core/random.ts";
+import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import type { EngineSource } from "#engine/engine-source.ts";
+import { BETWEEN_RUNS_STATED } from "#shadow/calibrate/between-runs.ts";
+import { calibrate } from "#shadow/calibrate/calibrate.ts";
+import { engineText } from "#shadow/calibrate/engine-text.ts";
+import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
+import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
+import { joinedRuns } from "#shadow/calibrate/joined-runs.ts";
+import { engineWith } from "#shadow/calibrate/parameters.ts";
+import { replicaEngines } from "#shadow/question/replica.ts";
+import { residualsFor } from "#shadow/recorded/engine-origin.ts";
+import type { TraceHeader } from "#trace/record.ts";
+
+const SIZES = engineDefaults({ kvBlocks: 3000, sequencesMax: 16 });
+const MODEL = engineWith(SIZES, {
+  delayMicros: 4000,
+  baseMicros: 8000,
+  perPrefillTokenMicros: 30,
+  perDecodeMicros: 500,
+  perPrefillMicros: 0,
+  perDecodeContextTokenMicros: 0,
+  perPrefillPairMicros: 0,
+});
+const RUNS = [
+  { name: "monday", level: 1 },
+  { name: "tuesday", level: 1.12 },
+];
+
+/** What such an engine, so much slower that day, would have shown of 300 requests. */
+function evidenceFrom(engine: EngineConfig, level: number, seed: number): Evidence {
+  const random = randomFor(seed, 1);
+  let at = 0;
+  const rows = Array.from({ length: 300 }, (_, i): Served => {
+    at += 1 + random.below(i % 100 < 30 ? 1_000_000 : 200_000);
+    const promptTokens = 32 + random.below(900);
+    const lanes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_one, word) => i * 1000 + word);
+    return {
+      arrivalAt: at,
+      endpoint: 0,
+      promptTokens,
+      outputTokens: 4 + random.below(120),
+      cachedTokens: NaN,
+      ttftMicros: NaN,
+      e2eMicros: NaN,
+      ok: true,
+      lanes,
+    };
+  });
+  const blank = { endpoints: ["one"], rows, left: {} };
+  const seen = forcedReplay(blank, {
+    ...engine,
+    stepDrift: { windowMicros: 1e6, factors: Float64Array.of(level * 1.03, level * 0.97) },
+  });
+  const shown = rows.map((row, i) => ({
+    ...row,
+    ttftMicros: seen.ttftMicros[i]!,
+    e2eMicros: seen.e2eMicros[i]!,
+    cachedTokens: seen.cachedTokens[i]!,
+  }));
+  return { ...blank, rows: shown };
+}
+
+const [first, second] = RUNS.map(({ level }, i) => evidenceFrom(MODEL, level, i + 1));
+const calibration = calibrate(joinedRuns([first!, second!]), { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED });
+const residuals = calibration.residuals!;
+const source: EngineSource = { runs: RUNS.map(({ name }) => ({ run: name })) };
+const headerOf = (run: string) => ({ run, startWallMicros: 0 }) as TraceHeader;
+
+test("of several runs each one's distance is known, as its steps had it and not as its full batches made of it", () => {
+  const [monday, tuesday] = residuals.betweenRuns!.seen!;
+  const apart = tuesday!.level - monday!.level;
+  assert.ok(Math.abs(apart - Math.log(1.12)) < 0.02, `${apart} of ${Math.log(1.12)}`);
+  assert.ok(monday!.error > 0 && monday!.error < 0.03 && tuesday!.error < 0.03);
+});
+
+test("an engine file keeps them", () => {
+  const folder = mkdtempSync(join(tmpdir(), "gnomon-runs-"));
+  try {
+    const file = join(folder, "engine.yaml");
+    writeFileSync(file, engineText(calibration, { traces: ["a", "b"], requests: 600, source, notes: [] }));
+    assert.deepEqual(loadCalibratedEngine(file).residuals?.betweenRuns, residuals.betweenRuns);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("asked about one of them, engines are drawn about that run's speed; about another run, about all of them", () => {
+  const stepTime = (run: string) => {
+    const here = residualsFor(residuals, source, headerOf(run));
+    const logs = Array.from({ length: 20 }, (_, r) => {
+      const engine = replicaEngines(calibration.engine, here.residuals, 1, r + 1, 60e6)(0);
+      const { factors } = engine.stepDrift!;
+      return Math.log(factors.reduce((sum, factor) => sum + factor, 0) / factors.length);
+    });
+    const mean = logs.reduce((sum, value) => sum + value, 0) / logs.length;
+    const spread = Math.sqrt(logs.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (logs.length - 1));
+    return { mean, spread, notes: here.notes.join() };
+  };
+  const [monday, tuesday, wednesday] = ["monday", "tuesday", "wednesday"].map(stepTime);
+  const apart = tuesday!.mean - monday!.mean;
+  assert.ok(Math.abs(apart - Math.log(1.12)) < 0.04, String(apart));
+  assert.ok(wednesday!.mean > monday!.mean && wednesday!.mean < tuesday!.mean);
+  assert.ok(wednesday!.spread > 2 * Math.max(monday!.spread, tuesday!.spread));
+  assert.match(tuesday!.notes, /one of the 2 runs that the engine was fitted to; steps were 1\.\d\d times as long/);
+  assert.match(wednesday!.notes, /another run than the engine was fitted to/);
+});
