@@ -31,6 +31,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "block-hash": { about: "time to hash a block" },
   "prefix-index": { about: "time of a match and an insert, bytes per block held" },
   tokenizer: { about: "time from prompt to tokens and blocks, by its size" },
+  answers: { about: "time to find out the tokens of answers: by event that passes, and afterwards" },
   engine: { about: "what the engine model costs per request", short: ["20000", "4"] },
   simulate: { about: "the whole simulator: up to a million requests, peak memory", onDemand: true },
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },

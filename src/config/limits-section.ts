@@ -83,8 +83,11 @@ export const limits = z.strictObject({
     .max(1_000_000)
     .default(32_768)
     .describe(
-      "Token ids kept of one answer whose client asked for them (return_token_ids), for its blocks; 0 for none.",
+      "Token ids kept of one answer whose client asked for them (return_token_ids), for its blocks; of an answer's text, 6 bytes for each; 0 for none.",
     ),
+  answersWaitingMax: count(1, 1024)
+    .default(256)
+    .describe("Texts of answers that wait to become tokens; more are left."),
   holdBytesMax: bytes().default(65_536).describe("Events before the first token that are held back."),
   holdMillis: millis(0, MILLIS_PER_DAY)
     .optional()

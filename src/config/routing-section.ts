@@ -82,6 +82,12 @@ export const prefix = z.strictObject({
     .max(1e10)
     .default(500_000)
     .describe("Room per endpoint while the engine has not told its own."),
+  answers: z
+    .enum(["ids", "text", "off"])
+    .default("text")
+    .describe(
+      "Answers in the index. ids: where clients ask for their token ids; text: also where their text becomes as many tokens as the engine counted.",
+    ),
   secretEnv: environmentName()
     .optional()
     .describe("Variable that holds the key of the block hashes; by default a new random key at every start."),

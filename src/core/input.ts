@@ -49,6 +49,7 @@ export type EndogenousInput =
   | AttemptFailed
   | RequestRetried
   | RequestFinished
+  | AnswerKnown
   | BlocksStored
   | BlocksRemoved
   | { readonly kind: "blocks-cleared"; readonly at: Micros; readonly endpoint: EndpointId };
@@ -95,6 +96,17 @@ export interface RequestFinished {
    * Two words per block that the answer filled behind the prompt's full blocks, chained on from them: what the engine's
    * cache holds beyond the prompt. Absent where the answer's tokens are not known or fill no block.
    */
+  readonly answerLanes?: Int32Array;
+  /** They are still being found out: an `answer-known` follows, whatever comes of it. */
+  readonly answerFollows?: true;
+}
+
+/** The blocks of an answer whose request has ended, where its end announced that they follow. */
+export interface AnswerKnown {
+  readonly kind: "answer-known";
+  readonly at: Micros;
+  readonly requestId: string;
+  /** As of RequestFinished; absent where they could not be found out. */
   readonly answerLanes?: Int32Array;
 }
 

@@ -29,6 +29,10 @@ export class RecentMap<K, V> {
     this.#entries.delete(key);
   }
 
+  clear(): void {
+    this.#entries.clear();
+  }
+
   /** Least recent first. */
   keys(): IterableIterator<K> {
     return this.#entries.keys();

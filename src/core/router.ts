@@ -1,4 +1,5 @@
 import { assert } from "./assert.ts";
+import { AwaitedAnswers } from "./awaited-answers.ts";
 import type { Decision } from "./decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
@@ -11,7 +12,6 @@ import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import type { ProfileSpec } from "./plugin/spec.ts";
 import { buildProfile, signalsOf } from "./profile/build-profile.ts";
 import type { Choice, Profile } from "./profile/profile.ts";
-import { continued } from "./prompt/block-chain.ts";
 import { type Random, randomFor } from "./random.ts";
 import { RequestTable } from "./request-table.ts";
 import { SessionInference } from "./session/session-inference.ts";
@@ -45,6 +45,7 @@ export class Router {
   readonly #index: PrefixIndex;
   readonly #fleet: Fleet;
   readonly #ledger = new Ledger();
+  readonly #answers: AwaitedAnswers;
   readonly #sessions = new SessionInference();
   /** Profiles that read sessions, by name. */
   readonly #sessionReaders = new Set<string>();
@@ -61,6 +62,7 @@ export class Router {
     this.#keepsBreakdowns = options.keepsBreakdowns ?? true;
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
+    this.#answers = new AwaitedAnswers(this.#fleet, this.#index);
     for (const [name, spec] of Object.entries(options.profiles)) this.#setProfile(name, spec);
     assert(this.#profiles.has(options.defaultProfile), "the default profile is among the profiles");
   }
@@ -128,6 +130,9 @@ export class Router {
       case "request-finished":
         this.#finished(input);
         break;
+      case "answer-known":
+        if (!this.#answers.known(input)) this.strayInputs++;
+        break;
       case "load-observed":
         this.#fleet.get(input.endpoint)?.observeLoad(input.at, input.load);
         break;
@@ -155,6 +160,7 @@ export class Router {
         break;
       case "block-size-changed":
         this.#fleet.resizeBlocks(input.blockTokens);
+        this.#answers.forget();
         break;
       case "blocks-stored":
       case "blocks-removed":
@@ -259,7 +265,8 @@ export class Router {
     this.#release(pending, true);
   }
 
-  #finished({ at, requestId, outcome, outputTokens, answerLanes }: RequestFinished): void {
+  #finished(input: RequestFinished): void {
+    const { at, requestId, outcome, outputTokens } = input;
     const pending = this.#pending.get(requestId);
     if (pending === undefined) {
       this.strayInputs++;
@@ -270,10 +277,7 @@ export class Router {
     if (state === undefined) return;
     state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens });
     this.#release(pending, outcome !== "ok" && firstTokenAt === undefined);
-    // Where the endpoint has left, its slot may be another's.
-    if (answerLanes !== undefined && this.#fleet.get(state.id) === state) {
-      this.#index.insert(state.slot, continued(pending.request.blocks, answerLanes));
-    }
+    this.#answers.finished(input, state, pending.request.blocks);
   }
 
   #release(pending: Pending, withdraw: boolean): void {

@@ -2,6 +2,8 @@ import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { AttemptHost } from "#core/retry/after-fault.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
+import type { AnswersIndexed } from "./answer/choose-reader.ts";
+import type { AnswerQueue } from "./answer/answer-queue.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { Refusal } from "./answer/errors.ts";
 import type { GatewayCounters } from "./metrics/gateway-counters.ts";
@@ -45,6 +47,8 @@ export interface ChatContext {
   readonly attempts: AttemptHost;
   readonly waits: WaitLimits;
   readonly hangs: HangWatch;
+  readonly answersIndexed: AnswersIndexed;
+  readonly answers: AnswerQueue;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */

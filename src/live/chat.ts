@@ -2,7 +2,7 @@ import type { Rejected } from "#core/decision.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 
-import { AnswerTokens } from "./answer/answer-tokens.ts";
+import { chooseReader } from "./answer/choose-reader.ts";
 import type { ChatContext } from "./chat-context.ts";
 import { nowMicros } from "./clock.ts";
 import { type Refusal, refusal } from "./answer/errors.ts";
@@ -86,14 +86,10 @@ function decide(
   // The engine's count of a prompt that it cuts says nothing of the text.
   if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) exchange.encoded(tokenizer, prompt);
   if (prompt.fellBack) context.observe.tokenizerFellBack(model);
-  if (
-    parsed.answersTokenIds &&
-    parsed.sequences === 1 &&
-    prompt === whole &&
-    prompt.exact &&
-    prompt.end !== undefined
-  ) {
-    exchange.answerTokens = new AnswerTokens(prompt.end, context.limits.answerTokensKept, context.counters);
+  const hidesUsage = addsUsage(exchange, parsed);
+  if (prompt === whole) {
+    const { dialect } = exchange.route;
+    exchange.answerReader = chooseReader(context, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
   const { tenant, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
   const chosen = context.profileOf(model, profile);
@@ -119,7 +115,6 @@ function decide(
   if (decision.kind === "rejected") return exchange.refuse(rejection(context, decision, model));
 
   context.attempts.retries.earn();
-  const hidesUsage = addsUsage(exchange, parsed);
   exchange.forward(new Forward(exchange, bodyFor(body, parsed, model, hidesUsage), decision, hidesUsage));
 }
 

@@ -5,6 +5,8 @@ import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 
 import { RetryPolicy } from "#core/retry/retry-policy.ts";
+import { AnswerQueue } from "./answer/answer-queue.ts";
+import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
 import { clientAuth } from "./request/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
@@ -46,6 +48,8 @@ export interface GatewayOptions {
   readonly clientKeys?: readonly string[];
   /** Asks engines for usage in every stream, and keeps the chunk that this adds from clients that did not ask. */
   readonly requestUsage?: boolean;
+  /** Which answers go into the prefix index; "text" when left out. */
+  readonly answersIndexed?: AnswersIndexed;
   /** Paths beside the known ones that take POST and go to one engine each. */
   readonly extraRoutes?: readonly string[];
   /** Engines' administration that passes; none when left out. */
@@ -86,6 +90,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   const pools = new UpstreamPools(limits);
   options.directory.listen(pools);
   const hangs = options.hangs ?? new HangWatch(options);
+  const answers = new AnswerQueue({
+    journal: options.journal,
+    counters,
+    waitingMax: limits.answersWaitingMax,
+    bug: (error) => options.observe.bug?.(error),
+  });
   const context: ChatContext = {
     ...options,
     pools,
@@ -99,6 +109,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     waits: waitLimits(limits),
     hangs,
+    answersIndexed: options.answersIndexed ?? "text",
+    answers,
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,
     keepsAuthorization: options.clientKeys !== undefined,
@@ -126,6 +138,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     listen: (host, port) => listen(server, host, port),
     close: async (graceMillis, noticeMillis = 0) => {
       const drained = await drainGateway(server, context, { graceMillis, noticeMillis });
+      answers.close();
       await caller.destroy();
       return drained;
     },

@@ -1,7 +1,7 @@
 import { emulatedEngines } from "./emulated-engines.ts";
 import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
 import { DecisionRing } from "#live/status/decision-ring.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
@@ -136,9 +136,9 @@ function followEngines(
   journal: Journal,
   { report }: Pick<FaultLog, "report">,
 ): BlockSize {
-  const change = (blockTokens: number): void => {
+  const change = (blockTokens: number, at: Micros): void => {
     tokenizers.resizeBlocks(blockTokens);
-    journal.accept({ kind: "block-size-changed", at: nowMicros(), blockTokens });
+    journal.accept({ kind: "block-size-changed", at, blockTokens });
   };
   return new BlockSize({ configured: prefix.blockTokens, change, report });
 }
@@ -243,8 +243,9 @@ function towardsClients(
   adminToken: string | undefined,
   environment: Environment,
 ): Partial<GatewayOptions> {
-  const { clients, routes } = config;
+  const { clients, routes, prefix } = config;
   return {
+    answersIndexed: prefix.answers,
     limits: gatewayLimits(config),
     requestUsage: clients.requestUsage,
     tellsOwnHeaders: clients.ownHeaders,

@@ -2,7 +2,7 @@ import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import type { Input, RequestFinished } from "#core/input.ts";
+import type { AnswerKnown, Input, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { type Fields, TraceFormatError } from "./fields.ts";
@@ -31,6 +31,8 @@ export function encodeInput(input: Input): string {
       return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}"`;
     case "request-finished":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"outcome":"${input.outcome}"${counts(input)}`;
+    case "answer-known":
+      return `${head},"requestId":${JSON.stringify(input.requestId)}${answer(input)}`;
     case "load-observed":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"load":${encodeLoad(input.load)}`;
     case "endpoint-joined":
@@ -72,6 +74,8 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
       return { kind, at, requestId: fields.string("requestId"), fault: fields.oneOf("fault", FAULTS) };
     case "request-finished":
       return decodeFinished(at, fields);
+    case "answer-known":
+      return { kind, at, requestId: fields.string("requestId"), ...decodeAnswer(fields) };
     case "load-observed":
       return { kind, at, endpoint: fields.string("endpoint"), load: decodeLoad(fields.object("load")) };
     case "endpoint-joined":
@@ -158,13 +162,24 @@ function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
   };
 }
 
-function counts({ promptTokens, cachedTokens, outputTokens, answerLanes }: RequestFinished): string {
+function counts(finished: RequestFinished): string {
+  const { promptTokens, cachedTokens, outputTokens, answerFollows } = finished;
   let text = "";
   if (promptTokens !== undefined) text += `,"promptTokens":${number(promptTokens)}`;
   if (cachedTokens !== undefined) text += `,"cachedTokens":${number(cachedTokens)}`;
   if (outputTokens !== undefined) text += `,"outputTokens":${number(outputTokens)}`;
-  if (answerLanes !== undefined) text += `,"answerLanes":"${encodeLanes(answerLanes)}"`;
+  text += answer(finished);
+  if (answerFollows === true) text += `,"answerFollows":true`;
   return text;
+}
+
+function answer({ answerLanes }: Pick<AnswerKnown, "answerLanes">): string {
+  return answerLanes === undefined ? "" : `,"answerLanes":"${encodeLanes(answerLanes)}"`;
+}
+
+function decodeAnswer(fields: Fields): Pick<AnswerKnown, "answerLanes"> {
+  if (!fields.has("answerLanes")) return {};
+  return { answerLanes: decodeLanes(fields.string("answerLanes"), fields.pathOf("answerLanes")) };
 }
 
 function decodeFinished(at: number, fields: Fields): RequestFinished {
@@ -176,9 +191,8 @@ function decodeFinished(at: number, fields: Fields): RequestFinished {
     promptTokens: fields.optionalInteger("promptTokens", 0),
     cachedTokens: fields.optionalInteger("cachedTokens", 0),
     outputTokens: fields.optionalInteger("outputTokens", 0),
-    ...(fields.has("answerLanes")
-      ? { answerLanes: decodeLanes(fields.string("answerLanes"), fields.pathOf("answerLanes")) }
-      : {}),
+    ...decodeAnswer(fields),
+    ...(fields.boolean("answerFollows", false) ? { answerFollows: true } : {}),
   };
 }
 

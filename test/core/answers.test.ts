@@ -71,6 +71,60 @@ test("an answer of an endpoint that has left is not put down to the one that has
   assert.equal(hits(made, "next", { blocks: WHOLE }), 0);
 });
 
+test("an answer that becomes known after its request's end is found all the same", () => {
+  const made = router("a");
+  hits(made, "first", { blocks: leading(4) });
+  made.accept(finish("first", { answerFollows: true }));
+  assert.equal(hits(made, "meanwhile", { blocks: WHOLE, cacheRead: false }), 0);
+  made.accept(finish("meanwhile", { outcome: "failed" }));
+  made.accept({ kind: "answer-known", at: 3, requestId: "first", answerLanes: ANSWER });
+  assert.equal(hits(made, "next", { blocks: WHOLE }), 7 * 16);
+  assert.equal(made.strayInputs, 0);
+});
+
+test("an answer that follows counts once, only where it was announced, and may come to nothing", () => {
+  const made = router("a");
+  for (const id of ["silent", "announced", "nothing"]) {
+    hits(made, id, { blocks: leading(4) });
+    made.accept(finish(id, id === "silent" ? {} : { answerFollows: true }));
+  }
+  made.accept({ kind: "answer-known", at: 3, requestId: "silent", answerLanes: ANSWER });
+  made.accept({ kind: "answer-known", at: 3, requestId: "nothing" });
+  assert.equal(made.strayInputs, 1);
+  assert.equal(made.endpointRows(3)[0]!.indexBlocks, 4);
+  made.accept({ kind: "answer-known", at: 3, requestId: "announced", answerLanes: ANSWER });
+  assert.equal(made.endpointRows(3)[0]!.indexBlocks, 7);
+  made.accept({ kind: "answer-known", at: 3, requestId: "announced", answerLanes: ANSWER });
+  assert.equal(made.strayInputs, 2);
+});
+
+test("answers that follow are not put down to an endpoint that came meanwhile, nor to blocks of another size", () => {
+  const made = router("a");
+  for (const id of ["left", "resized"]) {
+    const endpoint = { id: "a", models: [], labels: {}, kvCapacityTokens: CAPACITY_TOKENS, concurrencyMax: 8 };
+    hits(made, id, { blocks: leading(4) });
+    made.accept(finish(id, { answerFollows: true }));
+    if (id === "resized") made.accept({ kind: "block-size-changed", at: 2, blockTokens: 64 });
+    else {
+      made.accept({ kind: "endpoint-left", at: 2, endpoint: "a" });
+      made.accept({ kind: "endpoint-joined", at: 2, endpoint });
+    }
+    made.accept({ kind: "answer-known", at: 3, requestId: id, answerLanes: ANSWER });
+    assert.equal(made.endpointRows(3)[0]!.indexBlocks, 0, id);
+  }
+});
+
+test("of answers that never follow, the router keeps the latest alone", () => {
+  const made = router("a");
+  const ids = Array.from({ length: 1_500 }, (_, i) => `r${i}`);
+  for (const id of ids) {
+    hits(made, id, { blocks: leading(4) });
+    made.accept(finish(id, { answerFollows: true }));
+  }
+  for (const requestId of [ids[0]!, ids.at(-1)!]) made.accept({ kind: "answer-known", at: 3, requestId });
+  assert.equal(made.strayInputs, 1);
+});
+
 test("a request whose engine does not read its cache expects nothing there, and fills it all the same", () => {
   const made = router("a");
   hits(made, "first", { blocks: leading(4) });

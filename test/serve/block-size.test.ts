@@ -65,6 +65,12 @@ test("prompts are cut into the engine's blocks from its first scrape on, and a t
   assert.equal((await ask()).hit, 64);
   await stack.close();
   await engine.kill();
+  const times = inputs.map(({ at }) => at);
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+    "in order of time",
+  );
   const { code, out } = await inProcess(t, [replayCommand()], ["replay", directory]);
   assert.equal(code, 0, out);
   assert.match(out, /4 decisions/);

@@ -117,14 +117,22 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       .tuple(
         record({ requestId: word, promptTokens: maybe(count), cachedTokens: maybe(count), outputTokens: maybe(count) }),
         maybe(lanes),
+        fc.boolean(),
       )
-      .map(([counts, answerLanes]): Input => ({
+      .map(([counts, answerLanes, follows]): Input => ({
         kind: "request-finished",
         at,
         outcome: "aborted",
         ...counts,
         ...(answerLanes !== undefined && { answerLanes }),
+        ...(follows && { answerFollows: true }),
       })),
+    fc.tuple(word, maybe(lanes)).map(([requestId, answerLanes]): Input => ({
+      kind: "answer-known",
+      at,
+      requestId,
+      ...(answerLanes !== undefined && { answerLanes }),
+    })),
     fc.integer({ min: 1, max: 4096 }).map((blockTokens): Input => ({ kind: "block-size-changed", at, blockTokens })),
     fc.tuple(word, loads).map(([endpoint, load]): Input => ({ kind: "load-observed", at, endpoint, load })),
     endpoints.map((endpoint): Input => ({ kind: "endpoint-joined", at, endpoint })),

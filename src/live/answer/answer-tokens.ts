@@ -1,5 +1,8 @@
-import type { GatewayCounters } from "../metrics/gateway-counters.ts";
+import { countUp, type GatewayCounters } from "../metrics/gateway-counters.ts";
 import type { ChainEnd } from "../tokenizer/chain-state.ts";
+import type { AnswerReader, AnswerReport } from "./answer-reader.ts";
+import { valueAt } from "./json-value.ts";
+import type { Usage } from "./usage.ts";
 
 /** Tokens that there is room for at first. */
 const TOKENS_MIN = 256;
@@ -9,7 +12,7 @@ const TOKENS_MIN = 256;
  * they fill behind the prompt's. Ids beyond `tokensMax` are counted and not kept: the blocks before them are known all
  * the same.
  */
-export class AnswerTokens {
+export class AnswerTokens implements AnswerReader {
   readonly #end: ChainEnd;
   readonly #tokensMax: number;
   readonly #counters: GatewayCounters;
@@ -23,19 +26,14 @@ export class AnswerTokens {
     this.#counters = counters;
   }
 
-  /** Another endpoint answers anew. */
   reset(): void {
     this.#kept = 0;
     this.#count = 0;
   }
 
-  /** Takes the ids in a whole answer or in an event of a stream: OpenAI's JSON with vLLM's `token_ids` of one choice. */
-  read(json: Buffer, start = 0, end: number = json.length): void {
-    const name = json.indexOf(NAME, start);
-    if (name < 0 || name >= end) return;
-    let at = behindSpace(json, name + NAME.length);
-    if (json[at] !== COLON) return;
-    at = behindSpace(json, at + 1);
+  /** Takes the ids in an event: vLLM's `token_ids` of one choice. */
+  event(json: Buffer, start: number, end: number): void {
+    let at = valueAt(json, NAME, start, end);
     if (json[at] !== BRACKET) return;
     for (at++; at < end && json[at] !== BRACKET_CLOSED; at++) {
       if (!isDigit(json[at])) continue;
@@ -46,12 +44,27 @@ export class AnswerTokens {
     }
   }
 
+  whole(body: Buffer): void {
+    this.event(body, 0, body.length);
+  }
+
+  ended(_requestId: string, usage: Usage | undefined): AnswerReport {
+    const counted = usage?.outputTokens;
+    if (counted !== undefined && counted !== this.#count) {
+      countUp(this.#counters.answersUnknown, "count");
+      return {};
+    }
+    const answerLanes = this.#lanes();
+    if (answerLanes === undefined) return {};
+    countUp(this.#counters.answersKnown, "ids");
+    return { answerLanes };
+  }
+
   /**
-   * Two words per block that prompt and answer filled behind the prompt's full blocks; undefined where there is none, or
-   * where the engine counted other tokens than it sent ids of. The last token was sampled and never computed.
+   * Two words per block that prompt and answer filled behind the prompt's full blocks; undefined where there is none.
+   * The last token was sampled and never computed.
    */
-  lanes(outputTokens: number | undefined): Int32Array | undefined {
-    if (outputTokens !== undefined && outputTokens !== this.#count) return undefined;
+  #lanes(): Int32Array | undefined {
     const computed = Math.min(this.#kept, this.#count - 1);
     if (computed <= 0) return undefined;
     const lanes = this.#end.lanesBehind(this.#tokens.subarray(0, computed));
@@ -73,19 +86,10 @@ export class AnswerTokens {
   }
 }
 
-/** Between bare quotes it cannot stand inside a JSON string, where the quotes would be escaped. */
 const NAME = Buffer.from('"token_ids"');
-const COLON = 0x3a;
 const BRACKET = 0x5b;
 const BRACKET_CLOSED = 0x5d;
-const SPACE = 0x20;
 const ZERO = 0x30;
-
-function behindSpace(json: Buffer, from: number): number {
-  let at = from;
-  while (json[at]! <= SPACE) at++;
-  return at;
-}
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= ZERO + 9;

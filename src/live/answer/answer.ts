@@ -1,6 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
-import type { AnswerTokens } from "./answer-tokens.ts";
+import type { AnswerReader } from "./answer-reader.ts";
 import type { ClientWriter } from "./client-writer.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
@@ -47,8 +47,8 @@ export interface Delivery {
   readonly dialect: Dialect;
   /** The usage chunk was asked for by the gateway, and the client must not see it. */
   readonly hidesUsage: boolean;
-  /** Where the ids of the answer's tokens are to be read from it. */
-  readonly answerTokens: AnswerTokens | undefined;
+  /** Where the tokens of the answer are to be found out. */
+  readonly answerReader: AnswerReader | undefined;
   /**
    * Headers for the client; the engine's content-length stays only where the body will have that length. Where the
    * engine's count of the prompt is known, no more of it is called cached.

@@ -97,7 +97,7 @@ export class StreamAnswer implements Answer {
       switch (scanner.kind) {
         case "token":
           this.#remember();
-          this.#delivery.answerTokens?.read(scanner.bytes, scanner.start, scanner.end);
+          this.#delivery.answerReader?.event(scanner.bytes, scanner.start, scanner.end);
           this.#token();
           break;
         case "usage":

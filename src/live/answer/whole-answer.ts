@@ -63,7 +63,7 @@ export class WholeAnswer implements Answer {
     const headers = this.#delivery.headers(this.#head, false, usage?.promptTokens);
     headers.push("content-length", String(body.length));
     this.#delivery.writer.whole(this.#head.status, headers, body);
-    this.#delivery.answerTokens?.read(body);
+    this.#delivery.answerReader?.whole(body);
     this.#delivery.finished({ outcome: "ok", usage, tokensSeen: undefined });
   }
 }

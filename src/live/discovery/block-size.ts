@@ -1,4 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Micros } from "#core/units.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
 
 /** Tokens per block before any engine has told its own; vLLM's default on a GPU. */
@@ -8,7 +9,7 @@ export interface BlockSizeOptions {
   /** What the operator asked for: a size, or to follow the engines'. */
   readonly configured: number | "engine";
   /** Prompts are to be cut into blocks of this size from now on. */
-  readonly change: (blockTokens: number) => void;
+  readonly change: (blockTokens: number, at: Micros) => void;
   readonly report: (event: FaultEvent) => void;
 }
 
@@ -51,23 +52,23 @@ export class BlockSize {
   }
 
   /** An endpoint's engine says what its blocks hold, as each scrape does. */
-  told(endpoint: EndpointId, blockTokens: number): void {
+  told(endpoint: EndpointId, blockTokens: number, at: Micros): void {
     if (this.#told.get(endpoint) === blockTokens) return;
     this.#told.set(endpoint, blockTokens);
-    this.#judge();
+    this.#judge(at);
   }
 
-  gone(endpoint: EndpointId): void {
+  gone(endpoint: EndpointId, at: Micros): void {
     this.#warned.delete(endpoint);
-    if (this.#told.delete(endpoint)) this.#judge();
+    if (this.#told.delete(endpoint)) this.#judge(at);
   }
 
-  #judge(): void {
+  #judge(at: Micros): void {
     const sizes = [...this.#told.values()];
     if (this.#options.configured === "engine" && sizes.length > 0 && !sizes.includes(this.#blockTokens)) {
       const before = this.#blockTokens;
       this.#blockTokens = Math.min(...sizes);
-      this.#options.change(this.#blockTokens);
+      this.#options.change(this.#blockTokens, at);
       this.#options.report({
         kind: "block-size-changed",
         detail: `engines have blocks of ${this.#blockTokens} tokens`,

@@ -23,8 +23,8 @@ export type HardwareOf = (
 
 /** Is told tokens per block of engines' caches. */
 export interface BlockSizeListener {
-  told(endpoint: EndpointId, blockTokens: number): void;
-  gone(endpoint: EndpointId): void;
+  told(endpoint: EndpointId, blockTokens: number, at: Micros): void;
+  gone(endpoint: EndpointId, at: Micros): void;
 }
 
 /** What of an endpoint others want to know, or know themselves. */
@@ -67,7 +67,7 @@ export class Member {
     this.#reading = page && readingOf(at, page, this.#target.dataParallelRank);
     this.#capacityTokens = this.#reading && capacityTokensOf(this.#reading);
     this.#dataParallel = this.#reading === undefined ? 1 : dataParallelOf(this.#reading);
-    if (this.#reading !== undefined) this.#tellBlocks(this.#reading);
+    if (this.#reading !== undefined) this.#tellBlocks(at, this.#reading);
     const endpoint = this.#describe();
     const { id } = endpoint;
     this.#endpoint = endpoint;
@@ -107,7 +107,7 @@ export class Member {
       before = undefined;
     }
     this.#reading = reading;
-    this.#tellBlocks(reading);
+    this.#tellBlocks(at, reading);
     this.#journal.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
     const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
     const dataParallel = dataParallelOf(reading);
@@ -138,18 +138,18 @@ export class Member {
     return hardwareOf === undefined ? load : { ...load, ...hardwareOf(id, labels) };
   }
 
-  #tellBlocks(reading: Reading): void {
+  #tellBlocks(at: Micros, reading: Reading): void {
     const blockTokens = blockTokensOf(reading);
     if (blockTokens === undefined) return;
     this.entry.blockTokens = blockTokens;
-    this.#context.blockSizes?.told(this.#target.id, blockTokens);
+    this.#context.blockSizes?.told(this.#target.id, blockTokens, at);
   }
 
   #leave(at: Micros, lost: boolean): void {
     if (this.#endpoint === undefined) return;
     this.#endpoint = undefined;
     this.#journal.accept({ kind: "endpoint-left", at, endpoint: this.#target.id, ...(lost && { lost }) });
-    this.#context.blockSizes?.gone(this.#target.id);
+    this.#context.blockSizes?.gone(this.#target.id, at);
   }
 
   #tell(at: Micros): void {

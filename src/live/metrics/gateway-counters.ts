@@ -28,6 +28,10 @@ export interface GatewayCounters {
   uninspected: number;
   /** Ids of answers' tokens beyond those kept of one answer. */
   answerTokensDropped: number;
+  /** Answers whose blocks went into the prefix index, by where their tokens are from: ids or text. */
+  readonly answersKnown: Record<string, number>;
+  /** Answers whose tokens were to be found out and were not, by why. */
+  readonly answersUnknown: Record<string, number>;
   /** Inputs about progress that reached the router. */
   progressInputs: number;
   /** Bugs caught at the edge of a request; each is a defect. */
@@ -51,7 +55,14 @@ export function newCounters(): GatewayCounters {
     malformedHttp: 0,
     uninspected: 0,
     answerTokensDropped: 0,
+    answersKnown: {},
+    answersUnknown: {},
     progressInputs: 0,
     internalErrors: 0,
   };
+}
+
+/** One more under a name of a closed set. */
+export function countUp(counts: Record<string, number>, name: string): void {
+  counts[name] = (counts[name] ?? 0) + 1;
 }

@@ -215,6 +215,8 @@ function registerCounters({ counters }: StateSources, family: Family, row: Row):
     });
   byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
   byKey("requests_moved_total", "Requests without a byte that left an endpoint, by why.", "from", (all) => all.moved);
+  byKey("answers_indexed_total", "Answers put into the prefix index.", "from", (all) => all.answersKnown);
+  byKey("answers_unknown_total", "Answers whose tokens were not found out.", "reason", (all) => all.answersUnknown);
   byKey("attempt_faults_total", "Attempts that failed before the client got a byte.", "fault", (all) => all.faults);
 }
 

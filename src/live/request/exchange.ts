@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
-import type { AnswerTokens } from "../answer/answer-tokens.ts";
+import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
 import type { ChatContext } from "../chat-context.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
 import { nowMicros } from "../clock.ts";
@@ -38,8 +38,8 @@ export class Exchange implements Swept, Asker {
   arrivedAt: Micros = this.openedAt;
   model = "";
   stream = false;
-  /** Where the client asked for the ids of the answer's tokens and they continue the prompt's blocks. */
-  answerTokens: AnswerTokens | undefined;
+  /** Where the answer's tokens can be found out and continue the prompt's blocks. */
+  answerReader: AnswerReader | undefined;
   /** As the router knows its length. */
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   /** The client left, or the answer is complete. */
@@ -133,7 +133,7 @@ export class Exchange implements Swept, Asker {
     this.over = true;
     this.#overAt = at;
     if (this.#routed) {
-      const answerLanes = this.#answerLanes(result);
+      const answer = this.#answer(result);
       context.journal.accept({
         kind: "request-finished",
         at,
@@ -142,7 +142,7 @@ export class Exchange implements Swept, Asker {
         promptTokens: result.usage?.promptTokens,
         cachedTokens: result.usage?.cachedTokens,
         outputTokens: result.outputTokens,
-        ...(answerLanes !== undefined && { answerLanes }),
+        ...answer,
       });
     }
     context.bodyBytesInFlight -= this.#bodyBytes;
@@ -153,9 +153,9 @@ export class Exchange implements Swept, Asker {
   }
 
   /** What an engine computed before its client left stays in its cache; one that broke may have lost it. */
-  #answerLanes({ outcome, usage }: ForwardResult): Int32Array | undefined {
+  #answer({ outcome, usage }: ForwardResult): AnswerReport | undefined {
     if (outcome !== "ok" && outcome !== "aborted") return undefined;
-    return this.answerTokens?.lanes(usage?.outputTokens);
+    return this.answerReader?.ended(this.routeId, usage);
   }
 
   #summary(at: Micros, { outcome, usage, outputTokens, firstTokenAt }: ForwardResult): RequestSummary {

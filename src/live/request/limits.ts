@@ -62,8 +62,13 @@ export interface GatewayLimits extends JsonLimits {
   readonly errorBytesKept: number;
   /** One server-sent event is inspected up to this many bytes; more of it passes unread. */
   readonly eventBytesInspected: number;
-  /** Token ids kept of one answer whose client asked for them; of those beyond, no blocks are known. */
+  /**
+   * Token ids kept of one answer whose client asked for them; of those beyond, no blocks are known. Of a text that is to
+   * become tokens again, 6 bytes for each; of a longer one, no blocks are known at all.
+   */
   readonly answerTokensKept: number;
+  /** Texts of answers that wait to become tokens; more are left alone. */
+  readonly answersWaitingMax: number;
   /** Events before the first token are held back up to this many bytes. */
   readonly holdBytesMax: number;
   /** After this long the answer's head goes out without a body; undefined holds it until the first body byte. */
@@ -112,6 +117,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   errorBytesKept: 64 * 1024,
   eventBytesInspected: MIB,
   answerTokensKept: 32_768,
+  answersWaitingMax: 256,
   holdBytesMax: 64 * 1024,
   holdMillis: undefined,
   progressTokens: 64,

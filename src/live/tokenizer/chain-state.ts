@@ -50,6 +50,11 @@ export class ChainEnd {
     this.#carry = carry;
   }
 
+  /** Whether so many tokens fill a block. */
+  fills(tokens: number): boolean {
+    return this.#carry.length - VALUE_WORDS + tokens >= this.#extender.blockWords;
+  }
+
   /** Two words per full block that the tokens fill behind the prompt's full blocks. */
   lanesBehind(tokens: Int32Array): Int32Array {
     return this.#extender.lanesBehind(this.#carry, tokens);

@@ -15,6 +15,8 @@ import type { TextEncoding } from "./text-encoder.ts";
 /** A model's tokenizer, loaded and checked. */
 export interface HuggingFaceModel {
   readonly encoding: TextEncoding;
+  /** A text has the same tokens wherever it stands: nothing is put before the first word. */
+  readonly isPositionless: boolean;
   readonly surround: Surround;
   readonly template: ChatTemplate | undefined;
   /** For requests with tools, where it is another. */
@@ -38,12 +40,16 @@ export async function loadHuggingFaceModel(files: HuggingFaceFiles): Promise<Hug
   const templated = await templateOf(files, encoding);
   return {
     encoding,
+    isPositionless: !PREPENDS.test(JSON.stringify([json.normalizer, json.pre_tokenizer])),
     surround: await surroundBy(files, json, native),
     ...templated,
     path: `${path}, ${templated.path}`,
     reason: `${reason}; ${templated.reason}`,
   };
 }
+
+/** What puts a space, or what stands for one, before a text. */
+const PREPENDS = /"prepend_scheme":"(?:first|always)"|"add_prefix_space":true|"type":"Prepend"/;
 
 function withAddedTokens(tokenizerText: string, added: readonly AddedTokenJson[]): string {
   const root = JSON.parse(tokenizerText) as Record<string, unknown>;

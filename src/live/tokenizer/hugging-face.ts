@@ -10,7 +10,7 @@ import { BEFORE_TEXT, TemplateEncoder } from "./template-encoder.ts";
 import type { TextTokenizer } from "./text-tokenizer.ts";
 import { encodeTokens, exactPrompt } from "./token-prompt.ts";
 import type { CacheScope, PromptSource, TokenizedPrompt } from "./tokenizer.ts";
-import type { Step } from "./word-source.ts";
+import type { Step, Words } from "./word-source.ts";
 
 const NO_TAIL = new Int32Array(0);
 const NOTHING_AROUND = { before: NO_TAIL, behind: NO_TAIL };
@@ -41,6 +41,7 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
   readonly #encoder: TemplateEncoder;
   readonly #cuts: AddedTokens;
   readonly #estimate: TextTokenizer;
+  readonly answerWords: ((text: string) => Words) | undefined;
   #linear = 0;
   #rendered = 0;
   #fellBack = 0;
@@ -53,6 +54,7 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
     this.#cache = cache;
     this.#estimate = estimate;
     this.#cuts = new AddedTokens(model.encoding.cuts);
+    this.answerWords = model.isPositionless ? (text) => model.encoding.encode(text) : undefined;
     this.#encoder = new TemplateEncoder(model.encoding, cache, model.surround.before, model.template, model.linear);
   }
 

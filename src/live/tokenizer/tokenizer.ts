@@ -1,6 +1,7 @@
 import type { ChainEnd } from "./chain-state.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { Asker } from "../loop-turn.ts";
+import type { Words } from "./word-source.ts";
 
 /** What a request asks the engine to read, before it is tokens. */
 export type PromptSource =
@@ -50,5 +51,10 @@ export interface Tokenizer {
   encode(prompt: PromptSource, scope: CacheScope, asker?: Asker): TokenizedPrompt | Promise<TokenizedPrompt>;
   /** The engine's own count for a prompt that was encoded here; lets an estimate correct its ratio. */
   learn(model: string, prompt: TokenizedPrompt, promptTokens: number): void;
+  /**
+   * The tokens that a model wrote, from their text alone; undefined, now or at once, where that is not certain. Left out
+   * where it never is. An array that is answered at once is the caller's until the next call.
+   */
+  readonly answerWords?: ((text: string) => Words) | undefined;
   close(): void;
 }

@@ -6,7 +6,7 @@ import { waitVerdict } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
-import type { AnswerTokens } from "../answer/answer-tokens.ts";
+import type { AnswerReader } from "../answer/answer-reader.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
 import { AttemptSigns } from "./attempt-signs.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
@@ -38,7 +38,7 @@ export class Forward implements AttemptListener, Delivery {
   readonly #exchange: Exchange;
   readonly #body: Buffer;
   readonly hidesUsage: boolean;
-  readonly answerTokens: AnswerTokens | undefined;
+  readonly answerReader: AnswerReader | undefined;
   readonly decidedAt: Micros;
   #routed: Routed;
   #attempts = 0;
@@ -54,7 +54,7 @@ export class Forward implements AttemptListener, Delivery {
     this.#routed = routed;
     this.#tokens = this.#newTokens();
     this.hidesUsage = hidesUsage;
-    this.answerTokens = exchange.answerTokens;
+    this.answerReader = exchange.answerReader;
     this.decidedAt = routed.at;
     this.#signs = new AttemptSigns(exchange, this.endpoint, routed.at);
   }
@@ -93,7 +93,7 @@ export class Forward implements AttemptListener, Delivery {
       this.#tokens = this.#newTokens();
       this.#signs = new AttemptSigns(this.#exchange, this.endpoint, nowMicros());
     }
-    this.answerTokens?.reset();
+    this.answerReader?.reset();
     const upstream = context.pools.get(this.#routed.endpoint);
     if (upstream === undefined) return this.attemptFailed("connect");
     if (upstream.inFlight >= context.limits.upstreamConnectionsMax) return this.attemptFailed("saturated");

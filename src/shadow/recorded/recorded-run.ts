@@ -1,12 +1,13 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
-import type { Input, RequestFinished } from "#core/input.ts";
-import type { RouteRequest } from "#core/request.ts";
+import type { AnswerKnown, Input, RequestFinished } from "#core/input.ts";
+import { RecentMap } from "#core/recent-map.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { TraceHeader, TraceItem } from "#trace/record.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { BlockSizes } from "./block-sizes.ts";
 import { type Conversations, conversationsOf } from "./conversations.ts";
+import { type Ended, type Open, workloadRequest } from "./ended-request.ts";
 import { FleetHistory } from "./fleet-history.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
 
@@ -51,21 +52,6 @@ const OPEN_MIN = 10_000;
 const FLEET_EVENTS_MAX = 10_000;
 const STILL_OPEN = "still in flight at the end of the trace";
 
-interface Open {
-  readonly route: RouteRequest;
-  readonly at: Micros;
-  endpoint: string;
-  firstTokenAt: Micros;
-  attempts: number;
-  /** When it was sent to its last endpoint. */
-  sentAt: Micros;
-}
-
-interface Ended extends Open {
-  readonly endAt: Micros;
-  readonly end: RequestFinished;
-}
-
 /**
  * Reads a trace's last run; the requests of runs before it are counted. A request whose end or answer length is not known
  * cannot be simulated and is counted in `left`; so is one that was refused. A turn of a conversation that came after its
@@ -98,6 +84,8 @@ export class RunBook {
   readonly #fleet: FleetHistory;
   readonly #open = new Map<string, Open>();
   readonly #ended: Ended[] = [];
+  /** Those whose answers follow their ends. */
+  readonly #awaited = new RecentMap<string, Ended>(OPEN_MIN);
   readonly #left = new Map<string, number>();
   readonly #requestsMax: number;
   /** Requests in flight that a window remembers. */
@@ -158,6 +146,9 @@ export class RunBook {
       }
       case "request-finished":
         this.#finish(input);
+        break;
+      case "answer-known":
+        this.#answer(input);
         break;
       case "endpoint-joined":
       case "endpoint-changed":
@@ -220,8 +211,16 @@ export class RunBook {
     if (end.outcome === "refused") return this.leave("refused");
     if (end.outputTokens === undefined || end.outputTokens < 1)
       return this.leave(`${end.outcome} without a known answer length`);
-    this.#ended.push({ ...open, endAt: end.at, end });
+    const ended = { ...open, endAt: end.at, end, answerLanes: end.answerLanes };
+    this.#ended.push(ended);
+    if (end.answerFollows === true) this.#awaited.set(end.requestId, ended);
     if (this.#ended.length > this.#requestsMax) this.#forget();
+  }
+
+  #answer({ requestId, answerLanes }: AnswerKnown): void {
+    const ended = this.#awaited.get(requestId);
+    this.#awaited.delete(requestId);
+    if (ended !== undefined) ended.answerLanes = answerLanes;
   }
 
   /** Where records were dropped, ends may never come: the oldest one makes room. */
@@ -239,42 +238,6 @@ export class RunBook {
     this.#startedAt = this.#ended.reduce((least, { at }) => Math.min(least, at), Infinity);
     this.#fleet.advanceTo(this.#startedAt);
   }
-}
-
-function workloadRequest(
-  { route, at, end }: Ended,
-  turn: number,
-  before: Ended | undefined,
-  index: number,
-  started: Micros,
-): Omit<WorkloadRequest, "blockTokens"> {
-  return {
-    index,
-    arrivalMicros: at - started,
-    // A name of its own: a client's session may stand for several conversations here.
-    session: `conversation_${index - turn}`,
-    turn,
-    parent: undefined,
-    joins: [],
-    thinkMicros: before === undefined ? undefined : at - before.endAt,
-    promptTokens: Math.max(1, end.promptTokens ?? route.promptTokens),
-    outputTokens: end.outputTokens ?? 1,
-    blockIds: blockIds(route.blocks.lanes, route.blocks.length),
-    ...(end.answerLanes !== undefined && { answerIds: blockIds(end.answerLanes, end.answerLanes.length / 2) }),
-    ...(route.cacheRead === false && { cacheRead: false }),
-    text: undefined,
-    tokenIds: undefined,
-    tenant: route.tenant,
-    sloClass: route.sloClass,
-    model: route.model,
-  };
-}
-
-/** 53 bits of each chained hash: equal ids are equal content, what came before included. */
-function blockIds(lanes: Int32Array, length: number): Float64Array {
-  const ids = new Float64Array(length);
-  for (let i = 0; i < length; i++) ids[i] = (lanes[2 * i]! >>> 0) * 0x20_0000 + (lanes[2 * i + 1]! >>> 11);
-  return ids;
 }
 
 function observedOf({ at, endAt, end, firstTokenAt, endpoint, attempts, sentAt }: Ended): Observed {

@@ -1,5 +1,9 @@
 import type { Input } from "#core/input.ts";
+import { RecentMap } from "#core/recent-map.ts";
 import type { RouteRequest } from "#core/request.ts";
+
+/** Answers follow within moments, or never. */
+const AWAITED_MAX = 65_536;
 
 /**
  * Decides, input by input, what stays of a trace from which whole requests are taken out: of a request that stays all
@@ -8,6 +12,8 @@ import type { RouteRequest } from "#core/request.ts";
 export class KeptRequests {
   readonly #keep: (request: RouteRequest, ordinal: number) => boolean;
   readonly #inFlight = new Set<string>();
+  /** Requests that stay and whose answers follow their ends. */
+  readonly #awaited = new RecentMap<string, true>(AWAITED_MAX);
   requestsSeen = 0;
   requestsKept = 0;
 
@@ -35,7 +41,14 @@ export class KeptRequests {
       case "request-retried":
         return this.#inFlight.has(input.requestId);
       case "request-finished":
-        return this.#inFlight.delete(input.requestId);
+        if (!this.#inFlight.delete(input.requestId)) return false;
+        if (input.answerFollows === true) this.#awaited.set(input.requestId, true);
+        return true;
+      case "answer-known": {
+        const stays = this.#awaited.get(input.requestId) === true;
+        this.#awaited.delete(input.requestId);
+        return stays;
+      }
       case "endpoint-joined":
       case "endpoint-changed":
       case "endpoint-left":

@@ -19,7 +19,7 @@ import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/t
 import { type Reply, StubEngine } from "./stub-engine.ts";
 
 /** Equals go by id, so that a test knows where its first request goes. */
-const LOWEST_ID_FIRST: ProfileSpec = {
+export const LOWEST_ID_FIRST: ProfileSpec = {
   filters: [],
   scorers: [{ plugin: "queue-depth", weight: 1, parameters: {} }],
   picker: { plugin: "max-score", parameters: {} },

@@ -1,0 +1,118 @@
+import type { Journal } from "../journal.ts";
+import { nowMicros } from "../clock.ts";
+import { loopTurn, STAYS } from "../loop-turn.ts";
+import { countUp, type GatewayCounters } from "../metrics/gateway-counters.ts";
+import type { ChainEnd } from "../tokenizer/chain-state.ts";
+import type { Words } from "../tokenizer/word-source.ts";
+
+/** The text of an answer whose request has ended, on its way to tokens. */
+export interface AnsweredText {
+  readonly requestId: string;
+  /** The text as it stands between the quotes of a JSON string. */
+  readonly json: Buffer;
+  /** As the engine counted, the last one included. */
+  readonly outputTokens: number;
+  /** The model ended it: what ended it need not be in the text. */
+  readonly isStopped: boolean;
+  /** Where the prompt ended. */
+  readonly end: ChainEnd;
+  readonly words: (text: string) => Words;
+}
+
+export interface AnswerQueueOptions {
+  readonly journal: Pick<Journal, "accept">;
+  readonly counters: GatewayCounters;
+  /** Answers that wait at once; more are left unknown. */
+  readonly waitingMax: number;
+  readonly bug: (error: unknown) => void;
+}
+
+/**
+ * Finds out the tokens of answers from their text, after their clients have them: one at a time, each at a turn of the
+ * event loop that it has with all other long work of the process. For each that it takes the router gets
+ * one input with what came of it.
+ */
+export class AnswerQueue {
+  readonly #options: AnswerQueueOptions;
+  #waiting: AnsweredText[] = [];
+  #next = 0;
+  #works = false;
+
+  constructor(options: AnswerQueueOptions) {
+    this.#options = options;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length - this.#next;
+  }
+
+  /** False where it has no room. */
+  add(answer: AnsweredText): boolean {
+    const { counters, waitingMax } = this.#options;
+    if (this.waiting >= waitingMax) {
+      countUp(counters.answersUnknown, "full");
+      return false;
+    }
+    this.#waiting.push(answer);
+    if (!this.#works) {
+      this.#works = true;
+      void this.#work();
+    }
+    return true;
+  }
+
+  /** Lets go what waits. */
+  close(): void {
+    this.#waiting = [];
+    this.#next = 0;
+  }
+
+  async #work(): Promise<void> {
+    while (this.waiting > 0) {
+      await loopTurn(STAYS);
+      const answer = this.#shift();
+      if (answer !== undefined) await this.#report(answer);
+    }
+    this.#works = false;
+  }
+
+  #shift(): AnsweredText | undefined {
+    const answer = this.#waiting[this.#next];
+    if (answer === undefined) return undefined;
+    this.#next++;
+    if (this.#next === this.#waiting.length) this.close();
+    return answer;
+  }
+
+  async #report(answer: AnsweredText): Promise<void> {
+    const { counters, journal, bug } = this.#options;
+    try {
+      const words = answer.words(JSON.parse(`"${answer.json.toString("utf8")}"`) as string);
+      const answerLanes = lanesOf(answer, words instanceof Promise ? await words : words);
+      if (typeof answerLanes === "string") countUp(counters.answersUnknown, answerLanes);
+      else countUp(counters.answersKnown, "text");
+      journal.accept({
+        kind: "answer-known",
+        at: nowMicros(),
+        requestId: answer.requestId,
+        ...(typeof answerLanes !== "string" && { answerLanes }),
+      });
+    } catch (error) {
+      counters.internalErrors++;
+      bug(error);
+    }
+  }
+}
+
+/**
+ * The blocks of what the engine computed: all tokens but the last. As many as it counted, or one fewer where the model
+ * ended the answer, with a token that the text does not show.
+ */
+function lanesOf(
+  { outputTokens, isStopped, end }: AnsweredText,
+  words: Int32Array | undefined,
+): Int32Array | "tokenizer" | "count" {
+  if (words === undefined) return "tokenizer";
+  const fits = words.length === outputTokens || (isStopped && words.length === outputTokens - 1);
+  return fits ? end.lanesBehind(words.subarray(0, outputTokens - 1)) : "count";
+}

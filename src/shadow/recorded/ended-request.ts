@@ -1,0 +1,59 @@
+import type { RequestFinished } from "#core/input.ts";
+import type { RouteRequest } from "#core/request.ts";
+import type { Micros } from "#core/units.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+
+/** A request of a trace, before its end. */
+export interface Open {
+  readonly route: RouteRequest;
+  readonly at: Micros;
+  endpoint: string;
+  firstTokenAt: Micros;
+  attempts: number;
+  /** When it was sent to its last endpoint. */
+  sentAt: Micros;
+}
+
+export interface Ended extends Open {
+  readonly endAt: Micros;
+  readonly end: RequestFinished;
+  /** As at its end, or as became known after it. */
+  answerLanes: Int32Array | undefined;
+}
+
+/** What a simulation is to do again; `index` and times as of the whole workload. */
+export function workloadRequest(
+  { route, at, end, answerLanes }: Ended,
+  turn: number,
+  before: Ended | undefined,
+  index: number,
+  started: Micros,
+): Omit<WorkloadRequest, "blockTokens"> {
+  return {
+    index,
+    arrivalMicros: at - started,
+    // A name of its own: a client's session may stand for several conversations here.
+    session: `conversation_${index - turn}`,
+    turn,
+    parent: undefined,
+    joins: [],
+    thinkMicros: before === undefined ? undefined : at - before.endAt,
+    promptTokens: Math.max(1, end.promptTokens ?? route.promptTokens),
+    outputTokens: end.outputTokens ?? 1,
+    blockIds: blockIds(route.blocks.lanes, route.blocks.length),
+    ...(answerLanes !== undefined && { answerIds: blockIds(answerLanes, answerLanes.length / 2) }),
+    ...(route.cacheRead === false && { cacheRead: false }),
+    text: undefined,
+    tokenIds: undefined,
+    tenant: route.tenant,
+    sloClass: route.sloClass,
+    model: route.model,
+  };
+}
+
+/** 53 bits of each chained hash: equal ids are equal content, what came before included. */
+function blockIds(lanes: Int32Array, length: number): Float64Array {
+  const ids = new Float64Array(length);
+  for (let i = 0; i < length; i++) ids[i] = (lanes[2 * i]! >>> 0) * 0x20_0000 + (lanes[2 * i + 1]! >>> 11);
+  return ids;
+}
