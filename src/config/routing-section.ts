@@ -9,6 +9,11 @@ const breaker = z.strictObject({
   saturatedPauseMillis: millis(0, MILLIS_PER_DAY)
     .default(200)
     .describe("Pause after an endpoint said that it is full."),
+  drainingPauseMillis: millis(0, MILLIS_PER_DAY)
+    .default(15_000)
+    .describe(
+      "Shortest pause after an endpoint drained: shutting down takes seconds, and a probe there may get nothing.",
+    ),
 });
 
 export const routing = z.strictObject({

@@ -21,6 +21,7 @@ export function routerSettings({ config, profile, profiles }: ServePlan): TraceR
       pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
       pauseMicrosMax: breaker.pauseMillisMax * MICROS_PER_MILLI,
       saturatedPauseMicros: breaker.saturatedPauseMillis * MICROS_PER_MILLI,
+      drainingPauseMicros: breaker.drainingPauseMillis * MICROS_PER_MILLI,
     },
   };
 }

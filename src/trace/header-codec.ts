@@ -99,6 +99,8 @@ function decodeBreaker(fields: Fields): BreakerOptions {
     pauseMicros: fields.number("pauseMicros"),
     pauseMicrosMax: fields.number("pauseMicrosMax"),
     saturatedPauseMicros: fields.number("saturatedPauseMicros"),
+    // Traces of before it was a setting.
+    drainingPauseMicros: fields.optionalNumber("drainingPauseMicros") ?? 0,
   };
 }
 

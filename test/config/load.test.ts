@@ -59,6 +59,7 @@ test("defaults that other parts have too are the same there", () => {
       pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
       pauseMicrosMax: breaker.pauseMillisMax * MICROS_PER_MILLI,
       saturatedPauseMicros: breaker.saturatedPauseMillis * MICROS_PER_MILLI,
+      drainingPauseMicros: breaker.drainingPauseMillis * MICROS_PER_MILLI,
     },
     BREAKER_DEFAULTS,
   );

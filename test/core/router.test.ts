@@ -230,7 +230,7 @@ test("a draining endpoint is left alone at once, and tried again by one request 
   fail(made, "r", 11, "draining");
   const other = drained === "a" ? "b" : "a";
   for (let i = 0; i < 8; i++) assert.equal(endpointOf(ask(made, `x${i}`, 20 + i, { blocks: chain(60 + i, 2) })), other);
-  const later = [0, 1, 2].map((i) => endpointOf(ask(made, `y${i}`, 2_000_000 + i, { blocks: chain(80 + i, 2) })));
+  const later = [0, 1, 2].map((i) => endpointOf(ask(made, `y${i}`, 20_000_000 + i, { blocks: chain(80 + i, 2) })));
   assert.equal(later.filter((endpoint) => endpoint === drained).length, 1, "one probe, no more until it answered");
 });
 

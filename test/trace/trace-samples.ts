@@ -26,7 +26,7 @@ export const HEADER: TraceHeader = {
     defaultProfile: "weighted",
     blockTokens: 16,
     staleAfterMicros: 2_000_000,
-    breaker: { failuresMax: 3, pauseMicros: 1, pauseMicrosMax: 2, saturatedPauseMicros: 3 },
+    breaker: { failuresMax: 3, pauseMicros: 1, pauseMicrosMax: 2, saturatedPauseMicros: 3, drainingPauseMicros: 4 },
   },
   hash: { algorithm: "blake3", blockTokens: 16, tokenizer: "estimate" },
   endpoints: [],

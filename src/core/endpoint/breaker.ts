@@ -12,6 +12,8 @@ export interface BreakerOptions {
   readonly pauseMicrosMax: number;
   /** Pause after the endpoint said that it is full. It is healthy, so this neither counts nor doubles. */
   readonly saturatedPauseMicros: number;
+  /** Shortest pause after the endpoint drained: one that shuts down takes seconds, and a probe there may get nothing. */
+  readonly drainingPauseMicros: number;
 }
 
 export const BREAKER_DEFAULTS: BreakerOptions = {
@@ -19,6 +21,7 @@ export const BREAKER_DEFAULTS: BreakerOptions = {
   pauseMicros: 1_000_000,
   pauseMicrosMax: 30_000_000,
   saturatedPauseMicros: 200_000,
+  drainingPauseMicros: 15_000_000,
 };
 
 /** What a breaker did: opened, for a pause and by a fault, or closed. */
@@ -98,8 +101,10 @@ export class Breaker {
     if (this.#tripped) this.#pauseMicros = Math.min(this.#pauseMicros * 2, this.#options.pauseMicrosMax);
     this.#tripped = true;
     this.#trippedAt = at;
-    this.#openUntil = at + this.#pauseMicros;
-    this.#changed({ state: "open", fault, pauseMicros: this.#pauseMicros });
+    const shortest = fault === "draining" ? this.#options.drainingPauseMicros : 0;
+    const pauseMicros = Math.max(this.#pauseMicros, shortest);
+    this.#openUntil = at + pauseMicros;
+    this.#changed({ state: "open", fault, pauseMicros });
   }
 
   #isProbe(sentAt: Micros): boolean {

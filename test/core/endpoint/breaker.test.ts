@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { BREAKER_DEFAULTS, Breaker, type BreakerChange } from "#core/endpoint/breaker.ts";
 import { randomFor } from "#core/random.ts";
 
-const { failuresMax, pauseMicros, pauseMicrosMax, saturatedPauseMicros } = BREAKER_DEFAULTS;
+const { failuresMax, pauseMicros, pauseMicrosMax, saturatedPauseMicros, drainingPauseMicros } = BREAKER_DEFAULTS;
 
 function opened(at = 0): Breaker {
   const breaker = new Breaker(BREAKER_DEFAULTS);
@@ -69,12 +69,14 @@ test("an engine that drains ends what it has: successes of requests sent before 
   breaker.failed(100, "draining", 90);
   breaker.succeeded(50);
   assert.equal(breaker.state(100), "open");
-  breaker.sent(100 + pauseMicros);
+  const probedAt = 100 + drainingPauseMicros;
+  assert.equal(breaker.state(probedAt - 1), "open");
+  breaker.sent(probedAt);
   breaker.succeeded(60);
-  assert.equal(breaker.state(100 + pauseMicros), "half-open");
-  assert.equal(breaker.allows(100 + pauseMicros), false, "the probe is still under way");
-  breaker.succeeded(100 + pauseMicros);
-  assert.equal(breaker.state(100 + pauseMicros), "closed");
+  assert.equal(breaker.state(probedAt), "half-open");
+  assert.equal(breaker.allows(probedAt), false, "the probe is still under way");
+  breaker.succeeded(probedAt);
+  assert.equal(breaker.state(probedAt), "closed");
 });
 
 test("a late failure of a request sent before it opened is no failed probe", () => {
@@ -93,13 +95,15 @@ test("it reports each opening with its fault and pause, and the closing, once", 
   breaker.failed(1, "saturated", 0);
   breaker.failed(1, "draining", 0);
   breaker.failed(2, "connect", 0);
-  breaker.sent(1 + pauseMicros);
-  breaker.failed(1 + pauseMicros, "status", 1 + pauseMicros);
-  breaker.sent(1 + 3 * pauseMicros);
-  breaker.succeeded(1 + 3 * pauseMicros);
-  breaker.succeeded(1 + 4 * pauseMicros);
+  const probedAt = 1 + drainingPauseMicros;
+  breaker.sent(probedAt);
+  breaker.failed(probedAt, "status", probedAt);
+  const againAt = probedAt + 2 * pauseMicros;
+  breaker.sent(againAt);
+  breaker.succeeded(againAt);
+  breaker.succeeded(againAt + pauseMicros);
   assert.deepEqual(changes, [
-    { state: "open", fault: "draining", pauseMicros },
+    { state: "open", fault: "draining", pauseMicros: drainingPauseMicros },
     { state: "open", fault: "status", pauseMicros: 2 * pauseMicros },
     { state: "closed" },
   ]);

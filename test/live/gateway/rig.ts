@@ -60,6 +60,7 @@ export const NEVER_OPEN: BreakerOptions = {
   pauseMicros: 0,
   pauseMicrosMax: 0,
   saturatedPauseMicros: 0,
+  drainingPauseMicros: 0,
 };
 
 export async function startRig(replies: readonly Reply[], options: RigOptions = {}): Promise<Rig> {
