@@ -1,4 +1,4 @@
-import type { BetweenRuns } from "#engine/step-drift.ts";
+import type { BetweenRuns, SeenRun } from "#engine/step-drift.ts";
 
 /**
  * What is taken for another run of the same engine where only one was seen: another hour of a machine that others use
@@ -17,6 +17,8 @@ export interface RunDeviation extends Readonly<Record<BetweenRunsPart, number>> 
   readonly noiseError: number;
 }
 
+/** Runs of one engine do not lie further apart, as logarithms; an engine file holds no more. */
+const APART_MAX = 2;
 /** What was stated counts as much as one further run. */
 const STATED_WEIGHT = 1;
 
@@ -28,8 +30,8 @@ const STATED_WEIGHT = 1;
 export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns): BetweenRuns {
   if (runs.length < 2) return stated;
   const within: Partial<Record<BetweenRunsPart, number>> = {
-    level: mean(runs.map(({ levelError }) => levelError ** 2)),
-    noise: mean(runs.flatMap(({ noiseError }) => (Number.isFinite(noiseError) ? [noiseError ** 2] : []))),
+    level: meanSquare(runs.map(({ levelError }) => levelError)),
+    noise: meanSquare(runs.map(({ noiseError }) => noiseError)),
   };
   const spread = (part: BetweenRunsPart) => {
     const values = runs.map((run) => run[part]).filter(Number.isFinite);
@@ -48,16 +50,28 @@ export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns
     prefill: stated.prefill,
     noise: spread("noise"),
     runs: runs.length,
-    seen: runs.map(({ level, levelError, delay }) => ({
-      level: rounded(level),
-      error: rounded(levelError),
-      ...(Number.isFinite(delay) && { delay: rounded(delay) }),
-    })),
+    seen: runs.map((run) => seenRun(run, spread("level"))),
+  };
+}
+
+/** A run too short to tell its level may lie wherever another one may. */
+function seenRun({ level, levelError, delay }: RunDeviation, spread: number): SeenRun {
+  const known = Number.isFinite(level) && Number.isFinite(levelError);
+  return {
+    level: known ? rounded(Math.min(APART_MAX, Math.max(-APART_MAX, level))) : 0,
+    error: known ? rounded(Math.min(APART_MAX, levelError)) : spread,
+    ...(Number.isFinite(delay) && { delay: rounded(Math.min(APART_MAX, Math.max(-APART_MAX, delay))) }),
   };
 }
 
 function rounded(value: number): number {
   return Math.round(1e4 * value) / 1e4;
+}
+
+/** Of those that are known; 0 of none. */
+function meanSquare(errors: readonly number[]): number {
+  const known = errors.filter(Number.isFinite);
+  return known.length === 0 ? 0 : mean(known.map((error) => error ** 2));
 }
 
 function mean(values: readonly number[]): number {

@@ -46,9 +46,11 @@ export function residualsFor(
     const left = { ...betweenRuns, level: 0, ...(delay !== undefined && { delay: 0 }) };
     return { residuals: { ...residuals, levelError: error, betweenRuns: left, thisRun }, notes: [words] };
   }
-  const words = `intervals: another run than the engine was fitted to; ${betweenWords(betweenRuns)}`;
+  const words = `intervals: another run than the engine was fitted to; ${betweenWords(betweenRuns)}; ${NARROWER}`;
   return { residuals: { ...residuals, betweenRuns }, notes: [words, ...differences(runs, here)] };
 }
+
+const NARROWER = "calibrate this trace together with those for narrower ones";
 
 /** As people read it. */
 export function betweenWords({ level, delay, runs }: BetweenRuns): string {

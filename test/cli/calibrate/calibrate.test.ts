@@ -135,14 +135,26 @@ test("several runs tell what one differs from another in; another run's interval
     const { low, high } = candidates[0]!.intervals.tpotMicros!.mean;
     return { notes, width: high / low, inside: coverage!.tpotMicros!.mean.inside };
   };
-  const [own, narrow, wide] = [await asked(second, one), await asked(third, one), await asked(third, all)];
+  const outer = fresh(".yaml");
+  assert.equal((await gnomon(t, "calibrate", first, third, "-o", outer)).code, 0);
+  const [own, narrow] = [await asked(second, one), await asked(third, one)];
+  const [among, wide] = [await asked(third, all), await asked(second, outer)];
   assert.match(own.notes, /fitted to this very run/);
   assert.match(
     narrow.notes,
     /another run than the engine was fitted to.*another day: 2026-09-22, the trace of 2026-09-23/s,
   );
-  assert.deepEqual([own.inside, narrow.inside, wide.inside], [true, false, true]);
-  assert.ok(own.width < narrow.width && narrow.width < wide.width, `${own.width} ${narrow.width} ${wide.width}`);
+  assert.match(
+    among.notes,
+    /one of the 3 runs that the engine was fitted to; steps were 1\.1\d times as long as in all/,
+  );
+  assert.match(wide.notes, /another run than the engine was fitted to; .*seen between 2 runs/);
+  assert.deepEqual([own.inside, narrow.inside, among.inside, wide.inside], [true, false, true, true]);
+  const widths = [own, narrow, among, wide].map(({ width }) => width);
+  assert.ok(
+    own.width < narrow.width && narrow.width < wide.width && 2 * Math.log(among.width) < Math.log(wide.width),
+    widths.join(),
+  );
 
   const other = await imported(t, HEAVY_SIZES, { ...HEAVY, requests: 120 });
   const refused = await gnomon(t, "calibrate", first, other);

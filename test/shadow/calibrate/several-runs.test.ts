@@ -7,7 +7,7 @@ import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { randomFor } from "#core/random.ts";
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { EngineSource } from "#engine/engine-source.ts";
-import { BETWEEN_RUNS_STATED } from "#shadow/calibrate/between-runs.ts";
+import { BETWEEN_RUNS_STATED, betweenRunsOf } from "#shadow/calibrate/between-runs.ts";
 import { calibrate } from "#shadow/calibrate/calibrate.ts";
 import { engineText } from "#shadow/calibrate/engine-text.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
@@ -78,6 +78,15 @@ test("of several runs each one's distance is known, as its steps had it and not 
   const apart = tuesday!.level - monday!.level;
   assert.ok(Math.abs(apart - Math.log(1.12)) < 0.02, `${apart} of ${Math.log(1.12)}`);
   assert.ok(monday!.error > 0 && monday!.error < 0.03 && tuesday!.error < 0.03);
+});
+
+test("a run too short to tell keeps its place among the others and may lie where another run may", () => {
+  const long = { level: 0.02, levelError: 0.01, delay: 0.1, prefill: NaN, noise: 0, noiseError: 0.1 };
+  const short = { level: NaN, levelError: NaN, delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN };
+  const { seen, level } = betweenRunsOf([long, short, { ...long, level: -0.02 }], BETWEEN_RUNS_STATED);
+  assert.deepEqual(seen?.[0], { level: 0.02, error: 0.01, delay: 0.1 });
+  assert.deepEqual(seen?.[1], { level: 0, error: level });
+  assert.ok(level > 0 && level < 1, String(level));
 });
 
 test("an engine file keeps them", () => {
