@@ -6,6 +6,8 @@ import { sharesProcess } from "./lanes.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const PROPERTY_SEED = "./test/property-seed.ts";
+/** What was compiled by one process is read back by the next, also by those that tests start. */
+const COMPILED = resolve(ROOT, "node_modules/.cache/gnomon");
 
 interface Lane {
   readonly files: readonly string[];
@@ -21,7 +23,7 @@ interface Counts {
 function lanes(): Lane[] {
   const all = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
   const alone = { files: all.filter((file) => !sharesProcess(file)), options: concurrency() };
-  return [alone, { files: all.filter(sharesProcess), options: ["--test-isolation=none"] }];
+  return [alone, { files: all.filter(sharesProcess), options: ["--test-isolation=none", "--test-force-exit"] }];
 }
 
 /** Files at once in the lane of processes; the other lane keeps one core busy. */
@@ -32,7 +34,8 @@ function concurrency(): string[] {
 /** Runs one lane of `node --test`; its output is passed on line by line as it comes. */
 function run({ files, options }: Lane, counts: Counts): Promise<number> {
   const argv = ["--import", PROPERTY_SEED, "--test", "--test-reporter=spec", ...options, ...files];
-  const child = spawn(process.execPath, argv, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
+  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env };
+  const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "inherit"] });
   let rest = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     const lines = (rest + text).split("\n");

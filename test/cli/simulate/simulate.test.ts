@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { type TestContext, after, before, test } from "node:test";
+import { emulateCommand } from "#cli/serve/emulate.ts";
+import { simulateCommand } from "#cli/simulate/simulate.ts";
+import { gnomon } from "../command-line.ts";
+import { type Said, inProcess } from "../in-process.ts";
 
-const MAIN = join(import.meta.dirname, "../../../src/main.ts");
 /** A file with no request in it. */
 const EMPTY = join(import.meta.dirname, "../../../package.json");
 const SMALL = ["--num-instances", "2", "--num-requests", "60", "--seed", "9"];
@@ -16,28 +18,18 @@ before(async () => {
 });
 after(async () => rm(folder, { recursive: true, force: true }));
 
-interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
+function simulate(t: TestContext, ...flags: readonly string[]): Promise<Said> {
+  return inProcess(t, [simulateCommand()], ["simulate", ...flags]);
 }
 
-function simulate(...flags: readonly string[]): Promise<Ran> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, "simulate", ...flags], (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-    });
-  });
-}
-
-test("results go to standard output as JSON with BLIS's figures, twice the same; what is said beside them does not", async () => {
+test("results go to standard output as JSON with BLIS's figures, twice the same; what is said beside them does not", async (t) => {
   const requests = join(folder, "requests.jsonl");
   const flags = [...SMALL, "--json", "--check", "--summarize-trace", "--trace-level", "decisions", "--slo", "*:1000::"];
-  const [one, other] = await Promise.all([simulate(...flags, "--requests-path", requests), simulate(...flags)]);
-  assert.equal(one.code, 0, one.stderr);
-  assert.equal(one.stdout, other.stdout);
-  assert.match(one.stderr, /60 requests, .* simulated seconds in/);
-  const result = JSON.parse(one.stdout) as Record<string, Record<string, unknown>>;
+  const one = gnomon(t, ["simulate", ...flags, "--requests-path", requests]);
+  assert.equal((await one.exit).code, 0, one.stderr());
+  assert.equal((await simulate(t, ...flags)).out, one.stdout());
+  assert.match(one.stderr(), /60 requests, .* simulated seconds in/);
+  const result = JSON.parse(one.stdout()) as Record<string, Record<string, unknown>>;
   assert.deepEqual(Object.keys(result).sort(), [
     "delays",
     "endpoints",
@@ -75,7 +67,7 @@ test("results go to standard output as JSON with BLIS's figures, twice the same;
   assert.equal((JSON.parse(lines[0] ?? "") as { status: string }).status, "completed");
 });
 
-test("what is asked wrongly is refused on standard error with what is accepted", async () => {
+test("what is asked wrongly is refused on standard error with what is accepted", async (t) => {
   const wrong: [string[], RegExp][] = [
     [["--admission-policy", "none"], /--admission-policy: expected one of always-admit, token-bucket/],
     [["--num-instances", "0"], /--num-instances .* expected a whole number from 1 to 10000/],
@@ -91,17 +83,22 @@ test("what is asked wrongly is refused on standard error with what is accepted",
     [["--engine", "h100-llama-3.1-8b", "--model-config", "c.json"], /--engine: expected to be alone/],
     [["--hardware", "H100"], /--hardware: expected together with --model-config/],
   ];
-  const runs = await Promise.all(wrong.map(([flags]) => simulate(...flags)));
-  runs.forEach(({ code, stdout, stderr }, i) => {
-    assert.equal(code, 2, stderr);
-    assert.equal(stdout, "");
-    assert.match(stderr, wrong[i]![1]);
-  });
+  for (const [flags, complaint] of wrong) {
+    const { code, out, said } = await simulate(t, ...flags);
+    assert.equal(code, 2, said);
+    assert.equal(out, "");
+    assert.match(said, complaint);
+  }
+  const refused = gnomon(t, ["simulate", "--num-instances", "0"]);
+  assert.equal((await refused.exit).code, 2);
+  assert.equal(refused.stdout(), "");
+  assert.match(refused.stderr(), /--num-instances .* expected a whole number from 1 to 10000/);
 });
 
-test("gauges are read as often as the router that a profile comes from reads them, unless an interval is given", async () => {
+test("gauges are read as often as the router that a profile comes from reads them, unless an interval is given", async (t) => {
   const figures = async (...flags: readonly string[]) => {
-    const { code, stdout, stderr } = await simulate(
+    const { code, out, said } = await simulate(
+      t,
       ...SMALL,
       "--json",
       "--workload-spec",
@@ -110,50 +107,45 @@ test("gauges are read as often as the router that a profile comes from reads the
       "40",
       ...flags,
     );
-    assert.equal(code, 0, stderr);
-    return stdout;
+    assert.equal(code, 0, said);
+    return out;
   };
-  const [own, fast, slow, gnomon, gnomonSlow] = await Promise.all([
-    figures("--profile", "llm-d"),
-    figures("--profile", "llm-d", "--scrape-interval", "50"),
-    figures("--profile", "llm-d", "--scrape-interval", "1000"),
-    figures("--profile", "gnomon"),
-    figures("--profile", "gnomon", "--scrape-interval", "1000"),
-  ]);
+  const own = await figures("--profile", "llm-d");
+  const fast = await figures("--profile", "llm-d", "--scrape-interval", "50");
+  const slow = await figures("--profile", "llm-d", "--scrape-interval", "1000");
+  const gnomons = await figures("--profile", "gnomon");
+  const gnomonSlow = await figures("--profile", "gnomon", "--scrape-interval", "1000");
   assert.equal(own, fast);
   assert.notEqual(own, slow);
-  assert.equal(gnomon, gnomonSlow);
+  assert.equal(gnomons, gnomonSlow);
 });
 
-test("an engine of two ranks serves all its requests; what nobody could know of its caches is refused", async () => {
+test("an engine of two ranks serves all its requests; what nobody could know of its caches is refused", async (t) => {
   const engine = join(folder, "two-ranks.yaml");
   await writeFile(engine, "dataParallel: 2\nsequencesMax: 4\nbatchTokensMax: 512\n");
   const flags = [...SMALL, "--json", "--check", "--engine", engine];
-  const [two, other] = await Promise.all([simulate(...flags), simulate(...flags, "--prefix-index", "oracle")]);
-  assert.equal(two.code, 0, two.stderr);
-  const { requests } = JSON.parse(two.stdout) as { readonly requests: { readonly completed: number } };
+  const two = await simulate(t, ...flags);
+  assert.equal(two.code, 0, two.said);
+  const { requests } = JSON.parse(two.out) as { readonly requests: { readonly completed: number } };
   assert.equal(requests.completed, 60);
+  const other = await simulate(t, ...flags, "--prefix-index", "oracle");
   assert.equal(other.code, 2);
-  assert.match(other.stderr, /--prefix-index: expected approximate for engines of 2 data-parallel ranks, got oracle/);
+  assert.match(other.said, /--prefix-index: expected approximate for engines of 2 data-parallel ranks, got oracle/);
 });
 
-test("an emulated engine is one rank", async () => {
+test("an emulated engine is one rank", async (t) => {
   const engine = join(folder, "three-ranks.yaml");
   await writeFile(engine, "dataParallel: 3\n");
-  const flags = [MAIN, "emulate", "--port-base", "0", "--engine", engine];
-  const { code, stderr } = await new Promise<Ran>((resolve) => {
-    execFile(process.execPath, flags, (error, stdout, said) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr: said });
-    });
-  });
+  const flags = ["emulate", "--port-base", "0", "--engine", engine];
+  const { code, said } = await inProcess(t, [emulateCommand()], flags);
   assert.equal(code, 2);
-  assert.match(stderr, /emulate\.engine: dataParallel: expected 1, got 3/);
+  assert.match(said, /emulate\.engine: dataParallel: expected 1, got 3/);
 });
 
-test("an engine that is lost shows in counts as the gateway's, and a value that cannot be is refused", async () => {
-  const lost = await simulate(...SMALL, "--rate", "10", "--lose", "instance_0@1-4", "--json");
-  assert.equal(lost.code, 0, lost.stderr);
-  const { path, requests } = JSON.parse(lost.stdout) as {
+test("an engine that is lost shows in counts as the gateway's, and a value that cannot be is refused", async (t) => {
+  const lost = await simulate(t, ...SMALL, "--rate", "10", "--lose", "instance_0@1-4", "--json");
+  assert.equal(lost.code, 0, lost.said);
+  const { path, requests } = JSON.parse(lost.out) as {
     path: { retries: number; cuts: number; faults: object };
     requests: { cut: number; completed: number };
   };
@@ -161,10 +153,10 @@ test("an engine that is lost shows in counts as the gateway's, and a value that 
   assert.equal(path.cuts, requests.cut);
   assert.equal(requests.completed + requests.cut, 60);
   assert.match(
-    (await simulate(...SMALL, "--rate", "10", "--lose", "instance_0@1")).stdout,
+    (await simulate(t, ...SMALL, "--rate", "10", "--lose", "instance_0@1")).out,
     /faults .*attempts failed: .*retried/,
   );
-  const told = async (value: string): Promise<string> => (await simulate(...SMALL, "--lose", value)).stderr;
+  const told = async (value: string): Promise<string> => (await simulate(t, ...SMALL, "--lose", value)).said;
   assert.match(await told("instance_9@1"), /--lose: expected an endpoint of instance_0, .*got instance_9/);
   assert.match(await told("instance_0"), /expected endpoint@seconds or endpoint@from-to/);
   assert.match(await told("instance_0@5-2"), /return after that of the loss/);

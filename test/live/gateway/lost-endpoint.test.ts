@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { nowMicros } from "#live/clock.ts";
+import { type HeldClock, holdClock } from "./held-clock.ts";
 import { CHAT, NEVER_OPEN, type Rig, ask, startRig } from "./rig.ts";
 import {
   type Reply,
@@ -36,13 +37,19 @@ const TROUBLES: readonly (readonly [name: string, fault: string, begin: (rig: Ri
 ];
 
 /** Resolves when an engine has got so many requests. */
-async function reached(rig: Rig, engine: number, requests: number): Promise<void> {
-  while (rig.engines[engine]!.requests.length < requests) await new Promise((resolve) => setTimeout(resolve, 1));
+function reached(rig: Rig, engine: number, requests: number): Promise<void> {
+  return rig.engines[engine]!.asked(requests);
+}
+
+/** Resolves when the client has the first token, and a sweep has seen that it came. */
+async function begun(rig: Rig, clock: HeldClock): Promise<void> {
+  while (!rig.kinds().includes("first-token")) await clock.swept();
+  await clock.swept();
 }
 
 for (const [name, fault, begin] of TROUBLES)
   describe(`an engine that ${name} while it has requests`, () => {
-    const begun: Reply = (_r, s) => void s.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));
+    const one: Reply = (_r, s) => void s.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));
 
     for (const body of [CHAT, STREAM])
       test(`those without a byte go to another one at once${"stream" in body ? ", streams too" : ""}`, async () => {
@@ -57,11 +64,16 @@ for (const [name, fault, begin] of TROUBLES)
         await rig.close();
       });
 
-    test("an answer that began and is silent is cut, and never looks whole", async () => {
-      const rig = await startRig([begun, stream200], { limits: { cutMillisMax: 30 } });
+    test("an answer that began and is silent is cut, and never looks whole", async (t) => {
+      const clock = holdClock(t);
+      const rig = await startRig([one, stream200], { limits: { cutMillisMax: 30_000 } });
       const asked = ask(rig.url, STREAM);
-      await reached(rig, 0, 1);
+      await begun(rig, clock);
       begin(rig, "a");
+      clock.advance(29_000);
+      await clock.swept(2);
+      assert.equal(rig.summaries.length, 0);
+      clock.advance(1_001);
       const got = await asked;
       assert.match(got.body, /one.*"error".*incomplete/s);
       assert.doesNotMatch(got.body, /\[DONE\]/);
@@ -89,25 +101,36 @@ for (const [name, fault, begin] of TROUBLES)
     });
   });
 
-test("where all engines hang their requests are waited for and new ones go on to them", async () => {
+test("where all engines hang their requests are waited for and new ones go on to them", async (t) => {
+  let answer = (): void => {};
   const late: Reply = (request, s) => {
     if (request.index > 0) return void s.write(jsonReply(200, chatAnswer("new")));
-    setTimeout(() => s.write(jsonReply(200, chatAnswer("late"))), 200);
+    answer = () => void s.write(jsonReply(200, chatAnswer("late")));
   };
-  const rig = await startRig([late], { limits: { lostMillisMax: 10, cutMillisMax: 10 } });
+  const clock = holdClock(t);
+  const rig = await startRig([late], { limits: { lostMillisMax: 10_000, cutMillisMax: 10_000 } });
   const first = ask(rig.url, CHAT);
   await reached(rig, 0, 1);
   rig.journal.accept({ kind: "endpoint-suspended", at: nowMicros(), endpoint: "a", reason: "stalled" });
   assert.match((await ask(rig.url, CHAT)).body, /new/);
+  clock.advance(60_000);
+  await clock.swept(2);
+  answer();
   assert.match((await first).body, /late/);
   await rig.close();
 });
 
-test("a request at a lost engine that no other may take gets an error that says when to try again", async () => {
-  const rig = await startRig([silent], { limits: { lostMillisMax: 30 } });
+test("a request at a lost engine that no other may take gets an error that says when to try again", async (t) => {
+  const clock = holdClock(t);
+  const rig = await startRig([silent], { limits: { lostMillisMax: 30_000 } });
   const asked = ask(rig.url, CHAT);
   await reached(rig, 0, 1);
   rig.directory.get("a")!.state = "lost";
+  await clock.swept(2);
+  clock.advance(29_000);
+  await clock.swept(2);
+  assert.equal(rig.summaries.length, 0);
+  clock.advance(1_001);
   const got = await asked;
   assert.deepEqual([got.status, got.headers["retry-after"]], [502, "1"]);
   await rig.close();
@@ -128,23 +151,39 @@ describe("an engine is lost and keeps its connections open", () => {
       await rig.close();
     });
 
-  test("a stream that began goes on", async () => {
-    const begun: Reply = (_r, s) => {
+  test("a stream that began goes on", async (t) => {
+    let goOn = (): void => {};
+    const two: Reply = (_r, s) => {
       s.write(STREAM_HEAD + tokenChunk("one"));
-      setTimeout(() => s.write(tokenChunk("two", "stop") + event("[DONE]") + STREAM_END), 120);
+      goOn = () => void s.write(tokenChunk("two", "stop") + event("[DONE]") + STREAM_END);
     };
-    const rig = await startRig([begun, ok], { limits, breaker: NEVER_OPEN });
+    const clock = holdClock(t);
+    const rig = await startRig([two, ok], { limits, breaker: NEVER_OPEN });
+    const asked = ask(rig.url, STREAM);
+    await begun(rig, clock);
     rig.directory.get("a")!.state = "lost";
-    const got = await ask(rig.url, STREAM);
+    clock.advance(120);
+    await clock.swept(2);
+    goOn();
+    const got = await asked;
     assert.match(got.body, /one.*two.*\[DONE\]/s);
     assert.deepEqual(rig.retried, []);
     await rig.close();
   });
 
-  test("a request at an engine that is there is waited for", async () => {
-    const late: Reply = (_r, s) => void setTimeout(() => s.write(jsonReply(200, chatAnswer("late"))), 120);
+  test("a request at an engine that is there is waited for", async (t) => {
+    let answer = (): void => {};
+    const late: Reply = (_r, s) => {
+      answer = () => void s.write(jsonReply(200, chatAnswer("late")));
+    };
+    const clock = holdClock(t);
     const rig = await startRig([late, ok], { limits, breaker: NEVER_OPEN });
-    const got = await ask(rig.url, CHAT);
+    const asked = ask(rig.url, CHAT);
+    await reached(rig, 0, 1);
+    clock.advance(120);
+    await clock.swept(2);
+    answer();
+    const got = await asked;
     assert.equal(got.headers["x-gnomon-endpoint"], "a");
     await rig.close();
   });
