@@ -11,7 +11,7 @@ import { readYamlFile } from "./yaml-file.ts";
 
 const ENGINES_DIRECTORY: string = resolve(import.meta.dirname, "../../config/engines");
 
-/** An engine, and how far its calibration was from the real one; undefined where the file does not tell. */
+/** An engine, and how far its calibration was from the real one; undefined where the file does not state it. */
 export interface CalibratedEngine {
   readonly engine: EngineConfig;
   readonly residuals: StepResiduals | undefined;

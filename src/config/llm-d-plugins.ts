@@ -6,7 +6,7 @@ export interface LlmDPlugin {
   readonly plugin: string;
   /** llm-d's parameter name to ours. */
   readonly names: Readonly<Record<string, string>>;
-  /** Parameters that llm-d has by nature and ours has to be told. */
+  /** Parameters that llm-d has by nature and that ours has to be given. */
   readonly fixed?: Readonly<Record<string, ParameterValue>>;
   /** Parameters that are accepted with one value only, since ours knows no other. */
   readonly only?: Readonly<Record<string, ParameterValue>>;

@@ -14,7 +14,7 @@ export interface NamedProfile {
   readonly summary: string;
   readonly source: string;
   readonly spec: ProfileSpec;
-  /** How often its own router reads engines' gauges by default; absent where that is not said. */
+  /** How often its own router reads engines' gauges by default; absent where that is not known. */
   readonly signals?: ProfileSignals;
 }
 

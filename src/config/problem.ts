@@ -15,7 +15,7 @@ export type Checked<T> =
 const SHOWN_CHARS_MAX = 60;
 const WORDS_SHOWN_MAX = 64;
 
-/** Checks `value` against a schema and tells all that is wrong with it at once. */
+/** Checks `value` against a schema and reports all that is wrong with it at once. */
 export function checkShape<S extends z.ZodType>(schema: S, value: unknown): Checked<z.output<S>> {
   const result = schema.safeParse(value);
   if (result.success) return { ok: true, value: result.data };

@@ -12,7 +12,7 @@ export { type NamedProfile, gaugeMillisOf, profileNames } from "./native-profile
 
 /**
  * A profile by what names it: a shipped one by its name; AIBrix's composite strategy (`least-request:2,throughput:1`);
- * or a file by its path, which holds a profile, an EndpointPickerConfig of llm-d, or a policy bundle of BLIS, told apart
+ * or a file by its path, which holds a profile, an EndpointPickerConfig of llm-d, or a policy bundle of BLIS, distinguished
  * by their keys. Throws ConfigError with every problem.
  */
 export function loadProfile(nameOrPath: string): NamedProfile {

@@ -11,7 +11,7 @@ export const PROFILE_FILE_SCHEMA = z.strictObject({
   summary: z.string().optional(),
   /** Where the policy comes from. */
   source: z.string().optional(),
-  /** How often the router that the policy comes from reads engines' gauges by default, and where that is said. */
+  /** How often the router that the policy comes from reads engines' gauges by default, and the source of that. */
   signals: z.strictObject({ intervalMillis: z.number().min(0.1).max(1e7), source: z.string().min(1) }).optional(),
   /** Name of a profile beside this file, or a path. */
   extends: z.string().min(1).optional(),

@@ -8,7 +8,7 @@ const breaker = z.strictObject({
   pauseMillisMax: millis(1, MILLIS_PER_DAY).default(30_000).describe("Longest pause."),
   saturatedPauseMillis: millis(0, MILLIS_PER_DAY)
     .default(200)
-    .describe("Pause after an endpoint said that it is full."),
+    .describe("Pause after an endpoint answered that it is full."),
   drainingPauseMillis: millis(0, MILLIS_PER_DAY)
     .default(15_000)
     .describe(
@@ -86,7 +86,7 @@ export const prefix = z.strictObject({
     .min(1024)
     .max(1e10)
     .default(500_000)
-    .describe("Room per endpoint while the engine has not told its own."),
+    .describe("Room per endpoint while the engine has not reported its own."),
   answers: z
     .enum(["ids", "text", "off"])
     .default("text")

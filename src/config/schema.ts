@@ -6,7 +6,7 @@ import { routes } from "./routes-section.ts";
 import { MIB, MILLIS_PER_DAY, environmentName, millis, origin } from "./schema-value.ts";
 
 /**
- * The whole configuration: shape, bounds, default and meaning, each said here and nowhere else. The description of every
+ * The whole configuration: shape, bounds, default and meaning, each stated here and nowhere else. The description of every
  * key, the names of the environment variables and config/default.yaml are generated from this schema.
  */
 
@@ -37,7 +37,12 @@ const endpoint = z.strictObject({
     .max(1024)
     .default(1)
     .describe("Data-parallel ranks behind the URL; above 1 each is its own endpoint."),
-  kvCapacityTokens: z.int().min(1).max(1e12).optional().describe("Room of its KV cache, where /metrics does not tell."),
+  kvCapacityTokens: z
+    .int()
+    .min(1)
+    .max(1e12)
+    .optional()
+    .describe("Room of its KV cache, where /metrics does not report it."),
   concurrencyMax: z
     .int()
     .min(1)
@@ -186,7 +191,7 @@ const shadow = z.strictObject({
     .min(0.01)
     .max(1)
     .default(0.1)
-    .describe("Share of one core that fits and evaluations take at most; replaying what is heard comes on top."),
+    .describe("Share of one core that fits and evaluations take at most; replaying recorded inputs comes on top."),
   intervalMillis: millis(1000, MILLIS_PER_DAY).default(60_000).describe("Time between two evaluations."),
   windowRequests: z.int().min(10).max(1_000_000).default(2000).describe("Latest requests that an evaluation looks at."),
   requestsMin: z.int().min(1).max(1_000_000).default(50).describe("Requests below which there is no evaluation."),

@@ -13,7 +13,7 @@ import type { Policy } from "./policy-config.ts";
 import { checkShape, type Problem, problemLine, unknownWord } from "./problem.ts";
 import { readYamlFile } from "./yaml-file.ts";
 
-/** What a BLIS policies file says; a section that it does not have is undefined. */
+/** What a BLIS policies file holds; a section that it does not have is undefined. */
 export interface SimulationPolicies {
   readonly admission: AdmissionSpec | undefined;
   readonly priority: PrioritySpec | undefined;

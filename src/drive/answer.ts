@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "#trace/import/json-record.ts";
 
-/** What one JSON object of an answer says: a chunk of a stream or a whole answer. */
+/** What one JSON object of an answer holds: a chunk of a stream or a whole answer. */
 export interface AnswerPart {
   /** It brings text, reasoning or a tool call that is not empty. */
   readonly hasContent: boolean;

@@ -5,7 +5,7 @@ const ID_BITS_LOW = 0x1_0000_0000;
 
 /**
  * Content of a block: `count` symbols in [0, radix) that depend on `id` and `seed` alone. The first ones are the
- * digits of a bijection of the id, so that different ids differ as soon as `count` symbols can tell 2^53 ids apart (7
+ * digits of a bijection of the id, so that different ids differ as soon as `count` symbols can distinguish 2^53 ids (7
  * of 256, 4 of 30,000), and mostly in the very first; the rest are drawn from a stream of the id's own.
  */
 export function writeBlockSymbols(

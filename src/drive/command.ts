@@ -61,7 +61,7 @@ async function driven(options: DriveOptions): Promise<DriveReport> {
   }
 }
 
-/** A file that cannot be written is told before the run, not after it. */
+/** A file that cannot be written is reported before the run, not after it. */
 function refuseUnwritable(flag: string, file: string | undefined): void {
   if (file === undefined || file === "-") return;
   try {

@@ -24,11 +24,11 @@ export type Outcome =
   | "empty"
   | "timeout";
 
-/** Times are microseconds on the driver's clock; NaN where something did not happen or was not told. */
+/** Times are microseconds on the driver's clock; NaN where something did not happen or was not reported. */
 export interface ExchangeResult {
   readonly outcome: Outcome;
   readonly status: number;
-  /** Who served, as the gateway tells it; "" where nobody told. */
+  /** Who served, as the gateway reports it; "" where it did not. */
   readonly endpoint: string;
   readonly sentMicros: Micros;
   readonly headersMicros: Micros;
@@ -41,7 +41,7 @@ export interface ExchangeResult {
   /** Tokens of the prompt that the gateway expected in the endpoint's cache. */
   readonly gatewayHitTokens: number;
   readonly finishReason: string;
-  /** What the server or the connection said about a failure; "" when nothing. It may quote the request. */
+  /** What the server or the connection reported about a failure; "" when nothing. It may quote the request. */
   readonly errorMessage: string;
 }
 

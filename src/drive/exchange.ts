@@ -159,7 +159,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Of an answer that came to its end. */
   #verdict(): Outcome {
     if (this.#finishReason === "abort") return "engine-abort";
-    // A token may have no text of its own; usage tells that it was there.
+    // A token may have no text of its own; usage shows that it was there.
     return this.#contentChunks > 0 || this.#completionTokens > 0 ? "ok" : "empty";
   }
 

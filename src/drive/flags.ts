@@ -51,7 +51,7 @@ const D = DRIVE_DEFAULTS;
 
 const NONE = "none";
 
-/** What the help says of a default that has no number or name of its own. */
+/** What the help prints for a default that has no number or name of its own. */
 function shownOf(value: unknown): string | undefined {
   return value === Number.POSITIVE_INFINITY || (Array.isArray(value) && value.length === 0) ? NONE : undefined;
 }

@@ -1,6 +1,6 @@
 /** How near the gateway's expected hit tokens are to those that the engines found in their caches. */
 export interface HitEstimate {
-  /** That told both. */
+  /** That reported both. */
   readonly requests: number;
   /** Tokens expected by the gateway and found by the engines. */
   readonly expectedTokens: number;

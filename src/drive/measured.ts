@@ -89,14 +89,14 @@ export function measured(log: SampleLog): Measured & { readonly driftMillis: Dis
   };
 }
 
-/** Requests that ended before the gateway told who serves them. */
-const NOT_TOLD = "(not told)";
+/** Requests that ended before the gateway reported who serves them. */
+const NOT_REPORTED = "(not reported)";
 
 function endpointsOf(log: SampleLog): EndpointReport[] {
   const { ttft, e2e } = latencies(log);
   const cached = log.column("cachedTokens");
   const places = new Map(log.endpointNames.map((endpoint, index) => [endpoint, index]));
-  for (let at = 0; at < log.size; at++) if (log.endpointOf(at) < 0) places.set(NOT_TOLD, -1);
+  for (let at = 0; at < log.size; at++) if (log.endpointOf(at) < 0) places.set(NOT_REPORTED, -1);
   const rows = Array.from(places, ([endpoint, index]) => {
     const here = (at: number) => log.endpointOf(at) === index;
     const okHere = (at: number) => here(at) && log.outcomes[at] === "ok";
@@ -114,12 +114,12 @@ function endpointsOf(log: SampleLog): EndpointReport[] {
   return rows.sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1));
 }
 
-/** Sum of `part` over the sum of prompt tokens, of the requests that told both; null when none did. */
+/** Sum of `part` over the sum of prompt tokens, of the requests that reported both; null when none did. */
 function ratio(log: SampleLog, keep: (at: number) => boolean, part: Float64Array): number | null {
   const prompt = log.column("promptTokens");
-  const told = (at: number) => keep(at) && !Number.isNaN(part[at] ?? Number.NaN) && (prompt[at] ?? 0) > 0;
-  const whole = sum(where(log, told, (at) => prompt[at] ?? 0));
-  return whole === 0 ? null : sum(where(log, told, (at) => part[at] ?? 0)) / whole;
+  const reported = (at: number) => keep(at) && !Number.isNaN(part[at] ?? Number.NaN) && (prompt[at] ?? 0) > 0;
+  const whole = sum(where(log, reported, (at) => prompt[at] ?? 0));
+  return whole === 0 ? null : sum(where(log, reported, (at) => part[at] ?? 0)) / whole;
 }
 
 function spanSeconds(log: SampleLog): number {

@@ -30,10 +30,10 @@ export interface DriveReport {
   /** First to last token over the tokens in between; streams of two tokens and more. */
   readonly tpotMillis: DistributionSummary;
   readonly e2eMillis: DistributionSummary;
-  /** As the engines counted them, over requests that told. */
+  /** As the engines counted them, over requests that reported it. */
   readonly tokens: { readonly prompt: number; readonly cached: number; readonly output: number };
   readonly outputsShorterThanAsked: number;
-  /** Cached over all prompt tokens: as engines report, and as the gateway expected. Null where nobody told. */
+  /** Cached over all prompt tokens: as engines report, and as the gateway expected. Null where nobody reported it. */
   readonly hitRatio: { readonly engine: number | null; readonly gateway: number | null };
   /** The gateway's expectation against what the engines found; null where no request has both. */
   readonly hitEstimate: HitEstimate | null;
@@ -78,7 +78,7 @@ interface RequestCounts {
 }
 
 export interface EndpointReport {
-  /** "(not told)" for requests that ended before the gateway told. */
+  /** "(not reported)" for requests that ended before the gateway reported it. */
   readonly endpoint: string;
   readonly requests: number;
   readonly share: number;

@@ -32,14 +32,14 @@ export class SampleLog {
   dropped = 0;
   readonly outcomes: Sample["outcome"][] = [];
   readonly #columns = new Map<Column, Float64Array>(COLUMNS.map((name) => [name, new Float64Array(1_024)]));
-  readonly #told = new NameColumn();
+  readonly #reported = new NameColumn();
   readonly #urls = new NameColumn();
 
   get size(): number {
     return this.outcomes.length;
   }
 
-  /** Endpoints that a gateway told of, or the URLs where none did. */
+  /** Endpoints that a gateway reported, or the URLs where none did. */
   get endpointNames(): readonly string[] {
     return this.#endpoints.names;
   }
@@ -70,7 +70,7 @@ export class SampleLog {
       }
       column[at] = sample[name];
     }
-    this.#told.add(sample.endpoint);
+    this.#reported.add(sample.endpoint);
     this.#urls.add(sample.url);
     this.outcomes.push(sample.outcome);
   }
@@ -80,13 +80,13 @@ export class SampleLog {
     return this.#columns.get(name) ?? new Float64Array(0);
   }
 
-  /** Place in `endpointNames`, or -1 where the gateway did not tell: closed before it answered. */
+  /** Place in `endpointNames`, or -1 where the gateway did not report one: closed before it answered. */
   endpointOf(at: number): number {
     return this.#endpoints.indexOf(at);
   }
 
   get #endpoints(): NameColumn {
-    return this.#told.names.length > 0 ? this.#told : this.#urls;
+    return this.#reported.names.length > 0 ? this.#reported : this.#urls;
   }
 }
 

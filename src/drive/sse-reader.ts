@@ -11,7 +11,7 @@ export type PayloadSink = (bytes: Buffer, start: number, end: number) => void;
 
 /**
  * Finds the `data:` lines of a server-sent event stream in its bytes, however they are cut into chunks. A line ends with a
- * line feed, a carriage return, or both: the second of both ends an empty line, which says nothing.
+ * line feed, a carriage return, or both: the second of both ends an empty line, which has no meaning.
  */
 export class SseReader {
   #held: Buffer[] = [];

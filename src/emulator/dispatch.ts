@@ -142,7 +142,7 @@ export class Dispatcher {
   }
 }
 
-/** A bug of the emulator, told as a server would tell its own. */
+/** A bug of the emulator, reported as a server would report its own. */
 function unexpected(error: unknown): ApiError {
   return new ApiError(500, "InternalServerError", error instanceof Error ? error.message : "unknown error");
 }

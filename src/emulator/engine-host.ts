@@ -112,7 +112,7 @@ export class EngineHost {
     this.#settle();
   }
 
-  /** Ends every answer with "abort", as a server does that is told to terminate. */
+  /** Ends every answer with "abort", as a server does on SIGTERM. */
   abortAll(): void {
     const at = this.#advance(this.#now());
     for (const id of Array.from(this.#flights.keys())) this.#engine.abort(at, id);

@@ -26,7 +26,7 @@ export interface EmulatorOptions {
   readonly engine: EngineConfig;
   /** Engine seconds per second of the wall clock: 2 runs twice as fast. */
   readonly timeScale: number;
-  /** Of ids and of fault draws. What an answer says depends on its prompt alone. */
+  /** Of ids and of fault draws. The text of an answer depends on its prompt alone. */
   readonly seed: number;
   readonly apiKey?: string;
   readonly version?: "0.32.0";

@@ -38,7 +38,7 @@ export interface Emulator {
 const KEEP_ALIVE_MS = 5_000;
 /** httptools knows no limit; this one is beyond what was seen to pass. */
 const HEADER_BYTES_MAX = 8 * 1024 * 1024;
-/** How long vLLM's port stays open after it was told to stop and nothing runs any more. */
+/** How long vLLM's port stays open after it was asked to stop and nothing runs any more. */
 const PORT_LINGER_MS = 100;
 const DRAIN_POLL_MS = 20;
 
@@ -156,7 +156,7 @@ function listen(http: Server, options: ResolvedOptions): Promise<void> {
   });
 }
 
-/** Bytes that are not HTTP: uvicorn says so and closes. */
+/** Bytes that are not HTTP: uvicorn answers so and closes. */
 function refuseBytes(socket: Duplex): void {
   if (!socket.writable) {
     socket.destroy();

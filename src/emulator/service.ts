@@ -18,7 +18,7 @@ import type { ResolvedOptions } from "./options.ts";
 import type { Piece, Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /**
- * `serving`: as usual. `draining`: told to stop, running answers may end, new text prompts fail. `stopping`: told to
+ * `serving`: as usual. `draining`: asked to stop, running answers may end, new text prompts fail. `stopping`: asked to
  * stop at once. `dead`: the engine process is gone.
  */
 export type Phase = "serving" | "draining" | "stopping" | "dead";

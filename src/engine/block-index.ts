@@ -2,7 +2,7 @@ import { assert } from "#core/assert.ts";
 import { mix32 } from "#core/random.ts";
 import { BLOCK_WORDS, type BlockRecords, HIGH, LOW, SLOT } from "./block-record.ts";
 
-/** A slot is a block plus 1, or 0 for an empty slot, and the hash that says where it belongs. */
+/** A slot is a block plus 1, or 0 for an empty slot, and the hash that determines where it belongs. */
 const SLOT_WORDS = 2;
 const BLOCK = 0;
 const HASH = 1;
@@ -14,7 +14,7 @@ const GROUP = 8;
  * blocks up to it are equal. Each content is here once.
  *
  * Open addressing with linear probing. Where a block belongs is decided by the first block of its group in the chain,
- * so that a walk along a chain touches one cache line per group. A block's record says where it is.
+ * so that a walk along a chain touches one cache line per group. A block's record holds where it is.
  */
 export class BlockIndex {
   /** Contents that are here. */

@@ -31,7 +31,7 @@ export interface EngineConfig {
   /** Makes steps longer or shorter by when they start; undefined for as the step time has them. */
   readonly stepDrift?: StepDrift | undefined;
   readonly stepGap: StepGap;
-  /** Ranks (data_parallel_size), each with all that is told here; at least 1. */
+  /** Ranks (data_parallel_size), each with all that is stated here; at least 1. */
   readonly dataParallel: number;
   /** Which rank a request goes to; of no effect with one. */
   readonly rankBalance: RankBalance;

@@ -35,7 +35,7 @@ export class DeadlineHeap {
   }
 }
 
-/** Sequences are pooled: the submission number tells whether this is still the request that was entered. */
+/** Sequences are pooled: the submission number shows whether this is still the request that was entered. */
 function alive(entry: Entry): boolean {
   return entry.sequence.order === entry.order && entry.sequence.state !== "ended" && !entry.sequence.leaving;
 }

@@ -2,9 +2,9 @@
 export interface SourceRun {
   /** As the trace names it. */
   readonly run: string;
-  /** ISO 8601, UTC; left out where the trace does not tell. */
+  /** ISO 8601, UTC; left out where the trace does not state it. */
   readonly startedAt?: string | undefined;
-  /** What tells machines apart and names none. */
+  /** What distinguishes machines and names none. */
   readonly machine?: string | undefined;
   readonly engineVersion?: string | undefined;
 }

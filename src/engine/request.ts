@@ -8,7 +8,7 @@ export interface EngineRequest {
   readonly promptTokens: number;
   /**
    * Tokens that will be generated; cut where they exceed the model's length with the prompt. With 0 the request is over with
-   * its prompt: its token is told like any other and never takes a place in the KV cache.
+   * its prompt: its token is reported like any other and never takes a place in the KV cache.
    */
   readonly outputTokens: number;
   /**

@@ -39,7 +39,7 @@ export class Settlement {
     this.#sink = sink;
   }
 
-  /** Settles a step: `at` is when blocks come free, `outAt` when clients hear of it. */
+  /** Settles a step: `at` is when blocks come free, `outAt` when clients are notified. */
   settle(step: Step, at: Micros, outAt: Micros): void {
     const finishedBefore = this.finished;
     if (this.#leaving.length > 0) {
@@ -56,7 +56,7 @@ export class Settlement {
   }
 
   /**
-   * The client has gone: it is told at once. The request itself goes now, or with `deferred` when the step that runs
+   * The client has gone: it is notified at once. The request itself goes now, or with `deferred` when the step that runs
    * has ended, since an engine looks at its queue between steps only.
    */
   dismiss(at: Micros, sequence: Sequence, reason: FinishReason, deferred: boolean): void {

@@ -3,13 +3,13 @@ import type { FinishReason, EngineRequest } from "./request.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";
 
 /**
- * What an engine tells its host, during advanceTo and abort, in the order of time. (Where requests complete at the start
- * of their last step, one whose client goes during a step is told that step's token before its end.)
+ * What an engine reports to its host, during advanceTo and abort, in the order of time. (Where requests complete at the start
+ * of their last step, one whose client goes during a step is notified of that step's token before its end.)
  */
 export interface EngineSink {
   /** First admission into a batch, with the prompt tokens found in the cache. Again on each where preemption restarts. */
   admitted?(at: Micros, request: EngineRequest, cachedTokens: number): void;
-  /** Tokens generated so far. With `coalesce` only the first and the last token of a request are told. */
+  /** Tokens generated so far. With `coalesce` only the first and the last token of a request are reported. */
   token(at: Micros, request: EngineRequest, outputTokens: number): void;
   preempted?(at: Micros, request: EngineRequest): void;
   /** Its blocks are free and its place in the batch is given back: before `finished`, at the same time in vLLM. */

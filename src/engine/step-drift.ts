@@ -102,6 +102,6 @@ export interface SeenRun {
   /** Logarithm of how many times as long as in all of them steps were, and its standard error. */
   readonly level: number;
   readonly error: number;
-  /** The same of the delay outside the engine; left out where the run does not tell. */
+  /** The same of the delay outside the engine; left out where the run does not show it. */
   readonly delay?: number | undefined;
 }

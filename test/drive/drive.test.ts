@@ -168,7 +168,7 @@ describe("drive", () => {
     const told = await driven(golden("mooncake.jsonl"), { stub });
     const rows = told.report.endpoints.map(({ endpoint, requests, failed }) => [endpoint, requests, failed]);
     assert.deepEqual(rows, [
-      ["(not told)", 1, 1],
+      ["(not reported)", 1, 1],
       ["pod", 7, 0],
     ]);
     assert.deepEqual(told.report.imbalance, { mean: null, max: null });

@@ -1,4 +1,4 @@
-/** vLLM's word for a class of errors, as its `type` field says it. */
+/** vLLM's name for a class of errors, as in its `type` field. */
 export type ErrorType =
   | "BadRequestError"
   | "Bad Request"

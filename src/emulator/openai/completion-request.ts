@@ -56,7 +56,7 @@ function readPrompts(fields: FieldReader): readonly (string | readonly number[])
   return [];
 }
 
-/** A prompt may be of four types: token ids, lists of them, a text, texts. pydantic tells why it is none of these. */
+/** A prompt may be of four types: token ids, lists of them, a text, texts. pydantic reports why it is none of these. */
 function refusePrompt(fields: FieldReader, prompt: unknown): void {
   const notList = (name: string, value: unknown) =>
     fields.refuse(name, "list_type", "Input should be a valid list", value);

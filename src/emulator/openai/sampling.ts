@@ -127,7 +127,7 @@ function readStop(fields: FieldReader): readonly string[] {
   if (typeof fields.body["stop"] === "string") return [fields.body["stop"]];
   const given = fields.body["stop"] ?? undefined;
   if (given !== undefined && !Array.isArray(given)) {
-    // Either a string or a list would do: both refusals are told.
+    // Either a string or a list would do: both refusals are reported.
     fields.refuse("stop", "string_type", "Input should be a valid string", given);
   }
   const list = fields.list("stop") ?? [];

@@ -44,7 +44,7 @@ export abstract class TokenStream implements Answer {
     this.#end();
   }
 
-  /** Events that tell of an error in the midst of an answer. */
+  /** Events that report an error in the midst of an answer. */
   protected failure(error: ApiError): void {
     this.stream.data(error.event);
     this.stream.data("[DONE]");

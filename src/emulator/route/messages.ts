@@ -14,7 +14,7 @@ export async function handleMessages(service: Service, exchange: Exchange, body:
   try {
     await answer(service, exchange, body);
   } catch (error) {
-    // A body of the wrong form is told in FastAPI's shape, as everywhere.
+    // A body of the wrong form is reported in FastAPI's shape, as everywhere.
     if (!(error instanceof ApiError) || error.type === "Bad Request") throw error;
     sendJson(exchange, error.code, messagesError(error));
   }

@@ -1,5 +1,5 @@
 /**
- * What the boards of a tensor-parallel engine tell each other: two sums over all of them a layer, after attention and
+ * What the boards of a tensor-parallel engine send each other: two sums over all of them a layer, after attention and
  * after the feed-forward block, each once around a ring to be summed and once to be handed out:
  *
  *   2 layers * 2 (gpus - 1) * (hop + tokens * bytesPerToken / gpus / bandwidth)

@@ -1,6 +1,6 @@
 import type { ExpertShape, ModelShape } from "./model-shape.ts";
 
-/** A model as a Hugging Face config.json tells it. */
+/** A model as a Hugging Face config.json describes it. */
 export interface HuggingFaceModel {
   readonly shape: ModelShape;
   readonly vocabulary: number;
@@ -66,16 +66,16 @@ export function readHuggingFaceModel(value: unknown): HuggingFaceModel | string 
   return problems.length > 0 ? problems.join("; ") : model;
 }
 
-/** What every token uses beside its experts is told as a width, or as a number of experts of the usual width. */
+/** What every token uses beside its experts is stated as a width, or as a number of experts of the usual width. */
 function expertsOf(
   fields: ReadonlyMap<string, unknown>,
   count: number,
   whole: (names: readonly string[], otherwise?: number) => number,
 ): ExpertShape {
   const perToken = whole(["num_experts_per_tok", "num_experts_per_token"]);
-  const told = fields.get("shared_expert_intermediate_size") ?? 0;
+  const stated = fields.get("shared_expert_intermediate_size") ?? 0;
   const shared = fields.get("n_shared_experts") ?? 0;
-  const width = Number(told) || Number(shared) * whole(["moe_intermediate_size", "intermediate_size"]);
+  const width = Number(stated) || Number(shared) * whole(["moe_intermediate_size", "intermediate_size"]);
   return width > 0 ? { count, perToken, sharedIntermediate: width } : { count, perToken };
 }
 

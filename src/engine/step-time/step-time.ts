@@ -12,7 +12,7 @@ export interface StepTime {
   micros(shape: Readonly<BatchShape>): number;
   /** True when the answer depends on the shape alone, so that steps may be computed ahead. */
   readonly stateless: boolean;
-  /** Where a record says when the next step may start at the earliest. */
+  /** Where a record holds when the next step may start at the earliest. */
   nextStartAt?(): Micros | undefined;
 }
 
