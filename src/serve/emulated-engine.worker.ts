@@ -8,12 +8,12 @@ import type { EngineMessage } from "./engine-process.ts";
 process.once("message", (message) => {
   void start(message as EmulatorOptions).then(
     (emulator) => {
-      tell({ kind: "started", url: emulator.url });
+      report({ kind: "started", url: emulator.url });
       endsOn(emulator);
     },
     (error: unknown) => {
       const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
-      tell({ kind: "failed", code, message: error instanceof Error ? error.message : String(error) });
+      report({ kind: "failed", code, message: error instanceof Error ? error.message : String(error) });
       process.disconnect?.();
     },
   );
@@ -23,7 +23,7 @@ function start(options: EmulatorOptions): Promise<Emulator> {
   return startEmulator(options);
 }
 
-function tell(message: EngineMessage): void {
+function report(message: EngineMessage): void {
   process.send?.(message);
 }
 

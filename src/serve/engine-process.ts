@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { EmulatorOptions } from "#emulator/server.ts";
 
-/** What an engine's process tells the one that started it, once. */
+/** What an engine's process reports to the one that started it, once. */
 export type EngineMessage =
   | { readonly kind: "started"; readonly url: string }
   | { readonly kind: "failed"; readonly code: string | undefined; readonly message: string };

@@ -98,7 +98,7 @@ export function requestObserver(metrics: GatewayMetrics, { log, faults, access }
     retried: (fault) => metrics.retried(fault),
     tokenizerFellBack: (model) => metrics.tokenizerFellBack(model),
     fault: faults.report,
-    // Where it broke, not what it says: a message may quote what a client sent.
+    // Where it broke, not its text: a message may quote what a client sent.
     bug: (error) => log.error({ frames: framesOf(error) }, "a bug in the request path"),
   };
 }

@@ -6,7 +6,7 @@ import { refusedBySystem } from "./system-error.ts";
 
 const RETRIES =
   "records are dropped and counted; the disk is tried again after pauses of 1 s to 60 s; requests are not affected";
-const GOES_ON = "a new segment was begun; a gap line before its first record tells how many are missing";
+const GOES_ON = "a new segment was begun; a gap line before its first record states how many are missing";
 
 /** The recorder of a running gateway; undefined where the configuration has none. */
 export async function openRecorder(

@@ -6,7 +6,7 @@ import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { ServePlan } from "./serve-plan.ts";
 
-/** What a plan says about the router; a trace's header holds the same. */
+/** What a plan states of the router; a trace's header holds the same. */
 export function routerSettings({ config, profile, profiles }: ServePlan): TraceRouter {
   const { breaker, seed } = config.routing;
   const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);

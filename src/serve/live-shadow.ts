@@ -17,7 +17,7 @@ export interface LiveShadow {
   close(): Promise<void>;
 }
 
-/** Starts the shadow's thread and lets it hear the journal; undefined where the configuration has none. */
+/** Starts the shadow's thread and attaches it to the journal; undefined where the configuration has none. */
 export function startShadow(
   { shadow, scrape }: Config,
   run: Run,

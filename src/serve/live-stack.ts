@@ -52,7 +52,7 @@ export interface LiveStack {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Puts a gateway together from its plan. It listens and knows endpoints only when told. */
+/** Puts a gateway together from its plan. It listens and knows endpoints only when they are added. */
 export async function createLiveStack(plan: ServePlan, environment: Environment, log: Logger): Promise<LiveStack> {
   const { config } = plan;
   const logs = openLogs(config.log, log);
@@ -165,7 +165,7 @@ async function drain(gateway: Gateway, config: Config, environment: Environment,
   log.info({ event: "drained", millis, ...drained }, "drained");
 }
 
-/** A pod stays among its service's endpoints for a moment after it was told to stop. */
+/** A pod stays among its service's endpoints for a moment after it was asked to stop. */
 function drainNoticeMillis({ listen }: Config, environment: Environment): number {
   return listen.drainNoticeMillis ?? (environment["KUBERNETES_SERVICE_HOST"] === undefined ? 0 : POD_NOTICE_MILLIS);
 }
@@ -237,7 +237,7 @@ function identity(config: Config, secret: Uint8Array) {
   };
 }
 
-/** What the configuration says about clients, and what it lets pass. */
+/** What the configuration states of clients, and what it lets pass. */
 function towardsClients(
   config: Config,
   adminToken: string | undefined,

@@ -12,7 +12,7 @@ interface Running {
   stop(): Promise<unknown>;
 }
 
-/** Runs emulated engines until told to stop: one of them in this process, more in a process each. */
+/** Runs emulated engines until asked to stop: one of them in this process, more in a process each. */
 export async function runFleet(options: Config["emulate"]): Promise<void> {
   const stopped = stopSignal();
   const { urls, ended, ...fleet } = await (options.count === 1 ? runOne(options) : runEach(options));
@@ -30,7 +30,7 @@ async function runOne(options: Config["emulate"]): Promise<Running> {
   return { urls: [emulator.url], ended: new Promise(() => {}), stop: () => emulator.signalTerminate() };
 }
 
-/** An engine that ends says so; the others go on. */
+/** An engine that ends is reported; the others go on. */
 async function runEach(options: Config["emulate"]): Promise<Running> {
   const fleet = await startFleet(options);
   const losses = fleet.map(async ({ lost }) => {

@@ -10,10 +10,10 @@ import { exitSoon, stopSignal } from "./stop-signal.ts";
 import { refusedBySystem } from "./system-error.ts";
 
 const READY_POLL_MILLIS = 25;
-/** Without an endpoint by then, what is missing is said. */
-const WAITING_TOLD_MILLIS = 3_000;
+/** Without an endpoint by then, what is missing is reported. */
+const WAITING_REPORTED_MILLIS = 3_000;
 
-/** Runs a gateway until it is told to stop. */
+/** Runs a gateway until it is asked to stop. */
 export async function runGateway(plan: ServePlan): Promise<void> {
   const { config } = plan;
   const stopped = stopSignal();
@@ -53,17 +53,17 @@ async function listen({ gateway }: LiveStack, { listen: { host, port } }: Config
   }
 }
 
-/** Says when the gateway is ready, and before that, once, what it waits for; in JSON where nobody sits at a terminal. */
+/** Reports when the gateway is ready, and before that, once, what it waits for; in JSON where nobody sits at a terminal. */
 async function announce(stack: LiveStack, facts: Parameters<typeof readyText>[1]): Promise<void> {
   const isTerminal = process.stdout.isTTY;
   const since = performance.now();
-  let told = false;
+  let reported = false;
   for (;;) {
     const waitsFor = stack.readiness.waitsFor();
     if (stack.readiness.draining) return;
     if (waitsFor.length === 0) break;
-    if (!told && performance.now() - since > WAITING_TOLD_MILLIS) {
-      told = true;
+    if (!reported && performance.now() - since > WAITING_REPORTED_MILLIS) {
+      reported = true;
       process.stdout.write((isTerminal ? waitingText : waitingLine)(facts.url, waitsFor));
     }
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MILLIS));

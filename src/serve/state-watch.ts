@@ -26,7 +26,7 @@ export function stateWatch({ router, directory, keeper, settings, recorder, shad
       kind: "recorder-dropped",
       total: () => recorder.status().dropped,
       detail: "its buffer or the disk was full",
-      done: "whole records were left out; the trace says where, and requests are not affected",
+      done: "whole records were left out; the trace states where, and requests are not affected",
     });
   }
   if (shadow !== undefined) {

@@ -10,7 +10,7 @@ import { encodeLanes } from "./lanes.ts";
 import type { RecordedDecision, TraceHeader } from "./record.ts";
 
 export interface EncoderOptions {
-  /** Tokens per block of most chains; a chain with others says so. */
+  /** Tokens per block of most chains; a chain with others states so. */
   readonly blockTokens: number;
   /** Candidates that a decision is written with; its digest covers all. */
   readonly candidatesMax?: number;
@@ -54,7 +54,7 @@ export class TraceEncoder {
 
   /**
    * `"chain":{"parent":p,"first":f,"lanes":"…"}`: block number p of this segment, absent at a chain's head, then new
-   * blocks numbered from f. `fresh` says that numbering starts afresh at this record. A chain larger than the whole table
+   * blocks numbered from f. `fresh` means that numbering starts afresh at this record. A chain larger than the whole table
    * is written without numbers.
    */
   #chain(chain: BlockChain): string {

@@ -9,7 +9,7 @@ import { SegmentReading } from "./segment-reading.ts";
 export interface TraceReport {
   segments: number;
   records: number;
-  /** Records that the recorder had dropped, as its gaps tell. */
+  /** Records that the recorder had dropped, as its gaps state. */
   dropped: number;
   /** Records whose time lies before that of the record above them. They are given out as they are. */
   unordered: number;
@@ -96,7 +96,7 @@ export class TraceReader {
       }
       if (state === "damaged") yield this.#skip("corrupt", `${file}:${reading.line}: ${DAMAGED}`);
       else if (state === "open") {
-        // Nothing tells whether they are all: they count as traffic, and no decision is compared with them.
+        // Nothing shows whether they are all: they count as traffic, and no decision is compared with them.
         linesOpen += lines.length;
         yield { kind: "gap", at: this.#lastAt, dropped: 1, damage: `${file}: ${OPEN}` };
       }

@@ -21,7 +21,7 @@ export interface TraceHeader {
   readonly hash: TraceHash;
   /** Endpoints that were there when the segment began, in order of id. */
   readonly endpoints: readonly Endpoint[];
-  /** Settings that all its engines had, as far as they were told; absent where nothing was. */
+  /** Settings that all its engines had, as far as they are known; absent where nothing is. */
   readonly engine?: TraceEngine;
   /** The emulated engines that served it, where the gateway had started them itself. */
   readonly emulated?: TraceEmulated;
@@ -29,17 +29,17 @@ export interface TraceHeader {
   readonly checked?: boolean;
   /** Checksum at the end of the segment before; absent in the first one. */
   readonly continues?: number;
-  /** Where it was recorded, without naming it; absent where nothing was told. */
+  /** Where it was recorded, without naming it; absent where nothing is known. */
   readonly machine?: TraceMachine;
   /** How the trace was made from another one; absent for a recording. */
   readonly derived?: TraceDerivation;
 }
 
-/** What tells two machines apart and names neither. */
+/** What distinguishes two machines and names neither. */
 export interface TraceMachine {
   /** Eight hexadecimal digits of a digest: equal ones are likely the same machine. */
   readonly digest?: string;
-  /** As the engine tells it. */
+  /** As the engine reports it. */
   readonly engineVersion?: string;
 }
 
@@ -61,7 +61,7 @@ export interface TraceEngine {
   readonly reserveFullPrompt?: boolean;
   readonly chunkedPrefill?: boolean;
   readonly asyncScheduling?: boolean;
-  /** data_parallel_size behind each endpoint, at least 1; the rest is told of one rank. */
+  /** data_parallel_size behind each endpoint, at least 1; the rest is stated of one rank. */
   readonly dataParallel?: number;
 }
 
@@ -115,7 +115,7 @@ export interface TraceGap {
   readonly damage?: string;
 }
 
-/** A run begins. State from before it says nothing about what follows. */
+/** A run begins. State from before it means nothing for what follows. */
 export interface TraceRun {
   readonly kind: "run";
   readonly header: TraceHeader;

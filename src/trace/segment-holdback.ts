@@ -19,16 +19,16 @@ const HELD_CHARS_MAX = 33_554_432;
 /** Without a checksum by then, there are none. */
 const UNCHECKED_CHARS = 4_194_304;
 
-/** Holds the lines of one segment back until the checksum after them says that they are as they were written. */
+/** Holds the lines of one segment back until the checksum after them shows that they are as they were written. */
 export class SegmentHoldback {
   #crc: number;
-  /** Whether checksums are there; undefined while nothing tells. */
+  /** Whether checksums are there; undefined while nothing shows it. */
   #isChecked: boolean | undefined;
   #held: string[] = [];
   #heldChars = 0;
   #isOver = false;
 
-  /** `promised`: what the segment's header says. `continues`: the checksum at the end of the segment before. */
+  /** `promised`: what the segment's header states. `continues`: the checksum at the end of the segment before. */
   constructor(promised: boolean, continues: number) {
     this.#crc = continues;
     this.#isChecked = promised ? true : undefined;

@@ -8,7 +8,7 @@ const NEWLINE = 10;
 /** A longer line is no record: the longest holds some ten thousand block hashes. */
 export const LINE_BYTES_MAX = 16_777_216;
 
-/** Lines of a file, in batches as they are read. `fault` ends the file early, or tells of a line that was left out. */
+/** Lines of a file, in batches as they are read. `fault` ends the file early, or names a line that was left out. */
 export interface LineBatch {
   readonly lines: readonly string[];
   readonly fault: "torn" | "too-long" | "corrupt" | undefined;
@@ -55,7 +55,7 @@ export async function* segmentLines(path: string): AsyncGenerator<LineBatch> {
   else if (isCompressed) yield { lines: [], fault: undefined, isClosed: true };
 }
 
-/** What is wrong with a file as a whole, read to its end; a file that is not compressed tells nothing. */
+/** What is wrong with a file as a whole, read to its end; one that is not compressed shows nothing. */
 export async function segmentFault(path: string): Promise<LineBatch["fault"]> {
   if (!(await isZstd(path))) return undefined;
   for await (const { fault } of segmentLines(path)) if (fault !== undefined && fault !== "too-long") return fault;

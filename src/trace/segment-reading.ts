@@ -72,7 +72,7 @@ export class SegmentReading {
       this.#isProbed ||= fault === "corrupt";
     }
     if (this.#line === 0) this.#fault("torn", "expected a header, got the end of the file");
-    // With checksums, what follows tells whether the end is missing or still to be written; after the end, nothing does.
+    // With checksums, what follows shows whether the end is missing or still to be written; after the end, nothing does.
     else if (isTorn && (this.#checked?.isChecked !== true || this.#checked.isOver)) this.#fault("torn");
     const released = this.#checked?.end();
     if (released?.state === "unchecked") await this.#probe();

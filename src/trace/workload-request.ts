@@ -26,12 +26,12 @@ export interface WorkloadRequest {
   /**
    * Content identity of consecutive blocks of `blockTokens` tokens from the start of the prompt: equal ids are equal
    * content, what came before included. The last one may cover a partial block. Tokens beyond the last block are this
-   * request's own. Safe integers in [0, 2^53). Undefined where the trace tells lengths alone.
+   * request's own. Safe integers in [0, 2^53). Undefined where the trace holds lengths alone.
    */
   readonly blockIds: Float64Array | undefined;
   readonly blockTokens: number;
   /**
-   * The same of the blocks behind those that the answer filled, where the router was told them: the ids go on where the
+   * The same of the blocks behind those that the answer filled, where the router was given them: the ids go on where the
    * prompt's full blocks end.
    */
   readonly answerIds?: Float64Array | undefined;
@@ -45,7 +45,7 @@ export interface WorkloadRequest {
   readonly tenant: string;
   readonly sloClass: string;
   readonly model: string;
-  /** From its arrival until its client gives up, where the workload says. */
+  /** From its arrival until its client gives up, where the workload states it. */
   readonly timeoutMicros?: Micros | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface ParentTurn {
   readonly turn: number;
 }
 
-/** What a request has when a trace tells nothing but its arrival and lengths. */
+/** What a request has when a trace holds nothing but its arrival and lengths. */
 export const LENGTHS_ONLY = {
   session: "",
   turn: 0,

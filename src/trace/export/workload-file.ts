@@ -1,7 +1,7 @@
 import { WORKLOAD_FILE_FORMAT, WORKLOAD_FILE_VERSION } from "../import/workload-file.ts";
 import type { WorkloadRequest } from "../workload-request.ts";
 
-/** First line of a workload file; `steps` tell how it was made. */
+/** First line of a workload file; `steps` state how it was made. */
 export function workloadFileHeader(steps: readonly string[]): string {
   return `${JSON.stringify({ format: WORKLOAD_FILE_FORMAT, version: WORKLOAD_FILE_VERSION, steps })}\n`;
 }

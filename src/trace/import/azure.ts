@@ -16,7 +16,7 @@ interface Row {
   readonly outputTokens: number;
 }
 
-/** Azure's LLM inference CSV: a time with 100 ns digits, prompt and answer lengths. It tells nothing about content. */
+/** Azure's LLM inference CSV: a time with 100 ns digits, prompt and answer lengths. It holds nothing of content. */
 export async function* readAzure(path: string, report: ImportReport): AsyncGenerator<WorkloadRequest> {
   let start: number | undefined;
   for await (const row of inOrder(readRows(path, report), report)) {

@@ -20,7 +20,7 @@ interface Result {
 
 /**
  * BLIS's SimResults: a JSON list with `request_id`, `ttft_us`, `e2e_us`, `input_tokens`, `output_tokens`, `slo_class`,
- * `model`. They tell no arrivals: those come from `arrivals`, the TraceV2 that was replayed, by request id. Without one
+ * `model`. They hold no arrivals: those come from `arrivals`, the TraceV2 that was replayed, by request id. Without one
  * all requests are at time 0, good for figures and no simulation.
  */
 export async function* readBlisResult(
@@ -83,7 +83,7 @@ async function parseList(path: string): Promise<readonly unknown[]> {
     const value: unknown = JSON.parse(text);
     if (Array.isArray(value)) return value as readonly unknown[];
   } catch {
-    // Told below, as for every other value that is no list.
+    // Reported below, as for every other value that is no list.
   }
   throw new ImportError(`${path}: expected a JSON list of results, got something else or a torn one`);
 }

@@ -22,7 +22,7 @@ interface Stream {
 }
 
 /**
- * Requests of a BLIS specification: each client has its own arrivals and lengths, told in order of arrival. The random
+ * Requests of a BLIS specification: each client has its own arrivals and lengths, given in order of arrival. The random
  * draws are ours, so a run is like one of BLIS's and not equal to it.
  */
 export function* blisRequests(spec: BlisSpec, optionSeed: number, report: ImportReport): Generator<WorkloadRequest> {

@@ -19,7 +19,7 @@ const ACCEPTED = `accepted formats:
   mooncake   .jsonl, lines with timestamp (ms), input_length, output_length, hash_ids
   lmcache    .jsonl, lines with timestamp (us), input, output, session_id; or a folder of such files
   token-ids  .jsonl, lines with arrival_time_ns, input_tok_ids, output_toks
-  vllm-run   a folder with meta.json and requests.jsonl of a measured vLLM, and workload.jsonl if it tells the prompts
+  vllm-run   a folder with meta.json and requests.jsonl of a measured vLLM, and workload.jsonl if it holds the prompts
   azure      .csv with the header ${AZURE_HEADER}
   weka       .json with requests and block_size; or a folder of such files
   blis       .csv of a TraceV2, whose header is the .yaml beside it
@@ -38,7 +38,7 @@ const HALF_A_RUN = `expected ${VLLM_RUN_FILES.requests} beside ${VLLM_RUN_FILES.
 /** More files than this in a folder are no set of sessions. */
 const FILES_MAX = 100_000;
 
-/** Tells the format by name and content; throws ImportError naming the accepted ones. */
+/** Detects the format by name and content; throws ImportError naming the accepted ones. */
 export async function detectFormat(path: string): Promise<DetectedFormat> {
   let isFolder: boolean;
   try {

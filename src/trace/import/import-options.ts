@@ -18,7 +18,7 @@ export interface ImportOptions {
   readonly sharedPrefix: number;
   /** Characters a token, to estimate lengths where a trace has text. LMCache. */
   readonly charsPerToken: number;
-  /** Keys block ids that are made from a run's prompts: without it nobody can tell which prompt an id stands for. */
+  /** Keys block ids that are made from a run's prompts: without it nobody can know which prompt an id stands for. */
   readonly key: string;
 }
 

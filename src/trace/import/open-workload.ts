@@ -58,7 +58,7 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
 
 /** Why results are no workload. */
 export const RESULTS_ALONE =
-  "expected a workload, got results, which do not tell when requests were sent; trace import with --arrivals and the " +
+  "expected a workload, got results, which do not hold when requests were sent; trace import with --arrivals and the " +
   "TraceV2 that was replayed makes a trace of both";
 
 async function* requestsOf(traffic: AsyncIterable<TrafficRequest>): AsyncGenerator<WorkloadRequest> {

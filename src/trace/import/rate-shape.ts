@@ -28,7 +28,7 @@ const DIURNAL_STEPS = 96;
 
 /**
  * How a rate changes in the course of time. Arrivals are drawn on a clock of their own that runs as fast as the rate,
- * and told at the time when the real clock gets there; so every process keeps its character under every shape.
+ * and given at the time when the real clock gets there; so every process keeps its character under every shape.
  */
 export class RateShape {
   readonly #windows: readonly RateWindow[];

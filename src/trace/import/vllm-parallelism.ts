@@ -13,39 +13,39 @@ const REFUSED = [
   ["ec_transfer_config", [], "an engine with encoders in others is"],
 ] as const;
 
-const EXCHANGE = "what the GPUs tell each other of its tokens is only in step times that were fitted";
+const EXCHANGE = "what the GPUs send each other of its tokens is only in step times that were fitted";
 const LOCKSTEP =
   "the ranks of a mixture of experts take every step together; here each goes by itself, and fitted step times know it " +
   "in the mean";
 
 /**
  * Ranks behind the server's one address, and what of its parallelism is not simulated. Throws ImportError where a
- * simulation would be one of another engine. `told` has the value of a setting, undefined where nothing is told.
+ * simulation would be one of another engine. `setting` gives the value of a setting, undefined where it is not stated.
  */
 export function readVllmParallelism(
   path: string,
-  told: (key: string) => unknown,
+  setting: (key: string) => unknown,
 ): { readonly dataParallel: number; readonly notes: readonly string[] } {
   for (const [key, accepted, what] of REFUSED) {
-    const value = told(key);
+    const value = setting(key);
     if (value === undefined || accepted.some((one) => one === value)) continue;
     const expected = accepted.length === 0 ? "null" : accepted.join(" or ");
     throw new ImportError(`${path}: ${key}: expected ${expected}, got ${shortText(value)}: ${what} not simulated`);
   }
-  const dataParallel = ranksOf(path, told);
-  const expertParallel = told("enable_expert_parallel") === true;
+  const dataParallel = ranksOf(path, setting);
+  const expertParallel = setting("enable_expert_parallel") === true;
   const notes: string[] = [];
   if (expertParallel) notes.push(`NOT SIMULATED: enable_expert_parallel: ${EXCHANGE}`);
-  if (dataParallel > 1 && (expertParallel || told("is_moe_model") === true))
+  if (dataParallel > 1 && (expertParallel || setting("is_moe_model") === true))
     notes.push(`NOT SIMULATED: data_parallel_size ${dataParallel}: ${LOCKSTEP}`);
   return { dataParallel, notes };
 }
 
 /** All of them, or the server's own where others are behind other addresses. */
-function ranksOf(path: string, told: (key: string) => unknown): number {
-  if (told("data_parallel_external_lb") === true) return 1;
-  const key = told("data_parallel_hybrid_lb") === true ? "data_parallel_size_local" : "data_parallel_size";
-  const value = told(key) ?? 1;
+function ranksOf(path: string, setting: (key: string) => unknown): number {
+  if (setting("data_parallel_external_lb") === true) return 1;
+  const key = setting("data_parallel_hybrid_lb") === true ? "data_parallel_size_local" : "data_parallel_size";
+  const value = setting(key) ?? 1;
   if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= RANKS_MAX) return value;
   throw new ImportError(`${path}: ${key}: expected a whole number of 1 to ${RANKS_MAX}, got ${shortText(value)}`);
 }

@@ -12,9 +12,9 @@ export interface VllmRow extends Timed {
   readonly ok: boolean;
   readonly promptTokens: number;
   readonly outputTokens: number;
-  /** NaN where the engine did not tell. */
+  /** NaN where the engine did not report it. */
   readonly cachedTokens: number;
-  /** A word per token of the prompt, equal where the tokens are; undefined where the run does not tell them. */
+  /** A word per token of the prompt, equal where the tokens are; undefined where the run does not hold them. */
   readonly words: Int32Array | undefined;
 }
 
@@ -37,7 +37,7 @@ export function isClientTimed(record: JsonRecord): boolean {
   return "send" in record && "completion_tokens" in record;
 }
 
-/** Client and engine time of one request; undefined where the line tells none. */
+/** Client and engine time of one request; undefined where the line holds none. */
 export function clocksOf(record: JsonRecord): { readonly arrival: number; readonly queued: number } | undefined {
   const arrival = amount(record, "arrival_time");
   const queued = amount(record, "queued_ts");
@@ -77,14 +77,14 @@ export function engineTimedRow(record: JsonRecord, sent: string | undefined, clo
 export function clientTimedRow(record: JsonRecord): VllmRow | string {
   const send = amount(record, "send");
   if (send === undefined) return "send is not a time";
-  const [prompt, told] = [tokenCount(record, "prompt_tokens"), tokenCount(record, "completion_tokens")];
+  const [prompt, reported] = [tokenCount(record, "prompt_tokens"), tokenCount(record, "completion_tokens")];
   // One that was taken back before its first token has kept the engine busy all the same.
   const taken = amount(record, "aborted_at") !== undefined;
-  const output = taken ? Math.max(1, told ?? 0) : told;
+  const output = taken ? Math.max(1, reported ?? 0) : reported;
   if (prompt === undefined || prompt === 0) return "prompt_tokens is not a number of tokens >= 1";
   if (output === undefined || output === 0) return "completion_tokens is not a number of tokens >= 1";
   const end = lastChunk(record["chunks"]) ?? amount(record, "done");
-  if (end === undefined) return "neither chunks nor done tell when it ended";
+  if (end === undefined) return "neither chunks nor done show when it ended";
   const micros = (seconds: number) => Math.round(seconds * MICROS_PER_SECOND);
   return checked({
     id: idOf(record["id"]),

@@ -31,18 +31,18 @@ export const VLLM_RUN_FILES = {
 /** A run of one vLLM engine: what it was, and its requests with what came of them. */
 export interface VllmRun {
   readonly engine: TraceEngine;
-  /** Name of the model; "" where it is not told. */
+  /** Name of the model; "" where it is not stated. */
   readonly model: string;
-  /** vLLM's; "" where it is not told. */
+  /** vLLM's; "" where it is not stated. */
   readonly version: string;
-  /** Wall time of the run's beginning, in microseconds since 1970; 0 where it is not told. */
+  /** Wall time of the run's beginning, in microseconds since 1970; 0 where it is not stated. */
   readonly startWallMicros: number;
   readonly notes: readonly string[];
   /** The requests in order of arrival, once. */
   readonly traffic: AsyncGenerator<TrafficRequest>;
 }
 
-/** Tokens of a block where the run does not tell: vLLM's default. */
+/** Tokens of a block where the run does not state it: vLLM's default. */
 const BLOCK_TOKENS_DEFAULT = 16;
 /** Request ids that are checked against one another. */
 const IDS_MAX = 2_000_000;
@@ -59,7 +59,7 @@ export async function openVllmRun(folder: string, options: ImportOptions, report
   const file = join(folder, VLLM_RUN_FILES.requests);
   const clock = await clockOf(file);
   const rows = clock === undefined ? clientRows(file, report) : engineRows(folder, clock, report);
-  const told =
+  const stated =
     clock === undefined
       ? []
       : ["the engine's clock is taken to be ahead by the least distance of queued_ts from arrival_time"];
@@ -68,7 +68,7 @@ export async function openVllmRun(folder: string, options: ImportOptions, report
     model,
     version,
     startWallMicros: Math.round(MICROS_PER_SECOND * (clock?.begin ?? wallStart(settingsFile))),
-    notes: [...notes, ...told],
+    notes: [...notes, ...stated],
     traffic: trafficOf(rows, { engine, model }, options, report),
   };
 }

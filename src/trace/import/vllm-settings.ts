@@ -5,12 +5,12 @@ import { isRecord, type JsonRecord, parseRecord, textField } from "./json-record
 import { unreadable } from "./line-reader.ts";
 import { readVllmParallelism } from "./vllm-parallelism.ts";
 
-/** What a run's meta.json tells. */
+/** What a run's meta.json states. */
 export interface VllmSettings {
   readonly engine: TraceEngine;
-  /** Model that was served; "" where it is told in other words than a name. */
+  /** Model that was served; "" where it is stated otherwise than by a name. */
   readonly model: string;
-  /** vLLM's; "" where it is not told. */
+  /** vLLM's; "" where it is not stated. */
   readonly version: string;
   readonly notes: readonly string[];
 }
@@ -44,7 +44,7 @@ const SWITCHES = [
   ["asyncScheduling", ["async_scheduling"]],
 ] as const;
 
-/** What changes an engine but cannot be told to a simulated one here, and the values that change nothing. */
+/** What changes an engine but cannot be set of a simulated one here, and the values that change nothing. */
 const NOT_SIMULATED = [
   ["watermark", 0],
   ["scheduling_policy", "fcfs"],
@@ -53,7 +53,7 @@ const NOT_SIMULATED = [
   ["enable_eplb", false],
 ] as const;
 
-/** From this version on vLLM composes a step while the one before runs, unless told otherwise. */
+/** From this version on vLLM composes a step while the one before runs, unless configured otherwise. */
 const ASYNC_SINCE = { major: 0, minor: 14 };
 
 /** Reads meta.json; throws ImportError when it cannot be read, or a setting in it is no setting. */
@@ -87,10 +87,10 @@ export function readVllmSettings(path: string): VllmSettings {
   const version = textOf(first(sections, ["vllm_version", "vllm"]));
   if (engine["asyncScheduling"] === undefined && isAsyncByDefault(version)) {
     engine["asyncScheduling"] = true;
-    notes.push(`asyncScheduling true: not told, the default of vLLM ${version}`);
+    notes.push(`asyncScheduling true: not stated, the default of vLLM ${version}`);
   }
   const unknown = SIZES.filter(([name]) => engine[name] === undefined).map(([, keys]) => keys.at(-1));
-  if (unknown.length > 0) notes.push(`meta.json does not tell ${unknown.join(", ")}`);
+  if (unknown.length > 0) notes.push(`meta.json does not state ${unknown.join(", ")}`);
   const other = NOT_SIMULATED.map(([key, usual]) => [key, first(sections, [key]) ?? usual, usual] as const)
     .filter(([, value, usual]) => value !== usual)
     .map(([key, value]) => `${key} ${JSON.stringify(value)}`);

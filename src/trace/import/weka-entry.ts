@@ -28,7 +28,7 @@ export interface WekaSubagent {
 }
 
 /**
- * Reads one entry of a session's `requests`, or says why it cannot.
+ * Reads one entry of a session's `requests`, or reports why it cannot.
  *
  * A finished sub-agent (`duration_ms` present) is written down when it ends: its `t` is the end, and it began
  * `duration_ms` before. An "async_launched" one is written down at its launch, and nobody waits for it.

@@ -7,7 +7,7 @@ import type { Tally } from "./tally.ts";
 /**
  * A recorded trace with the first `turnsMax` requests of each conversation. Turns are taken in the order in which the
  * router got them, which is their order of time. Requests of no conversation stay. Decisions stay as they were made, by
- * a router that had seen the others too: the result does not replay, and its header says so.
+ * a router that had seen the others too: the result does not replay, and its header states so.
  */
 export async function* capRecorded(
   items: AsyncIterable<TraceItem>,

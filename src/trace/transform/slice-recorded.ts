@@ -18,7 +18,7 @@ export interface SliceRange {
 /**
  * A part of a recorded trace: all inputs of the requests that arrived in the range, and the fleet's inputs from its
  * beginning to its end. Times stay as they were. A run that is taken from its beginning replays; of another the header
- * says that it does not, and holds the fleet as it stood. After the end only requests under way go on, and a gap stands
+ * states that it does not, and holds the fleet as it stood. After the end only requests under way go on, and a gap stands
  * before a decision that was made with knowledge of what is left out.
  */
 export async function* sliceRecorded(
@@ -48,7 +48,7 @@ class RunSlice {
   readonly #fromStart: boolean;
   #state: "before" | "inside" | "after" = "before";
   #at: Micros = 0;
-  /** Records that were left out since the end of the range, or since the last gap that told of them. */
+  /** Records that were left out since the end of the range, or since the last gap that counted them. */
   #removed = 0;
 
   constructor(header: TraceHeader, offsetMicros: Micros, requestsBefore: number, range: SliceRange, left: Tally) {

@@ -4,9 +4,9 @@ import { Quantiles, type QuantileFigures } from "./quantiles.ts";
 import { Tally } from "./tally.ts";
 import type { TrafficRequest } from "./traffic.ts";
 
-/** Conversations whose turns are counted; those that begin beyond it are told by number. */
+/** Conversations whose turns are counted; those that begin beyond it are counted alone. */
 const CONVERSATIONS_MAX = 2_000_000;
-/** Names of tenants, models and endpoints that are told apart. */
+/** Names of tenants, models and endpoints that are kept apart. */
 const NAMES_MAX = 10_000;
 
 export interface TrafficFigures {
@@ -16,7 +16,7 @@ export interface TrafficFigures {
   readonly requestsPerSecond: number;
   /** Most arrivals within one second of the clock. */
   readonly requestsPerSecondMax: number;
-  /** Follow-up turns that come when the one before has ended, whose arrival the trace does not tell. */
+  /** Follow-up turns that come when the one before has ended, whose arrival the trace does not hold. */
   readonly closedLoop: number;
   readonly promptTokens: QuantileFigures | undefined;
   readonly outputTokens: QuantileFigures | undefined;

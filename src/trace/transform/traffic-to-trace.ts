@@ -17,7 +17,7 @@ import type { Observation, TrafficRequest } from "./traffic.ts";
 
 /**
  * A trace of what another system recorded of its traffic: arrivals, first tokens and ends in order of time. Where a
- * request went is told as a decision without candidates, if it was recorded or there was one endpoint alone. Requests
+ * request went is given as a decision without candidates, if it was recorded or there was one endpoint alone. Requests
  * must come in order of arrival; those of which nothing was observed are counted in `left`. Only what is in flight is in
  * memory.
  */

@@ -11,7 +11,7 @@ export interface Observation {
   readonly ttftMicros: Micros;
   /** From the arrival until the end. */
   readonly e2eMicros: Micros;
-  /** Prompt tokens that the engine had in its cache; NaN where it did not tell. */
+  /** Prompt tokens that the engine had in its cache; NaN where it did not report it. */
   readonly cachedTokens: number;
 }
 
@@ -20,7 +20,7 @@ export interface TrafficRequest {
   /** As it was recorded; "" where the trace names none. */
   readonly id: string;
   readonly request: WorkloadRequest;
-  /** Undefined for a workload that tells what was sent and not what came of it. */
+  /** Undefined for a workload that holds what was sent and not what came of it. */
   readonly observed: Observation | undefined;
 }
 

@@ -98,7 +98,7 @@ test("alone they have lengths and times, and are no workload", async () => {
   await writeFile(results, JSON.stringify(list, undefined, 2));
   const { all } = await readAll(results, undefined);
   assert.deepEqual([all[0]?.id, all[0]?.request.arrivalMicros, all[0]?.observed?.e2eMicros], ["0", 0, 10]);
-  await assert.rejects(openWorkload(results, IMPORT_DEFAULTS), /which do not tell when requests were sent.*--arrivals/);
+  await assert.rejects(openWorkload(results, IMPORT_DEFAULTS), /which do not hold when requests were sent.*--arrivals/);
 });
 
 test("every result is taken or counted", async () => {

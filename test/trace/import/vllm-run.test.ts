@@ -32,7 +32,7 @@ test("a run that the engine timed: its clock is set to the client's, and prompts
   });
   assert.equal(run.model, "example/tiny");
   assert.equal(run.startWallMicros, 1_700_000_000_000_000);
-  assert.match(run.notes.join("\n"), /asyncScheduling true: not told, the default of vLLM 0\.19\.0/);
+  assert.match(run.notes.join("\n"), /asyncScheduling true: not stated, the default of vLLM 0\.19\.0/);
   assert.deepEqual(
     all.map(({ id }) => id),
     ["bench-0", "bench-1", "bench-3", "bench-2", "bench-5"],
@@ -116,7 +116,7 @@ test("switches may be told in words, fewer active sequences win, and what is not
   const told = await engineOf({ chunked_prefill: "default (on)", prefix_caching: "off", scheduling_policy: "fcfs" });
   assert.deepEqual(told.engine, { chunkedPrefill: true, prefixCaching: false });
   assert.doesNotMatch(told.notes.join("\n"), /not simulated/);
-  assert.match(told.notes.join("\n"), /does not tell block_size, num_gpu_blocks, max_num_seqs/);
+  assert.match(told.notes.join("\n"), /does not state block_size, num_gpu_blocks, max_num_seqs/);
   const other = await engineOf({
     enable_chunked_prefill: false,
     max_num_seqs: 16,
