@@ -1,0 +1,46 @@
+import { simulate } from "#sim/simulate.ts";
+import { NO_LATENCY } from "#sim/simulation-options.ts";
+import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
+import { listed } from "../sim/cluster.ts";
+import { ENGINE, ROUTER, RULES, SCRAPE_MICROS } from "./twin-rules.ts";
+import { endpointId, type TwinScript } from "./twin-script.ts";
+import { Words } from "./word.ts";
+
+/** Puts the simulator through a script; inputs and decisions with their times. */
+export function simulated({ endpoints, requests, events }: TwinScript) {
+  const words = new Words();
+  const times: number[] = [];
+  const { path, requests: ends } = simulate({
+    router: ROUTER,
+    engines: Array.from({ length: endpoints }, (_, i) => ({
+      config: ENGINE,
+      endpoint: {
+        id: endpointId(i),
+        models: ["tiny"],
+        labels: {},
+        kvCapacityTokens: undefined,
+        concurrencyMax: undefined,
+      },
+    })),
+    fleetEvents: events,
+    rules: RULES,
+    arrivals: new ListedArrivals(
+      requests.map(({ at, promptTokens, outputTokens }, i) => {
+        const one = listed(i, at, promptTokens, outputTokens);
+        return { ...one, route: { ...one.route, model: "tiny" } };
+      }),
+    ),
+    signals: { mode: "scrape", intervalMicros: SCRAPE_MICROS, phase: "together", delayMicros: 0, lossShare: 0 },
+    prefixes: { kind: "approximate" },
+    latency: NO_LATENCY,
+    horizonMicros: Infinity,
+    over: "answered",
+    tokenGaps: false,
+    check: true,
+    observe: (input, decision) => {
+      words.take(input, decision);
+      times.push(input.at);
+    },
+  });
+  return { words: words.all, times, path, ends };
+}

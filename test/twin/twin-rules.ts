@@ -1,0 +1,28 @@
+import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
+import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+
+/** Equals go by id, so that a script says where a request goes. */
+export const PROFILE: ProfileSpec = {
+  filters: [],
+  scorers: [{ plugin: "queue-depth", weight: 1, parameters: {} }],
+  picker: { plugin: "max-score", parameters: {} },
+};
+export const ROUTER = {
+  seed: 1,
+  profiles: { default: PROFILE },
+  defaultProfile: "default",
+  blockTokens: 16,
+  staleAfterMicros: 3 * MICROS_PER_SECOND,
+};
+export const SCRAPE_MICROS = MICROS_PER_SECOND;
+/** A budget that a script can spend. */
+export const RULES = { ...PATH_RULES, retry: { attemptsMax: 3, ratio: 0.1, burst: 6 } };
+/** Every step takes 20 ms. */
+export const ENGINE: EngineConfig = engineDefaults({
+  check: true,
+  coalesce: false,
+  kvBlocks: 4096,
+  stepTime: { kind: "coefficients", baseMicros: 20_000, perPrefillTokenMicros: 0, perDecodeMicros: 0 },
+});

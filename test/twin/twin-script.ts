@@ -1,0 +1,25 @@
+import type { EngineEvent } from "#sim/fault/engine-event.ts";
+import type { FleetEvent } from "#sim/simulation-options.ts";
+import type { Micros } from "#core/units.ts";
+
+/** A request that streams; it shares nothing with others. */
+export interface ScriptedRequest {
+  readonly at: Micros;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+}
+
+export type ScriptedEvent =
+  | EngineEvent
+  | Extract<FleetEvent, { readonly kind: "endpoint-cordoned" | "endpoint-uncordoned" | "endpoint-left" }>;
+
+/** What both hosts are put through. Endpoints are "a", "b", "c", ...; no two things happen at one time. */
+export interface TwinScript {
+  readonly endpoints: number;
+  readonly requests: readonly ScriptedRequest[];
+  readonly events: readonly ScriptedEvent[];
+}
+
+export function endpointId(number: number): string {
+  return String.fromCodePoint(97 + number);
+}

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { LiveHost } from "./live-host.ts";
+import { simulated } from "./simulated-host.ts";
+import type { ScriptedEvent, TwinScript } from "./twin-script.ts";
+
+const SECOND = MICROS_PER_SECOND;
+
+/** Requests at an even pace, at times that nothing else happens at. */
+function requests(count: number, everyMicros: number, outputTokens: number): TwinScript["requests"] {
+  return Array.from({ length: count }, (_, i) => ({
+    at: 1_003 + i * everyMicros,
+    promptTokens: 16 + (i % 5) * 16,
+    outputTokens: outputTokens + (i % 7),
+  }));
+}
+
+const happens = (kind: ScriptedEvent["kind"], seconds: number, endpoint: string) =>
+  ({ kind, at: Math.round(seconds * SECOND) + 7, endpoint }) as ScriptedEvent;
+
+/** Both hosts through a script: every input and every decision, in order. */
+async function compare(t: TestContext, script: TwinScript, kinds: readonly string[]) {
+  const twin = simulated(script);
+  for (const kind of kinds)
+    assert.ok(
+      twin.words.some((word) => word.startsWith(kind)),
+      `the script has ${kind}`,
+    );
+  const live = new LiveHost(t);
+  let failure: unknown;
+  try {
+    await live.play(script, (at) => twin.times.filter((time) => time <= at).length);
+  } catch (error) {
+    failure = error;
+  }
+  const first = live.words.all.findIndex((word, i) => word !== twin.words[i]);
+  const about = `input ${first}: live ${live.words.all[first]}, simulated ${twin.words[first]}; ${String(failure)}`;
+  await live.close();
+  assert.deepEqual(
+    first < 0 ? [] : live.words.all.slice(Math.max(0, first - 6), first + 3),
+    first < 0 ? [] : twin.words.slice(Math.max(0, first - 6), first + 3),
+    about,
+  );
+  assert.equal(failure, undefined);
+  assert.equal(live.words.all.length, twin.words.length);
+  const { counters } = live.gateway;
+  assert.deepEqual(
+    {
+      faults: { ...counters.faults },
+      retries: counters.retries,
+      retriesDenied: counters.retriesDenied,
+      cuts: counters.cuts,
+      timeouts: counters.timeouts,
+      moved: { lost: 0, hung: 0, ...counters.moved },
+    },
+    { ...twin.path, faults: { ...twin.path.faults } },
+  );
+  return twin;
+}
+
+test("leave, cordon, drain, refuse, cut", async (t) => {
+  const script = {
+    endpoints: 4,
+    requests: requests(60, 100_000, 20),
+    events: [
+      happens("engine-refusing", 0.55, "a"),
+      happens("engine-started", 1.55, "a"),
+      happens("endpoint-cordoned", 1.75, "b"),
+      happens("answers-cut", 2.15, "a"),
+      happens("endpoint-uncordoned", 2.55, "b"),
+      happens("engine-draining", 3.05, "c"),
+      happens("endpoint-left", 4.05, "c"),
+      happens("endpoint-left", 4.65, "d"),
+    ],
+  };
+  const { ends } = await compare(t, script, [
+    "attempt-failed",
+    "request-retried",
+    "endpoint-left",
+    "endpoint-cordoned",
+  ]);
+  assert.ok(ends.cut > 0 && ends.completed > 50);
+});
+
+test("lost: killed under load, found out by requests, then by probes, back with an empty cache; back before it is missed", async (t) => {
+  const script = {
+    endpoints: 3,
+    requests: requests(190, 100_000, 30),
+    events: [
+      happens("engine-killed", 1.05, "a"),
+      happens("engine-started", 9.05, "a"),
+      happens("engine-killed", 14.05, "b"),
+      happens("engine-started", 14.35, "b"),
+    ],
+  };
+  const { ends, path } = await compare(t, script, ["endpoint-left a lost", "endpoint-joined a", "blocks-cleared b"]);
+  assert.ok(ends.cut > 0 && path.retries > 0);
+});
+
+test("hung: silent requests move, begun ones are cut, the endpoint is suspended and let back slowly", async (t) => {
+  const script = {
+    endpoints: 3,
+    requests: requests(150, 130_000, 60),
+    events: [happens("engine-hung", 2.05, "a"), happens("engine-continued", 14.05, "a")],
+  };
+  const { path } = await compare(t, script, ["endpoint-suspended a", "endpoint-resumed a"]);
+  assert.ok(path.moved.hung > 0 && path.cuts > 0);
+});
+
+test("vanished: connections stay open and nobody answers; requests leave once it is lost", async (t) => {
+  const script = {
+    endpoints: 3,
+    requests: requests(100, 130_000, 60),
+    // A request has just come there and has no token yet.
+    events: [happens("engine-vanished", 2.216, "a")],
+  };
+  const { path } = await compare(t, script, ["endpoint-left a lost"]);
+  assert.ok(path.moved.lost > 0 && path.cuts > 0);
+});
+
+test("the whole fleet: retries run out of attempts, then of budget", async (t) => {
+  const script = {
+    endpoints: 4,
+    requests: requests(40, 130_000, 20),
+    events: ["a", "b", "c", "d"].map((endpoint, i) => happens("engine-killed", 1 + i / 10, endpoint)),
+  };
+  const { path, ends } = await compare(t, script, ["attempt-failed"]);
+  assert.ok(path.retriesDenied > 0 && ends.lost > 0);
+});

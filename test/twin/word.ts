@@ -1,0 +1,62 @@
+import type { Decision } from "#core/decision.ts";
+import type { Input } from "#core/input.ts";
+
+/**
+ * Writes inputs and decisions down so that two hosts can be compared: everything but times, and requests by the order of
+ * their arrival.
+ */
+export class Words {
+  readonly all: string[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  readonly take = (input: Input, decision: Decision | undefined): void => {
+    if (input.kind === "request-arrived") this.#numbers.set(input.request.id, this.#numbers.size);
+    const placed = decision === undefined ? "" : ` -> ${placeOf(decision)}`;
+    this.all.push(`${input.kind} ${this.#about(input)}${placed}`);
+  };
+
+  #about(input: Input): string {
+    switch (input.kind) {
+      case "request-arrived":
+        return `#${this.#numbers.get(input.request.id)}`;
+      case "request-retried":
+      case "first-token":
+        return `#${this.#numbers.get(input.requestId)}`;
+      case "attempt-failed":
+        return `#${this.#numbers.get(input.requestId)} ${input.fault}`;
+      case "request-finished":
+        return `#${this.#numbers.get(input.requestId)} ${input.outcome} ${input.outputTokens ?? "-"} tokens`;
+      case "progress":
+        return `#${this.#numbers.get(input.requestId)} ${input.outputTokens}`;
+      case "load-observed": {
+        const { running, waiting, kvUtilization } = input.load;
+        return `${input.endpoint} running ${running} waiting ${waiting} kv ${kvUtilization}`;
+      }
+      case "endpoint-joined":
+      case "endpoint-changed":
+        return input.endpoint.id;
+      case "endpoint-left":
+        return `${input.endpoint}${input.lost === true ? " lost" : ""}`;
+      case "endpoint-suspended":
+        return `${input.endpoint} ${input.reason}`;
+      case "endpoint-resumed":
+        return `${input.endpoint} ${input.servedUntilWell}`;
+      case "endpoint-cordoned":
+      case "endpoint-uncordoned":
+      case "blocks-cleared":
+      case "blocks-stored":
+      case "blocks-removed":
+        return input.endpoint;
+      case "profile-changed":
+        return input.name;
+      case "block-size-changed":
+        return String(input.blockTokens);
+    }
+  }
+}
+
+function placeOf(decision: Decision): string {
+  const { kind, sequence, attempt, reason } = decision;
+  const where = decision.kind === "routed" ? decision.endpoint : "nobody";
+  return `${kind} ${where} by ${reason}, decision ${sequence}, attempt ${attempt}`;
+}
