@@ -21,6 +21,7 @@ export class Words {
         return `#${this.#numbers.get(input.request.id)}`;
       case "request-retried":
       case "first-token":
+      case "answer-known":
         return `#${this.#numbers.get(input.requestId)}`;
       case "attempt-failed":
         return `#${this.#numbers.get(input.requestId)} ${input.fault}`;
