@@ -40,7 +40,7 @@ interface Due {
 /**
  * The gateway as it runs, over real sockets, in a time that stands still while anything is under way: every step waits
  * until the router has had what it is to have and all bytes have arrived. Engines are the engine model behind sockets;
- * what their probes find is told at the times of a scraper.
+ * what probes find is reported at the times of a scraper.
  */
 export class LiveHost {
   readonly words = new Words();

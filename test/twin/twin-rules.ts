@@ -4,7 +4,7 @@ import { PATH_RULES } from "#core/retry/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 
 /** Equals go by id, so that a script says where a request goes. */
-export const PROFILE: ProfileSpec = {
+const PROFILE: ProfileSpec = {
   filters: [],
   scorers: [{ plugin: "queue-depth", weight: 1, parameters: {} }],
   picker: { plugin: "max-score", parameters: {} },

@@ -37,7 +37,7 @@ interface Watched {
 export class HangWatch {
   readonly #options: HangWatchOptions;
   readonly #watched = new Map<EndpointId, Watched>();
-  /** As the router was told. */
+  /** Suspended in the router. */
   readonly #hung = new Set<EndpointId>();
   /** Servers of several ranks from which an answer came since the last sweep. */
   readonly #aliveServers = new Set<string>();
