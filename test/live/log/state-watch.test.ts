@@ -52,7 +52,7 @@ test("signals that grow old are one line, and one when they are back", () => {
   scraped("a");
   assert.deepEqual(lookAt(2), []);
   assert.deepEqual(lookAt(4), ["signals-stale a"]);
-  assert.match(events[0]!.detail, /timeout after 2000 ms/);
+  assert.equal(events[0]!.detail, "its metrics were not read lately: timeout after 2000 ms");
   assert.deepEqual(events[0]!.figures, { ageMillis: 4_000 });
   assert.deepEqual(lookAt(5), [], "what goes on is not said again");
   scraped("a");
@@ -62,11 +62,12 @@ test("signals that grow old are one line, and one when they are back", () => {
 });
 
 test("an endpoint that was never scraped is reported after the same time", () => {
-  const { watch, join, lookAt } = underTest();
+  const { watch, events, join, lookAt } = underTest();
   join("b");
   assert.deepEqual(lookAt(1), []);
   assert.deepEqual(lookAt(3), []);
   assert.deepEqual(lookAt(5), ["signals-stale b"]);
+  assert.equal(events[0]!.detail, "its metrics were never read");
   watch.stop();
 });
 
