@@ -14,6 +14,7 @@ import { Forward } from "./upstream/forward.ts";
 import { onlyModel, servedModels, unknownModelMessage } from "./discovery/models.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "./request/parse-request.ts";
 import { readBody, withField } from "./request/request-body.ts";
+import { BODY_READ } from "./request-state/request-event.ts";
 import type { TokenizedPrompt, Tokenizer } from "./tokenizer/tokenizer.ts";
 import { tokensOfAll, truncated } from "./request/truncation.ts";
 
@@ -30,6 +31,7 @@ export function serveChat(exchange: Exchange): void {
     bytesMax: context.limits.bodyBytesMax,
     hold: (bytes) => exchange.holdBody(bytes),
     done: (body) => {
+      exchange.dispatch(BODY_READ);
       if (exchange.over) return;
       try {
         if (Buffer.isBuffer(body)) serveBody(exchange, body);

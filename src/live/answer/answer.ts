@@ -5,16 +5,23 @@ import type { ClientWriter } from "./client-writer.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
 import type { GatewayLimits } from "../request/limits.ts";
+import type { WholeOutcome } from "../request-state/request-event.ts";
+import type { Carriage } from "../request-state/request-state.ts";
 import type { Dialect } from "../request/route.ts";
 import type { Usage } from "./usage.ts";
 
-/** Takes one endpoint's answer, piece by piece, and carries it to the client. */
+/** Reads one endpoint's answer piece by piece, says what becomes of it, and writes what it holds when it is asked to. */
 export interface Answer {
+  readonly carriage: Carriage;
   data(chunk: Buffer): void;
   /** The endpoint's message is whole. */
   ended(): void;
-  /** It broke, or a limit of ours ran out, after it began. */
-  broke(fault: Fault): void;
+  /** Writes the head without a body. */
+  showHead(): void;
+  /** Writes all that is held, behind the head where the client has none; a whole answer with its end. */
+  writeHeld(): void;
+  /** Counted once the answer is over. */
+  counts(): AnswerCounts;
 }
 
 /** The head of an endpoint's answer. */
@@ -28,16 +35,17 @@ export interface KeptAnswer extends AnswerHead {
   readonly body: Buffer;
 }
 
-/** How an answer ended, as far as it tells. */
-export interface AnswerEnd {
-  /** ok: complete. refused: the engine turned the request down. failed, timeout: cut, and the client was told. */
-  readonly outcome: "ok" | "refused" | "failed" | "timeout";
+export interface AnswerCounts {
   readonly usage: Usage | undefined;
-  /** What cut it; left out where nothing did. */
-  readonly fault?: Fault;
   /** Output tokens counted in the stream; undefined where the answer did not stream. */
   readonly tokensSeen: number | undefined;
 }
+
+/**
+ * Where an answer is, for the answer itself. held: nothing goes out. due: what is held may go out. passing: the client has
+ * bytes of it. over: it is complete, was cut, or is not wanted any more.
+ */
+export type AnswerStage = "held" | "due" | "passing" | "over";
 
 /** What an answer may ask of the request that it belongs to. */
 export interface Delivery {
@@ -45,6 +53,7 @@ export interface Delivery {
   readonly limits: GatewayLimits;
   readonly counters: GatewayCounters;
   readonly dialect: Dialect;
+  readonly stage: AnswerStage;
   /** The usage chunk was asked for by the gateway, and the client must not see it. */
   readonly hidesUsage: boolean;
   /** Where the tokens of the answer are to be found out. */
@@ -57,10 +66,21 @@ export interface Delivery {
   /** Writes a piece, and stops reading from the endpoint while the client does not keep up. */
   write(piece: Buffer): void;
   firstToken(): void;
-  /** Output tokens so far; tells the router now and then. */
+  /** Output tokens so far; informs the router now and then. */
   progress(tokensSeen: number): void;
+  /** What is held may go out without a token. */
+  holdFull(): void;
+  /** There are bytes to go out, the first of this answer: asks for them by `writeHeld`. */
+  firstBytes(): void;
+  /** It is too long to be held until it is whole: what came so far, and all that comes, goes through unread. */
+  letThrough(head: AnswerHead, chunks: readonly Buffer[]): void;
+  /** The mark of completion came. */
+  marked(outcome: WholeOutcome): void;
+  /** The endpoint's message is whole; without the mark that it promises it is cut. */
+  completed(outcome: WholeOutcome, promisesMark: boolean): void;
+  /** The engine ended the answer with an error event of its own, which the client has. */
+  engineError(): void;
+  broke(fault: Fault): void;
   /** The answer is no good and the client has seen none of it: another endpoint is tried, or an error is sent. */
   attemptFailed(fault: Fault, kept?: KeptAnswer): void;
-  /** The client has all that it will get. */
-  finished(end: AnswerEnd): void;
 }

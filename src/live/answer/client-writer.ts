@@ -6,22 +6,17 @@ import type { ServerResponse } from "node:http";
  */
 export class ClientWriter {
   readonly #response: ServerResponse;
-  /** Chunk framing is ours; decided when the head goes out. */
-  #framed = false;
-  #chunkedByDefault = false;
-  #awaitsDrain = false;
-  headSent = false;
-  /** A byte of the body went out, after which nothing can be tried again. */
-  bodySent = false;
-  ended = false;
+  /** Whose the framing in chunks is; ours or Node's is decided when the head goes out. */
+  #framing: "undecided" | "ours" | "node" = "undecided";
+  /** Called once the client caught up. */
+  #resume: (() => void) | undefined;
 
   constructor(response: ServerResponse) {
     this.#response = response;
   }
 
-  /** The client is gone; nothing that is written will reach it. */
-  get closed(): boolean {
-    return this.#response.destroyed;
+  get headSent(): boolean {
+    return this.#response.headersSent;
   }
 
   /** Bytes wait for the client to read. */
@@ -32,7 +27,6 @@ export class ClientWriter {
   /** Head of an answer whose body comes in pieces. Goes out with the first of them, or on `flush`. */
   head(status: number, headers: string[]): void {
     this.#response.writeHead(status, headers);
-    this.headSent = true;
   }
 
   flush(): void {
@@ -54,9 +48,6 @@ export class ClientWriter {
    * buffer makes it gather two.
    */
   whole(status: number, headers: string[], body: Buffer): void {
-    this.headSent = true;
-    this.bodySent = true;
-    this.ended = true;
     this.#response.writeHead(status, headers);
     if (body.length <= JOINED_BYTES_MAX) this.#response.end(body.toString("latin1"), "latin1");
     else this.#response.end(body);
@@ -65,37 +56,35 @@ export class ClientWriter {
   /** False when the client does not keep up, until `onDrain`. */
   write(piece: Buffer): boolean {
     if (piece.length === 0) return true;
-    this.bodySent = true;
-    return this.#response.write(this.#framed ? framed(piece) : piece);
+    return this.#response.write(this.#framing === "ours" ? framed(piece) : piece);
   }
 
-  /** Calls back once the client caught up. Asked again before that, it still calls back once. */
+  /** Calls back once the client caught up. Asked again before that, it calls back the last one alone. */
   onDrain(resume: () => void): void {
-    if (this.#awaitsDrain) return;
-    this.#awaitsDrain = true;
+    const waits = this.#resume !== undefined;
+    this.#resume = resume;
+    if (waits) return;
     this.#response.once("drain", () => {
-      this.#awaitsDrain = false;
-      resume();
+      const caughtUp = this.#resume;
+      this.#resume = undefined;
+      caughtUp?.();
     });
   }
 
   end(): void {
-    this.ended = true;
-    if (this.#framed) this.#response.end(LAST_CHUNK);
+    if (this.#framing === "ours") this.#response.end(LAST_CHUNK);
     else this.#response.end();
   }
 
   /** Ends the connection so that the client sees a cut answer. */
   destroy(): void {
-    this.ended = true;
     this.#response.destroy();
   }
 
   /** Node has written the head and believes that the body needs no framing from here on. */
   #takeFraming(): void {
-    if (this.#chunkedByDefault) return;
-    this.#chunkedByDefault = true;
-    this.#framed = this.#response.chunkedEncoding;
+    if (this.#framing !== "undecided") return;
+    this.#framing = this.#response.chunkedEncoding ? "ours" : "node";
     this.#response.chunkedEncoding = false;
   }
 }

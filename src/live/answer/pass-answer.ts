@@ -1,12 +1,12 @@
-import type { Fault } from "#core/endpoint/fault.ts";
-
-import type { Answer, AnswerHead, Delivery } from "./answer.ts";
+import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { headerOf } from "../request/headers.ts";
 
 /** Carries an answer through unread: refusals of the engine, binary bodies, and answers too long to hold. */
 export class PassAnswer implements Answer {
+  readonly carriage = "through";
   readonly #delivery: Delivery;
   readonly #head: AnswerHead;
+  #first: Buffer | undefined;
 
   constructor(delivery: Delivery, head: AnswerHead) {
     this.#delivery = delivery;
@@ -14,35 +14,30 @@ export class PassAnswer implements Answer {
   }
 
   data(chunk: Buffer): void {
-    this.#sendHead();
-    this.#delivery.write(chunk);
+    if (this.#delivery.stage === "passing") return this.#delivery.write(chunk);
+    this.#first = chunk;
+    this.#delivery.firstBytes();
   }
 
   ended(): void {
-    this.#sendHead();
-    this.#delivery.writer.end();
-    const refused = this.#head.status >= 400;
-    this.#delivery.finished({ outcome: refused ? "refused" : "ok", usage: undefined, tokensSeen: undefined });
+    this.#delivery.completed(this.#head.status >= 400 ? "refused" : "ok", false);
   }
 
-  /** The head promised a whole body; only a broken connection tells the client that it is not. */
-  broke(fault: Fault): void {
-    const { writer, counters } = this.#delivery;
-    if (!writer.headSent) return this.#delivery.attemptFailed(fault);
-    counters.cuts++;
-    writer.destroy();
-    this.#delivery.finished({
-      outcome: fault === "timeout" ? "timeout" : "failed",
-      usage: undefined,
-      tokensSeen: undefined,
-      fault,
-    });
-  }
-
-  #sendHead(): void {
+  showHead(): void {
     const { writer } = this.#delivery;
-    if (writer.headSent) return;
     writer.head(this.#head.status, this.#delivery.headers(this.#head, true));
     if (headerOf(this.#head.headers, "content-length") === "") writer.flush();
   }
+
+  writeHeld(): void {
+    this.showHead();
+    if (this.#first !== undefined) this.#delivery.write(this.#first);
+    this.#first = undefined;
+  }
+
+  counts(): AnswerCounts {
+    return NONE;
+  }
 }
+
+const NONE: AnswerCounts = { usage: undefined, tokensSeen: undefined };

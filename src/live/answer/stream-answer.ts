@@ -1,13 +1,10 @@
-import type { Fault } from "#core/endpoint/fault.ts";
-
 import { type Fields, isFields } from "../fields.ts";
-import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "./answer.ts";
+import type { Answer, AnswerCounts, AnswerHead, Delivery, KeptAnswer } from "./answer.ts";
 import { faultOfEvent } from "./fault-of-status.ts";
-import { cutRefusal, errorEvent } from "./fault-words.ts";
 import type { Dialect } from "../request/route.ts";
 import { eventData } from "./sse-event.ts";
 import { SseScanner } from "./sse-scanner.ts";
-import { type Usage, findUsage } from "./usage.ts";
+import { findUsage } from "./usage.ts";
 
 /**
  * Carries a stream of server-sent events to the client, reading each.
@@ -21,18 +18,15 @@ import { type Usage, findUsage } from "./usage.ts";
  * it cannot be taken for a whole answer.
  */
 export class StreamAnswer implements Answer {
+  readonly carriage = "stream";
   readonly #delivery: Delivery;
   readonly #head: AnswerHead;
   readonly #scanner: SseScanner;
-  #released = false;
   readonly #held: Buffer[] = [];
   #heldBytes = 0;
   #tokens = 0;
-  /** The engine said why the model stopped. */
-  #ended = false;
-  #done = false;
-  /** The engine turned the request down in the stream's first event. */
-  #refused = false;
+  /** What the engine said of the whole answer so far: why the model stopped, or that it turns the request down. */
+  #said: "nothing" | "stop" | "refusal" = "nothing";
   /** The last event that may hold a count, as a place in bytes that were scanned. */
   #lastBytes: Buffer | undefined;
   #lastStart = 0;
@@ -57,57 +51,55 @@ export class StreamAnswer implements Answer {
       if (this.#scan() < 0) return;
       this.#pass(rest, 0, rest.length);
     }
-    if (!this.#done && promisesEnd(this.#delivery.dialect)) return this.broke("cut");
-    this.#complete();
+    this.#delivery.completed(this.#outcome, promisesEnd(this.#delivery.dialect));
   }
 
-  broke(fault: Fault): void {
-    const { writer, counters, dialect } = this.#delivery;
-    if (this.#done) return this.#complete();
-    if (!writer.bodySent) return this.#delivery.attemptFailed(fault);
-    counters.cuts++;
-    writer.write(errorEvent(dialect, cutRefusal(fault)));
-    this.#end(fault === "timeout" ? "timeout" : "failed", fault);
-  }
-
-  /** Shows the client that the answer has begun, while its first token is awaited. */
   showHead(): void {
     const { writer } = this.#delivery;
     writer.head(this.#head.status, this.#delivery.headers(this.#head, false));
     writer.flush();
   }
 
-  #complete(): void {
-    this.#released = true;
-    this.#pass(EMPTY, 0, 0);
-    this.#end(this.#refused ? "refused" : "ok");
+  writeHeld(): void {
+    const piece = this.#held.length === 1 ? this.#held[0]! : Buffer.concat(this.#held, this.#heldBytes);
+    this.#held.length = 0;
+    const { writer } = this.#delivery;
+    if (writer.headSent) return this.#delivery.write(piece);
+    writer.headAndFirst(this.#head.status, this.#delivery.headers(this.#head, false), piece);
   }
 
-  #end(outcome: AnswerEnd["outcome"], fault?: Fault): void {
+  counts(): AnswerCounts {
     this.#delivery.counters.uninspected += this.#scanner.uninspected;
-    this.#delivery.writer.end();
-    this.#delivery.finished({ outcome, usage: this.#usage(), tokensSeen: this.#tokens, ...(fault && { fault }) });
+    const usage =
+      this.#lastBytes === undefined ? undefined : findUsage(this.#lastBytes, this.#lastStart, this.#lastEnd);
+    return { usage, tokensSeen: this.#tokens };
+  }
+
+  get #outcome(): "ok" | "refused" {
+    return this.#said === "refusal" ? "refused" : "ok";
   }
 
   /** Reads the events that became whole. Returns where what may pass begins, or -1 when this answer is over. */
   #scan(): number {
     const scanner = this.#scanner;
+    const delivery = this.#delivery;
     let from = 0;
     while (scanner.next()) {
       switch (scanner.kind) {
         case "token":
           this.#remember();
-          this.#delivery.answerReader?.event(scanner.bytes, scanner.start, scanner.end);
-          this.#token();
+          delivery.answerReader?.event(scanner.bytes, scanner.start, scanner.end);
+          if (this.#tokens++ === 0) delivery.firstToken();
+          else delivery.progress(this.#tokens);
           break;
         case "usage":
           this.#remember();
-          if (!this.#delivery.hidesUsage) break;
+          if (!delivery.hidesUsage) break;
           this.#pass(scanner.bytes, from, scanner.start);
           from = scanner.end;
           break;
         case "end":
-          this.#ended = true;
+          if (this.#said === "nothing") this.#said = "stop";
           this.#remember();
           break;
         case "meta":
@@ -115,35 +107,29 @@ export class StreamAnswer implements Answer {
           break;
         case "done":
           if (this.#isUnbegun()) {
-            this.#delivery.attemptFailed("draining");
+            delivery.attemptFailed("draining");
             return -1;
           }
-          this.#done = true;
-          this.#released = true;
-          if (this.#delivery.dialect === "responses") this.#remember();
+          delivery.marked(this.#outcome);
+          if (delivery.dialect === "responses") this.#remember();
           break;
         case "error":
           if (!this.#isRefusal()) return this.#stop(from);
-          this.#refused = true;
-          this.#released = true;
+          this.#said = "refusal";
+          if (delivery.stage === "held") delivery.holdFull();
           break;
         case "abort":
           return this.#stop(from);
         case "garbage":
-          if (this.#released || !promisesEnd(this.#delivery.dialect)) break;
-          this.#delivery.attemptFailed("garbage");
+          if (delivery.stage !== "held" || !promisesEnd(delivery.dialect)) break;
+          delivery.attemptFailed("garbage");
           return -1;
         case "comment":
           break;
       }
+      if (delivery.stage === "over") return -1;
     }
     return from;
-  }
-
-  #token(): void {
-    this.#released = true;
-    if (this.#tokens++ === 0) this.#delivery.firstToken();
-    else this.#delivery.progress(this.#tokens);
   }
 
   /**
@@ -151,8 +137,8 @@ export class StreamAnswer implements Answer {
    * it says why the model stopped; a choice's finish_reason counts as a token.)
    */
   #isUnbegun(): boolean {
-    const { dialect, writer } = this.#delivery;
-    if (!promisesEnd(dialect) || this.#tokens > 0 || this.#ended || this.#refused || writer.bodySent) return false;
+    const { dialect, stage } = this.#delivery;
+    if (!promisesEnd(dialect) || this.#tokens > 0 || this.#said !== "nothing" || stage === "passing") return false;
     return dialect !== "responses" || !hasOutputItems(this.#event());
   }
 
@@ -169,21 +155,18 @@ export class StreamAnswer implements Answer {
    */
   #stop(from: number): -1 {
     const { bytes, start, end, kind } = this.#scanner;
-    const { writer } = this.#delivery;
-    if (!writer.bodySent) {
-      if (kind === "abort") this.#delivery.attemptFailed("draining");
+    const delivery = this.#delivery;
+    if (delivery.stage !== "passing") {
+      if (kind === "abort") delivery.attemptFailed("draining");
       else {
         const kept = this.#keptError();
-        this.#delivery.attemptFailed(faultOfEvent(this.#errorCode(), kept.body), kept);
+        delivery.attemptFailed(faultOfEvent(this.#errorCode(), kept.body), kept);
       }
       return -1;
     }
     this.#pass(bytes, from, kind === "abort" ? start : end);
-    if (kind === "abort") this.broke("draining");
-    else {
-      this.#delivery.counters.cuts++;
-      this.#end("failed", "status");
-    }
+    if (kind === "abort") delivery.broke("draining");
+    else delivery.engineError();
     return -1;
   }
 
@@ -209,36 +192,21 @@ export class StreamAnswer implements Answer {
     };
   }
 
+  /** While bytes pass, each piece takes the first line alone: no event and no object is made for it. */
   #pass(bytes: Buffer, from: number, to: number): void {
     const piece = from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to);
-    if (this.#held.length > 0 || !this.#released) return this.#passHeld(piece);
-    if (!this.#delivery.writer.headSent) return this.#first(piece);
-    this.#delivery.write(piece);
-  }
-
-  #passHeld(piece: Buffer): void {
+    const delivery = this.#delivery;
+    if (delivery.stage === "passing") return delivery.write(piece);
     if (piece.length > 0) this.#held.push(piece);
     this.#heldBytes += piece.length;
-    if (!this.#released && this.#heldBytes <= this.#delivery.limits.holdBytesMax) return;
-    this.#released = true;
-    const whole = Buffer.concat(this.#held.splice(0), this.#heldBytes);
-    if (this.#delivery.writer.headSent) this.#delivery.write(whole);
-    else this.#first(whole);
-  }
-
-  #first(piece: Buffer): void {
-    const { writer } = this.#delivery;
-    writer.headAndFirst(this.#head.status, this.#delivery.headers(this.#head, false), piece);
+    if (delivery.stage === "held" && this.#heldBytes > delivery.limits.holdBytesMax) delivery.holdFull();
+    if (delivery.stage === "due" && this.#heldBytes > 0) delivery.firstBytes();
   }
 
   #remember(): void {
     this.#lastBytes = this.#scanner.bytes;
     this.#lastStart = this.#scanner.start;
     this.#lastEnd = this.#scanner.end;
-  }
-
-  #usage(): Usage | undefined {
-    return this.#lastBytes === undefined ? undefined : findUsage(this.#lastBytes, this.#lastStart, this.#lastEnd);
   }
 }
 
@@ -249,7 +217,6 @@ function hasOutputItems(event: Fields | undefined): boolean {
   return Array.isArray(output) && output.length > 0;
 }
 
-const EMPTY = Buffer.alloc(0);
 const BLANK_LINE = Buffer.from("\n\n");
 
 /** These streams end with a mark of completion, so that its absence means a cut. */

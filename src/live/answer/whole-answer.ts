@@ -1,11 +1,8 @@
-import type { Fault } from "#core/endpoint/fault.ts";
-
-import type { Answer, AnswerHead, Delivery } from "./answer.ts";
+import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./fault-of-status.ts";
 import { scanFinishReasons } from "./finish-reason.ts";
-import { PassAnswer } from "./pass-answer.ts";
 import type { Dialect } from "../request/route.ts";
-import { findUsage } from "./usage.ts";
+import { type Usage, findUsage } from "./usage.ts";
 
 /**
  * Holds an answer that comes in one piece until it is whole, so that one that is no good can still be had from another
@@ -13,12 +10,13 @@ import { findUsage } from "./usage.ts";
  * through as it comes.
  */
 export class WholeAnswer implements Answer {
+  readonly carriage = "whole";
   readonly #delivery: Delivery;
   readonly #head: AnswerHead;
   readonly #bytesMax: number;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
-  #passing: PassAnswer | undefined;
+  #usage: Usage | undefined;
 
   constructor(delivery: Delivery, head: AnswerHead) {
     this.#delivery = delivery;
@@ -28,20 +26,17 @@ export class WholeAnswer implements Answer {
   }
 
   data(chunk: Buffer): void {
-    if (this.#passing !== undefined) return this.#passing.data(chunk);
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
     if (this.#bytes <= this.#bytesMax) return;
     if (this.#head.status >= 500) return this.#delivery.attemptFailed(faultOfStatus(this.#head.status, EMPTY));
     this.#delivery.counters.uninspected++;
-    this.#passing = new PassAnswer(this.#delivery, this.#head);
-    for (const held of this.#chunks.splice(0)) this.#passing.data(held);
+    this.#delivery.letThrough(this.#head, this.#chunks.splice(0));
   }
 
   ended(): void {
-    if (this.#passing !== undefined) return this.#passing.ended();
     const { status } = this.#head;
-    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes);
+    const body = this.#body();
     if (status >= 500) {
       this.#delivery.attemptFailed(faultOfStatus(status, body), { ...this.#head, body });
     } else if (!looksLikeJson(body) && this.#delivery.dialect !== "other") {
@@ -49,22 +44,29 @@ export class WholeAnswer implements Answer {
     } else if (scanFinishReasons(body, 0, body.length) === "abort" || isUnbegun(this.#delivery.dialect, body)) {
       this.#delivery.attemptFailed("draining");
     } else {
-      this.#send(body);
+      this.#usage = findUsage(body);
+      this.#delivery.completed("ok", false);
     }
   }
 
-  broke(fault: Fault): void {
-    if (this.#passing !== undefined) return this.#passing.broke(fault);
-    this.#delivery.attemptFailed(fault);
-  }
+  /** Nothing of it goes out ahead of its end. */
+  showHead(): void {}
 
-  #send(body: Buffer): void {
-    const usage = findUsage(body);
-    const headers = this.#delivery.headers(this.#head, false, usage?.promptTokens);
+  writeHeld(): void {
+    const body = this.#body();
+    const headers = this.#delivery.headers(this.#head, false, this.#usage?.promptTokens);
     headers.push("content-length", String(body.length));
     this.#delivery.writer.whole(this.#head.status, headers, body);
     this.#delivery.answerReader?.whole(body);
-    this.#delivery.finished({ outcome: "ok", usage, tokensSeen: undefined });
+  }
+
+  counts(): AnswerCounts {
+    return { usage: this.#usage, tokensSeen: undefined };
+  }
+
+  #body(): Buffer {
+    if (this.#chunks.length !== 1) this.#chunks.splice(0, Infinity, Buffer.concat(this.#chunks, this.#bytes));
+    return this.#chunks[0]!;
   }
 }
 

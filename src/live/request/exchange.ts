@@ -15,14 +15,28 @@ import { type OwnHeaders, pushOwn } from "./headers.ts";
 import { givenRequestId } from "./identity.ts";
 import type { Swept } from "./in-flight.ts";
 import { RequestHeaders } from "./request-headers.ts";
-import type { RequestSummary } from "./request-summary.ts";
+import { summarize } from "./summarize.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { Place } from "./place.ts";
+import type { Finish, RequestEffect } from "../request-state/request-effect.ts";
+import {
+  ARRIVED,
+  CLIENT_LEFT,
+  CLIENT_STALLED,
+  DEFECT,
+  ROUTED,
+  type RequestEvent,
+} from "../request-state/request-event.ts";
+import type { RequestState } from "../request-state/request-state.ts";
+import { type EffectPerformer, StateRunner } from "../request-state/state-runner.ts";
 import type { Route } from "./route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 
-/** One inference request and its answer, from the request's head to the answer's last byte. */
-export class Exchange implements Swept, Asker {
+/**
+ * One inference request and its answer, from the request's head to the answer's last byte. Where it is, its state says;
+ * this carries out what is done on the client's side, and `Forward` what is done on the endpoint's.
+ */
+export class Exchange implements Swept, Asker, EffectPerformer {
   readonly context: ChatContext;
   readonly incoming: IncomingMessage;
   readonly headers: RequestHeaders;
@@ -42,15 +56,14 @@ export class Exchange implements Swept, Asker {
   answerReader: AnswerReader | undefined;
   /** As the router knows its length. */
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
-  /** The client left, or the answer is complete. */
-  over = false;
-  /** The router knows the request and has not been told of its end. */
-  #routed = false;
+  readonly #run = new StateRunner(this);
   #forward: Forward | undefined;
   #bodyBytes = 0;
   #overAt: Micros = 0;
   /** Reason of the gateway's own error; "" where it sent none. */
-  #refusedFor: ErrorReason | "" = "";
+  refusedFor: ErrorReason | "" = "";
+  /** The error that the gateway is to answer with. */
+  #refusal: Refusal | undefined;
   #tokenizer: Tokenizer | undefined;
   #prompt: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
@@ -67,7 +80,21 @@ export class Exchange implements Swept, Asker {
     this.requestId = given === "" ? randomUUID() : given;
     this.routeId = given === "" ? this.requestId : `${given}.${(context.sequence++).toString(36)}`;
     context.inFlight.add(this);
-    response.on("close", () => this.#closed());
+    response.on("close", () => this.dispatch(CLIENT_LEFT));
+  }
+
+  get state(): RequestState {
+    return this.#run.state;
+  }
+
+  /** The client left, or the answer is complete. */
+  get over(): boolean {
+    const { kind } = this.#run.state;
+    return kind === "ended" || kind === "closed";
+  }
+
+  dispatch(event: RequestEvent): void {
+    this.#run.dispatch(event);
   }
 
   /** Counts bytes of the body among those held, until the exchange is over; false where there is no room for them. */
@@ -85,28 +112,81 @@ export class Exchange implements Swept, Asker {
     this.#prompt = prompt;
   }
 
-  /** The router is about to hear of the request's arrival; from here on it must hear of its end. */
+  /** The router is about to be informed of the request's arrival; from here on it must be informed of its end. */
   arrived(): void {
-    this.#routed = true;
+    this.dispatch(ARRIVED);
   }
 
   forward(forward: Forward): void {
     this.#forward = forward;
-    forward.send();
+    this.dispatch(ROUTED);
   }
 
   /** Answers with an error of the gateway's own and ends the exchange. */
   refuse(refused: Refusal): void {
-    if (this.over) return;
-    const { reason } = refused;
-    this.context.counters.refused[reason] = (this.context.counters.refused[reason] ?? 0) + 1;
+    this.#refusal = refused;
+    this.dispatch({ kind: "refused", outcome: refused.reason === "deadline" ? "timeout" : "refused" });
+  }
+
+  perform(effect: RequestEffect): RequestEvent | undefined {
+    switch (effect.kind) {
+      case "write-refusal":
+        this.#writeRefusal(this.#refusal ?? INTERNAL);
+        break;
+      case "end-client":
+        this.writer.end();
+        break;
+      case "destroy-client":
+        this.writer.destroy();
+        break;
+      case "report-client-left":
+        this.context.counters.clientAborts++;
+        break;
+      case "report-client-stalled":
+        this.#reportStall();
+        break;
+      case "forget":
+        this.context.inFlight.remove(this);
+        break;
+      case "finish":
+        this.#finish(effect);
+        break;
+      case "report-illegal":
+        this.threw(new Error(`the event ${effect.event} has no meaning for a request that is ${effect.state}`));
+        break;
+      case "send":
+      case "release-attempt":
+      case "ask-retry":
+      case "show-head":
+      case "write-held":
+      case "write-whole":
+      case "write-kept":
+      case "write-error":
+      case "write-error-event":
+      case "report-first-token":
+      case "report-timeout":
+      case "report-retried":
+      case "report-given-up":
+      case "report-cut":
+        return this.#forward?.perform(effect);
+    }
+    return undefined;
+  }
+
+  threw(error: unknown): void {
+    this.#refusal = INTERNAL;
+    this.context.counters.internalErrors++;
+    this.context.observe.bug?.(error);
+  }
+
+  #writeRefusal(refused: Refusal): void {
+    const { refused: counts } = this.context.counters;
+    counts[refused.reason] = (counts[refused.reason] ?? 0) + 1;
     this.answerRefusal(refused, "");
-    const outcome = reason === "deadline" ? "timeout" : "refused";
-    this.finished({ outcome, usage: undefined, outputTokens: undefined, firstTokenAt: undefined });
   }
 
   answerRefusal(refused: Refusal, endpoint: string): void {
-    this.#refusedFor = refused.reason;
+    this.refusedFor = refused.reason;
     const body = Buffer.from(errorBody(refused, this.route.dialect));
     const headers = errorHeaders(refused, body.length, this.context.tellsOwnHeaders);
     pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.leaving });
@@ -122,17 +202,16 @@ export class Exchange implements Swept, Asker {
 
   /** Of the answer's head; 0 before it is sent. */
   get status(): number {
-    return this.writer.headSent ? this.#response.statusCode : 0;
+    return this.#response.headersSent ? this.#response.statusCode : 0;
   }
 
-  /** The one place where a request ends: tells the router, once, and then the observer. */
-  finished(result: ForwardResult): void {
-    if (this.over) return;
+  /** The one place where a request ends: informs the router, and then the observer. */
+  #finish(effect: Finish): void {
     const { context } = this;
+    const result = this.#forward?.result(effect) ?? { ...UNSENT, outcome: effect.outcome };
     const at = nowMicros();
-    this.over = true;
     this.#overAt = at;
-    if (this.#routed) {
+    if (effect.known) {
       const answer = this.#answer(result);
       context.journal.accept({
         kind: "request-finished",
@@ -149,7 +228,7 @@ export class Exchange implements Swept, Asker {
     if (result.usage?.promptTokens !== undefined && this.#prompt !== undefined) {
       this.#tokenizer?.learn(this.model, this.#prompt, result.usage.promptTokens);
     }
-    context.observe.finished(this.#summary(at, result));
+    context.observe.finished(summarize(this, this.#forward, at, result));
   }
 
   /** What an engine computed before its client left stays in its cache; one that broke may have lost it. */
@@ -158,40 +237,14 @@ export class Exchange implements Swept, Asker {
     return this.answerReader?.ended(this.routeId, usage);
   }
 
-  #summary(at: Micros, { outcome, usage, outputTokens, firstTokenAt }: ForwardResult): RequestSummary {
-    const forward = this.#forward;
-    const whole = outcome === "ok" && firstTokenAt === undefined ? at : undefined;
-    const ttftEnd = firstTokenAt ?? whole;
-    const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
-    return {
-      requestId: this.requestId,
-      method: this.incoming.method ?? "",
-      route: this.route.pattern,
-      model: this.model,
-      endpoint: forward?.endpoint ?? "",
-      profile: forward?.routed.profile ?? "",
-      reason: this.#refusedFor === "" ? (forward?.routed.reason ?? "") : this.#refusedFor,
-      status: this.status,
-      outcome,
-      stream: this.stream,
-      attempts: forward?.attempts ?? 0,
-      ttftMicros: ttftEnd === undefined || forward === undefined ? undefined : ttftEnd - forward.decidedAt,
-      tpotMicros: counted ? (at - firstTokenAt) / (outputTokens - 1) : undefined,
-      e2eMicros: at - this.arrivedAt,
-      promptTokens: usage?.promptTokens,
-      cachedTokens: usage?.cachedTokens,
-      outputTokens,
-      hitTokens: forward?.routed.hitTokens ?? 0,
-    };
-  }
-
   answersOn(socket: Duplex): boolean {
     return this.incoming.socket === socket && (this.incoming.complete || this.writer.headSent);
   }
 
   sweep(at: Micros): void {
     if (!this.over) this.#sweepForward(at);
-    else if (at - this.#overAt > this.context.limits.writeStallMillisMax * MICROS_PER_MILLI) this.stalled();
+    else if (at - this.#overAt > this.context.limits.writeStallMillisMax * MICROS_PER_MILLI)
+      this.dispatch(CLIENT_STALLED);
   }
 
   #sweepForward(at: Micros): void {
@@ -204,14 +257,12 @@ export class Exchange implements Swept, Asker {
 
   /** A defect of ours met this request; the process and all other requests go on. */
   bug(error: unknown): void {
-    this.context.counters.internalErrors++;
-    this.context.observe.bug?.(error);
-    if (this.writer.headSent) this.writer.destroy();
-    else this.refuse(refusal("internal", "The gateway failed on this request."));
+    this.threw(error);
+    this.dispatch(DEFECT);
   }
 
   /** The client does not read what waits for it. */
-  stalled(): void {
+  #reportStall(): void {
     this.context.counters.clientStalls++;
     this.context.observe.fault?.({
       kind: "client-stalled",
@@ -220,14 +271,8 @@ export class Exchange implements Swept, Asker {
       detail: "it read nothing while bytes waited for it, longer than limits.writeStallMillisMax",
       done: "its connection was closed and the engine stopped",
     });
-    this.writer.destroy();
-  }
-
-  #closed(): void {
-    this.context.inFlight.remove(this);
-    if (this.over) return;
-    if (this.#forward !== undefined) return this.#forward.abandon();
-    this.context.counters.clientAborts++;
-    this.finished({ outcome: "aborted", usage: undefined, outputTokens: undefined, firstTokenAt: undefined });
   }
 }
+
+const INTERNAL = refusal("internal", "The gateway failed on this request.");
+const UNSENT = { usage: undefined, outputTokens: undefined, firstTokenAt: undefined };

@@ -36,9 +36,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #client: Dispatcher | undefined;
   #startedAt = 0;
-  #answered = false;
-  #open = true;
-  #reconnected = false;
+  /** Only what was sent once and not answered may go out again. */
+  #stage: "sent" | "sent-again" | "answered" | "released" = "sent";
 
   constructor(upstream: Upstream, request: UpstreamRequest, listener: AttemptListener) {
     this.#upstream = upstream;
@@ -56,7 +55,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** Stops hearing and ends the connection at once, so that the engine stops too. */
   abort(): void {
     this.#listener = undefined;
-    if (this.#open) this.#controller?.abort(NO_LONGER_WANTED);
+    if (this.#stage !== "released") this.#controller?.abort(NO_LONGER_WANTED);
   }
 
   pause(): void {
@@ -74,8 +73,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
-    if (status < 200) return;
-    this.#answered = true;
+    if (status < 200 || this.#stage === "released") return;
+    this.#stage = "answered";
     this.#listener?.answerStarted(status, headers);
   }
 
@@ -84,7 +83,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#close();
+    this.#release();
     const listener = this.#listener;
     this.#listener = undefined;
     listener?.answerEnded();
@@ -96,21 +95,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
    * is still taking the old connection apart when it calls this, so the request goes out after that.
    */
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#listener !== undefined && !this.#reconnected && !this.#answered && this.#isStaleReset(error)) {
-      this.#reconnected = true;
+    if (this.#listener !== undefined && this.#stage === "sent" && this.#isStaleReset(error)) {
+      this.#stage = "sent-again";
       this.#listener.attemptReconnects();
       this.#controller = undefined;
       queueMicrotask(() => this.#sendAgain());
       return;
     }
-    this.#close();
+    this.#release();
     const listener = this.#listener;
     this.#listener = undefined;
     listener?.attemptBroke(error);
   }
 
   #sendAgain(): void {
-    if (this.#listener === undefined) this.#close();
+    if (this.#listener === undefined) this.#release();
     else this.send();
   }
 
@@ -119,9 +118,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
     return "code" in error && typeof error.code === "string" && RESET_CODES.has(error.code);
   }
 
-  #close(): void {
-    if (!this.#open) return;
-    this.#open = false;
+  #release(): void {
+    if (this.#stage === "released") return;
+    this.#stage = "released";
     this.#upstream.inFlight--;
     if (this.#client !== undefined) this.#upstream.clients.giveBack(this.#client);
   }

@@ -1,26 +1,27 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import { type GiveUpReason, afterFault } from "#core/retry/after-fault.ts";
+import { afterFault } from "#core/retry/after-fault.ts";
 import { waitVerdict } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
-import type { Answer, AnswerEnd, AnswerHead, Delivery, KeptAnswer } from "../answer/answer.ts";
-import type { AnswerReader } from "../answer/answer-reader.ts";
+import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
+import { AnswerDelivery } from "./answer-delivery.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
 import { AttemptSigns } from "./attempt-signs.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
-import { giveUp } from "./give-up.ts";
 import { refusal } from "../answer/errors.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { faultOfError } from "../answer/fault-words.ts";
-import { type AnswerHeaders, clientHeaders, upstreamHeaders } from "../request/headers.ts";
-import { cutEvent, givenUpEvent, retriedEvent } from "../log/attempt-events.ts";
-import { decisiveText } from "../status/decisive.ts";
-import { StreamAnswer } from "../answer/stream-answer.ts";
+import { cutRefusal, errorEvent, faultOfError, giveUpRefusal } from "../answer/fault-words.ts";
+import { type AnswerHeaders, upstreamHeaders } from "../request/headers.ts";
+import { retriedEvent } from "../log/attempt-events.ts";
+import { reportAttempt } from "./report-attempt.ts";
+import type { AttemptEffect, Finish } from "../request-state/request-effect.ts";
+import { CLIENT_STALLED, HOLD_OVER, REROUTED, type RequestEvent, TIMED_OUT } from "../request-state/request-event.ts";
 import { TokenProgress } from "./token-progress.ts";
 import type { Usage } from "../answer/usage.ts";
+import { writeKept } from "./write-kept.ts";
 
 /** How a forwarded request went. */
 export interface ForwardResult {
@@ -31,51 +32,37 @@ export interface ForwardResult {
 }
 
 /**
- * Takes a routed request to its endpoint and the answer to the client: attempt after attempt while the client has seen
- * nothing, within the retry budget and the limits. Tells the router of every turn, and of the end exactly once.
+ * The endpoint's side of a routed request: makes events of what its attempts do, and carries out what the request's state
+ * has done with them. Where the request is, and what may happen next, the state alone knows.
  */
-export class Forward implements AttemptListener, Delivery {
+export class Forward implements AttemptListener {
   readonly #exchange: Exchange;
   readonly #body: Buffer;
-  readonly hidesUsage: boolean;
-  readonly answerReader: AnswerReader | undefined;
+  readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
   #routed: Routed;
-  #attempts = 0;
   #attempt: Attempt | undefined;
   #answer: Answer | undefined;
+  /** The last endpoint's own error, where its attempt failed with one. */
+  #kept: KeptAnswer | undefined;
   #tokens: TokenProgress;
   #signs: AttemptSigns;
-  #over = false;
 
   constructor(exchange: Exchange, body: Buffer, routed: Routed, hidesUsage: boolean) {
     this.#exchange = exchange;
     this.#body = body;
     this.#routed = routed;
     this.#tokens = this.#newTokens();
-    this.hidesUsage = hidesUsage;
-    this.answerReader = exchange.answerReader;
+    this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
     this.#signs = new AttemptSigns(exchange, this.endpoint, routed.at);
   }
 
-  get writer() {
-    return this.#exchange.writer;
-  }
-  get limits() {
-    return this.#exchange.context.limits;
-  }
-  get counters() {
-    return this.#exchange.context.counters;
-  }
-  get dialect() {
-    return this.#exchange.route.dialect;
-  }
   get requestId(): string {
     return this.#exchange.requestId;
   }
   get attempts(): number {
-    return this.#attempts;
+    return this.#exchange.state.attempts;
   }
   get endpoint(): string {
     return this.#routed.endpoint;
@@ -83,35 +70,94 @@ export class Forward implements AttemptListener, Delivery {
   get routed(): Routed {
     return this.#routed;
   }
+  /** Of the attempt under way. */
+  get tokens(): TokenProgress {
+    return this.#tokens;
+  }
+  /** Output tokens of the answer under way; undefined where it does not stream. */
+  get tokensSeen(): number | undefined {
+    return this.#answer?.carriage === "stream" ? this.#tokens.seen : undefined;
+  }
+
+  /** Carries out an effect; returns the event that answers one that asks. */
+  perform(effect: AttemptEffect): RequestEvent | undefined {
+    const { writer, route } = this.#exchange;
+    switch (effect.kind) {
+      case "send":
+        return this.#send();
+      case "release-attempt":
+        this.#attempt?.abort();
+        this.#attempt = undefined;
+        break;
+      case "ask-retry":
+        return this.#askRetry(effect.fault);
+      case "show-head":
+        this.#answer?.showHead();
+        break;
+      case "write-held":
+      case "write-whole":
+        this.#answer?.writeHeld();
+        break;
+      case "write-kept":
+        if (this.#kept !== undefined) writeKept(this.#exchange, this.endpoint, effect.fault, this.#kept);
+        break;
+      case "write-error":
+        this.#exchange.answerRefusal(giveUpRefusal(effect.fault), this.endpoint);
+        break;
+      case "write-error-event":
+        writer.write(errorEvent(route.dialect, cutRefusal(effect.fault)));
+        break;
+      case "report-first-token":
+      case "report-timeout":
+      case "report-retried":
+      case "report-given-up":
+      case "report-cut":
+        reportAttempt(this.#exchange, this, effect);
+    }
+    return undefined;
+  }
 
   /** Sends the request to the endpoint that was decided on. */
-  send(): void {
-    const { context, headers: given, requestId, path } = this.#exchange;
-    this.#attempts++;
+  #send(): RequestEvent | undefined {
+    const { context, headers: given, requestId, path, answerReader } = this.#exchange;
     this.#answer = undefined;
-    if (this.#attempts > 1) {
+    if (this.attempts > 1) {
       this.#tokens = this.#newTokens();
       this.#signs = new AttemptSigns(this.#exchange, this.endpoint, nowMicros());
     }
-    this.answerReader?.reset();
+    answerReader?.reset();
     const upstream = context.pools.get(this.#routed.endpoint);
-    if (upstream === undefined) return this.attemptFailed("connect");
-    if (upstream.inFlight >= context.limits.upstreamConnectionsMax) return this.attemptFailed("saturated");
+    if (upstream === undefined) return failure("connect");
+    if (upstream.inFlight >= context.limits.upstreamConnectionsMax) return failure("saturated");
     const headers = upstreamHeaders(given, upstream.entry, {
       requestId,
       dropAuthorization: context.keepsAuthorization,
     });
     this.#attempt = new Attempt(upstream, { path, headers, body: this.#body }, this);
     this.#attempt.send();
+    return undefined;
+  }
+
+  #askRetry(fault: Fault): RequestEvent {
+    const { context, routeId } = this.#exchange;
+    const { faults } = context.counters;
+    faults[fault] = (faults[fault] ?? 0) + 1;
+    const after = afterFault(context.attempts, routeId, fault, this.attempts);
+    if (after.kind === "give-up") return { kind: "denied", why: after.why };
+    context.observe.fault?.(retriedEvent(this, fault, after.decision.endpoint));
+    this.#routed = after.decision;
+    return REROUTED;
   }
 
   answerStarted(status: number, headers: AnswerHeaders): void {
     const head: AnswerHead = { status, headers };
     try {
-      this.#answer = chooseAnswer(this, head);
+      const answer = chooseAnswer(this.#delivery, head);
+      this.#answer = answer;
       // The head of a stream comes before its prompt is computed, and is no sign of the engine.
-      if (!(this.#answer instanceof StreamAnswer)) this.#signs.heard();
-      if (this.#answer === undefined) this.attemptFailed("garbage");
+      if (answer?.carriage !== "stream") this.#signs.heard();
+      if (answer === undefined) this.#delivery.attemptFailed("garbage");
+      else this.#exchange.dispatch({ kind: "answer-began", carriage: answer.carriage });
     } catch (error) {
       this.#exchange.bug(error);
     }
@@ -135,36 +181,83 @@ export class Forward implements AttemptListener, Delivery {
   }
 
   attemptReconnects(): void {
-    this.counters.reconnects++;
+    this.#exchange.context.counters.reconnects++;
   }
 
   attemptBroke(error: Error): void {
-    try {
-      this.#broke(error);
-    } catch (bug) {
-      this.#exchange.bug(bug);
+    if (this.#answer !== undefined) return this.#delivery.broke("cut");
+    const fault = faultOfError(error);
+    if (fault !== undefined) return this.#delivery.attemptFailed(fault);
+    this.#exchange.refuse(refusal("bad-request", "The request has a header or a path that cannot be passed on."));
+  }
+
+  /** Another answer takes the place of the one that began. */
+  carryOn(answer: Answer): void {
+    this.#answer = answer;
+  }
+
+  /** The endpoint's own error, to be passed on if no endpoint does better. */
+  keep(kept: KeptAnswer | undefined): void {
+    this.#kept = kept;
+  }
+
+  /** Reads no more from the endpoint until the client caught up. */
+  pause(): void {
+    const attempt = this.#attempt;
+    if (attempt === undefined) return;
+    attempt.pause();
+    this.#exchange.writer.onDrain(() => attempt.resume());
+  }
+
+  /** Looks at the limits of time, and at what is known of the endpoint. */
+  sweep(at: Micros): void {
+    const { arrivedAt, context, routeId, state, stream: streams, writer } = this.#exchange;
+    if (state.kind !== "waiting" && state.kind !== "holding" && state.kind !== "passing") return;
+    const { blocked } = writer;
+    this.#tokens.sweep(at);
+    const quietMicros = this.#signs.sweep(at, !blocked);
+    const trouble = this.#signs.trouble(at);
+    const fault = trouble?.kind === "lost" ? "connect" : "hung";
+    const begun = state.kind === "passing";
+    const held = state.kind === "holding" && state.carriage !== "stream";
+    const waiting = { at, arrivedAt, quietMicros, begun, held, streams, blocked, trouble };
+    const verdict = waitVerdict(waiting, context.waits, () => {
+      const denied = context.attempts.retries.denial(fault, state.attempts) !== undefined;
+      return !denied && context.journal.router.hasTaker(at, routeId);
+    });
+    const { moved } = context.counters;
+    switch (verdict) {
+      case "time-out":
+        return this.#exchange.dispatch(TIMED_OUT);
+      case "stalled":
+        return this.#exchange.dispatch(CLIENT_STALLED);
+      case "cut":
+        return this.#delivery.broke(fault);
+      case "move":
+        if (trouble !== undefined) moved[trouble.kind] = (moved[trouble.kind] ?? 0) + 1;
+        return this.#delivery.attemptFailed(fault);
+      case "give-up":
+        return this.#delivery.attemptFailed(fault);
+      case "wait":
+        if (this.#hidesHeadTooLong(at - arrivedAt)) this.#exchange.dispatch(HOLD_OVER);
     }
   }
 
-  #broke(error: Error): void {
-    if (this.#answer !== undefined) return this.#answer.broke("cut");
-    const fault = faultOfError(error);
-    if (fault !== undefined) return this.attemptFailed(fault);
-    this.#exchange.refuse(refusal("bad-request", "The request has a header or a path that cannot be passed on."));
-    this.#over = true;
+  #hidesHeadTooLong(waited: Micros): boolean {
+    const { context, state } = this.#exchange;
+    const { holdMillis } = context.limits;
+    if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI) return false;
+    return state.kind === "holding" && state.carriage === "stream" && !state.shown;
   }
 
-  headers(head: AnswerHead, keepLength: boolean, promptTokens = Infinity): string[] {
-    const why = decisiveText(this.#routed, this.#exchange.prompt);
-    const own = this.#exchange.ownHeaders(this.endpoint, why);
-    return clientHeaders(head.headers, { ...own, hitTokens: Math.min(own.hitTokens, promptTokens) }, keepLength);
-  }
-
-  write(piece: Buffer): void {
-    if (this.writer.write(piece) || this.#attempt === undefined) return;
-    const attempt = this.#attempt;
-    attempt.pause();
-    this.writer.onDrain(() => attempt.resume());
+  /** How it went, for the router and the observer. */
+  result({ outcome, counts }: Finish): ForwardResult {
+    const end = counts === "answer" ? this.#answer?.counts() : undefined;
+    const tokensSeen = counts === "seen" ? this.#tokens.seen : end?.tokensSeen;
+    const { firstAt: firstTokenAt } = this.#tokens;
+    if (outcome === "ok") this.#signs.completed(firstTokenAt, nowMicros());
+    this.#answer = undefined;
+    return { outcome, usage: end?.usage, outputTokens: end?.usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
 
   #newTokens(): TokenProgress {
@@ -172,110 +265,8 @@ export class Forward implements AttemptListener, Delivery {
     const { journal, limits, counters } = context;
     return new TokenProgress({ journal, limits, counters, requestId });
   }
+}
 
-  firstToken(): void {
-    this.#tokens.first(nowMicros());
-  }
-
-  progress(tokensSeen: number): void {
-    if (this.#tokens.reaches(tokensSeen)) this.#tokens.report(nowMicros());
-  }
-
-  attemptFailed(fault: Fault, kept?: KeptAnswer): void {
-    if (this.#over) return;
-    const { context, routeId } = this.#exchange;
-    this.#dropAttempt();
-    this.counters.faults[fault] = (this.counters.faults[fault] ?? 0) + 1;
-    const after = afterFault(context.attempts, routeId, fault, this.#attempts);
-    if (after.kind === "give-up") return this.#giveUp(fault, kept, after.why);
-    const { decision } = after;
-    this.counters.retries++;
-    context.observe.retried(fault);
-    context.observe.fault?.(retriedEvent(this, fault, decision.endpoint));
-    this.#routed = decision;
-    this.send();
-  }
-
-  /** No endpoint is left to try. */
-  #giveUp(fault: Fault, kept: KeptAnswer | undefined, why: GiveUpReason): void {
-    if (fault === "timeout") this.counters.timeouts++;
-    if (why === "budget") this.counters.retriesDenied++;
-    giveUp(this.#exchange, this.endpoint, fault, kept);
-    this.#exchange.context.observe.fault?.(givenUpEvent(this, fault, why, this.#exchange.status));
-    this.#finish({ outcome: fault === "timeout" ? "timeout" : "failed", usage: undefined, tokensSeen: undefined });
-  }
-
-  finished(end: AnswerEnd): void {
-    if (end.fault !== undefined) this.#exchange.context.observe.fault?.(cutEvent(this, end.fault, end.tokensSeen));
-    this.#finish(end);
-  }
-
-  /** The client left. */
-  abandon(): void {
-    if (this.#over) return;
-    this.counters.clientAborts++;
-    this.#finish({ outcome: "aborted", usage: undefined, tokensSeen: this.#tokens.seen });
-  }
-
-  sweep(at: Micros): void {
-    if (this.#over) return;
-    const { arrivedAt, stream, context, routeId } = this.#exchange;
-    const { blocked, bodySent } = this.writer;
-    this.#tokens.sweep(at);
-    const quietMicros = this.#signs.sweep(at, this.#attempt !== undefined && !blocked);
-    const trouble = this.#signs.trouble(at);
-    const held = this.#answer !== undefined && !(this.#answer instanceof StreamAnswer);
-    const waiting = { at, arrivedAt, quietMicros, begun: bodySent, held, streams: stream, blocked, trouble };
-    const fault = trouble?.kind === "lost" ? "connect" : "hung";
-    const verdict = waitVerdict(waiting, context.waits, () => {
-      const denied = context.attempts.retries.denial(fault, this.#attempts) !== undefined;
-      return !denied && context.journal.router.hasTaker(at, routeId);
-    });
-    switch (verdict) {
-      case "time-out":
-        return this.#timeOut();
-      case "stalled":
-        return this.#exchange.stalled();
-      case "cut":
-        return this.#answer?.broke(fault);
-      case "move":
-        if (trouble !== undefined) this.counters.moved[trouble.kind] = (this.counters.moved[trouble.kind] ?? 0) + 1;
-        return this.attemptFailed(fault);
-      case "give-up":
-        return this.attemptFailed(fault);
-      case "wait":
-        return this.#showHead(at - arrivedAt);
-    }
-  }
-
-  #showHead(waited: Micros): void {
-    const { holdMillis } = this.limits;
-    if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI || this.writer.headSent) return;
-    if (this.#answer instanceof StreamAnswer) this.#answer.showHead();
-  }
-
-  #timeOut(): void {
-    if (this.#answer === undefined || !this.writer.bodySent) return this.attemptFailed("timeout");
-    this.counters.timeouts++;
-    this.#answer.broke("timeout");
-  }
-
-  #finish(end: Omit<AnswerEnd, "outcome"> & { readonly outcome: Outcome }): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#dropAttempt();
-    this.#answer = undefined;
-    if (end.outcome === "ok") this.#signs.completed(this.#tokens.firstAt, nowMicros());
-    this.#exchange.finished({
-      outcome: end.outcome,
-      usage: end.usage,
-      outputTokens: end.usage?.outputTokens ?? end.tokensSeen,
-      firstTokenAt: this.#tokens.firstAt,
-    });
-  }
-
-  #dropAttempt(): void {
-    this.#attempt?.abort();
-    this.#attempt = undefined;
-  }
+function failure(fault: Fault): RequestEvent {
+  return { kind: "attempt-failed", fault, kept: false };
 }

@@ -1,0 +1,261 @@
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+
+import type { AskRetry, ErrorEffect, FaultReport, RequestEffect } from "./request-effect.ts";
+import type { AnswerEnded, AttemptFailed, EventKind, Marked, RequestEvent, WholeOutcome } from "./request-event.ts";
+import type { Failed, Holding, Passing, RequestState, Waiting } from "./request-state.ts";
+
+export interface Step {
+  readonly state: RequestState;
+  readonly effects: readonly RequestEffect[];
+}
+
+type StateKind = RequestState["kind"];
+type StateOf<S extends StateKind> = Extract<RequestState, { kind: S }>;
+/** The event of a kind; those without more than their name share a type. */
+type EventOf<E extends EventKind> = RequestEvent extends infer One
+  ? One extends { kind: infer K }
+    ? E extends K
+      ? One
+      : never
+    : never
+  : never;
+type Row<S extends StateKind> = { readonly [E in EventKind]?: (state: StateOf<S>, event: EventOf<E>) => Step };
+
+/**
+ * What an event does to a request. An event without a meaning in a state changes nothing: one that may come late is
+ * passed over, any other is reported as a defect.
+ */
+export function transition(state: RequestState, event: RequestEvent): Step {
+  const row = TABLE[state.kind] as Readonly<
+    Record<string, ((state: RequestState, event: RequestEvent) => Step) | undefined>
+  >;
+  return row[event.kind]?.(state, event) ?? illegal(state, event);
+}
+
+type Handed = Waiting | Holding | Passing;
+type State = RequestState;
+
+const plain = <K extends RequestEffect["kind"]>(kind: K): { readonly kind: K } => ({ kind });
+const SEND = plain("send");
+const RELEASE = plain("release-attempt");
+const REPORT_FIRST_TOKEN = plain("report-first-token");
+const WRITE_HELD = plain("write-held");
+const END_CLIENT = plain("end-client");
+const DESTROY_CLIENT = plain("destroy-client");
+const WRITE_REFUSAL = plain("write-refusal");
+const REPORT_CLIENT_LEFT = plain("report-client-left");
+const FORGET = plain("forget");
+const REPORT_TIMEOUT = plain("report-timeout");
+
+const NOTHING: readonly RequestEffect[] = [];
+const SENT: readonly RequestEffect[] = [SEND];
+const FIRST_TOKEN: readonly RequestEffect[] = [REPORT_FIRST_TOKEN];
+const HELD: readonly RequestEffect[] = [WRITE_HELD];
+const HEAD_SHOWN: readonly RequestEffect[] = [plain("show-head")];
+const DESTROYED: readonly RequestEffect[] = [DESTROY_CLIENT];
+const STALLED: readonly RequestEffect[] = [plain("report-client-stalled"), DESTROY_CLIENT];
+const FORGOTTEN: readonly RequestEffect[] = [FORGET];
+
+const faulty = (kind: (ErrorEffect | FaultReport | AskRetry)["kind"], fault: Fault): RequestEffect => ({ kind, fault });
+const outcomeOf = (fault: Fault): Outcome => (fault === "timeout" ? "timeout" : "failed");
+
+const late = (state: State): Step => ({ state, effects: NOTHING });
+const stalled = (state: State): Step => ({ state, effects: STALLED });
+const destroyed = (state: State): Step => ({ state, effects: DESTROYED });
+
+function illegal(state: State, event: RequestEvent): Step {
+  return { state, effects: [{ kind: "report-illegal", state: state.kind, event: event.kind }] };
+}
+
+function ended({ attempts }: State, outcome: Outcome, effects: readonly RequestEffect[]): Step {
+  return { state: { kind: "ended", attempts, outcome }, effects };
+}
+
+/** The gateway answers the request itself, which it can while the client has no head. */
+function refused(state: State, outcome: Outcome): Step {
+  const known = state.kind !== "reading" && state.kind !== "preparing";
+  const finish: RequestEffect = { kind: "finish", outcome, known, counts: "none" };
+  const live = state.kind === "waiting" || state.kind === "holding";
+  return ended(state, outcome, live ? [RELEASE, WRITE_REFUSAL, finish] : [WRITE_REFUSAL, finish]);
+}
+
+/** Where the client has a head already, only a broken connection tells it that the gateway failed. */
+function failedInside(state: Waiting | Holding | Failed): Step {
+  return state.shown ? destroyed(state) : refused(state, "refused");
+}
+
+function leftBefore(state: State): Step {
+  return closed(state, [
+    FORGET,
+    REPORT_CLIENT_LEFT,
+    abortion(state.kind !== "reading" && state.kind !== "preparing", "none"),
+  ]);
+}
+
+function left(state: Handed): Step {
+  return closed(state, [FORGET, RELEASE, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
+}
+
+function abortion(known: boolean, counts: "seen" | "none"): RequestEffect {
+  return { kind: "finish", outcome: "aborted", known, counts };
+}
+
+function closed({ attempts }: State, effects: readonly RequestEffect[]): Step {
+  return { state: { kind: "closed", attempts, outcome: "aborted" }, effects };
+}
+
+/** The attempt is over and the client has no byte of it. */
+function failed({ attempts, shown }: Waiting | Holding, fault: Fault, kept: boolean): Step {
+  return {
+    state: { kind: "failed", attempts, shown, fault, kept },
+    effects: [RELEASE, faulty("ask-retry", fault)],
+  };
+}
+
+const attemptFailed = (state: Waiting | Holding, { fault, kept }: AttemptFailed): Step => failed(state, fault, kept);
+
+function gaveUp(state: Failed, why: Extract<RequestEvent, { kind: "denied" }>["why"]): Step {
+  const { fault, kept, shown } = state;
+  const outcome = outcomeOf(fault);
+  const effects: RequestEffect[] = fault === "timeout" ? [REPORT_TIMEOUT] : [];
+  if (shown) effects.push(faulty("write-error-event", fault), END_CLIENT);
+  else effects.push(faulty(kept ? "write-kept" : "write-error", fault));
+  effects.push({ kind: "report-given-up", fault, why }, { kind: "finish", outcome, known: true, counts: "none" });
+  return ended(state, outcome, effects);
+}
+
+/** The answer is whole. */
+function complete(state: Holding | Passing, outcome: WholeOutcome): Step {
+  const finish: RequestEffect = { kind: "finish", outcome, known: true, counts: "answer" };
+  if (state.kind === "passing") return ended(state, outcome, [END_CLIENT, RELEASE, finish]);
+  if (state.carriage === "whole") return ended(state, outcome, [plain("write-whole"), RELEASE, finish]);
+  return ended(state, outcome, [WRITE_HELD, END_CLIENT, RELEASE, finish]);
+}
+
+/** The outcome where the mark of completion came. */
+function markedOutcome({ content }: Holding | Passing): WholeOutcome | undefined {
+  if (content === "complete") return "ok";
+  return content === "turned-down" ? "refused" : undefined;
+}
+
+function answerEnded(state: Holding | Passing, { outcome, promisesMark }: AnswerEnded): Step {
+  if (promisesMark && markedOutcome(state) === undefined) return broke(state, "cut");
+  return complete(state, outcome);
+}
+
+/** It broke: nothing is lost behind the mark of completion, before the first byte another endpoint may help, else it is cut. */
+function broke(state: Holding | Passing, fault: Fault): Step {
+  const outcome = markedOutcome(state);
+  if (outcome !== undefined) return complete(state, outcome);
+  if (state.kind === "holding") return failed(state, fault, false);
+  return state.carriage === "stream"
+    ? cut(state, fault, [faulty("write-error-event", fault), END_CLIENT])
+    : cut(state, fault, DESTROYED);
+}
+
+function cut(state: Passing, fault: Fault, last: readonly RequestEffect[]): Step {
+  const outcome = outcomeOf(fault);
+  const finish: RequestEffect = { kind: "finish", outcome, known: true, counts: "answer" };
+  return ended(state, outcome, [...last, RELEASE, faulty("report-cut", fault), finish]);
+}
+
+function marked(state: Holding | Passing, { outcome }: Marked): Step {
+  return { state: { ...state, content: outcome === "ok" ? "complete" : "turned-down" }, effects: NOTHING };
+}
+
+function firstToken(state: Holding | Passing): Step {
+  if (state.content !== "silent" && state.content !== "due") return late(state);
+  return { state: { ...state, content: "token" }, effects: FIRST_TOKEN };
+}
+
+const BEFORE = {
+  refused: (state: State, { outcome }: { readonly outcome: "refused" | "timeout" }) => refused(state, outcome),
+  defect: (state: State) => refused(state, "refused"),
+  "client-left": leftBefore,
+};
+
+const TABLE: { readonly [S in StateKind]: Row<S> } = {
+  reading: {
+    ...BEFORE,
+    "body-read": () => ({ state: { kind: "preparing", attempts: 0 }, effects: NOTHING }),
+  },
+  preparing: {
+    ...BEFORE,
+    arrived: () => ({ state: { kind: "deciding", attempts: 0 }, effects: NOTHING }),
+  },
+  deciding: {
+    ...BEFORE,
+    routed: () => ({ state: { kind: "waiting", attempts: 1, shown: false }, effects: SENT }),
+  },
+  waiting: {
+    "answer-began": ({ attempts, shown }, { carriage }) => ({
+      state: { kind: "holding", attempts, shown, carriage, content: "silent" },
+      effects: NOTHING,
+    }),
+    "attempt-failed": attemptFailed,
+    "upstream-broke": (state, { fault }) => failed(state, fault, false),
+    "timed-out": (state) => failed(state, "timeout", false),
+    refused: (state, { outcome }) => (state.shown ? destroyed(state) : refused(state, outcome)),
+    defect: failedInside,
+    "client-left": left,
+    "client-stalled": stalled,
+  },
+  holding: {
+    "first-token": firstToken,
+    "hold-full": (state) =>
+      state.content === "silent" ? { state: { ...state, content: "due" }, effects: NOTHING } : late(state),
+    marked,
+    "first-bytes": (state, event) => {
+      const { attempts, carriage, content } = state;
+      if (carriage === "whole" || (carriage === "stream" && content === "silent")) return illegal(state, event);
+      return { state: { kind: "passing", attempts, carriage, content }, effects: HELD };
+    },
+    "let-through": (state, event) =>
+      state.carriage === "whole"
+        ? { state: { ...state, carriage: "through" }, effects: NOTHING }
+        : illegal(state, event),
+    "hold-over": (state, event) => {
+      if (state.carriage !== "stream" || state.shown) return illegal(state, event);
+      return { state: { ...state, shown: true }, effects: HEAD_SHOWN };
+    },
+    "attempt-failed": attemptFailed,
+    "answer-ended": answerEnded,
+    "upstream-broke": (state, { fault }) => broke(state, fault),
+    "timed-out": (state) => broke(state, "timeout"),
+    defect: failedInside,
+    "client-left": left,
+    "client-stalled": stalled,
+  },
+  passing: {
+    "first-token": firstToken,
+    marked,
+    "answer-ended": answerEnded,
+    "engine-error": (state) => cut(state, "status", [END_CLIENT]),
+    "upstream-broke": (state, { fault }) => broke(state, fault),
+    "timed-out": (state) => {
+      const { state: next, effects } = broke(state, "timeout");
+      return { state: next, effects: [REPORT_TIMEOUT, ...effects] };
+    },
+    defect: destroyed,
+    "client-left": left,
+    "client-stalled": stalled,
+  },
+  failed: {
+    rerouted: ({ attempts, shown, fault }) => ({
+      state: { kind: "waiting", attempts: attempts + 1, shown },
+      effects: [faulty("report-retried", fault), SEND],
+    }),
+    denied: (state, { why }) => gaveUp(state, why),
+    defect: failedInside,
+    "client-left": leftBefore,
+  },
+  ended: {
+    "client-left": ({ attempts, outcome }) => ({ state: { kind: "closed", attempts, outcome }, effects: FORGOTTEN }),
+    "client-stalled": stalled,
+    defect: destroyed,
+    "body-read": late,
+    refused: late,
+  },
+  closed: { "body-read": late, refused: late, defect: late },
+};

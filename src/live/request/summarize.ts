@@ -1,0 +1,37 @@
+import type { Micros } from "#core/units.ts";
+
+import type { Forward, ForwardResult } from "../upstream/forward.ts";
+import type { Exchange } from "./exchange.ts";
+import type { RequestSummary } from "./request-summary.ts";
+
+/** A request that is over since `at`, for metrics and logs; without `forward` it was never sent anywhere. */
+export function summarize(
+  exchange: Exchange,
+  forward: Forward | undefined,
+  at: Micros,
+  { outcome, usage, outputTokens, firstTokenAt }: ForwardResult,
+): RequestSummary {
+  const whole = outcome === "ok" && firstTokenAt === undefined ? at : undefined;
+  const ttftEnd = firstTokenAt ?? whole;
+  const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
+  return {
+    requestId: exchange.requestId,
+    method: exchange.incoming.method ?? "",
+    route: exchange.route.pattern,
+    model: exchange.model,
+    endpoint: forward?.endpoint ?? "",
+    profile: forward?.routed.profile ?? "",
+    reason: exchange.refusedFor === "" ? (forward?.routed.reason ?? "") : exchange.refusedFor,
+    status: exchange.status,
+    outcome,
+    stream: exchange.stream,
+    attempts: exchange.state.attempts,
+    ttftMicros: ttftEnd === undefined || forward === undefined ? undefined : ttftEnd - forward.decidedAt,
+    tpotMicros: counted ? (at - firstTokenAt) / (outputTokens - 1) : undefined,
+    e2eMicros: at - exchange.arrivedAt,
+    promptTokens: usage?.promptTokens,
+    cachedTokens: usage?.cachedTokens,
+    outputTokens,
+    hitTokens: forward?.routed.hitTokens ?? 0,
+  };
+}

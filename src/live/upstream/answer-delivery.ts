@@ -1,0 +1,108 @@
+import type { Fault } from "#core/endpoint/fault.ts";
+
+import type { AnswerHead, AnswerStage, Delivery, KeptAnswer } from "../answer/answer.ts";
+import { PassAnswer } from "../answer/pass-answer.ts";
+import { nowMicros } from "../clock.ts";
+import type { Exchange } from "../request/exchange.ts";
+import { clientHeaders } from "../request/headers.ts";
+import {
+  ENGINE_ERROR,
+  FIRST_BYTES,
+  FIRST_TOKEN,
+  HOLD_FULL,
+  LET_THROUGH,
+  type WholeOutcome,
+} from "../request-state/request-event.ts";
+import { decisiveText } from "../status/decisive.ts";
+import type { Forward } from "./forward.ts";
+
+/** What the answers of one request reach it by: what they find becomes its events, what they write goes to its client. */
+export class AnswerDelivery implements Delivery {
+  readonly #exchange: Exchange;
+  readonly #forward: Forward;
+  readonly hidesUsage: boolean;
+
+  constructor(exchange: Exchange, forward: Forward, hidesUsage: boolean) {
+    this.#exchange = exchange;
+    this.#forward = forward;
+    this.hidesUsage = hidesUsage;
+  }
+
+  get writer() {
+    return this.#exchange.writer;
+  }
+  get limits() {
+    return this.#exchange.context.limits;
+  }
+  get counters() {
+    return this.#exchange.context.counters;
+  }
+  get dialect() {
+    return this.#exchange.route.dialect;
+  }
+  get answerReader() {
+    return this.#exchange.answerReader;
+  }
+
+  get stage(): AnswerStage {
+    const { state } = this.#exchange;
+    if (state.kind === "passing") return "passing";
+    if (state.kind !== "holding") return "over";
+    return state.content === "silent" ? "held" : "due";
+  }
+
+  headers(head: AnswerHead, keepLength: boolean, promptTokens = Infinity): string[] {
+    const { routed, endpoint } = this.#forward;
+    const own = this.#exchange.ownHeaders(endpoint, decisiveText(routed, this.#exchange.prompt));
+    return clientHeaders(head.headers, { ...own, hitTokens: Math.min(own.hitTokens, promptTokens) }, keepLength);
+  }
+
+  write(piece: Buffer): void {
+    if (!this.#exchange.writer.write(piece)) this.#forward.pause();
+  }
+
+  firstToken(): void {
+    this.#exchange.dispatch(FIRST_TOKEN);
+  }
+
+  progress(tokensSeen: number): void {
+    const { tokens } = this.#forward;
+    if (tokens.reaches(tokensSeen)) tokens.report(nowMicros());
+  }
+
+  holdFull(): void {
+    this.#exchange.dispatch(HOLD_FULL);
+  }
+
+  firstBytes(): void {
+    this.#exchange.dispatch(FIRST_BYTES);
+  }
+
+  letThrough(head: AnswerHead, chunks: readonly Buffer[]): void {
+    const answer = new PassAnswer(this, head);
+    this.#forward.carryOn(answer);
+    this.#exchange.dispatch(LET_THROUGH);
+    for (const chunk of chunks) answer.data(chunk);
+  }
+
+  marked(outcome: WholeOutcome): void {
+    this.#exchange.dispatch({ kind: "marked", outcome });
+  }
+
+  completed(outcome: WholeOutcome, promisesMark: boolean): void {
+    this.#exchange.dispatch({ kind: "answer-ended", outcome, promisesMark });
+  }
+
+  engineError(): void {
+    this.#exchange.dispatch(ENGINE_ERROR);
+  }
+
+  broke(fault: Fault): void {
+    this.#exchange.dispatch({ kind: "upstream-broke", fault });
+  }
+
+  attemptFailed(fault: Fault, kept?: KeptAnswer): void {
+    this.#forward.keep(kept);
+    this.#exchange.dispatch({ kind: "attempt-failed", fault, kept: kept !== undefined });
+  }
+}

@@ -1,0 +1,30 @@
+import { nowMicros } from "../clock.ts";
+import { cutEvent, givenUpEvent } from "../log/attempt-events.ts";
+import type { Exchange } from "../request/exchange.ts";
+import type { ReportEffect } from "../request-state/request-effect.ts";
+import type { Forward } from "./forward.ts";
+
+/** Informs router, metrics and log of what became of an attempt. */
+export function reportAttempt({ context, status }: Exchange, forward: Forward, effect: ReportEffect): void {
+  const { counters, observe } = context;
+  switch (effect.kind) {
+    case "report-first-token":
+      forward.tokens.first(nowMicros());
+      break;
+    case "report-timeout":
+      counters.timeouts++;
+      break;
+    case "report-retried":
+      counters.retries++;
+      observe.retried(effect.fault);
+      break;
+    case "report-given-up":
+      if (effect.why === "budget") counters.retriesDenied++;
+      observe.fault?.(givenUpEvent(forward, effect.fault, effect.why, status));
+      break;
+    case "report-cut":
+      counters.cuts++;
+      observe.fault?.(cutEvent(forward, effect.fault, forward.tokensSeen));
+      break;
+  }
+}

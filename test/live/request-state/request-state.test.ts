@@ -1,0 +1,418 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+
+import fc from "fast-check";
+
+import type { RequestEffect } from "#live/request-state/request-effect.ts";
+import type { RequestEvent } from "#live/request-state/request-event.ts";
+import type { RequestState } from "#live/request-state/request-state.ts";
+import { type EffectPerformer, StateRunner } from "#live/request-state/state-runner.ts";
+import { transition } from "#live/request-state/transition.ts";
+
+import { EVENTS, SEQUENCES, STATES } from "./drawn-events.ts";
+
+/** Each ends what the client gets, in one of four ways. */
+const ENDS: ReadonlySet<string> = new Set(["write-whole", "write-kept", "write-error", "write-refusal", "end-client"]);
+const WRITES: ReadonlySet<string> = new Set([...ENDS, "show-head", "write-held", "write-error-event"]);
+const CLIENT: ReadonlySet<string> = new Set([
+  "destroy-client",
+  "report-client-left",
+  "report-client-stalled",
+  "forget",
+]);
+const ALIVE: ReadonlySet<RequestState["kind"]> = new Set(["waiting", "holding", "passing"]);
+
+const ATTEMPTS_MAX = 4;
+
+/** One request whose effects are written down; what asks is answered by draws. */
+class Recorded implements EffectPerformer {
+  readonly run = new StateRunner(this);
+  /** Effects, "bytes" that passed and the "mark" of completion that did, in order. */
+  readonly log: (RequestEffect | { readonly kind: "bytes" | "mark" | "arrived" })[] = [];
+  readonly states: RequestState["kind"][] = ["reading"];
+  defects = 0;
+  readonly #draws: readonly number[];
+  readonly #throws: boolean;
+  #drawn = 0;
+
+  constructor(draws: readonly number[], throws: boolean) {
+    this.#draws = draws;
+    this.#throws = throws;
+  }
+
+  perform(effect: RequestEffect): RequestEvent | undefined {
+    this.log.push(effect);
+    const draw = this.#draws[this.#drawn++ % this.#draws.length]!;
+    if (this.#throws && draw % 5 === 0) throw new Error(effect.kind);
+    if (effect.kind === "send" && draw % 4 === 1) {
+      return { kind: "attempt-failed", fault: draw % 8 === 1 ? "connect" : "saturated", kept: false };
+    }
+    if (effect.kind !== "ask-retry") return undefined;
+    return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX
+      ? { kind: "denied", why: "budget" }
+      : { kind: "rerouted" };
+  }
+
+  threw(): void {
+    this.defects++;
+  }
+
+  dispatch(event: RequestEvent): void {
+    const { state } = this.run;
+    if (event.kind === "arrived" && state.kind === "preparing") this.log.push({ kind: "arrived" });
+    this.run.dispatch(event);
+    this.states.push(this.run.state.kind);
+    const { state: after } = this.run;
+    // The mark is bytes of the answer: it passes with what is held, or at once while bytes pass.
+    if (after.kind === "passing") this.log.push({ kind: "bytes" });
+    if (after.kind === "passing" && (after.content === "complete" || after.content === "turned-down")) {
+      this.log.push({ kind: "mark" });
+    }
+  }
+
+  count(...kinds: readonly string[]): number {
+    return this.log.filter(({ kind }) => kinds.includes(kind)).length;
+  }
+
+  finish() {
+    const one = this.log.find((effect) => effect.kind === "finish");
+    assert.ok(one?.kind === "finish");
+    return one;
+  }
+}
+
+function assertLawful(request: Recorded): void {
+  const { log, run } = request;
+  const over = run.state.kind === "ended" || run.state.kind === "closed";
+  assert.equal(request.count("finish"), over ? 1 : 0, "exactly one end, reported once");
+  assert.equal(request.count("forget"), run.state.kind === "closed" ? 1 : 0, "forgotten once, when the client is gone");
+  let alive = 0;
+  let ended = false;
+  let bytes = false;
+  let cut = false;
+  let known = false;
+  let tokens = 0;
+  let head = false;
+  for (const { kind } of log) {
+    if (kind === "arrived") known = true;
+    if (kind === "send") {
+      assert.equal(++alive, 1, "never two attempts alive");
+      tokens = 0;
+    }
+    if (kind === "release-attempt") assert.equal(--alive, 0, "an attempt is released once");
+    if (kind === "report-first-token") assert.equal(++tokens, 1, "one first token an attempt");
+    if (kind === "send" || kind === "ask-retry" || kind === "report-retried") {
+      assert.ok(!bytes, "no retry once the client has a byte");
+    }
+    if (kind === "bytes" || kind === "mark" || WRITES.has(kind)) assert.ok(!ended, `${kind} after the end`);
+    if (kind === "bytes") bytes = true;
+    if (kind !== "end-client" && (kind === "show-head" || ENDS.has(kind))) assert.ok(!head, `${kind} behind a head`);
+    if (WRITES.has(kind)) head = true;
+    if (kind === "report-cut" || kind === "write-error-event") cut = true;
+    if (kind === "mark" || kind === "bytes") assert.ok(!cut, "no mark and no byte after a cut");
+    if (ENDS.has(kind)) ended = true;
+    if (kind.startsWith("report-") && !kind.startsWith("report-client") && kind !== "report-illegal") {
+      assert.ok(known, `${kind} of a request that the router does not know`);
+    }
+  }
+  assert.equal(
+    alive,
+    ALIVE.has(run.state.kind) ? 1 : 0,
+    "an attempt is alive where the state says so, and nowhere else",
+  );
+  if (over) {
+    assert.equal(
+      request.finish().known,
+      known,
+      "the router is informed of the end of what it knows, and of nothing else",
+    );
+    const left = run.state.kind === "closed" && request.finish().outcome === "aborted";
+    assert.ok(left || ended || request.count("destroy-client") > 0, "the client's side is ended");
+    assert.equal(request.finish().outcome, (run.state as { outcome: string }).outcome);
+  }
+}
+
+/** What the client has in the end goes with the outcome. */
+function assertAnswered(request: Recorded): void {
+  const { outcome } = request.finish();
+  const said = new Set<string>(request.log.map(({ kind }) => kind));
+  const whole = said.has("write-whole") || (said.has("end-client") && !said.has("report-cut"));
+  switch (outcome) {
+    case "ok":
+      assert.ok(whole && !said.has("write-error-event"));
+      break;
+    case "aborted":
+      assert.ok(said.has("report-client-left"));
+      break;
+    case "refused":
+      assert.ok(whole || said.has("write-refusal"));
+      break;
+    case "failed":
+    case "timeout":
+      assert.ok(
+        ["write-error", "write-kept", "write-refusal", "write-error-event", "report-cut"].some((one) => said.has(one)),
+      );
+  }
+}
+
+const DRAWS = fc.array(fc.nat({ max: 59 }), { minLength: 1, maxLength: 40 });
+const played = (events: readonly RequestEvent[], draws: readonly number[], throws = false): Recorded => {
+  const request = new Recorded(draws, throws);
+  for (const event of events) request.dispatch(event);
+  return request;
+};
+const RUNS = { numRuns: 4_000 };
+
+describe("whatever happens to a request, in whatever order", () => {
+  test("it keeps the laws at every step", () => {
+    fc.assert(
+      fc.property(SEQUENCES, DRAWS, (events, draws) => {
+        const request = new Recorded(draws, false);
+        for (const event of events) {
+          request.dispatch(event);
+          assertLawful(request);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  test("and where effects throw: all others are carried out", () => {
+    fc.assert(
+      fc.property(SEQUENCES, DRAWS, (events, draws) => {
+        const request = played(events, draws, true);
+        request.dispatch({ kind: "client-left" });
+        assert.equal(request.count("finish"), 1);
+        assert.equal(request.count("forget"), 1);
+        assert.equal(request.count("send"), request.count("release-attempt"));
+        assert.equal(request.run.state.kind, "closed");
+      }),
+      RUNS,
+    );
+  });
+
+  test("it is over and done once the client is gone", () => {
+    fc.assert(
+      fc.property(SEQUENCES, DRAWS, (events, draws) => {
+        const request = played(events, draws);
+        request.dispatch({ kind: "client-left" });
+        assert.equal(request.run.state.kind, "closed");
+        assertLawful(request);
+        assertAnswered(request);
+      }),
+      RUNS,
+    );
+  });
+
+  test("it ends once the engine's side does, without the client", () => {
+    fc.assert(
+      fc.property(SEQUENCES, DRAWS, fc.constantFrom("connect", "cut", "timeout", "hung"), (events, draws, fault) => {
+        const request = played(events, draws);
+        for (let i = 0; i < ATTEMPTS_MAX && ALIVE.has(request.run.state.kind); i++)
+          request.dispatch({ kind: "upstream-broke", fault });
+        for (let i = 0; i < 3; i++) request.dispatch({ kind: "refused", outcome: "refused" });
+        assert.ok(request.run.state.kind === "ended" || request.run.state.kind === "closed");
+        assertLawful(request);
+        assertAnswered(request);
+      }),
+      RUNS,
+    );
+  });
+
+  test("a state is never left backwards but by a retry", () => {
+    const order = ["reading", "preparing", "deciding", "waiting", "holding", "passing", "failed", "ended", "closed"];
+    fc.assert(
+      fc.property(SEQUENCES, DRAWS, (events, draws) => {
+        const { states } = played(events, draws);
+        states.forEach((kind, i) => {
+          const before = states[i - 1] ?? "reading";
+          const back = order.indexOf(kind) < order.indexOf(before);
+          assert.ok(!back || (kind === "waiting" && before === "holding"), `${before} to ${kind}`);
+        });
+      }),
+      RUNS,
+    );
+  });
+
+  test("drawn sequences come to every state and to every effect", () => {
+    const seen = new Set<string>();
+    const effects = new Set<string>();
+    fc.assert(
+      fc.property(SEQUENCES, DRAWS, (events, draws) => {
+        const request = played(events, draws);
+        for (const kind of request.states) seen.add(kind);
+        for (const { kind } of request.log) effects.add(kind);
+      }),
+      RUNS,
+    );
+    // "failed" lasts only until policy and router answered.
+    assert.deepEqual(
+      STATES.filter(({ kind }) => !seen.has(kind) && kind !== "failed"),
+      [],
+    );
+    const possible = new Set(STATES.flatMap((state) => EVENTS.flatMap((event) => transition(state, event).effects)));
+    assert.deepEqual(
+      [...possible].filter(({ kind }) => !effects.has(kind)),
+      [],
+    );
+  });
+});
+
+describe("an event without a meaning in a state", () => {
+  test("changes nothing, and is passed over or reported by name", () => {
+    for (const state of STATES) {
+      for (const event of EVENTS) {
+        const step = transition(state, event);
+        const illegal = step.effects.find(({ kind }) => kind === "report-illegal");
+        if (illegal === undefined) continue;
+        assert.equal(step.state, state);
+        assert.deepEqual(step.effects, [{ kind: "report-illegal", state: state.kind, event: event.kind }]);
+      }
+    }
+  });
+
+  test("a transition changes neither its state nor its event", () => {
+    const copy = JSON.stringify([STATES, EVENTS]);
+    for (const state of STATES) for (const event of EVENTS) transition(state, event);
+    assert.equal(JSON.stringify([STATES, EVENTS]), copy);
+  });
+
+  test("effects that ask stand last, one a step", () => {
+    for (const state of STATES) {
+      for (const event of EVENTS) {
+        const asks = transition(state, event).effects.map(({ kind }) => kind === "send" || kind === "ask-retry");
+        assert.ok(!asks.slice(0, -1).includes(true), `${state.kind} ${event.kind}`);
+      }
+    }
+  });
+});
+
+const READ: readonly RequestEvent[] = [{ kind: "body-read" }, { kind: "arrived" }, { kind: "routed" }];
+const began = (carriage: "stream" | "whole" | "through"): readonly RequestEvent[] => [
+  ...READ,
+  { kind: "answer-began", carriage },
+];
+const streams: readonly RequestEvent[] = [...began("stream"), { kind: "first-token" }, { kind: "first-bytes" }];
+const through: readonly RequestEvent[] = [...began("through"), { kind: "first-bytes" }];
+const marked: RequestEvent = { kind: "marked", outcome: "ok" };
+const ends: RequestEvent = { kind: "answer-ended", outcome: "ok", promisesMark: true };
+const breaks: RequestEvent = { kind: "upstream-broke", fault: "cut" };
+
+test("the table of states is as the code has it", () => {
+  const text = readFileSync(new URL("../../../src/live/request-state/README.md", import.meta.url), "utf8");
+  const written = [...text.matchAll(/^\| `(\w+)` \| .* \| (.*) \|$/gm)].map(([, state, cells]) => [
+    state,
+    cells!.split("; ").sort(),
+  ]);
+  const kinds = [...new Set(STATES.map(({ kind }) => kind))];
+  assert.deepEqual(
+    written,
+    kinds.map((kind) => [kind, cellsOf(kind)]),
+  );
+});
+
+/** As the table has them: each event that has a meaning in some state of a kind, and the kinds that may follow. */
+function cellsOf(kind: RequestState["kind"]): string[] {
+  const nexts = new Map<string, Set<string>>();
+  for (const state of STATES.filter((one) => one.kind === kind)) {
+    for (const event of EVENTS) {
+      const { state: next, effects } = transition(state, event);
+      if (effects.some((one) => one.kind === "report-illegal")) continue;
+      const known = nexts.get(event.kind) ?? new Set();
+      if (next !== state || effects.length > 0) known.add(next.kind);
+      nexts.set(event.kind, known);
+    }
+  }
+  return [...nexts]
+    .map(([event, next]) =>
+      next.size === 0 ? `\`${event}\`, late` : `\`${event}\` → ${[...next].sort().join(" or ")}`,
+    )
+    .sort();
+}
+
+describe("what becomes of an answer", () => {
+  const cases: readonly (readonly [name: string, events: readonly RequestEvent[], effects: string, outcome: string])[] =
+    [
+      ["a stream that ends behind its mark is whole", [...streams, marked, ends], "end-client", "ok"],
+      ["a stream that breaks behind its mark is whole", [...streams, marked, breaks], "end-client", "ok"],
+      [
+        "a refusal behind whose mark the stream breaks is a refusal",
+        [...began("stream"), { kind: "hold-full" }, { kind: "first-bytes" }, { ...marked, outcome: "refused" }, breaks],
+        "end-client",
+        "refused",
+      ],
+      ["a stream that ends without its mark is cut", [...streams, ends], "write-error-event end-client", "failed"],
+      [
+        "a stream that promises no mark is whole at its end",
+        [...streams, { ...ends, promisesMark: false }],
+        "end-client",
+        "ok",
+      ],
+      ["a stream that breaks is cut", [...streams, breaks], "write-error-event end-client", "failed"],
+      [
+        "a stream whose time is over is cut",
+        [...streams, { kind: "timed-out" }],
+        "write-error-event end-client",
+        "timeout",
+      ],
+      ["an engine's own error ends a stream as it is", [...streams, { kind: "engine-error" }], "end-client", "failed"],
+      ["an unread answer that breaks takes the connection with it", [...through, breaks], "destroy-client", "failed"],
+      [
+        "a stream that broke whole before it was passed on is whole",
+        [...began("stream"), marked, breaks],
+        "write-held end-client",
+        "ok",
+      ],
+      [
+        "a long answer is let through",
+        [...began("whole"), { kind: "let-through" }, { kind: "first-bytes" }, { ...ends, promisesMark: false }],
+        "end-client",
+        "ok",
+      ],
+      [
+        "a head without a body is an answer",
+        [...began("through"), { ...ends, promisesMark: false }],
+        "write-held end-client",
+        "ok",
+      ],
+      ["a whole answer goes out at once", [...began("whole"), { ...ends, promisesMark: false }], "write-whole", "ok"],
+      ["an engine without an answer is given up on", [...READ, { kind: "timed-out" }], "write-error", "timeout"],
+      [
+        "its own error is passed on",
+        [...READ, { kind: "attempt-failed", fault: "status", kept: true }],
+        "write-kept",
+        "failed",
+      ],
+      [
+        "behind a head that was shown the error is an event",
+        [...began("stream"), { kind: "hold-over" }, breaks],
+        "show-head write-error-event end-client",
+        "failed",
+      ],
+      ["a defect before the head is answered", [...began("stream"), { kind: "defect" }], "write-refusal", "refused"],
+      [
+        "a client that stalls is cut off",
+        [...streams, { kind: "client-stalled" }, { kind: "client-left" }],
+        "report-client-stalled destroy-client forget report-client-left",
+        "aborted",
+      ],
+      [
+        "a defect behind it breaks the connection",
+        [...streams, { kind: "defect" }, { kind: "client-left" }],
+        "destroy-client forget report-client-left",
+        "aborted",
+      ],
+    ];
+  for (const [name, events, effects, outcome] of cases) {
+    test(name, () => {
+      const request = played(events, [0]);
+      const firstBytes = events.some(({ kind }) => kind === "first-bytes");
+      const seen = request.log.map(({ kind }) => kind).filter((kind) => WRITES.has(kind) || CLIENT.has(kind));
+      assert.equal(seen.join(" "), firstBytes ? `write-held ${effects}` : effects);
+      assert.equal(request.finish().outcome, outcome);
+      assertLawful(request);
+      assertAnswered(request);
+    });
+  }
+});
