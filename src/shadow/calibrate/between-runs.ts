@@ -15,6 +15,8 @@ export interface RunDeviation extends Readonly<Record<BetweenRunsPart, number>> 
   /** Standard errors of the two that are seen through chance within the run. */
   readonly levelError: number;
   readonly noiseError: number;
+  /** So many times as far as its steps lay its times per token from those of all runs; at least 1. */
+  readonly answer: number;
 }
 
 /** Runs of one engine do not lie further apart, as logarithms; an engine file holds no more. */
@@ -25,7 +27,8 @@ const STATED_WEIGHT = 1;
 /**
  * The spread that another run will show: the variance seen between R runs, less what chance within them explains, and
  * that which was stated, weighed by R - 1 and STATED_WEIGHT (the scaled inverse chi-squared posterior's), and 1 / R more
- * since the middle of the runs is not known better.
+ * since the middle of the runs is not known better. Of times per token, which near saturation lie further apart than steps:
+ * what else differs between runs and is drawn by no part of its own has its place in that.
  */
 export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns): BetweenRuns {
   if (runs.length < 2) return stated;
@@ -55,7 +58,8 @@ export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns
 }
 
 /** A run too short to tell its level may lie wherever another one may. */
-function seenRun({ level, levelError, delay }: RunDeviation, spread: number): SeenRun {
+function seenRun({ answer, delay, ...run }: RunDeviation, spread: number): SeenRun {
+  const [level, levelError] = [run.level / answer, run.levelError / answer];
   const known = Number.isFinite(level) && Number.isFinite(levelError);
   return {
     level: known ? rounded(Math.min(APART_MAX, Math.max(-APART_MAX, level))) : 0,

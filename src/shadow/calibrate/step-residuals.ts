@@ -77,8 +77,9 @@ export function stepResidualsOf(
   });
   const deviations = runs.map(({ from, until, level: own, inside }, r) => ({
     ...firstTokenDeviation(evidence, outcome, parameters, from, until),
-    level: (own - level) / answers[r]!,
-    levelError: batchError(inside.map((w) => pooled[w]!)) / answers[r]!,
+    level: own - level,
+    levelError: batchError(inside.map((w) => pooled[w]!)),
+    answer: answers[r]!,
   }));
   const within = mean(deviations.map(({ levelError }) => levelError ** 2).filter(Number.isFinite));
   return {

@@ -81,10 +81,10 @@ test("of several runs each one's distance is known, as its steps had it and not 
 });
 
 test("a run too short to tell keeps its place among the others and may lie where another run may", () => {
-  const long = { level: 0.02, levelError: 0.01, delay: 0.1, prefill: NaN, noise: 0, noiseError: 0.1 };
-  const short = { level: NaN, levelError: NaN, delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN };
+  const long = { level: 0.02, levelError: 0.01, delay: 0.1, prefill: NaN, noise: 0, noiseError: 0.1, answer: 2 };
+  const short = { level: NaN, levelError: NaN, delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN, answer: 1 };
   const { seen, level } = betweenRunsOf([long, short, { ...long, level: -0.02 }], BETWEEN_RUNS_STATED);
-  assert.deepEqual(seen?.[0], { level: 0.02, error: 0.01, delay: 0.1 });
+  assert.deepEqual(seen?.[0], { level: 0.01, error: 0.005, delay: 0.1 });
   assert.deepEqual(seen?.[1], { level: 0, error: level });
   assert.ok(level > 0 && level < 1, String(level));
 });
