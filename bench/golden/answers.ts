@@ -14,12 +14,12 @@ export interface Answers {
  * first token's and the gaps.
  */
 export function peerAnswers(golden: GoldenCase, { simulation, steps }: GoldenRun): Answers {
-  const { outcomes, ears } = simulation;
+  const { outcomes, observer } = simulation;
   const { perOutputTokenMicros, afterLastTokenMicros } = golden;
   const startOf = steps.map(({ startAt, endAt }) => new Map(endAt.map((at, i) => [at, startAt[i]!])));
   const e2e = outcomes.ids.map(() => 0);
   const gaps = outcomes.ids.map((): number[] => []);
-  for (let i = 0; i < ears.gaps.length; i++) gaps[ears.gapRows.at(i)]!.push(ears.gaps.at(i));
+  for (let i = 0; i < observer.gaps.length; i++) gaps[observer.gapRows.at(i)]!.push(observer.gaps.at(i));
   outcomes.ids.forEach((id, row) => {
     if (!outcomes.isCompleted(row)) return;
     let at = outcomes.arrivalAt[row]! + outcomes.ttft[row]! - perOutputTokenMicros;

@@ -82,7 +82,7 @@ export interface RequestRetried {
   readonly requestId: string;
 }
 
-/** The last word on a request, once and on every path. */
+/** The end of a request, once and on every path. */
 export interface RequestFinished {
   readonly kind: "request-finished";
   readonly at: Micros;

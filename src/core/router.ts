@@ -53,7 +53,7 @@ export class Router {
   #watched = false;
   readonly #pending = new RequestTable<Pending>();
   #sequence = 0;
-  /** Inputs about requests that are not in flight: a late word after the end, or a gap in a trace. */
+  /** Inputs naming requests that are not in flight: one that came after the end, or a gap in a trace. */
   strayInputs = 0;
 
   constructor(options: RouterOptions) {
@@ -74,7 +74,7 @@ export class Router {
   accept(input: RequestArrived | RequestRetried, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
-    if (!this.#watched) return this.#told(input, this.#decision(input, forced));
+    if (!this.#watched) return this.#observed(input, this.#decision(input, forced));
     const request = "requestId" in input ? this.#pending.get(input.requestId)?.request : undefined;
     const decision = this.#decision(input, forced);
     const about =
@@ -84,7 +84,7 @@ export class Router {
   }
 
   /** Where nobody watches, only decisions are of interest, to the picker that made them. */
-  #told(input: Input, decision: Decision | undefined): Decision | undefined {
+  #observed(input: Input, decision: Decision | undefined): Decision | undefined {
     if (decision !== undefined) this.#profiles.get(decision.profile)?.observe(input, decision, undefined);
     return decision;
   }

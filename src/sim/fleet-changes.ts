@@ -1,7 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Input } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
-import type { EngineEars } from "./engine-ears.ts";
+import type { EngineObserver } from "./engine-observer.ts";
 import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
 import type { EngineFaults } from "./fault/engine-faults.ts";
 import type { CacheCopies } from "./signal/cache-copies.ts";
@@ -11,7 +11,7 @@ import type { ScriptEvent, SimulationOptions } from "./simulation-options.ts";
 /** The simulation as changes of its fleet see it. */
 export interface ChangeHost {
   readonly fleet: EngineFleet;
-  readonly ears: EngineEars;
+  readonly observer: EngineObserver;
   readonly signals: SignalFeed;
   accept(input: Input): void;
 }
@@ -36,9 +36,9 @@ export class FleetChanges {
   }
 
   join(at: Micros, spec: EngineSpec): void {
-    const { fleet, ears, signals } = this.#host;
+    const { fleet, observer, signals } = this.#host;
     const number = fleet.size;
-    fleet.add(spec, (clock) => ears.sinkOf(number, spec.config, this.#copies, clock));
+    fleet.add(spec, (clock) => observer.sinkOf(number, spec.config, this.#copies, clock));
     this.#host.accept({ kind: "endpoint-joined", at, endpoint: spec.endpoint });
     signals.joined(at, number);
   }

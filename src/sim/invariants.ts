@@ -17,5 +17,5 @@ export function verifyEnd({ outcomes, open, router, clock }: Simulation): void {
   if (open > 0) return;
   assert(router.inFlight === 0, "the router has no request that is over");
   assert(router.openCharges === 0, "nothing is charged when nothing is in flight");
-  assert(router.strayInputs === 0, "the router hears of requests in flight only");
+  assert(router.strayInputs === 0, "the router is notified of requests in flight only");
 }

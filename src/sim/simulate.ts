@@ -37,7 +37,7 @@ export interface SimulationResult {
 export function simulate(options: SimulationOptions, targets: SloTargets = {}): SimulationResult {
   const simulation = new Simulation(options);
   simulation.run();
-  const { outcomes, fleet, ears, gate, events, clock } = simulation;
+  const { outcomes, fleet, observer, gate, events, clock } = simulation;
   const endedAt = simulation.open > 0 && options.horizonMicros < Infinity ? options.horizonMicros : clock;
   return {
     outcomes,
@@ -47,7 +47,7 @@ export function simulate(options: SimulationOptions, targets: SloTargets = {}): 
     delays: gate.delays,
     path: simulation.desk?.counts ?? newPathCounts(),
     stranded: options.arrivals.stranded,
-    metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? ears.gaps : undefined, targets),
+    metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? observer.gaps : undefined, targets),
     endpoints: endpointFigures(outcomes, fleet, endedAt),
     tenants: tenantFigures(outcomes),
     events,

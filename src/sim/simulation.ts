@@ -10,7 +10,7 @@ import { queueMicros } from "#engine/config.ts";
 import type { FinishReason } from "#engine/request.ts";
 import { AdmissionGate } from "./admission-gate.ts";
 import { Agenda } from "./agenda.ts";
-import { type EngineEar, EngineEars } from "./engine-ears.ts";
+import { type EngineListener, EngineObserver } from "./engine-observer.ts";
 import { EngineFleet } from "./engine-fleet.ts";
 import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
 import { isFault } from "./fault/is-fault.ts";
@@ -32,10 +32,10 @@ const PROGRESS_EVENTS = 65_536;
  * live. Engines advance in the order of their events, so a decision at t sees what engines did before t and nothing of
  * what they do at t. Same options, same bytes.
  */
-export class Simulation implements EngineEar, FaultHost, ChangeHost {
+export class Simulation implements EngineListener, FaultHost, ChangeHost {
   readonly outcomes: Outcomes = new Outcomes();
   readonly fleet: EngineFleet = new EngineFleet();
-  readonly ears: EngineEars;
+  readonly observer: EngineObserver;
   readonly router: Router;
   readonly #options: SimulationOptions;
   readonly #agenda: Agenda;
@@ -56,11 +56,11 @@ export class Simulation implements EngineEar, FaultHost, ChangeHost {
     this.#agenda = new Agenda(options.fleetEvents ?? []);
     this.gate = new AdmissionGate(options, this.outcomes);
     const { prefixes } = options;
-    this.ears = new EngineEars(this.outcomes, this, options);
+    this.observer = new EngineObserver(this.outcomes, this, options);
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
     const index = this.#copies ?? (prefixes.kind === "index" ? prefixes.create(this.fleet) : new ApproximateIndex());
     this.router = new Router({ ...options.router, index, keepsBreakdowns: options.observe !== undefined });
-    this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.ears, {
+    this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, {
       later: (at, take) => this.#agenda.push(at, { kind: "signal", take }),
       quietUntil: () => this.#quietUntil(),
       observed: (at, engine, load, moved) => {

@@ -10,7 +10,7 @@ export interface BreakerOptions {
   /** First pause; doubles with each failed probe. */
   readonly pauseMicros: number;
   readonly pauseMicrosMax: number;
-  /** Pause after the endpoint said that it is full. It is healthy, so this neither counts nor doubles. */
+  /** Pause after the endpoint answered that it is full. It is healthy, so this neither counts nor doubles. */
   readonly saturatedPauseMicros: number;
   /** Shortest pause after the endpoint drained: one that shuts down takes seconds, and a probe there may get nothing. */
   readonly drainingPauseMicros: number;
@@ -34,7 +34,7 @@ export type BreakerChange =
  * engine died answers /health with 200. A draining endpoint opens it at once, any other fault after `failuresMax` in a
  * row. It has no clock: the time is an argument.
  *
- * A request that was sent before it opened says nothing about how requests fare now: a draining engine ends what it has
+ * A request that was sent before it opened is no evidence of how requests fare now: a draining engine ends what it has
  * and takes nothing new. Hence such a request neither closes it nor counts as a probe.
  */
 export class Breaker {

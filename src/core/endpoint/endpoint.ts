@@ -15,7 +15,7 @@ export interface Endpoint {
   readonly dataParallel?: number;
 }
 
-/** What an engine said about itself, at one moment. `undefined` is unknown, which is not zero. */
+/** What an engine reported of itself, at one moment. `undefined` is unknown, which is not zero. */
 export interface Load {
   /** Requests in the running batch. */
   readonly running: number | undefined;

@@ -68,7 +68,7 @@ const PAGES_FAILED_MIN = 2;
 
 /**
  * Judges whether one endpoint hangs: accepts connections and answers nothing (a stopped process, a machine that
- * vanished), or answers probes and no request (an engine that died behind its server). It has no clock; the host tells
+ * vanished), or answers probes and no request (an engine that died behind its server). It has no clock; the host gives
  * it what came and what did not, and asks for a verdict.
  *
  * No single sign is enough. A long prefill is a request without a byte, at an engine that answers probes and whose page

@@ -3,7 +3,7 @@ import type { Micros } from "../units.ts";
 
 /**
  * Judges from its probes whether a server is lost: nobody accepted a connection for `lostAfterMicros`. A failed page or a
- * missing answer says nothing of that. Has no clock.
+ * missing answer is no evidence of that. Has no clock.
  */
 export class LostJudge {
   readonly #lostAfterMicros: Micros;

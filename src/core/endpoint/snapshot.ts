@@ -8,7 +8,7 @@ export type Freshness = "fresh" | "stale" | "unknown";
  * One endpoint as a decision sees it. Plugins only read it. It is valid during that decision alone: the router reuses
  * the object.
  *
- * The gauges come from the last scrape while that is fresh, else from the router's own ledger; `freshness` says which.
+ * The gauges come from the last scrape while that is fresh, else from the router's own ledger; `freshness` names which.
  */
 export interface Snapshot {
   readonly id: EndpointId;

@@ -4,7 +4,7 @@ import { filterPlugin } from "./filter.ts";
 /**
  * Keeps the endpoints that hold most of the prompt, unless they are too busy.
  *
- *     match_i  = leading blocks held / blocks (in whole percent where `granularity` says so)
+ *     match_i  = leading blocks held / blocks (in whole percent where `granularity` is percent)
  *     allowed  = match_i > above  and  requests_i <= mean + deviationFactor * sd
  *
  * mean and sample standard deviation (n - 1) over all candidates. Of the allowed ones those with the best match stay;

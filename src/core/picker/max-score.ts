@@ -11,7 +11,7 @@ const ENDPOINTS_MAX = 4096;
 /**
  * Picks the highest total. Totals within `epsilon` of the highest tie; `tieBreak` then chooses:
  * lowest-id, random (one draw of the decision's stream), stable-hash of endpoint and prompt prefix (so
- * that a prefix stays where it is), rotate (a counter that advances when it told candidates apart), coldest-work (B3
+ * that a prefix stays where it is), rotate (a counter that advances when it decided between candidates), coldest-work (B3
  * unified: fewest new tokens, then fewest requests in flight, then rotate), or least-served (SMG: fewest decisions so
  * far, then the lowest id).
  */
@@ -25,7 +25,7 @@ export const maxScore = pickerPlugin({
       type: "choice",
       default: "lowest-id",
       values: ["lowest-id", "random", "stable-hash", "rotate", "coldest-work", "least-served"],
-      meaning: "how equal totals are told apart",
+      meaning: "how the choice among equal totals is made",
     },
     epsilon: { type: "number", default: 0, min: 0, max: 1, meaning: "totals this close to the highest count as equal" },
   },

@@ -18,7 +18,7 @@ interface Endpoint {
 }
 
 /**
- * What engines said they hold, whatever the order and with gaps. An engine may hold several copies of a block; it is
+ * What engines reported that they hold, whatever the order and with gaps. An engine may hold several copies of a block; it is
  * gone when as many were removed as were stored.
  *
  * Blocks lie in runs. An endpoint's holding is always a leading part of a run: a gap inside one splits it, so gaps are

@@ -22,7 +22,7 @@ interface Speculation {
  * causes, its chain counts as held: an insertion is a speculation that ends after a set time, or when it is withdrawn.
  * An endpoint's match is the longer one of what its engine reported and what is speculated.
  *
- * Time is what `advance`, `stored` and `removed` were told last.
+ * Time is what `advance`, `stored` and `removed` were given last.
  */
 export class PreciseIndex implements PrefixIndex {
   readonly #speculationMicros: Micros;

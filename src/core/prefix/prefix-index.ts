@@ -21,7 +21,7 @@ export interface PrefixIndex {
   /** An engine reported blocks (chain lanes, parent first); only an index that is fed by events has it. */
   stored?(slot: number, lanes: Int32Array, at: Micros): void;
   removed?(slot: number, lanes: Int32Array, at: Micros): void;
-  /** Time has come this far: to be told before match and insert; only an index whose insertions expire has it. */
+  /** Time has come this far: to be called before match and insert; only an index whose insertions expire has it. */
   advance?(at: Micros): void;
   /** Blocks held by the endpoint. */
   size(slot: number): number;

@@ -53,7 +53,7 @@ export class RunArena {
     return fresh;
   }
 
-  /** Takes a run back, by the room that `roomFor` told. */
+  /** Takes a run back, by the room that `roomFor` returned. */
   release(handle: number, roomBlocks: number): void {
     const size = sizeOf(roomBlocks);
     this.slab(handle)[this.offset(handle)] = this.#free[size] ?? NONE;

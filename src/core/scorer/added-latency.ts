@@ -62,7 +62,7 @@ export const addedLatency = scorerPlugin({
       type: "number",
       default: 0,
       min: 0,
-      meaning: "prompt tokens per endpoint below which what was sent says little of demand",
+      meaning: "prompt tokens per endpoint below which what was sent is little evidence of demand",
     },
     batchWeight: {
       type: "number",
@@ -127,7 +127,7 @@ export const addedLatency = scorerPlugin({
         }
         if (input.kind === "endpoint-left") sent.forget(input.endpoint);
         if (input.kind !== "request-finished" || input.outcome !== "ok") return;
-        // An embedding, a score or a class has no tokens, and says nothing of how long answers are.
+        // An embedding, a score or a class has no tokens, and is no evidence of how long answers are.
         if (input.outputTokens === undefined || input.outputTokens === 0) return;
         answer.add(input.at, input.outputTokens);
       },

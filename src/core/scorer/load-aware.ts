@@ -2,7 +2,7 @@ import { waitingRequests } from "../endpoint/gauge.ts";
 import { scorerPlugin } from "./scorer.ts";
 
 /**
- * Prefers short queues on an absolute scale, and never says more than a half.
+ * Prefers short queues on an absolute scale, and never gives more than a half.
  *
  *     score = 0.5 * (1 - min(waiting, threshold) / threshold)
  */

@@ -19,7 +19,7 @@ export const noHitLru = scorerPlugin({
     /** Endpoint → number of its last cold request. */
     const lastCold = new RecentMap<EndpointId, number>(lruSize);
     let coldRequests = 0;
-    /** The request scored last, and whether nobody held it: told again where its own decision is observed. */
+    /** The request scored last, and whether nobody held it: used again where its own decision is observed. */
     let scored = { requestId: "", cold: false };
     return {
       name,

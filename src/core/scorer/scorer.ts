@@ -5,7 +5,7 @@ import type { RouteRequest } from "../request.ts";
 import type { ParameterTable } from "../plugin/parameter.ts";
 import { type Definition, type Plugin, plugin } from "../plugin/plugin.ts";
 
-/** A score that says nothing: the candidate's total is the weighted mean of its other scores. */
+/** No opinion: the candidate's total is the weighted mean of its other scores. */
 export const ABSTAIN: number = -Infinity;
 
 export interface Scorer {

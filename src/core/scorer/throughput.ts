@@ -5,7 +5,7 @@ import { lowerIsBetter } from "./min-max.ts";
 import { scorerPlugin } from "./scorer.ts";
 
 /**
- * Prefers endpoints whose requests carry the least token work, as AIBrix's code does (its text says the opposite).
+ * Prefers endpoints whose requests carry the least token work, as AIBrix's code does (its documentation has the opposite).
  *
  *     cost = 2 * mean prompt tokens + mean output tokens, per finished request there
  *

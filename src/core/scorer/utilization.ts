@@ -8,7 +8,7 @@ import { scorerPlugin } from "./scorer.ts";
  *
  *     score = 1 - util,  util = max(in flight / most concurrent, SM activity)
  *
- * SM activity counts where a DCGM exporter told it. Most concurrent is the endpoint's own where known. `scale: min-max`
+ * SM activity counts where a DCGM exporter reported it. Most concurrent is the endpoint's own where known. `scale: min-max`
  * spreads the scores between the candidates: (max - util) / (max - min), 1 where all are equal.
  */
 export const utilization = scorerPlugin({

@@ -5,7 +5,7 @@ import type { RouteRequest } from "../request.ts";
 /** Conversations remembered; the one that was longest silent goes first. */
 const CONVERSATIONS_MAX = 65_536;
 
-/** Bits of the table that tells all but one block in 250 at once that no prompt ends with it: 256 KiB. */
+/** Bits of the table that rules out all but one block in 250 at once: 256 KiB. */
 const FILTER_BITS = 2 ** 21;
 
 /**

@@ -153,7 +153,7 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
   );
   family("gauge", "requests_in_flight", "Requests that the router knows.", () => [row(router.inFlight)]);
   family("gauge", "open_charges", "Requests charged to an endpoint.", () => [row(router.openCharges)]);
-  family("counter", "stray_inputs_total", "Words about requests that are not in flight.", () => [
+  family("counter", "stray_inputs_total", "Inputs naming requests that are not in flight.", () => [
     row(router.strayInputs),
   ]);
 }

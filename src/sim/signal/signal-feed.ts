@@ -2,7 +2,7 @@ import type { Load } from "#core/endpoint/endpoint.ts";
 import { type Random, nameHash, randomFor } from "#core/random.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineGauges } from "#engine/sink.ts";
-import type { EngineEars } from "../engine-ears.ts";
+import type { EngineObserver } from "../engine-observer.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
 import type { SignalOptions } from "./signal-options.ts";
 
@@ -47,17 +47,17 @@ export class SignalFeed {
   taken = 0;
   readonly #options: SignalOptions;
   readonly #fleet: EngineFleet;
-  readonly #ears: EngineEars;
+  readonly #observer: EngineObserver;
   readonly #host: Host;
   readonly #losses: Random;
   readonly #gone = new Set<number>();
   readonly #last: LastRead[] = [];
   #readAt: Micros = 0;
 
-  constructor(options: SignalOptions, seed: number, fleet: EngineFleet, ears: EngineEars, host: Host) {
+  constructor(options: SignalOptions, seed: number, fleet: EngineFleet, observer: EngineObserver, host: Host) {
     this.#options = options;
     this.#fleet = fleet;
-    this.#ears = ears;
+    this.#observer = observer;
     this.#host = host;
     this.#losses = randomFor(seed, nameHash("scrape-loss"));
   }
@@ -74,7 +74,7 @@ export class SignalFeed {
 
   /** Another process is behind it: its counters begin at 0. */
   replaced(at: Micros, engine: number): void {
-    const { ttftMicros, firstTokens, decodingMicros } = this.#ears.sums[engine]!;
+    const { ttftMicros, firstTokens, decodingMicros } = this.#observer.sums[engine]!;
     this.#last[engine] = { at, tokens: 0, ttftMicros, firstTokens, decodingMicros, gaps: -firstTokens, steps: 0 };
   }
 
@@ -164,7 +164,7 @@ export class SignalFeed {
   #load(at: Micros, engine: number): Load {
     const gauges = this.#fleet.gauges(at, engine);
     const last = this.#last[engine]!;
-    const sums = this.#ears.sums[engine]!;
+    const sums = this.#observer.sums[engine]!;
     const tokens = gauges.promptTokens + gauges.generationTokens;
     const gaps = gauges.generationTokens - sums.firstTokens;
     const decodingMicros = sums.decodingMicros + sums.decoding * (at - sums.decodingAt);

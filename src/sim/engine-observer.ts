@@ -11,7 +11,7 @@ import type { SimulationOptions } from "./simulation-options.ts";
 import type { CacheCopies } from "./signal/cache-copies.ts";
 
 /** Who is told what engines do with requests, at the time when they do it. */
-export interface EngineEar {
+export interface EngineListener {
   firstToken(at: Micros, flight: Flight): void;
   released(at: Micros, flight: Flight): void;
   finished(at: Micros, flight: Flight, reason: FinishReason): void;
@@ -28,7 +28,7 @@ interface LatencySums {
 }
 
 /** Listens to the engines and writes down what becomes of each request. */
-export class EngineEars {
+export class EngineObserver {
   /** Gaps between the tokens of requests that were served to their end, where they are recorded, and their rows. */
   readonly gaps: Column<Float64Array> = new Column(Float64Array);
   readonly gapRows: Column<Int32Array> = new Column(Int32Array);
@@ -38,29 +38,29 @@ export class EngineEars {
   readonly sums: LatencySums[] = [];
   preemptions = 0;
   readonly #outcomes: Outcomes;
-  readonly #ear: EngineEar;
+  readonly #listener: EngineListener;
   readonly #recordsGaps: boolean;
   readonly #perTokenMicros: Micros;
   readonly #stepped: SimulationOptions["stepped"];
 
   constructor(
     outcomes: Outcomes,
-    ear: EngineEar,
+    listener: EngineListener,
     { tokenGaps, latency, stepped }: Pick<SimulationOptions, "tokenGaps" | "latency" | "stepped">,
   ) {
     this.#outcomes = outcomes;
-    this.#ear = ear;
+    this.#listener = listener;
     this.#recordsGaps = tokenGaps;
     this.#perTokenMicros = latency.perOutputTokenMicros;
     this.#stepped = stepped;
   }
 
   sinkOf(engine: number, config: EngineConfig, copies: CacheCopies | undefined, clock: EngineClock): EngineSink {
-    assert(!this.#recordsGaps || !config.coalesce, "gaps are told by engines that do not coalesce");
+    assert(!this.#recordsGaps || !config.coalesce, "gaps are reported by engines that do not coalesce");
     this.lastEndAt[engine] = 0;
     this.sums[engine] = { ttftMicros: 0, firstTokens: 0, decoding: 0, decodingMicros: 0, decodingAt: 0 };
     const stepped = this.#stepped;
-    const ears: EngineSink = {
+    const observer: EngineSink = {
       ...(stepped && {
         step: (startAt, endAt) => stepped(engine, startAt + clock.shiftMicros, endAt + clock.shiftMicros),
       }),
@@ -70,10 +70,10 @@ export class EngineEars {
         this.preemptions++;
         this.#outcomes.preemptions[flightOf(request).row]! += 1;
       },
-      released: (at, request) => this.#ear.released(at + clock.shiftMicros, flightOf(request)),
+      released: (at, request) => this.#listener.released(at + clock.shiftMicros, flightOf(request)),
       finished: (at, request, reason) => this.#finished(at + clock.shiftMicros, engine, request, reason),
     };
-    return copies === undefined ? ears : { ...ears, ...copies.sinkOf(engine, config) };
+    return copies === undefined ? observer : { ...observer, ...copies.sinkOf(engine, config) };
   }
 
   #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
@@ -94,7 +94,7 @@ export class EngineEars {
         sums.ttftMicros += at - flight.source.arrivalAt;
         sums.firstTokens++;
         this.#decoding(at, engine, 1);
-        this.#ear.firstToken(at, flight);
+        this.#listener.firstToken(at, flight);
       }
       if (this.#recordsGaps) flight.gaps = [];
     } else flight.gaps?.push(at - flight.lastTokenAt + this.#perTokenMicros);
@@ -116,7 +116,7 @@ export class EngineEars {
       this.gapRows.push(flight.row);
     }
     if (flight.firstTokenAt >= 0) this.#decoding(at, engine, -1);
-    this.#ear.finished(at, flight, reason);
+    this.#listener.finished(at, flight, reason);
   }
 }
 
