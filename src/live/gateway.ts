@@ -48,8 +48,10 @@ export interface GatewayOptions {
   readonly clientKeys?: readonly string[];
   /** Asks engines for usage in every stream, and keeps the chunk that this adds from clients that did not ask. */
   readonly requestUsage?: boolean;
-  /** Which answers go into the prefix index; "text" when left out. */
+  /** Which answers go into the prefix index; "ids" when left out. */
   readonly answersIndexed?: AnswersIndexed;
+  /** Whether work that can be left undone is; it never is when left out. */
+  readonly load?: { readonly isBusy: boolean };
   /** Paths beside the known ones that take POST and go to one engine each. */
   readonly extraRoutes?: readonly string[];
   /** Engines' administration that passes; none when left out. */
@@ -94,6 +96,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     journal: options.journal,
     counters,
     waitingMax: limits.answersWaitingMax,
+    load: options.load ?? { isBusy: false },
     bug: (error) => options.observe.bug?.(error),
   });
   const context: ChatContext = {
@@ -109,7 +112,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     waits: waitLimits(limits),
     hangs,
-    answersIndexed: options.answersIndexed ?? "text",
+    answersIndexed: options.answersIndexed ?? "ids",
     answers,
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,
