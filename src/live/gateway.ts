@@ -57,7 +57,7 @@ export interface GatewayOptions {
   /** Engines' administration that passes; none when left out. */
   readonly administration?: AdministrationOptions;
   /** Whether answers carry x-gnomon-* headers; they do when left out. */
-  readonly tellsOwnHeaders?: boolean;
+  readonly sendsOwnHeaders?: boolean;
   /** Origins whose pages may call, "*" for any; none leaves that to the engines. */
   readonly corsOrigins?: readonly string[];
   /** Mounts what else is served on the same port, before the unknown paths. */
@@ -117,7 +117,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,
     keepsAuthorization: options.clientKeys !== undefined,
-    tellsOwnHeaders: options.tellsOwnHeaders ?? true,
+    sendsOwnHeaders: options.sendsOwnHeaders ?? true,
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
     inFlight: new InFlight(limits.sweepMillis, hangs),
     bodyBytesInFlight: 0,
@@ -182,7 +182,7 @@ function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): 
     serve,
     bodyBytesMax: limits.bodyBytesMax,
     answering: (socket) => inFlight.answering(socket),
-    tellsOwnHeaders: context.tellsOwnHeaders,
+    sendsOwnHeaders: context.sendsOwnHeaders,
     malformed: () => counters.malformedHttp++,
   });
   return server;
@@ -194,18 +194,18 @@ const CHECKS_PER_LIMIT = 4;
 
 const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
 
-function malformedTarget({ tellsOwnHeaders }: ChatContext): Response {
+function malformedTarget({ sendsOwnHeaders }: ChatContext): Response {
   const body = errorBody(MALFORMED_TARGET);
-  const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), tellsOwnHeaders);
+  const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   const headers = new Headers();
   for (let i = 0; i < flat.length; i += 2) headers.append(flat[i]!, flat[i + 1]!);
   return new Response(body, { status: ERRORS["bad-request"].status, headers });
 }
 
 /** HTTP/1.1 requires a host (RFC 9112 3.2). */
-function refuseHost(outgoing: ServerResponse, { tellsOwnHeaders }: ChatContext): void {
+function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: ChatContext): void {
   const body = errorBody(MALFORMED_TARGET);
-  const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), tellsOwnHeaders);
+  const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);
 }
 

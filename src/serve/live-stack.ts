@@ -250,7 +250,7 @@ function towardsClients(
     load: new LoopLoad(),
     limits: gatewayLimits(config),
     requestUsage: clients.requestUsage,
-    tellsOwnHeaders: clients.ownHeaders,
+    sendsOwnHeaders: clients.ownHeaders,
     corsOrigins: clients.corsOrigins,
     extraRoutes: routes.extra,
     administration: {
