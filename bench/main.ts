@@ -40,6 +40,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "live runs and what-if's prediction of them (needs GNOMON_TRACES); minutes a profile",
     onDemand: true,
   },
+  rollout: {
+    about: "rollouts of one profile against another: false alarms, time to find, bias of each design; minutes",
+    onDemand: true,
+  },
   studies: { about: "what the weight of affinity, eviction and old gauges do to a fleet, simulated", onDemand: true },
   "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
   "shadow-cost": { about: "the gateway with its shadow at work and without, paired; takes 10 minutes", onDemand: true },

@@ -18,7 +18,7 @@ import type { RequestSummary } from "./request/request-summary.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import type { UpstreamPools } from "./upstream/upstream-pools.ts";
 
-/** Is notified of what became of requests, for metrics and logs. It must return at once and never throw. */
+/** Hears what became of requests, for metrics and logs. It must return at once and never throw. */
 export interface RequestObserver {
   /** Once per inference request, refused ones included, when its answer is over. */
   finished(summary: RequestSummary): void;
@@ -54,7 +54,7 @@ export interface ChatContext {
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
   /** Answers carry x-gnomon-* headers. */
-  readonly sendsOwnHeaders: boolean;
+  readonly tellsOwnHeaders: boolean;
   /** What pages in browsers may do; undefined leaves that to the engines. */
   readonly cors: Cors | undefined;
   /** Requests between their head and their last byte. */

@@ -12,8 +12,7 @@ export interface SocketRequest {
 
 /** Speaks vLLM's side of a stream over real sockets, as whoever holds it says: no timers, no will of its own. */
 export class SocketEngine {
-  /** Requests whose answers are not over. */
-  readonly open = new Set<SocketRequest>();
+  readonly requests: SocketRequest[] = [];
   url = "";
   #server: Server | undefined;
   #port = 0;
@@ -40,10 +39,14 @@ export class SocketEngine {
     const server = this.#server;
     this.#server = undefined;
     if (server === undefined) return;
-    const busy = new Set([...this.open].map(({ socket }) => socket));
+    const busy = new Set(this.open.map(({ socket }) => socket));
     for (const socket of this.#sockets) if (!busy.has(socket)) socket.destroy();
     server.close();
     await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+
+  get open(): SocketRequest[] {
+    return this.requests.filter(({ open }) => open);
   }
 
   begin({ socket }: SocketRequest): void {
@@ -55,28 +58,23 @@ export class SocketEngine {
   }
 
   end(request: SocketRequest): void {
-    this.#close(request);
+    request.open = false;
     request.socket.write(event("[DONE]") + STREAM_END);
   }
 
   refuse(request: SocketRequest, status: number, message: string): void {
-    this.#close(request);
+    request.open = false;
     request.socket.write(jsonReply(status, { error: { message, type: "error", param: null, code: status } }));
   }
 
   reset(request: SocketRequest): void {
-    this.#close(request);
+    request.open = false;
     request.socket.resetAndDestroy();
   }
 
   async close(): Promise<void> {
     await this.deafen();
     for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #close(request: SocketRequest): void {
-    request.open = false;
-    this.open.delete(request);
   }
 
   #serve(socket: Socket): void {
@@ -87,7 +85,7 @@ export class SocketEngine {
     socket.on("close", () => {
       this.#sockets.delete(socket);
       if (under?.open !== true) return;
-      this.#close(under);
+      under.open = false;
       this.#left(under);
     });
     socket.on("data", (chunk: Buffer) => {
@@ -98,7 +96,7 @@ export class SocketEngine {
       const asked = /say (\d+) after (\d+)/.exec(held);
       held = held.slice(end + 4 + length);
       under = { outputTokens: Number(asked?.[1]), promptTokens: Number(asked?.[2]), socket, open: true };
-      this.open.add(under);
+      this.requests.push(under);
       this.#came(under);
     });
   }

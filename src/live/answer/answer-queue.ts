@@ -24,8 +24,6 @@ export interface AnswerQueueOptions {
   readonly counters: GatewayCounters;
   /** Answers that wait at once; more are left unknown. */
   readonly waitingMax: number;
-  /** Whether the process has better to do; answers are left unknown then. */
-  readonly load: { readonly isBusy: boolean };
   readonly bug: (error: unknown) => void;
 }
 
@@ -48,13 +46,9 @@ export class AnswerQueue {
     return this.#waiting.length - this.#next;
   }
 
-  /** False where it has no room, or the process no time. */
+  /** False where it has no room. */
   add(answer: AnsweredText): boolean {
-    const { counters, waitingMax, load } = this.#options;
-    if (load.isBusy) {
-      countUp(counters.answersUnknown, "busy");
-      return false;
-    }
+    const { counters, waitingMax } = this.#options;
     if (this.waiting >= waitingMax) {
       countUp(counters.answersUnknown, "full");
       return false;

@@ -34,7 +34,7 @@ export interface Batch {
   readonly checkChars: number;
   readonly crc32: number;
   readonly records: number;
-  /** Dropped records that its gaps count. */
+  /** Dropped records that its gaps tell of. */
   readonly gapRecords: number;
   /** Number of the segment that it begins; undefined when it continues one. */
   readonly segment: number | undefined;
@@ -153,7 +153,7 @@ export class RunLines {
     return line.length + 1;
   }
 
-  /** Keeps what the next segment's header states. */
+  /** Keeps what the next segment's header says. */
   #follow(input: Input): void {
     if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed")
       this.#endpoints.set(input.endpoint.id, input.endpoint);

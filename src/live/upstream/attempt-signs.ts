@@ -24,7 +24,7 @@ export class AttemptSigns {
   }
 
   /** A piece of an answer came. */
-  alive(): void {
+  heard(): void {
     this.#active = true;
   }
 

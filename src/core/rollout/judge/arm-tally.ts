@@ -1,0 +1,126 @@
+import { type RolloutOutcome, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
+import { type SavedHistogram, TimeHistogram } from "./time-histogram.ts";
+
+const QUANTILES: Readonly<Record<Exclude<TimeFigure, "mean">, number>> = { p50: 0.5, p90: 0.9, p99: 0.99 };
+
+/** Endpoints that are counted one by one; requests of others count for none. */
+const ENDPOINTS_MAX = 4_096;
+
+export interface SavedTally {
+  readonly counts: Counts;
+  readonly endpoints: readonly (readonly [string, number])[];
+  readonly times: Readonly<Record<TimeMetric, SavedHistogram>>;
+  readonly predicted: Readonly<Record<TimeMetric, readonly [number, number]>>;
+}
+
+interface Counts {
+  requests: number;
+  failed: number;
+  refused: number;
+  /** Of requests whose cached tokens are known. */
+  promptTokens: number;
+  cachedTokens: number;
+}
+
+/** What one arm did: in a window, or in all. */
+export class ArmTally {
+  readonly counts: Counts;
+  readonly #endpoints: Map<string, number>;
+  readonly #times: Readonly<Record<TimeMetric, TimeHistogram>>;
+  /** Sum and count of predictions of requests whose time was measured. */
+  readonly #predicted: Record<TimeMetric, [number, number]>;
+
+  constructor(saved?: SavedTally) {
+    this.counts = { ...(saved?.counts ?? { requests: 0, failed: 0, refused: 0, promptTokens: 0, cachedTokens: 0 }) };
+    this.#endpoints = new Map(saved?.endpoints);
+    const times = (metric: TimeMetric) => new TimeHistogram(saved?.times[metric]);
+    this.#times = { ttft: times("ttft"), tpot: times("tpot"), e2e: times("e2e") };
+    const predicted = (metric: TimeMetric): [number, number] => [...(saved?.predicted[metric] ?? ([0, 0] as const))];
+    this.#predicted = { ttft: predicted("ttft"), tpot: predicted("tpot"), e2e: predicted("e2e") };
+  }
+
+  add({ status, times, predicted, endpoint, promptTokens, cachedTokens }: RolloutOutcome): void {
+    const { counts } = this;
+    counts.requests++;
+    if (status === "failed") counts.failed++;
+    if (status === "refused") counts.refused++;
+    if (cachedTokens !== undefined) {
+      counts.promptTokens += promptTokens;
+      counts.cachedTokens += cachedTokens;
+    }
+    const onEndpoint = this.#endpoints.get(endpoint);
+    if (endpoint !== "" && (onEndpoint !== undefined || this.#endpoints.size < ENDPOINTS_MAX)) {
+      this.#endpoints.set(endpoint, (onEndpoint ?? 0) + 1);
+    }
+    for (const metric of TIME_METRICS) {
+      const time = times[metric];
+      if (time === undefined) continue;
+      this.#times[metric].add(time);
+      const expected = predicted?.[metric];
+      if (expected === undefined) continue;
+      this.#predicted[metric][0] += expected;
+      this.#predicted[metric][1]++;
+    }
+  }
+
+  merge(other: ArmTally): void {
+    for (const key of Object.keys(this.counts) as (keyof Counts)[]) this.counts[key] += other.counts[key];
+    for (const [endpoint, count] of other.#endpoints) {
+      const known = this.#endpoints.get(endpoint);
+      if (known !== undefined || this.#endpoints.size < ENDPOINTS_MAX)
+        this.#endpoints.set(endpoint, (known ?? 0) + count);
+    }
+    for (const metric of TIME_METRICS) {
+      this.#times[metric].merge(other.#times[metric]);
+      this.#predicted[metric][0] += other.#predicted[metric][0];
+      this.#predicted[metric][1] += other.#predicted[metric][1];
+    }
+  }
+
+  samples(metric: TimeMetric): number {
+    return this.#times[metric].count;
+  }
+
+  /** Microseconds; NaN without samples. */
+  time(metric: TimeMetric, figure: TimeFigure): number {
+    const histogram = this.#times[metric];
+    return figure === "mean" ? histogram.mean : histogram.quantile(QUANTILES[figure]);
+  }
+
+  /** Mean of what was predicted, microseconds; undefined unless every measured request has a prediction. */
+  predicted(metric: TimeMetric): number | undefined {
+    const [sum, count] = this.#predicted[metric];
+    return count > 0 && count === this.#times[metric].count ? sum / count : undefined;
+  }
+
+  /** Share of requests whose answer an endpoint broke; NaN without requests. */
+  get errorRate(): number {
+    return this.counts.failed / this.counts.requests;
+  }
+
+  get refusedRate(): number {
+    return this.counts.refused / this.counts.requests;
+  }
+
+  /** Share of prompt tokens that were found in a cache; NaN where no engine says. */
+  get hitRatio(): number {
+    return this.counts.cachedTokens / this.counts.promptTokens;
+  }
+
+  /** Requests of the busiest endpoint over the mean of those that had any: 1 is even. NaN without. */
+  get imbalance(): number {
+    const counts = [...this.#endpoints.values()];
+    return (Math.max(...counts) * counts.length) / counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  saved(): SavedTally {
+    const { ttft, tpot, e2e } = this.#times;
+    const predicted = this.#predicted;
+    return {
+      counts: { ...this.counts },
+      endpoints: [...this.#endpoints],
+      times: { ttft: ttft.saved(), tpot: tpot.saved(), e2e: e2e.saved() },
+      predicted: { ttft: [...predicted.ttft], tpot: [...predicted.tpot], e2e: [...predicted.e2e] },
+    };
+  }
+}

@@ -1,0 +1,34 @@
+import type { Micros } from "../../units.ts";
+
+/** Times that arms are compared by, from the request's arrival at the router; TPOT is a request's own mean. */
+export const TIME_METRICS = ["ttft", "tpot", "e2e"] as const;
+export type TimeMetric = (typeof TIME_METRICS)[number];
+
+export const TIME_FIGURES = ["mean", "p50", "p90", "p99"] as const;
+export type TimeFigure = (typeof TIME_FIGURES)[number];
+
+export type Times = Readonly<Record<TimeMetric, Micros | undefined>>;
+
+/** What became of one request that was counted for an arm. */
+export interface RolloutOutcome {
+  readonly arm: number;
+  /** Window that it arrived in, and when that ends. */
+  readonly window: number;
+  readonly windowEndAt: Micros;
+  /** Session, tenant or request, whatever stays on one arm. */
+  readonly cluster: string;
+  /** refused: never placed. An answer that the client left is failed only if the endpoint broke it. */
+  readonly status: "ok" | "failed" | "aborted" | "refused";
+  /** Undefined where it did not come to it, or where an answer has fewer than two tokens. */
+  readonly times: Times;
+  /**
+   * What the simulator predicts for this request if the control routes everything: known before the arms are drawn, so
+   * that it can take away what differs from window to window without a bias of its own.
+   */
+  readonly predicted?: Times;
+  /** "" where it was refused. */
+  readonly endpoint: string;
+  readonly promptTokens: number;
+  /** Prompt tokens that were found in a cache; undefined where the engine does not say. */
+  readonly cachedTokens: number | undefined;
+}

@@ -1,0 +1,77 @@
+/** Linear buckets in each doubling: a quantile is within 1 / 256 of a sample. */
+const PER_DOUBLING = 128;
+
+export interface SavedHistogram {
+  readonly count: number;
+  readonly sum: number;
+  /** Bucket and count, in turn. */
+  readonly buckets: readonly number[];
+}
+
+/**
+ * How whole microseconds are distributed, in a bounded number of buckets: up to 256 each value has its own, above them
+ * each doubling has 128. The mean is exact.
+ */
+export class TimeHistogram {
+  count = 0;
+  sum = 0;
+  readonly #buckets = new Map<number, number>();
+
+  constructor(saved?: SavedHistogram) {
+    if (saved === undefined) return;
+    this.count = saved.count;
+    this.sum = saved.sum;
+    for (let i = 0; i < saved.buckets.length; i += 2) this.#buckets.set(saved.buckets[i]!, saved.buckets[i + 1]!);
+  }
+
+  /** A value of at least 0. */
+  add(value: number): void {
+    this.count++;
+    this.sum += value;
+    const bucket = bucketOf(value);
+    this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + 1);
+  }
+
+  merge(other: TimeHistogram): void {
+    this.count += other.count;
+    this.sum += other.sum;
+    for (const [bucket, count] of other.#buckets) this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + count);
+  }
+
+  /** NaN without samples. */
+  get mean(): number {
+    return this.sum / this.count;
+  }
+
+  /** The middle of the bucket of the smallest sample that at least the share `q` does not exceed; NaN without samples. */
+  quantile(q: number): number {
+    const rank = Math.max(1, Math.ceil(q * this.count));
+    let below = 0;
+    for (const bucket of [...this.#buckets.keys()].sort((a, b) => a - b)) {
+      below += this.#buckets.get(bucket)!;
+      if (below >= rank) return middleOf(bucket);
+    }
+    return NaN;
+  }
+
+  saved(): SavedHistogram {
+    return { count: this.count, sum: this.sum, buckets: [...this.#buckets].flat() };
+  }
+}
+
+function bucketOf(value: number): number {
+  let mantissa = Math.max(0, Math.floor(value));
+  let doublings = 0;
+  while (mantissa >= 2 * PER_DOUBLING) {
+    mantissa = Math.floor(mantissa / 2);
+    doublings++;
+  }
+  return doublings * PER_DOUBLING + mantissa;
+}
+
+function middleOf(bucket: number): number {
+  if (bucket < 2 * PER_DOUBLING) return bucket;
+  const doublings = Math.floor(bucket / PER_DOUBLING) - 1;
+  const width = 2 ** doublings;
+  return (bucket - doublings * PER_DOUBLING) * width + (width - 1) / 2;
+}

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Routed } from "#core/decision.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Input } from "#core/input.ts";
+import { Judge } from "#core/rollout/judge/judge.ts";
+import { plannedRollout } from "#core/rollout/rollout-state.ts";
+import { RolloutWatch } from "#core/rollout-watch.ts";
+import { DESIGNS, planOf, requestOf, stepOf, WINDOW_MICROS } from "./rollout/rollout-case.ts";
+
+const SPLIT = planOf({ kind: "split", windowMicros: WINDOW_MICROS, by: "request" });
+
+function watchOf(plan = SPLIT): { watch: RolloutWatch; judge: Judge } {
+  const judge = new Judge({
+    plan,
+    level: 0.05,
+    plannedCount: 20,
+    settleMicros: 1_000_000,
+    windowSamplesMin: 1,
+    guardrails: [{ figure: "error-rate", absoluteMax: 0.5, samplesMin: 3 }],
+    predictions: [],
+  });
+  return { watch: new RolloutWatch(plannedRollout(plan, 0), judge, () => undefined), judge };
+}
+
+function routed(requestId: string, at: number, endpoint: string): Routed {
+  return { ...({ kind: "routed", at, requestId, endpoint } as Routed) };
+}
+
+/** One request from its arrival to its end, 30 ms to the first token and 10 for each of ten more. */
+function pass(watch: RolloutWatch, number: number, at: number, outcome: Outcome): void {
+  const request = requestOf(number);
+  watch.assign(request, at);
+  const arrived: Input = { kind: "request-arrived", at, request };
+  watch.observe(arrived, routed(request.id, at, `engine-${number % 2}`));
+  const requestId = request.id;
+  if (outcome === "ok") watch.observe({ kind: "first-token", at: at + 30_000, requestId }, undefined);
+  const end = { kind: "request-finished", at: at + 130_000, requestId, outcome, promptTokens: 100 } as const;
+  watch.observe({ ...end, cachedTokens: 40, outputTokens: 11 }, undefined);
+}
+
+test("the router's inputs become each arm's figures; what is not counted does not", () => {
+  const { watch, judge } = watchOf();
+  pass(watch, 0, 0, "ok");
+  assert.equal(judge.totals[0]!.counts.requests, 0);
+  assert.equal(watch.accept(stepOf("start", 1)), undefined);
+  for (let number = 0; number < 200; number++) pass(watch, number, 10 + number, number % 4 === 0 ? "aborted" : "ok");
+  const counts = judge.totals.map(({ counts }) => counts.requests);
+  assert.equal(counts[0]! + counts[1]!, 200);
+  for (const tally of judge.totals) {
+    assert.deepEqual(
+      [tally.time("ttft", "mean"), tally.time("tpot", "mean"), tally.time("e2e", "mean")],
+      [30_000, 10_000, 130_000],
+    );
+    assert.equal(tally.hitRatio, 0.4);
+    assert.equal(tally.errorRate, 0);
+  }
+  assert.equal(watch.look(WINDOW_MICROS), undefined);
+});
+
+test("answers that break take the rollout back, and the control routes from then on", () => {
+  const { watch } = watchOf();
+  watch.accept(stepOf("start", 0));
+  for (let number = 0; number < 60; number++) pass(watch, number, number, "failed");
+  const step = watch.look(1000);
+  assert.equal(step?.step, "rollback");
+  assert.equal(watch.accept(step), undefined);
+  assert.equal(watch.state.phase, "rolled-back");
+  const profiles = Array.from({ length: 50 }, (_, number) => watch.assign(requestOf(1000 + number), 2000).profile);
+  assert.deepEqual(new Set(profiles), new Set(["profile-0"]));
+  assert.equal(watch.look(3000), undefined);
+  assert.match(watch.accept(stepOf("resume", 3000)) ?? "", /resume expects it paused, and it is rolled-back/);
+});
+
+test("a canary's next step begins a comparison of its own", () => {
+  const { watch, judge } = watchOf(planOf(DESIGNS.find(({ kind }) => kind === "canary")!));
+  watch.accept(stepOf("start", 0));
+  for (let number = 0; number < 500; number++) pass(watch, number, number, "ok");
+  assert.ok(judge.difference(1, "ttft", "mean").count > 400);
+  const step = watch.look(WINDOW_MICROS);
+  assert.equal(step?.step, "advance");
+  watch.accept(step);
+  assert.equal(watch.state.canaryStep, 1);
+  assert.equal(judge.difference(1, "ttft", "mean").count, 0);
+});

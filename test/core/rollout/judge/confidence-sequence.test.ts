@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type Random, randomFor } from "#core/random.ts";
+import { addBlock, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
+import { effectFound, evidence, priorFor, reach, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
+import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
+
+function normal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+}
+
+/** What blocks differ by where arms are alike: symmetric, as the order of the arms is drawn; some with heavy tails. */
+const NULLS: Readonly<Record<string, (random: Random) => number>> = {
+  normal,
+  "two exponentials": (random) => Math.log(1 - random.next()) - Math.log(1 - random.next()),
+  "a sign": (random) => (random.next() < 0.5 ? -1 : 1),
+  "now and then a burst": (random) => normal(random) * (random.next() < 0.05 ? 20 : 1),
+};
+
+const SEQUENCES = 1500;
+const LOOKS = 120;
+
+for (const [name, draw] of Object.entries(NULLS)) {
+  test(`of all looks at blocks without a difference, at most the promised share ever finds one: ${name}`, () => {
+    for (const level of [0.05, 0.2]) {
+      let wrong = 0;
+      for (let seed = 1; seed <= SEQUENCES; seed++) {
+        const random = randomFor(seed, 1);
+        const sums = noBlocks();
+        for (let look = 0; look < LOOKS; look++) {
+          const covariate = normal(random);
+          addBlock(sums, draw(random) + covariate, covariate + 0.3 * normal(random));
+          const estimate = adjustedEstimate(sums);
+          if (Math.abs(estimate.mean) <= reach(estimate, level, priorFor(30, level))) continue;
+          wrong++;
+          break;
+        }
+      }
+      const error = Math.sqrt((level * (1 - level)) / SEQUENCES);
+      assert.ok(wrong / SEQUENCES <= level + 3 * error, `${wrong} of ${SEQUENCES} at ${level}`);
+    }
+  });
+}
+
+test("an interval leaves out 0 exactly where the evidence reaches 1 / level", () => {
+  const estimate = fc.record({
+    count: fc.integer({ min: 2, max: 5000 }),
+    mean: fc.double({ min: -10, max: 10, noNaN: true }),
+    deviation: fc.double({ min: 0.01, max: 100, noNaN: true }),
+  });
+  fc.assert(
+    fc.property(estimate, fc.constantFrom(0.01, 0.05, 0.3), fc.constantFrom(10, 1000), (given, level, planned) => {
+      const one = { ...given, degrees: given.count - 1 };
+      const prior = priorFor(planned, level);
+      const beyond = Math.abs(one.mean) - reach(one, level, prior);
+      const times = evidence(one, prior) * level;
+      fc.pre(Math.abs(times - 1) > 1e-9);
+      assert.equal(beyond > 0, times > 1);
+    }),
+  );
+});
+
+test("the interval is as wide as the known normal mixture where values are many", () => {
+  const [count, level] = [100_000, 0.05];
+  const prior = priorFor(count, level);
+  const spread = 1 + count * prior;
+  const known = Math.sqrt(((spread / (count * prior)) * 2 * Math.log(Math.sqrt(spread) / level)) / count);
+  const own = reach({ count, mean: 0, deviation: 1, degrees: count - 1 }, level, prior);
+  assert.ok(Math.abs(own / known - 1) < 0.001, `${own} ${known}`);
+});
+
+test("a planned number of values finds the effect with at least the planned power", () => {
+  const plan = { level: 0.05, standardErrors: 0.84, valuesMax: 10_000 };
+  const count = valuesToFind(0.7, 1, plan)!;
+  assert.ok(effectFound(count, 1, plan) <= 0.7);
+  assert.equal(valuesToFind(0.001, 1, { ...plan, valuesMax: 1000 }), undefined);
+  const prior = priorFor(count, 0.05);
+  const runs = 1000;
+  let found = 0;
+  for (let seed = 1; seed <= runs; seed++) {
+    const random = randomFor(seed, 2);
+    const sums = noBlocks();
+    for (let i = 0; i < count; i++) addBlock(sums, 0.7 + normal(random), 0);
+    const estimate = plainEstimate(sums);
+    if (estimate.mean > reach(estimate, 0.05, prior)) found++;
+  }
+  assert.ok(found / runs > 0.8 - 3 * Math.sqrt(0.16 / runs), `${found}`);
+  assert.ok(found / runs < 0.9, `${found} of ${runs}: planned far too long`);
+});
+
+test("a covariate takes away what it explains and leaves the effect", () => {
+  const random = randomFor(3, 3);
+  const sums = noBlocks();
+  for (let i = 0; i < 2000; i++) {
+    const traffic = 10 * normal(random);
+    addBlock(sums, 2 + traffic + normal(random), 0.8 * traffic);
+  }
+  const [plain, adjusted] = [plainEstimate(sums), adjustedEstimate(sums)];
+  assert.ok(adjusted.deviation < 0.12 * plain.deviation, `${adjusted.deviation} ${plain.deviation}`);
+  assert.ok(Math.abs(adjusted.mean - 2) < 0.1, `${adjusted.mean}`);
+});
+
+test("a covariate that happens to lean to one side does not take the effect with it", () => {
+  const random = randomFor(4, 4);
+  const sums = noBlocks();
+  for (let i = 0; i < 12; i++) {
+    const traffic = (i === 0 ? 40 : 0) + 5 * normal(random);
+    addBlock(sums, 50 + traffic + normal(random), traffic);
+  }
+  const { mean, deviation } = adjustedEstimate(sums);
+  assert.ok(Math.abs(mean - 50) < 1.5, `${mean}`);
+  assert.ok(deviation < 2, `${deviation}`);
+});
+
+test("a histogram's mean is exact, its quantiles are near, merged and restored ones too", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(5_000_000_000), { minLength: 1, maxLength: 300 }), fc.nat(300), (values, at) => {
+      const [first, second] = [new TimeHistogram(), new TimeHistogram()];
+      values.forEach((value, i) => (i < at ? first : second).add(value));
+      first.merge(second);
+      const both = new TimeHistogram(JSON.parse(JSON.stringify(first.saved())) as ReturnType<TimeHistogram["saved"]>);
+      assert.equal(both.mean, values.reduce((sum, value) => sum + value, 0) / values.length);
+      const sorted = [...values].sort((a, b) => a - b);
+      for (const q of [0.5, 0.9, 0.99, 1]) {
+        const exact = sorted[Math.max(1, Math.ceil(q * values.length)) - 1]!;
+        assert.ok(Math.abs(both.quantile(q) - exact) <= exact / 128, `${both.quantile(q)} ${exact}`);
+      }
+    }),
+  );
+});

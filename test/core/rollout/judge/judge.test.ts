@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { randomFor } from "#core/random.ts";
+import { switchbackArm } from "#core/rollout/assignment.ts";
+import { Judge, type JudgeOptions, type SavedJudge } from "#core/rollout/judge/judge.ts";
+import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
+import { proposedStep } from "#core/rollout/proposed-step.ts";
+import type { Design } from "#core/rollout/rollout-plan.ts";
+import { after, DESIGNS, planOf, stepOf, WINDOW_MICROS } from "../rollout-case.ts";
+
+const [SWITCHBACK, POOLS, SPLIT] = DESIGNS as [Design, Design, Design];
+const CANARY = DESIGNS.find(({ kind }) => kind === "canary")!;
+const MILLI = 1000;
+
+function options(design: Design, more: Partial<JudgeOptions> = {}): JudgeOptions {
+  return {
+    plan: planOf(design),
+    level: 0.05,
+    plannedCount: 20,
+    settleMicros: 1_000_000,
+    windowSamplesMin: 2,
+    guardrails: [],
+    predictions: [],
+    ...more,
+  };
+}
+
+interface Shown {
+  readonly effectMicros: number;
+  readonly predicted?: boolean;
+  readonly failed?: number;
+}
+
+/** Twenty requests of a window, slower as its traffic is heavier; those of the other arm by `effectMicros` more. */
+function windowOf(design: Design, window: number, { effectMicros, predicted, failed = 0 }: Shown): RolloutOutcome[] {
+  const random = randomFor(11, window);
+  const traffic = 100 * MILLI * random.next();
+  return Array.from({ length: 20 }, (_, i) => {
+    const arm = design.kind === "switchback" ? switchbackArm(planOf(design), window) : i % 2;
+    const base = 200 * MILLI + traffic;
+    const ttft = Math.round(base + 30 * MILLI * random.next() + (arm === 1 ? effectMicros : 0));
+    const times = { ttft, tpot: 10 * MILLI, e2e: ttft + 500 * MILLI };
+    return {
+      arm,
+      window,
+      windowEndAt: (window + 1) * WINDOW_MICROS,
+      cluster: `session-${window}-${i >> 2}-${arm}`,
+      status: arm === 1 && i < failed ? "failed" : "ok",
+      times,
+      ...(predicted === true && { predicted: { ttft: base * 1.2, tpot: undefined, e2e: base * 1.2 } }),
+      endpoint: `engine-${i % 5 === 0 ? 0 : 1}`,
+      promptTokens: 100,
+      cachedTokens: arm === 1 ? 50 : 25,
+    };
+  });
+}
+
+function show(judge: Judge, design: Design, windows: number, shown: Shown, from = 0): void {
+  for (let window = from; window < from + windows; window++) {
+    for (const outcome of windowOf(design, window, shown)) judge.observe(outcome);
+    judge.advance((window + 1) * WINDOW_MICROS + 1_000_000);
+  }
+}
+
+for (const design of [SWITCHBACK, POOLS, SPLIT, CANARY]) {
+  test(`a difference is found where there is one and not where there is none: ${design.kind}`, () => {
+    for (const [effectMicros, expected] of [
+      [0, false],
+      [150 * MILLI, true],
+    ] as const) {
+      const judge = new Judge(options(design));
+      show(judge, design, 60, { effectMicros });
+      const { low, high, mean, count } = judge.difference(1, "ttft", "mean");
+      assert.equal(low > 0, expected, `${low} ${high}`);
+      assert.ok(low <= effectMicros && effectMicros <= high, `${low} ${high}`);
+      assert.ok(low <= mean && mean <= high);
+      // Blocks, windows, or sessions; never the 1,200 requests.
+      const expectedCount = { switchback: 30, pools: 60, split: 600, canary: 600, shadow: 0 }[design.kind];
+      assert.equal(count, expectedCount);
+    }
+  });
+}
+
+test("predictions of the control's traffic narrow the interval and do not move it", () => {
+  const [plain, adjusted] = [false, true].map((predicted) => {
+    const judge = new Judge(options(SWITCHBACK));
+    show(judge, SWITCHBACK, 60, { effectMicros: 20 * MILLI, predicted });
+    return judge.difference(1, "ttft", "mean");
+  });
+  assert.ok(adjusted!.varianceLeft < 0.2, `${adjusted!.varianceLeft}`);
+  assert.equal(plain!.varianceLeft, 1);
+  assert.ok(adjusted!.high - adjusted!.low < 0.5 * (plain!.high - plain!.low));
+  assert.ok(adjusted!.low <= 20 * MILLI && 20 * MILLI <= adjusted!.high);
+});
+
+test("a judge that was saved as text and restored in mid-window goes on to the same verdict", () => {
+  for (const design of [SWITCHBACK, POOLS, SPLIT, CANARY]) {
+    const given = options(design, { guardrails: [{ figure: "ttft.p99", relativeMax: 1.01, samplesMin: 2 }] });
+    const whole = new Judge(given);
+    show(whole, design, 9, { effectMicros: 50 * MILLI });
+    for (const outcome of windowOf(design, 9, { effectMicros: 50 * MILLI }).slice(0, 7)) whole.observe(outcome);
+    const again = new Judge(given, JSON.parse(JSON.stringify(whole.saved())) as SavedJudge);
+    for (const judge of [whole, again]) {
+      for (const outcome of windowOf(design, 9, { effectMicros: 50 * MILLI }).slice(7)) judge.observe(outcome);
+      show(judge, design, 11, { effectMicros: 50 * MILLI }, 10);
+    }
+    assert.deepEqual(again.verdict(), whole.verdict());
+    assert.deepEqual(again.saved(), whole.saved());
+  }
+});
+
+test("a guardrail takes an arm back in the very window, with samples enough, and says why", () => {
+  const state = after(planOf(SPLIT), stepOf("start", 0));
+  const guardrails = [{ figure: "error-rate", absoluteMax: 0.2, samplesMin: 8 }] as const;
+  const judge = new Judge(options(SPLIT, { guardrails }));
+  const outcomes = windowOf(SPLIT, 0, { effectMicros: 0, failed: 20 });
+  for (const outcome of outcomes.slice(0, 14)) judge.observe(outcome);
+  assert.equal(proposedStep(state, 5, judge.verdict()), undefined);
+  for (const outcome of outcomes.slice(14)) judge.observe(outcome);
+  const step = proposedStep(state, 5, judge.verdict());
+  assert.equal(step?.step, "rollback");
+  assert.match(step.reason, /arm-1: error-rate is 1, above the limit 0\.2/);
+  const control = new Judge(options(SPLIT, { guardrails: [{ figure: "ttft.p50", relativeMax: 1.3, samplesMin: 8 }] }));
+  show(control, SPLIT, 1, { effectMicros: 300 * MILLI });
+  assert.match(
+    proposedStep(state, 5, control.verdict())?.reason ?? "",
+    /arm-1: ttft\.p50 is .* 1\.3 times the control's/,
+  );
+  const alike = new Judge(options(SPLIT, { guardrails: [{ figure: "ttft.p50", relativeMax: 1.3, samplesMin: 8 }] }));
+  show(alike, SPLIT, 1, { effectMicros: 0 });
+  assert.equal(proposedStep(state, 5, alike.verdict()), undefined);
+});
+
+test("a result beyond what was predicted pauses the rollout; one that may agree does not", () => {
+  const state = after(planOf(SWITCHBACK), stepOf("start", 0));
+  for (const [low, high, expected] of [
+    [-200 * MILLI, -100 * MILLI, "pause"],
+    [-100 * MILLI, 150 * MILLI, undefined],
+  ] as const) {
+    const judge = new Judge(
+      options(SWITCHBACK, { predictions: [{ arm: 1, metric: "ttft", figure: "mean", low, high }] }),
+    );
+    show(judge, SWITCHBACK, 2, { effectMicros: 150 * MILLI });
+    assert.equal(proposedStep(state, 5, judge.verdict()), undefined);
+    show(judge, SWITCHBACK, 58, { effectMicros: 150 * MILLI }, 2);
+    const step = proposedStep(state, 5, judge.verdict());
+    assert.equal(step?.step, expected);
+    if (expected !== undefined) assert.match(step!.reason, /ttft\.mean contradicts the prediction/);
+  }
+});
+
+test("a canary goes on after its dwell, compares each step by itself, and ends at its last", () => {
+  const plan = planOf(CANARY);
+  let state = after(plan, stepOf("start", 0));
+  const judge = new Judge(options(CANARY));
+  const quiet = judge.verdict();
+  assert.equal(proposedStep(state, WINDOW_MICROS - 1, quiet), undefined);
+  const step = proposedStep(state, WINDOW_MICROS, quiet);
+  assert.equal(step?.step, "advance");
+  show(judge, CANARY, 5, { effectMicros: 150 * MILLI });
+  judge.startStage(5);
+  assert.equal(judge.difference(1, "ttft", "mean").count, 0);
+  show(judge, CANARY, 1, { effectMicros: 0 }, 3);
+  assert.equal(judge.difference(1, "ttft", "mean").count, 0);
+  assert.equal(judge.lateOutcomes, 20);
+  assert.equal(judge.totals[0]!.counts.requests, 60);
+  state = after(plan, stepOf("start", 0), ...[1, 2, 3, 4].map((at) => stepOf("advance", at)));
+  assert.equal(proposedStep(state, 1e12, quiet), undefined);
+});
+
+test("each arm's tally has counts, hits and how unevenly endpoints were used", () => {
+  const judge = new Judge(options(SPLIT));
+  show(judge, SPLIT, 1, { effectMicros: 0, failed: 6 });
+  const [control, other] = judge.totals;
+  assert.deepEqual([control!.hitRatio, other!.hitRatio], [0.25, 0.5]);
+  assert.deepEqual([control!.errorRate, other!.errorRate], [0, 0.3]);
+  assert.equal(control!.imbalance, 1.6);
+  assert.equal(control!.time("tpot", "p90"), 10_000 - (10_000 % 64) + 31.5);
+});
