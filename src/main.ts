@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   compare: async () => (await import("#cli/compare/compare.ts")).compareCommand(),
   profiles: async () => (await import("./cli/profiles.ts")).profilesCommand(),
   explain: async () => (await import("#cli/explain/explain.ts")).explainCommand(),
+  policy: async () => (await import("./cli/policy/policy.ts")).policyCommand(),
   config: async () => (await import("./cli/config.ts")).configCommand(),
 };
 

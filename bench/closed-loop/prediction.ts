@@ -4,7 +4,8 @@ import { MICROS_PER_SECOND } from "#core/units.ts";
 import { imbalanceOf } from "#drive/imbalance.ts";
 import type { CandidateOutcome } from "#shadow/question/candidate.ts";
 import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
-import { inForceOf, recordedSetting } from "#shadow/recorded/recorded-setting.ts";
+import { inForceOf } from "#shadow/recorded/in-force.ts";
+import { recordedSetting } from "#shadow/recorded/recorded-setting.ts";
 import { type WhatIfAnswer, whatIf } from "#shadow/question/what-if.ts";
 import { TraceReader } from "#trace/reader.ts";
 import { Program } from "./program.ts";
@@ -42,7 +43,7 @@ export async function predict(options: PredictionOptions): Promise<Prediction> {
   const imbalance = new Map<string, number | null>();
   const answer = await whatIf({
     setting: recordedSetting(run, { engine, residuals, scrapeMicros: MICROS_PER_SECOND }),
-    inForce: inForceOf(run.header),
+    inForce: inForceOf(run.header, run.fleetEvents),
     candidates: options.profiles.map((name) => loadProfile(name)),
     observed: run.observed,
     replicas: options.replicas,

@@ -15,7 +15,8 @@ import { FIGURES, type Figure } from "#shadow/question/uncertainty.ts";
 import { whatIf } from "#shadow/question/what-if.ts";
 import { residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
-import { inForceOf, recordedSetting } from "#shadow/recorded/recorded-setting.ts";
+import { inForceOf } from "#shadow/recorded/in-force.ts";
+import { recordedSetting } from "#shadow/recorded/recorded-setting.ts";
 
 export const METRICS: readonly (readonly [Metric, string])[] = [
   ["ttftMicros", "TTFT"],
@@ -74,7 +75,7 @@ function settingOf({ engine: base, residuals, source }: Fitted, { run, flags }: 
 /** What what-if answers about the run, beside what happened in it. */
 export async function askedOf(fitted: Fitted, target: NamedRun, seed = 1): Promise<readonly Asked[]> {
   const setting = settingOf(fitted, target, seed);
-  const inForce = inForceOf(target.run.header);
+  const inForce = inForceOf(target.run.header, target.run.fleetEvents);
   const { observed } = target.run;
   const answer = await whatIf({ setting, inForce, candidates: [], observed, replicas: REPLICAS, threadsMax: 1 });
   return METRICS.flatMap(([metric]) =>
@@ -99,7 +100,7 @@ export interface Drawn {
 /** For comparing ways to make one forecast of many simulations. */
 export function drawnOf(fitted: Fitted, target: NamedRun, seed = 1): readonly Drawn[] {
   const setting = settingOf(fitted, target, seed);
-  const candidate = inForceOf(target.run.header);
+  const candidate = inForceOf(target.run.header, target.run.fleetEvents);
   const alone = runCandidate(setting, candidate);
   const replicas = Array.from({ length: REPLICAS }, (_, i) =>
     perform(setting, { kind: "replica", candidate, replica: i + 1 }),

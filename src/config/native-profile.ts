@@ -1,11 +1,12 @@
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { checkProfile, completeProfile } from "#core/profile/check.ts";
+import { shown } from "#core/plugin/parameter.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
-import { checkShape, problemLine, unknownWord } from "./problem.ts";
+import { checkShape, pathText, problemLine, unknownWord } from "./problem.ts";
 import { PROFILE_FILES } from "./profile-files.ts";
-import { PROFILE_FILE_SCHEMA, type ProfileFile } from "./profile-schema.ts";
+import { PROFILE_FILE_SCHEMA, type InlineProfile, type ProfileFile } from "./profile-schema.ts";
 import { readYamlFile, type YamlFile } from "./yaml-file.ts";
 
 /** A profile that was read, checked and completed. */
@@ -67,6 +68,35 @@ export function loadNativeProfile(nameOrPath: string): NamedProfile {
 export function signalsOf(shipped: string): Pick<NamedProfile, "signals"> {
   const { signals } = loadNativeProfile(shipped);
   return signals === undefined ? {} : { signals };
+}
+
+/**
+ * A profile that the configuration holds itself, under `name`; the configuration was checked. Throws ConfigError, with
+ * paths below `profiles`. Without `readsFiles` it may extend shipped profiles alone.
+ */
+export function inlineProfile(name: string, body: InlineProfile, readsFiles: boolean): NamedProfile {
+  const at = pathText(["profiles", name]);
+  const { extends: parent, ...own } = body;
+  const base = parent === undefined ? {} : extended(parent, `${at}.extends`, readsFiles);
+  const { summary = "", source = "", filters = [], scorers = [], picker } = { ...base, ...defined(own) };
+  const problems = checkProfile({ filters, scorers, picker });
+  if (problems.length > 0 || picker === undefined) {
+    throw new ConfigError(problems.map(({ path, message }) => `${at}${path === "" ? "" : `.${path}`}: ${message}`));
+  }
+  return { name, summary, source, spec: completeProfile({ filters, scorers, picker }) };
+}
+
+function extended(parent: string, at: string, readsFiles: boolean): Partial<ProfileFile> {
+  if (!readsFiles && isPath(parent)) {
+    throw new ConfigError([`${at}: expected the name of a shipped profile, got the path ${shown(parent)}`]);
+  }
+  try {
+    const file = isPath(parent) ? resolve(parent) : shippedFile(parent, PROFILES_DIRECTORY);
+    return loadChain(file, []).profile;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new ConfigError(error.lines.map((line) => `${at}: ${line.replace(/^profile: /, "")}`));
+  }
 }
 
 interface ReadProfile {

@@ -57,7 +57,7 @@ export const clients = z.strictObject({
   ownHeaders: z
     .boolean()
     .default(true)
-    .describe("Answers carry x-gnomon-endpoint, x-gnomon-reason and x-gnomon-hit-tokens."),
+    .describe("Answers carry x-gnomon-endpoint, x-gnomon-profile, x-gnomon-reason and x-gnomon-hit-tokens."),
   corsOrigins: z
     .array(
       z

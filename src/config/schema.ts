@@ -1,6 +1,8 @@
 import * as z from "zod";
+import { admin } from "./admin-section.ts";
 import { health } from "./health-section.ts";
 import { limits } from "./limits-section.ts";
+import { policy, profiles } from "./policy-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
 import { routes } from "./routes-section.ts";
 import { MIB, MILLIS_PER_DAY, environmentName, millis, origin } from "./schema-value.ts";
@@ -204,13 +206,6 @@ const shadow = z.strictObject({
   heapMegabytesMax: z.int().min(64).max(65_536).default(512).describe("Heap of its thread."),
 });
 
-const admin = z.strictObject({
-  tokenEnv: environmentName()
-    .optional()
-    .describe("Variable that holds the bearer token of /gnomon/*; without it they answer on loopback only."),
-  decisionsKept: z.int().min(0).max(100_000).default(256).describe("Decisions that /gnomon/decisions remembers."),
-});
-
 const log = z.strictObject({
   level: z
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
@@ -273,6 +268,8 @@ export const CONFIG_SCHEMA = z.strictObject({
     .describe("Engines to route to. None, with static discovery: an emulated fleet is started."),
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
+  profiles,
+  policy: policy.prefault({}).describe("Changes of profiles, routing and limits while the gateway runs."),
   clients: clients.prefault({}).describe("Who asks."),
   routes: routes.prefault({}).describe("What passes to engines beside the known routes of inference."),
   prefix: prefix.prefault({}).describe("The prefix index."),

@@ -13,6 +13,8 @@ export interface Routed {
   /** 1 for the first try. */
   readonly attempt: number;
   readonly profile: string;
+  /** Number of the policy in force. */
+  readonly policyVersion: number;
   readonly endpoint: EndpointId;
   /**
    * Why, in one word: "only" (one candidate), the name of the scorer whose weighted lead over the runner-up was the
@@ -34,6 +36,8 @@ export interface Rejected {
   readonly requestId: string;
   readonly attempt: number;
   readonly profile: string;
+  /** Number of the policy in force. */
+  readonly policyVersion: number;
   readonly reason: RejectReason;
   readonly breakdown: Breakdown;
 }

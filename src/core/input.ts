@@ -1,7 +1,7 @@
 import type { Endpoint, EndpointId, Load } from "./endpoint/endpoint.ts";
 import type { HangReason } from "./endpoint/hang-reason.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
-import type { ProfileSpec } from "./plugin/spec.ts";
+import type { PolicySpec, ProfileSpec } from "./plugin/spec.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "./units.ts";
 import type { Fault } from "./endpoint/fault.ts";
@@ -37,10 +37,20 @@ export type ExogenousInput =
       readonly endpoint: EndpointId;
       readonly servedUntilWell: number;
     }
+  /** One profile is added to those of the policy, or takes the place of one; the policy's number stays. */
   | { readonly kind: "profile-changed"; readonly at: Micros; readonly name: string; readonly profile: ProfileSpec }
+  | PolicyChanged
   /** Prompts are cut into blocks of another size from now on: what the index holds can never match again. */
   | { readonly kind: "block-size-changed"; readonly at: Micros; readonly blockTokens: number }
   | RequestArrived;
+
+/** Another policy from now on, whole: profiles that it does not have are gone. Requests in flight are not touched. */
+export interface PolicyChanged extends PolicySpec {
+  readonly kind: "policy-changed";
+  readonly at: Micros;
+  /** Where it came from, in one word, for those who read a trace: "file", "admin", "rollback". */
+  readonly source: string;
+}
 
 export type EndogenousInput =
   | { readonly kind: "load-observed"; readonly at: Micros; readonly endpoint: EndpointId; readonly load: Load }

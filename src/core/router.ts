@@ -9,20 +9,19 @@ import { Ledger } from "./endpoint/ledger.ts";
 import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetried } from "./input.ts";
 import type { Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
-import type { ProfileSpec } from "./plugin/spec.ts";
-import { buildProfile, signalsOf } from "./profile/build-profile.ts";
-import type { Choice, Profile } from "./profile/profile.ts";
+import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
+import type { Choice } from "./profile/profile.ts";
+import { ProfileSet } from "./profile/profile-set.ts";
 import { type Random, randomFor } from "./random.ts";
 import { RequestTable } from "./request-table.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import type { Micros } from "./units.ts";
 
-export interface RouterOptions extends Omit<FleetOptions, "breaker"> {
+export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<PolicySpec, "version"> {
   /** Names every random stream. */
   readonly seed: number;
-  /** Profiles by name; `defaultProfile` names the one for requests that select none. */
-  readonly profiles: Readonly<Record<string, ProfileSpec>>;
-  readonly defaultProfile: string;
+  /** Of the policy that it starts with; FIRST_POLICY_VERSION where it is left out. */
+  readonly policyVersion?: number;
   readonly breaker?: BreakerOptions;
   /** The random stream of each decision, by its sequence; one of the seed's where it is left out. */
   readonly streamOf?: (sequence: number) => Random;
@@ -39,18 +38,12 @@ export interface RouterOptions extends Omit<FleetOptions, "breaker"> {
  */
 export class Router {
   readonly #streamOf: (sequence: number) => Random;
-  readonly #defaultProfile: string;
-  readonly #profiles = new Map<string, Profile>();
-  readonly #keepsBreakdowns: boolean;
+  readonly #profiles: ProfileSet;
   readonly #index: PrefixIndex;
   readonly #fleet: Fleet;
   readonly #ledger = new Ledger();
   readonly #answers: AwaitedAnswers;
   readonly #sessions = new SessionInference();
-  /** Profiles that read sessions, by name. */
-  readonly #sessionReaders = new Set<string>();
-  /** Some profile wants to see every input. */
-  #watched = false;
   readonly #pending = new RequestTable<Pending>();
   #sequence = 0;
   /** Inputs naming requests that are not in flight: one that came after the end, or a gap in a trace. */
@@ -58,13 +51,11 @@ export class Router {
 
   constructor(options: RouterOptions) {
     this.#streamOf = options.streamOf ?? ((sequence) => randomFor(options.seed, sequence));
-    this.#defaultProfile = options.defaultProfile;
-    this.#keepsBreakdowns = options.keepsBreakdowns ?? true;
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
     this.#answers = new AwaitedAnswers(this.#fleet, this.#index);
-    for (const [name, spec] of Object.entries(options.profiles)) this.#setProfile(name, spec);
-    assert(this.#profiles.has(options.defaultProfile), "the default profile is among the profiles");
+    const policy = { ...options, version: options.policyVersion ?? FIRST_POLICY_VERSION };
+    this.#profiles = new ProfileSet(policy, options.keepsBreakdowns ?? true);
   }
 
   /**
@@ -74,12 +65,12 @@ export class Router {
   accept(input: RequestArrived | RequestRetried, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
-    if (!this.#watched) return this.#observed(input, this.#decision(input, forced));
+    if (!this.#profiles.watched) return this.#observed(input, this.#decision(input, forced));
     const request = "requestId" in input ? this.#pending.get(input.requestId)?.request : undefined;
     const decision = this.#decision(input, forced);
     const about =
       request ?? (input.kind === "request-arrived" ? this.#pending.get(input.request.id)?.request : undefined);
-    for (const profile of this.#profiles.values()) profile.observe(input, decision, about);
+    for (const profile of this.#profiles.all) profile.observe(input, decision, about);
     return decision;
   }
 
@@ -97,6 +88,11 @@ export class Router {
   /** Requests that are charged to some endpoint. */
   get openCharges(): number {
     return this.#ledger.open;
+  }
+
+  /** Number of the policy in force. */
+  get policyVersion(): number {
+    return this.#profiles.version;
   }
 
   endpointRows(at: Micros): EndpointRow[] {
@@ -156,7 +152,10 @@ export class Router {
         this.#fleet.resume(input.endpoint, input.servedUntilWell);
         break;
       case "profile-changed":
-        this.#setProfile(input.name, input.profile);
+        this.#profiles.set(input.name, input.profile);
+        break;
+      case "policy-changed":
+        this.#profiles.replace(input);
         break;
       case "block-size-changed":
         this.#fleet.resizeBlocks(input.blockTokens);
@@ -170,16 +169,9 @@ export class Router {
     }
   }
 
-  #setProfile(name: string, spec: ProfileSpec): void {
-    this.#profiles.set(name, buildProfile(name, spec, this.#keepsBreakdowns));
-    if (signalsOf(spec).has("session")) this.#sessionReaders.add(name);
-    else this.#sessionReaders.delete(name);
-    this.#watched = [...this.#profiles.values()].some((profile) => profile.watches);
-  }
-
   #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
     assert(!this.#pending.has(asked.id), "a request id is in flight once");
-    const request = this.#sessionReaders.size > 0 ? { ...asked, session: this.#sessions.sessionOf(asked) } : asked;
+    const request = this.#profiles.readsSessions ? { ...asked, session: this.#sessions.sessionOf(asked) } : asked;
     const pending: Pending = {
       request,
       tried: [],
@@ -202,14 +194,22 @@ export class Router {
   #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
     const { request } = pending;
     const fleet = this.#fleet;
-    const profile = this.#profiles.get(request.profile) ?? this.#profiles.get(this.#defaultProfile)!;
+    const profile = this.#profiles.choose(request.profile);
     const sequence = this.#sequence++;
     const usedLedger = fleet.refresh(at, request);
     const refusal = fleet.markIneligible(at, request.model, pending.tried);
     const random = this.#streamOf(sequence);
     const choice = this.#unless(forced, profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random));
     const attempt = pending.tried.length + 1;
-    const common = { at, sequence, requestId: request.id, attempt, profile: profile.name, breakdown: choice.breakdown };
+    const common = {
+      at,
+      sequence,
+      requestId: request.id,
+      attempt,
+      profile: profile.name,
+      policyVersion: this.#profiles.version,
+      breakdown: choice.breakdown,
+    };
     if (choice.index < 0) return { kind: "rejected", ...common, reason: refusal ?? "saturated" };
     const state = fleet.states[choice.index]!;
     this.#commit(at, pending, state);

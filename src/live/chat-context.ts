@@ -38,14 +38,16 @@ export interface ChatContext {
   readonly directory: EndpointDirectory;
   readonly pools: UpstreamPools;
   readonly tokenizer: (model: string) => Tokenizer;
-  readonly limits: GatewayLimits;
+  /** Those in force; a request keeps the ones that it came under. */
+  limits: GatewayLimits;
   readonly counters: GatewayCounters;
   readonly observe: RequestObserver;
   readonly identifier: Identifier;
   /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
   readonly profileOf: (model: string, asked: string) => string | Refusal;
   readonly attempts: AttemptHost;
-  readonly waits: WaitLimits;
+  /** The same of the limits in force. */
+  waits: WaitLimits;
   readonly hangs: HangWatch;
   readonly answersIndexed: AnswersIndexed;
   readonly answers: AnswerQueue;

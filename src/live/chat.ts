@@ -25,10 +25,10 @@ import { tokensOfAll, truncated } from "./request/truncation.ts";
  * It waits only for the body and for a tokenizer that cannot answer at once; all else is one run of the event loop.
  */
 export function serveChat(exchange: Exchange): void {
-  const { context, incoming, headers } = exchange;
+  const { limits, incoming, headers } = exchange;
   readBody(incoming, {
     declaredLength: headers.get("content-length"),
-    bytesMax: context.limits.bodyBytesMax,
+    bytesMax: limits.bodyBytesMax,
     hold: (bytes) => exchange.holdBody(bytes),
     done: (body) => {
       exchange.dispatch(BODY_READ);
@@ -44,9 +44,9 @@ export function serveChat(exchange: Exchange): void {
 }
 
 function serveBody(exchange: Exchange, body: Buffer): void {
-  const { context, headers, route } = exchange;
+  const { limits, headers, route } = exchange;
   exchange.arrivedAt = nowMicros();
-  const parsed = parseRequest(route, headers.get("content-type"), body, context.limits, exchange);
+  const parsed = parseRequest(route, headers.get("content-type"), body, limits, exchange);
   if (parsed instanceof Promise) later(exchange, parsed, (known) => serveParsed(exchange, body, known));
   else serveParsed(exchange, body, parsed);
 }
@@ -114,7 +114,10 @@ function decide(
   exchange.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
   exchange.arrived();
   const decision = context.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
-  if (decision.kind === "rejected") return exchange.refuse(rejection(context, decision, model));
+  if (decision.kind === "rejected") {
+    exchange.rejected = decision;
+    return exchange.refuse(rejection(context, decision, model));
+  }
 
   context.attempts.retries.earn();
   exchange.forward(new Forward(exchange, bodyFor(body, parsed, model, hidesUsage), decision, hidesUsage));

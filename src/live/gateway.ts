@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 
-import { RetryPolicy } from "#core/retry/retry-policy.ts";
+import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
 import { AnswerQueue } from "./answer/answer-queue.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { ChatContext, RequestObserver } from "./chat-context.ts";
@@ -72,7 +72,10 @@ export interface AdministrationOptions {
 export interface Gateway {
   readonly app: GatewayApp;
   readonly counters: GatewayCounters;
+  /** Those in force. */
   readonly limits: GatewayLimits;
+  /** Other limits for requests that come from now on; those that sockets and timers were made with stay. */
+  changeLimits(limits: Partial<GatewayLimits>): void;
   /** Requests between their head and their last byte. */
   inFlight(): number;
   /** Rejects with the socket's error when the address cannot be had. Port 0 takes a free one. */
@@ -103,7 +106,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     counters,
     identifier: new Identifier(options.identity),
     attempts: {
-      retries: new RetryPolicy({ attemptsMax: limits.attemptsMax, ratio: limits.retryRatio, burst: limits.retryBurst }),
+      retries: new RetryPolicy(retryOptions(limits)),
       now: nowMicros,
       accept: options.journal.accept.bind(options.journal),
     },
@@ -127,13 +130,21 @@ export function createGateway(options: GatewayOptions): Gateway {
   const allowed = options.clientKeys === undefined ? () => true : clientAuth(options.clientKeys);
   const routes = new Routes(options.extraRoutes);
   const door = new InferenceDoor(context, allowed, routes);
-  const caller = new EngineCaller(limits);
+  const caller = new EngineCaller(() => context.limits);
   addRoutes({ app, context, allowed, door, routes, caller, administration: options.administration });
   const server = newServer(app, context, door);
   return {
     app,
     counters,
-    limits,
+    get limits() {
+      return context.limits;
+    },
+    changeLimits: (changed) => {
+      context.limits = { ...DEFAULT_LIMITS, ...changed };
+      context.waits = waitLimits(context.limits);
+      context.attempts.retries.change(retryOptions(context.limits));
+      limitServer(server, context.limits);
+    },
     inFlight: () => context.inFlight.size,
     listen: (host, port) => listen(server, host, port),
     close: async (graceMillis, noticeMillis = 0) => {
@@ -164,25 +175,34 @@ function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): 
     {
       IncomingMessage: GatewayMessage,
       noDelay: true,
-      keepAliveTimeout: limits.clientKeepAliveMillis,
       headersTimeout: limits.headersMillisMax,
-      requestTimeout: limits.requestReadMillisMax,
       connectionsCheckingInterval: Math.min(CHECK_MILLIS_MAX, Math.ceil(limits.headersMillisMax / CHECKS_PER_LIMIT)),
       // Node's own refusal has no body.
       requireHostHeader: false,
     },
     serve,
   );
-  server.maxConnections = limits.clientConnectionsMax;
+  limitServer(server, limits);
   server.on("drop", () => counters.connectionsDropped++);
   answerHttpFaults(server, {
     serve,
-    bodyBytesMax: limits.bodyBytesMax,
+    bodyBytesMax: () => context.limits.bodyBytesMax,
     answering: (socket) => inFlight.answering(socket),
     tellsOwnHeaders: context.tellsOwnHeaders,
     malformed: () => counters.malformedHttp++,
   });
   return server;
+}
+
+/** Sockets that are open meet these at their next request. */
+function limitServer(server: Server, limits: GatewayLimits): void {
+  server.keepAliveTimeout = limits.clientKeepAliveMillis;
+  server.requestTimeout = limits.requestReadMillisMax;
+  server.maxConnections = limits.clientConnectionsMax;
+}
+
+function retryOptions({ attemptsMax, retryRatio: ratio, retryBurst: burst }: GatewayLimits): RetryOptions {
+  return { attemptsMax, ratio, burst };
 }
 
 /** Node looks only every 30 s for requests that are too slow, which a shorter limit would not notice. */

@@ -1,6 +1,6 @@
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { BLOCK_TOKENS_DEFAULT } from "#live/discovery/block-size.ts";
-import type { ProfileSpec } from "#core/plugin/spec.ts";
+import { FIRST_POLICY_VERSION, type ProfileSpec } from "#core/plugin/spec.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { TraceRouter } from "#trace/record.ts";
@@ -14,6 +14,7 @@ export function routerSettings({ config, profile, profiles }: ServePlan): TraceR
     seed,
     profiles: Object.fromEntries(specs),
     defaultProfile: profile.name,
+    policyVersion: FIRST_POLICY_VERSION,
     blockTokens: config.prefix.blockTokens === "engine" ? BLOCK_TOKENS_DEFAULT : config.prefix.blockTokens,
     staleAfterMicros: config.scrape.staleAfterMillis * MICROS_PER_MILLI,
     breaker: {

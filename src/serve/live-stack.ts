@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { CommandFailure } from "./command-failure.ts";
 import { emulatedEngines } from "./emulated-engines.ts";
 import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
@@ -16,7 +18,7 @@ import { Readiness } from "#live/status/readiness.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
 import { adminAccess } from "#live/status/admin-access.ts";
 import { enginePages } from "#live/status/engine-pages.ts";
-import { statusRoutes } from "#live/status/status.ts";
+import { type StatusOptions, statusRoutes } from "#live/status/status.ts";
 import { gnomonVersion } from "./gnomon-version.ts";
 import type { HangWatch } from "#live/upstream/hang-watch.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
@@ -30,7 +32,7 @@ import { faultOfBreaker, faultOfKeeper, openLogs, requestObserver } from "./live
 import { newRouter, routerSettings } from "./live-router.ts";
 import { machineDigest } from "./machine-digest.ts";
 import { startShadow } from "./live-shadow.ts";
-import { profileChooser } from "./profile-chooser.ts";
+import { type LivePolicy, gatewayLimits, livePolicy } from "./policy/live-policy.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { stateWatch } from "./state-watch.ts";
 import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
@@ -39,6 +41,8 @@ import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
 export interface LiveStack {
   readonly journal: Journal;
   readonly gateway: Gateway;
+  /** Watches nothing before it is started. */
+  readonly policy: LivePolicy;
   readonly keeper: FleetKeeper;
   readonly directory: EndpointDirectory;
   readonly readiness: Readiness;
@@ -79,32 +83,30 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
-  const counted = { counters, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
+  const policy = livePolicy({ plan, environment, journal, report: faults.report, gateway: () => running.gateway });
+  const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
   const known = { router, journal, directory, keeper, hangs };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...shadowStatus, ...config.metrics });
   const decisions = new DecisionRing(config.admin.decisionsKept);
   for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) journal.listen(listener);
   directory.listen(metrics);
-  const adminToken = secretOf(config.admin.tokenEnv, environment);
-  const status = { ...known, blockSizes, decisions, metrics, readiness, adminToken, ...shadowStatus };
-  const path = { identity: identity(config, secret), tokenizer: (model: string) => tokenizers.of(model) };
+  const adminToken = adminTokenOf(config, environment);
+  const shown = { ...known, policy: policy.desk, adminToken, decisions, metrics, readiness };
+  const who = identity(config, secret, policy.profileHeader);
+  const path = { identity: who, tokenizer: (model: string) => tokenizers.of(model) };
   const gateway = createGateway({
     ...path,
     ...known,
     observe: requestObserver(metrics, logs),
-    profileOf: profileChooser(plan, (name, profile) =>
-      journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile }),
-    ),
+    profileOf: policy.profileOf,
     ...towardsClients(config, adminToken, environment),
-    statusRoutes: (app) => {
-      statusRoutes(status)(app);
-      enginePages(readiness, gnomonVersion())(app);
-    },
+    statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus }),
   });
   running.gateway = gateway;
   return {
     journal,
     gateway,
+    policy,
     keeper,
     directory,
     readiness,
@@ -116,11 +118,18 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     close: async () => {
       readiness.draining = true;
       await drain(gateway, config, environment, log);
-      for (const part of [power, keeper]) await part.stop();
+      for (const part of [policy, power, keeper]) await part.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
       watch.stop();
       logs.close();
     },
+  };
+}
+
+function pagesOf(status: StatusOptions): NonNullable<GatewayOptions["statusRoutes"]> {
+  return (app) => {
+    statusRoutes(status)(app);
+    enginePages(status.readiness, gnomonVersion())(app);
   };
 }
 
@@ -184,6 +193,14 @@ function secretOf(variable: string | undefined, environment: Environment): strin
   return variable === undefined ? undefined : environment[variable];
 }
 
+/** Throws where the file of the configuration holds none. */
+function adminTokenOf({ admin: { tokenEnv, tokenFile } }: Config, environment: Environment): string | undefined {
+  if (tokenFile === undefined) return secretOf(tokenEnv, environment);
+  const token = readFileSync(tokenFile, "utf8").trim();
+  if (token === "") throw new CommandFailure(`admin.tokenFile: expected a token, got an empty file ${tokenFile}`);
+  return token;
+}
+
 function runOf(plan: ServePlan): Run {
   const { prefix, tokenizer } = plan.config;
   const router = routerSettings(plan);
@@ -226,12 +243,13 @@ function newKeeper({ config, journal, directory, report, power, blockSizes, hang
   });
 }
 
-function identity(config: Config, secret: Uint8Array) {
-  const { clients, routing } = config;
+function identity({ clients }: Config, secret: Uint8Array, profileHeader: () => string | undefined) {
   return {
     tenantHeaders: clients.tenantHeaders,
     sessionHeaders: clients.sessionHeaders,
-    profileHeader: routing.profilesAllowed.length === 0 ? undefined : routing.profileHeader,
+    get profileHeader() {
+      return profileHeader();
+    },
     sloHeader: clients.sloClassHeader,
     secret: createHmac("sha256", secret).update("identity").digest("hex"),
   };
@@ -258,10 +276,6 @@ function towardsClients(
     },
     ...clientKeys(config, environment),
   };
-}
-
-function gatewayLimits({ limits: { holdMillis, ...limits } }: Config) {
-  return holdMillis === undefined ? limits : { ...limits, holdMillis };
 }
 
 function clientKeys({ clients }: Config, environment: Environment): { clientKeys?: readonly string[] } {

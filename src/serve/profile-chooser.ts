@@ -16,7 +16,7 @@ export type DefineProfile = (name: string, spec: ProfileSpec) => void;
  * name that AIBrix has for it, or for a sum of allowed ones (`least-request:2,prefix-cache:1`).
  */
 export function profileChooser(
-  { config, profiles }: ServePlan,
+  { config, profiles }: Pick<ServePlan, "config" | "profiles">,
   define: DefineProfile,
 ): (model: string, asked: string) => string | Refusal {
   const { models, profilesAllowed, profileHeader } = config.routing;

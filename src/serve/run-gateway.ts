@@ -32,6 +32,7 @@ export async function runGateway(plan: ServePlan): Promise<void> {
     throw error;
   });
   await stack.warmUp();
+  stack.policy.start();
   await announce(stack, { url, plan, emulated: sources.emulated });
   await over;
   await stack.close();

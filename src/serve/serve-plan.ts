@@ -1,10 +1,11 @@
-import type { NamedProfile } from "#config/profile-file.ts";
+import type { ResolvedProfiles } from "#config/resolve-profiles.ts";
 import type { Config } from "#config/schema.ts";
 
 /** What `serve` was asked to do. */
-export interface ServePlan {
+export interface ServePlan extends ResolvedProfiles {
   readonly config: Config;
-  readonly profile: NamedProfile;
-  /** Every profile that the router is to know, by the name under which requests select it. */
-  readonly profiles: Readonly<Record<string, NamedProfile>>;
+  /** The file that it was read from, where there is one. */
+  readonly configFile?: string;
+  /** Reads file, environment and flags again; throws ConfigError with all that is wrong. */
+  readonly reload?: () => ServePlan;
 }

@@ -3,7 +3,7 @@ import type { Breakdown, CandidateRow, Decision, RejectReason } from "#core/deci
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Micros } from "#core/units.ts";
 import { type Fields, expected } from "./fields.ts";
-import { breakdownDigest, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
+import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 const REJECT_REASONS: readonly RejectReason[] = ["no-endpoint", "unknown-model", "saturated"];
@@ -15,8 +15,9 @@ const ROW_COLUMNS = 9;
  * the highest totals. Its time and request are its input's and are not written again; nor is what is as usual.
  */
 export function encodeDecision(decision: Decision | RecordedDecision, candidatesMax: number): string {
-  const { sequence, attempt, profile, breakdown } = decision;
+  const { sequence, attempt, profile, policyVersion, breakdown } = decision;
   let text = `{"sequence":${sequence},"profile":${JSON.stringify(profile)}`;
+  if (policyVersion !== NO_POLICY_VERSION) text += `,"policyVersion":${policyVersion}`;
   if (attempt !== 1) text += `,"attempt":${attempt}`;
   if (decision.kind === "rejected") text += `,"rejected":"${decision.reason}"`;
   else {
@@ -36,6 +37,7 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     sequence: fields.integer("sequence", 0),
     attempt: fields.integer("attempt", 1, 1),
     profile: fields.string("profile"),
+    policyVersion: fields.integer("policyVersion", 1, NO_POLICY_VERSION),
     breakdown: decodeBreakdown(fields.object("breakdown")),
   };
   if (fields.has("rejected")) return { kind: "rejected", ...common, reason: fields.oneOf("rejected", REJECT_REASONS) };

@@ -1,7 +1,7 @@
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import { Fields, TraceFormatError, TraceVersionError } from "./fields.ts";
 import { decodeEndpoint } from "./input-codec.ts";
-import { decodeProfile } from "./profile-codec.ts";
+import { decodeProfiles } from "./profile-codec.ts";
 import {
   TRACE_VERSION,
   type TraceEmulated,
@@ -82,11 +82,11 @@ function decodeMachine(fields: Fields): TraceMachine {
 }
 
 function decodeRouter(fields: Fields): TraceRouter {
-  const profiles = fields.object("profiles");
   return {
     seed: fields.number("seed"),
-    profiles: Object.fromEntries(profiles.keys().map((name) => [name, decodeProfile(profiles.object(name))])),
+    profiles: decodeProfiles(fields.object("profiles")),
     defaultProfile: fields.string("defaultProfile"),
+    ...(fields.has("policyVersion") ? { policyVersion: fields.integer("policyVersion", 1) } : {}),
     blockTokens: fields.number("blockTokens"),
     staleAfterMicros: fields.integer("staleAfterMicros", 0),
     breaker: fields.has("breaker") ? decodeBreaker(fields.object("breaker")) : undefined,

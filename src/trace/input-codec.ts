@@ -2,12 +2,12 @@ import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import type { AnswerKnown, Input, RequestFinished } from "#core/input.ts";
+import type { AnswerKnown, Input, PolicyChanged, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
-import { type Fields, TraceFormatError } from "./fields.ts";
+import { type Fields, TraceFormatError, expected } from "./fields.ts";
 import { decodeLanes, encodeLanes } from "./lanes.ts";
-import { decodeProfile } from "./profile-codec.ts";
+import { decodeProfile, decodeProfiles } from "./profile-codec.ts";
 
 const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
 const HANG_REASONS: readonly HangReason[] = ["silent", "stalled"];
@@ -52,6 +52,8 @@ export function encodeInput(input: Input): string {
       return `${head},"blockTokens":${input.blockTokens}`;
     case "profile-changed":
       return `${head},"name":${JSON.stringify(input.name)},"profile":${JSON.stringify(input.profile)}`;
+    case "policy-changed":
+      return `${head},${policyJson(input)}`;
     case "blocks-stored":
     case "blocks-removed":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"lanes":"${encodeLanes(input.lanes)}"`;
@@ -102,6 +104,8 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
       return { kind, at, blockTokens: fields.integer("blockTokens", 1) };
     case "profile-changed":
       return { kind, at, name: fields.string("name"), profile: decodeProfile(fields.object("profile")) };
+    case "policy-changed":
+      return decodePolicy(at, fields);
     case "blocks-stored":
     case "blocks-removed":
       return {
@@ -116,6 +120,26 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
         `kind: expected a kind of version 1, got ${JSON.stringify(kind satisfies never)}`,
       );
   }
+}
+
+function policyJson({ version, source, defaultProfile, profiles }: PolicyChanged): string {
+  return JSON.stringify({ version, source, defaultProfile, profiles }).slice(1, -1);
+}
+
+function decodePolicy(at: number, fields: Fields): PolicyChanged {
+  const profiles = decodeProfiles(fields.object("profiles"));
+  const defaultProfile = fields.string("defaultProfile");
+  if (!Object.hasOwn(profiles, defaultProfile)) {
+    throw expected(fields.pathOf("defaultProfile"), "the name of one of its profiles", defaultProfile);
+  }
+  return {
+    kind: "policy-changed",
+    at,
+    version: fields.integer("version", 1),
+    source: fields.string("source"),
+    defaultProfile,
+    profiles,
+  };
 }
 
 export function decodeEndpoint(fields: Fields): Endpoint {

@@ -13,6 +13,11 @@ export function decodeProfile(fields: Fields): ProfileSpec {
   return { filters, scorers, picker: decodePlugin(fields.object("picker")) };
 }
 
+/** Profiles by name. */
+export function decodeProfiles(fields: Fields): Record<string, ProfileSpec> {
+  return Object.fromEntries(fields.keys().map((name) => [name, decodeProfile(fields.object(name))]));
+}
+
 function decodePlugin(fields: Fields): PluginSpec {
   const parameters = fields.object("parameters");
   const values: [string, ParameterValue][] = parameters.keys().map((key) => [key, decodeParameter(parameters, key)]);

@@ -85,6 +85,8 @@ export interface TraceRouter {
   readonly seed: number;
   readonly profiles: Readonly<Record<string, ProfileSpec>>;
   readonly defaultProfile: string;
+  /** Number of the policy that these make up; absent in traces from before policies had one, and for the first. */
+  readonly policyVersion?: number;
   readonly blockTokens: number;
   readonly staleAfterMicros: Micros;
   readonly breaker: BreakerOptions | undefined;
@@ -123,7 +125,13 @@ export interface TraceRun {
 
 export type TraceItem = TraceRun | TraceRecord | TraceGap;
 
-/** A decision as it was written: exact but for candidates beyond the bound, whose values only the digest covers. */
+/** Version of a decision from before policies had one. */
+export const NO_POLICY_VERSION = 0;
+
+/**
+ * A decision as it was written: exact but for candidates beyond the bound, whose values only the digest covers. Its
+ * policyVersion is NO_POLICY_VERSION where none was written.
+ */
 export type RecordedDecision = (Omit<Routed, "breakdown"> | Omit<Rejected, "breakdown">) & {
   readonly breakdown: RecordedBreakdown;
 };

@@ -149,6 +149,10 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       .map(([endpoint, servedUntilWell]): Input => ({ kind: "endpoint-resumed", at, endpoint, servedUntilWell })),
     word.map((endpoint): Input => ({ kind: "blocks-cleared", at, endpoint })),
     word.map((name): Input => ({ kind: "profile-changed", at, name, profile: HEADER.router.profiles["weighted"]! })),
+    fc.tuple(word, count).map(([source, number]): Input => {
+      const profiles = { weighted: HEADER.router.profiles["weighted"]! };
+      return { kind: "policy-changed", at, version: 1 + number, source, profiles, defaultProfile: "weighted" };
+    }),
     fc.tuple(word, lanes).map(([endpoint, words]): Input => ({ kind: "blocks-stored", at, endpoint, lanes: words })),
     fc.tuple(word, lanes).map(([endpoint, words]): Input => ({ kind: "blocks-removed", at, endpoint, lanes: words })),
   ),
@@ -188,7 +192,8 @@ function breakdowns(size: fc.Arbitrary<number>): fc.Arbitrary<Breakdown> {
 
 export function decisions(size: fc.Arbitrary<number>): fc.Arbitrary<Decision> {
   return fc.tuple(breakdowns(size), fc.nat(9), fc.boolean()).map(([breakdown, sequence, refused]): Decision => {
-    const common = { at: 0, sequence, requestId: "", attempt: 1 + (sequence % 3), profile: "weighted", breakdown };
+    const attempt = 1 + (sequence % 3);
+    const common = { at: 0, sequence, requestId: "", attempt, profile: "weighted", policyVersion: attempt, breakdown };
     const chosen = breakdown.candidates[sequence % Math.max(1, breakdown.candidates.length)];
     if (refused || chosen === undefined) return { kind: "rejected", ...common, reason: "saturated" };
     return {

@@ -4,6 +4,7 @@ import type { Load } from "#core/endpoint/endpoint.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
+import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
@@ -95,6 +96,7 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
     requestId: request.id,
     attempt: 1,
     profile: profile.name,
+    policyVersion: FIRST_POLICY_VERSION,
     breakdown: choice.breakdown,
   };
   const chosen = snapshots[choice.index];

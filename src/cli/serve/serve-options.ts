@@ -1,10 +1,10 @@
 import { type Command, Option } from "commander";
-import { aibrixOverrides, withAibrixParameters } from "#config/aibrix-environment.ts";
+import { aibrixOverrides } from "#config/aibrix-environment.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { type NamedProfile, loadProfile } from "#config/profile-file.ts";
 import { PROFILE_FILES } from "#config/profile-files.ts";
-import type { Config } from "#config/schema.ts";
+import { resolveProfiles } from "#config/resolve-profiles.ts";
 import type { ServePlan } from "#serve/serve-plan.ts";
 import { givenConfig } from "../given-config.ts";
 import { type Given, type KeyFlag, addKeyFlags, textOf } from "../key-flags.ts";
@@ -68,39 +68,20 @@ export function servePlan(given: Given, environment: Environment): ServePlan {
   const fromAibrix = collect(() => aibrixOverrides(environment)) ?? [];
   const { config, lines: wrong } = givenConfig(given, KEY_FLAGS, environment, fromAibrix);
   lines.push(...wrong);
-  const fromPolicy = collect(() => policyProfile(given));
-  const named = config?.routing.profile ?? textOf(given, "profile");
-  const tuned = (one: NamedProfile): NamedProfile => withAibrixParameters(one, environment);
-  const profile = collect(() => {
-    const chosen = fromPolicy ?? (named === undefined ? undefined : loadProfile(named));
-    return chosen === undefined ? undefined : tuned(chosen);
-  });
-  const profiles: Record<string, NamedProfile> = {};
-  for (const name of selectable(config)) {
-    const loaded = collect(() => tuned(loadProfile(name)));
-    if (loaded !== undefined) profiles[name] = loaded;
+  const chosen = collect(() => policyProfile(given));
+  const resolved =
+    config === undefined
+      ? collect(() => loadProfile(textOf(given, "profile") ?? DEFAULT_PROFILE))
+      : collect(() => resolveProfiles(config, { environment, chosen, readsFiles: true }));
+  if (config === undefined || resolved === undefined || !("profiles" in resolved) || lines.length > 0) {
+    throw new ConfigError([...new Set(lines)]);
   }
-  if (config === undefined || profile === undefined || lines.length > 0) throw new ConfigError([...new Set(lines)]);
-  const all = { ...profiles, [profile.name]: profile };
-  refuseNamesakes(Object.values(all));
-  return { config, profile, profiles: all };
+  const configFile = textOf(given, "config");
+  const reload = () => servePlan(given, environment);
+  return { config, ...resolved, ...(configFile !== undefined && { configFile }), reload };
 }
 
-/** Requests select by name, so one name must not stand for two profiles. */
-function refuseNamesakes(profiles: readonly NamedProfile[]): void {
-  const specs = new Map<string, string>();
-  for (const { name, spec } of profiles) {
-    const text = JSON.stringify(spec);
-    if ((specs.get(name) ?? text) !== text)
-      throw new ConfigError([`routing: expected one profile of a name, got two that are named ${name}`]);
-    specs.set(name, text);
-  }
-}
-
-function selectable(config: Config | undefined): Set<string> {
-  if (config === undefined) return new Set();
-  return new Set([...Object.values(config.routing.models), ...config.routing.profilesAllowed]);
-}
+const DEFAULT_PROFILE = "gnomon";
 
 /** The profile that --routing-policy, --routing-scorers and --policy-config ask for; undefined when none was given. */
 function policyProfile(given: Given): NamedProfile | undefined {

@@ -7,7 +7,8 @@ import type { StepResiduals } from "#engine/step-drift.ts";
 import type { Candidate, Scenario, Setting } from "#shadow/question/candidate.ts";
 import { PackedWorkload, type Workload, WorkloadPacker } from "#shadow/recorded/packed-workload.ts";
 import type { Observed, RecordedRun } from "#shadow/recorded/recorded-run.ts";
-import { inForceOf, recordedSetting } from "#shadow/recorded/recorded-setting.ts";
+import { inForceOf } from "#shadow/recorded/in-force.ts";
+import { recordedSetting } from "#shadow/recorded/recorded-setting.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
@@ -116,9 +117,9 @@ async function foreign(path: string, flags: WhatIfFlags): Promise<Traffic> {
   };
 }
 
-function recordedProfile(path: string, { header }: RecordedRun): Candidate {
+function recordedProfile(path: string, { header, fleetEvents }: RecordedRun): Candidate {
   try {
-    return inForceOf(header);
+    return inForceOf(header, fleetEvents);
   } catch (error) {
     throw new CommandFailure(`${path} ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -176,12 +177,12 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
   const lost = lossScenario(traffic.setting, flags);
   const gauges = flags.signals === "own" ? gaugeScenarios(flags) : [];
   const timed = gauges.flatMap(({ scenario, names }) =>
-    [traffic.inForce, ...others.filter(({ name }) => names.has(name))].map(({ name, spec }) => {
-      return { name: `${name}, ${scenario.label}`, spec, scenario };
+    [traffic.inForce, ...others.filter(({ name }) => names.has(name))].map((one) => {
+      return { ...one, name: `${one.name}, ${scenario.label}`, scenario };
     }),
   );
   const scaled = [...lost, ...fleets, ...rates, ...engines].flatMap((scenario) =>
-    [traffic.inForce, ...others].map(({ name, spec }) => ({ name: `${name}, ${scenario.label}`, spec, scenario })),
+    [traffic.inForce, ...others].map((one) => ({ ...one, name: `${one.name}, ${scenario.label}`, scenario })),
   );
   return [...new Map([...others, ...timed, ...scaled].map((one) => [one.name, one])).values()];
 }

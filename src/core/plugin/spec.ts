@@ -17,3 +17,16 @@ export interface ScorerSpec extends PluginSpec {
 }
 
 export type ParameterValue = number | string | boolean;
+
+/** Number of the policy that a router starts with. */
+export const FIRST_POLICY_VERSION = 1;
+
+/** A policy as the router has it, whole. */
+export interface PolicySpec {
+  /** Counts policies up from FIRST_POLICY_VERSION. */
+  readonly version: number;
+  /** Profiles by name; each stays warm, whether requests select it or not. */
+  readonly profiles: Readonly<Record<string, ProfileSpec>>;
+  /** Names the one for requests that select none. */
+  readonly defaultProfile: string;
+}

@@ -4,14 +4,52 @@ import type { Plugin, Signal } from "../plugin/plugin.ts";
 import type { PluginSpec, ProfileSpec } from "../plugin/spec.ts";
 import { Profile } from "./profile.ts";
 
-/** A profile of the catalog's plugins; the spec was checked. `keepsBreakdowns` as Profile takes it. */
-export function buildProfile(name: string, spec: ProfileSpec, keepsBreakdowns = true): Profile {
+/** A profile and the spec that it was built of. */
+export interface BuiltProfile {
+  readonly spec: ProfileSpec;
+  readonly profile: Profile;
+}
+
+/**
+ * A profile of the catalog's plugins; the spec was checked. `keepsBreakdowns` as Profile takes it. Plugins that are in
+ * `before` with the same parameters are taken from there, with all that they learned; it must not be used any more.
+ */
+export function buildProfile(name: string, spec: ProfileSpec, keepsBreakdowns = true, before?: BuiltProfile): Profile {
+  const filters = new Kept(before?.spec.filters ?? [], before?.profile.plugins.filters ?? []);
+  const scorers = new Kept(before?.spec.scorers ?? [], before?.profile.plugins.scorers ?? []);
+  const pickers = new Kept(before ? [before.spec.picker] : [], before ? [before.profile.plugins.picker] : []);
   const plugins = {
-    filters: spec.filters.map((filter) => created(CATALOG.filters, filter)),
-    scorers: spec.scorers.map((one) => ({ scorer: created(CATALOG.scorers, one), weight: one.weight })),
-    picker: created(CATALOG.pickers, spec.picker),
+    filters: spec.filters.map((one) => filters.take(one) ?? created(CATALOG.filters, one)),
+    scorers: spec.scorers.map((one) => ({
+      scorer: scorers.take(one)?.scorer ?? created(CATALOG.scorers, one),
+      weight: one.weight,
+    })),
+    picker: pickers.take(spec.picker) ?? created(CATALOG.pickers, spec.picker),
   };
   return new Profile(name, plugins, keepsBreakdowns);
+}
+
+/** Plugins that may be taken over, each once. */
+class Kept<T> {
+  readonly #left = new Map<string, T[]>();
+
+  constructor(specs: readonly PluginSpec[], plugins: readonly T[]) {
+    specs.forEach((spec, i) => {
+      const identity = identityOf(spec);
+      const same = this.#left.get(identity);
+      if (same === undefined) this.#left.set(identity, [plugins[i]!]);
+      else same.push(plugins[i]!);
+    });
+  }
+
+  take(spec: PluginSpec): T | undefined {
+    return this.#left.get(identityOf(spec))?.shift();
+  }
+}
+
+/** Equal for the same plugin with the same parameters, in whatever order they were written. */
+function identityOf({ plugin, parameters }: PluginSpec): string {
+  return JSON.stringify([plugin, Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
 /** Signals that a profile's plugins read; the spec was checked. */

@@ -35,6 +35,8 @@ export class Profile {
   readonly name: string;
   /** Some plugin wants to see every input, not only what came of the profile's own decisions. */
   readonly watches: boolean;
+  /** In the order of the spec. */
+  readonly plugins: ProfilePlugins;
   readonly #filters: readonly Filter[];
   readonly #scorers: readonly Scorer[];
   readonly #picker: Picker;
@@ -52,6 +54,7 @@ export class Profile {
   constructor(name: string, plugins: ProfilePlugins, keepsBreakdowns = true) {
     this.name = name;
     this.#keepsBreakdowns = keepsBreakdowns;
+    this.plugins = plugins;
     this.#filters = plugins.filters;
     this.#scorers = plugins.scorers.map(({ scorer }) => scorer);
     this.#picker = plugins.picker;

@@ -17,12 +17,18 @@ export type RetryDenial = "time" | "attempts" | "budget";
  * overload: each request earns a fraction of a retry, each retry spends one, and no more than `burst` can be saved up.
  */
 export class RetryPolicy {
-  readonly #options: RetryOptions;
+  #options: RetryOptions;
   #saved: number;
 
   constructor(options: RetryOptions) {
     this.#options = options;
     this.#saved = options.burst;
+  }
+
+  /** Other bounds from now on; what is saved up beyond the new burst is lost, and none is given. */
+  change(options: RetryOptions): void {
+    this.#options = options;
+    this.#saved = Math.min(options.burst, this.#saved);
   }
 
   /** A request arrived. */

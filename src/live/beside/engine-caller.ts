@@ -19,22 +19,23 @@ export interface EngineCall extends UpstreamHeaderOptions {
 /** Calls to engines that are no inference: no decision, no retry, connections of their own. */
 export class EngineCaller {
   readonly #agent: Agent;
+  readonly #limits: () => GatewayLimits;
 
-  constructor({ connectMillisMax, idleMillisMax, firstByteMillisMax }: GatewayLimits) {
-    this.#agent = new Agent({
-      connections: CONNECTIONS_MAX,
-      connectTimeout: connectMillisMax,
-      headersTimeout: firstByteMillisMax,
-      bodyTimeout: idleMillisMax,
-    });
+  /** `limits` are those in force at each call. */
+  constructor(limits: () => GatewayLimits) {
+    this.#limits = limits;
+    this.#agent = new Agent({ connections: CONNECTIONS_MAX, connectTimeout: limits().connectMillisMax });
   }
 
   /** Rejects with undici's error when there is no answer. */
   call(entry: EndpointEntry, given: EngineCall): Promise<Dispatcher.ResponseData> {
     const { method, path, body, signal } = given;
     const headers = upstreamHeaders(given.headers, entry, given);
+    const { firstByteMillisMax, idleMillisMax } = this.#limits();
     return request(entry.url + path, {
       dispatcher: this.#agent,
+      headersTimeout: firstByteMillisMax,
+      bodyTimeout: idleMillisMax,
       method,
       headers,
       signal,

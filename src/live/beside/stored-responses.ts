@@ -72,7 +72,16 @@ export class StoredResponses {
 
   #pass({ requestId }: BesideRequest, { entry, answer }: Found): Response {
     const { leaving: close, tellsOwnHeaders: tells } = this.#context;
-    const own = { requestId, endpoint: entry.id, reason: "stored", hitTokens: 0, close, tells, cors: undefined };
+    const own = {
+      requestId,
+      endpoint: entry.id,
+      reason: "stored",
+      profile: "",
+      hitTokens: 0,
+      close,
+      tells,
+      cors: undefined,
+    };
     const flat = clientHeaders(answer.headers, own, true);
     const headers = new Headers();
     for (let i = 0; i < flat.length; i += 2) headers.append(flat[i]!, flat[i + 1]!);

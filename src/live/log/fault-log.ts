@@ -20,6 +20,8 @@ export const FAULT_KINDS = {
   "endpoint-refused": { level: "warn", message: "an endpoint was refused" },
   "block-size-changed": { level: "info", message: "prompts are cut into blocks of another size" },
   "block-size-differs": { level: "warn", message: "an endpoint's block size differs" },
+  "policy-changed": { level: "info", message: "the policy changed" },
+  "policy-refused": { level: "warn", message: "a change of policy was refused" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
   "source-recovered": { level: "info", message: "a source of endpoints recovered" },
   "recorder-failed": { level: "error", message: "the recorder failed" },

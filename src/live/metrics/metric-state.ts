@@ -8,6 +8,7 @@ import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import { registerShadow } from "./metric-shadow.ts";
+import type { PolicyDesk } from "../policy/policy-desk.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { ShadowStatus } from "../status/shadow-status.ts";
 import type { HangWatch } from "../upstream/hang-watch.ts";
@@ -24,6 +25,8 @@ export interface StateSources {
   readonly counters: () => GatewayCounters | undefined;
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
+  /** Left out where no policy can change. */
+  readonly policy?: Pick<PolicyDesk, "counts">;
   /** What the tokenizers counted, one of the configuration each. */
   readonly tokenizers?: () => readonly TokenizerCounts[];
   /** Left out where there is no shadow. */
@@ -81,8 +84,18 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerCounters(sources, family, row);
   registerRecorder(sources, family, row);
   registerTokenizers(sources, family, row);
+  registerPolicy(sources, family, row);
   registerLogs(sources, family, row);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
+}
+
+function registerPolicy({ policy, router }: StateSources, family: Family, row: Row): void {
+  family("gauge", "policy_version", "Number of the policy in force, counted up from 1 at every start.", () => [
+    row(router.policyVersion),
+  ]);
+  family("counter", "policy_changes_total", "Changes of policy that were asked for, by what came of them.", () =>
+    (policy?.counts() ?? []).map(({ source, outcome, count }) => row(count, { source, outcome })),
+  );
 }
 
 type Row = (value: number, labels?: LabelTexts) => MetricRow;

@@ -4,6 +4,7 @@ import type { Input } from "#core/input.ts";
 import type { Micros } from "#core/units.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
 import type { QueuedRecord, RecordQueue } from "./record-queue.ts";
+import { routerAfter } from "#trace/transform/router-after.ts";
 import { SegmentCheck } from "#trace/segment-check.ts";
 import {
   TRACE_VERSION,
@@ -158,10 +159,6 @@ export class RunLines {
     if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed")
       this.#endpoints.set(input.endpoint.id, input.endpoint);
     else if (input.kind === "endpoint-left") this.#endpoints.delete(input.endpoint);
-    else if (input.kind === "profile-changed") {
-      this.#router = { ...this.#router, profiles: { ...this.#router.profiles, [input.name]: input.profile } };
-    } else if (input.kind === "block-size-changed") {
-      this.#router = { ...this.#router, blockTokens: input.blockTokens };
-    }
+    else this.#router = routerAfter(this.#router, input);
   }
 }

@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 
+import type { Rejected } from "#core/decision.ts";
+import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
@@ -12,8 +14,10 @@ import type { Asker } from "../loop-turn.ts";
 import { ERRORS, type ErrorReason, type Refusal, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import type { Forward, ForwardResult } from "../upstream/forward.ts";
 import { type OwnHeaders, pushOwn } from "./headers.ts";
+import { profileText } from "./profile-text.ts";
 import { givenRequestId } from "./identity.ts";
 import type { Swept } from "./in-flight.ts";
+import type { GatewayLimits } from "./limits.ts";
 import { RequestHeaders } from "./request-headers.ts";
 import { summarize } from "./summarize.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
@@ -38,6 +42,9 @@ import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
  */
 export class Exchange implements Swept, Asker, EffectPerformer {
   readonly context: ChatContext;
+  /** Those in force when it came: a change cuts nothing that is under way. */
+  readonly limits: GatewayLimits;
+  readonly waits: WaitLimits;
   readonly incoming: IncomingMessage;
   readonly headers: RequestHeaders;
   readonly writer: ClientWriter;
@@ -56,6 +63,8 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   answerReader: AnswerReader | undefined;
   /** As the router knows its length. */
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
+  /** The decision that no endpoint may serve it. */
+  rejected: Rejected | undefined;
   readonly #run = new StateRunner(this);
   #forward: Forward | undefined;
   #bodyBytes = 0;
@@ -70,6 +79,8 @@ export class Exchange implements Swept, Asker, EffectPerformer {
 
   constructor(context: ChatContext, incoming: IncomingMessage, response: ServerResponse, place: Place) {
     this.context = context;
+    this.limits = context.limits;
+    this.waits = context.waits;
     this.incoming = incoming;
     this.#response = response;
     this.writer = new ClientWriter(response);
@@ -100,7 +111,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   /** Counts bytes of the body among those held, until the exchange is over; false where there is no room for them. */
   holdBody(bytes: number): boolean {
     const { context } = this;
-    if (this.over || context.bodyBytesInFlight + bytes > context.limits.bodyBytesInFlightMax) return false;
+    if (this.over || context.bodyBytesInFlight + bytes > this.limits.bodyBytesInFlightMax) return false;
     this.#bodyBytes += bytes;
     context.bodyBytesInFlight += bytes;
     return true;
@@ -194,10 +205,12 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   }
 
   ownHeaders(endpoint: string, reason: string): OwnHeaders {
+    const decision = this.#forward?.routed ?? this.rejected;
     const hitTokens = this.#forward?.routed.hitTokens ?? 0;
+    const profile = decision === undefined ? "" : profileText(decision);
     const { leaving: close, tellsOwnHeaders: tells, cors } = this.context;
     const forOrigin = cors?.of(this.headers.get("origin"));
-    return { requestId: this.requestId, endpoint, reason, hitTokens, close, tells, cors: forOrigin };
+    return { requestId: this.requestId, endpoint, reason, profile, hitTokens, close, tells, cors: forOrigin };
   }
 
   /** Of the answer's head; 0 before it is sent. */
@@ -243,8 +256,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
 
   sweep(at: Micros): void {
     if (!this.over) this.#sweepForward(at);
-    else if (at - this.#overAt > this.context.limits.writeStallMillisMax * MICROS_PER_MILLI)
-      this.dispatch(CLIENT_STALLED);
+    else if (at - this.#overAt > this.limits.writeStallMillisMax * MICROS_PER_MILLI) this.dispatch(CLIENT_STALLED);
   }
 
   #sweepForward(at: Micros): void {

@@ -83,6 +83,8 @@ export interface OwnHeaders {
   readonly endpoint: string;
   /** Reason of the decision, or of the error. */
   readonly reason: string;
+  /** Profile and policy version that decided; "" where nothing was decided. */
+  readonly profile: string;
   /** Prompt tokens that the endpoint was believed to hold; told where an endpoint is. */
   readonly hitTokens: number;
   /** The connection ends after this answer. */
@@ -117,6 +119,7 @@ export function pushOwn(headers: string[], own: OwnHeaders): void {
     if (own.endpoint !== "") {
       headers.push("x-gnomon-endpoint", own.endpoint, "x-gnomon-hit-tokens", String(own.hitTokens));
     }
+    if (own.profile !== "") headers.push("x-gnomon-profile", own.profile);
     if (own.reason !== "") headers.push("x-gnomon-reason", own.reason);
   }
   if (own.cors !== undefined) pushCors(headers, own.cors);

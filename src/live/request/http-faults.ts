@@ -7,7 +7,7 @@ export interface HttpFaultOptions {
   /** Serves one request. */
   readonly serve: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /** A body of more bytes than this is refused. */
-  readonly bodyBytesMax: number;
+  readonly bodyBytesMax: () => number;
   /** An answer is owed or under way on this socket. */
   readonly answering: (socket: Duplex) => boolean;
   /** Answers carry x-gnomon-* headers. */
@@ -32,7 +32,7 @@ export function answerHttpFaults(server: Server, options: HttpFaultOptions): voi
   });
   // A body that will be refused is better not sent.
   server.on("checkContinue", (incoming, outgoing) => {
-    if (!(Number(incoming.headers["content-length"]) > bodyBytesMax)) outgoing.writeContinue();
+    if (!(Number(incoming.headers["content-length"]) > bodyBytesMax())) outgoing.writeContinue();
     serve(incoming, outgoing);
   });
   // Expectations other than that may be ignored (RFC 9110 10.1.1), as vLLM's server does.

@@ -82,7 +82,7 @@ function showDecisions(decisions) {
   const bodies = decisions.map((d) => {
     const body = document.createElement("tbody"); body.className = "decision";
     const first = row(cell(d.at.slice(11, 23), "text dim"), cell(d.model ?? "retry " + d.attempt, "text"), cell(d.endpoint ?? "none", "text " + (d.endpoint ? "" : "bad")), cell((d.why ?? d.reason) + (d.usedLedger ? " (ledger)" : ""), "text wrap"),
-      cell(count(d.promptTokens)), cell(count(d.hitTokens)), cell(count(d.decisionMicros)), cell(d.profile, "text dim"), cell(d.requestId, "text dim"));
+      cell(count(d.promptTokens)), cell(count(d.hitTokens)), cell(count(d.decisionMicros)), cell(d.profile + " v" + d.policyVersion, "text dim"), cell(d.requestId, "text dim"));
     const detail = cell("", "detail"); detail.colSpan = 9;
     const second = row(detail);
     const toggle = () => { const show = !opened.has(d.sequence); if (show) opened.add(d.sequence); else opened.delete(d.sequence); show ? (detail.replaceChildren(breakdown(d)), body.append(second)) : second.remove(); first.ariaExpanded = String(show); };
@@ -95,6 +95,20 @@ function showDecisions(decisions) {
   const shown = new Set(decisions.map((d) => d.sequence)); opened = new Set([...opened].filter((sequence) => shown.has(sequence)));
   byId("decisions").replaceChildren(head("<Time (UTC)", "<Model", "<Endpoint", "<Reason", "Prompt tokens", "Hit tokens", "Decided in µs", "<Profile", "<Request"), ...bodies);
 }
+const clock = (at) => at.slice(0, 19).replace("T", " ");
+function showPolicy(p) {
+  const now = p.inForce;
+  const warm = now.profiles.filter((name) => name !== now.defaultProfile);
+  byId("policy").textContent = "Version " + now.version + ": " + now.defaultProfile + (warm.length > 0 ? ", with " + warm.join(", ") + " ready" : "") + ". Set by " + (now.source === "start" ? "the configuration at start" : now.source + (now.by ? ", " + now.by : "")) + " at " + clock(now.at) + " UTC.";
+  const refused = p.refused[0];
+  byId("policy-trouble").className = "bad";
+  byId("policy-trouble").textContent = refused && refused.at > now.at ? "a change was refused since" : "";
+  const rows = [...p.versions.map((v) => [v.at, row(cell(clock(v.at), "text dim"), cell("version " + v.version, "text " + (v.version === now.version ? "good" : "")), cell(v.source, "text"), cell(v.by, "text"), cell(v.defaultProfile + (v.note ? " (" + v.note + ")" : ""), "text wrap"))]),
+    ...p.refused.map((r) => [r.at, row(cell(clock(r.at), "text dim"), cell("refused", "text bad"), cell(r.source, "text"), cell(r.by, "text"), cell(r.problems.join("; "), "text wrap"))])];
+  const body = document.createElement("tbody");
+  body.append(...rows.sort((a, b) => a[0] < b[0] ? 1 : a[0] > b[0] ? -1 : 0).slice(0, 8).map((entry) => entry[1]));
+  byId("versions").replaceChildren(head("<Time (UTC)", "<Change", "<Source", "<By", "<Profile, or why not"), body);
+}
 async function get(path) {
   const answer = await fetch(path, { headers: token === "" ? {} : { authorization: "Bearer " + token } });
   if (answer.status === 401) { byId("ask").className = "shown"; throw new Error("the admin token is needed"); }
@@ -106,9 +120,10 @@ async function refresh() {
   const focused = document.activeElement?.closest?.("tbody.decision");
   if (!document.hidden) {
     try {
-      const [fleet, last] = await Promise.all([get("endpoints"), get("decisions?n=30")]);
+      const [fleet, last, policy] = await Promise.all([get("endpoints"), get("decisions?n=30"), get("policy")]);
       byId("ask").className = "";
       showEndpoints(fleet.endpoints);
+      showPolicy(policy);
       if (!focused) showDecisions(last.decisions);
       state.className = ""; state.textContent = "as of " + new Date().toLocaleTimeString() + (focused ? ", decisions held while one is selected" : "");
     } catch (error) { state.className = "bad"; state.textContent = error.message; }
@@ -143,6 +158,9 @@ export const STATUS_PAGE = `<!doctype html>
 <form id="ask"><label for="token">Admin token</label><input id="token" type="password" autocomplete="off"><button>Show</button></form>
 <h2>Endpoints <span id="trouble" role="status"></span></h2>
 <div class="scroll"><table id="endpoints"></table></div>
+<h2>Policy <span id="policy-trouble" role="status"></span></h2>
+<p id="policy"></p>
+<div class="scroll"><table id="versions"></table></div>
 <h2>Last decisions <span class="dim">(select one for its scores)</span></h2>
 <div class="scroll"><table id="decisions"></table></div>
 <script>${SCRIPT}</script>

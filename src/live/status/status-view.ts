@@ -88,7 +88,7 @@ function scrapeView({ counts, ageMicros, lastError }: ScrapeRow) {
 
 /** One decision as /gnomon/decisions shows it: everything that led to it. */
 export function decisionView({ decision, model, promptTokens, promptTokensExact, decisionMicros }: KeptDecision) {
-  const { at, sequence, requestId, attempt, profile, kind, reason } = decision;
+  const { at, sequence, requestId, attempt, profile, policyVersion, kind, reason } = decision;
   const routed = decision.kind === "routed" ? decision : undefined;
   return {
     at: wallTime(at),
@@ -96,6 +96,7 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
     requestId,
     attempt,
     profile,
+    policyVersion,
     kind,
     endpoint: routed?.endpoint ?? null,
     reason,

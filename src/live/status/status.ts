@@ -7,6 +7,8 @@ import type { DecisionRing } from "./decision-ring.ts";
 import type { BlockSizeView } from "../discovery/block-size.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
+import type { PolicyDesk } from "../policy/policy-desk.ts";
+import { policyRoutes } from "../policy/policy-routes.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Readiness } from "./readiness.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
@@ -24,6 +26,7 @@ export interface StatusOptions {
   readonly blockSizes: { view(): BlockSizeView };
   /** Left out where there is no shadow. */
   readonly shadow?: () => ShadowStatus;
+  readonly policy: PolicyDesk;
   /** Bearer token of /gnomon/*; without one they answer on loopback only. */
   readonly adminToken: string | undefined;
 }
@@ -35,7 +38,7 @@ const DECISIONS_SHOWN = 20;
 /**
  * Mounts the pages about the gateway itself. /metrics, /healthz and /readyz are open, for scrapers and probes.
  * /gnomon/endpoints, /gnomon/decisions and /gnomon/shadow are for administrators; the page at /gnomon/ holds no data and asks for the
- * token itself. All are read-only.
+ * token itself. All but those below /gnomon/admin/ are read-only, and those answer nobody where there is no token.
  */
 export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: HttpBindings }>) => void {
   const access = adminAccess(options.adminToken);
@@ -62,6 +65,12 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       if (verdict === "forbidden") return forbidden(c);
       return next();
     });
+    app.get("/gnomon/policy", (c) => c.json({ inForce: options.policy.view(), ...options.policy.history() }));
+    policyRoutes({
+      desk: options.policy,
+      access,
+      hasToken: options.adminToken !== undefined,
+    })(app);
     app.get("/gnomon/endpoints", (c) => c.json({ prefix: options.blockSizes.view(), endpoints: endpoints(options) }));
     app.get("/gnomon/shadow", (c) => {
       if (options.shadow === undefined) return problem(c, 404, "no shadow runs here; set shadow.enabled");

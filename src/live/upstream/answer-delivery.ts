@@ -32,7 +32,7 @@ export class AnswerDelivery implements Delivery {
     return this.#exchange.writer;
   }
   get limits() {
-    return this.#exchange.context.limits;
+    return this.#exchange.limits;
   }
   get counters() {
     return this.#exchange.context.counters;

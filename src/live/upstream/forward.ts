@@ -128,7 +128,7 @@ export class Forward implements AttemptListener {
     answerReader?.reset();
     const upstream = context.pools.get(this.#routed.endpoint);
     if (upstream === undefined) return failure("connect");
-    if (upstream.inFlight >= context.limits.upstreamConnectionsMax) return failure("saturated");
+    if (upstream.inFlight >= this.#exchange.limits.upstreamConnectionsMax) return failure("saturated");
     const headers = upstreamHeaders(given, upstream.entry, {
       requestId,
       dropAuthorization: context.keepsAuthorization,
@@ -221,7 +221,7 @@ export class Forward implements AttemptListener {
     const begun = state.kind === "passing";
     const held = state.kind === "holding" && state.carriage !== "stream";
     const waiting = { at, arrivedAt, quietMicros, begun, held, streams, blocked, trouble };
-    const verdict = waitVerdict(waiting, context.waits, () => {
+    const verdict = waitVerdict(waiting, this.#exchange.waits, () => {
       const denied = context.attempts.retries.denial(fault, state.attempts) !== undefined;
       return !denied && context.journal.router.hasTaker(at, routeId);
     });
@@ -245,7 +245,7 @@ export class Forward implements AttemptListener {
 
   #hidesHeadTooLong(waited: Micros): boolean {
     const { context, state } = this.#exchange;
-    const { holdMillis } = context.limits;
+    const { holdMillis } = this.#exchange.limits;
     if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI) return false;
     return state.kind === "holding" && state.carriage === "stream" && !state.shown;
   }
@@ -261,8 +261,8 @@ export class Forward implements AttemptListener {
   }
 
   #newTokens(): TokenProgress {
-    const { context, routeId: requestId } = this.#exchange;
-    const { journal, limits, counters } = context;
+    const { context, limits, routeId: requestId } = this.#exchange;
+    const { journal, counters } = context;
     return new TokenProgress({ journal, limits, counters, requestId });
   }
 }

@@ -1,6 +1,6 @@
 import type { Decision } from "#core/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
-import type { ProfileSpec } from "#core/plugin/spec.ts";
+import type { PolicySpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
@@ -50,7 +50,13 @@ export interface Scenario {
 export interface Candidate {
   /** Unique in a question. */
   readonly name: string;
+  /** The profile; where the policies that were recorded are followed, the default one at the start. */
   readonly spec: ProfileSpec;
+  /**
+   * The policy at the start, where changes of policy among the setting's events are to happen as they did. Other
+   * candidates are one profile from the start to the end.
+   */
+  readonly asRecorded?: Omit<PolicySpec, "version"> | undefined;
   /** Undefined for the traffic, the fleet and the engine as they are. */
   readonly scenario?: Scenario | undefined;
 }
@@ -129,7 +135,7 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
   return outcome;
 }
 
-function simulationOf(setting: Setting, { name, spec }: Candidate, replica: number): SimulationOptions {
+function simulationOf(setting: Setting, candidate: Candidate, replica: number): SimulationOptions {
   const { workload, endpoints, engine } = setting;
   const engineOf = replicaEngines(
     engine,
@@ -142,15 +148,16 @@ function simulationOf(setting: Setting, { name, spec }: Candidate, replica: numb
   return {
     router: {
       seed: setting.seed,
-      profiles: { [name]: spec },
-      defaultProfile: name,
+      ...(candidate.asRecorded ?? { profiles: { [candidate.name]: candidate.spec }, defaultProfile: candidate.name }),
       blockTokens: setting.blockTokens,
       staleAfterMicros: setting.staleAfterMicros,
     },
     engines: endpoints.map((endpoint, i) => ({ endpoint: sized(endpoint, engine), config: engineOf(i) })),
-    fleetEvents: setting.fleetEvents.map((event) =>
-      event.kind === "endpoint-joined" ? { ...event, endpoint: sized(event.endpoint, engine) } : event,
-    ),
+    fleetEvents: setting.fleetEvents
+      .filter((event) => candidate.asRecorded !== undefined || !changesPolicy(event))
+      .map((event) =>
+        event.kind === "endpoint-joined" ? { ...event, endpoint: sized(event.endpoint, engine) } : event,
+      ),
     engineOf: () => engineOf(joined++),
     arrivals: new WorkloadArrivals(workload, {
       seed: setting.seed,
@@ -200,14 +207,24 @@ class LoadWatch {
   }
 }
 
-/** The setting as a scenario has it. What became of another fleet is not known, so nothing does. */
+/** Whether requests may be routed otherwise from there on, for no other reason than that somebody wanted it so. */
+export function changesPolicy({ kind }: ScriptEvent): boolean {
+  return kind === "policy-changed" || kind === "profile-changed";
+}
+
+/** The setting as a scenario has it. What became of another fleet is not known, so nothing but its policies does. */
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
   const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults } = scenario;
   return {
     ...setting,
-    ...(endpoints && { endpoints, fleetEvents: [] }),
-    ...(faults && { fleetEvents: [...(endpoints ? [] : setting.fleetEvents), ...faults] }),
+    ...((endpoints || faults) && {
+      fleetEvents: [
+        ...(endpoints ? setting.fleetEvents.filter(changesPolicy) : setting.fleetEvents),
+        ...(faults ?? []),
+      ],
+    }),
+    ...(endpoints && { endpoints }),
     ...(engine && { engine, residuals }),
     ...(rateScale !== undefined && { rateScale }),
     ...(signals && { signals }),

@@ -97,7 +97,7 @@ export function regretQuestions(
 export function decisionRegret(common: Setting, question: RegretQuestion): DecisionRegret | undefined {
   const { candidate, request, alternatives } = question;
   const { setting, place } = sliceOf(settingOf(common, candidate.scenario), question);
-  const as = { name: candidate.name, spec: candidate.spec };
+  const as = { ...candidate, scenario: undefined };
   let decision: Routed | undefined;
   const base = runCandidate(setting, as, {
     watch: (index, made) => {

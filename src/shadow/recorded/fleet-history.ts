@@ -1,9 +1,11 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { TraceHeader } from "#trace/record.ts";
+import { routerAfter } from "#trace/transform/router-after.ts";
+
+type PolicyEvent = FleetEvent & { readonly kind: "profile-changed" | "policy-changed" };
 
 /** A fleet as it stood at a time, and what became of it since. */
 export class FleetHistory {
@@ -13,8 +15,8 @@ export class FleetHistory {
   merged = 0;
   readonly #cordoned = new Set<string>();
   readonly #suspended = new Map<string, HangReason>();
-  /** Others than these are as the header says. */
-  readonly #profiles = new Map<string, ProfileSpec>();
+  /** What led from the header's policy to the one that stood: the last whole one, and single profiles after it. */
+  #policy: readonly PolicyEvent[] = [];
   /** As the header says while it is undefined. */
   #blockTokens: number | undefined;
   readonly #events: FleetEvent[] = [];
@@ -60,7 +62,10 @@ export class FleetHistory {
         this.#cordoned.delete(event.endpoint);
         break;
       case "profile-changed":
-        this.#profiles.set(event.name, event.profile);
+        this.#policy = [...this.#policy.filter((one) => one.kind !== event.kind || one.name !== event.name), event];
+        break;
+      case "policy-changed":
+        this.#policy = [event];
         break;
     }
   }
@@ -94,8 +99,8 @@ export class FleetHistory {
 
   /** The header with the profiles as they stood, and the last block size. */
   header({ router, ...rest }: TraceHeader): TraceHeader {
-    const profiles = { ...router.profiles, ...Object.fromEntries(this.#profiles) };
-    return { ...rest, router: { ...router, profiles, blockTokens: this.#blockTokens ?? router.blockTokens } };
+    const stood = this.#policy.reduce(routerAfter, router);
+    return { ...rest, router: { ...stood, blockTokens: this.#blockTokens ?? router.blockTokens } };
   }
 
   #pass(count: number): void {

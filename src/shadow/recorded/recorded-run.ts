@@ -158,6 +158,7 @@ export class RunBook {
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":
+      case "policy-changed":
         // Before the first request it is how things stand; after it, something that happens.
         if (this.#startedAt === undefined) this.#fleet.stand(input);
         else this.#fleet.add(input);

@@ -1,10 +1,8 @@
-import { checkProfile } from "#core/profile/check.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
-import type { TraceHeader } from "#trace/record.ts";
-import type { Candidate, Setting } from "../question/candidate.ts";
+import type { Setting } from "../question/candidate.ts";
 import type { RecordedRun } from "./recorded-run.ts";
 
 /** What a recorded run does not tell of itself. */
@@ -35,19 +33,4 @@ export function recordedSetting(run: RecordedRun, assumed: Assumed): Setting {
     answerMicros: assumed.answerMicros ?? 0,
     rateScale: 1,
   };
-}
-
-/**
- * The profile that requests were routed by unless they named another. Throws an Error where the trace lacks it, or where
- * it asks for what this version does not have.
- */
-export function inForceOf({ router: { profiles, defaultProfile } }: TraceHeader): Candidate {
-  const spec = profiles[defaultProfile];
-  if (spec === undefined) throw new Error(`does not hold the profile that was in force, ${defaultProfile}`);
-  const [problem] = checkProfile(spec);
-  if (problem !== undefined)
-    throw new Error(
-      `was routed by ${defaultProfile}, which is none of this version: ${problem.path}: ${problem.message}`,
-    );
-  return { name: defaultProfile, spec };
 }

@@ -1,9 +1,11 @@
 import type { Decision } from "#core/decision.ts";
+import type { Input } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { checkProfile } from "#core/profile/check.ts";
 import { Router } from "#core/router.ts";
 import {
   breakdownDigest,
+  NO_POLICY_VERSION,
   type RecordedDecision,
   type TraceHeader,
   type TraceItem,
@@ -108,8 +110,8 @@ export class Replay {
   #record({ input, decision: recorded }: TraceRecord): Difference | undefined {
     const record = this.#inputs++;
     if (recorded !== undefined) this.#follow(recorded, record);
-    if (input.kind === "profile-changed" && this.#router !== undefined) {
-      const why = unknownTo({ [input.name]: input.profile });
+    if (this.#router !== undefined) {
+      const why = unknownTo(profilesOf(input));
       if (why !== undefined) this.#stop(`record ${record}: ${why}`);
     }
     if (this.#router === undefined) {
@@ -165,6 +167,12 @@ function incomparable({ run, segment, derived, router }: TraceHeader): string | 
   return unknownTo(router.profiles);
 }
 
+/** The profiles that an input brings. */
+function profilesOf(input: Input): TraceHeader["router"]["profiles"] {
+  if (input.kind === "policy-changed") return input.profiles;
+  return input.kind === "profile-changed" ? { [input.name]: input.profile } : {};
+}
+
 /** What profiles ask for that this version does not have. */
 function unknownTo(profiles: TraceHeader["router"]["profiles"]): string | undefined {
   for (const [name, spec] of Object.entries(profiles)) {
@@ -191,6 +199,9 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
   for (const field of ["kind", "sequence", "attempt", "profile", "reason"] as const) {
     if (recorded[field] !== replayed[field])
       return `${field}: ${recorded[field]} recorded, ${replayed[field]} replayed`;
+  }
+  if (recorded.policyVersion !== NO_POLICY_VERSION && recorded.policyVersion !== replayed.policyVersion) {
+    return `policyVersion: ${recorded.policyVersion} recorded, ${replayed.policyVersion} replayed`;
   }
   if (recorded.kind === "routed" && replayed.kind === "routed") {
     for (const field of ["endpoint", "hitTokens", "usedLedger"] as const) {

@@ -6,7 +6,8 @@ import type { TraceHeader } from "#trace/record.ts";
 import { RollingFit } from "../calibrate/rolling-fit.ts";
 import { Pace, threadCpuMicros } from "./pace.ts";
 import { type RecordedRun, RunBook } from "../recorded/recorded-run.ts";
-import { inForceOf, recordedSetting } from "../recorded/recorded-setting.ts";
+import { inForceOf } from "../recorded/in-force.ts";
+import { recordedSetting } from "../recorded/recorded-setting.ts";
 import { Replay } from "../recorded/replay.ts";
 import { ReplicaBudget } from "../question/replica-budget.ts";
 import type { FromShadow, ShadowWork, ToShadow } from "./shadow-message.ts";
@@ -85,7 +86,7 @@ async function refit(run: RecordedRun): Promise<void> {
 async function evaluate(run: RecordedRun): Promise<void> {
   const since = { millis: performance.now(), cpuMicros: threadCpuMicros() };
   const { engine, residuals } = fit;
-  const inForce = inForceOf(run.header);
+  const inForce = inForceOf(run.header, run.fleetEvents);
   const candidates = work.candidates.filter(({ name }) => name !== inForce.name);
   const requests = (1 + candidates.length) * run.workload.length;
   const replicas = residuals === undefined ? 0 : budget.replicasFor(requests);

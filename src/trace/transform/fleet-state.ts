@@ -1,9 +1,9 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import type { Input } from "#core/input.ts";
-import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/units.ts";
-import type { TraceHeader } from "../record.ts";
+import type { TraceHeader, TraceRouter } from "../record.ts";
+import { routerAfter } from "./router-after.ts";
 
 /** Who was there, and under which profiles, at a point of a trace: what a header written there has to say. */
 export class FleetState {
@@ -11,13 +11,11 @@ export class FleetState {
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #cordoned = new Set<string>();
   readonly #suspended = new Map<string, HangReason>();
-  #profiles: Readonly<Record<string, ProfileSpec>>;
-  #blockTokens: number;
+  #router: TraceRouter;
 
   constructor(header: TraceHeader) {
     this.#header = header;
-    this.#profiles = header.router.profiles;
-    this.#blockTokens = header.router.blockTokens;
+    this.#router = header.router;
     for (const endpoint of header.endpoints) this.#endpoints.set(endpoint.id, endpoint);
   }
 
@@ -33,8 +31,7 @@ export class FleetState {
     else if (kind === "endpoint-uncordoned") this.#cordoned.delete(input.endpoint);
     else if (kind === "endpoint-suspended") this.#suspended.set(input.endpoint, input.reason);
     else if (kind === "endpoint-resumed") this.#suspended.delete(input.endpoint);
-    else if (kind === "profile-changed") this.#profiles = { ...this.#profiles, [input.name]: input.profile };
-    else if (kind === "block-size-changed") this.#blockTokens = input.blockTokens;
+    else this.#router = routerAfter(this.#router, input);
   }
 
   /** What a header does not say: who was cordoned or suspended, as inputs at `at`, in order of id. */
@@ -50,7 +47,6 @@ export class FleetState {
   /** The run's header as it would stand here. */
   header(segment: number): TraceHeader {
     const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const router = { ...this.#header.router, profiles: this.#profiles, blockTokens: this.#blockTokens };
-    return { ...this.#header, segment, endpoints, router };
+    return { ...this.#header, segment, endpoints, router: this.#router };
   }
 }

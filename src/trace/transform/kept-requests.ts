@@ -57,6 +57,7 @@ export class KeptRequests {
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":
+      case "policy-changed":
       case "block-size-changed":
       case "load-observed":
       case "blocks-stored":

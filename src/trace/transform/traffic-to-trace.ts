@@ -5,6 +5,7 @@ import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
 import { DueQueue } from "../due-queue.ts";
 import {
+  NO_POLICY_VERSION,
   breakdownDigest,
   type RecordedDecision,
   type TraceHeader,
@@ -80,6 +81,7 @@ function wentTo(
     sequence,
     attempt: 1,
     profile: header.router.defaultProfile,
+    policyVersion: NO_POLICY_VERSION,
     endpoint,
     reason: "recorded",
     hitTokens: 0,

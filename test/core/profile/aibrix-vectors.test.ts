@@ -196,6 +196,7 @@ test("AIBrix: throughput prefers the least token work per request", () => {
         requestId: asked.id,
         attempt: 1,
         profile: "v",
+        policyVersion: 1,
         endpoint: `p${i}`,
         reason: "only",
         hitTokens: 0,

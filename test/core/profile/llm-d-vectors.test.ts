@@ -98,6 +98,7 @@ test("llm-d NH3: cold requests go round, the longest unused first", () => {
       requestId: request.id,
       attempt: 1,
       profile: "v",
+      policyVersion: 1,
       breakdown: choice.breakdown,
       endpoint: snapshots[choice.index]!.id,
       reason: choice.reason,

@@ -47,6 +47,7 @@ class Driven {
       requestId: asked.id,
       attempt: 1,
       profile: this.#profile.name,
+      policyVersion: 1,
       breakdown: choice.breakdown,
       endpoint: ids[choice.index]!,
       reason: choice.reason,

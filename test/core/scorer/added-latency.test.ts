@@ -37,6 +37,7 @@ function sent(made: ReturnType<typeof scorer>, at: number, endpoint: string, pro
     requestId: asked.id,
     attempt: 1,
     profile: "p",
+    policyVersion: 1,
     endpoint,
     reason: "only",
     hitTokens: 0,

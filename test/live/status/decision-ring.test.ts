@@ -12,6 +12,7 @@ function decision(sequence: number): Decision {
     requestId: `r${sequence}`,
     attempt: 1,
     profile: "",
+    policyVersion: 1,
     reason: "no-endpoint",
     breakdown: { candidates: [], scorers: [], values: new Float64Array(), totals: new Float64Array(), clamped: 0 },
   };

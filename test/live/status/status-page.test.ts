@@ -21,6 +21,29 @@ const ENDPOINTS = [
   endpoint("http://lost:8000", { state: "lost", detail: "connection refused", signals: undefined, breaker: undefined }),
 ];
 
+const VERSION = {
+  version: 2,
+  at: "2026-01-02T03:04:05.000Z",
+  source: "admin",
+  by: "me",
+  note: "",
+  defaultProfile: "llm-d",
+  profiles: ["gnomon", "llm-d"],
+};
+const POLICY = {
+  inForce: { ...VERSION, document: {} },
+  versions: [VERSION],
+  forgotten: 0,
+  refused: [
+    {
+      at: "2026-01-02T03:04:06.000Z",
+      source: "file",
+      by: "config.yaml",
+      problems: ["limits.attemptsMax: expected an integer in [1, 16], got 99"],
+    },
+  ],
+};
+
 test(
   "trouble is at the top and beside the name, on the screen of a laptop without scrolling",
   { skip: !existsSync(CHROMIUM) },
@@ -30,6 +53,7 @@ test(
         response.setHeader("content-security-policy", STATUS_PAGE_POLICY);
         response.setHeader("content-type", "text/html").end(STATUS_PAGE);
       } else if (request.url === "/gnomon/endpoints") response.end(JSON.stringify({ endpoints: ENDPOINTS }));
+      else if (request.url === "/gnomon/policy") response.end(JSON.stringify(POLICY));
       else response.end(JSON.stringify({ decisions: [] }));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -56,6 +80,18 @@ test(
       ["http://failing:8000", "ready", "breaker open"],
       ["http://stale:8000", "ready", "signals stale"],
       ["http://well-00:8000", "ready", "–"],
+    ]);
+    assert.equal(
+      await page.locator("#policy").textContent(),
+      "Version 2: llm-d, with gnomon ready. Set by admin, me at 2026-01-02 03:04:05 UTC.",
+    );
+    assert.equal(await page.locator("#policy-trouble").textContent(), "a change was refused since");
+    assert.deepEqual(await page.locator("#versions tbody tr").first().locator("td").allTextContents(), [
+      "2026-01-02 03:04:06",
+      "refused",
+      "file",
+      "config.yaml",
+      "limits.attemptsMax: expected an integer in [1, 16], got 99",
     ]);
     assert.deepEqual(complaints, []);
   },

@@ -11,6 +11,7 @@ import { BlockSize } from "#live/discovery/block-size.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
+import type { PolicyDesk } from "#live/policy/policy-desk.ts";
 import { statusRoutes } from "#live/status/status.ts";
 import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
 import { answer, engineText, StubEngine } from "../discovery/stub-engine.ts";
@@ -41,6 +42,15 @@ interface DecisionView {
   readonly candidates: { endpoint: string; scores: Record<string, number>; total: number | null }[];
 }
 
+const NO_POLICY: PolicyDesk = {
+  bytesMax: 1024,
+  view: () => undefined,
+  history: () => ({ versions: [], forgotten: 0, refused: [] }),
+  counts: () => [],
+  change: () => assert.fail("nothing is changed here"),
+  rollback: () => assert.fail("nothing is changed here"),
+};
+
 class StatusUnderTest {
   readonly fleet = new FleetUnderTest();
   readonly readiness = new Readiness(this.fleet.directory);
@@ -63,7 +73,17 @@ class StatusUnderTest {
     const app = new Hono<{ Bindings: HttpBindings }>();
     const { readiness, ring } = this;
     const blockSizes = new BlockSize({ configured: 32, change: () => {}, report: () => {} });
-    statusRoutes({ router, blockSizes, directory, keeper, readiness, decisions: ring, metrics, adminToken })(app);
+    statusRoutes({
+      router,
+      blockSizes,
+      directory,
+      keeper,
+      readiness,
+      decisions: ring,
+      metrics,
+      adminToken,
+      policy: NO_POLICY,
+    })(app);
     const listener = getRequestListener(app.fetch);
     this.#server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
     t.after(async () => {

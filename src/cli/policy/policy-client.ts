@@ -1,0 +1,84 @@
+import { readFileSync } from "node:fs";
+import { ConfigError } from "#config/config-error.ts";
+import { CommandFailure } from "#serve/command-failure.ts";
+
+/** Where the gateway is, and how to be let in. */
+export interface GatewayFlags {
+  readonly url: string;
+  readonly tokenEnv: string;
+  readonly tokenFile?: string;
+}
+
+export interface PolicyCall {
+  readonly method: "GET" | "PUT" | "POST";
+  /** Below the policy's own path, with its query; "" for itself. */
+  readonly below: string;
+  /** JSON or YAML. */
+  readonly body?: string;
+  readonly by?: string;
+}
+
+const CALL_MILLIS_MAX = 30_000;
+
+/**
+ * Calls the admin API of a running gateway and returns what it answers. Throws ConfigError with the problems where a
+ * change was refused, CommandFailure where the gateway cannot be reached or lets nobody in.
+ */
+export async function callPolicy(flags: GatewayFlags, { method, below, body, by }: PolicyCall): Promise<unknown> {
+  const token = tokenOf(flags);
+  const url = new URL(`/gnomon/admin/policy${below}`, urlOf(flags));
+  const headers = { authorization: `Bearer ${token}`, ...(by !== undefined && by !== "" && { "x-gnomon-by": by }) };
+  const signal = AbortSignal.timeout(CALL_MILLIS_MAX);
+  const answer = await fetch(url, { method, headers, signal, ...(body !== undefined && { body }) }).catch(
+    (error: unknown) => {
+      throw new CommandFailure(`${url.origin} does not answer: ${reasonOf(error)}`);
+    },
+  );
+  const text = await answer.text();
+  const told = jsonOf(text);
+  if (answer.ok && told !== undefined) return told;
+  const problems = told === undefined ? [] : problemsOf(told);
+  if (problems.length > 0 && [400, 404, 409, 413].includes(answer.status)) throw new ConfigError(problems);
+  throw new CommandFailure(
+    `${url.origin} answered ${answer.status}: ${problems.join("; ") || text.slice(0, TEXT_SHOWN_MAX)}`,
+  );
+}
+
+const TEXT_SHOWN_MAX = 200;
+
+function tokenOf({ tokenEnv, tokenFile }: GatewayFlags): string {
+  const token = tokenFile === undefined ? process.env[tokenEnv] : readFileSync(tokenFile, "utf8").trim();
+  if (token !== undefined && token !== "") return token;
+  throw new ConfigError([
+    tokenFile === undefined
+      ? `--token-env: expected a variable with the gateway's admin token, got no ${tokenEnv} in the environment`
+      : `--token-file: expected a file with the gateway's admin token, got an empty one, ${tokenFile}`,
+  ]);
+}
+
+function urlOf({ url }: GatewayFlags): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed?.protocol === "http:" || parsed?.protocol === "https:") return parsed;
+  throw new ConfigError([`--url: expected a gateway such as http://127.0.0.1:8080, got ${JSON.stringify(url)}`]);
+}
+
+function jsonOf(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function problemsOf(told: object): string[] {
+  if ("problems" in told && Array.isArray(told.problems)) return told.problems.map(String);
+  const error = "error" in told && typeof told.error === "object" ? told.error : null;
+  return error !== null && "message" in error ? [String(error.message)] : [];
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== "" ? cause.message : error.message;
+}

@@ -1,0 +1,134 @@
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { stringify } from "yaml";
+import { ConfigError } from "#config/config-error.ts";
+import { type Override, applyOverrides, overrideFromText } from "#config/override.ts";
+import { problemLine } from "#config/problem.ts";
+import { CONFIG_SCHEMA } from "#config/schema.ts";
+import { schemaNode } from "#config/schema-node.ts";
+import type { PolicyHistory, PolicyOutcome, PolicyView } from "#live/policy/policy-desk.ts";
+import { historyTable } from "./policy-table.ts";
+import { type GatewayFlags, callPolicy } from "./policy-client.ts";
+
+interface ChangeFlags extends GatewayFlags {
+  readonly by?: string;
+  readonly dryRun?: boolean;
+  readonly ifVersion?: string;
+}
+
+interface SetFlags extends ChangeFlags {
+  readonly merge?: boolean;
+  readonly set?: readonly string[];
+}
+
+/** Shows and changes the policy of a running gateway. */
+export function policyCommand(): Command {
+  const command = new Command("policy").description(
+    "Show and change the policy of a running gateway: profiles, weights, routing, limits. Needs its admin token.",
+  );
+  for (const part of [getCommand(), setCommand(), historyCommand(), rollbackCommand()]) command.addCommand(part);
+  return command;
+}
+
+function getCommand(): Command {
+  return gatewayOptions(new Command("get"))
+    .description("Print the policy in force, as a file that `policy set` takes.")
+    .option("--version-number <version>", "a version that is remembered, instead of that in force")
+    .option("--json", "everything about it, as JSON")
+    .action(async (flags: GatewayFlags & { versionNumber?: string; json?: boolean }) => {
+      const below = flags.versionNumber === undefined ? "" : `?version=${encodeURIComponent(flags.versionNumber)}`;
+      const view = (await callPolicy(flags, { method: "GET", below })) as PolicyView;
+      if (flags.json === true) return void process.stdout.write(`${JSON.stringify(view)}\n`);
+      const from = [view.source, view.by, view.note].filter((text) => text !== "").join(", ");
+      process.stdout.write(`# version ${view.version}, ${view.at}, from ${from}\n${stringify(view.document)}`);
+    });
+}
+
+function setCommand(): Command {
+  return changeOptions(new Command("set"))
+    .description("Change the policy: by a file that holds all of it, or key by key.")
+    .argument("[file]", "YAML or JSON with routing, profiles, limits; - for standard input")
+    .option("--merge", "the file is a merge patch: what it leaves out stays, null takes away")
+    .option("--set <key=value...>", "set one key, for example routing.profile=llm-d or limits.attemptsMax=2")
+    .action(async (file: string | undefined, flags: SetFlags) => {
+      const set = flags.set ?? [];
+      if ((file === undefined) === (set.length === 0)) {
+        throw new ConfigError(["policy set: expected a file or --set, and not both"]);
+      }
+      const method = flags.merge === true || set.length > 0 ? "POST" : "PUT";
+      const body =
+        file === undefined ? JSON.stringify(patchOf(set)) : readFileSync(file === "-" ? STDIN : file, "utf8");
+      await change(flags, { method, path: "", body });
+    });
+}
+
+const STDIN = 0;
+
+function historyCommand(): Command {
+  return gatewayOptions(new Command("history"))
+    .description("List the versions that are remembered, and changes that were refused.")
+    .option("--json", "as JSON")
+    .action(async (flags: GatewayFlags & { json?: boolean }) => {
+      const history = (await callPolicy(flags, { method: "GET", below: "/history" })) as PolicyHistory;
+      process.stdout.write(flags.json === true ? `${JSON.stringify(history)}\n` : historyTable(history));
+    });
+}
+
+function rollbackCommand(): Command {
+  return changeOptions(new Command("rollback"))
+    .description("Put a remembered version into force again, under a new number.")
+    .argument("<version>", "its number; policy history lists them")
+    .action(async (version: string, flags: ChangeFlags) => {
+      if (!/^\d{1,15}$/.test(version))
+        throw new ConfigError([`version: expected a number, got ${JSON.stringify(version)}`]);
+      await change(flags, { method: "POST", path: "/rollback", body: JSON.stringify({ version: Number(version) }) });
+    });
+}
+
+function gatewayOptions(command: Command): Command {
+  return command
+    .option("--url <url>", "the gateway", "http://127.0.0.1:8080")
+    .option("--token-env <name>", "variable that holds its admin token", "GNOMON_ADMIN_TOKEN")
+    .option("--token-file <file>", "file that holds it, instead");
+}
+
+function changeOptions(command: Command): Command {
+  return gatewayOptions(command)
+    .option("--by <name>", "who asks, for the history", process.env["USER"] ?? "")
+    .option("--dry-run", "check it and change nothing")
+    .option("--if-version <version>", "refuse it unless this version is in force");
+}
+
+async function change(
+  flags: ChangeFlags,
+  { method, path, body }: { readonly method: "PUT" | "POST"; readonly path: string; readonly body: string },
+): Promise<void> {
+  const query = new URLSearchParams();
+  if (flags.dryRun === true) query.set("dry-run", "true");
+  if (flags.ifVersion !== undefined) query.set("if-version", flags.ifVersion);
+  const below = query.size === 0 ? path : `${path}?${query.toString()}`;
+  const by = flags.by === undefined ? {} : { by: flags.by };
+  const { outcome, version } = (await callPolicy(flags, { method, below, body, ...by })) as PolicyOutcome;
+  process.stdout.write(`${SAID[outcome]} ${version}\n`);
+}
+
+const SAID: Readonly<Record<PolicyOutcome["outcome"], string>> = {
+  applied: "in force: version",
+  unchanged: "nothing to change, it is what is in force: version",
+  checked: "it could be put into force; nothing was changed: version",
+  refused: "refused: version",
+};
+
+/** `--set` pairs as a merge patch. */
+function patchOf(pairs: readonly string[]): unknown {
+  const overrides: Override[] = [];
+  const lines: string[] = [];
+  const root = schemaNode(CONFIG_SCHEMA);
+  for (const pair of pairs) {
+    const override = overrideFromText(pair, root);
+    if ("message" in override) lines.push(problemLine({ path: [], message: `--set: ${override.message}` }));
+    else overrides.push(override);
+  }
+  if (lines.length > 0) throw new ConfigError(lines);
+  return applyOverrides({}, overrides);
+}

@@ -1,0 +1,17 @@
+import * as z from "zod";
+import { environmentName } from "./schema-value.ts";
+
+export const admin = z
+  .strictObject({
+    tokenEnv: environmentName()
+      .optional()
+      .describe(
+        "Variable that holds the bearer token of /gnomon/*; without a token they answer on loopback only, and /gnomon/admin/* to nobody.",
+      ),
+    tokenFile: z.string().min(1).optional().describe("File that holds it, such as a mounted secret; read at start."),
+    decisionsKept: z.int().min(0).max(100_000).default(256).describe("Decisions that /gnomon/decisions remembers."),
+  })
+  .refine(({ tokenEnv, tokenFile }) => tokenEnv === undefined || tokenFile === undefined, {
+    path: ["tokenFile"],
+    message: "tokenEnv or tokenFile, and not both",
+  });

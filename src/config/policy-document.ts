@@ -1,0 +1,114 @@
+import type { ProfileSpec } from "#core/plugin/spec.ts";
+import { ConfigError } from "./config-error.ts";
+import { expectedPlain, mergePatch } from "./merge-patch.ts";
+import { type Problem, checkShape, problemLine } from "./problem.ts";
+import type { ResolvedProfiles } from "./resolve-profiles.ts";
+import { CONFIG_SCHEMA, type Config } from "./schema.ts";
+import { type Path, nodeAt, schemaNode } from "./schema-node.ts";
+
+/** A policy as plain data, whole and complete: nothing in it names a file. Also a part of a configuration file. */
+export interface PolicyDocument {
+  readonly routing: Pick<Config["routing"], LiveRouting>;
+  readonly profiles: Readonly<Record<string, ProfileSpec>>;
+  readonly limits: Partial<Config["limits"]>;
+}
+
+const LIVE_ROUTING = ["profile", "models", "profilesAllowed", "profileHeader"] as const;
+type LiveRouting = (typeof LIVE_ROUTING)[number];
+
+/** Limits that sockets and timers were made with. */
+const FIXED_LIMITS: ReadonlySet<string> = new Set([
+  "connectMillisMax",
+  "upstreamKeepAliveMillis",
+  "headersMillisMax",
+  "answersWaitingMax",
+  "sweepMillis",
+]);
+
+/** Whether a key of the configuration may change while the gateway runs. */
+function isLive([section, key]: Path): boolean {
+  if (section === "profiles") return true;
+  if (section === "routing") return LIVE_ROUTING.some((live) => live === key);
+  return section === "limits" && key !== undefined && !FIXED_LIMITS.has(String(key));
+}
+
+/** The policy of a configuration and its profiles. */
+export function policyDocument({ routing, limits }: Config, { profile, profiles }: ResolvedProfiles): PolicyDocument {
+  const nameOf = (key: string): string => profiles[key]?.name ?? key;
+  const { models, profilesAllowed, profileHeader } = routing;
+  return {
+    routing: {
+      profile: profile.name,
+      models: Object.fromEntries(Object.entries(models).map(([model, key]) => [model, nameOf(key)])),
+      profilesAllowed: profilesAllowed.map(nameOf),
+      profileHeader,
+    },
+    profiles: Object.fromEntries(Object.values(profiles).map(({ name, spec }) => [name, spec])),
+    limits: Object.fromEntries(Object.entries(limits).filter(([key]) => !FIXED_LIMITS.has(key))),
+  };
+}
+
+/** How a document from outside meets the policy that is there. */
+export type PolicyMerge =
+  /** Keys of routing and limits that it leaves out stay as they are in the base; its profiles and models are all. */
+  | "replace"
+  /** A merge patch (RFC 7396): what it leaves out stays, null takes away. */
+  | "merge";
+
+/** The whole configuration that a document asks for, on top of the one that runs. Throws ConfigError. */
+export function configOver(running: Config, base: PolicyDocument, document: unknown, how: PolicyMerge): Config {
+  const given = expectedPlain(document);
+  const policy = how === "merge" ? mergePatch(base, given) : replaced(base, given);
+  const { routing, profiles, limits, ...fixed } = policy as Record<string, unknown>;
+  const asked = {
+    ...(mergePatch(running, fixed) as object),
+    routing: isMapping(routing) ? { ...running.routing, ...routing } : routing,
+    profiles,
+    limits: isMapping(limits) ? { ...running.limits, ...limits } : limits,
+  };
+  const checked = checkShape(CONFIG_SCHEMA, asked);
+  if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem)));
+  return checked.value;
+}
+
+function replaced(base: PolicyDocument, given: Readonly<Record<string, unknown>>): unknown {
+  const over = (of: object, section: unknown) => (isMapping(section) ? { ...of, ...section } : (section ?? of));
+  return {
+    ...given,
+    routing: over(base.routing, given["routing"]),
+    profiles: given["profiles"] ?? base.profiles,
+    limits: over(base.limits, given["limits"]),
+  };
+}
+
+/** Keys in which two configurations differ that cannot change while a gateway runs; each says so. */
+export function fixedDifferences(running: Config, asked: Config): Problem[] {
+  const root = schemaNode(CONFIG_SCHEMA);
+  const problems: Problem[] = [];
+  const walk = (a: unknown, b: unknown, path: Path): void => {
+    if (isLive(path)) return;
+    if (isMapping(a) && isMapping(b)) {
+      for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) walk(a[key], b[key], [...path, key]);
+      return;
+    }
+    if (JSON.stringify(a) === JSON.stringify(b)) return;
+    const secret = nodeAt(root, path)?.secret === true;
+    const values = secret ? "" : `: it runs with ${shown(a)}, asked for is ${shown(b)}`;
+    problems.push({ path, message: `cannot change while the gateway runs, only at its start${values}` });
+  };
+  walk(running, asked, []);
+  return problems.slice(0, PROBLEMS_MAX);
+}
+
+const PROBLEMS_MAX = 32;
+const SHOWN_CHARS_MAX = 60;
+
+function shown(value: unknown): string {
+  if (value === undefined) return "nothing";
+  const text = JSON.stringify(value);
+  return text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text;
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}

@@ -1,0 +1,31 @@
+import * as z from "zod";
+import { INLINE_PROFILE_SCHEMA, PROFILE_NAME_CHARS_MAX } from "./profile-schema.ts";
+import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
+
+/** Profiles that a configuration may hold; each sees every request. */
+export const PROFILES_MAX = 64;
+
+const name = z
+  .string()
+  .min(1)
+  .max(PROFILE_NAME_CHARS_MAX)
+  .refine((text) => text !== "__proto__");
+
+export const profiles = z
+  .record(name, INLINE_PROFILE_SCHEMA)
+  .refine((value) => Object.keys(value).length <= PROFILES_MAX, { message: `at most ${PROFILES_MAX} profiles` })
+  .default({})
+  .describe("Profiles by name, written as in a profile file without its name; they win over shipped ones.");
+
+export const policy = z.strictObject({
+  watchMillis: millis(0, MILLIS_PER_DAY)
+    .default(1000)
+    .describe("Time between two looks at the configuration file and the profile files that it names; 0 for none."),
+  historyMax: z.int().min(1).max(10_000).default(64).describe("Versions that are remembered for a rollback."),
+  documentBytesMax: z
+    .int()
+    .min(1024)
+    .max(4_194_304)
+    .default(262_144)
+    .describe("Size of one policy, as it is sent and as it is remembered."),
+});

@@ -1,0 +1,84 @@
+import { assert } from "../assert.ts";
+import type { PolicySpec, ProfileSpec } from "../plugin/spec.ts";
+import { buildProfile, signalsOf } from "./build-profile.ts";
+import type { Profile } from "./profile.ts";
+
+interface Entry {
+  readonly spec: ProfileSpec;
+  readonly profile: Profile;
+}
+
+/** The profiles of a router, which of them is the default, and the number of the policy that they make up. */
+export class ProfileSet {
+  readonly #keepsBreakdowns: boolean;
+  #entries = new Map<string, Entry>();
+  #defaultProfile: string;
+  #version: number;
+  #profiles: readonly Profile[] = [];
+  #watched = false;
+  #readsSessions = false;
+
+  /** The policy was checked. `keepsBreakdowns` as Profile takes it. */
+  constructor(policy: PolicySpec, keepsBreakdowns: boolean) {
+    this.#keepsBreakdowns = keepsBreakdowns;
+    this.#defaultProfile = policy.defaultProfile;
+    this.#version = policy.version;
+    this.replace(policy);
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get all(): readonly Profile[] {
+    return this.#profiles;
+  }
+
+  /** Some profile wants to see every input. */
+  get watched(): boolean {
+    return this.#watched;
+  }
+
+  /** Some profile reads sessions. */
+  get readsSessions(): boolean {
+    return this.#readsSessions;
+  }
+
+  get(name: string): Profile | undefined {
+    return this.#entries.get(name)?.profile;
+  }
+
+  /** The profile of that name, or the default where there is none. */
+  choose(name: string): Profile {
+    return (this.#entries.get(name) ?? this.#entries.get(this.#defaultProfile)!).profile;
+  }
+
+  /** Sets one profile beside the others; the policy's number stays. */
+  set(name: string, spec: ProfileSpec): void {
+    this.#entries.set(name, this.#built(name, spec));
+    this.#changed();
+  }
+
+  /**
+   * Another policy, whole: profiles that it does not have are gone. Plugins that a profile of the same name had, with the
+   * same parameters, stay with what they learned, so that other weights do not forget sessions, counters or turns.
+   */
+  replace({ version, profiles, defaultProfile }: PolicySpec): void {
+    assert(Object.hasOwn(profiles, defaultProfile), "the default profile is among the profiles");
+    this.#entries = new Map(Object.entries(profiles).map(([name, spec]) => [name, this.#built(name, spec)]));
+    this.#defaultProfile = defaultProfile;
+    this.#version = version;
+    this.#changed();
+  }
+
+  #built(name: string, spec: ProfileSpec): Entry {
+    return { spec, profile: buildProfile(name, spec, this.#keepsBreakdowns, this.#entries.get(name)) };
+  }
+
+  #changed(): void {
+    const entries = [...this.#entries.values()];
+    this.#profiles = entries.map(({ profile }) => profile);
+    this.#watched = this.#profiles.some((profile) => profile.watches);
+    this.#readsSessions = entries.some(({ spec }) => signalsOf(spec).has("session"));
+  }
+}

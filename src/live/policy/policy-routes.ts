@@ -1,0 +1,120 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { parse } from "yaml";
+
+import { isFields } from "../fields.ts";
+import type { AdminCaller, AdminVerdict } from "../status/admin-access.ts";
+import type { PolicyDesk, PolicyOutcome, PolicyRequest } from "./policy-desk.ts";
+
+type App = Hono<{ Bindings: HttpBindings }>;
+type PolicyContext = Context<{ Bindings: HttpBindings }>;
+
+export interface PolicyRoutesOptions {
+  readonly desk: PolicyDesk;
+  readonly access: (caller: AdminCaller) => AdminVerdict;
+  /** Without one nobody is let in, from loopback neither. */
+  readonly hasToken: boolean;
+}
+
+const PATH = "/gnomon/admin/policy";
+
+/** The admin API of policies. Whatever it is sent goes the way of all sources: PolicyDesk. */
+export function policyRoutes({ desk, access, hasToken }: PolicyRoutesOptions): (app: App) => void {
+  const { bytesMax } = desk;
+  return (app) => {
+    app.use("/gnomon/admin/*", async (c: PolicyContext, next) => {
+      if (!hasToken) return problem(c, 403, ["the admin API is closed; set admin.tokenEnv or admin.tokenFile"]);
+      const { headers, socket } = c.env.incoming;
+      if (access({ headers, remoteAddress: socket.remoteAddress }) === "allowed") return next();
+      c.header("www-authenticate", "Bearer");
+      return problem(c, 401, ["send the admin token as a bearer token"]);
+    });
+    const limit = bodyLimit({
+      maxSize: bytesMax,
+      onError: (c) => problem(c, 413, [`expected a body of at most ${bytesMax} bytes (policy.documentBytesMax)`]),
+    });
+    app.get(PATH, (c) => {
+      const version = numberOf(c.req.query("version"));
+      const view = version === "wrong" ? undefined : desk.view(version);
+      return view === undefined ? problem(c, 404, [`version: ${notRemembered(desk)}`]) : c.json(view);
+    });
+    app.get(`${PATH}/history`, (c) => c.json(desk.history()));
+    app.put(PATH, limit, (c) => changed(c, desk, (body, request) => desk.change(body, "replace", request)));
+    app.post(PATH, limit, (c) => changed(c, desk, (body, request) => desk.change(body, "merge", request)));
+    app.post(`${PATH}/rollback`, limit, (c) =>
+      changed(c, desk, (body, request) => desk.rollback(isFields(body) ? body["version"] : undefined, request)),
+    );
+  };
+}
+
+async function changed(
+  c: PolicyContext,
+  desk: PolicyDesk,
+  change: (body: unknown, request: PolicyRequest) => PolicyOutcome,
+): Promise<Response> {
+  const request = requestOf(c);
+  if (Array.isArray(request)) return problem(c, 400, request);
+  const body = bodyOf(await c.req.text());
+  if (!body.ok) return problem(c, 400, [body.message]);
+  const { version } = desk.view()!;
+  const outcome = change(body.value, request);
+  if (outcome.outcome !== "refused") return c.json(outcome);
+  const isConflict = request.ifVersion !== undefined && request.ifVersion !== version;
+  return problem(c, isConflict ? 409 : 400, outcome.problems, version);
+}
+
+function requestOf(c: PolicyContext): PolicyRequest | string[] {
+  const ifVersion = numberOf(c.req.query("if-version"));
+  const dryRun = c.req.query("dry-run") ?? "false";
+  const problems = [
+    ...(ifVersion === "wrong" ? ["if-version: expected the number of a version"] : []),
+    ...(dryRun === "true" || dryRun === "false" ? [] : ["dry-run: expected true or false"]),
+  ];
+  if (problems.length > 0 || ifVersion === "wrong") return problems;
+  const by = c.req.header("x-gnomon-by") ?? c.env.incoming.socket.remoteAddress ?? "";
+  return { by: by.replaceAll(/[^ -~]/g, "?").slice(0, BY_CHARS_MAX), dryRun: dryRun === "true", ifVersion };
+}
+
+const BY_CHARS_MAX = 128;
+
+/** JSON, or YAML, which is more of the same. */
+function bodyOf(text: string): { ok: true; value: unknown } | { ok: false; message: string } {
+  try {
+    return { ok: true, value: parse(text, { maxAliasCount: ALIASES_MAX, logLevel: "error" }) as unknown };
+  } catch (error) {
+    const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+    return { ok: false, message: `body: expected JSON or YAML, got ${line}` };
+  }
+}
+
+const ALIASES_MAX = 100;
+
+function numberOf(text: string | undefined): number | undefined | "wrong" {
+  if (text === undefined) return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : "wrong";
+}
+
+function notRemembered(desk: PolicyDesk): string {
+  const { versions } = desk.history();
+  return `expected one of the remembered versions ${versions.at(-1)?.version} to ${versions[0]?.version}`;
+}
+
+const TYPES = {
+  400: "BadRequestError",
+  401: "AuthenticationError",
+  403: "PermissionDeniedError",
+  404: "NotFoundError",
+  409: "ConflictError",
+  413: "RequestTooLargeError",
+} as const;
+
+function problem(
+  c: Pick<Context, "json">,
+  code: keyof typeof TYPES,
+  problems: readonly string[],
+  version?: number,
+): Response {
+  const error = { message: problems.join("; "), type: TYPES[code], param: null, code };
+  return c.json({ error, problems, ...(version !== undefined && { version }) }, code);
+}

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import type { ServePlan } from "../serve-plan.ts";
+import { policyOf } from "./policy.ts";
+import { FILE_SOURCE } from "./policy-keeper.ts";
+import type { OfferPolicy, PolicySource } from "./policy-source.ts";
+import type { Config } from "#config/schema.ts";
+
+export interface FileSourceOptions {
+  readonly configFile: string;
+  /** Reads file, environment and flags; throws ConfigError. */
+  readonly reload: () => ServePlan;
+  /** The configuration that the gateway runs with. */
+  readonly running: Config;
+  /** Time between two looks. */
+  readonly watchMillis: number;
+}
+
+/** Files that are looked at, the configuration among them. */
+const FILES_MAX = 64;
+
+/**
+ * The configuration file and the YAML files that it names, by looking at their contents now and then: an editor's rename,
+ * a ConfigMap's swapped link and a network drive all look alike then, and none of them is missed. A change counts once
+ * two looks in a row see the same, so that a file which is being written is not read half.
+ */
+export class FileSource implements PolicySource {
+  readonly name = FILE_SOURCE;
+  readonly #options: FileSourceOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #look: Promise<void> = Promise.resolve();
+  #stopped = false;
+  #offered = "";
+  #seen = "";
+
+  constructor(options: FileSourceOptions) {
+    this.#options = options;
+  }
+
+  start(offer: OfferPolicy): void {
+    this.#again(offer, 0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#look;
+  }
+
+  #again(offer: OfferPolicy, waitMillis: number): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#look = this.#looked(offer).finally(() => this.#again(offer, this.#options.watchMillis));
+    }, waitMillis).unref();
+  }
+
+  /** What is there at first is offered too: it may have changed while the gateway started. */
+  async #looked(offer: OfferPolicy): Promise<void> {
+    const { configFile, reload, running } = this.#options;
+    const digest = await digestOf(configFile);
+    const settled = digest === this.#seen;
+    this.#seen = digest;
+    if (this.#stopped || !settled || digest === this.#offered) return;
+    this.#offered = digest;
+    offer({ source: this.name, by: configFile, note: "", read: () => policyOf(reload(), running) });
+  }
+}
+
+/** Of the contents of a file and of all that it and they name; a file that cannot be read counts as such. */
+async function digestOf(configFile: string): Promise<string> {
+  const hash = createHash("sha256");
+  const files = new Set([resolve(configFile)]);
+  for (const file of files) {
+    const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => error.code ?? "unreadable");
+    hash.update(JSON.stringify([file, text]));
+    for (const [name] of text.matchAll(YAML_FILE_NAME)) {
+      for (const base of [".", dirname(file)]) if (files.size < FILES_MAX) files.add(resolve(base, name));
+    }
+  }
+  return hash.digest("base64");
+}
+
+const YAML_FILE_NAME = /[\w./~@+-]+\.ya?ml\b/g;

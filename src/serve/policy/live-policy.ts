@@ -1,0 +1,112 @@
+import type { ProfileSpec } from "#core/plugin/spec.ts";
+import type { Config } from "#config/schema.ts";
+import { nowMicros } from "#live/clock.ts";
+import type { Gateway, GatewayOptions } from "#live/gateway.ts";
+import type { Journal } from "#live/journal.ts";
+import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
+import type { PolicyDesk, PolicyOutcome } from "#live/policy/policy-desk.ts";
+import { profileChooser } from "../profile-chooser.ts";
+import type { ServePlan } from "../serve-plan.ts";
+import { documentDesk } from "./document-desk.ts";
+import { FileSource } from "./file-source.ts";
+import { policyOf } from "./policy.ts";
+import { type PolicyChange, PolicyKeeper } from "./policy-keeper.ts";
+import type { PolicyProposal, PolicySource } from "./policy-source.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface LivePolicyOptions {
+  readonly plan: ServePlan;
+  readonly environment: Environment;
+  readonly journal: Journal;
+  readonly report: FaultLog["report"];
+  /** Undefined before there is one. */
+  readonly gateway: () => Gateway | undefined;
+}
+
+/** The policy of a running gateway: what requests are chosen and limited by, and all that may change it. */
+export interface LivePolicy {
+  readonly desk: PolicyDesk;
+  readonly keeper: PolicyKeeper;
+  readonly profileOf: NonNullable<GatewayOptions["profileOf"]>;
+  /** Request header that chooses among profiles; undefined while none is allowed. */
+  readonly profileHeader: () => string | undefined;
+  /** Begins to watch. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function livePolicy({ plan, environment, journal, report, gateway }: LivePolicyOptions): LivePolicy {
+  const running = plan.config;
+  const define = (name: string, profile: ProfileSpec): void => {
+    journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
+  };
+  const start = policyOf(plan, running);
+  let chooser = profileChooser(start, define);
+  const apply = ({ policy, version, source }: PolicyChange): void => {
+    const { profiles, profile } = policy;
+    const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
+    // All of it in one run of the event loop: between two decisions.
+    journal.accept({
+      kind: "policy-changed",
+      at: nowMicros(),
+      version,
+      source,
+      profiles: Object.fromEntries(specs),
+      defaultProfile: profile.name,
+    });
+    chooser = profileChooser(policy, define);
+    gateway()?.changeLimits(gatewayLimits(policy.config));
+  };
+  const keeper = new PolicyKeeper({
+    start,
+    historyMax: running.policy.historyMax,
+    apply,
+    report: (proposal, outcome) => report(eventOf(proposal, outcome)),
+  });
+  const sources = sourcesOf(plan);
+  return {
+    desk: documentDesk(keeper, running, environment),
+    keeper,
+    profileOf: (model, asked) => chooser(model, asked),
+    profileHeader: () => {
+      const { profilesAllowed, profileHeader } = keeper.inForce.config.routing;
+      return profilesAllowed.length === 0 ? undefined : profileHeader;
+    },
+    start: () => {
+      for (const source of sources) source.start(keeper.offer);
+    },
+    stop: async () => {
+      for (const source of sources) await source.stop();
+    },
+  };
+}
+
+/** Everything that is watched. The admin API is not: its calls come by themselves. */
+function sourcesOf({ config, configFile, reload }: ServePlan): PolicySource[] {
+  const { watchMillis } = config.policy;
+  if (configFile === undefined || reload === undefined || watchMillis === 0) return [];
+  return [new FileSource({ configFile, reload, running: config, watchMillis })];
+}
+
+export function gatewayLimits({ limits: { holdMillis, ...limits } }: Config) {
+  return holdMillis === undefined ? limits : { ...limits, holdMillis };
+}
+
+function eventOf(
+  { source, by, note }: Pick<PolicyProposal, "source" | "by" | "note">,
+  outcome: PolicyOutcome,
+): FaultEvent {
+  const from = [source, by, note].filter((text) => text !== "").join(", ");
+  const { version } = outcome;
+  if (outcome.outcome !== "refused") {
+    return { kind: "policy-changed", detail: `from ${from}`, done: "it decides from now on", figures: { version } };
+  }
+  const detail = `from ${from}: ${outcome.problems.join("; ")}`;
+  return {
+    kind: "policy-refused",
+    detail,
+    done: `nothing was changed; version ${version} stays`,
+    figures: { version },
+  };
+}

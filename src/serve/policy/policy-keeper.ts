@@ -1,0 +1,149 @@
+import { ConfigError } from "#config/config-error.ts";
+import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
+import type { PolicyHistory, PolicyOutcome, PolicyView, RefusedChange } from "#live/policy/policy-desk.ts";
+import type { Policy } from "./policy.ts";
+import type { OfferPolicy, PolicyProposal } from "./policy-source.ts";
+
+interface Remembered extends Omit<PolicyView, "document" | "defaultProfile" | "profiles"> {
+  readonly policy: Policy;
+}
+
+/** A change that is to happen now. */
+export interface PolicyChange {
+  readonly policy: Policy;
+  readonly version: number;
+  readonly source: string;
+}
+
+export interface PolicyKeeperOptions {
+  readonly start: Policy;
+  /** Versions that are remembered, that in force among them. */
+  readonly historyMax: number;
+  /** Puts the policy into force; synchronous. */
+  readonly apply: (change: PolicyChange) => void;
+  /** Told of every change that was made or refused, for the log. */
+  readonly report: (proposal: Pick<PolicyProposal, "source" | "by" | "note">, outcome: PolicyOutcome) => void;
+  readonly now?: () => Date;
+}
+
+/** Refused changes that are shown; beyond them the oldest is let go. */
+const REFUSED_KEPT_MAX = 32;
+const TEXT_CHARS_MAX = 256;
+
+/**
+ * Numbers policies, remembers them, and is the only one who puts one into force. A proposal is read and checked whole
+ * before anything changes; one that is refused changes nothing.
+ */
+export class PolicyKeeper {
+  readonly #options: PolicyKeeperOptions;
+  readonly #now: () => Date;
+  /** Oldest first; the last one is in force. */
+  readonly #versions: Remembered[];
+  readonly #refused: RefusedChange[] = [];
+  readonly #counts = new Map<string, { readonly source: string; readonly outcome: string; count: number }>();
+  #configured: Policy;
+  #forgotten = 0;
+
+  constructor(options: PolicyKeeperOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => new Date());
+    this.#configured = options.start;
+    const start = { version: FIRST_POLICY_VERSION, source: "start", by: "", note: "" };
+    this.#versions = [{ ...start, at: this.#now().toISOString(), policy: options.start }];
+  }
+
+  get inForce(): Policy {
+    return this.#last.policy;
+  }
+
+  get version(): number {
+    return this.#last.version;
+  }
+
+  readonly offer: OfferPolicy = (proposal) => {
+    const outcome = this.#offered(proposal);
+    this.#count(proposal.source, outcome.outcome);
+    if (outcome.outcome === "refused") this.#keepRefused(proposal, outcome.problems);
+    if (outcome.outcome === "applied" || outcome.outcome === "refused") this.#options.report(proposal, outcome);
+    return outcome;
+  };
+
+  counts() {
+    return [...this.#counts.values()];
+  }
+
+  view(version: number = this.version): PolicyView | undefined {
+    const found = this.#versions.find((one) => one.version === version);
+    return found === undefined ? undefined : { ...headOf(found), document: found.policy.document };
+  }
+
+  history(): PolicyHistory {
+    return {
+      versions: this.#versions.map(headOf).toReversed(),
+      forgotten: this.#forgotten,
+      refused: this.#refused.toReversed(),
+    };
+  }
+
+  get #last(): Remembered {
+    return this.#versions.at(-1)!;
+  }
+
+  #offered(proposal: PolicyProposal): PolicyOutcome {
+    const { version, policy: inForce } = this.#last;
+    const { ifVersion } = proposal;
+    if (ifVersion !== undefined && ifVersion !== version) {
+      return { outcome: "refused", version, problems: [`version: expected ${ifVersion} in force, got ${version}`] };
+    }
+    let policy: Policy;
+    try {
+      policy = proposal.read({
+        inForce,
+        configured: this.#configured,
+        remembered: (asked) => this.#versions.find((one) => one.version === asked)?.policy,
+      });
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return { outcome: "refused", version, problems: error.lines };
+    }
+    if (proposal.dryRun === true) return { outcome: "checked", version };
+    const isFile = proposal.source === FILE_SOURCE;
+    // A file that says what it said before takes nothing back that was changed since.
+    const known = isFile ? this.#configured : inForce;
+    if (isFile) this.#configured = policy;
+    if (policy.text === known.text || policy.text === inForce.text) return { outcome: "unchanged", version };
+    return this.#apply(proposal, policy);
+  }
+
+  #apply({ source, by, note }: PolicyProposal, policy: Policy): PolicyOutcome {
+    const version = this.version + 1;
+    this.#options.apply({ policy, version, source });
+    const at = this.#now().toISOString();
+    this.#versions.push({ version, at, source, by: by.slice(0, TEXT_CHARS_MAX), note, policy });
+    if (this.#versions.length > this.#options.historyMax) {
+      this.#versions.shift();
+      this.#forgotten++;
+    }
+    return { outcome: "applied", version };
+  }
+
+  #keepRefused({ source, by }: PolicyProposal, problems: readonly string[]): void {
+    this.#refused.push({ at: this.#now().toISOString(), source, by: by.slice(0, TEXT_CHARS_MAX), problems });
+    if (this.#refused.length > REFUSED_KEPT_MAX) this.#refused.shift();
+  }
+
+  #count(source: string, outcome: string): void {
+    const key = `${source} ${outcome}`;
+    const row = this.#counts.get(key);
+    if (row === undefined) this.#counts.set(key, { source, outcome, count: 1 });
+    else row.count++;
+  }
+}
+
+/** The source whose policies are the gateway's configuration, which later documents are laid over. */
+export const FILE_SOURCE = "file";
+
+function headOf({ policy, ...head }: Remembered) {
+  const profiles = Object.keys(policy.document.profiles).sort();
+  return { ...head, defaultProfile: policy.profile.name, profiles };
+}

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { policyCommand } from "#cli/policy/policy.ts";
+import { ConfigMap, policyStorm, traceOfStorm } from "../../../bench/policy-storm.ts";
+import { gnomon } from "../command-line.ts";
+import { inProcess } from "../in-process.ts";
+
+const READY = /gnomon is ready at (http:\S+): /;
+const TOKEN = "a-token-for-this-test";
+
+test("policies change under load by file and admin API: no request fails, decisions name their version, the trace replays", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "gnomon-policy-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const trace = join(directory, "trace");
+  const fixed = {
+    listen: { port: 0 },
+    admin: { tokenEnv: "STORM_TOKEN" },
+    policy: { watchMillis: 10 },
+    record: { directory: trace },
+    emulate: { count: 2, timeScale: 1000 },
+    log: { level: "error" },
+  };
+  const configMap = new ConfigMap(directory, fixed);
+  const served = gnomon(t, ["serve", "--config", configMap.file], { STORM_TOKEN: TOKEN });
+  const [, url = ""] = await served.said(READY);
+  const storm = { url, token: TOKEN, configMap, fixed, changes: 12, invalid: 6, clients: 4 };
+  const result = await policyStorm(storm);
+  assert.deepEqual([result.failed, result.failures], [0, []]);
+  assert.deepEqual(result.slipped, []);
+  assert.equal(result.refused.length, 6);
+  assert.deepEqual(result.applied, { start: 1, admin: 6, file: 6 });
+  assert.equal(result.versionInForce, 13);
+  assert.ok(result.versions.size > 1, [...result.versions].join(" "));
+
+  await drivenByCommands(t, url);
+
+  const page = await (await fetch(`${url}/metrics`)).text();
+  assert.match(page, /^gnomon_policy_version 15$/m);
+  assert.match(page, /^gnomon_policy_changes_total\{source="file",outcome="applied"\} 6$/m);
+  served.child.kill("SIGINT");
+  assert.equal((await served.exit).code, 0);
+  const { replay, decisions, unnamed, changes } = await traceOfStorm(trace);
+  assert.equal(changes, 14);
+  assert.equal(unnamed, 0);
+  assert.ok(decisions >= result.requests);
+  const { differences, unverifiable, decisions: compared } = replay;
+  assert.deepEqual(
+    [differences, unverifiable, compared],
+    [0, 0, decisions],
+    replay.first?.what ?? replay.reasons.join(),
+  );
+});
+
+async function drivenByCommands(t: Parameters<typeof gnomon>[0], url: string): Promise<void> {
+  process.env["STORM_TOKEN"] = TOKEN;
+  t.after(() => delete process.env["STORM_TOKEN"]);
+  const policy = (...argv: string[]) =>
+    inProcess(t, [policyCommand()], ["policy", ...argv, "--url", url, "--token-env", "STORM_TOKEN"]);
+  const got = await policy("get");
+  assert.equal(got.code, 0, got.said);
+  assert.match(got.out, /^# version 13, .* from file, .*\nrouting:\n {2}profile: /);
+  const set = await policy(
+    "set",
+    "--set",
+    "routing.profile=round-robin",
+    "--set",
+    "limits.attemptsMax=9",
+    "--by",
+    "me",
+  );
+  assert.deepEqual([set.code, set.out], [0, "in force: version 14\n"], set.said);
+  const wrong = await policy("set", "--set", "limits.attemptsMax=99");
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.said, /^limits\.attemptsMax: expected an integer in \[1, 16\], got 99$/);
+  const tried = await policy("rollback", "13", "--dry-run");
+  assert.equal(tried.out, "it could be put into force; nothing was changed: version 14\n");
+  const late = await policy("rollback", "13", "--if-version", "13");
+  assert.deepEqual([late.code, late.said], [2, "version: expected 13 in force, got 14"]);
+  const back = await policy("rollback", "13", "--by", "me");
+  assert.deepEqual([back.code, back.out], [0, "in force: version 15\n"], back.said);
+  const again = await policy("get");
+  assert.equal(again.out.split("\n").slice(1).join("\n"), got.out.split("\n").slice(1).join("\n"));
+  const history = await policy("history");
+  assert.match(history.out, /15 .*│ admin +│ me +│.*│ rollback to 13 /);
+  assert.match(history.out, /Refused, nothing changed:[^]*limits\.attemptsMax/);
+}
+
+test("the admin API is closed without a token, to loopback too, and to whoever has another one", async (t) => {
+  const args = ["--port", "0", "--set", "emulate.timeScale=1000", "--set", "emulate.count=1", "--log-level", "error"];
+  const closed = gnomon(t, args);
+  const open = gnomon(t, [...args, "--set", "admin.tokenEnv=STORM_TOKEN"], { STORM_TOKEN: TOKEN });
+  const [, closedUrl = ""] = await closed.said(READY);
+  const [, openUrl = ""] = await open.said(READY);
+  const status = async (url: string, method: string, token: string, below = "") => {
+    const headers = { authorization: `Bearer ${token}` };
+    const body = method === "GET" ? {} : { body: "{}" };
+    return (await fetch(`${url}/gnomon/admin/policy${below}`, { method, headers, ...body })).status;
+  };
+  for (const method of ["GET", "PUT", "POST"]) {
+    assert.equal(await status(closedUrl, method, TOKEN), 403, method);
+    assert.equal(await status(openUrl, method, "another"), 401, method);
+    assert.equal(await status(openUrl, method, TOKEN), 200, method);
+  }
+  assert.equal(await status(closedUrl, "POST", TOKEN, "/rollback"), 403);
+  assert.equal(await status(openUrl, "GET", TOKEN, "/history"), 200);
+  const large = await fetch(`${openUrl}/gnomon/admin/policy`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${TOKEN}` },
+    body: JSON.stringify({ profiles: "x".repeat(300_000) }),
+  });
+  assert.equal(large.status, 413);
+  const status404 = await fetch(`${openUrl}/gnomon/admin/policy?version=99`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+  });
+  assert.equal(status404.status, 404);
+});
