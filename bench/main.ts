@@ -55,6 +55,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "small changes of core, engine and live, and whether a test fails (--folder, --sample)",
     onDemand: true,
   },
+  "policy-changes": {
+    about: "policies that change under load, by file and admin API: failed requests, versions, parity",
+    onDemand: true,
+  },
   calibrate: { about: "fitted engines against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
 };
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { policyCommand } from "#cli/policy/policy.ts";
-import { ConfigMap, policyStorm, traceOfStorm } from "../../../bench/policy-storm.ts";
+import { ConfigMap, policyStorm, traceOfStorm } from "../../../bench/policy/storm.ts";
 import { gnomon } from "../command-line.ts";
 import { inProcess } from "../in-process.ts";
 
