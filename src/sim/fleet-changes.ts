@@ -64,6 +64,7 @@ export class FleetChanges {
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":
+      case "policy-changed":
         return this.#host.accept(change);
       case "engine-killed":
       case "engine-vanished":

@@ -216,14 +216,10 @@ export function changesPolicy({ kind }: ScriptEvent): boolean {
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
   const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults } = scenario;
+  const happened = endpoints === undefined ? setting.fleetEvents : setting.fleetEvents.filter(changesPolicy);
   return {
     ...setting,
-    ...((endpoints || faults) && {
-      fleetEvents: [
-        ...(endpoints ? setting.fleetEvents.filter(changesPolicy) : setting.fleetEvents),
-        ...(faults ?? []),
-      ],
-    }),
+    fleetEvents: faults === undefined ? happened : [...happened, ...faults],
     ...(endpoints && { endpoints }),
     ...(engine && { engine, residuals }),
     ...(rateScale !== undefined && { rateScale }),

@@ -34,7 +34,7 @@ function recorded(strip = false): TraceItem[] {
   const router = routerOf(header);
   const log: Step[] = drawTraffic(router, 3, 200);
   const at = log.at(-1)!.input.at;
-  const [sample] = log.filter(({ input }) => input.kind === "request-arrived");
+  const sample = log.find(({ input }) => input.kind === "request-arrived");
   assert.ok(sample?.input.kind === "request-arrived");
   const take = (input: Parameters<typeof router.accept>[0]) => log.push({ input, decision: router.accept(input) });
   const policies = [specs("gnomon", "sticky"), specs("sticky", "llm-d"), { sticky: spec("lmetric") }, specs("sticky")];
