@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { servePlan } from "#cli/serve/serve-options.ts";
+import { documentDesk } from "#serve/policy/document-desk.ts";
+import { FileSource } from "#serve/policy/file-source.ts";
+import { policyOf } from "#serve/policy/policy.ts";
+import { type PolicyChange, PolicyKeeper } from "#serve/policy/policy-keeper.ts";
+import { until } from "../live/discovery/fleet-under-test.ts";
+
+const REQUEST = { by: "test", dryRun: false, ifVersion: undefined };
+
+function folder(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), "gnomon-policy-sources-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+function keeperOf(config: string | undefined, set: readonly string[] = []) {
+  const plan = servePlan({ set, ...(config !== undefined && { config }) }, {});
+  const changes: PolicyChange[] = [];
+  const keeper = new PolicyKeeper({
+    start: policyOf(plan, plan.config),
+    historyMax: plan.config.policy.historyMax,
+    apply: (change) => changes.push(change),
+    report: () => {},
+  });
+  return { plan, keeper, changes, desk: documentDesk(keeper, plan.config, {}) };
+}
+
+const problemsOf = (outcome: object) => ("problems" in outcome ? (outcome.problems as readonly string[]) : []);
+
+test("a document is checked whole: every problem has its path and what is accepted, and nothing changes", () => {
+  const { desk, changes, keeper } = keeperOf(undefined);
+  const wrong: readonly (readonly [document: unknown, said: RegExp])[] = [
+    [
+      { routing: { profile: "nobody" } },
+      /^routing\.profile: expected one of .*gnomon.*, got the unknown profile "nobody"/,
+    ],
+    [{ routing: { models: { m: "/etc/passwd" } } }, /^routing\.models\.m: expected a shipped profile .* got the path/],
+    [{ routing: { profilesAllowed: ["./x.yaml"] } }, /^routing\.profilesAllowed\[0\]: expected .* got the path/],
+    [{ profiles: { p: { extends: "./x.yaml" } } }, /^profiles\.p\.extends: expected the name of a shipped profile/],
+    [
+      { profiles: { p: { extends: "llm-d", scorers: [{ plugin: "x", weight: 1 }] } } },
+      /^profiles\.p\.scorers\[0\]\.plugin/,
+    ],
+    [
+      { profiles: { p: { extends: "llm-d", picker: { plugin: "max-score", parameters: { epsilon: -1 } } } } },
+      /^profiles\.p\.picker\.parameters\.epsilon: expected a number from 0 to 1, got -1/,
+    ],
+    [{ profiles: { p: {} } }, /^profiles\.p\.picker/],
+    [{ limits: { attemptsMax: "many" } }, /^limits\.attemptsMax: expected an integer in \[1, 16\], got "many"/],
+    [
+      { limits: { sweepMillis: 20 } },
+      /^limits\.sweepMillis: cannot change while the gateway runs, only at its start: it runs with 250, asked for is 20/,
+    ],
+    [{ routing: { seed: 9 } }, /^routing\.seed: cannot change while the gateway runs/],
+    [{ listen: { port: 9 }, tokenizer: { kind: "character" } }, /^listen\.port: cannot change/],
+    [{ nothing: 1 }, /^nothing: expected one of listen, .*unknown key "nothing"/],
+    ["llm-d", /^policy: expected a mapping with routing, profiles or limits, got "llm-d"/],
+    [[1], /^policy: expected a mapping .* got a list/],
+  ];
+  const before = JSON.stringify(keeper.view());
+  for (const how of ["replace", "merge"] as const) {
+    for (const [document, said] of wrong) {
+      const outcome = desk.change(document, how, REQUEST);
+      assert.equal(outcome.outcome, "refused", JSON.stringify(document));
+      assert.match(problemsOf(outcome)[0] ?? "", said);
+    }
+  }
+  assert.equal(JSON.stringify(keeper.view()), before);
+  assert.deepEqual(changes, []);
+  assert.equal(desk.history().refused.length, Math.min(32, 2 * wrong.length));
+  const two = desk.change({ listen: { port: 9 }, tokenizer: { kind: "character" } }, "replace", REQUEST);
+  assert.deepEqual(
+    problemsOf(two).map((line) => line.split(":")[0]),
+    ["listen.port", "tokenizer.kind"],
+  );
+});
+
+test("what is read comes back: the policy in force may be sent again, is bounded in its history, and rolled back to", () => {
+  const { desk, changes, keeper } = keeperOf(undefined, ["policy.historyMax=3"]);
+  assert.equal(desk.change(keeper.view()!.document, "replace", REQUEST).outcome, "unchanged");
+  const mine = { extends: "llm-d", scorers: [{ plugin: "queue-depth", weight: 5 }] };
+  assert.deepEqual(desk.change({ routing: { profile: "mine" }, profiles: { mine } }, "merge", REQUEST), {
+    outcome: "applied",
+    version: 2,
+  });
+  const { document, defaultProfile, profiles } = keeper.view()!;
+  assert.deepEqual([defaultProfile, profiles], ["mine", ["gnomon", "mine"]]);
+  assert.equal(desk.change(JSON.parse(JSON.stringify(document)), "replace", REQUEST).outcome, "unchanged");
+  assert.equal(desk.change({ profiles: { gnomon: null } }, "merge", { ...REQUEST, dryRun: true }).outcome, "checked");
+  assert.equal(keeper.version, 2);
+  desk.change({ profiles: { gnomon: null } }, "merge", REQUEST);
+  assert.deepEqual(keeper.view()!.profiles, ["mine"]);
+  assert.equal(desk.rollback(2, REQUEST).outcome, "applied");
+  assert.deepEqual(keeper.view()!.document, document);
+  assert.equal(keeper.view()!.note, "rollback to 2");
+  const { versions, forgotten } = desk.history();
+  assert.deepEqual([versions.map(({ version }) => version), forgotten], [[4, 3, 2], 1]);
+  assert.match(problemsOf(desk.rollback(1, REQUEST))[0]!, /expected one of the remembered versions 2 to 4, got 1/);
+  assert.match(problemsOf(desk.rollback("4", REQUEST))[0]!, /^version: expected .* got "4"/);
+  assert.equal(desk.change({ limits: { attemptsMax: 5 } }, "merge", { ...REQUEST, ifVersion: 3 }).outcome, "refused");
+  assert.deepEqual(
+    changes.map(({ version, source }) => [version, source]),
+    [
+      [2, "admin"],
+      [3, "admin"],
+      [4, "admin"],
+    ],
+  );
+});
+
+test("a file is followed however it is replaced, read whole or not at all, and takes nothing back that it did not say", async (t) => {
+  const directory = folder(t);
+  const file = join(directory, "config.yaml");
+  const profile = join(directory, "mine.yaml");
+  const text = (attemptsMax: number) => `routing: { profile: ${profile} }\nlimits: { attemptsMax: ${attemptsMax} }\n`;
+  const weights = (weight: number) =>
+    `name: mine\nextends: llm-d\nscorers: [{ plugin: queue-depth, weight: ${weight} }]\n`;
+  writeFileSync(profile, weights(1));
+  writeFileSync(file, text(2));
+  const { plan, keeper, changes, desk } = keeperOf(file);
+  const source = new FileSource({ configFile: file, reload: plan.reload!, running: plan.config, watchMillis: 5 });
+  source.start(keeper.offer);
+  t.after(() => source.stop());
+  const attempts = () => changes.at(-1)?.policy.config.limits.attemptsMax;
+  const counted = (outcome: string) =>
+    keeper.counts().find((row) => row.outcome === outcome && row.source === "file")?.count;
+  await until("the first look", () => counted("unchanged") === 1);
+  writeFileSync(file, text(4));
+  await until("written in place", () => attempts() === 4);
+  writeFileSync(`${file}.new`, text(5));
+  renameSync(`${file}.new`, file);
+  await until("renamed over", () => attempts() === 5);
+  // As a ConfigMap: the file becomes a link into a folder that is swapped.
+  const swap = (n: number, content: string) => {
+    mkdirSync(join(directory, `..data_${n}`));
+    writeFileSync(join(directory, `..data_${n}`, "config.yaml"), content);
+    symlinkSync(`..data_${n}`, join(directory, "..data_tmp"));
+    renameSync(join(directory, "..data_tmp"), join(directory, "..data"));
+  };
+  swap(1, text(6));
+  rmSync(file);
+  symlinkSync(join("..data", "config.yaml"), file);
+  await until("linked", () => attempts() === 6);
+  swap(2, text(7));
+  await until("the link swapped", () => attempts() === 7);
+  writeFileSync(profile, weights(3));
+  await until("the profile that it names", () => changes.at(-1)?.policy.profile.spec.scorers[0]?.weight === 3);
+  const { version } = keeper;
+  assert.equal(desk.change({ limits: { attemptsMax: 9 } }, "merge", REQUEST).outcome, "applied");
+  swap(3, `# only a remark\n${text(7)}`);
+  await until("a remark", () => counted("unchanged") === 2);
+  assert.deepEqual([keeper.version, attempts()], [version + 1, 9]);
+  swap(4, "limits: { attemptsMax: [");
+  await until("broken", () => counted("refused") === 1);
+  rmSync(file);
+  await until("gone", () => counted("refused") === 2);
+  assert.deepEqual([keeper.version, attempts()], [version + 1, 9]);
+  const [gone, broken] = keeper.history().refused;
+  assert.match(gone!.problems.join(), /no such file/);
+  assert.match(broken!.problems.join(), /expected YAML/);
+});
