@@ -50,6 +50,8 @@ export class Words {
         return input.endpoint;
       case "profile-changed":
         return input.name;
+      case "policy-changed":
+        return `version ${input.version} ${input.defaultProfile}`;
       case "block-size-changed":
         return String(input.blockTokens);
     }

@@ -244,8 +244,8 @@ export class Forward implements AttemptListener {
   }
 
   #hidesHeadTooLong(waited: Micros): boolean {
-    const { context, state } = this.#exchange;
-    const { holdMillis } = this.#exchange.limits;
+    const { limits, state } = this.#exchange;
+    const { holdMillis } = limits;
     if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI) return false;
     return state.kind === "holding" && state.carriage === "stream" && !state.shown;
   }
