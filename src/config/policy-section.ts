@@ -3,7 +3,7 @@ import { INLINE_PROFILE_SCHEMA, PROFILE_NAME_CHARS_MAX } from "./profile-schema.
 import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
 /** Profiles that a configuration may hold; each sees every request. */
-export const PROFILES_MAX = 64;
+const PROFILES_MAX = 64;
 
 const name = z
   .string()

@@ -48,8 +48,6 @@ export type PolicyOutcome =
   /** Nothing was changed. `version` is in force. */
   | { readonly outcome: "refused"; readonly version: number; readonly problems: readonly string[] };
 
-export const POLICY_OUTCOMES = ["applied", "unchanged", "checked", "refused"] as const;
-
 /** How a change is asked for. */
 export interface PolicyRequest {
   readonly by: string;

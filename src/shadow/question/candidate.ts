@@ -208,7 +208,7 @@ class LoadWatch {
 }
 
 /** Whether requests may be routed otherwise from there on, for no other reason than that somebody wanted it so. */
-export function changesPolicy({ kind }: ScriptEvent): boolean {
+function changesPolicy({ kind }: ScriptEvent): boolean {
   return kind === "policy-changed" || kind === "profile-changed";
 }
 
