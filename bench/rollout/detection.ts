@@ -7,7 +7,7 @@ import { CONVERSATIONS_PER_SECOND, countIn, WINDOW_SECONDS } from "./false-alarm
 import { arrivalsOf, clusterOf, profileNamed, TRAFFICS, workloadOf } from "./fleet.ts";
 import { designsOf, LEVEL, rolloutRun } from "./rollout-run.ts";
 
-const PILOT_SEEDS = 5;
+const PILOT_SEEDS = 15;
 /** Normal quantile of the power that is planned with: 80 %. */
 const STANDARD_ERRORS = 0.84;
 /** A prediction whose engines are a tenth slower than those that serve. */
@@ -40,7 +40,7 @@ export function detection(control: string, other: string, runs: number, pilotSec
           ...(looked !== undefined && { looked }),
         }).difference(METRIC, "mean");
       };
-      const pilots = Array.from({ length: PILOT_SEEDS }, (_, i) => run(pilotSeconds, 1000 + i));
+      const pilots = Array.from({ length: PILOT_SEEDS }, (_, i) => run(pilotSeconds, 1000 + 7919 * i));
       const effect = mean(pilots.map((pilot) => pilot.mean));
       const variance = mean(pilots.map(({ deviation }) => deviation ** 2));
       const options = { level: LEVEL, standardErrors: STANDARD_ERRORS, valuesMax: countIn(name, 3600) };
