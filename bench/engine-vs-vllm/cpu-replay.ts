@@ -95,7 +95,15 @@ function replay(run: CpuRun, recorded: boolean, overrides: Partial<EngineConfig>
   });
   for (const [number, abortAt] of abortsOf(run)) engine.abort(abortAt, String(number));
   for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
-  return { cached, firstAt, lastAt, shapes, preemptions: engine.gauges().preemptionsTold, blocksStored, blocksRemoved };
+  return {
+    cached,
+    firstAt,
+    lastAt,
+    shapes,
+    preemptions: engine.gauges().preemptionsReported,
+    blocksStored,
+    blocksRemoved,
+  };
 }
 
 function abortsOf(run: CpuRun): (readonly [number: number, at: number])[] {

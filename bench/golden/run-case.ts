@@ -92,7 +92,7 @@ export function runCase(golden: GoldenCase): GoldenRun {
     },
     ...(golden.admission && { admission: golden.admission(seen) }),
     horizonMicros: golden.horizonMicros,
-    atHorizon: "told",
+    atHorizon: "reported",
     over: "released",
     tokenGaps: true,
     stepped(engine, startAt, endAt) {

@@ -121,7 +121,7 @@ export class Engine {
   }
 
   /** Tells at once, with its time, what the step that runs will bring where that is settled when it starts. */
-  tellSettled(): void {
+  reportSettled(): void {
     this.#outbox.flush(Infinity);
   }
 
@@ -154,7 +154,7 @@ export class Engine {
       promptTokens: this.#settlement.promptTokens,
       generationTokens: this.#settlement.generationTokens + coalesced,
       preemptions: this.#scheduler.preemptions,
-      preemptionsTold: this.#settlement.preemptionsTold,
+      preemptionsReported: this.#settlement.preemptionsReported,
       steps: this.#steps,
       finished: this.#settlement.finished,
       blockHits: this.#kv.blockHits,

@@ -73,8 +73,8 @@ export class RankedEngine implements ServingEngine {
     this.#advanceRanks(at);
   }
 
-  tellSettled(): void {
-    for (const rank of this.#ranks) rank.tellSettled();
+  reportSettled(): void {
+    for (const rank of this.#ranks) rank.reportSettled();
   }
 
   /** Sums over the ranks; of shares, those of all their blocks together. */

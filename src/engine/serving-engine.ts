@@ -12,7 +12,7 @@ export interface ServingEngine {
   abort(at: Micros, id: string): boolean;
   nextEventAt(): Micros | undefined;
   advanceTo(at: Micros): void;
-  tellSettled(): void;
+  reportSettled(): void;
   gauges(): EngineGauges;
   /** Leading blocks of a chain in the cache; of several ranks, in that which holds most of it. */
   cachedPrefixBlocks(lanes: Int32Array): number;

@@ -14,7 +14,7 @@ export class Settlement {
   finished = 0;
   promptTokens = 0;
   generationTokens = 0;
-  preemptionsTold = 0;
+  preemptionsReported = 0;
   readonly #config: EngineConfig;
   readonly #kv: KvCache;
   readonly #scheduler: Scheduler;
@@ -81,7 +81,7 @@ export class Settlement {
     if (sequence.generated === 0) this.promptTokens += sequence.request.promptTokens;
     sequence.generated++;
     sequence.pending--;
-    this.preemptionsTold += sequence.preemptions;
+    this.preemptionsReported += sequence.preemptions;
     sequence.preemptions = 0;
     this.generationTokens++;
     if (this.#config.asyncScheduling && sequence.state === "running")

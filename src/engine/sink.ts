@@ -42,7 +42,7 @@ export interface EngineGauges {
   readonly generationTokens: number;
   readonly preemptions: number;
   /** Those of requests that have had a token since, which is when vLLM's num_preemptions_total counts them. */
-  readonly preemptionsTold: number;
+  readonly preemptionsReported: number;
   readonly steps: number;
   readonly finished: number;
   /** KV blocks taken from the cache and taken empty, re-admissions included. */

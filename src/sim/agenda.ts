@@ -15,7 +15,7 @@ export class Agenda {
 
   /** Of `changes`, what lies below 0 happens at 0. */
   constructor(changes: readonly ScriptEvent[]) {
-    // A damaged trace may tell them in another order.
+    // A damaged trace may hold them in another order.
     this.#changes = changes.toSorted((a, b) => a.at - b.at);
     this.#changeAt = this.#changes[0]?.at ?? Infinity;
   }

@@ -75,9 +75,9 @@ export class EngineFleet {
     this.#schedule(number);
   }
 
-  /** Every engine tells what the step that it runs has settled. */
-  tellSettled(): void {
-    for (const engine of this.#engines) engine.tellSettled();
+  /** Every engine reports what the step that it runs has settled. */
+  reportSettled(): void {
+    for (const engine of this.#engines) engine.reportSettled();
   }
 
   /** Everything that ended before `at` took effect there, and nothing at `at` itself. */

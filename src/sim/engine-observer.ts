@@ -10,7 +10,7 @@ import { Column } from "./result/column.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
 import type { CacheCopies } from "./signal/cache-copies.ts";
 
-/** Who is told what engines do with requests, at the time when they do it. */
+/** Who is notified of what engines do with requests, at the time when they do it. */
 export interface EngineListener {
   firstToken(at: Micros, flight: Flight): void;
   released(at: Micros, flight: Flight): void;

@@ -23,7 +23,7 @@ export class Flight implements EngineRequest {
   lastTokenAt: Micros = -1;
   /** Gaps between its tokens since the first, where they are recorded. */
   gaps: number[] | undefined = undefined;
-  /** The router was told of its end. */
+  /** The router was notified of its end. */
   closed = false;
   /** The client has part of the answer. */
   begun = false;
@@ -35,7 +35,7 @@ export class Flight implements EngineRequest {
   trouble: Trouble | undefined = undefined;
   tokensSeen = 0;
   /** A piece came since the last sweep. */
-  heard = false;
+  progressed = false;
 
   constructor(row: number, source: SimulatedRequest) {
     this.row = row;
@@ -57,7 +57,7 @@ export class Flight implements EngineRequest {
     this.gaps = undefined;
     this.trouble = undefined;
     this.tokensSeen = 0;
-    this.heard = false;
+    this.progressed = false;
   }
 
   /** What the router gets to know of a whole answer beside its counts. */

@@ -69,15 +69,15 @@ export interface SimulationOptions {
   readonly admission?: AdmissionPolicy;
   /** The request's own priority where it is left out. */
   readonly priority?: PriorityPolicy;
-  /** From a first token on, the router hears so often how many there are; never where it is left out. */
+  /** From a first token on, the router is notified so often of how many there are; never where it is left out. */
   readonly progressMicros?: Micros;
   /** Nothing happens after it; Infinity for until all has ended. */
   readonly horizonMicros: Micros;
   /**
    * What becomes of tokens that engines have settled by the horizon and that would come after it: nothing (without), or
-   * they are told with their times. There are such only where requests complete when their last step starts.
+   * they are reported with their times. There are such only where requests complete when their last step starts.
    */
-  readonly atHorizon?: "cut" | "told";
+  readonly atHorizon?: "cut" | "reported";
   /**
    * When the router counts a request as over: with its answer, or when the engine gives its place back. One that its
    * engine refuses is over at once, or when the engine would have seen it, as an engine's doing.
@@ -85,7 +85,7 @@ export interface SimulationOptions {
   readonly over: "answered" | "released";
   /** Record every gap between two tokens; it costs the engines' shortcut through decoding. */
   readonly tokenGaps: boolean;
-  /** Told of every step of every engine, by the engine's number. */
+  /** Notified of every step of every engine, by the engine's number. */
   readonly stepped?: (engine: number, startAt: Micros, endAt: Micros) => void;
   /** Verify the invariants of the simulation; `check` of an engine's configuration does so there. */
   readonly check: boolean;
@@ -93,6 +93,6 @@ export interface SimulationOptions {
   readonly forced?: ReadonlyMap<string, EndpointId>;
   /** Sees every input after the router accepted it. */
   readonly observe?: (input: Input, decision: Decision | undefined) => void;
-  /** Told now and then how far the run has come. */
+  /** Notified now and then of how far the run has come. */
   readonly progress?: (at: Micros, arrived: number, ended: number) => void;
 }

@@ -96,9 +96,9 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
       this.events++;
       if (this.events % PROGRESS_EVENTS === 0) progress?.(next, this.outcomes.length, this.outcomes.length - this.open);
     }
-    // The run is over: nothing that is still told waits.
+    // The run is over: nothing that is still reported waits.
     this.#past = true;
-    if (this.#options.atHorizon === "told") this.fleet.tellSettled();
+    if (this.#options.atHorizon === "reported") this.fleet.reportSettled();
     this.outcomes.trim();
     if (this.#options.check) verifyEnd(this);
   }

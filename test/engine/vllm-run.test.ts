@@ -104,8 +104,8 @@ test("twelve requests in 48 blocks: the states that vLLM went through, and its n
     token: () => undefined,
     finished: () => undefined,
     step: () => {
-      const { running, waiting, prefixQueriesTokens, preemptionsTold } = engine.gauges();
-      const state = `${running}/${waiting} ${prefixQueriesTokens} ${preemptionsTold}`;
+      const { running, waiting, prefixQueriesTokens, preemptionsReported } = engine.gauges();
+      const state = `${running}/${waiting} ${prefixQueriesTokens} ${preemptionsReported}`;
       if (states.at(-1) !== state) states.push(state);
     },
   });
@@ -116,8 +116,8 @@ test("twelve requests in 48 blocks: the states that vLLM went through, and its n
     states.filter((state) => seen.includes(state)),
     seen,
   );
-  const { preemptions, preemptionsTold, generationTokens } = engine.gauges();
-  assert.deepEqual([preemptions, preemptionsTold, generationTokens], [9, 9, 12 * 220]);
+  const { preemptions, preemptionsReported, generationTokens } = engine.gauges();
+  assert.deepEqual([preemptions, preemptionsReported, generationTokens], [9, 9, 12 * 220]);
 });
 
 /** Blocks in the group's prefix are the group's, further ones of the prompt the text's, those of the output its own. */

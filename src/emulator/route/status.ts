@@ -27,8 +27,8 @@ export function handleEventSources(_service: Service, exchange: Exchange): void 
 
 /** GET /metrics. */
 export function handleMetrics(service: Service, exchange: Exchange): void {
-  const { running, waiting, kvUtilization, preemptionsTold } = service.host.gauges;
-  const state = { running, waiting, kvUsage: kvUtilization, preemptions: preemptionsTold };
+  const { running, waiting, kvUtilization, preemptionsReported } = service.host.gauges;
+  const state = { running, waiting, kvUsage: kvUtilization, preemptions: preemptionsReported };
   const page = [
     renderProcess(service.startedAtSeconds),
     service.engineMetrics.render(state),

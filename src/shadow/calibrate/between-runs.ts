@@ -10,7 +10,7 @@ export const BETWEEN_RUNS_STATED: BetweenRuns = { level: 0.08, delay: 0.2, prefi
 export const BETWEEN_RUNS_PARTS = ["level", "delay", "prefill", "noise"] as const;
 export type BetweenRunsPart = (typeof BETWEEN_RUNS_PARTS)[number];
 
-/** One run's distance from what fits all of them: logarithms, NaN where it does not tell. */
+/** One run's distance from what fits all of them: logarithms, NaN where it does not show. */
 export interface RunDeviation extends Readonly<Record<BetweenRunsPart, number>> {
   /** Standard errors of the two that are seen through chance within the run. */
   readonly levelError: number;
@@ -57,7 +57,7 @@ export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns
   };
 }
 
-/** A run too short to tell its level may lie wherever another one may. */
+/** A run too short to show its level may lie wherever another one may. */
 function seenRun({ answer, delay, ...run }: RunDeviation, spread: number): SeenRun {
   const [level, levelError] = [run.level / answer, run.levelError / answer];
   const known = Number.isFinite(level) && Number.isFinite(levelError);

@@ -34,11 +34,11 @@ export interface Calibration {
   readonly heldOut: ModelError;
   readonly heldOutByEndpoint: Readonly<Record<string, ModelError>>;
   readonly evaluations: number;
-  /** What is left to chance, for the intervals of predictions; undefined where the trace is too short to tell. */
+  /** What is left to chance, for the intervals of predictions; undefined where the trace is too short. */
   readonly residuals: StepResiduals | undefined;
 }
 
-/** A trace that cannot tell what was asked of it: a line for each parameter, with the traffic that would. */
+/** A trace that does not identify what was asked of it: a line for each parameter, with the traffic that would. */
 export class CannotIdentify extends Error {
   override readonly name = "CannotIdentify";
   readonly reasons: readonly string[];
@@ -183,12 +183,12 @@ function replayedWith({ rows }: Evidence, count: number): number {
 }
 
 function unsureReason(name: Parameter): string {
-  return `${name}: the trace does not tell it from the others; ${TRAFFIC[name]}`;
+  return `${name}: the trace does not separate it from the others; ${TRAFFIC[name]}`;
 }
 
 const NEVER_LIGHT =
   "Hardly a request found its engine with little to do: the delay outside it and what a step takes at least are " +
-  "guesses. Trust this under load only; a trace with quiet minutes would tell.";
+  "guesses. Trust this under load only; a trace with quiet minutes would show them.";
 
 const TRAFFIC: Readonly<Record<Parameter, string>> = {
   delayMicros: "prompts of different lengths at an engine that is mostly idle would",

@@ -1,6 +1,6 @@
 import { type Evidence, type Served, tpotOf } from "./evidence.ts";
 
-/** What an engine did between a request's first and last token, as far as a trace tells. */
+/** What an engine did between a request's first and last token, as far as a trace shows. */
 export interface DecodeRow {
   /** Its tokens after the first: steps. */
   readonly steps: number;

@@ -2,10 +2,10 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 import { recordedSizes } from "./recorded-sizes.ts";
 
-/** An engine with the sizes that its traffic tells, which win over what was assumed. Its times stay. */
+/** An engine with the sizes that its traffic shows, which win over what was assumed. Its times stay. */
 export function engineSizes(engine: EngineConfig, run: RecordedRun): { sizes: EngineConfig; notes: readonly string[] } {
-  const { sizes: told, notes } = recordedSizes(run, undefined, engine.blockTokens);
-  const sizes = { ...engine, ...told };
+  const { sizes: recorded, notes } = recordedSizes(run, undefined, engine.blockTokens);
+  const sizes = { ...engine, ...recorded };
   const room = (sizes.kvBlocks - 1) * sizes.blockTokens;
   const longest = run.workload.reduce((most, one) => Math.max(most, one.promptTokens + one.outputTokens), 0);
   return { sizes: { ...sizes, modelTokensMax: Math.min(room, Math.max(engine.modelTokensMax, longest)) }, notes };

@@ -9,7 +9,7 @@ import type { Calibration } from "./calibrate.ts";
 import type { ModelError } from "./model-error.ts";
 import { PARAMETERS } from "./parameters.ts";
 
-/** What the file says of where it comes from. */
+/** What the file states about where it comes from. */
 export interface Provenance {
   /** Traces by name. */
   readonly traces: readonly string[];
@@ -41,9 +41,9 @@ export function engineText(calibration: Calibration, provenance: Provenance): st
   ];
   const comment = lines.map((line) => (line === "" ? "#" : `# ${line}`)).join("\n");
   const { residuals } = calibration;
-  const told = residuals === undefined ? {} : { residuals: residualsFile(residuals) };
+  const uncertainty = residuals === undefined ? {} : { residuals: residualsFile(residuals) };
   const { source } = provenance;
-  return `${comment}\n${stringify({ ...fileOf(engine), ...told, source }, { lineWidth: 0 })}`;
+  return `${comment}\n${stringify({ ...fileOf(engine), ...uncertainty, source }, { lineWidth: 0 })}`;
 }
 
 function residualsFile({ windows, firstTokens, stalls, ...rest }: StepResiduals): Record<string, unknown> {
@@ -61,7 +61,7 @@ function residualsFile({ windows, firstTokens, stalls, ...rest }: StepResiduals)
 }
 
 function residualWords(residuals: StepResiduals | undefined): string[] {
-  if (residuals === undefined) return ["Too short to tell how step times vary: predictions have no intervals."];
+  if (residuals === undefined) return ["Too short to show how step times vary: predictions have no intervals."];
   const { betweenRuns, stalls } = residuals;
   const lines = [];
   if (betweenRuns !== undefined) lines.push(`Another run: ${betweenWords(betweenRuns)}.`);

@@ -16,18 +16,18 @@ export interface Served {
   readonly e2eMicros: number;
   /** Answered whole: its times may be compared. The others count as load. */
   readonly ok: boolean;
-  /** Blocks of the prompt and, where the next turn tells them, of the answer, at the engine's block size. */
+  /** Blocks of the prompt and, where the next turn shows them, of the answer, at the engine's block size. */
   readonly lanes: Int32Array;
   /** False where the engine did not look into its cache. */
   readonly cacheRead?: boolean;
 }
 
-/** What a trace tells about engines: who served what and when, without the policy that chose. */
+/** What a trace shows of engines: who served what and when, without the policy that chose. */
 export interface Evidence {
   readonly endpoints: readonly string[];
   /** By arrival. */
   readonly rows: readonly Served[];
-  /** Requests whose times say nothing, by reason. All but retried ones are not in the rows. */
+  /** Requests whose times are not usable, by reason. All but retried ones are not in the rows. */
   readonly left: Readonly<Record<string, number>>;
   /** Of several runs one after another, when each but the first begins; left out for one. */
   readonly laterRunsAt?: readonly Micros[];

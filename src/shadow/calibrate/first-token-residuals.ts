@@ -6,7 +6,7 @@ import { quantileOf } from "./starting-point.ts";
 
 /** Kept at most, evenly by rank. */
 const KEPT_MAX = 512;
-/** Fewer tell nothing of a tail. */
+/** Fewer show nothing of a tail. */
 const REQUESTS_MIN = 40;
 /** Part of the requests, those of the nearest predicted times, whose median is no chance but the model's error. */
 const LOCAL_PART = 0.25;
@@ -15,8 +15,8 @@ const LOCAL_PART = 0.25;
  * How much later than replayed single requests had their first token, by how long the replay has it take: pauses of an
  * engine and of the way to it, which neither the means of many steps nor a robust fit hold. The median of requests of
  * about the same time is taken off, so that half of them come earlier; few and long pauses still move the mean. Undefined
- * where there are too few requests. `stalledMicros`: what of each row's time its machine stood still, which is told
- * elsewhere.
+ * where there are too few requests. `stalledMicros`: what of each row's time its machine stood still, which is
+ * modelled elsewhere.
  */
 export function firstTokenResidualsOf(
   { rows }: Evidence,
@@ -41,12 +41,12 @@ export function firstTokenResidualsOf(
   };
 }
 
-/** Requests of a run without which its first tokens tell nothing of it. */
+/** Requests of a run without which its first tokens show nothing of it. */
 const RUN_REQUESTS_MIN = 20;
 
 /**
  * How far one run's delay and how late its single first tokens came are from all runs', as logarithms; NaN where it does
- * not tell. Both from the quarter of its requests that were predicted soonest: of those no queue is a part.
+ * not show. Both from the quarter of its requests that were predicted soonest: of those no queue is a part.
  */
 export function firstTokenDeviation(
   { rows }: Evidence,

@@ -3,8 +3,8 @@ import { invert, type Matrix } from "./matrix.ts";
 export interface LeastSquaresFit {
   readonly x: readonly number[];
   /**
-   * Standard error of each variable, in its own unit; Infinity where the residuals cannot tell it from the others, NaN
-   * where it lies at its bound of 0.
+   * Standard error of each variable, in its own unit; Infinity where the residuals cannot separate it from the others,
+   * NaN where it lies at its bound of 0.
    */
   readonly errors: readonly number[];
   readonly residuals: Float64Array;

@@ -14,7 +14,7 @@ const CONCURRENCY_RANGE_MIN = 0.5;
  */
 const SHARED_PART_MAX = 0.1;
 
-/** Why parameters cannot be told from the first `count` requests: a line each, with the traffic that would tell. */
+/** Why parameters cannot be identified from the first `count` requests: a line each, with the traffic that would. */
 export function missingEvidence(evidence: Evidence, count: number, fixed: Partial<Parameters>): string[] {
   const rows = evidence.rows.slice(0, count);
   const answered = rows.filter(({ e2eMicros, outputTokens }) => e2eMicros > 0 && outputTokens > 0);
@@ -23,13 +23,13 @@ export function missingEvidence(evidence: Evidence, count: number, fixed: Partia
     return [`expected ${REQUESTS_MIN} answered requests to fit or more, got ${answered.length}; record for longer`];
   if (ok.length < REQUESTS_MIN)
     return [
-      `expected times to the first token of ${REQUESTS_MIN} requests or more, got ${ok.length}: only streams tell them; ` +
+      `expected times to the first token of ${REQUESTS_MIN} requests or more, got ${ok.length}: only streams show them; ` +
         `requests with "stream": true would`,
     ];
   const decodes = decodeRows(evidence, count);
   if (decodes.length < REQUESTS_MIN)
     return [
-      `expected ${REQUESTS_MIN} answers of two tokens or more, got ${decodes.length}; longer answers would tell what a ` +
+      `expected ${REQUESTS_MIN} answers of two tokens or more, got ${decodes.length}; longer answers would show what a ` +
         "decode takes",
     ];
   const reasons: string[] = [];
@@ -38,12 +38,12 @@ export function missingEvidence(evidence: Evidence, count: number, fixed: Partia
   if (range < CONCURRENCY_RANGE_MIN && fixed.perDecodeMicros === undefined && fixed.baseMicros === undefined)
     reasons.push(
       `baseMicros and perDecodeMicros: an engine always had about ${quantileOf(concurrency, 0.5).toFixed(1)} answers in ` +
-        "progress; traffic with sometimes one and sometimes many would tell them apart, or --fix perDecodeMicros=N",
+        "progress; traffic with sometimes one and sometimes many would separate them, or --fix perDecodeMicros=N",
     );
   const unreported = ok.filter(({ cachedTokens }) => Number.isNaN(cachedTokens)).length;
   if (unreported > ok.length / 2 && sharedPart(evidence, count) > SHARED_PART_MAX)
     reasons.push(
-      `perPrefillTokenMicros: prompts share prefixes and ${unreported} of ${ok.length} answers do not say what was cached; ` +
+      `perPrefillTokenMicros: prompts share prefixes and ${unreported} of ${ok.length} answers do not report cached tokens; ` +
         "vLLM with --enable-prompt-tokens-details does",
     );
   const lengths = ok.map(newTokens);
@@ -51,7 +51,7 @@ export function missingEvidence(evidence: Evidence, count: number, fixed: Partia
   if (ratio < PROMPT_RATIO_MIN && fixed.perPrefillTokenMicros === undefined && fixed.delayMicros === undefined)
     reasons.push(
       `delayMicros and perPrefillTokenMicros: all prompts had about ${quantileOf(lengths, 0.5)} uncached tokens; prompts ` +
-        "of different lengths would tell them apart, or --fix perPrefillTokenMicros=N",
+        "of different lengths would separate them, or --fix perPrefillTokenMicros=N",
     );
   return reasons;
 }
@@ -78,7 +78,7 @@ function sharedPart({ rows }: Evidence, count: number): number {
 const FEW_IN_FLIGHT = 4;
 
 /**
- * How many requests found their engine with little to do, so that their times tell more than a queue. The first ones of
+ * How many requests found their engine with little to do, so that their times show more than a queue. The first ones of
  * a trace always do, and do not count.
  */
 export function seenLightly({ rows }: Evidence, count: number): number {

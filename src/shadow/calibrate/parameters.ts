@@ -13,7 +13,7 @@ export const PARAMETERS = [
 export type Parameter = (typeof PARAMETERS)[number];
 export type Parameters = Readonly<Record<Parameter, number>>;
 
-/** Kept only where a trace shows them: 0 is a fair guess for each. The others must be identified, or told. */
+/** Kept only where a trace shows them: 0 is a fair guess for each. The others must be identified, or given. */
 export const OPTIONAL: ReadonlySet<Parameter> = new Set([
   "perPrefillMicros",
   "perDecodeContextTokenMicros",
@@ -25,8 +25,8 @@ export function parametersOf(values: (parameter: Parameter) => number): Paramete
 }
 
 /**
- * The engine with these coefficients. The delay is the queue's, so that the engine's file says all: a trace cannot tell
- * the way there from the way back. Gaps between steps are part of the steps.
+ * The engine with these coefficients. The delay is the queue's, so that the engine's file holds all: a trace cannot
+ * separate the way there from the way back. Gaps between steps are part of the steps.
  */
 export function engineWith(sizes: EngineConfig, { delayMicros, ...coefficients }: Parameters): EngineConfig {
   return {

@@ -5,7 +5,7 @@ import type { RecordedRun } from "../recorded/recorded-run.ts";
 /** Different counts of cached tokens needed before their common divisor is believed: one prefix has only one. */
 const COUNTS_MIN = 8;
 
-/** Sizes of the engines as far as a trace tells them. */
+/** Sizes of the engines as far as a trace shows them. */
 export interface RecordedSizes {
   readonly sizes: Partial<Pick<EngineConfig, keyof TraceEngine>>;
   /** Where each of them comes from, and what the endpoints disagree about. */
@@ -13,8 +13,8 @@ export interface RecordedSizes {
 }
 
 /**
- * What the trace says of its engines holds. Beyond that the block size is what all counts of cached tokens are multiples
- * of, else `fallback`, else the router's; the cache is what endpoints reported, the smallest where they differ.
+ * What the trace states of its engines holds. Beyond that the block size is what all counts of cached tokens are
+ * multiples of, else `fallback`, else the router's; the cache is what endpoints reported, the smallest where they differ.
  */
 export function recordedSizes(
   { observed, endpoints, header }: RecordedRun,
@@ -33,7 +33,7 @@ export function recordedSizes(
     block = fallback;
   } else if (block === undefined && Number.isInteger(header.router.blockTokens)) {
     block = header.router.blockTokens;
-    notes.push(`blockTokens ${block}: the router's, since too few cached tokens were reported to tell`);
+    notes.push(`blockTokens ${block}: the router's, since too few cached tokens were reported to show another`);
   }
   const ranks = endpoints.map(({ dataParallel = 1 }) => dataParallel);
   const dataParallel = engine.dataParallel ?? Math.max(1, ...ranks);
@@ -43,8 +43,8 @@ export function recordedSizes(
   }));
   if (dataParallel > 1 && engine.dataParallel === undefined)
     notes.push(`dataParallel ${dataParallel}: as many ranks showed on the metrics page of an endpoint`);
-  const capacities = told(ofOneRank.map(({ kvCapacityTokens }) => kvCapacityTokens));
-  const batches = told(ofOneRank.map(({ concurrencyMax }) => concurrencyMax));
+  const capacities = usable(ofOneRank.map(({ kvCapacityTokens }) => kvCapacityTokens));
+  const batches = usable(ofOneRank.map(({ concurrencyMax }) => concurrencyMax));
   if (new Set(capacities).size > 1 || new Set(batches).size > 1 || new Set(ranks).size > 1)
     notes.push("the endpoints are of different sizes: calibrate them one by one with --endpoint");
   const capacity = Math.min(...capacities);
@@ -67,7 +67,7 @@ export function recordedSizes(
 }
 
 /** An endpoint that has room for nothing does not know its size: it would serve nothing, and simulations no end. */
-function told(values: readonly (number | undefined)[]): number[] {
+function usable(values: readonly (number | undefined)[]): number[] {
   return values.filter((value) => value !== undefined).filter((value) => value >= 1);
 }
 

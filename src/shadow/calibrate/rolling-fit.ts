@@ -9,9 +9,9 @@ import { type ModelError, modelErrorOf } from "./model-error.ts";
 import { type Parameters, parametersOfEngine } from "./parameters.ts";
 
 /**
- * accepted: in use now. few-requests, not-identified: the window cannot tell, and the engine in use is kept. worse: it is
- * further off than the engine in use on the requests held out. too-long: given up after EVALUATIONS_MAX replays. failed:
- * the fit broke.
+ * accepted: in use now. few-requests, not-identified: the window does not suffice, and the engine in use is kept.
+ * worse: it is further off than the engine in use on the requests held out. too-long: given up after EVALUATIONS_MAX
+ * replays. failed: the fit broke.
  */
 export const FIT_OUTCOMES = ["accepted", "few-requests", "not-identified", "worse", "too-long", "failed"] as const;
 export type FitOutcome = (typeof FIT_OUTCOMES)[number];
@@ -19,14 +19,14 @@ export type FitOutcome = (typeof FIT_OUTCOMES)[number];
 /** What came of one attempt. Plain data, so that it can leave a thread. */
 export interface FitReport {
   readonly outcome: FitOutcome;
-  /** Why, and which traffic would tell more. */
+  /** Why, and which traffic would show more. */
   readonly detail: readonly string[];
-  /** Requests that were looked at, and those of the window whose times say nothing, by reason. */
+  /** Requests that were looked at, and those of the window whose times are not usable, by reason. */
   readonly requests: number;
   readonly left: Readonly<Record<string, number>>;
   /** In use from now on. */
   readonly engine: EngineConfig;
-  /** What that engine leaves to chance; undefined where no fit told. */
+  /** What that engine leaves to chance; undefined where no fit estimated it. */
   readonly residuals?: StepResiduals | undefined;
   /** Of the engine in use; undefined where its step time is not made of coefficients. */
   readonly parameters: Parameters | undefined;
@@ -48,8 +48,8 @@ const REQUESTS_MIN = 80;
 const BURN_IN_PART = 0.2;
 /** Replays of the window that one fit may take; a usual one takes 50 to 100. */
 const EVALUATIONS_MAX = 600;
-/** Endpoints whose errors are told one by one. */
-const ENDPOINTS_TOLD_MAX = 64;
+/** Endpoints whose errors are reported one by one. */
+const ENDPOINTS_REPORTED_MAX = 64;
 
 /** An engine model that follows the traffic: fitted again and again, and replaced only by one that predicts no worse. */
 export class RollingFit {
@@ -152,7 +152,7 @@ function tested(evidence: Evidence, engine: EngineConfig): Tested {
   const from = heldOutFrom(evidence, {});
   const heldOutByEndpoint = Object.fromEntries(
     endpoints
-      .slice(0, ENDPOINTS_TOLD_MAX)
+      .slice(0, ENDPOINTS_REPORTED_MAX)
       .map((id, number) => [
         id,
         modelErrorOf(evidence, outcome, (row) => row >= from && rows[row]!.endpoint === number),

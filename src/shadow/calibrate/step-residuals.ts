@@ -11,7 +11,7 @@ const WINDOWS_MAX = 128;
 const WINDOWS_ALL_MAX = 1024;
 const ENDPOINTS_MAX = 8;
 const WINDOW_MICROS_MIN = 1_000_000;
-/** Fewer windows tell nothing of a drift. */
+/** Fewer windows show nothing of a drift. */
 const WINDOWS_MIN = 8;
 /**
  * A request's ratio counts no further than this, a factor of 4.5 either way: beyond, its tokens came in one go after a
@@ -21,7 +21,7 @@ const RATIO_MAX = 4.5;
 /** A parameter is never less sure than so. */
 const ERROR_MAX = 0.5;
 
-/** What the fit came to, and what else its residuals tell. */
+/** What the fit came to, and what else its residuals show. */
 export interface FitFacts {
   readonly parameters: Parameters;
   /** Standard errors of them. */
@@ -39,7 +39,7 @@ export interface FitFacts {
  * each for as much of a window as it was, in logarithms. A window's value holds what many steps have in common, which is
  * what moves means; the noise of single steps averages out, and stalls of the machine stand apart. What the windows have
  * in common stays in them: a robust fit leaves out what is rare and long. The level's error is that of the mean of
- * dependent windows (by batches). Undefined where a trace is too short to tell.
+ * dependent windows (by batches). Undefined where a trace is too short.
  */
 export function stepResidualsOf(
   evidence: Evidence,
@@ -51,17 +51,17 @@ export function stepResidualsOf(
   if (grid === undefined) return undefined;
   const { windowMicros, observed, predicted } = grid;
   const pooled = pooledOf(grid);
-  // A window in which nothing was answered anywhere says nothing: time goes on without it.
-  const told = pooled.flatMap((value, w) => (Number.isNaN(value) ? [] : [w]));
-  if (told.length < WINDOWS_MIN) return undefined;
-  const level = mean(told.map((w) => pooled[w]!));
+  // A window in which nothing was answered anywhere carries no evidence: time goes on without it.
+  const filled = pooled.flatMap((value, w) => (Number.isNaN(value) ? [] : [w]));
+  if (filled.length < WINDOWS_MIN) return undefined;
+  const level = mean(filled.map((w) => pooled[w]!));
   const runs = runsOf(evidence).map((from, r, all): RunWindows => {
-    const inside = told.filter((w) => w * windowMicros >= from && w * windowMicros < (all[r + 1] ?? Infinity));
+    const inside = filled.filter((w) => w * windowMicros >= from && w * windowMicros < (all[r + 1] ?? Infinity));
     return { from, until: all[r + 1] ?? Infinity, level: mean(inside.map((w) => pooled[w]!)), inside };
   });
   const centred = new Map(runs.flatMap((run) => run.inside.map((w) => [w, run.level - level] as const)));
   const windows = observed.map((micros, e) =>
-    told.map((w) => {
+    filled.map((w) => {
       const own = predicted[e]![w]! > 0 ? Math.log(micros[w]! / predicted[e]![w]!) : pooled[w]!;
       return rounded(own - (centred.get(w) ?? 0));
     }),
@@ -86,7 +86,7 @@ export function stepResidualsOf(
     windowMicros,
     windows,
     levelError: rounded(Math.min(ERROR_MAX, Math.sqrt(within / runs.length))),
-    batchError: tiltOf(told, pooled, grid, parameters),
+    batchError: tiltOf(filled, pooled, grid, parameters),
     delayError: shareOf("delayMicros"),
     prefillError: shareOf("perPrefillTokenMicros"),
     firstTokens: firstTokenResidualsOf(evidence, outcome, stalls.firstMicros),
@@ -104,7 +104,7 @@ interface RunWindows {
   readonly inside: readonly number[];
 }
 
-/** Runs that are nearer to all of them than this, as a logarithm, tell nothing of their answer. */
+/** Runs that are nearer to all of them than this, as a logarithm, show nothing of their answer. */
 const APART_MIN = 0.005;
 const ANSWER_MAX = 4;
 
@@ -134,14 +134,14 @@ function answersOf(
 
 /** What is not known of longer steps of larger batches; the step of the usual batch stays as it is. */
 function tiltOf(
-  told: readonly number[],
+  filled: readonly number[],
   pooled: readonly number[],
   { observed, windowMicros }: Grid,
   { baseMicros, perDecodeMicros }: Parameters,
 ) {
-  const decodes = told.map((w) => totalOf(observed, w) / windowMicros / observed.length);
+  const decodes = filled.map((w) => totalOf(observed, w) / windowMicros / observed.length);
   const usual = mean(decodes);
-  const values = told.map((w) => pooled[w]!);
+  const values = filled.map((w) => pooled[w]!);
   const perDecode = slopeError(values, decodes) * (baseMicros + usual * perDecodeMicros);
   return { decodes: rounded(usual), perDecodeMicros: rounded(perDecode) };
 }
@@ -224,8 +224,8 @@ function batchError(values: readonly number[]): number {
 }
 
 /**
- * How well the windows tell longer steps of larger batches from longer steps: the standard error of the slope of their
- * logarithms by the answers under way, by leaving out a batch of neighbours at a time (the jackknife).
+ * How well the windows separate longer steps of larger batches from longer steps: the standard error of the slope of
+ * their logarithms by the answers under way, by leaving out a batch of neighbours at a time (the jackknife).
  */
 function slopeError(values: readonly number[], decodes: readonly number[]): number {
   const slopes = batchesOf(values.length).map(([from, to]) => {

@@ -4,7 +4,7 @@ export const CHANGES = ["less", "same", "more"] as const;
 /** Against the same request under the profile in force. */
 export type Change = (typeof CHANGES)[number];
 
-/** Requests whose decision changed alike, and what came of it. */
+/** Requests whose decision changed alike, and the outcome. */
 export interface Cause {
   /** False for requests that went where they would have gone anyway. */
   readonly moved: boolean;

@@ -9,11 +9,11 @@ import type { RecordedRun } from "../recorded/recorded-run.ts";
 
 /** The part of each format that is compared; the rest is let through. */
 const summary = z.object({ mean: z.number(), p50: z.number(), p99: z.number() });
-const told = summary.or(z.object({ count: z.literal(0) }).transform(() => undefined)).optional();
+const optionalSummary = summary.or(z.object({ count: z.literal(0) }).transform(() => undefined)).optional();
 const driveReport = z.object({
-  ttftMillis: told,
-  tpotMillis: told,
-  e2eMillis: told,
+  ttftMillis: optionalSummary,
+  tpotMillis: optionalSummary,
+  e2eMillis: optionalSummary,
   hitRatio: z.object({ engine: z.number().nullable() }),
 });
 const expectation = z.object({ expected: z.number() });
@@ -22,13 +22,13 @@ const whatIf = z.object({
   candidates: z.array(
     z.object({
       name: z.string(),
-      predicted: z.object({ ttftMicros: told, tpotMicros: told, e2eMicros: told }),
+      predicted: z.object({ ttftMicros: optionalSummary, tpotMicros: optionalSummary, e2eMicros: optionalSummary }),
       intervals: z.object({ ttftMicros: expectations, tpotMicros: expectations, e2eMicros: expectations }).optional(),
       hitRatio: z.number(),
     }),
   ),
 });
-const byClass = z.object({ all: told });
+const byClass = z.object({ all: optionalSummary });
 const simulation = z.object({
   policyId: z.string(),
   metrics: z.object({
@@ -50,8 +50,8 @@ export const RESULT_FORMATS =
   "a report of drive --json, results of simulate, an answer of what-if --json, or BLIS's SimResults";
 
 /**
- * Policies' figures in one file of results; `name` is the policy's where the file does not tell. Undefined for JSON of
- * another shape.
+ * Policies' figures in one file of results; `name` is the policy's where the file does not name it. Undefined for JSON
+ * of another shape.
  */
 export function figuresInResults(value: unknown, name: string): PolicyFigures[] | undefined {
   const asked = whatIf.safeParse(value);

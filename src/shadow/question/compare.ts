@@ -12,7 +12,7 @@ export const COMPARED = [
 ] as const;
 export type Compared = (typeof COMPARED)[number];
 
-/** One policy's results, as far as they were told. */
+/** One policy's results, as far as they were given. */
 export interface PolicyFigures {
   readonly policy: string;
   readonly figures: Readonly<Partial<Record<Compared, number>>>;

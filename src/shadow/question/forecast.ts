@@ -31,8 +31,8 @@ export function forecastOf(
 }
 
 /**
- * The error of a forecast where that of the fitted engine's simulation was measured on a part of the requests. What is told
- * request by request (MAPE, correlation) stays the simulation's.
+ * The error of a forecast where that of the fitted engine's simulation was measured on a part of the requests. What is
+ * reported request by request (MAPE, correlation) stays the simulation's.
  */
 export function forecastError(
   error: PredictionError | undefined,

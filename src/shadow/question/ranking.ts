@@ -43,8 +43,8 @@ export function blockSumsOf(values: Float64Array): BlockSums {
  * (`errors`: standard deviations of logarithms, a candidate each) is drawn beside, the same for two that do the same.
  * `replicas[r][c]` is candidate c's blocks in replica r.
  *
- * A share k of n replicas says (k + 1/2) / (n + 1) of two candidates, so that what none of a few has shown is not called
- * impossible; without replicas the blocks count, up to LOOKS_MAX.
+ * A share k of n replicas means (k + 1/2) / (n + 1) for two candidates, so that what none of a few has shown is not
+ * called impossible; without replicas the blocks count, up to LOOKS_MAX.
  */
 export function rankingOf(
   replicas: readonly (readonly BlockSums[])[],

@@ -1,10 +1,10 @@
 import { type Distribution, distribution } from "#sim/result/distribution.ts";
 import type { DecisionRegret } from "./regret.ts";
 
-/** Decisions that are told one by one. */
-const WORST_TOLD = 3;
+/** Decisions that are reported one by one. */
+const WORST_REPORTED = 3;
 
-/** How often and by how much another endpoint would have been better, by what came of it. Times in microseconds. */
+/** How often and by how much another endpoint would have been better, by outcome. Times in microseconds. */
 export interface RegretSummary {
   readonly decisions: number;
   /** Part of them in which some alternative would have answered the request itself sooner. */
@@ -41,6 +41,6 @@ export function regretSummary(answers: readonly (DecisionRegret | undefined)[]):
     worst: found
       .filter((one) => one.regretMicros > 0 || one.windowRegretMicros > 0)
       .sort((a, b) => b.windowRegretMicros - a.windowRegretMicros || b.regretMicros - a.regretMicros)
-      .slice(0, WORST_TOLD),
+      .slice(0, WORST_REPORTED),
   };
 }

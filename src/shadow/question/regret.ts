@@ -18,8 +18,8 @@ const WARM_UP_REQUESTS = 1_000;
 const WINDOW_REQUESTS = 200;
 /** Requests that one decision's question simulates at most, per run: one as it was, one per alternative. */
 export const REGRET_REQUESTS_MAX: number = WARM_UP_REQUESTS + WINDOW_REQUESTS + 1;
-/** Endpoints of a decision that are told. */
-const CHOICES_TOLD_MAX = 8;
+/** Endpoints of a decision that are reported. */
+const CHOICES_REPORTED_MAX = 8;
 
 /** A decision and the requests around it, as they came in the candidate's own run. */
 export interface RegretQuestion {
@@ -41,7 +41,7 @@ export interface Choice {
   readonly kvUtilization: number;
   /** By the policy's own measure. */
   readonly score: number;
-  /** What came of it; undefined where it was not tried. */
+  /** Its outcome; undefined where it was not tried. */
   readonly outcome: ChoiceOutcome | undefined;
 }
 
@@ -109,7 +109,7 @@ export function decisionRegret(common: Setting, question: RegretQuestion): Decis
   const ranked = rankedCandidates(breakdown).sort(
     (a, b) => Number(b.endpoint === chosen) - Number(a.endpoint === chosen),
   );
-  const choices = ranked.slice(0, Math.max(CHOICES_TOLD_MAX, 1 + alternatives)).map((row, i): Choice => {
+  const choices = ranked.slice(0, Math.max(CHOICES_REPORTED_MAX, 1 + alternatives)).map((row, i): Choice => {
     const { endpoint, requestsInFlight, hitTokens, kvUtilization, score } = row;
     const force = () => runCandidate(setting, as, { forced: new Map([[requestId(place), endpoint]]) });
     const tried = i > alternatives ? undefined : choiceOutcome(i === 0 ? base : force(), base, place);

@@ -8,7 +8,7 @@ const STALLS_MAX = 4096;
 
 /**
  * The stalls of a replica's endpoints over so much time; undefined where none were looked for or none were seen. How often
- * they come is drawn anew, since a few that were seen tell little of that: a gamma variate of count + 1/2 (Jeffreys's
+ * they come is drawn anew, since a few that were seen show little of that: a gamma variate of count + 1/2 (Jeffreys's
  * posterior of a Poisson rate), and by what another run differs in (betweenRuns.noise). Of those that several endpoints had
  * at once, all have their part.
  */

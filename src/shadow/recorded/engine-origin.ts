@@ -4,7 +4,7 @@ import type { TraceHeader } from "#trace/record.ts";
 import { BETWEEN_RUNS_STATED } from "../calibrate/between-runs.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 
-/** A run by what tells it from others. */
+/** A run by what distinguishes it from others. */
 export function sourceRunOf({ run, startWallMicros, machine }: TraceHeader): SourceRun {
   return {
     run,
@@ -14,7 +14,7 @@ export function sourceRunOf({ run, startWallMicros, machine }: TraceHeader): Sou
   };
 }
 
-/** What an engine's file leaves to chance in a trace, and what is to be said of it. */
+/** What an engine's file leaves to chance in a trace, and the notes to print about it. */
 export interface ResidualsHere {
   readonly residuals: StepResiduals | undefined;
   readonly notes: readonly string[];
@@ -23,7 +23,7 @@ export interface ResidualsHere {
 /**
  * The engine's residuals as they hold for a trace: without what another run is off by in the very run that it was fitted
  * to; in one of several that it was fitted to, with what that one was off by; and with what is stated where a file does not
- * tell it. Says which it is, and where machine, engine or day are others than the file's.
+ * hold it. Notes which it is, and where machine, engine or day are others than the file's.
  */
 export function residualsFor(
   residuals: StepResiduals | undefined,
@@ -58,7 +58,7 @@ export function betweenWords({ level, delay, runs }: BetweenRuns): string {
   return `steps ${percent(level)}, the time outside the engine ${percent(delay)} from run to run (${from})`;
 }
 
-/** Runs that were imported have no name of their own: without their time nobody can tell. */
+/** Runs that were imported have no name of their own: without their time they cannot be distinguished. */
 function isSame(one: SourceRun, other: SourceRun): boolean {
   if (one.startedAt === undefined && one.run === UNNAMED) return false;
   return one.run === other.run && one.startedAt === other.startedAt;

@@ -17,7 +17,7 @@ export class FleetHistory {
   readonly #suspended = new Map<string, HangReason>();
   /** What led from the header's policy to the one that stood: the last whole one, and single profiles after it. */
   #policy: readonly PolicyEvent[] = [];
-  /** As the header says while it is undefined. */
+  /** As the header states while it is undefined. */
   #blockTokens: number | undefined;
   readonly #events: FleetEvent[] = [];
   readonly #eventsMax: number;

@@ -17,7 +17,7 @@ export interface Observed {
   readonly endpoint: string;
   /** Answered whole. */
   readonly ok: boolean;
-  /** Why its times say nothing of a model's error, where that is not all: see uncomparedReason. */
+  /** Why its times are no evidence of a model's error, where that is not all: see uncomparedReason. */
   readonly uncompared?: string | undefined;
   readonly ttftMicros: number;
   readonly e2eMicros: number;
@@ -71,7 +71,7 @@ export async function readRecordedRun(
       if (before.arrived > 0) book.leave(EARLIER_RUN, before.arrived);
       for (const endpoint of item.header.endpoints) book.endpoints.set(endpoint.id, endpoint);
     } else if (item.kind === "gap") {
-      // Of damage, the reader's report tells.
+      // Damage is in the reader's report.
       if (item.damage === undefined) book.leave("dropped by the recorder", item.dropped);
     } else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
   }
@@ -166,7 +166,7 @@ export class RunBook {
       case "block-size-changed":
         this.#fleet.resizeBlocks(input.blockTokens);
         break;
-      // What engines did under the policy in force says nothing of another one.
+      // What engines did under the policy in force is no evidence about another one.
       case "attempt-failed":
       case "load-observed":
       case "progress":

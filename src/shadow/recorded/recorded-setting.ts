@@ -5,7 +5,7 @@ import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import type { Setting } from "../question/candidate.ts";
 import type { RecordedRun } from "./recorded-run.ts";
 
-/** What a recorded run does not tell of itself. */
+/** What a recorded run does not state about itself. */
 export interface Assumed {
   readonly engine: EngineConfig;
   /** Goes with the engine. */

@@ -103,7 +103,7 @@ export class Replay {
       for (const endpoint of header.endpoints) this.#router.accept({ kind: "endpoint-joined", at: 0, endpoint });
     } catch (error) {
       this.#router = undefined;
-      this.#note(`run ${header.run}: no router can be made as its header says (${messageOf(error)})`);
+      this.#note(`run ${header.run}: no router can be made as its header states (${messageOf(error)})`);
     }
   }
 

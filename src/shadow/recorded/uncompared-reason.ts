@@ -1,7 +1,7 @@
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Observed } from "./recorded-run.ts";
 
-/** Why the times of a request that ended otherwise than well say nothing, in words that follow a number of them. */
+/** Why the times of a request that ended otherwise than well are no evidence, in words that follow a number of them. */
 export const NOT_WHOLE: Readonly<Record<Exclude<Outcome, "ok">, string>> = {
   failed: "broken off by their endpoint",
   aborted: "given up by their clients",
@@ -11,7 +11,7 @@ export const NOT_WHOLE: Readonly<Record<Exclude<Outcome, "ok">, string>> = {
 
 const RETRIED = "retried, so that their times hold more than one endpoint's work";
 
-/** Why a request's times say nothing of a model's error, in words that follow a number of them; undefined if they do. */
+/** Why a request's times are no evidence of a model's error, in words that follow a number; undefined if they are. */
 export function uncomparedReason({ ok, uncompared, attempts }: Observed): string | undefined {
   if (uncompared !== undefined) return uncompared;
   if (!ok) return "not answered whole";

@@ -2,13 +2,13 @@ import type { WhatIfAnswer } from "../question/what-if.ts";
 import { causeWords } from "./cause-words.ts";
 import { escaped, percent, signedTime } from "./markup.ts";
 
-/** Groups of requests that are told of each candidate. */
-const CAUSES_TOLD = 6;
+/** Groups of requests that are listed for each candidate. */
+const CAUSES_SHOWN = 6;
 
 /** Why candidates differ: hot endpoints and lost prefixes, by their part of the mean difference. */
 export function causeTable({ candidates, inForce, requests }: WhatIfAnswer): string {
   const rows = candidates.flatMap(({ name, causes, busiestShare }) =>
-    causes.slice(0, CAUSES_TOLD).map((cause, i) => {
+    causes.slice(0, CAUSES_SHOWN).map((cause, i) => {
       const head = i === 0 ? `${escaped(name)}<small>${percent(busiestShare)} to the busiest endpoint</small>` : "";
       const share = `<td class="${cause.shareMicros < 0 ? "good" : "bad"}">${signedTime(cause.shareMicros)}</td>`;
       return `<tr><th>${head}</th><td class="text">${causeWords(cause)}</td><td>${percent(cause.requests / requests)}</td><td>${signedTime(cause.ttftChangeMicros)}</td><td>${signedTime(cause.e2eChangeMicros)}</td>${share}</tr>`;

@@ -5,7 +5,7 @@ import type { PageData } from "./page-data.ts";
 /** Rows of a decision; of a larger fleet the chosen endpoint and the best others. */
 const ROWS_MAX = 6;
 
-/** Requests on which profiles part, both decisions side by side with what came of them. */
+/** Requests on which profiles part, both decisions side by side with their outcomes. */
 export function decisionExamples({ divergences, promptTokens }: PageData): string {
   return divergences
     .map(({ request, base, other }: Divergence) => {

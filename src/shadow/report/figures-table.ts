@@ -57,7 +57,7 @@ function observedRow({ modelError }: WhatIfAnswer, data: PageData): string {
   return `<tr class="live-row" data-series="${OBSERVED}"><th><i class="dot live"></i>observed</th>${cells}<td>${percent(hits)}</td><td></td><td></td><td></td></tr>`;
 }
 
-/** Over requests whose engine told how much it had cached; NaN where none did. */
+/** Over requests whose engine reported how much it had cached; NaN where none did. */
 export function observedHitRatio({ observed, promptTokens }: PageData): number {
   let cached = 0;
   let prompt = 0;

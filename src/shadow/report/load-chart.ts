@@ -76,8 +76,8 @@ function chart(
 /** Names of the lines, as the drawings have them. */
 export function loadLegend(data: PageData): string {
   const { names } = endpointsOf(data);
-  const told = names.length > LINES_MAX ? ["busiest endpoint", "median", "idlest"] : names;
-  return told
+  const labels = names.length > LINES_MAX ? ["busiest endpoint", "median", "idlest"] : names;
+  return labels
     .map((name, i) => `<span class="key"><i class="dot e${i % LINES_MAX}"></i>${escaped(name)}</span>`)
     .join("");
 }

@@ -7,7 +7,7 @@ export interface PageData {
   /** Name of the trace, as people know it. */
   readonly trace: string;
   readonly engine: string;
-  /** Nothing says that the traffic's engines are like it. */
+  /** No evidence that the traffic's engines are like it. */
   readonly isEngineGuess?: boolean;
   /** Every candidate's requests, the profile in force first. */
   readonly outcomes: readonly CandidateOutcome[];

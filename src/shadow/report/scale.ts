@@ -1,4 +1,4 @@
-/** Maps values to coordinates, and says where an axis has its marks. */
+/** Maps values to coordinates, and decides where an axis has its marks. */
 export interface Scale {
   readonly at: (value: number) => number;
   readonly ticks: readonly number[];

@@ -15,7 +15,7 @@ export function sureness(answer: WhatIfAnswer): string {
 
 function intervalWords({ replicas }: WhatIfAnswer): string {
   if (replicas === 0)
-    return "No prediction intervals: nobody said how far the engine's step times are off, or no replicas were asked for.";
+    return "No prediction intervals: the error of the engine's step times is not known, or no replicas were asked for.";
   return `The large figure is the estimate. The interval under it holds ${WITHIN} of what may come: ${replicas} replicas of every simulation, on engines drawn from what the calibration left to chance, the same for all candidates. Single slow first tokens are in them as far as the calibration's own trace had some.`;
 }
 

@@ -15,7 +15,8 @@ const METRIC_NAMES: Readonly<Record<Metric, string>> = {
 
 /**
  * The answer: one sentence on mean TTFT, TPOT and E2E, then how far it is to be trusted. No surer than the intervals and
- * the model's error allow. Plain text. `guessedEngine`: the engine simulated, where nothing says that it is the traffic's.
+ * the model's error allow. Plain text. `guessedEngine`: the engine simulated, where nothing shows that it is the
+ * traffic's.
  */
 export function verdict(answer: WhatIfAnswer, guessedEngine?: string): string {
   const { candidates, inForce, modelError } = answer;
@@ -41,14 +42,14 @@ function compared(best: CandidateAnswer, others: readonly CandidateAnswer[], bas
     .map(({ one, metrics }) => `${one.name} ${metrics.map((metric) => change(one, base, metric)).join(", ")}`);
   const more = also.length > named.length ? `; ${also.length - named.length} more differ` : "";
   const rest = named.length === 0 ? "" : `; beyond chance also ${named.join("; ")}${more}`;
-  const told = `${shares(best, base)}${rest}`;
-  if (e2e < 0) return `${best.name} would have been better than ${base.name} in E2E: ${told}.`;
-  if (e2e > 0) return `${base.name} stays best in E2E; next is ${best.name}: ${told}.`;
+  const figures = `${shares(best, base)}${rest}`;
+  if (e2e < 0) return `${best.name} would have been better than ${base.name} in E2E: ${figures}.`;
+  if (e2e > 0) return `${base.name} stays best in E2E; next is ${best.name}: ${figures}.`;
   if (METRICS.some((metric) => best.exceedsNoise[metric] === true))
-    return `${best.name} is the nearest to a gain over ${base.name}, not in E2E beyond chance: ${told}.`;
+    return `${best.name} is the nearest to a gain over ${base.name}, not in E2E beyond chance: ${figures}.`;
   if (also.length > 0)
-    return `No candidate is better than ${base.name} in E2E beyond chance; nearest is ${best.name}: ${told}.`;
-  return `No candidate differs from ${base.name} beyond chance in TTFT, TPOT or E2E; nearest to a gain is ${best.name}: ${told}.`;
+    return `No candidate is better than ${base.name} in E2E beyond chance; nearest is ${best.name}: ${figures}.`;
+  return `No candidate differs from ${base.name} beyond chance in TTFT, TPOT or E2E; nearest to a gain is ${best.name}: ${figures}.`;
 }
 
 /** "mean TTFT +12.0 % [+8.0 %, +16.0 %]; within chance: E2E -0.2 %": what counts first. */
@@ -98,8 +99,8 @@ function trustIn(modelError: WhatIfAnswer["modelError"], inForce: string): strin
     return error === undefined ? [] : [{ metric, error }];
   });
   if (errors.length === 0) return "How far the model can be trusted is not known: this traffic was not observed.";
-  const told = errors.map(({ metric, error }) => `${METRIC_NAMES[metric]} ${signedPercent(error)}`);
-  const off = `The model's own error on the means of ${inForce} is: ${told.join(", ")}.`;
+  const figures = errors.map(({ metric, error }) => `${METRIC_NAMES[metric]} ${signedPercent(error)}`);
+  const off = `The model's own error on the means of ${inForce} is: ${figures.join(", ")}.`;
   const isFar = errors.some(({ error }) => Math.abs(error) > ERROR_MAX);
   return isFar ? `${off} Calibrate an engine on this trace before you believe it.` : off;
 }

@@ -72,10 +72,10 @@ function scenarioWords({ candidates }: WhatIfAnswer): string {
 }
 
 function uncomparedWords({ uncompared }: WhatIfAnswer): string {
-  const told = Object.entries(uncompared).map(([reason, count]) => `<li>${count} ${escaped(reason)}</li>`);
-  return told.length === 0
+  const items = Object.entries(uncompared).map(([reason, count]) => `<li>${count} ${escaped(reason)}</li>`);
+  return items.length === 0
     ? ""
-    : `<p class="below">Simulated, but not in the model's error:</p><ul>${told.join("")}</ul>`;
+    : `<p class="below">Simulated, but not in the model's error:</p><ul>${items.join("")}</ul>`;
 }
 
 function differences(answer: WhatIfAnswer, data: PageData): string {

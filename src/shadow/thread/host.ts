@@ -91,7 +91,7 @@ export class ShadowHost {
       /** In use by evaluations. */
       engine: this.#fit?.report.engine ?? this.#options.work.engine,
       fits: { ...this.#fits },
-      /** The latest attempt, whatever came of it. */
+      /** The latest attempt, whatever its outcome. */
       fit: this.#fit,
       /** The fit in use; undefined as long as it is the engine of the start. */
       accepted: this.#accepted && {
@@ -121,13 +121,13 @@ export class ShadowHost {
       name: "shadow",
     });
     this.#worker = worker;
-    worker.on("message", (message: FromShadow) => this.#heard(message));
+    worker.on("message", (message: FromShadow) => this.#received(message));
     worker.on("error", (error) => this.#died(worker, error instanceof Error ? error.message : String(error)));
     worker.on("exit", (code) => this.#died(worker, `ended with code ${code}`));
     worker.unref();
   }
 
-  #heard(message: FromShadow): void {
+  #received(message: FromShadow): void {
     this.#state = "running";
     if (message.kind === "failed") {
       this.#detail = message.detail;

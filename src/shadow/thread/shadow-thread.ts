@@ -14,8 +14,9 @@ import type { FromShadow, ShadowWork, ToShadow } from "./shadow-message.ts";
 import { whatIf } from "../question/what-if.ts";
 
 /**
- * The thread beside the gateway: it replays all that it hears; now and then it fits the engine model to what it heard
- * last, and asks what other profiles would do. Fits and evaluations rest often, and lines are worked through meanwhile.
+ * The thread beside the gateway: it replays all that it receives; now and then it fits the engine model to what it
+ * received last, and asks what other profiles would do. Fits and evaluations rest often, and lines are worked through
+ * meanwhile.
  */
 const work = workerData as ShadowWork;
 const replay = new Replay();
@@ -27,7 +28,7 @@ let book = new RunBook(work.windowRequests);
 
 parentPort?.on("message", (message: ToShadow) => {
   for (const line of message.text.split("\n")) if (line !== "") take(line);
-  tell({ kind: "taken", chars: message.text.length, parity: parity(), cpuMicros: threadCpuMicros() });
+  send({ kind: "taken", chars: message.text.length, parity: parity(), cpuMicros: threadCpuMicros() });
 });
 void rounds();
 
@@ -58,7 +59,7 @@ async function rounds(): Promise<void> {
     try {
       await once(decoder.header, round++);
     } catch (error) {
-      tell({ kind: "failed", detail: String(error) });
+      send({ kind: "failed", detail: String(error) });
     }
   }
 }
@@ -76,7 +77,7 @@ async function refit(run: RecordedRun): Promise<void> {
   for (;;) {
     const { done, value } = attempt.next();
     if (done === true) {
-      tell({ kind: "fitted", report: value, ...spent(since) });
+      send({ kind: "fitted", report: value, ...spent(since) });
       return;
     }
     await pace.rest();
@@ -103,17 +104,17 @@ async function evaluate(run: RecordedRun): Promise<void> {
   budget.spent((1 + replicas) * requests, took.cpuMicros);
   const withoutIntervals = replicas > 0 ? "" : residuals === undefined ? NO_RESIDUALS : NO_TIME;
   const { fleetEventsMerged = 0 } = run;
-  tell({ kind: "evaluated", answer, withoutIntervals, fleetEventsMerged, ...took });
+  send({ kind: "evaluated", answer, withoutIntervals, fleetEventsMerged, ...took });
 }
 
-const NO_RESIDUALS = "no fit has told yet how far the engine model's step times are off";
+const NO_RESIDUALS = "no fit has estimated yet how far the engine model's step times are off";
 const NO_TIME = "three replicas of every simulation take longer than cpuShareMax leaves of intervalMillis";
 
 /** First part of a window whose times are not compared: simulated caches begin empty, the real ones did not. */
 const BURN_IN_PART = 0.2;
 const EARLY = "at the beginning of the window, when simulated caches are empty and real ones are not";
 
-/** A window's first requests are traffic but tell nothing of the model's error. */
+/** A window's first requests are traffic but no evidence of the model's error. */
 function settled(run: RecordedRun): RecordedRun {
   const arrivals = run.workload.map(({ arrivalMicros }) => arrivalMicros).sort((a, b) => a - b);
   const from = arrivals[Math.floor(BURN_IN_PART * arrivals.length)] ?? 0;
@@ -132,6 +133,6 @@ function parity() {
   return { decisions, differences, unverifiable };
 }
 
-function tell(message: FromShadow): void {
+function send(message: FromShadow): void {
   parentPort?.postMessage(message);
 }

@@ -93,7 +93,7 @@ export class FaultDesk implements AttemptHost {
 
   firstToken(flight: Flight): void {
     flight.begun = true;
-    flight.heard = true;
+    flight.progressed = true;
   }
 
   /** Its answer is whole; answers take `answerMicros` on their way. */
@@ -171,11 +171,11 @@ export class FaultDesk implements AttemptHost {
     const { hangs } = this.probes;
     const endpoint = this.#endpointOf(flight);
     const seen = flight.begun ? (fleet.outputTokens(at, flight) ?? flight.tokensSeen) : 0;
-    if (flight.heard || seen > flight.tokensSeen) {
+    if (flight.progressed || seen > flight.tokensSeen) {
       flight.quietSince = at;
       hangs.answered(endpoint, at);
     } else hangs.waits(endpoint, "stream", flight.quietSince);
-    flight.heard = false;
+    flight.progressed = false;
     flight.tokensSeen = seen;
     flight.trouble = troubleSince(flight.trouble, this.probes.troubleOf(endpoint), at);
     const fault = flight.trouble?.kind === "lost" ? "connect" : "hung";

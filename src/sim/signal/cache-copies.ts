@@ -25,7 +25,7 @@ export class CacheCopies implements PrefixIndex {
     this.#fleet = fleet;
   }
 
-  /** What tells the copy of an engine's cache how it changes; nothing where the cache itself is read. */
+  /** What notifies the copy of an engine's cache of its changes; nothing where the cache itself is read. */
   sinkOf(engine: number, config: EngineConfig): Partial<EngineSink> {
     if (this.#delayMicros === 0) return {};
     const cache = new CacheCopy(config.semantics.duplicates === "coexist");

@@ -40,7 +40,7 @@ interface LastRead {
   steps: number;
 }
 
-/** Reads engines' gauges and brings them to the router when the options say that it gets to know them. */
+/** Reads engines' gauges and brings them to the router when the options let it know them. */
 export class SignalFeed {
   /** Scrapes that never arrived. */
   lost = 0;
@@ -138,18 +138,18 @@ export class SignalFeed {
       this.lost++;
       return;
     }
-    const hear = (now: Micros): void => {
+    const deliver = (now: Micros): void => {
       if (!this.#gone.has(engine)) this.#host.observed(now, engine, load, moved);
     };
-    if (delayMicros === 0) hear(at);
-    else this.#host.later(at + delayMicros, hear);
+    if (delayMicros === 0) deliver(at);
+    else this.#host.later(at + delayMicros, deliver);
   }
 
   /**
-   * How many intervals after a scrape the next one is simulated. While nothing happens scrapes tell the same again and
-   * again, and the router keeps only the last: of a quiet time the first and the last ones stand for all. They are those
-   * that leave the same behind, to the bit, as long as no scrape is lost; where some are, that holds for quiet times of up
-   * to LOSSY_ROUNDS, and in longer ones others are lost than would have been.
+   * How many intervals after a scrape the next one is simulated. While nothing happens scrapes report the same
+   * again and again, and the router keeps only the last: of a quiet time the first and the last ones stand for all. They
+   * are those that leave the same behind, to the bit, as long as no scrape is lost; where some are, that holds for quiet
+   * times of up to LOSSY_ROUNDS, and in longer ones others are lost than would have been.
    */
   #roundsToNext(at: Micros, { intervalMicros, delayMicros, lossShare }: ScrapeOptions): number {
     // Sums of whole numbers are what their products are.

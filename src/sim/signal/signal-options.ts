@@ -2,8 +2,8 @@ import type { Micros } from "#core/units.ts";
 
 /**
  * How engines' gauges reach the router.
- * - scrape: each endpoint is read every interval, and heard of a delay later; a share is lost.
- * - at-decision: all gauges are read together at the first decision after each interval, and heard of at once (BLIS).
+ * - scrape: each endpoint is read every interval, and known a delay later; a share is lost.
+ * - at-decision: all gauges are read together at the first decision after each interval, and known at once (BLIS).
  * - oracle: all gauges are read at every decision, which no deployment can.
  */
 export type SignalOptions =

@@ -66,7 +66,7 @@ export class PromptChains {
   #nameParts(lanes: Int32Array, named: number, ids: Float64Array, perId: number): void {
     if (Number.isInteger(perId)) return this.#nameEqualParts(lanes, named, ids, perId);
     for (let i = 0; i < named; i++) {
-      // An id stands for all before it, so a block is what the last id that reaches into it says.
+      // An id stands for all before it, so a block is what the last id that reaches into it names.
       const place = Math.ceil((i + 1) / perId) - 1;
       this.#name(lanes, i, ids[place]!, i - Math.floor(place * perId));
     }
@@ -98,14 +98,14 @@ export class PromptChains {
   }
 
   /**
-   * The blocks of a prompt and its answer, where the trace tells the answer's or the conversation's next prompt begins
+   * The blocks of a prompt and its answer, where the trace holds the answer's or the conversation's next prompt begins
    * with both. Prompt blocks keep the lanes that they have.
    */
   withAnswer(prompt: Int32Array, request: WorkloadRequest, next: WorkloadRequest | undefined): Int32Array {
     const tokens = request.promptTokens + request.outputTokens;
-    const told = answered(request);
-    if (told === undefined && (next === undefined || !goesOn(request, next, tokens))) return prompt;
-    const { lanes } = this.chainOf(told ?? next!);
+    const known = answered(request);
+    if (known === undefined && (next === undefined || !goesOn(request, next, tokens))) return prompt;
+    const { lanes } = this.chainOf(known ?? next!);
     const sequence = lanes.slice(0, 2 * Math.floor(tokens / this.#blockTokens));
     sequence.set(prompt);
     return sequence;

@@ -15,7 +15,7 @@ export interface WorkloadArrivalsOptions extends ScheduleOptions {
   readonly timeoutMicros: Micros;
   /**
    * Whether the router gets to know the blocks of answers, as a gateway does whose clients ask for token ids: where the
-   * workload says that it did, or of every answer that the conversation's next prompt tells.
+   * workload states that it did, or of every answer that the conversation's next prompt shows.
    */
   readonly answers?: "recorded" | "known";
 }
@@ -79,7 +79,7 @@ export class WorkloadArrivals implements ArrivalSource {
     for (const request of group) this.#schedule.add({ request, send: true }, this.#clock);
     const first = group[0]!;
     if ((this.#schedule.nextDue ?? Infinity) < this.#clock) throw new RangeError(lateTurn(first));
-    // Of a stream, later turns with an arrival of their own say nothing of other conversations.
+    // Of a stream, later turns with an arrival of their own are no evidence about other conversations.
     if (first.session !== "" && first.turn > 0 && group.length === 1) return;
     if (group.every(({ thinkMicros }) => thinkMicros !== undefined)) return;
     this.#readUntil = Math.max(this.#readUntil, this.#schedule.arrivalDue({ arrivalMicros: startOf(group) }));

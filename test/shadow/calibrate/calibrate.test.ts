@@ -174,7 +174,7 @@ test("the file that is written is read as the engine that was fitted, with its e
   }
 });
 
-test("what a trace cannot tell is refused, with the traffic that would tell", () => {
+test("what a trace cannot identify is refused, with the traffic that would identify it", () => {
   const truth = engineWith(SIZES, TRUE);
   const varied = evidenceFrom(truth, VARIED, 7);
   const alone = evidenceFrom(truth, { ...VARIED, requests: 200, gapMicros: 3_000_000 }, 8);
@@ -182,7 +182,7 @@ test("what a trace cannot tell is refused, with the traffic that would tell", ()
   const cases: readonly (readonly [Evidence, RegExp])[] = [
     [{ ...varied, rows: varied.rows.slice(0, 20) }, /^expected 40 answered requests .* got 14; record for longer$/],
     [seenAs(varied, () => ({ ttftMicros: NaN, ok: false })), /"stream": true would$/],
-    [evidenceFrom(truth, { ...VARIED, requests: 200, outputTokens: () => 1 }, 10), /longer answers would tell/],
+    [evidenceFrom(truth, { ...VARIED, requests: 200, outputTokens: () => 1 }, 10), /longer answers would show/],
     [alone, /^baseMicros and perDecodeMicros: .* sometimes one and sometimes many/],
     [seenAs(varied, () => ({ cachedTokens: NaN })), /--enable-prompt-tokens-details/],
     [

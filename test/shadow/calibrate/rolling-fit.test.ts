@@ -50,7 +50,7 @@ test("sizes that the endpoints tell win over those of the engine to begin with",
   assert.deepEqual([kvBlocks, sequencesMax, batchTokensMax], [SIZES.kvBlocks, SIZES.sequencesMax, 4096]);
 });
 
-test("a window that cannot tell leaves the engine as it is, says which traffic would, and still tests it", () => {
+test("a window that does not suffice leaves the engine as it is, names the traffic that would, and still tests it", () => {
   const fit = new RollingFit(TRUTH, REQUESTS_MAX);
   const { report } = attempt(fit, runOn(TRUTH, { seed: 3, gapMicros: 3_000_000 }));
   assert.equal(report.outcome, "not-identified");

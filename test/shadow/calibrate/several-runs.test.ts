@@ -80,7 +80,7 @@ test("of several runs each one's distance is known, as its steps had it and not 
   assert.ok(monday!.error > 0 && monday!.error < 0.03 && tuesday!.error < 0.03);
 });
 
-test("a run too short to tell keeps its place among the others and may lie where another run may", () => {
+test("a run too short to estimate keeps its place among the others and may lie where another run may", () => {
   const long = { level: 0.02, levelError: 0.01, delay: 0.1, prefill: NaN, noise: 0, noiseError: 0.1, answer: 2 };
   const short = { level: NaN, levelError: NaN, delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN, answer: 1 };
   const { seen, level } = betweenRunsOf([long, short, { ...long, level: -0.02 }], BETWEEN_RUNS_STATED);

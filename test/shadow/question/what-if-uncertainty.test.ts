@@ -216,6 +216,6 @@ test("scenarios are asked about beside the rest, which they do not change", asyn
   assert.ok(
     ["more", "busier", "faster"].every((name) => answer(name).scenario !== "" && answer(name).agreement === undefined),
   );
-  assert.equal(answer("faster").intervals.e2eMicros, undefined, "nobody said how far that engine is off");
+  assert.equal(answer("faster").intervals.e2eMicros, undefined, "it is not stated how far that engine is off");
   assert.ok(answer("more").intervals.e2eMicros !== undefined);
 });
