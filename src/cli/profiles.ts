@@ -63,9 +63,11 @@ function profileLine(profile: NamedProfile): string {
   return `${name.padEnd(26)}${summary}\n${" ".repeat(26)}reads ${signals(spec).join(", ")}; from ${source}\n`;
 }
 
-function profileDetail({ name, summary, source, spec, signals: told }: NamedProfile): string {
+function profileDetail({ name, summary, source, spec, signals: gaugeSignals }: NamedProfile): string {
   const gauges =
-    told === undefined ? "" : `  reads gauges every ${told.intervalMillis} ms by default (${told.source})\n`;
+    gaugeSignals === undefined
+      ? ""
+      : `  reads gauges every ${gaugeSignals.intervalMillis} ms by default (${gaugeSignals.source})\n`;
   const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n${gauges}`;
   const sum = spec.scorers.reduce((total, scorer) => total + scorer.weight, 0);
   const parts = [

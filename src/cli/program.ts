@@ -7,7 +7,7 @@ import { CommandFailure } from "#serve/command-failure.ts";
 const EXIT_USAGE = 2;
 const EXIT_FAILURE = 1;
 
-/** The root command, which says everything about every command in its help. */
+/** The root command, which describes every command in its help. */
 export function createProgram(version: string, commands: readonly Command[]): Command {
   const program = new Command("gnomon");
   program.description("A request router for vLLM, with a shadow simulator beside it. Without a command: serve.");
@@ -62,7 +62,7 @@ export async function run(
   }
 }
 
-/** What was given wrongly; a first word that is no command is told as such, though it reached the default command. */
+/** What was given wrongly; a first word that is no command is reported so, though it reached the default command. */
 function usageMessage(error: CommanderError, program: Command, argv: readonly string[]): string {
   const [word] = argv;
   const names = program.commands.map((command) => command.name());

@@ -4,7 +4,7 @@ import { rankedCandidates } from "./result/decision-trace.ts";
 import { Simulation } from "./simulation.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
 
-/** One decision made otherwise, and the whole run done again with it. Times in microseconds. */
+/** One counterfactual decision and its outcome: the whole run done again with it. Times in microseconds. */
 export interface Alternative {
   readonly endpoint: string;
   readonly ttft: number;
@@ -26,7 +26,7 @@ export interface Counterfactual {
 }
 
 /**
- * Regret by outcome: some decisions are made otherwise, one at a time, and everything after them is simulated again on
+ * Regret by outcome: counterfactual decisions, one at a time, and everything after them is simulated again on
  * the same arrivals, for the `k` best other candidates each. `create` gives the same options each time, with arrivals
  * from the start.
  */

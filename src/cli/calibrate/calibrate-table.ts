@@ -17,9 +17,9 @@ export function calibrateTable(calibration: Calibration): string {
   const fitted = figureTable(["parameter", "microseconds", "standard error"]);
   for (const name of PARAMETERS) {
     const error = errors[name];
-    const said =
+    const uncertainty =
       error === undefined ? (parameters[name] > 0 ? "given" : "not seen") : errorText(parameters[name], error);
-    fitted.push([name, parameters[name].toPrecision(5), said]);
+    fitted.push([name, parameters[name].toPrecision(5), uncertainty]);
   }
   const table = errorTable();
   rows(table, "held out", heldOut);

@@ -33,23 +33,23 @@ interface CalibrateFlags extends SizeFlags {
   readonly json?: string;
 }
 
-/** Fits an engine file to recorded traffic and says how far it is to be trusted. */
+/** Fits an engine file to recorded traffic and reports how far it is to be trusted. */
 export function calibrateCommand(): Command {
   const command = new Command("calibrate")
     .description("Fit an engine's step time to recorded traffic, with its error on requests held out.")
     .argument(
       "<trace...>",
       "folder that --record or trace import wrote, one of its segments, or the folder of a run of vLLM; " +
-        "several runs of the same engine tell how much one differs from another",
+        "several runs of the same engine show how much one differs from another",
     )
     .option("-o, --output <file>", "write the engine here, for what-if and simulate (default: standard output)")
-    .option("--engine <file>", "engine by name or path whose sizes and scheduling hold where nothing else tells them")
+    .option("--engine <file>", "engine by name or path whose sizes and scheduling hold where nothing else states them")
     .option("--endpoint <id...>", "only these endpoints; for fleets of different machines")
     .option("--fix <parameter=micros...>", `a parameter known from elsewhere: ${PARAMETERS.join(", ")}`, fixes, {})
     .option("--train <part>", "part of the requests, by arrival, that a fit is tested on the rest by", part, 0.7)
     .option(
       "--between-runs <part=share...>",
-      `what another run is taken to be off by, as a share, where one trace cannot tell: ${statedWords()}`,
+      `what another run is taken to be off by, as a share, where one trace cannot show it: ${statedWords()}`,
       spreads,
       {},
     )
@@ -79,7 +79,7 @@ async function run(paths: readonly [string, ...string[]], flags: CalibrateFlags)
   report(paths, runs, fitted(name, evidence, first.sizes, flags), evidence, flags);
 }
 
-/** One run's trace, and what was said of it. */
+/** One run's trace, and the notes on it. */
 interface OpenedRun {
   readonly path: string;
   readonly evidence: Evidence;
@@ -105,7 +105,7 @@ async function openedRun(path: string, flags: CalibrateFlags): Promise<OpenedRun
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
   if (evidence.rows.length > 0 && evidence.rows.every(({ cachedTokens }) => Number.isNaN(cachedTokens)))
     process.stderr.write(
-      "note: the trace does not tell what was cached: the simulated engine's own hits stand for it\n",
+      "note: the trace does not show what was cached: the simulated engine's own hits stand for it\n",
     );
   return { path, evidence, sizes, notes, load, source: sourceRunOf(recorded.header), header: recorded.header };
 }
@@ -148,7 +148,7 @@ function fitted(
     return calibrate(evidence, { sizes, fixed: fix, trainPart: train, betweenRuns });
   } catch (error) {
     if (!(error instanceof CannotIdentify)) throw error;
-    throw new CommandFailure([`${path} cannot tell everything:`, ...error.reasons].join("\n  "));
+    throw new CommandFailure([`${path} does not identify every parameter:`, ...error.reasons].join("\n  "));
   }
 }
 

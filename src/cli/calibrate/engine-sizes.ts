@@ -39,7 +39,7 @@ export function addSizeFlags(command: Command): Command {
   return command
     .option(
       "--block-tokens <n>",
-      "tokens per KV block (default: the trace's, else what cached tokens tell)",
+      "tokens per KV block (default: the trace's, else what cached tokens show)",
       wholeIn(1, BLOCK_TOKENS_MAX),
     )
     .option(
@@ -62,7 +62,7 @@ export function addSizeFlags(command: Command): Command {
     .option("--async-scheduling", "the engine composes a step while the one before runs (default on GPUs)")
     .option("--no-async-scheduling", "it does not")
     .addOption(
-      new Option("--sizes <from>", "whose settings hold where both tell them: those of the trace or of --engine")
+      new Option("--sizes <from>", "whose settings hold where both state them: those of the trace or of --engine")
         .choices(["trace", "engine"])
         .default("trace"),
     );
@@ -75,25 +75,25 @@ export interface SizedEngine {
 }
 
 /**
- * Settings told by flags, then by the trace, then by the engine; its times stay. With `fit` nothing but the trace is
- * there to tell what the engine was: a KV cache that nobody told holds all that was in flight at once, and a request
+ * Settings given by flags, then by the trace, then by the engine; its times stay. With `fit` nothing but the trace is
+ * there to show what the engine was: a KV cache of unstated size holds all that was in flight at once, and a request
  * that does not fit is refused. Throws ConfigError.
  */
 export function sizedEngine(base: EngineConfig, run: RecordedRun, flags: SizeFlags, fit: boolean): SizedEngine {
   const fallback = fit ? undefined : base.blockTokens;
   const recorded = flags.sizes === "engine" ? NOTHING : recordedSizes(run, flags.blockTokens, fallback);
   const given = givenSizes(flags);
-  const told: Partial<EngineConfig> = { ...recorded.sizes, ...given };
-  const sized = { ...base, ...told };
+  const stated: Partial<EngineConfig> = { ...recorded.sizes, ...given };
+  const sized = { ...base, ...stated };
   const notes = [...recorded.notes];
   let { kvBlocks } = sized;
-  if (fit && told.kvBlocks === undefined) {
+  if (fit && stated.kvBlocks === undefined) {
     kvBlocks = Math.max(kvBlocks, blocksInFlight(run, sized.blockTokens) + 1);
-    notes.push(`kvBlocks ${kvBlocks}: told by nobody, so many that all requests in flight at once have room`);
+    notes.push(`kvBlocks ${kvBlocks}: not stated, so many that all requests in flight at once have room`);
   }
   const longest = run.workload.reduce((most, one) => Math.max(most, one.promptTokens + one.outputTokens), 0);
   const room = (kvBlocks - 1) * sized.blockTokens;
-  const wanted = told.modelTokensMax ?? (fit ? Math.max(base.modelTokensMax, longest) : base.modelTokensMax);
+  const wanted = stated.modelTokensMax ?? (fit ? Math.max(base.modelTokensMax, longest) : base.modelTokensMax);
   if (fit && (longest > room || longest > wanted || (flags.modelTokensMax ?? 0) > room)) {
     throw new ConfigError([
       `--model-tokens-max: expected ${longest} (the longest request) to ${room} (what ${kvBlocks} KV blocks of ` +
@@ -105,7 +105,7 @@ export function sizedEngine(base: EngineConfig, run: RecordedRun, flags: SizeFla
   return { engine, notes: [...notes, ...differences(engine, compared, given, recorded.sizes)] };
 }
 
-/** The settings that flags tell. */
+/** The settings that flags give. */
 export function givenSizes(flags: SizeFlags): Partial<Pick<EngineConfig, Size>> {
   const { blockTokens, kvBlocks, sequencesMax, batchTokensMax, modelTokensMax, asyncScheduling, dataParallel } = flags;
   const all = { blockTokens, kvBlocks, sequencesMax, batchTokensMax, modelTokensMax, asyncScheduling, dataParallel };

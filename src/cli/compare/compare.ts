@@ -9,7 +9,7 @@ import { compareTable } from "./compare-table.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { readRecordedTrace } from "../trace/recorded-trace.ts";
 
-/** Says how far simulations of several policies are to be trusted, from live runs of them. */
+/** Reports how far simulations of several policies are to be trusted, from live runs of them. */
 export function compareCommand(): Command {
   return new Command("compare")
     .description("Compare live runs of several policies with their simulations: ranks, gaps, order of pairs.")

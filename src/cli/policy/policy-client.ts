@@ -35,9 +35,9 @@ export async function callPolicy(flags: GatewayFlags, { method, below, body, by 
     },
   );
   const text = await answer.text();
-  const told = jsonOf(text);
-  if (answer.ok && told !== undefined) return told;
-  const problems = told === undefined ? [] : problemsOf(told);
+  const reply = jsonOf(text);
+  if (answer.ok && reply !== undefined) return reply;
+  const problems = reply === undefined ? [] : problemsOf(reply);
   if (problems.length > 0 && [400, 404, 409, 413].includes(answer.status)) throw new ConfigError(problems);
   throw new CommandFailure(
     `${url.origin} answered ${answer.status}: ${problems.join("; ") || text.slice(0, TEXT_SHOWN_MAX)}`,
@@ -71,9 +71,9 @@ function jsonOf(text: string): object | undefined {
   }
 }
 
-function problemsOf(told: object): string[] {
-  if ("problems" in told && Array.isArray(told.problems)) return told.problems.map(String);
-  const error = "error" in told && typeof told.error === "object" ? told.error : null;
+function problemsOf(reply: object): string[] {
+  if ("problems" in reply && Array.isArray(reply.problems)) return reply.problems.map(String);
+  const error = "error" in reply && typeof reply.error === "object" ? reply.error : null;
   return error !== null && "message" in error ? [String(error.message)] : [];
 }
 

@@ -109,10 +109,10 @@ async function change(
   const below = query.size === 0 ? path : `${path}?${query.toString()}`;
   const by = flags.by === undefined ? {} : { by: flags.by };
   const { outcome, version } = (await callPolicy(flags, { method, below, body, ...by })) as PolicyOutcome;
-  process.stdout.write(`${SAID[outcome]} ${version}\n`);
+  process.stdout.write(`${OUTCOME_TEXTS[outcome]} ${version}\n`);
 }
 
-const SAID: Readonly<Record<PolicyOutcome["outcome"], string>> = {
+const OUTCOME_TEXTS: Readonly<Record<PolicyOutcome["outcome"], string>> = {
   applied: "in force: version",
   unchanged: "nothing to change, it is what is in force: version",
   checked: "it could be put into force; nothing was changed: version",

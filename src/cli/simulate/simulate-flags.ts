@@ -7,7 +7,7 @@ import { FITNESS_KEYS } from "#sim/result/fitness.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
-/** What was given to `simulate`, with defaults. Times as the flags' texts say. */
+/** What was given to `simulate`, with defaults. Times as the flags' texts state. */
 export interface SimulateFlags {
   readonly numInstances: number;
   readonly engine?: string;
@@ -102,7 +102,7 @@ function addWorkloadFlags(to: FlagAdder): void {
   );
   to.add(
     "--workload <file>",
-    "recorded workload, or a specification, by path or name: the format is told by its content",
+    "recorded workload, or a specification, by path or name: the format is detected from its content",
   );
   to.number("--rate <per second>", "arrivals per second, in place of the workload's", positive(1e6));
   to.number("--rate-scale <factor>", "arrivals come so many times as fast", within(0.001, 1e6), 1);
@@ -140,9 +140,9 @@ function addSignalFlags(to: FlagAdder): void {
     indexes,
     "approximate",
   );
-  const told =
+  const meaning =
     "blocks of answers that the router gets to know, as from token ids (return_token_ids): as recorded, or all";
-  to.choice("--answers <kind>", told, ["recorded", "known"], "recorded");
+  to.choice("--answers <kind>", meaning, ["recorded", "known"], "recorded");
   to.number("--cache-signal-delay <millis>", "age of the copies of --prefix-index copies", positive(1e7), 50);
   to.number("--admission-latency <micros>", "from arrival to admission", whole(0, 1e9), 0);
   to.number("--routing-latency <micros>", "from admission to the decision", whole(0, 1e9), 0);

@@ -43,7 +43,7 @@ function more({ fitness, summary, counterfactuals }: Extras): string[] {
     const worse = counterfactuals.filter(({ regretMicros }) => regretMicros > 0).length;
     const mean = counterfactuals.reduce((sum, { regretMicros }) => sum + regretMicros, 0) / counterfactuals.length;
     lines.push(
-      `${"regret".padEnd(12)} ${millis(mean)} ms mean of E2E over ${counterfactuals.length} decisions made otherwise, ` +
+      `${"regret".padEnd(12)} ${millis(mean)} ms mean of E2E over ${counterfactuals.length} counterfactual decisions, ` +
         `${worse} had a better alternative`,
     );
   }

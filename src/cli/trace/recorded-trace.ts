@@ -10,7 +10,7 @@ import { trafficToTrace } from "#trace/transform/traffic-to-trace.ts";
 import { importedHeader } from "./imported-header.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { reportNotes } from "./report-notes.ts";
-import { openTrace, told } from "./trace-source.ts";
+import { openTrace, withPlainErrors } from "./trace-source.ts";
 
 /** A recorded trace as simulations use it, and what of it was not used, by reason. */
 export interface RecordedTrace {
@@ -18,7 +18,7 @@ export interface RecordedTrace {
   readonly notes: readonly string[];
 }
 
-/** Whether a path tells what was sent and what came of it: a recorded trace, or the folder of a run of vLLM. */
+/** Whether a path holds requests and their outcomes: a recorded trace, or the folder of a run of vLLM. */
 export async function isRecorded(path: string): Promise<boolean> {
   return (await isTrace(path)) || isVllmRun(path);
 }
@@ -28,7 +28,7 @@ export async function isRecorded(path: string): Promise<boolean> {
  * the file and the line of what makes it none.
  */
 export async function readRecordedTrace(path: string, conversations?: Conversations): Promise<RecordedTrace> {
-  if (isVllmRun(path)) return told(importedRun(path, conversations));
+  if (isVllmRun(path)) return withPlainErrors(importedRun(path, conversations));
   if (!(await isTrace(path)))
     throw new CommandFailure(
       `${path}: expected a recorded trace, as --record and trace import write it (*.ndjson.zst, or a folder of them), ` +

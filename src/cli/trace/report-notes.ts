@@ -10,7 +10,7 @@ export function reportNotes({
   examples,
 }: TraceReport): string[] {
   const notes: string[] = [];
-  if (dropped > 0) notes.push(`${dropped} records are missing, as gaps tell`);
+  if (dropped > 0) notes.push(`${dropped} records are missing, as gaps show`);
   if (segmentsMissing > 0) notes.push(`${segmentsMissing} segments are missing`);
   if (unended > 0)
     notes.push(`${unended === 1 ? "a run has" : `${unended} runs have`} no end: still recorded, or killed, or cut off`);

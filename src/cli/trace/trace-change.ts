@@ -8,8 +8,8 @@ import { sliceWorkload } from "#trace/transform/slice-workload.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { addSourceFlags, atLeastOne, checkOutput, duration, positiveNumber, range } from "./trace-flags.ts";
-import { sayWritten, writeTrace, writeWorkload } from "./trace-output.ts";
-import { openTrace, requestsOf, type SourceFlags, told, type TraceSource } from "./trace-source.ts";
+import { reportWritten, writeTrace, writeWorkload } from "./trace-output.ts";
+import { openTrace, requestsOf, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
 
 interface OutputFlags extends SourceFlags {
   readonly output: string;
@@ -25,7 +25,7 @@ export function capCommand(): Command {
     .argument("<trace>", "recorded trace or workload")
     .requiredOption("--max-turns <n>", "turns to keep", atLeastOne)
     .requiredOption(OUTPUT, OUTPUT_MEANING)
-    .action((path: string, flags: OutputFlags & { readonly maxTurns: number }) => told(cap(path, flags)));
+    .action((path: string, flags: OutputFlags & { readonly maxTurns: number }) => withPlainErrors(cap(path, flags)));
   return addSourceFlags(command);
 }
 
@@ -37,7 +37,7 @@ export function sliceCommand(): Command {
     .option("--to <time>", "up to and without it", duration)
     .option("--requests <from:to>", "by number from 0, the end not included: 100:200, 100: or :200", range)
     .requiredOption(OUTPUT, OUTPUT_MEANING)
-    .action((path: string, flags: SliceFlags) => told(slice(path, flags)));
+    .action((path: string, flags: SliceFlags) => withPlainErrors(slice(path, flags)));
   return addSourceFlags(command);
 }
 
@@ -53,7 +53,7 @@ export function scaleCommand(): Command {
     .argument("<trace>", "recorded trace or workload")
     .requiredOption("--rate <x>", "factor on the rate of arrivals; think times stay", positiveNumber)
     .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
-    .action((path: string, flags: OutputFlags & { readonly rate: number }) => told(scale(path, flags)));
+    .action((path: string, flags: OutputFlags & { readonly rate: number }) => withPlainErrors(scale(path, flags)));
   return addSourceFlags(command);
 }
 
@@ -63,7 +63,9 @@ export function mergeCommand(): Command {
     .argument("<traces...>", "recorded traces or workloads")
     .option("--shared-content", "equal block ids of different traces are equal prompts", false)
     .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
-    .action((paths: string[], flags: OutputFlags & { readonly sharedContent: boolean }) => told(merge(paths, flags)));
+    .action((paths: string[], flags: OutputFlags & { readonly sharedContent: boolean }) =>
+      withPlainErrors(merge(paths, flags)),
+    );
   return addSourceFlags(command);
 }
 
@@ -74,13 +76,13 @@ async function cap(path: string, flags: OutputFlags & { readonly maxTurns: numbe
   checkOutput(output, source.reader === undefined ? "workload" : "new");
   if (source.reader !== undefined) {
     const written = await writeTrace(output, capRecorded(source.reader.items(), maxTurns, left));
-    return say(written.records, `records in ${written.runs} runs`, output, [source], left);
+    return report(written.records, `records in ${written.runs} runs`, output, [source], left);
   }
   const turns = new TurnCap(maxTurns);
   for await (const request of requestsOf(source)) turns.add(request);
   const again = await openTrace(path, flags);
   const written = await writeWorkload(output, turns.cap(requestsOf(again), left), [`cap --max-turns ${maxTurns}`]);
-  say(written, "requests", output, [source], left);
+  report(written, "requests", output, [source], left);
 }
 
 async function slice(path: string, flags: SliceFlags): Promise<void> {
@@ -98,11 +100,11 @@ async function slice(path: string, flags: SliceFlags): Promise<void> {
   checkOutput(output, source.reader === undefined ? "workload" : "new");
   if (source.reader !== undefined) {
     const written = await writeTrace(output, sliceRecorded(source.reader.items(), wanted, left));
-    return say(written.records, `records in ${written.runs} runs`, output, [source], left);
+    return report(written.records, `records in ${written.runs} runs`, output, [source], left);
   }
   const step = `slice, microseconds ${wanted.fromMicros} to ${wanted.toMicros}, requests ${wanted.fromRequest} to ${wanted.toRequest}`;
   const written = await writeWorkload(output, sliceWorkload(requestsOf(source), wanted, left), [step]);
-  say(written, "requests", output, [source], left);
+  report(written, "requests", output, [source], left);
 }
 
 async function scale(path: string, flags: OutputFlags & { readonly rate: number }): Promise<void> {
@@ -110,7 +112,7 @@ async function scale(path: string, flags: OutputFlags & { readonly rate: number 
   const source = await openTrace(path, flags);
   const step = `scale --rate ${flags.rate}`;
   const written = await writeWorkload(flags.output, scaleWorkload(requestsOf(source), flags.rate), [step]);
-  say(written, "requests", flags.output, [source], new Tally());
+  report(written, "requests", flags.output, [source], new Tally());
 }
 
 async function merge(
@@ -122,10 +124,10 @@ async function merge(
   for (const path of paths) sources.push(await openTrace(path, flags));
   const merged = mergeWorkloads(sources.map(requestsOf), { sharedContent: flags.sharedContent });
   const written = await writeWorkload(flags.output, merged, [`merge of ${paths.length}`]);
-  say(written, "requests", flags.output, sources, new Tally());
+  report(written, "requests", flags.output, sources, new Tally());
 }
 
-function say(count: number, what: string, output: string, sources: readonly TraceSource[], left: Tally): void {
+function report(count: number, what: string, output: string, sources: readonly TraceSource[], left: Tally): void {
   const notes = sources.flatMap((source) => source.notes().map((note) => `${source.path}: ${note}`));
-  sayWritten(output, count, what, left, notes);
+  reportWritten(output, count, what, left, notes);
 }

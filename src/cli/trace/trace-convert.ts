@@ -13,8 +13,15 @@ import type { TrafficRequest } from "#trace/transform/traffic.ts";
 import { trafficToTrace } from "#trace/transform/traffic-to-trace.ts";
 import { importedHeader } from "./imported-header.ts";
 import { addSourceFlags, atLeastOne, checkOutput } from "./trace-flags.ts";
-import { type LineFormat, sayWritten, WORKLOAD_NAME, writeLines, writeTrace, writeWorkload } from "./trace-output.ts";
-import { openTrace, requestsOf, type SourceFlags, told, type TraceSource } from "./trace-source.ts";
+import {
+  type LineFormat,
+  reportWritten,
+  WORKLOAD_NAME,
+  writeLines,
+  writeTrace,
+  writeWorkload,
+} from "./trace-output.ts";
+import { openTrace, requestsOf, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
 
 const EXPORT_FORMATS = ["mooncake", "azure", "blis", "blis-result", "workload"] as const;
 type ExportFormat = (typeof EXPORT_FORMATS)[number];
@@ -38,7 +45,7 @@ interface ExportFlags extends SourceFlags {
 export function importCommand(): Command {
   const command = new Command("import")
     .description(
-      "Write a foreign workload as one of ours: a .jsonl with what was sent, or, where it tells what came of it (runs of vLLM, BLIS), a recorded trace in a folder.",
+      "Write a foreign workload as one of ours: a .jsonl with what was sent, or, where it holds outcomes (runs of vLLM, BLIS), a recorded trace in a folder.",
     )
     .argument(
       "<workload>",
@@ -47,15 +54,15 @@ export function importCommand(): Command {
     .requiredOption("-o, --output <path>", "a file named .jsonl, .jsonl.zst or .jsonl.gz; or a folder")
     .option("--endpoints <n>", "endpoints that served it, for a recorded trace", atLeastOne, 1)
     .option("--profile <name>", "profile that routed it, for a recorded trace", "gnomon")
-    .option("--arrivals <file>", "TraceV2 that was replayed, for BLIS's SimResults, which tell no arrivals")
+    .option("--arrivals <file>", "TraceV2 that was replayed, for BLIS's SimResults, which hold no arrivals")
     .option("--key <text>", "keys the block ids of a run's prompts (default: another one each time)")
-    .action((path: string, flags: ImportFlags) => told(importTrace(path, flags)));
+    .action((path: string, flags: ImportFlags) => withPlainErrors(importTrace(path, flags)));
   return addSourceFlags(command);
 }
 
 export function exportCommand(): Command {
   const command = new Command("export")
-    .description("Write a trace in another format. What the format cannot say is counted.")
+    .description("Write a trace in another format. What the format cannot hold is counted.")
     .argument("<trace>", "recorded trace or workload")
     .addOption(
       new Option("-f, --format <name>", "blis is a TraceV2: a .csv, with its header in a .yaml beside it")
@@ -63,7 +70,7 @@ export function exportCommand(): Command {
         .makeOptionMandatory(),
     )
     .requiredOption("-o, --output <file>", "compressed when it ends with .zst or .gz")
-    .action((path: string, flags: ExportFlags) => told(exportTrace(path, flags)));
+    .action((path: string, flags: ExportFlags) => withPlainErrors(exportTrace(path, flags)));
   return addSourceFlags(command);
 }
 
@@ -82,23 +89,23 @@ async function importTrace(path: string, flags: ImportFlags): Promise<void> {
     throw new ConfigError([`--arrivals: expected a TraceV2, got ${flags.arrivals}, which is not there`]);
   if (WORKLOAD_NAME.test(flags.output)) {
     const written = await writeWorkload(flags.output, requestsOf(source), [`import of ${source.format}`]);
-    return sayWritten(flags.output, written, "requests", new Tally(), source.notes());
+    return reportWritten(flags.output, written, "requests", new Tally(), source.notes());
   }
   const left = new Tally();
   const traffic = await withObservations(source, flags.output);
   const written = await writeTrace(flags.output, trafficToTrace(traffic, importedHeader(source, flags), left));
   const settings = Object.entries(source.run?.engine ?? {}).map(([name, value]) => `${name} ${value}`);
-  const told = settings.length === 0 ? [] : [`engine: ${settings.join(", ")}`];
-  sayWritten(flags.output, written.records, "records", left, [...told, ...source.notes()]);
+  const engine = settings.length === 0 ? [] : [`engine: ${settings.join(", ")}`];
+  reportWritten(flags.output, written.records, "records", left, [...engine, ...source.notes()]);
 }
 
-/** The traffic, if its first request tells what came of it. */
+/** The traffic, if its first request holds its outcome. */
 async function withObservations(source: TraceSource, output: string): Promise<AsyncGenerator<TrafficRequest>> {
   const traffic = source.traffic();
   const first = await traffic.next();
   if (first.done === true || first.value.observed === undefined)
     throw new ConfigError([
-      `--output: expected a name that ends with .jsonl, since ${source.path} does not tell what came of its requests, got ${output}`,
+      `--output: expected a name that ends with .jsonl, since ${source.path} does not hold the outcomes of its requests, got ${output}`,
     ]);
   return rest(first.value, traffic);
 }
@@ -116,7 +123,7 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
   const source = await openTrace(path, flags);
   if (format === "workload") {
     const written = await writeWorkload(output, requestsOf(source), [`export of ${source.format}`]);
-    return sayWritten(output, written, "requests", new Tally(), source.notes());
+    return reportWritten(output, written, "requests", new Tally(), source.notes());
   }
   const { written, refused } = await writeLines(output, source.traffic(), formatOf(format));
   if (format === "blis" && written > 0)
@@ -124,9 +131,9 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
       output.replace(/\.csv(\.zst|\.gz)?$/, ".yaml"),
       blisHeader(source.reader === undefined ? "generated" : "real"),
     );
-  sayWritten(output, written, "requests", refused, source.notes());
+  reportWritten(output, written, "requests", refused, source.notes());
   if (format === "blis")
-    process.stdout.write("blocks that prompts share are not told: the format has no place for them\n");
+    process.stdout.write("blocks that prompts share are not written: the format has no place for them\n");
 }
 
 function formatOf(format: Exclude<ExportFormat, "workload">): LineFormat<TrafficRequest> {

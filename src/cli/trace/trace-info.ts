@@ -7,7 +7,7 @@ import { Tally } from "#trace/transform/tally.ts";
 import { type TrafficFigures, TrafficSummary } from "#trace/transform/traffic-summary.ts";
 import { addSourceFlags } from "./trace-flags.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
-import { openTrace, type SourceFlags, told, type TraceSource } from "./trace-source.ts";
+import { openTrace, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
 
 /** What a recorded trace holds beside its requests. */
 interface RecordedFacts {
@@ -22,7 +22,7 @@ interface RecordedFacts {
   readonly derived: readonly string[];
   readonly replayable: boolean;
   readonly dropped: number;
-  /** Settings of the engines, as far as the last run's header tells them. */
+  /** Settings of the engines, as far as the last run's header states them. */
   readonly engine: TraceEngine | undefined;
 }
 
@@ -31,7 +31,7 @@ export function infoCommand(): Command {
     .description("What a trace holds: requests, rates, lengths, sharing, conversations, endpoints, outcomes, losses.")
     .argument("<trace>", "recorded trace or workload")
     .option("--json", "print JSON", false)
-    .action((path: string, flags: SourceFlags & { readonly json: boolean }) => told(info(path, flags)));
+    .action((path: string, flags: SourceFlags & { readonly json: boolean }) => withPlainErrors(info(path, flags)));
   return addSourceFlags(command);
 }
 
@@ -174,7 +174,7 @@ function lengthRows(figures: TrafficFigures): string[] {
 }
 
 function sharing({ sharedBlocks, sharedBlocksSampled }: TrafficFigures): string {
-  if (Number.isNaN(sharedBlocks)) return "not known: the trace tells nothing about content";
+  if (Number.isNaN(sharedBlocks)) return "not known: the trace holds nothing about content";
   const sampled =
     sharedBlocksSampled === 1 ? "" : `, estimated from ${(100 * sharedBlocksSampled).toFixed(1)} % of them`;
   return `${(100 * sharedBlocks).toFixed(1)} % of prompt blocks were in an earlier prompt${sampled}`;

@@ -18,7 +18,7 @@ export interface LineFormat<T> {
 export const WORKLOAD_NAME = /\.jsonl(?:\.zst|\.gz)?$/;
 
 /**
- * Writes all requests of a stream; what the format cannot say is counted in the result. Where it fails, or nothing is
+ * Writes all requests of a stream; what the format cannot hold is counted in the result. Where it fails, or nothing is
  * left to write, there is no file afterwards.
  */
 export async function writeLines<T>(
@@ -73,8 +73,14 @@ export async function writeTrace(directory: string, items: AsyncIterable<TraceIt
   return writer;
 }
 
-/** Says what was written, and what was left out. Throws CommandFailure when that was all. */
-export function sayWritten(output: string, count: number, what: string, left: Tally, notes: readonly string[]): void {
+/** Prints what was written, and what was left out. Throws CommandFailure when that was all. */
+export function reportWritten(
+  output: string,
+  count: number,
+  what: string,
+  left: Tally,
+  notes: readonly string[],
+): void {
   const lines = count === 0 ? [] : [`${output}: ${count} ${what}`];
   for (const [reason, requests] of left.entries()) lines.push(`${requests} requests left out: ${reason}`);
   process.stdout.write([...lines, ...notes].map((line) => `${line}\n`).join(""));

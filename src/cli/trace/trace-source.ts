@@ -35,7 +35,7 @@ export interface TraceSource {
   readonly reader: TraceReader | undefined;
   /** Its requests. Of a recorded trace either these or the reader's items, once. */
   readonly traffic: () => AsyncGenerator<TrafficRequest>;
-  /** What a measured run tells of its engine; undefined for all else. */
+  /** What a measured run states about its engine; undefined for all else. */
   readonly run: Omit<VllmRun, "traffic"> | undefined;
   /** What was not used, by reason; complete when it was read. */
   readonly notes: () => string[];
@@ -67,7 +67,7 @@ export async function* requestsOf(source: TraceSource): AsyncGenerator<WorkloadR
 }
 
 /** What may go wrong while a trace is read or written, as one line for people. */
-export async function told<T>(work: Promise<T>): Promise<T> {
+export async function withPlainErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

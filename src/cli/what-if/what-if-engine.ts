@@ -12,7 +12,7 @@ import type { WhatIfFlags } from "./what-if-flags.ts";
 export interface ChosenEngine extends CalibratedEngine {
   /** As people know it. */
   readonly name: string;
-  /** Nothing says that the traffic's engines are like it. */
+  /** No evidence that the traffic's engines are like it. */
   readonly isGuess: boolean;
   readonly notes: readonly string[];
 }
@@ -21,8 +21,8 @@ const GUESS = "emulated-default";
 const HOW_TO_SAY = "name one with --engine, best one that calibrate wrote of a trace of these engines";
 
 /**
- * That of --engine, else what the trace's header says of its emulated fleet, else one that is calibrated from the trace
- * itself, else a guess that is called one. Throws ConfigError.
+ * That of --engine, else what the trace's header states about its emulated fleet, else one that is calibrated from the
+ * trace itself, else a guess that is called one. Throws ConfigError.
  */
 export function engineOfRun(run: RecordedRun, flags: WhatIfFlags): ChosenEngine {
   const [named] = flags.engine;
@@ -30,7 +30,7 @@ export function engineOfRun(run: RecordedRun, flags: WhatIfFlags): ChosenEngine 
   const { emulated } = run.header;
   if (emulated !== undefined) {
     const engine = engineOfParameters(emulated.parameters, "the trace's header, emulated.parameters");
-    const notes = [`engine: ${emulated.engine}, which the trace's header says that its emulated engines were`];
+    const notes = [`engine: ${emulated.engine}, as the trace's header states of its emulated engines`];
     return { ...chosen(emulated.engine, engine), notes };
   }
   try {
@@ -39,13 +39,13 @@ export function engineOfRun(run: RecordedRun, flags: WhatIfFlags): ChosenEngine 
     const reasons = error instanceof CannotIdentify ? error.reasons : error instanceof ConfigError ? error.lines : [];
     if (reasons.length === 0) throw error;
     return guessed([
-      "the trace does not say what its engines are, and cannot tell:",
+      "the trace does not state what its engines are, and does not show it:",
       ...reasons.map((one) => `  ${one}`),
     ]);
   }
 }
 
-/** That of --engine, else a guess: a workload from elsewhere says nothing of engines. */
+/** That of --engine, else a guess: a workload from elsewhere states nothing about engines. */
 export function engineOfWorkload({ engine: [named] }: WhatIfFlags): ChosenEngine {
   return named === undefined ? guessed([]) : chosen(named, loadCalibratedEngine(named));
 }

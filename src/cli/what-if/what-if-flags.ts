@@ -28,7 +28,7 @@ export interface WhatIfFlags extends SizeFlags {
   readonly html?: string;
 }
 
-/** Requests of a trace that are held in memory, unless told otherwise. */
+/** Requests of a trace that are held in memory, unless a flag sets another limit. */
 const LIMIT_DEFAULT = 1_000_000;
 const REPLICAS_MAX = 1_000;
 const ENDPOINTS_MAX = 10_000;
@@ -56,7 +56,7 @@ export function whatIfOptions(): Command {
     .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
     .option(
       "--engine <file>",
-      "engine by name or path, best one that calibrate wrote (default: what the trace says of its engines, else one that is calibrated from it); repeat to ask about others",
+      "engine by name or path, best one that calibrate wrote (default: what the trace states about its engines, else one that is calibrated from it); repeat to ask about others",
       (name, before: readonly string[]) => [...before, name],
       [],
     )
@@ -91,7 +91,7 @@ export function whatIfOptions(): Command {
       whole(0, REPLICAS_MAX),
     )
     .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
-    .option("--regret <n>", "decisions of each candidate that are made otherwise", whole(0, DECISIONS_MAX), 0)
+    .option("--regret <n>", "counterfactual decisions of each candidate", whole(0, DECISIONS_MAX), 0)
     .option("--counterfactual-k <count>", "other endpoints that each of them is tried with", whole(1, 100), 2)
     .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
     .addOption(

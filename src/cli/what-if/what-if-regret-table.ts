@@ -3,7 +3,7 @@ import type { DecisionRegret } from "#shadow/question/regret.ts";
 import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
 import { brokenName, figureTable, millis, percent, signedMillis, wrapped } from "../figure-text.ts";
 
-/** Decisions told with all that they had to choose from. */
+/** Decisions printed with all that they had to choose from. */
 const EXAMPLES = 3;
 const WIDTHS = [22, 11, 15, 12, 10, 11, 11] as const;
 
@@ -22,7 +22,7 @@ export function regretTables({ candidates, inForce }: WhatIfAnswer): string[] {
   const worst = candidates.find(({ name }) => name === inForce)?.regret?.worst.slice(0, EXAMPLES) ?? [];
   return [
     wrapped(
-      "Regret by outcome, with hindsight: single decisions made otherwise, all else by the profile, up to 1,000 requests " +
+      "Regret by outcome, with hindsight: single counterfactual decisions, all else by the profile, up to 1,000 requests " +
         "before and 200 after simulated again; lost against the best alternative, and the change with the second choice. " +
         "E2E of the request itself:",
     ),

@@ -15,8 +15,8 @@ const METRICS: readonly (readonly [Metric, string])[] = [
   ["tpotMicros", "TPOT"],
   ["e2eMicros", "E2E"],
 ];
-/** Causes of a difference that are told. */
-const CAUSES_TOLD = 4;
+/** Causes of a difference that are printed. */
+const CAUSES_PRINTED = 4;
 const WITHIN = `${100 * COVERAGE} %`;
 
 /** The answer for people: the verdict, then predictions, differences, why, and the model's own error. */
@@ -140,7 +140,7 @@ function causes({ candidates, inForce }: WhatIfAnswer): string[] {
   const heads = ["profile", "requests", "what became of them", "TTFT", "E2E", "of the mean"];
   const table = figureTable(heads, [PROFILE_WIDTH, 10, 28, 10, 10, 13]);
   for (const candidate of candidates) {
-    for (const [i, one] of candidate.causes.slice(0, CAUSES_TOLD).entries()) {
+    for (const [i, one] of candidate.causes.slice(0, CAUSES_PRINTED).entries()) {
       const each = [
         signedMillis(one.ttftChangeMicros),
         signedMillis(one.e2eChangeMicros),

@@ -19,7 +19,7 @@ import { givenSizes, sizedEngine } from "../calibrate/engine-sizes.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
 import { faultsOf, lostText } from "../lost-endpoint.ts";
-import { told } from "../trace/trace-source.ts";
+import { withPlainErrors } from "../trace/trace-source.ts";
 import { type ChosenEngine, engineOfRun, engineOfWorkload } from "./what-if-engine.ts";
 import type { WhatIfFlags } from "./what-if-flags.ts";
 
@@ -45,13 +45,13 @@ const STALE_AFTER_INTERVALS = 3;
 
 /** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
 export async function trafficOf(path: string, flags: WhatIfFlags): Promise<Traffic> {
-  const traffic = (await isRecorded(path)) ? await recorded(path, flags) : await told(foreign(path, flags));
+  const traffic = (await isRecorded(path)) ? await recorded(path, flags) : await withPlainErrors(foreign(path, flags));
   if (traffic.setting.workload.length === 0)
     throw new CommandFailure([`${path} has no request that can be simulated`, ...notesOf(traffic)].join("\n  "));
   return flags.capped === undefined ? traffic : capped(traffic, flags.capped);
 }
 
-/** What is to be said beside an answer, a line each. */
+/** Notes printed beside an answer, a line each. */
 export function notesOf({ left, notes }: Traffic): string[] {
   return [...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`), ...notes];
 }
@@ -147,7 +147,7 @@ function beyondLimit(count: number): Readonly<Record<string, number>> {
   return count === 0 ? {} : { "beyond --limit": count };
 }
 
-/** Less traffic is another experiment: what happened says nothing of the model's error in it. */
+/** Less traffic is another experiment: what happened is no evidence of the model's error in it. */
 async function capped(traffic: Traffic, turnsMax: number): Promise<Traffic> {
   const cap = new TurnCap(turnsMax);
   const { setting } = traffic;
@@ -212,8 +212,8 @@ function gaugeScenarios(flags: WhatIfFlags): { readonly scenario: Scenario; read
 }
 
 /** Those of the engine's file, else what --step-error states. */
-function residualsOf(told: StepResiduals | undefined, { stepError }: WhatIfFlags): StepResiduals | undefined {
-  if (stepError === undefined) return told;
+function residualsOf(calibrated: StepResiduals | undefined, { stepError }: WhatIfFlags): StepResiduals | undefined {
+  if (stepError === undefined) return calibrated;
   return { windowMicros: MICROS_PER_SECOND, windows: [[0]], levelError: stepError, delayError: 0, prefillError: 0 };
 }
 

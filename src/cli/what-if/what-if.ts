@@ -58,7 +58,7 @@ const REPLICAS_MIN = 3;
 /** Requests that replicas simulate together, unless more are asked for. */
 const REPLICA_REQUESTS = 200_000;
 
-/** How many replicas, and what must be said about it. */
+/** How many replicas, and the notes to print about it. */
 function replicasFor(
   { workload, residuals }: Setting,
   candidates: number,
@@ -69,7 +69,7 @@ function replicasFor(
     const how = "calibrate writes them, or --step-error 0.05 states one";
     return {
       replicas: 0,
-      note: [`no prediction intervals: the engine ${engine} does not say how far its step times are off; ${how}`],
+      note: [`no prediction intervals: the engine ${engine} does not state how far its step times are off; ${how}`],
     };
   }
   if (replicas !== undefined) return { replicas, note: [] };

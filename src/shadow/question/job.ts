@@ -12,7 +12,7 @@ export type Job =
   | { readonly kind: "outcome"; readonly candidate: Candidate }
   /** The engine as it may be: figures alone. */
   | { readonly kind: "replica"; readonly candidate: Candidate; readonly replica: number }
-  /** One decision made otherwise. */
+  /** One counterfactual decision. */
   | { readonly kind: "regret"; readonly question: RegretQuestion };
 
 /** What is kept of a run on a drawn engine. */

@@ -85,7 +85,7 @@ export interface WhatIfQuestion {
   readonly observed: readonly Observed[] | undefined;
   /** Simulations of every candidate on engines drawn from the setting's residuals; none where it is left out. */
   readonly replicas?: number;
-  /** Decisions of every candidate, as things were, that are made otherwise, and how many other endpoints are tried. */
+  /** Counterfactual decisions of every candidate, as things were, and how many other endpoints are tried. */
   readonly regret?: { readonly decisions: number; readonly alternatives: number };
   /** Threads at most; 1 stays in this one. All cores where it is left out. */
   readonly threadsMax?: number;

@@ -33,12 +33,12 @@ export function inForceOf({ router }: TraceHeader, events: readonly FleetEvent[]
   return { name: recordedName(names, changes), spec, asRecorded: { profiles, defaultProfile } };
 }
 
-const NAMES_TOLD_MAX = 3;
+const NAMES_LISTED_MAX = 3;
 
 function recordedName(names: readonly string[], changes: number): string {
-  const told = names.slice(0, NAMES_TOLD_MAX).join(", ");
-  const more = names.length > NAMES_TOLD_MAX ? ` and ${names.length - NAMES_TOLD_MAX} more` : "";
-  return `as recorded (${told}${more}; ${changes} ${changes === 1 ? "change" : "changes"})`;
+  const listed = names.slice(0, NAMES_LISTED_MAX).join(", ");
+  const more = names.length > NAMES_LISTED_MAX ? ` and ${names.length - NAMES_LISTED_MAX} more` : "";
+  return `as recorded (${listed}${more}; ${changes} ${changes === 1 ? "change" : "changes"})`;
 }
 
 function checkedDefault({ profiles, defaultProfile }: TraceRouter): ProfileSpec {

@@ -15,7 +15,7 @@ export function regretSection({ candidates }: WhatIfAnswer): string {
   const heads = "<th>better existed</th><th>lost, mean</th><th>p90</th><th>max</th><th>second choice</th>";
   const worst = asked.flatMap(({ name, regret }) => regret.worst.slice(0, 1).map((one) => example(name, one)));
   return `<h2>Regret by outcome</h2>
-<p>Single decisions made otherwise, all else by the profile, up to 1,000 requests before and 200 after simulated again. Lost is against the best of the alternatives tried, with hindsight; the second choice is the policy's own, without.</p>
+<p>Single counterfactual decisions, all else by the profile, up to 1,000 requests before and 200 after simulated again. Lost is against the best of the alternatives tried, with hindsight; the second choice is the policy's own, without.</p>
 <div class="card scroll"><table><thead><tr><th rowspan="2">profile</th><th rowspan="2">decisions</th><th colspan="5">E2E of the request itself</th><th colspan="5">with all after it, summed</th></tr><tr>${heads}${heads}</tr></thead><tbody>${rows.join("")}</tbody></table></div>
 <div class="cards wide below">${worst.join("")}</div>`;
 }

@@ -170,7 +170,7 @@ test("the same trace gives the same engine, to the byte", async (t) => {
   assert.equal(first.out, second.out);
 });
 
-test("what a trace cannot tell is refused by name, with the traffic that would, and nothing is written", async (t) => {
+test("what a trace cannot identify is refused by name, with the traffic that would, and nothing is written", async (t) => {
   const alone = await imported(t, LIGHT_SIZES, { requests: 120, gapMicros: 4_000_000, seed: 3 });
   const engine = fresh(".yaml");
   const refused = await gnomon(t, "calibrate", alone, "-o", engine);

@@ -28,7 +28,7 @@ test("every engine that comes with gnomon is the same after it stood in a trace'
     const chosen = engineOfRun({ ...run, header }, flags());
     assert.deepEqual(chosen.engine, engine, name);
     assert.deepEqual([chosen.name, chosen.isGuess], [name, false]);
-    assert.match(chosen.notes.join(), /which the trace's header says/);
+    assert.match(chosen.notes.join(), /as the trace's header states/);
   }
   const wrong = { engine: "x", parameters: { sequencesMax: 0 } };
   assert.throws(
@@ -52,11 +52,11 @@ test("a trace that says nothing of its engines is calibrated, and that is said w
   assert.match(chosen.notes.join(), /calibrated from this trace, since no --engine named one; .* held out, TTFT [-+]/);
 });
 
-test("a trace that cannot tell leads to a guess, which is called one, with the reasons", () => {
+test("a trace that cannot show its engine leads to a guess, which is called one, with the reasons", () => {
   const chosen = engineOfRun(runOn(TRUTH, { seed: 3, requests: 20 }), flags());
   assert.deepEqual([chosen.name, chosen.isGuess], ["emulated-default", true]);
   assert.match(
     chosen.notes.join("\n"),
-    /cannot tell:\n {2}.*\n.*emulated-default, which is a guess; name one with --engine/s,
+    /does not show it:\n {2}.*\n.*emulated-default, which is a guess; name one with --engine/s,
   );
 });

@@ -79,7 +79,7 @@ test("the terminal gets the verdict first, and no line that is longer than 100 c
 
 test("intervals come with a stated step error, and their absence is said", async (t) => {
   const without = await ask(t);
-  assert.match(without.notes, /no prediction intervals: the engine emulated-default does not say how far/);
+  assert.match(without.notes, /no prediction intervals: the engine emulated-default does not state how far/);
   const { replicas, candidates } = await answerTo(t, "--step-error", "0.05");
   assert.equal(replicas, 20);
   const { low, high } = candidates[0]!.intervals.e2eMicros!.mean;
