@@ -22,13 +22,13 @@ export function addKeyFlags(command: Command, keyFlags: readonly KeyFlag[]): Com
   return command.option("--set <key=value...>", "set any key of the configuration, for example limits.attemptsMax=2");
 }
 
-/** What flags say, and what is wrong with those that name no key, a line each. */
+/** What flags set, and what is wrong with those that name no key, a line each. */
 export interface FlagOverrides {
   readonly overrides: readonly Override[];
   readonly problems: readonly string[];
 }
 
-/** What the flags say, as overrides of the configuration. */
+/** What the flags set, as overrides of the configuration. */
 export function keyOverrides(given: Given, keyFlags: readonly KeyFlag[]): FlagOverrides {
   const root = schemaNode(CONFIG_SCHEMA);
   const overrides: Override[] = [];

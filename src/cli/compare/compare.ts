@@ -39,7 +39,7 @@ function tooFew({ onlyLive, onlySimulated }: TransferAnswer): string {
   );
 }
 
-/** Every policy found at a path. Two results for one policy are refused: nobody could say which one counts. */
+/** Every policy found at a path. Two results for one policy are refused: it is not known which one counts. */
 async function resultsAt(path: string): Promise<PolicyFigures[]> {
   if (!existsSync(path)) throw new ConfigError([`compare: expected results, got ${path}, which is not there`]);
   const found: PolicyFigures[] = [];

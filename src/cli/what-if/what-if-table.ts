@@ -137,7 +137,7 @@ function differences({ candidates, inForce, replicas }: WhatIfAnswer): string[] 
 }
 
 function causes({ candidates, inForce }: WhatIfAnswer): string[] {
-  const heads = ["profile", "requests", "what became of them", "TTFT", "E2E", "of the mean"];
+  const heads = ["profile", "requests", "outcome", "TTFT", "E2E", "of the mean"];
   const table = figureTable(heads, [PROFILE_WIDTH, 10, 28, 10, 10, 13]);
   for (const candidate of candidates) {
     for (const [i, one] of candidate.causes.slice(0, CAUSES_PRINTED).entries()) {

@@ -17,5 +17,5 @@ export function causeTable({ candidates, inForce, requests }: WhatIfAnswer): str
   if (rows.length === 0) return "";
   return `<h2>Why they differ</h2>
 <p>Requests by what became of their endpoint, their cached prefix and the queue that they met, against ${escaped(inForce)}. The last column is their part of the mean E2E difference.</p>
-<div class="card scroll"><table><thead><tr><th>profile</th><th class="text">what became of them</th><th>requests</th><th>TTFT each</th><th>E2E each</th><th>of the mean</th></tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
+<div class="card scroll"><table><thead><tr><th>profile</th><th class="text">outcome</th><th>requests</th><th>TTFT each</th><th>E2E each</th><th>of the mean</th></tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
 }
