@@ -43,6 +43,7 @@ const queue = new AnswerQueue({
   journal: { accept: (() => told?.()) as never },
   counters,
   waitingMax: ANSWERS,
+  load: { isBusy: false },
   bug: (error) => {
     throw error;
   },

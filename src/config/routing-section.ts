@@ -89,7 +89,7 @@ export const prefix = z.strictObject({
     .describe("Room per endpoint while the engine has not reported its own."),
   answers: z
     .enum(["ids", "text", "off"])
-    .default("text")
+    .default("ids")
     .describe(
       "Answers in the index. ids: where clients ask for their token ids; text: also where their text becomes as many tokens as the engine counted.",
     ),

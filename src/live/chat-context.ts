@@ -18,7 +18,7 @@ import type { RequestSummary } from "./request/request-summary.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import type { UpstreamPools } from "./upstream/upstream-pools.ts";
 
-/** Hears what became of requests, for metrics and logs. It must return at once and never throw. */
+/** Is notified of what became of requests, for metrics and logs. It must return at once and never throw. */
 export interface RequestObserver {
   /** Once per inference request, refused ones included, when its answer is over. */
   finished(summary: RequestSummary): void;
@@ -56,7 +56,7 @@ export interface ChatContext {
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
   /** Answers carry x-gnomon-* headers. */
-  readonly tellsOwnHeaders: boolean;
+  readonly sendsOwnHeaders: boolean;
   /** What pages in browsers may do; undefined leaves that to the engines. */
   readonly cors: Cors | undefined;
   /** Requests between their head and their last byte. */

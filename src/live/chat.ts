@@ -20,7 +20,7 @@ import { tokensOfAll, truncated } from "./request/truncation.ts";
 
 /**
  * The path of one inference request: body → what it asks → who asks → its tokens and block hashes → the decision → the
- * endpoint's answer, which `Forward` carries back while it tells the router how it goes.
+ * endpoint's answer, which `Forward` carries back while it reports to the router how it goes.
  *
  * It waits only for the body and for a tokenizer that cannot answer at once; all else is one run of the event loop.
  */
@@ -85,7 +85,7 @@ function decide(
   if (exchange.over) return;
   const { context, headers, model } = exchange;
   const prompt = truncated(whole, parsed.fields);
-  // The engine's count of a prompt that it cuts says nothing of the text.
+  // The engine's count of a prompt that it cuts is not that of the text.
   if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) exchange.encoded(tokenizer, prompt);
   if (prompt.fellBack) context.observe.tokenizerFellBack(model);
   const hidesUsage = addsUsage(exchange, parsed);
@@ -134,7 +134,7 @@ function priorityOf({ headers }: Exchange, parsed: ParsedRequest): number {
 
 function noModel({ directory }: ChatContext): Refusal {
   if (directory.all().length === 0) return refusal("no-endpoint", "No engine is known to this gateway.");
-  if (servedModels(directory).length === 0) return refusal("no-endpoint", "No engine has told what it serves yet.");
+  if (servedModels(directory).length === 0) return refusal("no-endpoint", "No engine has reported what it serves yet.");
   return refusal("bad-request", "`model` is required, since not exactly one model is served.", "model");
 }
 

@@ -30,7 +30,7 @@ export async function drainGateway(server: Server, context: ChatContext, times: 
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeAllConnections();
   await closed;
-  // The answers that were cut hear of it some turns after their sockets.
+  // The answers that were cut are notified some turns after their sockets.
   while (context.inFlight.size > 0) await sleep(1);
   context.inFlight.stop();
   await context.pools.destroy();

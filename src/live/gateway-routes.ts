@@ -77,13 +77,13 @@ function isAllowed(allowed: ClientAuth, { headers }: IncomingMessage): boolean {
 
 /** An error as a response, in the shape of the API whose path was asked for. */
 function answerOf(
-  { tellsOwnHeaders }: ChatContext,
+  { sendsOwnHeaders }: ChatContext,
   refused: Refusal,
   path = "",
   headers: Record<string, string> = {},
 ): Response {
   const body = errorBody(refused, path.startsWith("/v1/messages") ? "messages" : "other");
-  const flat = errorHeaders(refused, Buffer.byteLength(body), tellsOwnHeaders);
+  const flat = errorHeaders(refused, Buffer.byteLength(body), sendsOwnHeaders);
   const all: Record<string, string> = { ...headers };
   for (let i = 0; i < flat.length; i += 2) all[flat[i]!] = flat[i + 1]!;
   return new Response(body, { status: ERRORS[refused.reason].status, headers: all });
@@ -91,7 +91,7 @@ function answerOf(
 
 /**
  * Preflights. Where the configuration names origins the gateway answers them, and all its answers say the same; else an
- * engine does, as it says in its own answers what pages may do with them.
+ * engine does, as it states in its own answers what pages may do with them.
  */
 function addCors({ app, context, caller }: Parts): void {
   const { cors } = context;

@@ -48,14 +48,16 @@ export interface GatewayOptions {
   readonly clientKeys?: readonly string[];
   /** Asks engines for usage in every stream, and keeps the chunk that this adds from clients that did not ask. */
   readonly requestUsage?: boolean;
-  /** Which answers go into the prefix index; "text" when left out. */
+  /** Which answers go into the prefix index; "ids" when left out. */
   readonly answersIndexed?: AnswersIndexed;
+  /** Whether work that can be left undone is; it never is when left out. */
+  readonly load?: { readonly isBusy: boolean };
   /** Paths beside the known ones that take POST and go to one engine each. */
   readonly extraRoutes?: readonly string[];
   /** Engines' administration that passes; none when left out. */
   readonly administration?: AdministrationOptions;
   /** Whether answers carry x-gnomon-* headers; they do when left out. */
-  readonly tellsOwnHeaders?: boolean;
+  readonly sendsOwnHeaders?: boolean;
   /** Origins whose pages may call, "*" for any; none leaves that to the engines. */
   readonly corsOrigins?: readonly string[];
   /** Mounts what else is served on the same port, before the unknown paths. */
@@ -97,6 +99,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     journal: options.journal,
     counters,
     waitingMax: limits.answersWaitingMax,
+    load: options.load ?? { isBusy: false },
     bug: (error) => options.observe.bug?.(error),
   });
   const context: ChatContext = {
@@ -112,12 +115,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     waits: waitLimits(limits),
     hangs,
-    answersIndexed: options.answersIndexed ?? "text",
+    answersIndexed: options.answersIndexed ?? "ids",
     answers,
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,
     keepsAuthorization: options.clientKeys !== undefined,
-    tellsOwnHeaders: options.tellsOwnHeaders ?? true,
+    sendsOwnHeaders: options.sendsOwnHeaders ?? true,
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
     inFlight: new InFlight(limits.sweepMillis, hangs),
     bodyBytesInFlight: 0,
@@ -188,7 +191,7 @@ function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): 
     serve,
     bodyBytesMax: () => context.limits.bodyBytesMax,
     answering: (socket) => inFlight.answering(socket),
-    tellsOwnHeaders: context.tellsOwnHeaders,
+    sendsOwnHeaders: context.sendsOwnHeaders,
     malformed: () => counters.malformedHttp++,
   });
   return server;
@@ -211,18 +214,18 @@ const CHECKS_PER_LIMIT = 4;
 
 const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
 
-function malformedTarget({ tellsOwnHeaders }: ChatContext): Response {
+function malformedTarget({ sendsOwnHeaders }: ChatContext): Response {
   const body = errorBody(MALFORMED_TARGET);
-  const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), tellsOwnHeaders);
+  const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   const headers = new Headers();
   for (let i = 0; i < flat.length; i += 2) headers.append(flat[i]!, flat[i + 1]!);
   return new Response(body, { status: ERRORS["bad-request"].status, headers });
 }
 
 /** HTTP/1.1 requires a host (RFC 9112 3.2). */
-function refuseHost(outgoing: ServerResponse, { tellsOwnHeaders }: ChatContext): void {
+function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: ChatContext): void {
   const body = errorBody(MALFORMED_TARGET);
-  const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), tellsOwnHeaders);
+  const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);
 }
 

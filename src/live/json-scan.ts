@@ -33,7 +33,7 @@ for (const [bytes, meaning] of [
 }
 
 /**
- * Looks over the bytes of a JSON text, in slices, and tells before it is read whether it is nested too deeply or holds
+ * Looks over the bytes of a JSON text, in slices, and finds before it is read whether it is nested too deeply or holds
  * too much: reading `[[[[` or `{"a":0,"b":0,` takes hundreds of times as long as text of the same length, in one piece.
  * About 1 ns a byte, less in long strings. What is no JSON is left for the reader to refuse.
  */

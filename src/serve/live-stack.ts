@@ -5,6 +5,7 @@ import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
+import { LoopLoad } from "#live/loop-load.ts";
 import { DecisionRing } from "#live/status/decision-ring.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
@@ -264,9 +265,10 @@ function towardsClients(
   const { clients, routes, prefix } = config;
   return {
     answersIndexed: prefix.answers,
+    load: new LoopLoad(),
     limits: gatewayLimits(config),
     requestUsage: clients.requestUsage,
-    tellsOwnHeaders: clients.ownHeaders,
+    sendsOwnHeaders: clients.ownHeaders,
     corsOrigins: clients.corsOrigins,
     extraRoutes: routes.extra,
     administration: {

@@ -60,7 +60,7 @@ export class LiveHost {
   readonly #removed = new Set<number>();
   readonly #due: Due[] = [];
   /** What engines have sent and is not on a socket yet. */
-  readonly #writes: (() => void)[] = [];
+  readonly #writes: { readonly act: () => void; readonly isInput: boolean }[] = [];
   #at: Micros = 0;
   #sweep: (() => void) | undefined;
   #asked = 0;
@@ -124,10 +124,10 @@ export class LiveHost {
       if (engineAt < next.at) {
         this.#at = engineAt;
         this.#fleet.advanceFirst();
-        // What one step brings arrives in its order.
-        for (const write of this.#writes.splice(0)) {
-          write();
-          await this.#settle(0);
+        // What one step brings arrives in its order, where the router gets to know it.
+        for (const { act, isInput } of this.#writes.splice(0)) {
+          act();
+          if (isInput) await this.#settle(0);
         }
       } else {
         this.#due.splice(this.#due.indexOf(next), 1);
@@ -153,23 +153,19 @@ export class LiveHost {
     const until = process.hrtime.bigint() + BigInt(GUARD_MILLIS) * 1_000_000n;
     for (let quiet = 0; quiet < 3;) {
       await new Promise<void>((resolve) => setImmediate(resolve));
-      const open = this.#engines.reduce((sum, engine) => sum + engine.open.length, 0);
+      const open = this.#engines.reduce((sum, engine) => sum + engine.open.size, 0);
       const charged = this.#router.openCharges;
       const isDone =
         this.words.all.length >= inputs &&
         open === charged &&
         this.#tokensRead >= this.#tokensWritten &&
-        this.#asked === this.#arrived;
+        this.#asked === this.words.arrived;
       quiet = isDone ? quiet + 1 : 0;
       if (process.hrtime.bigint() > until) {
         const found = `${this.words.all.length} of ${inputs} inputs, ${open} requests at engines, ${charged} charged`;
         throw new Error(`at ${this.#at}: ${found}, ${this.#tokensRead} of ${this.#tokensWritten} tokens`);
       }
     }
-  }
-
-  get #arrived(): number {
-    return this.words.all.filter((word) => word.startsWith("request-arrived")).length;
   }
 
   #ask(url: string, promptTokens: number, outputTokens: number): void {
@@ -212,12 +208,14 @@ export class LiveHost {
     return {
       token: (_at, { id, outputTokens }: EngineRequest, tokens) => {
         const request = this.#aboard[i]!.get(id)?.request;
-        if (request !== undefined) this.#writes.push(() => this.#token(i, request, tokens === outputTokens));
+        if (request !== undefined)
+          this.#writes.push({ act: () => this.#token(i, request, tokens === outputTokens), isInput: tokens === 1 });
       },
       finished: (_at, { id }, reason) => {
         const request = this.#aboard[i]!.get(id)?.request;
         this.#aboard[i]!.delete(id);
-        if (request !== undefined && reason === "stop") this.#writes.push(() => this.#engines[i]!.end(request));
+        if (request !== undefined && reason === "stop")
+          this.#writes.push({ act: () => this.#engines[i]!.end(request), isInput: true });
       },
     };
   }

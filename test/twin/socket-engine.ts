@@ -12,7 +12,8 @@ export interface SocketRequest {
 
 /** Speaks vLLM's side of a stream over real sockets, as whoever holds it says: no timers, no will of its own. */
 export class SocketEngine {
-  readonly requests: SocketRequest[] = [];
+  /** Requests whose answers are not over. */
+  readonly open = new Set<SocketRequest>();
   url = "";
   #server: Server | undefined;
   #port = 0;
@@ -39,14 +40,10 @@ export class SocketEngine {
     const server = this.#server;
     this.#server = undefined;
     if (server === undefined) return;
-    const busy = new Set(this.open.map(({ socket }) => socket));
+    const busy = new Set([...this.open].map(({ socket }) => socket));
     for (const socket of this.#sockets) if (!busy.has(socket)) socket.destroy();
     server.close();
     await new Promise<void>((resolve) => setImmediate(resolve));
-  }
-
-  get open(): SocketRequest[] {
-    return this.requests.filter(({ open }) => open);
   }
 
   begin({ socket }: SocketRequest): void {
@@ -58,23 +55,28 @@ export class SocketEngine {
   }
 
   end(request: SocketRequest): void {
-    request.open = false;
+    this.#close(request);
     request.socket.write(event("[DONE]") + STREAM_END);
   }
 
   refuse(request: SocketRequest, status: number, message: string): void {
-    request.open = false;
+    this.#close(request);
     request.socket.write(jsonReply(status, { error: { message, type: "error", param: null, code: status } }));
   }
 
   reset(request: SocketRequest): void {
-    request.open = false;
+    this.#close(request);
     request.socket.resetAndDestroy();
   }
 
   async close(): Promise<void> {
     await this.deafen();
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #close(request: SocketRequest): void {
+    request.open = false;
+    this.open.delete(request);
   }
 
   #serve(socket: Socket): void {
@@ -85,7 +87,7 @@ export class SocketEngine {
     socket.on("close", () => {
       this.#sockets.delete(socket);
       if (under?.open !== true) return;
-      under.open = false;
+      this.#close(under);
       this.#left(under);
     });
     socket.on("data", (chunk: Buffer) => {
@@ -96,7 +98,7 @@ export class SocketEngine {
       const asked = /say (\d+) after (\d+)/.exec(held);
       held = held.slice(end + 4 + length);
       under = { outputTokens: Number(asked?.[1]), promptTokens: Number(asked?.[2]), socket, open: true };
-      this.requests.push(under);
+      this.open.add(under);
       this.#came(under);
     });
   }

@@ -9,6 +9,10 @@ export class Words {
   readonly all: string[] = [];
   readonly #numbers = new Map<string, number>();
 
+  get arrived(): number {
+    return this.#numbers.size;
+  }
+
   readonly take = (input: Input, decision: Decision | undefined): void => {
     if (input.kind === "request-arrived") this.#numbers.set(input.request.id, this.#numbers.size);
     const placed = decision === undefined ? "" : ` -> ${placeOf(decision)}`;

@@ -24,6 +24,8 @@ export interface AnswerQueueOptions {
   readonly counters: GatewayCounters;
   /** Answers that wait at once; more are left unknown. */
   readonly waitingMax: number;
+  /** Whether the process has better to do; answers are left unknown then. */
+  readonly load: { readonly isBusy: boolean };
   readonly bug: (error: unknown) => void;
 }
 
@@ -46,9 +48,13 @@ export class AnswerQueue {
     return this.#waiting.length - this.#next;
   }
 
-  /** False where it has no room. */
+  /** False where it has no room, or the process no time. */
   add(answer: AnsweredText): boolean {
-    const { counters, waitingMax } = this.#options;
+    const { counters, waitingMax, load } = this.#options;
+    if (load.isBusy) {
+      countUp(counters.answersUnknown, "busy");
+      return false;
+    }
     if (this.waiting >= waitingMax) {
       countUp(counters.answersUnknown, "full");
       return false;

@@ -18,6 +18,8 @@ export type UnknownAnswer =
   | "long"
   /** Too many wait. */
   | "full"
+  /** The event loop has little time to spare. */
+  | "busy"
   /** The tokenizer gave up. */
   | "tokenizer"
   /** Its text becomes another number of tokens than the engine counted. */

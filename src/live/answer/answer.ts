@@ -10,7 +10,7 @@ import type { Carriage } from "../request-state/request-state.ts";
 import type { Dialect } from "../request/route.ts";
 import type { Usage } from "./usage.ts";
 
-/** Reads one endpoint's answer piece by piece, says what becomes of it, and writes what it holds when it is asked to. */
+/** Reads one endpoint's answer piece by piece, decides what becomes of it, and writes what it holds when it is asked to. */
 export interface Answer {
   readonly carriage: Carriage;
   data(chunk: Buffer): void;

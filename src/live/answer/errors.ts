@@ -88,10 +88,10 @@ function typeOfClass(status: number): string {
   return status < 500 ? "invalid_request_error" : "api_error";
 }
 
-/** Flat header list of an error answer, without those that every answer carries. `tells` adds the gateway's own. */
-export function errorHeaders({ reason }: Refusal, bodyBytes: number, tells = true): string[] {
+/** Flat header list of an error answer, without those that every answer carries. `sendsOwn` adds the gateway's own. */
+export function errorHeaders({ reason }: Refusal, bodyBytes: number, sendsOwn = true): string[] {
   const headers = ["content-type", "application/json", "content-length", String(bodyBytes)];
-  if (tells) headers.push("x-gnomon-reason", reason);
+  if (sendsOwn) headers.push("x-gnomon-reason", reason);
   if (reason === "compressed") headers.push("accept-encoding", "identity");
   const { retryAfter } = ERRORS[reason];
   if (retryAfter !== undefined) headers.push("retry-after", String(retryAfter));

@@ -3,7 +3,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import { ERRORS, type ErrorReason, type Refusal, errorBody, refusal } from "./errors.ts";
 import type { Dialect } from "../request/route.ts";
 
-/** What the client is told when no endpoint could serve, and no endpoint's own error can be passed on. */
+/** What the client gets when no endpoint could serve, and no endpoint's own error can be passed on. */
 export function giveUpRefusal(fault: Fault): Refusal {
   switch (fault) {
     case "connect":
@@ -25,7 +25,7 @@ export function giveUpRefusal(fault: Fault): Refusal {
   }
 }
 
-/** What the client is told when an answer broke that had begun. */
+/** What the client gets when an answer broke that had begun. */
 export function cutRefusal(fault: Fault): Refusal {
   switch (fault) {
     case "timeout":
@@ -67,7 +67,7 @@ export function reasonOf(fault: Fault): ErrorReason {
   return giveUpRefusal(fault).reason;
 }
 
-/** What a broken connection says about the endpoint; undefined when the request itself could not be sent at all. */
+/** What a broken connection means for the endpoint; undefined when the request itself could not be sent at all. */
 export function faultOfError(error: Error): Fault | undefined {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   switch (code) {

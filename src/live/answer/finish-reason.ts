@@ -4,7 +4,7 @@ export type FinishReasons = "no-choice" | "abort" | "unended" | "ended";
  * What the choices in the bytes of OpenAI's JSON say about their end: there is no choice at all, some choice ended in
  * "abort", none has ended ("unended": each finish_reason is null), or some has.
  *
- * Told by the name between bare quotes, which cannot stand inside a JSON string, where the quotes would be escaped.
+ * Recognised by the name between bare quotes, which cannot stand inside a JSON string, where the quotes would be escaped.
  */
 export function scanFinishReasons(bytes: Buffer, start: number, end: number): FinishReasons {
   // What an event lacks would be searched for in all events behind it, once for each.

@@ -5,10 +5,10 @@ import type { Dialect } from "../request/route.ts";
 /**
  * What one server-sent event means for the request.
  * - token: output of the model
- * - end: a typed event that says why the model stopped, of a dialect in which an answer may have no text
+ * - end: a typed event that states why the model stopped, of a dialect in which an answer may have no text
  * - meta: anything without output, a role or a closing chunk
  * - usage: OpenAI's chunk without choices that only counts
- * - done: the engine says that the answer is complete
+ * - done: the engine declares the answer complete
  * - error: the engine reports a failure in the stream
  * - abort: a choice ended with finish_reason "abort", as a terminating vLLM ends its streams
  * - comment: no data, as a keep-alive
@@ -16,7 +16,7 @@ import type { Dialect } from "../request/route.ts";
  */
 export type SseKind = "token" | "end" | "meta" | "usage" | "done" | "error" | "abort" | "comment" | "garbage";
 
-/** Classifies by reading the whole event. Used until the first token, which must be told from chunks without text. */
+/** Classifies by reading the whole event. Used until the first token, which must be distinguished from chunks without text. */
 export function classifyFirst(dialect: Dialect, bytes: Buffer, start: number, end: number): SseKind {
   const data = dataStart(bytes, start, end);
   if (data < 0) return "comment";
@@ -35,7 +35,7 @@ export function classifyFirst(dialect: Dialect, bytes: Buffer, start: number, en
 }
 
 /**
- * Classifies by a few bytes, once a token was seen. A chunk of OpenAI's is a token if it has a choice, which is told by
+ * Classifies by a few bytes, once a token was seen. A chunk of OpenAI's is a token if it has a choice, which is seen by
  * the choice's finish_reason; no JSON string can hold that name between bare quotes.
  */
 export function classifyLater(dialect: Dialect, bytes: Buffer, start: number, end: number): SseKind {

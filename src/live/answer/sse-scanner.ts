@@ -2,10 +2,10 @@ import type { Dialect } from "../request/route.ts";
 import { type SseKind, classifyFirst, classifyLater } from "./sse-event.ts";
 
 /**
- * Cuts a stream of server-sent events into whole events and says what each is, over the bytes as they came, whatever
+ * Cuts a stream of server-sent events into whole events and classifies each, over the bytes as they came, whatever
  * the chunks' bounds.
  *
- * Push a chunk, then call `next` until it is false: event by event, `kind` says what lies in
+ * Push a chunk, then call `next` until it is false: event by event, `kind` names what lies in
  * `bytes[start..end)`. Bytes of an event that is not whole yet stay inside until the next chunk; `consumed` is where
  * they begin.
  */

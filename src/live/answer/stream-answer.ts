@@ -25,8 +25,8 @@ export class StreamAnswer implements Answer {
   readonly #held: Buffer[] = [];
   #heldBytes = 0;
   #tokens = 0;
-  /** What the engine said of the whole answer so far: why the model stopped, or that it turns the request down. */
-  #said: "nothing" | "stop" | "refusal" = "nothing";
+  /** What the engine reported of the whole answer so far: why the model stopped, or that it turns the request down. */
+  #reported: "nothing" | "stop" | "refusal" = "nothing";
   /** The last event that may hold a count, as a place in bytes that were scanned. */
   #lastBytes: Buffer | undefined;
   #lastStart = 0;
@@ -76,7 +76,7 @@ export class StreamAnswer implements Answer {
   }
 
   get #outcome(): "ok" | "refused" {
-    return this.#said === "refusal" ? "refused" : "ok";
+    return this.#reported === "refusal" ? "refused" : "ok";
   }
 
   /** Reads the events that became whole. Returns where what may pass begins, or -1 when this answer is over. */
@@ -99,7 +99,7 @@ export class StreamAnswer implements Answer {
           from = scanner.end;
           break;
         case "end":
-          if (this.#said === "nothing") this.#said = "stop";
+          if (this.#reported === "nothing") this.#reported = "stop";
           this.#remember();
           break;
         case "meta":
@@ -115,7 +115,7 @@ export class StreamAnswer implements Answer {
           break;
         case "error":
           if (!this.#isRefusal()) return this.#stop(from);
-          this.#said = "refusal";
+          this.#reported = "refusal";
           if (delivery.stage === "held") delivery.holdFull();
           break;
         case "abort":
@@ -134,15 +134,15 @@ export class StreamAnswer implements Answer {
 
   /**
    * The engine calls complete what has no token and no end: it is shutting down. (An answer without a token is well where
-   * it says why the model stopped; a choice's finish_reason counts as a token.)
+   * it states why the model stopped; a choice's finish_reason counts as a token.)
    */
   #isUnbegun(): boolean {
     const { dialect, stage } = this.#delivery;
-    if (!promisesEnd(dialect) || this.#tokens > 0 || this.#said !== "nothing" || stage === "passing") return false;
+    if (!promisesEnd(dialect) || this.#tokens > 0 || this.#reported !== "nothing" || stage === "passing") return false;
     return dialect !== "responses" || !hasOutputItems(this.#event());
   }
 
-  /** An error of the client's making, told in the stream before anything else: no other endpoint would do better. */
+  /** An error of the client's making, sent in the stream before anything else: no other endpoint would do better. */
   #isRefusal(): boolean {
     const code = this.#errorCode();
     return this.#tokens === 0 && code >= 400 && code < 500;

@@ -1,4 +1,4 @@
-/** What an engine said it read and wrote for one request. */
+/** What an engine reported that it read and wrote for one request. */
 export interface Usage {
   readonly promptTokens: number | undefined;
   readonly cachedTokens: number | undefined;

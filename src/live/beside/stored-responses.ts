@@ -71,7 +71,7 @@ export class StoredResponses {
   }
 
   #pass({ requestId }: BesideRequest, { entry, answer }: Found): Response {
-    const { leaving: close, tellsOwnHeaders: tells } = this.#context;
+    const { leaving: close, sendsOwnHeaders: sendsOwn } = this.#context;
     const own = {
       requestId,
       endpoint: entry.id,
@@ -79,7 +79,7 @@ export class StoredResponses {
       profile: "",
       hitTokens: 0,
       close,
-      tells,
+      sendsOwn,
       cors: undefined,
     };
     const flat = clientHeaders(answer.headers, own, true);

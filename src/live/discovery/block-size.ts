@@ -2,7 +2,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/units.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
 
-/** Tokens per block before any engine has told its own; vLLM's default on a GPU. */
+/** Tokens per block before any engine has reported its own; vLLM's default on a GPU. */
 export const BLOCK_TOKENS_DEFAULT = 16;
 
 export interface BlockSizeOptions {
@@ -13,7 +13,7 @@ export interface BlockSizeOptions {
   readonly report: (event: FaultEvent) => void;
 }
 
-/** What /gnomon/endpoints says of it. */
+/** What /gnomon/endpoints shows of it. */
 export interface BlockSizeView {
   readonly blockTokens: number;
   readonly follows: "engine" | "configuration";
@@ -24,13 +24,13 @@ export interface BlockSizeView {
 /**
  * Tokens per block of the prompts' chains. Where it follows the engines, the size in force stays while one of the engines
  * that are there has it, and else becomes the smallest of theirs: one that comes or goes changes nothing for the others.
- * An engine of another size is said once: its expected hits are off by up to a block, and by more where its blocks are
+ * An engine of another size is reported once: its expected hits are off by up to a block, and by more where its blocks are
  * the smaller ones.
  */
 export class BlockSize {
   readonly #options: BlockSizeOptions;
-  readonly #told = new Map<EndpointId, number>();
-  /** Endpoints of which it was said that their size differs, with that size and the one then in force. */
+  readonly #sizes = new Map<EndpointId, number>();
+  /** Endpoints whose different size was reported, with that size and the one then in force. */
   readonly #warned = new Map<EndpointId, string>();
   #blockTokens: number;
 
@@ -51,20 +51,20 @@ export class BlockSize {
     };
   }
 
-  /** An endpoint's engine says what its blocks hold, as each scrape does. */
-  told(endpoint: EndpointId, blockTokens: number, at: Micros): void {
-    if (this.#told.get(endpoint) === blockTokens) return;
-    this.#told.set(endpoint, blockTokens);
+  /** An endpoint's engine reports what its blocks hold, as each scrape does. */
+  reported(endpoint: EndpointId, blockTokens: number, at: Micros): void {
+    if (this.#sizes.get(endpoint) === blockTokens) return;
+    this.#sizes.set(endpoint, blockTokens);
     this.#judge(at);
   }
 
   gone(endpoint: EndpointId, at: Micros): void {
     this.#warned.delete(endpoint);
-    if (this.#told.delete(endpoint)) this.#judge(at);
+    if (this.#sizes.delete(endpoint)) this.#judge(at);
   }
 
   #judge(at: Micros): void {
-    const sizes = [...this.#told.values()];
+    const sizes = [...this.#sizes.values()];
     if (this.#options.configured === "engine" && sizes.length > 0 && !sizes.includes(this.#blockTokens)) {
       const before = this.#blockTokens;
       this.#blockTokens = Math.min(...sizes);
@@ -76,17 +76,19 @@ export class BlockSize {
         figures: { blockTokens: this.#blockTokens },
       });
     }
-    for (const endpoint of this.#differing()) this.#warn(endpoint, this.#told.get(endpoint)!);
+    for (const endpoint of this.#differing()) this.#warn(endpoint, this.#sizes.get(endpoint)!);
   }
 
   #differing(): EndpointId[] {
-    return [...this.#told].filter(([, blockTokens]) => blockTokens !== this.#blockTokens).map(([endpoint]) => endpoint);
+    return [...this.#sizes]
+      .filter(([, blockTokens]) => blockTokens !== this.#blockTokens)
+      .map(([endpoint]) => endpoint);
   }
 
   #warn(endpoint: EndpointId, blockTokens: number): void {
-    const said = `${blockTokens} ${this.#blockTokens}`;
-    if (this.#warned.get(endpoint) === said) return;
-    this.#warned.set(endpoint, said);
+    const pair = `${blockTokens} ${this.#blockTokens}`;
+    if (this.#warned.get(endpoint) === pair) return;
+    this.#warned.set(endpoint, pair);
     const follows = this.#options.configured === "engine";
     this.#options.report({
       kind: "block-size-differs",
@@ -94,7 +96,7 @@ export class BlockSize {
       detail: `its blocks hold ${blockTokens} tokens, prompts are cut into ones of ${this.#blockTokens}`,
       done: follows
         ? "nothing: other engines have that size, and what this one is expected to hold is off by up to a block"
-        : "nothing, as prefix.blockTokens says so; without it the engines' size is followed",
+        : "nothing, as prefix.blockTokens fixes it; without it the engines' size is followed",
       figures: { engineBlockTokens: blockTokens, blockTokens: this.#blockTokens },
     });
   }

@@ -15,7 +15,7 @@ export interface EndpointEntry {
   detail: string;
   /** Raw objects of its /v1/models, for the union that the gateway serves. */
   models: readonly ServedModel[];
-  /** Tokens per block of its engine's cache, once a scrape has told. */
+  /** Tokens per block of its engine's cache, once a scrape has reported it. */
   blockTokens?: number;
 }
 

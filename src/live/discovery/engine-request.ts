@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from "undici";
 
-/** Why an engine did not answer a question of ours. Only "connect" says that nobody is there. */
+/** Why an engine did not answer a question of ours. Only "connect" means that nobody is there. */
 export type RequestFault = "connect" | "timeout" | "cut" | "status" | "too-large" | "garbage" | "stopped";
 
 export type EngineAnswer =

@@ -14,7 +14,7 @@ export interface FleetKeeperOptions extends MemberContext, ProbeContext {
   readonly journal: Journal;
   readonly directory: EndpointDirectory;
   readonly times?: Partial<KeeperTimes>;
-  /** Told what happens to servers, for the log. */
+  /** Notified of what happens to servers, for the log. */
   readonly report?: (event: KeeperEvent) => void;
   readonly now?: () => Micros;
   readonly connectMillis?: number;

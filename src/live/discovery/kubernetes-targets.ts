@@ -3,7 +3,7 @@ import type { V1EndpointSlice, V1Pod } from "@kubernetes/client-node";
 /** A pod that may be an engine, as the API server sees it at one moment. */
 export interface PodSight {
   readonly address: string;
-  /** Tells a pod from its successor at the same address; "" where unknown. */
+  /** Distinguishes a pod from its successor at the same address; "" where unknown. */
   readonly uid: string;
   /** Takes new requests: ready and not on its way out. */
   readonly serves: boolean;
@@ -15,7 +15,7 @@ export type PodLabels = (podName: string) => Readonly<Record<string, string>>;
 
 /**
  * The pods in a service's endpoint slices. An endpoint may stand in two slices while it is moved between them; it serves
- * when one says so. Conditions that are left out mean ready and not terminating.
+ * when one states it. Conditions that are left out mean ready and not terminating.
  */
 export function podsOfSlices(slices: Iterable<V1EndpointSlice>, labelsOf: PodLabels): PodSight[] {
   const found = new Map<string, PodSight>();

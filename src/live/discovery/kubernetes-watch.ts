@@ -9,7 +9,7 @@ export interface ResourceWatchOptions<T extends KubernetesObject> {
   readonly list: () => Promise<{ items: T[]; metadata?: { resourceVersion?: string | undefined } | undefined }>;
   /** All objects as they stand, after each change. */
   readonly changed: (objects: ReadonlyMap<string, T>) => void;
-  /** Told when the API server cannot be read, with why, and "" when it can again. The last objects stay in force. */
+  /** Notified when the API server cannot be read, with why, and "" when it can again. The last objects stay in force. */
   readonly trouble: (detail: string) => void;
   readonly retryMillis: number;
   readonly retryMillisMax: number;

@@ -21,9 +21,9 @@ export type HardwareOf = (
   labels: Readonly<Record<string, string>>,
 ) => Pick<Load, "watts" | "smUtilization">;
 
-/** Is told tokens per block of engines' caches. */
+/** Is notified of tokens per block of engines' caches. */
 export interface BlockSizeListener {
-  told(endpoint: EndpointId, blockTokens: number, at: Micros): void;
+  reported(endpoint: EndpointId, blockTokens: number, at: Micros): void;
   gone(endpoint: EndpointId, at: Micros): void;
 }
 
@@ -33,7 +33,7 @@ export interface MemberContext {
   readonly blockSizes?: BlockSizeListener;
 }
 
-/** One endpoint of a server: its entry in the directory, and what of it the router has been told. */
+/** One endpoint of a server: its entry in the directory, and what of it the router was notified of. */
 export class Member {
   readonly entry: EndpointEntry;
   readonly #journal: Journal;
@@ -44,7 +44,7 @@ export class Member {
   #endpoint: Endpoint | undefined;
   #cordoned = false;
   #reading: Reading | undefined;
-  /** What the engine said of its room, kept while a page leaves it out. */
+  /** What the engine reported of its room, kept while a page leaves it out. */
   #capacityTokens: number | undefined;
   /** Ranks that its page shows together. */
   #dataParallel = 1;
@@ -81,18 +81,18 @@ export class Member {
   /** The server lists other models now, such as a new adapter. */
   remodel(at: Micros, models: readonly ServedModel[]): void {
     this.entry.models = models;
-    this.#tell(at);
+    this.#report(at);
   }
 
-  /** Its source says something new of it. */
+  /** Its source reports something new of it. */
   retarget(at: Micros, target: Target): void {
     this.#target = target;
-    this.#tell(at);
+    this.#report(at);
     if (this.#endpoint !== undefined) this.#cordon(at);
   }
 
   /**
-   * Tells the router the load that a page shows. A page that does not speak of this rank is passed over: its signals age
+   * Reports to the router the load that a page shows. A page that does not speak of this rank is passed over: its signals age
    * then, as after a failed scrape. An engine that was started anew holds no blocks any more. Returns whether the engine
    * did any work since the last page, undefined where its pages do not show that.
    */
@@ -114,7 +114,7 @@ export class Member {
     if (capacityTokens !== this.#capacityTokens || dataParallel !== this.#dataParallel) {
       this.#capacityTokens = capacityTokens;
       this.#dataParallel = dataParallel;
-      this.#tell(at);
+      this.#report(at);
     }
     return worked;
   }
@@ -142,7 +142,7 @@ export class Member {
     const blockTokens = blockTokensOf(reading);
     if (blockTokens === undefined) return;
     this.entry.blockTokens = blockTokens;
-    this.#context.blockSizes?.told(this.#target.id, blockTokens, at);
+    this.#context.blockSizes?.reported(this.#target.id, blockTokens, at);
   }
 
   #leave(at: Micros, lost: boolean): void {
@@ -152,7 +152,7 @@ export class Member {
     this.#context.blockSizes?.gone(this.#target.id, at);
   }
 
-  #tell(at: Micros): void {
+  #report(at: Micros): void {
     if (this.#endpoint === undefined) return;
     const endpoint = this.#describe();
     if (JSON.stringify(endpoint) === JSON.stringify(this.#endpoint)) return;

@@ -231,7 +231,7 @@ export class ServerKeeper {
   #observe(result: ScrapeResult): void {
     if (result.kind !== "page" || this.#ready === undefined) return;
     this.#ready.page = result.page;
-    // The clock is read again: inputs are told in order of time, and others may have come since the page did.
+    // The clock is read again: inputs are reported in order of time, and others may have come since the page did.
     const at = this.#options.now();
     for (const [id, member] of this.#members) {
       const moved = member.observe(at, result.page);
@@ -240,7 +240,7 @@ export class ServerKeeper {
   }
 
   /**
-   * A metrics page that does not come in time may be slow, or its server may hang: its health check tells. Whatever it
+   * A metrics page that does not come in time may be slow, or its server may hang: its health check decides. Whatever it
    * answers is a sign of life.
    */
   async #probe(fault: RequestFault): Promise<void> {

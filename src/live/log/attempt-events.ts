@@ -33,7 +33,7 @@ const DENIAL_TEXTS: Readonly<Record<GiveUpReason, string>> = {
   "no-endpoint": "no other endpoint can take it",
 };
 
-/** The last attempt failed, and the client got an error of this status; `why` says why no other endpoint was tried. */
+/** The last attempt failed, and the client got an error of this status; `why` is why no other endpoint was tried. */
 export function givenUpEvent(
   failed: AttemptSubject,
   fault: Fault,

@@ -36,11 +36,11 @@ interface Loss {
 
 /**
  * Looks now and then at what changes without an event: signals that grow old or come back, and counts of what was lost.
- * A change is one line, and what goes on is said again at a bounded rate.
+ * A change is one line, and what goes on is repeated at a bounded rate.
  */
 export class StateWatch {
   readonly #options: StateWatchOptions;
-  /** Endpoints whose signals were said to be missing. */
+  /** Endpoints whose signals were reported missing. */
   readonly #stale = new Set<EndpointId>();
   /** When an endpoint was first seen without any scrape. */
   readonly #unknownSince = new Map<EndpointId, Micros>();

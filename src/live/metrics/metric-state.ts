@@ -261,7 +261,7 @@ function registerRecorder({ recorder }: StateSources, family: Family, row: Row):
   }
 }
 
-/** `contradicted` beside `confirmed` tells that a tokenizer is not the engines': exact prompts, by the engines' count. */
+/** `contradicted` beside `confirmed` shows that a tokenizer is not the engines': exact prompts, by the engines' count. */
 function registerTokenizers({ tokenizers }: StateSources, family: Family, row: Row): void {
   family("counter", "tokenizer_events_total", "What a tokenizer did, and how its counts met the engines'.", () =>
     (tokenizers?.() ?? []).flatMap(({ model, name, counters }) =>

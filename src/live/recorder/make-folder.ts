@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 
 /**
  * Makes a folder and those above it that are missing; rejects with the system's error. Node's own recursive mkdir never
- * comes back where the system says of a folder under an existing one that there is no such file, as /proc does.
+ * comes back where the system reports of a folder under an existing one that there is no such file, as /proc does.
  */
 export async function makeFolder(path: string): Promise<void> {
   const missing: string[] = [];

@@ -67,7 +67,7 @@ export class RecordQueue {
     return item;
   }
 
-  /** Records dropped since the last one that was queued, told once; and the time of the last record seen. */
+  /** Records dropped since the last one that was queued, reported once; and the time of the last record seen. */
   takeDropped(): { at: Micros; dropped: number } {
     const dropped = this.#droppedSince;
     this.#droppedSince = 0;
@@ -83,13 +83,13 @@ export class RecordQueue {
   /** Drops what is queued. */
   loseAll(): void {
     for (let item = this.shift(); item !== undefined; item = this.shift()) {
-      this.untold(item.droppedBefore);
+      this.uncounted(item.droppedBefore);
       this.lost(1);
     }
   }
 
-  /** Records that were counted as dropped, in a line that is lost itself: the next line tells of them again. */
-  untold(records: number): void {
+  /** Records that were counted as dropped, in a line that is lost itself: the next line counts them again. */
+  uncounted(records: number): void {
     this.#droppedSince += records;
   }
 

@@ -67,7 +67,7 @@ const MILLIS_PER_HOUR = 3_600_000;
  *
  * `accepted` only queues. Lines are made after the events of the same turn of the event loop were served, so that a
  * record's objects die young, and in slices; compression and files are the thread pool's. What does not fit the buffer
- * or the disk is dropped by whole records, and the next line says how many. A disk that fails, as a full one does, is left
+ * or the disk is dropped by whole records, and the next line states how many. A disk that fails, as a full one does, is left
  * alone for pauses that grow to a minute; what comes meanwhile is counted and dropped at once.
  */
 export class Recorder implements JournalListener {
@@ -267,7 +267,7 @@ export class Recorder implements JournalListener {
 
   #lose(batch: Batch): void {
     this.#queue.release(batch.text.length);
-    this.#queue.untold(batch.gapRecords);
+    this.#queue.uncounted(batch.gapRecords);
     this.#queue.lost(batch.records);
   }
 

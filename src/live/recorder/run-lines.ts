@@ -35,7 +35,7 @@ export interface Batch {
   readonly checkChars: number;
   readonly crc32: number;
   readonly records: number;
-  /** Dropped records that its gaps tell of. */
+  /** Dropped records that its gaps count. */
   readonly gapRecords: number;
   /** Number of the segment that it begins; undefined when it continues one. */
   readonly segment: number | undefined;
@@ -154,7 +154,7 @@ export class RunLines {
     return line.length + 1;
   }
 
-  /** Keeps what the next segment's header says. */
+  /** Keeps what the next segment's header states. */
   #follow(input: Input): void {
     if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed")
       this.#endpoints.set(input.endpoint.id, input.endpoint);

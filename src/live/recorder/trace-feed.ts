@@ -21,7 +21,7 @@ const PAUSE_MILLIS = 100;
 
 /**
  * Sends what the journal sees to somebody who may be slow or gone, as the lines of a trace. It never waits: beyond its
- * buffer whole records are dropped, and the next line says how many.
+ * buffer whole records are dropped, and the next line states how many.
  */
 export class TraceFeed implements JournalListener {
   readonly #options: TraceFeedOptions;

@@ -80,7 +80,7 @@ function refused(state: State, outcome: Outcome): Step {
   return ended(state, outcome, live ? [RELEASE, WRITE_REFUSAL, finish] : [WRITE_REFUSAL, finish]);
 }
 
-/** Where the client has a head already, only a broken connection tells it that the gateway failed. */
+/** Where the client has a head already, only a broken connection shows it that the gateway failed. */
 function failedInside(state: Waiting | Holding | Failed): Step {
   return state.shown ? destroyed(state) : refused(state, "refused");
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Says whether an Authorization header, or an x-api-key, holds one of the keys that clients of this gateway may use. */
+/** Decides whether an Authorization header, or an x-api-key, holds one of the keys that clients of this gateway may use. */
 export type ClientAuth = (authorization: string | undefined, apiKey: string | undefined) => boolean;
 
 /** Keys are kept and compared as digests. The scheme's case does not matter, as in vLLM. */

@@ -37,7 +37,7 @@ import type { Route } from "./route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 
 /**
- * One inference request and its answer, from the request's head to the answer's last byte. Where it is, its state says;
+ * One inference request and its answer, from the request's head to the answer's last byte. Where it is, its state names;
  * this carries out what is done on the client's side, and `Forward` what is done on the endpoint's.
  */
 export class Exchange implements Swept, Asker, EffectPerformer {
@@ -117,7 +117,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     return true;
   }
 
-  /** The tokenizer is to hear the engine's own count of the prompt. */
+  /** The tokenizer is to be given the engine's own count of the prompt. */
   encoded(tokenizer: Tokenizer, prompt: TokenizedPrompt): void {
     this.#tokenizer = tokenizer;
     this.#prompt = prompt;
@@ -199,7 +199,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   answerRefusal(refused: Refusal, endpoint: string): void {
     this.refusedFor = refused.reason;
     const body = Buffer.from(errorBody(refused, this.route.dialect));
-    const headers = errorHeaders(refused, body.length, this.context.tellsOwnHeaders);
+    const headers = errorHeaders(refused, body.length, this.context.sendsOwnHeaders);
     pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.leaving });
     this.writer.whole(ERRORS[refused.reason].status, headers, body);
   }
@@ -208,9 +208,9 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     const decision = this.#forward?.routed ?? this.rejected;
     const hitTokens = this.#forward?.routed.hitTokens ?? 0;
     const profile = decision === undefined ? "" : profileText(decision);
-    const { leaving: close, tellsOwnHeaders: tells, cors } = this.context;
+    const { leaving: close, sendsOwnHeaders: sendsOwn, cors } = this.context;
     const forOrigin = cors?.of(this.headers.get("origin"));
-    return { requestId: this.requestId, endpoint, reason, profile, hitTokens, close, tells, cors: forOrigin };
+    return { requestId: this.requestId, endpoint, reason, profile, hitTokens, close, sendsOwn, cors: forOrigin };
   }
 
   /** Of the answer's head; 0 before it is sent. */

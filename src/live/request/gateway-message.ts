@@ -19,7 +19,7 @@ export class GatewayMessage extends IncomingMessage {
   #whole = false;
 
   static {
-    // The server asks this to tell whether the parser is done with a request; an accessor there, a property in its types.
+    // The server asks this to know whether the parser is done with a request; an accessor there, a property in its types.
     Object.defineProperty(this.prototype, "readableEnded", {
       configurable: true,
       get(this: GatewayMessage): boolean {

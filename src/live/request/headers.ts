@@ -85,12 +85,12 @@ export interface OwnHeaders {
   readonly reason: string;
   /** Profile and policy version that decided; "" where nothing was decided. */
   readonly profile: string;
-  /** Prompt tokens that the endpoint was believed to hold; told where an endpoint is. */
+  /** Prompt tokens that the endpoint was believed to hold; sent where an endpoint is. */
   readonly hitTokens: number;
   /** The connection ends after this answer. */
   readonly close: boolean;
   /** Names of this gateway's own, x-gnomon-*, are for the client too. */
-  readonly tells: boolean;
+  readonly sendsOwn: boolean;
   /** Values of access-control headers in place of the engine's; undefined passes those. */
   readonly cors: CorsAnswer | undefined;
 }
@@ -115,7 +115,7 @@ export function clientHeaders(from: AnswerHeaders, own: OwnHeaders, keepLength: 
 
 export function pushOwn(headers: string[], own: OwnHeaders): void {
   headers.push("x-request-id", own.requestId);
-  if (own.tells) {
+  if (own.sendsOwn) {
     if (own.endpoint !== "") {
       headers.push("x-gnomon-endpoint", own.endpoint, "x-gnomon-hit-tokens", String(own.hitTokens));
     }

@@ -11,8 +11,8 @@ export interface HttpFaultOptions {
   /** An answer is owed or under way on this socket. */
   readonly answering: (socket: Duplex) => boolean;
   /** Answers carry x-gnomon-* headers. */
-  readonly tellsOwnHeaders: boolean;
-  /** Hears of every one. */
+  readonly sendsOwnHeaders: boolean;
+  /** Is notified of every one. */
   readonly malformed: () => void;
 }
 
@@ -23,12 +23,12 @@ export function answerHttpFaults(server: Server, options: HttpFaultOptions): voi
     malformed();
     // Bytes after a whole request: an error here would be taken for its answer, or land in the middle of it.
     if (error.code === "ECONNRESET" || !socket.writable || answering(socket)) socket.destroy();
-    else socket.end(rawAnswer(refusalOfBytes(error.code), options.tellsOwnHeaders));
+    else socket.end(rawAnswer(refusalOfBytes(error.code), options.sendsOwnHeaders));
   });
   server.on("connect", (_incoming, socket: Duplex) => {
     malformed();
     socket.on("error", () => {});
-    socket.end(rawAnswer(refusal("wrong-method", "This gateway opens no tunnels."), options.tellsOwnHeaders));
+    socket.end(rawAnswer(refusal("wrong-method", "This gateway opens no tunnels."), options.sendsOwnHeaders));
   });
   // A body that will be refused is better not sent.
   server.on("checkContinue", (incoming, outgoing) => {
@@ -53,10 +53,10 @@ function refusalOfBytes(code: string | undefined): Refusal {
 }
 
 /** An answer on a socket that has no response. */
-function rawAnswer(refused: Refusal, tellsOwnHeaders: boolean): string {
+function rawAnswer(refused: Refusal, sendsOwnHeaders: boolean): string {
   const body = errorBody(refused);
   const { status } = ERRORS[refused.reason];
-  const headers = errorHeaders(refused, Buffer.byteLength(body), tellsOwnHeaders);
+  const headers = errorHeaders(refused, Buffer.byteLength(body), sendsOwnHeaders);
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
   return `${head}\r\n${body}`;

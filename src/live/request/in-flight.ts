@@ -62,7 +62,7 @@ export class InFlight {
   }
 
   /**
-   * Each at its own time, since one may tell the router of something as it is swept, and the next must not be older. */
+   * Each at its own time, since one may report something to the router as it is swept, and the next must not be older. */
   #sweep(): void {
     this.#listener?.sweepBegins();
     this.#members.each((member) => member.sweep(nowMicros()));

@@ -17,7 +17,7 @@ const FULL = refusal("full", "The gateway serves as many requests as it may; try
 /** What a host is made of where nothing is wrong with it. */
 const PLAIN_HOST = /^[\w.:[\]-]+$/;
 
-/** Where inference requests come in: each becomes an exchange, or is refused by what can be told before its body. */
+/** Where inference requests come in: each becomes an exchange, or is refused by what is known before its body. */
 export class InferenceDoor {
   readonly #context: ChatContext;
   readonly #allowed: ClientAuth;

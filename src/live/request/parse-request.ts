@@ -12,7 +12,7 @@ import type { Route } from "./route.ts";
 export interface ParsedRequest {
   /** As the client named it; "" where it named none. */
   readonly model: string;
-  /** The client asked for a stream. What comes is told by the answer's content type. */
+  /** The client asked for a stream. What comes is decided by the answer's content type. */
   readonly stream: boolean;
   readonly prompt: ParsedPrompt;
   /** Engine requests that this one fans out to: prompts times n. */
@@ -143,7 +143,7 @@ function parseFields(route: Route, fields: Fields, limits: GatewayLimits): Parse
 function scoresPrompt({ dialect }: Route, fields: Fields): boolean {
   if (dialect !== "chat" && dialect !== "completions") return false;
   if ((fields["prompt_logprobs"] ?? null) !== null) return true;
-  // Of a chat, vLLM asks for the prompt's own where nothing is said.
+  // Of a chat, vLLM asks for the prompt's own where nothing is stated.
   if (fields["echo"] !== true) return false;
   const { top_logprobs: ofChat = 0, logprobs = null } = fields;
   return (dialect === "chat" ? ofChat : logprobs) !== null;

@@ -1,6 +1,6 @@
 import type { Outcome } from "#core/endpoint/outcome.ts";
 
-/** How one request went, told once when it is over. No prompt, no answer, no key. */
+/** How one request went, reported once when it is over. No prompt, no answer, no key. */
 export interface RequestSummary {
   readonly requestId: string;
   readonly method: string;

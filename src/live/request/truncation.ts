@@ -25,7 +25,7 @@ export function truncated(prompt: TokenizedPrompt, fields: Fields | undefined): 
 
 /**
  * Tokens of all prompts of a request, of whose first the engine reads `prompt`. The others are known by their length
- * together, as `scale` says it, and each is cut like the first: exact where the limit is above all of them or below.
+ * together, as `scale` gives it, and each is cut like the first: exact where the limit is above all of them or below.
  */
 export function tokensOfAll(
   whole: TokenizedPrompt,

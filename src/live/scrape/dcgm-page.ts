@@ -1,6 +1,6 @@
 import { readExposition } from "./exposition.ts";
 
-/** One GPU as a DCGM exporter tells of it; undefined where the page does not say. */
+/** One GPU as a DCGM exporter reports it; undefined where the page does not. */
 export interface DeviceReading {
   readonly labels: ReadonlyMap<string, string>;
   watts: number | undefined;
@@ -16,7 +16,7 @@ const WANTED: ReadonlySet<string> = new Set([WATTS, UTILIZATION_PERCENT, SM_ACTI
 /** GPUs in one page; the rest of it is not read. */
 const DEVICES_MAX = 1024;
 
-/** Reads a page of dcgm-exporter. A GPU is told from others by its UUID, else by host, number and MIG instance. */
+/** Reads a page of dcgm-exporter. A GPU is distinguished by its UUID, else by host, number and MIG instance. */
 export function readDcgmPage(text: string): { readonly devices: readonly DeviceReading[]; readonly malformed: number } {
   const devices = new Map<string, DeviceReading & { profiled: boolean }>();
   const malformed = readExposition(text, WANTED, (name, labels, value) => {

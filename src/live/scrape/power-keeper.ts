@@ -31,7 +31,7 @@ interface Page {
   readonly devices: readonly DeviceReading[];
 }
 
-/** Reads DCGM exporters on a timer, and tells what an endpoint's GPUs draw and how busy they are. */
+/** Reads DCGM exporters on a timer, and reports what an endpoint's GPUs draw and how busy they are. */
 export class PowerKeeper {
   /** Pages that could not be had, and lines that could not be read. */
   readonly counts = { scrapes: 0, errors: 0, malformedLines: 0 };

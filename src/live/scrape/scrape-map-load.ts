@@ -24,7 +24,7 @@ function isEngine(rank: RankSignals): boolean {
 
 function ranksOf(page: EnginePage, dataParallelRank: number | undefined): RankSignals[] {
   const ranks = [...page.ranks.values()];
-  // A page of one engine is that of a rank behind its own address, whatever its label says.
+  // A page of one engine is that of a rank behind its own address, whatever its label is.
   if (dataParallelRank === undefined || ranks.filter(isEngine).length === 1) return ranks;
   const rank = page.ranks.get(String(dataParallelRank));
   return rank === undefined ? [] : [rank];
@@ -93,7 +93,7 @@ export function workedBetween(now: Reading, before: Reading): boolean | undefine
  *     capacity = (blocks - 1) * blockTokens
  *
  * `kv_cache_size_tokens` is blocks * blockTokens of one rank. `num_gpu_blocks` is the sum over the ranks of a page: a
- * page of two ranks with 2,048 blocks each has 4,096 in both series. SGLang says the usable tokens themselves.
+ * page of two ranks with 2,048 blocks each has 4,096 in both series. SGLang reports the usable tokens themselves.
  */
 export function capacityTokensOf(reading: Reading): number | undefined {
   const ranksOnPage = [...reading.page.ranks.values()].filter((rank) => rank.get("blocks") > 0).length;
@@ -111,8 +111,8 @@ export function blockTokensOf(reading: Reading): number | undefined {
 function rankCapacityTokens(rank: RankSignals, ranksOnPage: number): number {
   const blockTokens = rank.get("blockTokens");
   const isVllm = rank.dialect === "vllm";
-  const said = rank.get("capacityTokens");
-  const tokens = said > 0 ? said : (rank.get("blocks") / (isVllm ? ranksOnPage : 1)) * blockTokens;
+  const reported = rank.get("capacityTokens");
+  const tokens = reported > 0 ? reported : (rank.get("blocks") / (isVllm ? ranksOnPage : 1)) * blockTokens;
   const usable = Math.floor(tokens) - (isVllm && blockTokens > 0 ? blockTokens : 0);
   return usable > 0 ? usable : NaN;
 }

@@ -1,6 +1,6 @@
 import { readExposition } from "./exposition.ts";
 
-/** What one engine (one data-parallel rank) says on its metrics page; NaN is not said. Times in seconds. */
+/** What one engine (one data-parallel rank) reports on its metrics page; NaN is not reported. Times in seconds. */
 export type Signal =
   | "running"
   | "waiting"

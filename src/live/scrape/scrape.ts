@@ -12,7 +12,7 @@ import { type EnginePage, readEnginePage } from "./scrape-map.ts";
  */
 export const SCRAPE_INTERVAL_MILLIS_DEFAULT = 1_000;
 
-/** A page that takes longer is given up; the server is then busy, which says nothing about its being there. */
+/** A page that takes longer is given up; the server is then busy, which is no evidence of its being gone. */
 export const SCRAPE_TIMEOUT_MILLIS_DEFAULT = 2_000;
 
 export interface ScraperOptions {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 
 import { givenKeys } from "../request/client-auth.ts";
 
-/** What a request says of itself that matters for the status pages. */
+/** What a request states of itself that matters for the status pages. */
 export interface AdminCaller {
   readonly headers: IncomingHttpHeaders;
   /** Of the socket; no header can change it. */

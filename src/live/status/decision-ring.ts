@@ -5,7 +5,7 @@ import type { JournalListener } from "../journal.ts";
 /** A decision and what of its request may be shown. */
 export interface KeptDecision {
   readonly decision: Decision;
-  /** Undefined for a retry, whose first decision tells. */
+  /** Undefined for a retry, whose first decision has it. */
   readonly model: string | undefined;
   readonly promptTokens: number | undefined;
   readonly promptTokensExact?: boolean | undefined;

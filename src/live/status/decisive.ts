@@ -21,7 +21,7 @@ export function decisiveText(decision: Routed, prompt: CountedPrompt): string {
   if (reason === "only") return `only; ${removals(decision)}`;
   const next = runnerUp(decision, chosen);
   const facts = [reason, ...(next < 0 ? [] : comparison(decision, chosen, next, prompt))];
-  if (reason === "tie") facts.push(`equal to ${tiedWith(breakdown.totals, chosen)} more, told apart by the tie rule`);
+  if (reason === "tie") facts.push(`equal to ${tiedWith(breakdown.totals, chosen)} more, decided by the tie rule`);
   return facts.join("; ");
 }
 

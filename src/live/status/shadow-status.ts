@@ -46,7 +46,7 @@ export interface ShadowCalibration {
 /** One attempt to fit the engine to the window. */
 export interface ShadowFit {
   readonly outcome: string;
-  /** Why it was kept or turned down, and which traffic would tell more. */
+  /** Why it was kept or turned down, and which traffic would show more. */
   readonly detail: readonly string[];
   readonly requests: number;
   /** Requests whose times say nothing, by reason. */

@@ -112,7 +112,7 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
   };
 }
 
-/** The sentence of the answer's header; for a retry, whose prompt the first decision tells, the word alone. */
+/** The sentence of the answer's header; for a retry, whose prompt the first decision has, the word alone. */
 function why(decision: Decision, promptTokens: number | undefined, exact = false): string {
   if (decision.kind === "rejected" || promptTokens === undefined) return decision.reason;
   return decisiveText(decision, { promptTokens, exact });

@@ -1,6 +1,6 @@
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** What a log line or a status page says of a tokenizer. Counters only grow. */
+/** What a log line or a status page shows of a tokenizer. Counters only grow. */
 export interface TokenizerDescription {
   readonly name: Tokenizer["name"];
   /** The way that prompts take now, and why it is this one and no faster or more exact one. */

@@ -16,7 +16,7 @@ export interface HuggingFaceFiles {
   readonly templates: ChatTemplates;
   /** bos_token, eos_token and the like, by name. */
   readonly specialTokens: Readonly<Record<string, string>>;
-  /** What tokenizer_config.json says of them being put around a text; undefined where it leaves it to the tokenizer. */
+  /** What tokenizer_config.json states of them being put around a text; undefined where it leaves it to the tokenizer. */
   readonly surround: { readonly bos: boolean; readonly eos: boolean } | undefined;
 }
 
@@ -108,7 +108,7 @@ function parseConfig(path: string, text: string): Readonly<Record<string, unknow
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new Error(`${path}: is not JSON; accepted is a ${CONFIG_FILE}`);
 }

@@ -8,7 +8,7 @@ const ROOTS_MAX = 16_384;
 
 /**
  * The chain value before the first block: BLAKE3 keyed with the deployment's secret, over the model (or adapter) and the
- * cache salt, each behind its length in bytes. Without the secret a chain tells nothing about the prompt.
+ * cache salt, each behind its length in bytes. Without the secret a chain reveals nothing of the prompt.
  */
 export class ScopeRoots {
   readonly #key: Buffer;

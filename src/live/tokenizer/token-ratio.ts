@@ -5,7 +5,7 @@ const WEIGHT_NEW = 0.05;
 const LONG_TOKENS = 128;
 /** Tokens around a prompt that are not of its text: a chat template's. */
 const AROUND_TOKENS_MAX = 64;
-/** What such a token costs the fit against one that a prompt is off by: prompts of one length tell a ratio, not these. */
+/** What such a token costs the fit against one that a prompt is off by: prompts of one length show a ratio, not these. */
 const AROUND_COST = 0.1;
 /** A ratio further from the initial one is not of the text it is compared with. */
 const FACTOR_MAX = 8;

@@ -24,7 +24,7 @@ export class AttemptSigns {
   }
 
   /** A piece of an answer came. */
-  heard(): void {
+  alive(): void {
     this.#active = true;
   }
 

@@ -4,14 +4,14 @@ import { nowMicros } from "../clock.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
 import type { Upstream } from "./upstream-pools.ts";
 
-/** Hears how an attempt goes, until it is detached. */
+/** Is notified of how an attempt goes, until it is detached. */
 export interface AttemptListener {
   answerStarted(status: number, headers: AnswerHeaders): void;
   answerData(chunk: Buffer): void;
   answerEnded(): void;
   /** A kept connection was stale and the request goes out once more. */
   attemptReconnects(): void;
-  /** The connection failed or broke; no more is heard after it. */
+  /** The connection failed or broke; no notification comes after it. */
   attemptBroke(error: Error): void;
 }
 

@@ -155,7 +155,7 @@ export class Forward implements AttemptListener {
       const answer = chooseAnswer(this.#delivery, head);
       this.#answer = answer;
       // The head of a stream comes before its prompt is computed, and is no sign of the engine.
-      if (answer?.carriage !== "stream") this.#signs.heard();
+      if (answer?.carriage !== "stream") this.#signs.alive();
       if (answer === undefined) this.#delivery.attemptFailed("garbage");
       else this.#exchange.dispatch({ kind: "answer-began", carriage: answer.carriage });
     } catch (error) {
@@ -164,7 +164,7 @@ export class Forward implements AttemptListener {
   }
 
   answerData(chunk: Buffer): void {
-    this.#signs.heard();
+    this.#signs.alive();
     try {
       this.#answer?.data(chunk);
     } catch (error) {

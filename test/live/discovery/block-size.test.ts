@@ -18,17 +18,17 @@ function follower(configured: number | "engine") {
 test("the engines' size is followed, and stays while any of them has it", () => {
   const { size, changes, said } = follower("engine");
   assert.equal(size.blockTokens, 16);
-  size.told("a", 16, 7);
+  size.reported("a", 16, 7);
   assert.deepEqual([changes, said], [[], []]);
   size.gone("a", 7);
   assert.equal(size.blockTokens, 16, "nobody is there to follow");
-  size.told("a", 128, 7);
-  size.told("b", 32, 7);
-  size.told("b", 32, 7);
+  size.reported("a", 128, 7);
+  size.reported("b", 32, 7);
+  size.reported("b", 32, 7);
   assert.deepEqual(changes, [128]);
   assert.deepEqual(said, ["block-size-changed", "block-size-differs b"]);
   assert.deepEqual(size.view(), { blockTokens: 128, follows: "engine", differing: ["b"] });
-  size.told("c", 64, 7);
+  size.reported("c", 64, 7);
   size.gone("a", 7);
   assert.deepEqual(changes, [128, 32], "the smallest of those that are left");
   assert.deepEqual(size.view().differing, ["c"]);
@@ -37,14 +37,14 @@ test("the engines' size is followed, and stays while any of them has it", () => 
 test("a size that the operator fixed is kept, and every engine that has another is named once", () => {
   const { size, changes, said } = follower(32);
   for (const round of [1, 2]) {
-    size.told("a", 16, 7);
-    size.told("b", 32, 7);
+    size.reported("a", 16, 7);
+    size.reported("b", 32, 7);
     assert.deepEqual([changes, said], [[], ["block-size-differs a"]], `round ${round}`);
   }
   assert.deepEqual(size.view(), { blockTokens: 32, follows: "configuration", differing: ["a"] });
   size.gone("a", 7);
   assert.deepEqual(size.view().differing, []);
-  size.told("a", 16, 7);
+  size.reported("a", 16, 7);
   assert.equal(said.length, 2, "it came anew");
 });
 
@@ -56,7 +56,7 @@ test("each scrape says it, the first before its endpoint joins", async (t) => {
   const told: string[] = [];
   const fleet: FleetUnderTest = new FleetUnderTest({
     blockSizes: {
-      told: (endpoint, blockTokens) => told.push(`${endpoint} ${blockTokens}, inputs ${fleet.story("a").length}`),
+      reported: (endpoint, blockTokens) => told.push(`${endpoint} ${blockTokens}, inputs ${fleet.story("a").length}`),
       gone: (endpoint) => told.push(`${endpoint} gone`),
     },
   });

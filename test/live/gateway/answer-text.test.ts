@@ -30,7 +30,7 @@ const folder = folderOf({
 const chatTemplateFile = join(CHAT_TOKENS, "headers.jinja");
 const FILES = { kind: "huggingface", tokenizerFile: folder, chatTemplateFile } as const;
 const tokenizer = await createTokenizer({ ...FILES, blockTokens: BLOCK, blockHash: "blake3", secret: "s" });
-const EXACT: RigOptions = { tokenizer: () => tokenizer };
+const EXACT: RigOptions = { tokenizer: () => tokenizer, answersIndexed: "text" };
 
 const USER = { role: "user", content: "Tell me of the old harbor and of the ships in it." };
 const TEXT = 'The "harbor"\\n has\tthe line, über \u{1F6A2} and\n\nall that was there on the day before.';
@@ -150,6 +150,7 @@ describe("an answer that comes as text", () => {
       ["parts", whole({ message: { reasoning: "Let me see." } })],
       ["parts", whole({ message: { content: null } })],
       ["long", whole({}), {}, { ...EXACT, limits: { answerTokensKept: 2 } }],
+      ["busy", whole({}), {}, { ...EXACT, load: { isBusy: true } }],
     ];
     for (const [reason, reply, more, options] of cases) {
       const seen = await afterOne(reply, more, options);
@@ -230,7 +231,7 @@ describe("conversations with emulated engines that have the model's tokenizer", 
   test("every turn is expected to the token; a replay decides alike, and a simulation has the answers", async () => {
     const wide = await createTokenizer({ ...FILES, blockTokens: 16, blockHash: "blake3", secret: "s" });
     const urls = engines.map(({ url }) => url);
-    const rig = await startRig([], { tokenizer: () => wide, urls, requestUsage: true });
+    const rig = await startRig([], { tokenizer: () => wide, urls, requestUsage: true, answersIndexed: "text" });
     await Promise.all([0, 1, 2].map((which) => converse(rig, which)));
     const followUps = rig.summaries.filter(({ cachedTokens = 0 }) => cachedTokens > 0);
     assert.ok(followUps.length >= 6, `${followUps.length} turns at the endpoint of one before`);

@@ -196,7 +196,7 @@ test("errors of /v1/messages have Anthropic's shape, whoever finds them", async 
 });
 
 test("the gateway's own headers stay here where that is configured", async (t) => {
-  const rig = await rigOf(t, [ok], { tellsOwnHeaders: false });
+  const rig = await rigOf(t, [ok], { sendsOwnHeaders: false });
   const answers = [
     await ask(rig.url, CHAT),
     await ask(rig.url, "{"),

@@ -41,7 +41,7 @@ test("a hit says how much is cached there and at the next best, and what waiting
   const first = ask(made, 1, "q1", 7);
   assert.equal(
     decisiveText(first, exact),
-    "tie; none of its 100 tokens cached; equal to 1 more, told apart by the tie rule",
+    "tie; none of its 100 tokens cached; equal to 1 more, decided by the tie rule",
   );
   const done = { outcome: "ok", promptTokens: 100, cachedTokens: 0, outputTokens: 4 } as const;
   made.accept({ kind: "request-finished", at: 2, requestId: "q1", ...done });

@@ -1,4 +1,4 @@
-/** What the pre-tokenizer's pattern tells apart. A carriage return or line feed is a space of its own kind. */
+/** What the pre-tokenizer's pattern distinguishes. A carriage return or line feed is a space of its own kind. */
 export const OTHER = 0;
 export const LETTER = 1;
 export const NUMBER = 2;

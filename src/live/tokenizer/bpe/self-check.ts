@@ -3,7 +3,7 @@ import type { TokenizerJson } from "./tokenizer-json.ts";
 
 const SPECIALS_CHECKED = 12;
 
-/** Texts that tell one pre-tokenizer, normalizer or merge order from another. */
+/** Texts that distinguish one pre-tokenizer, normalizer or merge order from another. */
 const TEXTS: readonly string[] = [
   "",
   "a",

@@ -25,7 +25,7 @@ export type ModelJson = Readonly<Record<string, unknown>> & {
   readonly vocab: unknown;
 };
 
-/** Throws an error that says what is wrong with the text, without naming its file. */
+/** Throws an error that states what is wrong with the text, without naming its file. */
 export function parseTokenizerJson(text: string): TokenizerJson {
   const root = record(parse(text), "the file");
   const model = record(root["model"], "model");

@@ -14,7 +14,7 @@ export interface Vocabulary {
   readonly entries: PieceTable | undefined;
 }
 
-/** Throws an error that says what is wrong, without naming the file. */
+/** Throws an error that states what is wrong, without naming the file. */
 export function readVocabulary(model: ModelJson, ignoreMerges: boolean): Vocabulary {
   const ids = new Map(Object.entries(model.vocab as Record<string, number>));
   const byteIds = Int32Array.from(BYTE_CHARACTERS, (character) => {

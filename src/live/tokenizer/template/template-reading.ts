@@ -1,7 +1,7 @@
 import type { ContentFormat } from "./engine-messages.ts";
 import { fieldOf, isSyntaxNode, type SyntaxNode, visitSyntax } from "./syntax-node.ts";
 
-/** What can be told of a chat template by reading it. */
+/** What can be known of a chat template by reading it. */
 export interface TemplateReading {
   /** Every name and every text that it mentions. */
   readonly mentions: ReadonlySet<string>;
