@@ -40,7 +40,7 @@ function textReader(queue: AnswerQueue): AnswerText {
 
 let told: (() => void) | undefined;
 const queue = new AnswerQueue({
-  journal: { accept: (() => told?.()) as never },
+  tap: { accept: (() => told?.()) as never },
   counters,
   waitingMax: ANSWERS,
   load: { isBusy: false },

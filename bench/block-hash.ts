@@ -23,11 +23,11 @@ const table = new Table({
 });
 for (const blockWords of BLOCK_WORDS) {
   const blocks = Math.floor(WORDS / blockWords);
-  const lanes = new Int32Array(2 * blocks);
+  const hashes = new Int32Array(2 * blocks);
   const value = new Int32Array(VALUE_WORDS);
   const [slow, fast] = [blake3Hasher(blockWords), fastHasher(blockWords)];
-  const blake3 = medianNanos(blocks, () => slow.extend(value, words, 0, blocks, lanes, 0));
-  const mix = medianNanos(blocks, () => fast.extend(value, words, 0, blocks, lanes, 0));
+  const blake3 = medianNanos(blocks, () => slow.extend(value, words, 0, blocks, hashes, 0));
+  const mix = medianNanos(blocks, () => fast.extend(value, words, 0, blocks, hashes, 0));
   const wasm = medianNanos(blocks, () => chainByWasm(blockWords, blocks));
   table.push([blockWords, ...[blake3, mix, wasm].map((nanos) => nanos.toFixed(1)), (wasm / blake3).toFixed(2)]);
 }

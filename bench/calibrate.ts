@@ -13,7 +13,7 @@ import { type Calibration, calibrate } from "#shadow/calibrate/calibrate.ts";
 import type { Evidence, Served } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
 import { type ModelError, modelErrorOf } from "#shadow/calibrate/model-error.ts";
-import { lanesOf } from "./engine-vs-vllm/cpu-replay.ts";
+import { hashesOf } from "./engine-vs-vllm/cpu-replay.ts";
 import { type CpuRun, readCpuRun } from "./engine-vs-vllm/cpu-run.ts";
 import { judge } from "./engine-vs-vllm/errors.ts";
 import { type GpuRun, readGpuRun } from "./engine-vs-vllm/gpu-run.ts";
@@ -93,7 +93,7 @@ function errors(name: string, error: ModelError): void {
 }
 
 function cpuEvidence(run: CpuRun): Evidence {
-  const lanes = lanesOf(run);
+  const hashes = hashesOf(run);
   const rows = run.requests.map((request, i): Served => {
     return {
       arrivalAt: Math.round(request.send * 1e6),
@@ -104,13 +104,13 @@ function cpuEvidence(run: CpuRun): Evidence {
       ttftMicros: (request.firstAt - request.send) * 1e6,
       e2eMicros: (request.lastAt - request.send) * 1e6,
       ok: request.abortedAt === undefined,
-      lanes: lanes[i]!,
+      hashes: hashes[i]!,
     };
   });
   return { endpoints: ["one"], rows: rows.sort((a, b) => a.arrivalAt - b.arrivalAt), left: {} };
 }
 
-function gpuEvidence({ requests, lanes, offset }: GpuRun): Evidence {
+function gpuEvidence({ requests, hashes, offset }: GpuRun): Evidence {
   const began = Math.min(...requests.map((request) => request.arrival_time));
   const rows = requests.map((request, i): Served => {
     const start = request.arrival_time + offset;
@@ -123,7 +123,7 @@ function gpuEvidence({ requests, lanes, offset }: GpuRun): Evidence {
       ttftMicros: (request.first_token_ts - start) * 1e6,
       e2eMicros: (request.last_token_ts - start) * 1e6,
       ok: true,
-      lanes: lanes[i]!,
+      hashes: hashes[i]!,
     };
   });
   return { endpoints: ["one"], rows: rows.sort((a, b) => a.arrivalAt - b.arrivalAt), left: {} };

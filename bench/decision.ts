@@ -103,13 +103,13 @@ function promptChains(tokens: number, shared: number, count: number): () => Bloc
   const length = Math.floor(tokens / BLOCK_TOKENS);
   const random = randomFor(3, count);
   const families = Array.from({ length: 64 }, () => {
-    const lanes = new Int32Array(2 * length);
-    for (let i = 0; i < lanes.length; i++) lanes[i] = random.below(2 ** 32) | 0;
-    return lanes;
+    const hashes = new Int32Array(2 * length);
+    for (let i = 0; i < hashes.length; i++) hashes[i] = random.below(2 ** 32) | 0;
+    return hashes;
   });
   return () => {
-    const lanes = families[random.below(families.length)]!.slice();
-    for (let i = 2 * Math.floor(length * shared); i < lanes.length; i++) lanes[i] = random.below(2 ** 32) | 0;
-    return { lanes, length, blockTokens: BLOCK_TOKENS };
+    const hashes = families[random.below(families.length)]!.slice();
+    for (let i = 2 * Math.floor(length * shared); i < hashes.length; i++) hashes[i] = random.below(2 ** 32) | 0;
+    return { hashes, length, blockTokens: BLOCK_TOKENS };
   };
 }

@@ -66,13 +66,13 @@ function generate(prefixBlocks: number, ratePerEngine: number): Arrival[] {
     at += Math.round((-Math.log(1 - random.next()) / (ratePerEngine * engines)) * 1e6);
     const promptTokens = prefixBlocks * BLOCK_TOKENS + clamp(normal(random, 512, 128), 2, 2048);
     const outputTokens = clamp(normal(random, 128, 64), 1, 512);
-    const lanes = new Int32Array(2 * Math.floor(promptTokens / BLOCK_TOKENS));
+    const hashes = new Int32Array(2 * Math.floor(promptTokens / BLOCK_TOKENS));
     const group = random.below(PREFIX_GROUPS);
-    for (let i = 0; i < lanes.length / 2; i++) {
-      lanes[2 * i] = i < prefixBlocks ? group : PREFIX_GROUPS + number;
-      lanes[2 * i + 1] = i;
+    for (let i = 0; i < hashes.length / 2; i++) {
+      hashes[2 * i] = i < prefixBlocks ? group : PREFIX_GROUPS + number;
+      hashes[2 * i + 1] = i;
     }
-    const request = { id: String(number), promptTokens, outputTokens, lanes, priority: 0 };
+    const request = { id: String(number), promptTokens, outputTokens, hashes, priority: 0 };
     return { at, request: { ...request, deadlineAt: undefined, cacheRead: true } };
   });
 }

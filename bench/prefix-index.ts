@@ -148,22 +148,22 @@ function fullPrecise({ endpoints, blocks }: Setting, prompts: Prompts): PreciseI
   const index = new PreciseIndex();
   for (let slot = 0; slot < endpoints; slot++) index.join(`endpoint-${slot}`, CAPACITY_BLOCKS);
   for (let slot = 0; slot < endpoints; slot++) {
-    while (index.size(slot) < CAPACITY_BLOCKS - blocks) index.stored(slot, prompts.next("cold").lanes, 0);
+    while (index.size(slot) < CAPACITY_BLOCKS - blocks) index.stored(slot, prompts.next("cold").hashes, 0);
   }
   let storedMillis = 0;
   let removedMillis = 0;
   for (let slot = 0; slot < endpoints; slot++) {
-    const { lanes } = prompts.next("cold");
+    const { hashes } = prompts.next("cold");
     const own = Array.from({ length: blocks - SYSTEM_BLOCKS }, (_, i) =>
-      lanes.slice(lanes.length - 2 * i - 2).subarray(0, 2),
+      hashes.slice(hashes.length - 2 * i - 2).subarray(0, 2),
     );
     const started = performance.now();
-    index.stored(slot, lanes, 0);
+    index.stored(slot, hashes, 0);
     const stored = performance.now();
     for (const block of own) index.removed(slot, block, 0);
     storedMillis += stored - started;
     removedMillis += performance.now() - stored;
-    index.stored(slot, lanes, 0);
+    index.stored(slot, hashes, 0);
   }
   const nanos = (millis: number, count: number) => ((1e6 * millis) / (count * endpoints)).toFixed(0);
   events.push([endpoints, blocks, nanos(storedMillis, blocks), nanos(removedMillis, blocks - SYSTEM_BLOCKS)]);
@@ -178,9 +178,9 @@ function addMemoryRow(kind: string, index: ApproximateIndex | PreciseIndex, endp
 }
 
 function chainOf(text: Int32Array): BlockChain {
-  const lanes = new Int32Array(2 * text.length);
-  fastHasher(1).extend(new Int32Array(8), text, 0, text.length, lanes, 0);
-  return { lanes, length: text.length, blockTokens: 16 };
+  const hashes = new Int32Array(2 * text.length);
+  fastHasher(1).extend(new Int32Array(8), text, 0, text.length, hashes, 0);
+  return { hashes, length: text.length, blockTokens: 16 };
 }
 
 function joined(first: Int32Array, second: Int32Array): Int32Array {

@@ -98,7 +98,7 @@ function* arrivals({ name, utilisation }: Queue, count: number, seed: number): G
         promptTokensExact: true,
         outputTokensMax: undefined,
         sequences: 1,
-        blocks: { lanes: new Int32Array(0), length: 0, blockTokens: 16 },
+        blocks: { hashes: new Int32Array(0), length: 0, blockTokens: 16 },
         profile: "",
       },
       arrivalAt: Math.round(at),

@@ -38,7 +38,7 @@ const profile = loadProfile(config.routing.profile);
 const plan = { config, profile, profiles: { [profile.name]: profile } };
 const stack = await createLiveStack(plan, {}, pino({ level: "silent" }));
 let decisions: number[] = [];
-stack.journal.listen({
+stack.tap.listen({
   accepted: (_input, decision, micros) => {
     if (decision !== undefined) decisions.push(micros);
   },

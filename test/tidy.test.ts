@@ -41,7 +41,17 @@ const BANNED: readonly { readonly pattern: RegExp; readonly why: string }[] = [
   { pattern: /\bfor now\b|\bsimplified\b.*\blater\b/i, why: "it is either right or missing" },
   { pattern: /\bissue #?\d+|\(#\d+\)/i, why: "history belongs to the history" },
   { pattern: /\/work\/|\/root\/|\/home\//, why: "no path of one machine" },
+  {
+    pattern: /\brequirements? 00\d|\b00[0-4] §|\bINV-\d|\bfacts? \d+\b/,
+    why: "a reader has no such document: name the public source, or the invariant of src/core/README.md",
+  },
 ];
+
+/** Words of our own that a reader would have to learn, and those that make programs talk. */
+const PRIVATE_WORDS =
+  /\b(?:[Tt]old|[Uu]ntold|[Tt]ells?|[Hh]ears?|[Hh]eard|[Ss]ays|[Ss]aid|[Ll]anes?|Journal|ChatContext|EngineEars?)\b|\b[Ww]ords about\b/;
+/** A key of the trace format, and a vocabulary. */
+const PRIVATE_WORDS_ALLOWED = /"(?:lanes|answerLanes)"|"bet two may did add/;
 
 test("folders import only in the allowed directions", () => {
   const wrong = SOURCES.flatMap((file) =>
@@ -149,6 +159,19 @@ test("nothing that is banned is said", () => {
         offendingLines(textOf(file), pattern).map((line) => `${file}: ${line} (${why})`),
       ),
     );
+  assert.deepEqual(wrong, []);
+});
+
+test("the field's terms and plain English: no private word in the source, its configuration or its documents", () => {
+  const files = [...SOURCES, ...globSync(["*.md", "{src,bench}/**/*.md", "config/**/*.yaml"], { cwd: ROOT })];
+  const wrong = files.flatMap((file) => {
+    const lines = textOf(file).split("\n");
+    return lines.flatMap((line, i) =>
+      PRIVATE_WORDS.test(line) && !PRIVATE_WORDS_ALLOWED.test(line)
+        ? [`${file}:${i + 1}: ${line.trim().slice(0, 90)}`]
+        : [],
+    );
+  });
   assert.deepEqual(wrong, []);
 });
 

@@ -65,10 +65,10 @@ export function drawnRun(machine: Machine, traffic: DrawnTraffic, seed: number):
   const truth = engineWith(SIZES, { ...TRUTH, delayMicros: TRUTH.delayMicros * delay });
   const seen = forcedReplay(evidence, { ...truth, stepDrift: driftOf(machine, random) });
   const rows = evidence.rows;
-  const workload = rows.map(({ arrivalAt, promptTokens, outputTokens, lanes }, index): WorkloadRequest => {
+  const workload = rows.map(({ arrivalAt, promptTokens, outputTokens, hashes }, index): WorkloadRequest => {
     const blockIds = Float64Array.from(
-      { length: lanes.length / 2 },
-      (_, i) => lanes[2 * i]! * 4096 + lanes[2 * i + 1]!,
+      { length: hashes.length / 2 },
+      (_, i) => hashes[2 * i]! * 4096 + hashes[2 * i + 1]!,
     );
     const session = `request_${index}`;
     return {
@@ -172,12 +172,12 @@ function asked({ requests, gapMicros }: DrawnTraffic, random: Random): Evidence 
     const prefix = BLOCK_TOKENS * (6 + 2 * group);
     const promptTokens = prefix + Math.round(Math.min(2500, 280 * Math.exp(0.7 * normal(random))));
     const outputTokens = Math.max(6, Math.round(70 + 25 * normal(random)));
-    const lanes = new Int32Array(2 * Math.floor(promptTokens / BLOCK_TOKENS));
-    for (let block = 0; 2 * block < lanes.length; block++) {
-      lanes[2 * block] = (block + 1) * BLOCK_TOKENS <= prefix ? group : GROUPS + i;
-      lanes[2 * block + 1] = block;
+    const hashes = new Int32Array(2 * Math.floor(promptTokens / BLOCK_TOKENS));
+    for (let block = 0; 2 * block < hashes.length; block++) {
+      hashes[2 * block] = (block + 1) * BLOCK_TOKENS <= prefix ? group : GROUPS + i;
+      hashes[2 * block + 1] = block;
     }
-    return { ...unknown, arrivalAt: at, endpoint: 0, promptTokens, outputTokens, ok: true, lanes };
+    return { ...unknown, arrivalAt: at, endpoint: 0, promptTokens, outputTokens, ok: true, hashes };
   });
   return { endpoints: ["one"], rows, left: {} };
 }

@@ -76,7 +76,7 @@ function replay(run: CpuRun, recorded: boolean, overrides: Partial<EngineConfig>
       blockRemoved: () => blocksRemoved++,
     },
   );
-  const lanes = lanesOf(run);
+  const hashes = hashesOf(run);
   run.requests.forEach((request, number) => {
     const sent = Math.round(request.send * 1e6);
     const queued =
@@ -85,7 +85,7 @@ function replay(run: CpuRun, recorded: boolean, overrides: Partial<EngineConfig>
       id: String(number),
       promptTokens: request.promptTokens,
       outputTokens: request.outputTokens,
-      lanes: lanes[number]!,
+      hashes: hashes[number]!,
       priority: request.priority,
       deadlineAt: undefined,
       cacheRead: true,
@@ -118,7 +118,7 @@ function abortsOf(run: CpuRun): (readonly [number: number, at: number])[] {
  * Chains of the requests: blocks in a group's prefix are the group's, further prompt blocks those of the same text after
  * the same prefix, and output is its own.
  */
-export function lanesOf({ requests, engine: { blockTokens } }: CpuRun): Int32Array[] {
+export function hashesOf({ requests, engine: { blockTokens } }: CpuRun): Int32Array[] {
   const numbers = new Map<string, number>();
   const numberOf = (text: string) => {
     const number = numbers.get(text) ?? numbers.size;
@@ -127,15 +127,15 @@ export function lanesOf({ requests, engine: { blockTokens } }: CpuRun): Int32Arr
   };
   return requests.map(({ group, prefixTokens, text, promptTokens, outputTokens }, position) => {
     const blocks = Math.floor((promptTokens + outputTokens) / blockTokens);
-    const lanes = new Int32Array(2 * blocks);
+    const hashes = new Int32Array(2 * blocks);
     for (let i = 0; i < blocks; i++) {
       const end = (i + 1) * blockTokens;
-      if (end <= prefixTokens) lanes[2 * i] = numberOf(`group ${group}`);
-      else if (end <= promptTokens) lanes[2 * i] = numberOf(`text ${group} ${prefixTokens} ${text}`);
-      else lanes[2 * i] = -1 - position;
-      lanes[2 * i + 1] = i;
+      if (end <= prefixTokens) hashes[2 * i] = numberOf(`group ${group}`);
+      else if (end <= promptTokens) hashes[2 * i] = numberOf(`text ${group} ${prefixTokens} ${text}`);
+      else hashes[2 * i] = -1 - position;
+      hashes[2 * i + 1] = i;
     }
-    return lanes;
+    return hashes;
   });
 }
 

@@ -34,7 +34,7 @@ interface GpuRequest {
 
 export interface GpuRun {
   readonly requests: readonly GpuRequest[];
-  readonly lanes: readonly Int32Array[];
+  readonly hashes: readonly Int32Array[];
   /** The engine's clock minus the client's. */
   readonly offset: number;
   readonly kernels: Omit<KernelTableSpec, "layers">;
@@ -67,7 +67,7 @@ export function readGpuRun(folder: string): GpuRun {
   const texts = jsonLines("workload.jsonl") as { input_tok_ids: number[]; output_tok_ids: number[] }[];
   return {
     requests,
-    lanes: chains(
+    hashes: chains(
       texts.map((text) => [...text.input_tok_ids, ...text.output_tok_ids]),
       blockTokens,
     ),
@@ -111,15 +111,15 @@ function blocksOfGreatestBatch(requests: readonly GpuRequest[], sequencesMax: nu
 function chains(texts: readonly (readonly number[])[], blockTokens: number): Int32Array[] {
   const numbers = new Map<string, number>();
   return texts.map((tokens) => {
-    const lanes = new Int32Array(2 * Math.floor(tokens.length / blockTokens));
+    const hashes = new Int32Array(2 * Math.floor(tokens.length / blockTokens));
     let parent = 0;
-    for (let i = 0; i < lanes.length / 2; i++) {
+    for (let i = 0; i < hashes.length / 2; i++) {
       const key = `${parent}:${tokens.slice(blockTokens * i, blockTokens * (i + 1)).join(",")}`;
       parent = numbers.get(key) ?? numbers.size + 1;
       numbers.set(key, parent);
-      lanes[2 * i] = parent;
+      hashes[2 * i] = parent;
     }
-    return lanes;
+    return hashes;
   });
 }
 
@@ -178,7 +178,7 @@ export function replayGpuRun(run: GpuRun, overrides: Partial<EngineConfig>): Gpu
       id: String(number),
       promptTokens: request.input_toks,
       outputTokens: request.output_toks,
-      lanes: run.lanes[number] ?? new Int32Array(0),
+      hashes: run.hashes[number] ?? new Int32Array(0),
       priority: 0,
       deadlineAt: undefined,
       cacheRead: true,

@@ -110,7 +110,7 @@ function arrivalsOf(golden: GoldenCase): ListedArrival[] {
   const { requests, engine } = golden;
   const groups = [...new Set(requests.map(({ group }) => group))];
   const listed = requests.map((request, position): ListedArrival => {
-    const lanes = lanesOf(request, position, groups.indexOf(request.group), engine.blockTokens);
+    const hashes = hashesOf(request, position, groups.indexOf(request.group), engine.blockTokens);
     return {
       route: {
         id: `request_${position}`,
@@ -123,7 +123,7 @@ function arrivalsOf(golden: GoldenCase): ListedArrival[] {
         promptTokensExact: true,
         outputTokensMax: request.outputTokens,
         sequences: 1,
-        blocks: { lanes, length: lanes.length >> 1, blockTokens: engine.blockTokens },
+        blocks: { hashes, length: hashes.length >> 1, blockTokens: engine.blockTokens },
         profile: "",
       },
       arrivalAt: request.arrivalAt,
@@ -142,13 +142,13 @@ export function seenAt(golden: GoldenCase, { arrivalAt, promptTokens }: GoldenRe
 }
 
 /** Blocks that lie in the shared prefix are equal within a group; every other block is the request's own. */
-function lanesOf(request: GoldenRequest, position: number, group: number, blockTokens: number): Int32Array {
+function hashesOf(request: GoldenRequest, position: number, group: number, blockTokens: number): Int32Array {
   const blocks = Math.floor(request.promptTokens / blockTokens);
   const shared = request.group === "" ? 0 : Math.floor(request.groupTokens / blockTokens);
-  const lanes = new Int32Array(2 * blocks);
+  const hashes = new Int32Array(2 * blocks);
   for (let i = 0; i < blocks; i++) {
-    lanes[2 * i] = i < shared ? -1 - group : position;
-    lanes[2 * i + 1] = i;
+    hashes[2 * i] = i < shared ? -1 - group : position;
+    hashes[2 * i + 1] = i;
   }
-  return lanes;
+  return hashes;
 }

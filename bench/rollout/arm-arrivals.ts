@@ -47,11 +47,11 @@ class ArmArrival implements SimulatedRequest {
     this.deadlineAt = source.deadlineAt;
   }
 
-  engineLanes(blockTokens: number): Int32Array {
-    return this.source.engineLanes(blockTokens);
+  engineHashes(blockTokens: number): Int32Array {
+    return this.source.engineHashes(blockTokens);
   }
 
-  answerLanes(): Int32Array | undefined {
-    return this.source.answerLanes?.();
+  answerHashes(): Int32Array | undefined {
+    return this.source.answerHashes?.();
   }
 }

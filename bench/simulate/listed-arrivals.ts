@@ -11,7 +11,7 @@ export interface ListedArrival {
   /** Infinity for never. */
   readonly deadlineAt: Micros;
   /** Blocks of prompt and answer at the engines' block size; the router's own chain where it is left out. */
-  readonly lanes?: Int32Array;
+  readonly hashes?: Int32Array;
 }
 
 /** Arrivals at times that nothing changes, in order of time. */
@@ -34,8 +34,8 @@ export class ListedArrivals implements ArrivalSource {
     assert(next !== undefined, "an arrival is taken where there is one");
     this.#next = this.#pull();
     assert(this.nextAt() >= next.arrivalAt, "listed arrivals are in order of time");
-    const { route, arrivalAt, outputTokens, deadlineAt, lanes = route.blocks.lanes } = next;
-    return { route, arrivalAt, outputTokens, deadlineAt, engineLanes: () => lanes };
+    const { route, arrivalAt, outputTokens, deadlineAt, hashes = route.blocks.hashes } = next;
+    return { route, arrivalAt, outputTokens, deadlineAt, engineHashes: () => hashes };
   }
 
   /** Open loop: nothing follows. */

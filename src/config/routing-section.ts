@@ -80,7 +80,7 @@ export const prefix = z.strictObject({
   blockHash: z
     .enum(["blake3", "fast"])
     .default("blake3")
-    .describe("Chain hash. fast: a two-lane mix, for very long cold prompts."),
+    .describe("Chain hash. fast: a two-word mix, for very long cold prompts."),
   capacityTokens: z
     .int()
     .min(1024)

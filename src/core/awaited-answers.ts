@@ -25,17 +25,21 @@ export class AwaitedAnswers {
   }
 
   /** `state` generated an answer to `prompt`. */
-  finished({ requestId, answerLanes, answerFollows }: RequestFinished, state: EndpointState, prompt: BlockChain): void {
+  finished(
+    { requestId, answerHashes, answerFollows }: RequestFinished,
+    state: EndpointState,
+    prompt: BlockChain,
+  ): void {
     if (answerFollows === true) this.#awaited.set(requestId, { state, prompt });
-    else this.#hold({ state, prompt }, answerLanes);
+    else this.#hold({ state, prompt }, answerHashes);
   }
 
   /** False where it is not awaited. */
-  known({ requestId, answerLanes }: AnswerKnown): boolean {
+  known({ requestId, answerHashes }: AnswerKnown): boolean {
     const ended = this.#awaited.get(requestId);
     if (ended === undefined) return false;
     this.#awaited.delete(requestId);
-    this.#hold(ended, answerLanes);
+    this.#hold(ended, answerHashes);
     return true;
   }
 
@@ -44,9 +48,9 @@ export class AwaitedAnswers {
     this.#awaited.clear();
   }
 
-  #hold({ state, prompt }: Ended, answerLanes: Int32Array | undefined): void {
+  #hold({ state, prompt }: Ended, answerHashes: Int32Array | undefined): void {
     // Where the endpoint has left, its slot may be another's.
-    if (answerLanes === undefined || this.#fleet.get(state.id) !== state) return;
-    this.#index.insert(state.slot, continued(prompt, answerLanes));
+    if (answerHashes === undefined || this.#fleet.get(state.id) !== state) return;
+    this.#index.insert(state.slot, continued(prompt, answerHashes));
   }
 }

@@ -106,7 +106,7 @@ export interface RequestFinished {
    * Two words per block that the answer filled behind the prompt's full blocks, chained on from them: what the engine's
    * cache holds beyond the prompt. Absent where the answer's tokens are not known or fill no block.
    */
-  readonly answerLanes?: Int32Array;
+  readonly answerHashes?: Int32Array;
   /** They are still being found out: an `answer-known` follows, whatever comes of it. */
   readonly answerFollows?: true;
 }
@@ -117,20 +117,20 @@ export interface AnswerKnown {
   readonly at: Micros;
   readonly requestId: string;
   /** As of RequestFinished; absent where they could not be found out. */
-  readonly answerLanes?: Int32Array;
+  readonly answerHashes?: Int32Array;
 }
 
-/** An engine reported blocks of its KV cache. `lanes` are chain hashes as in BlockChain, parent first. */
+/** An engine reported blocks of its KV cache. `hashes` are chain hashes as in BlockChain, parent first. */
 export interface BlocksStored {
   readonly kind: "blocks-stored";
   readonly at: Micros;
   readonly endpoint: EndpointId;
-  readonly lanes: Int32Array;
+  readonly hashes: Int32Array;
 }
 
 export interface BlocksRemoved {
   readonly kind: "blocks-removed";
   readonly at: Micros;
   readonly endpoint: EndpointId;
-  readonly lanes: Int32Array;
+  readonly hashes: Int32Array;
 }

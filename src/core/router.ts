@@ -291,8 +291,8 @@ export class Router {
   #blocksChanged(input: Extract<Input, { kind: "blocks-stored" | "blocks-removed" | "blocks-cleared" }>): void {
     const slot = this.#fleet.get(input.endpoint)?.slot;
     if (slot === undefined) return;
-    if (input.kind === "blocks-stored") this.#index.stored?.(slot, input.lanes, input.at);
-    else if (input.kind === "blocks-removed") this.#index.removed?.(slot, input.lanes, input.at);
+    if (input.kind === "blocks-stored") this.#index.stored?.(slot, input.hashes, input.at);
+    else if (input.kind === "blocks-removed") this.#index.removed?.(slot, input.hashes, input.at);
     else this.#index.clear(slot);
   }
 }

@@ -159,7 +159,7 @@ export class EngineHost {
       id: sequence.id,
       promptTokens: sequence.prompt.length,
       outputTokens: sequence.plan.tokens.length,
-      lanes: sequence.lanes,
+      hashes: sequence.hashes,
       priority: sequence.priority,
       deadlineAt: undefined,
       cacheRead: sequence.cacheRead,

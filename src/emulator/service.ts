@@ -129,7 +129,7 @@ export class Service {
         choice: job.firstChoice + index,
         prompt,
         plan,
-        lanes: hashBlocks(prompt, plan.tokens, this.options.engine.blockTokens, root),
+        hashes: hashBlocks(prompt, plan.tokens, this.options.engine.blockTokens, root),
         maxTokens,
         group,
         adapter,

@@ -10,7 +10,7 @@ const HASH = 1;
 const GROUP = 8;
 
 /**
- * Content of blocks to block number. Content is a place in a chain: block i of `lanes`, where equal words mean that all
+ * Content of blocks to block number. Content is a place in a chain: block i of `hashes`, where equal words mean that all
  * blocks up to it are equal. Each content is here once.
  *
  * Open addressing with linear probing. Where a block belongs is decided by the first block of its group in the chain,
@@ -32,18 +32,18 @@ export class BlockIndex {
   }
 
   /** The block that holds block i of the chain, or -1. */
-  find(lanes: Int32Array, i: number): number {
-    const slot = this.#slotOf(hashOf(lanes, i), lanes[2 * i] as number, lanes[2 * i + 1] as number);
+  find(hashes: Int32Array, i: number): number {
+    const slot = this.#slotOf(hashOf(hashes, i), hashes[2 * i] as number, hashes[2 * i + 1] as number);
     return (this.#table[slot * SLOT_WORDS + BLOCK] as number) - 1;
   }
 
   /** `block` holds block i of the chain, which none held before. */
-  insert(block: number, lanes: Int32Array, i: number): void {
+  insert(block: number, hashes: Int32Array, i: number): void {
     const table = this.#table;
     const records = this.#records;
-    const hash = hashOf(lanes, i);
-    const low = lanes[2 * i] as number;
-    const high = lanes[2 * i + 1] as number;
+    const hash = hashOf(hashes, i);
+    const low = hashes[2 * i] as number;
+    const high = hashes[2 * i + 1] as number;
     const slot = this.#slotOf(hash, low, high);
     assert(table[slot * SLOT_WORDS + BLOCK] === 0, "a content is entered once");
     const word = block * BLOCK_WORDS;
@@ -94,8 +94,8 @@ export class BlockIndex {
 }
 
 /** The group's place from its first block, then the place in the group. */
-function hashOf(lanes: Int32Array, i: number): number {
+function hashOf(hashes: Int32Array, i: number): number {
   const first = i - (i % GROUP);
-  const mixed = mix32((lanes[2 * first] as number) ^ Math.imul(lanes[2 * first + 1] as number, 0x9e3779b1));
+  const mixed = mix32((hashes[2 * first] as number) ^ Math.imul(hashes[2 * first + 1] as number, 0x9e3779b1));
   return (mixed & -GROUP) | (i % GROUP);
 }

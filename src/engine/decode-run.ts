@@ -99,15 +99,15 @@ export class DecodeRun {
     return (this.#phaseStart[phase + 1] ?? 0) - (this.#phaseStart[phase] ?? 0);
   }
 
-  /** Whether that step makes a block of the chain `lanes` hittable at the place that it has in the chain. */
-  fills(step: number, lanes: Int32Array): boolean {
+  /** Whether that step makes a block of the chain `hashes` hittable at the place that it has in the chain. */
+  fills(step: number, hashes: Int32Array): boolean {
     const phase = this.#phaseAt(step, this.#fillsLast);
     const end = this.#phaseStart[phase + 1] ?? 0;
     for (let i = this.#phaseStart[phase] ?? 0; i < end; i++) {
       const sequence = this.#running[this.#byPhase[i] ?? 0] as Sequence;
       const word = 2 * ((sequence.computed + step + this.#fillsLast) / this.#kv.blockTokens - 1);
-      const own = sequence.request.lanes;
-      if (word + 1 < lanes.length && own[word] === lanes[word] && own[word + 1] === lanes[word + 1]) return true;
+      const own = sequence.request.hashes;
+      if (word + 1 < hashes.length && own[word] === hashes[word] && own[word + 1] === hashes[word + 1]) return true;
     }
     return false;
   }

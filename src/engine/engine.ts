@@ -167,8 +167,8 @@ export class Engine {
   }
 
   /** Leading blocks of a chain that the cache holds now. */
-  cachedPrefixBlocks(lanes: Int32Array): number {
-    return this.#config.prefixCaching ? this.#kv.prefixBlocks(lanes, lanes.length >> 1) : 0;
+  cachedPrefixBlocks(hashes: Int32Array): number {
+    return this.#config.prefixCaching ? this.#kv.prefixBlocks(hashes, hashes.length >> 1) : 0;
   }
 
   /** Tokens that the request has so far; undefined if it is not here. */

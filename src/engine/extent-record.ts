@@ -22,13 +22,13 @@ export const STATE = 4;
 /** The two words of its first block's content, unless it is OPAQUE. */
 export const LOW = 5;
 export const HIGH = 6;
-/** Where its content begins in the lanes that are kept for it. */
+/** Where its content begins in the hashes that are kept for it. */
 export const OFFSET = 7;
 /** The extent with the same content that was entered next, or NO_EXTENT. */
 export const TWIN = 8;
 /** The extent that was cut off its end last. */
 export const REST = 9;
-/** 1 when the lanes that are kept for it hold its content alone. */
+/** 1 when the hashes that are kept for it hold its content alone. */
 export const COMPACT = 10;
 
 /** Content of the last block, as far as the extent still has LAST_LENGTH blocks. */

@@ -25,7 +25,7 @@ const BUCKETS_MIN = 64;
 const NO_LANES = new Int32Array(0);
 
 /**
- * Extents, and where a content is found. Content is a place in a chain: block i of `lanes`, where equal words mean that
+ * Extents, and where a content is found. Content is a place in a chain: block i of `hashes`, where equal words mean that
  * all blocks up to it are equal. So an extent is known by its first block, how far a chain follows it is found by
  * bisection, and a branch is always at an extent's end: a chain that leaves one in the middle cuts it.
  *
@@ -38,8 +38,8 @@ export class ExtentTable {
   readonly records: ExtentRecords;
   readonly order: ExtentOrder;
   readonly #lastWriter: boolean;
-  /** Per extent: lanes that have its content from word OFFSET on. */
-  readonly #lanes: Int32Array[] = [NO_LANES];
+  /** Per extent: hashes that have its content from word OFFSET on. */
+  readonly #hashes: Int32Array[] = [NO_LANES];
   #free = NO_EXTENT;
   #used = NO_EXTENT + 1;
   /** Open addressing, linear probing, at most half full: the extent that a lookup gives, or NO_EXTENT. */
@@ -53,29 +53,29 @@ export class ExtentTable {
   }
 
   /** The extent that begins with block i of the chain, or NO_EXTENT. */
-  find(lanes: Int32Array, i: number): number {
-    return this.#buckets[this.#bucketOf(lanes[2 * i] as number, lanes[2 * i + 1] as number)] as number;
+  find(hashes: Int32Array, i: number): number {
+    return this.#buckets[this.#bucketOf(hashes[2 * i] as number, hashes[2 * i + 1] as number)] as number;
   }
 
   /** How many blocks of the extent, at most `limit`, are in the chain from block i on, given that its first one is. */
-  common(extent: number, lanes: Int32Array, i: number, limit: number): number {
+  common(extent: number, hashes: Int32Array, i: number, limit: number): number {
     const length = this.records[extent * EXTENT_WORDS + LENGTH] as number;
     // An extent that is in the chain whole is the usual case, so the last block is looked at first.
-    if (length <= limit && this.#endsWith(extent, length, lanes, i)) return length;
-    const kept = this.#lanes[extent] as Int32Array;
+    if (length <= limit && this.#endsWith(extent, length, hashes, i)) return length;
+    const kept = this.#hashes[extent] as Int32Array;
     const from = this.records[extent * EXTENT_WORDS + OFFSET] as number;
     let equal = 1;
     for (let most = Math.min(limit, length); equal < most;) {
       const probe = (equal + most + 1) >>> 1;
       const at = 2 * (probe - 1);
-      if (kept[from + at] === lanes[2 * i + at] && kept[from + at + 1] === lanes[2 * i + at + 1]) equal = probe;
+      if (kept[from + at] === hashes[2 * i + at] && kept[from + at + 1] === hashes[2 * i + at + 1]) equal = probe;
       else most = probe - 1;
     }
     return equal;
   }
 
   /** Whether its last block is in the chain where it would be, if the extent's first is block i. */
-  #endsWith(extent: number, length: number, lanes: Int32Array, i: number): boolean {
+  #endsWith(extent: number, length: number, hashes: Int32Array, i: number): boolean {
     const { records } = this;
     const word = extent * EXTENT_WORDS;
     if (records[word + LAST_LENGTH] !== length) {
@@ -84,20 +84,20 @@ export class ExtentTable {
       records[word + LAST_HIGH] = this.content(extent, length - 1, 1);
     }
     const last = 2 * (i + length - 1);
-    return lanes[last] === records[word + LAST_LOW] && lanes[last + 1] === records[word + LAST_HIGH];
+    return hashes[last] === records[word + LAST_LOW] && hashes[last + 1] === records[word + LAST_HIGH];
   }
 
   /** A new extent of `count` blocks from block i of the chain on, held once. Twins, if there are any, are as long. */
-  enter(lanes: Int32Array, i: number, count: number): number {
+  enter(hashes: Int32Array, i: number, count: number): number {
     const { records } = this;
     const extent = this.#create(ALONE, count, 1);
     const word = extent * EXTENT_WORDS;
-    const low = lanes[2 * i] as number;
-    const high = lanes[2 * i + 1] as number;
+    const low = hashes[2 * i] as number;
+    const high = hashes[2 * i + 1] as number;
     records[word + LOW] = low;
     records[word + HIGH] = high;
     records[word + OFFSET] = 2 * i;
-    this.#lanes[extent] = lanes;
+    this.#hashes[extent] = hashes;
     const bucket = this.#bucketOf(low, high);
     const first = this.#buckets[bucket] as number;
     if (first === NO_EXTENT) {
@@ -125,12 +125,12 @@ export class ExtentTable {
    * Appends blocks [i, i + count) of the chain to an extent that a sequence of that very chain holds alone; false where
    * that cannot be.
    */
-  append(extent: number, lanes: Int32Array, i: number, count: number): boolean {
+  append(extent: number, hashes: Int32Array, i: number, count: number): boolean {
     const { records } = this;
     const word = extent * EXTENT_WORDS;
     if (records[word + REFERENCES] !== 1 || records[word + STATE] !== ALONE || this.#lastWriter) return false;
     const length = records[word + LENGTH] as number;
-    if (this.#lanes[extent] !== lanes || (records[word + OFFSET] as number) + 2 * length !== 2 * i) return false;
+    if (this.#hashes[extent] !== hashes || (records[word + OFFSET] as number) + 2 * length !== 2 * i) return false;
     records[word + LENGTH] = length + count;
     return true;
   }
@@ -166,7 +166,7 @@ export class ExtentTable {
     const state = this.records[extent * EXTENT_WORDS + STATE];
     if (state === TWINNED) this.#leaveTwins(extent);
     else if (state === ALONE && this.isFound(extent)) this.#unlink(this.#bucketFor(extent));
-    this.#lanes[extent] = NO_LANES;
+    this.#hashes[extent] = NO_LANES;
     this.records[extent * EXTENT_WORDS + NEXT] = this.#free;
     this.#free = extent;
   }
@@ -183,7 +183,7 @@ export class ExtentTable {
     if (this.records[word + COMPACT] === 1) return;
     const from = this.records[word + OFFSET] as number;
     const length = this.records[word + LENGTH] as number;
-    this.#lanes[extent] = (this.#lanes[extent] as Int32Array).slice(from, from + 2 * length);
+    this.#hashes[extent] = (this.#hashes[extent] as Int32Array).slice(from, from + 2 * length);
     this.records[word + OFFSET] = 0;
     this.records[word + COMPACT] = 1;
   }
@@ -191,7 +191,7 @@ export class ExtentTable {
   /** Word `word` of the content of the extent's block `place`: 0 is the low one, 1 the high one. */
   content(extent: number, place: number, word: 0 | 1): number {
     const from = this.records[extent * EXTENT_WORDS + OFFSET] as number;
-    return (this.#lanes[extent] as Int32Array)[from + 2 * place + word] as number;
+    return (this.#hashes[extent] as Int32Array)[from + 2 * place + word] as number;
   }
 
   #create(state: number, length: number, references: number): number {
@@ -216,7 +216,7 @@ export class ExtentTable {
     const length = records[word + LENGTH] as number;
     const tail = this.#create(records[word + STATE] as number, length - blocks, records[word + REFERENCES] as number);
     const tailWord = tail * EXTENT_WORDS;
-    this.#lanes[tail] = this.#lanes[extent] as Int32Array;
+    this.#hashes[tail] = this.#hashes[extent] as Int32Array;
     records[tailWord + LOW] = this.content(extent, blocks, 0);
     records[tailWord + HIGH] = this.content(extent, blocks, 1);
     records[tailWord + OFFSET] = (records[word + OFFSET] as number) + 2 * blocks;
@@ -292,7 +292,7 @@ export class ExtentTable {
   }
 }
 
-/** Bucket before masking. Lanes are hashes already, but a trace may bring small numbers. */
+/** Bucket before masking. They are hashes already, but a trace may bring small numbers. */
 function hashOf(low: number, high: number): number {
   const mixed = Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1);
   return mixed ^ (mixed >>> 15);

@@ -78,14 +78,14 @@ export class KvCache {
   }
 
   /** Leading blocks of a chain that are in the cache, at most `blocksMax`; touches nothing. */
-  prefixBlocks(lanes: Int32Array, blocksMax: number): number {
-    const limit = Math.min(blocksMax, lanes.length >> 1);
+  prefixBlocks(hashes: Int32Array, blocksMax: number): number {
+    const limit = Math.min(blocksMax, hashes.length >> 1);
     let count = 0;
     while (count < limit) {
-      const extent = this.#extents.find(lanes, count);
+      const extent = this.#extents.find(hashes, count);
       if (extent === NO_EXTENT) break;
       const length = this.#lengthOf(extent);
-      const equal = this.#extents.common(extent, lanes, count, limit - count);
+      const equal = this.#extents.common(extent, hashes, count, limit - count);
       count += equal;
       if (equal < length) break;
     }
@@ -93,16 +93,16 @@ export class KvCache {
   }
 
   /** Finds the leading blocks of a chain, at most `blocksMax`, for a following claim. */
-  lookup(lanes: Int32Array, blocksMax: number): number {
-    const limit = this.#caching ? Math.min(blocksMax, lanes.length >> 1) : 0;
+  lookup(hashes: Int32Array, blocksMax: number): number {
+    const limit = this.#caching ? Math.min(blocksMax, hashes.length >> 1) : 0;
     let count = 0;
     let free = 0;
     let extents = 0;
     while (count < limit) {
-      const extent = this.#extents.find(lanes, count);
+      const extent = this.#extents.find(hashes, count);
       if (extent === NO_EXTENT) break;
       const length = this.#lengthOf(extent);
-      const equal = this.#extents.common(extent, lanes, count, limit - count);
+      const equal = this.#extents.common(extent, hashes, count, limit - count);
       this.#hits[extents++] = extent;
       if (this.#records[extent * EXTENT_WORDS + REFERENCES] === 0) free += equal;
       count += equal;
@@ -191,21 +191,21 @@ export class KvCache {
   /** Blocks [from, to) of the sequence, which holds all before them, get their content. */
   #name(sequence: Sequence, from: number, to: number): void {
     const extents = this.#extents;
-    const { lanes } = sequence.request;
+    const { hashes } = sequence.request;
     for (let i = from; i < to;) {
-      const present = extents.find(lanes, i);
+      const present = extents.find(hashes, i);
       let count = this.#lastWriter ? 1 : to - i;
       if (present === NO_EXTENT) {
         // No block is cached without its parent, so none of the rest is here either.
-        if (sequence.extentCount > 0 && extents.append(sequence.lastExtent, lanes, i, count)) {
+        if (sequence.extentCount > 0 && extents.append(sequence.lastExtent, hashes, i, count)) {
           sequence.growExtent(count);
           return;
         }
       } else {
-        count = extents.common(present, lanes, i, count);
+        count = extents.common(present, hashes, i, count);
         if (count < this.#lengthOf(present)) extents.cut(present, count);
       }
-      sequence.pushExtent(extents.enter(lanes, i, count), count);
+      sequence.pushExtent(extents.enter(hashes, i, count), count);
       i += count;
     }
   }
@@ -228,7 +228,7 @@ export class KvCache {
         const extent = this.#parts[part] as number;
         const first = end - this.#lengthOf(extent);
         if (this.#letGo(extent) && copyOut) {
-          for (let block = end - 1; block >= first; block--) tier?.copyOut(sequence.request.lanes, block, at);
+          for (let block = end - 1; block >= first; block--) tier?.copyOut(sequence.request.hashes, block, at);
         }
         end = first;
       }

@@ -47,8 +47,8 @@ export class KvTier {
   }
 
   /** Block i of the chain is released on the GPU. */
-  copyOut(lanes: Int32Array, i: number, at: Micros): void {
-    const present = this.#index.find(lanes, i);
+  copyOut(hashes: Int32Array, i: number, at: Micros): void {
+    const present = this.#index.find(hashes, i);
     if (present >= 0) {
       this.#touch(present);
       return;
@@ -60,24 +60,24 @@ export class KvTier {
       this.dropped++;
     }
     this.#records[word] = HASHED;
-    this.#index.insert(slot, lanes, i);
+    this.#index.insert(slot, hashes, i);
     this.#order.pushBack(slot);
     this.#copiedOutAt[slot] = at;
     this.copiedOut++;
   }
 
   /** How many blocks of the chain from block `first` on are here, up to block `end`. */
-  following(lanes: Int32Array, first: number, end: number): number {
-    const limit = Math.min(end, lanes.length >> 1);
+  following(hashes: Int32Array, first: number, end: number): number {
+    const limit = Math.min(end, hashes.length >> 1);
     let i = first;
-    while (i < limit && this.#index.find(lanes, i) >= 0) i++;
+    while (i < limit && this.#index.find(hashes, i) >= 0) i++;
     return i - first;
   }
 
   /** Copies blocks [first, first + count) of the chain back; returns how long that takes. */
-  copyBack(lanes: Int32Array, first: number, count: number, at: Micros): number {
+  copyBack(hashes: Int32Array, first: number, count: number, at: Micros): number {
     for (let i = first; i < first + count; i++) {
-      const slot = this.#index.find(lanes, i);
+      const slot = this.#index.find(hashes, i);
       assert(slot >= 0, "a block that is copied back is there");
       this.#touch(slot);
       if (at - (this.#copiedOutAt[slot] as number) <= this.#config.thrashWindowMicros) this.thrashed++;

@@ -90,8 +90,8 @@ export class RankedEngine implements ServingEngine {
     };
   }
 
-  cachedPrefixBlocks(lanes: Int32Array): number {
-    return this.#ranks.reduce((most, rank) => Math.max(most, rank.cachedPrefixBlocks(lanes)), 0);
+  cachedPrefixBlocks(hashes: Int32Array): number {
+    return this.#ranks.reduce((most, rank) => Math.max(most, rank.cachedPrefixBlocks(hashes)), 0);
   }
 
   outputTokens(id: string): number | undefined {

@@ -15,7 +15,7 @@ export interface EngineRequest {
    * Two 32-bit words per full block of the prompt followed by the output, chained, at the engine's block size. A block
    * beyond the end of the array has no identity: it occupies memory and ages, and nothing ever hits it.
    */
-  readonly lanes: Int32Array;
+  readonly hashes: Int32Array;
   /** Lower runs earlier. */
   readonly priority: number;
   /** When the client gives up; undefined for never. */

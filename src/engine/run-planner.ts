@@ -51,7 +51,7 @@ export class RunPlanner {
     let startAt = at;
     for (let step = 0; step < steps && startAt < until; step++) {
       free -= run.blocksTaken(step);
-      if (free < 0 || (head !== undefined && run.fills(step, head.request.lanes))) break;
+      if (free < 0 || (head !== undefined && run.fills(step, head.request.hashes))) break;
       shape.decodeContextTokens = run.contextTokens + step * run.members;
       shape.decodeContextMaxTokens = run.contextMaxTokens + step;
       const endAt = startAt + this.#timer.duration(shape, startAt);

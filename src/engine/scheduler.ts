@@ -223,11 +223,11 @@ export class Scheduler {
 
   #admit(head: Sequence, at: Micros, step: Step): boolean {
     const { blockTokens, tier } = this.#kv;
-    const { lanes, cacheRead } = head.request;
+    const { hashes, cacheRead } = head.request;
     const hitTokensMax = cacheRead ? head.tokens - 1 : 0;
     const whole = cacheRead && this.#config.semantics.fullHit === "nothing" ? 1 : 0;
-    const hits = this.#kv.lookup(lanes, Math.floor((hitTokensMax + whole) / blockTokens));
-    const copies = tier?.following(lanes, hits, Math.floor(hitTokensMax / blockTokens)) ?? 0;
+    const hits = this.#kv.lookup(hashes, Math.floor((hitTokensMax + whole) / blockTokens));
+    const copies = tier?.following(hashes, hits, Math.floor(hitTokensMax / blockTokens)) ?? 0;
     const hitTokens = (hits + copies) * blockTokens;
     const tokens = this.#chunk(head.tokens - hitTokens);
     const lacking = tokens === 0 ? 0 : Math.ceil((hitTokens + tokens) / blockTokens) - hits;
@@ -242,7 +242,7 @@ export class Scheduler {
     this.running.push(head);
     head.state = "running";
     if (head.admission < 0) head.admission = this.#admissions++;
-    if (copies > 0) step.transferMicros += tier?.copyBack(lanes, hits, copies, at) ?? 0;
+    if (copies > 0) step.transferMicros += tier?.copyBack(hashes, hits, copies, at) ?? 0;
     if (head.cachedTokens < 0) this.#countAdmission(head, hits * blockTokens, hitTokens, at);
     if (tokens > 0) this.#kv.claim(head);
     else {

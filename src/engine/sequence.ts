@@ -67,7 +67,7 @@ export class Sequence {
     this.preemptions = 0;
     this.lonePreemptions = 0;
     this.leaving = false;
-    this.knownBlocks = request.lanes.length >> 1;
+    this.knownBlocks = request.hashes.length >> 1;
     this.clearBlocks();
   }
 
@@ -117,7 +117,7 @@ const NO_REQUEST: EngineRequest = {
   id: "",
   promptTokens: 1,
   outputTokens: 1,
-  lanes: new Int32Array(0),
+  hashes: new Int32Array(0),
   priority: 0,
   deadlineAt: undefined,
   cacheRead: true,

@@ -15,7 +15,7 @@ export interface ServingEngine {
   reportSettled(): void;
   gauges(): EngineGauges;
   /** Leading blocks of a chain in the cache; of several ranks, in that which holds most of it. */
-  cachedPrefixBlocks(lanes: Int32Array): number;
+  cachedPrefixBlocks(hashes: Int32Array): number;
   outputTokens(id: string): number | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { RouteRequest } from "#core/request.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 
 import { chooseReader } from "./answer/choose-reader.ts";
-import type { ChatContext } from "./chat-context.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 import { nowMicros } from "./clock.ts";
 import { type Refusal, refusal } from "./answer/errors.ts";
 import type { Exchange } from "./request/exchange.ts";
@@ -113,7 +113,7 @@ function decide(
   };
   exchange.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
   exchange.arrived();
-  const decision = context.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
+  const decision = context.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
   if (decision.kind === "rejected") {
     exchange.rejected = decision;
     return exchange.refuse(rejection(context, decision, model));
@@ -132,13 +132,13 @@ function priorityOf({ headers }: Exchange, parsed: ParsedRequest): number {
   return header === "" || !Number.isFinite(priority) ? parsed.priority : priority;
 }
 
-function noModel({ directory }: ChatContext): Refusal {
+function noModel({ directory }: GatewayParts): Refusal {
   if (directory.all().length === 0) return refusal("no-endpoint", "No engine is known to this gateway.");
   if (servedModels(directory).length === 0) return refusal("no-endpoint", "No engine has reported what it serves yet.");
   return refusal("bad-request", "`model` is required, since not exactly one model is served.", "model");
 }
 
-function rejection({ directory }: ChatContext, { reason }: Rejected, model: string): Refusal {
+function rejection({ directory }: GatewayParts, { reason }: Rejected, model: string): Refusal {
   switch (reason) {
     case "unknown-model":
       return refusal("unknown-model", unknownModelMessage(directory, model), "model");

@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 
-import type { ChatContext } from "./chat-context.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 
 export interface DrainTimes {
   /** Milliseconds in which new requests are still served. */
@@ -20,7 +20,7 @@ export interface Drained {
  * clients move on. Then it drains: inference is refused, while metrics and status pages answer until the last request is
  * over. What has not ended by then is cut.
  */
-export async function drainGateway(server: Server, context: ChatContext, times: DrainTimes): Promise<Drained> {
+export async function drainGateway(server: Server, context: GatewayParts, times: DrainTimes): Promise<Drained> {
   context.leaving = true;
   if (server.listening && times.noticeMillis > 0) await sleep(times.noticeMillis);
   context.draining = true;

@@ -7,7 +7,7 @@ import { BesideRequest } from "./beside/beside-request.ts";
 import { EngineAdministration } from "./beside/engine-administration.ts";
 import { type EngineCaller, readyServers } from "./beside/engine-caller.ts";
 import { StoredResponses } from "./beside/stored-responses.ts";
-import type { ChatContext } from "./chat-context.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
 import { servedModels } from "./discovery/models.ts";
 import type { AdministrationOptions, GatewayApp } from "./gateway.ts";
 import type { ClientAuth } from "./request/client-auth.ts";
@@ -17,7 +17,7 @@ import type { Routes } from "./request/route.ts";
 
 interface Parts {
   readonly app: GatewayApp;
-  readonly context: ChatContext;
+  readonly context: GatewayParts;
   readonly allowed: ClientAuth;
   readonly door: InferenceDoor;
   readonly routes: Routes;
@@ -77,7 +77,7 @@ function isAllowed(allowed: ClientAuth, { headers }: IncomingMessage): boolean {
 
 /** An error as a response, in the shape of the API whose path was asked for. */
 function answerOf(
-  { sendsOwnHeaders }: ChatContext,
+  { sendsOwnHeaders }: GatewayParts,
   refused: Refusal,
   path = "",
   headers: Record<string, string> = {},
@@ -172,7 +172,7 @@ const LOOPBACK_ONLY = refusal(
 
 /** Serves a request beside inference, which a gateway that drains waits for. */
 async function beside(
-  context: ChatContext,
+  context: GatewayParts,
   incoming: IncomingMessage,
   millisMax: number,
   serve: (request: BesideRequest) => Promise<Response | Refusal>,

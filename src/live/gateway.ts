@@ -7,7 +7,7 @@ import { Hono } from "hono";
 import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
 import { AnswerQueue } from "./answer/answer-queue.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
-import type { ChatContext, RequestObserver } from "./chat-context.ts";
+import type { GatewayParts, RequestObserver } from "./gateway-parts.ts";
 import { clientAuth } from "./request/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
@@ -18,7 +18,7 @@ import { answerHttpFaults } from "./request/http-faults.ts";
 import { Identifier, type IdentityOptions } from "./request/identity.ts";
 import { InFlight } from "./request/in-flight.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
-import type { Journal } from "./journal.ts";
+import type { RouterTap } from "./router-tap.ts";
 import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
 import { nowMicros } from "./clock.ts";
 import { addRoutes } from "./gateway-routes.ts";
@@ -33,7 +33,7 @@ import { UpstreamPools } from "./upstream/upstream-pools.ts";
 export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 
 export interface GatewayOptions {
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   /** The tokenizer for a model as the client named it. */
   readonly tokenizer: (model: string) => Tokenizer;
@@ -96,13 +96,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   options.directory.listen(pools);
   const hangs = options.hangs ?? new HangWatch(options);
   const answers = new AnswerQueue({
-    journal: options.journal,
+    tap: options.tap,
     counters,
     waitingMax: limits.answersWaitingMax,
     load: options.load ?? { isBusy: false },
     bug: (error) => options.observe.bug?.(error),
   });
-  const context: ChatContext = {
+  const context: GatewayParts = {
     ...options,
     pools,
     limits,
@@ -111,7 +111,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     attempts: {
       retries: new RetryPolicy(retryOptions(limits)),
       now: nowMicros,
-      accept: options.journal.accept.bind(options.journal),
+      accept: options.tap.accept.bind(options.tap),
     },
     waits: waitLimits(limits),
     hangs,
@@ -163,7 +163,7 @@ export function createGateway(options: GatewayOptions): Gateway {
  * The server's own limits bound the receiving of a request; a long answer is not touched by them. Clients' sockets send
  * small packets at once.
  */
-function newServer(app: GatewayApp, context: ChatContext, door: InferenceDoor): Server {
+function newServer(app: GatewayApp, context: GatewayParts, door: InferenceDoor): Server {
   const { limits, counters, inFlight } = context;
   const listener = getRequestListener(app.fetch, {
     hostname: "gateway.invalid",
@@ -214,7 +214,7 @@ const CHECKS_PER_LIMIT = 4;
 
 const MALFORMED_TARGET = refusal("bad-request", "The request's host or target is malformed.");
 
-function malformedTarget({ sendsOwnHeaders }: ChatContext): Response {
+function malformedTarget({ sendsOwnHeaders }: GatewayParts): Response {
   const body = errorBody(MALFORMED_TARGET);
   const flat = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   const headers = new Headers();
@@ -223,7 +223,7 @@ function malformedTarget({ sendsOwnHeaders }: ChatContext): Response {
 }
 
 /** HTTP/1.1 requires a host (RFC 9112 3.2). */
-function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: ChatContext): void {
+function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: GatewayParts): void {
   const body = errorBody(MALFORMED_TARGET);
   const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);

@@ -1,6 +1,6 @@
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import type { Journal } from "#live/journal.ts";
+import type { RouterTap } from "#live/router-tap.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { HangWatch } from "#live/upstream/hang-watch.ts";
 import type { Config } from "#config/schema.ts";
@@ -8,13 +8,13 @@ import type { Config } from "#config/schema.ts";
 /** Judges which endpoints hang, as configured. Switched off it never finds that any does. */
 export function hangWatch(
   { health }: Config,
-  journal: Journal,
+  tap: RouterTap,
   directory: EndpointDirectory,
   faults: FaultLog,
 ): HangWatch {
   const micros = (millis: number): number => (health.enabled ? millis * MICROS_PER_MILLI : Infinity);
   return new HangWatch({
-    journal,
+    tap,
     directory,
     servedUntilWell: health.servedUntilWell,
     report: faults.report,

@@ -2,7 +2,7 @@ import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { Journal } from "#live/journal.ts";
+import type { RouterTap } from "#live/router-tap.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import type { ShadowStatus } from "#live/status/shadow-status.ts";
@@ -17,11 +17,11 @@ export interface LiveShadow {
   close(): Promise<void>;
 }
 
-/** Starts the shadow's thread and attaches it to the journal; undefined where the configuration has none. */
+/** Starts the shadow's thread and attaches it to the tap; undefined where the configuration has none. */
 export function startShadow(
   { shadow, scrape }: Config,
   run: Run,
-  journal: Journal,
+  tap: RouterTap,
   { report }: FaultLog,
 ): LiveShadow | undefined {
   if (!shadow.enabled) return undefined;
@@ -54,7 +54,7 @@ export function startShadow(
     candidatesMax: 0,
     send: (text) => host.send(text),
   });
-  journal.listen(feed);
+  tap.listen(feed);
   return {
     status: () => {
       const now = host.status();

@@ -13,7 +13,7 @@ import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
 import { BlockSize } from "#live/discovery/block-size.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
-import { Journal } from "#live/journal.ts";
+import { RouterTap } from "#live/router-tap.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
@@ -40,7 +40,7 @@ import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
 
 /** Everything that a running gateway is made of, and its end. */
 export interface LiveStack {
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly gateway: Gateway;
   /** Watches nothing before it is started. */
   readonly policy: LivePolicy;
@@ -65,13 +65,13 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const secret = hashSecret(config, environment);
   const settings = routerSettings(plan);
   const router = newRouter(settings, (endpoint, change) => faults.report(faultOfBreaker(endpoint, change)));
-  const journal = new Journal(router);
+  const tap = new RouterTap(router);
   const directory = new EndpointDirectory();
   const tokenizers = await openTokenizers({ config, secret, directory, log, blockTokens: settings.blockTokens });
-  const blockSizes = followEngines(config, tokenizers, journal, faults);
+  const blockSizes = followEngines(config, tokenizers, tap, faults);
   const run = runOf(plan);
   const recorder = await openRecorder(config.record, run, faults);
-  const shadow = startShadow(config, run, journal, faults);
+  const shadow = startShadow(config, run, tap, faults);
   const shadowStatus = shadow === undefined ? {} : { shadow: shadow.status };
   const readiness = new Readiness(directory);
   const report = (event: KeeperEvent): void => {
@@ -79,17 +79,17 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     faults.report(faultOfKeeper(event));
   };
   const power = startPower(config);
-  const hangs = hangWatch(config, journal, directory, faults);
-  const keeper = newKeeper({ config, journal, directory, report, power, blockSizes, hangs });
+  const hangs = hangWatch(config, tap, directory, faults);
+  const keeper = newKeeper({ config, tap, directory, report, power, blockSizes, hangs });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
-  const policy = livePolicy({ plan, environment, journal, report: faults.report, gateway: () => running.gateway });
+  const policy = livePolicy({ plan, environment, tap, report: faults.report, gateway: () => running.gateway });
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
-  const known = { router, journal, directory, keeper, hangs };
+  const known = { router, tap, directory, keeper, hangs };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...shadowStatus, ...config.metrics });
   const decisions = new DecisionRing(config.admin.decisionsKept);
-  for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) journal.listen(listener);
+  for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) tap.listen(listener);
   directory.listen(metrics);
   const adminToken = adminTokenOf(config, environment);
   const shown = { ...known, policy: policy.desk, adminToken, decisions, metrics, readiness };
@@ -105,7 +105,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   });
   running.gateway = gateway;
   return {
-    journal,
+    tap,
     gateway,
     policy,
     keeper,
@@ -143,12 +143,12 @@ function startPower({ power }: Config): PowerKeeper {
 function followEngines(
   { prefix }: Config,
   tokenizers: Tokenizers,
-  journal: Journal,
+  tap: RouterTap,
   { report }: Pick<FaultLog, "report">,
 ): BlockSize {
   const change = (blockTokens: number, at: Micros): void => {
     tokenizers.resizeBlocks(blockTokens);
-    journal.accept({ kind: "block-size-changed", at, blockTokens });
+    tap.accept({ kind: "block-size-changed", at, blockTokens });
   };
   return new BlockSize({ configured: prefix.blockTokens, change, report });
 }
@@ -161,11 +161,11 @@ async function warmUpAll(
 ): Promise<object> {
   const { blockTokens } = settings;
   const profiles = Object.keys(settings.profiles);
-  const decisions = await warmUp({ journal: new Journal(newRouter(settings)), profiles, blockTokens });
+  const decisions = await warmUp({ tap: new RouterTap(newRouter(settings)), profiles, blockTokens });
   // Kind vllm would ask the engines about made-up prompts.
   if (config.tokenizer.kind === "vllm") return decisions;
-  const journal = new Journal(newRouter(settings));
-  return { ...decisions, requests: await warmUpPath({ ...path, journal, budgetMillis: WARM_UP_PATH_MILLIS }) };
+  const tap = new RouterTap(newRouter(settings));
+  return { ...decisions, requests: await warmUpPath({ ...path, tap, budgetMillis: WARM_UP_PATH_MILLIS }) };
 }
 
 async function drain(gateway: Gateway, config: Config, environment: Environment, log: Logger): Promise<void> {
@@ -221,7 +221,7 @@ const RUN_ID_BYTES = 4;
 
 interface KeeperParts {
   readonly config: Config;
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly report: (event: KeeperEvent) => void;
   readonly power: PowerKeeper;
@@ -229,10 +229,10 @@ interface KeeperParts {
   readonly hangs: HangWatch;
 }
 
-function newKeeper({ config, journal, directory, report, power, blockSizes, hangs }: KeeperParts): FleetKeeper {
+function newKeeper({ config, tap, directory, report, power, blockSizes, hangs }: KeeperParts): FleetKeeper {
   const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
   return new FleetKeeper({
-    journal,
+    tap,
     directory,
     times: { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
     connectMillis: config.limits.connectMillisMax,

@@ -108,8 +108,8 @@ export class EngineFleet {
   }
 
   /** Leading blocks of a chain that the engine's cache holds, seen at `at`. */
-  cachedPrefixBlocks(at: Micros, number: number, lanes: Int32Array): number {
-    return this.#seen(at, number).cachedPrefixBlocks(lanes);
+  cachedPrefixBlocks(at: Micros, number: number, hashes: Int32Array): number {
+    return this.#seen(at, number).cachedPrefixBlocks(hashes);
   }
 
   /** The gauges of all engines that were there one after another, the one at `at` last. */

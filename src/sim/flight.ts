@@ -15,7 +15,7 @@ export class Flight implements EngineRequest {
   readonly outputTokens: number;
   readonly deadlineAt: number | undefined;
   readonly cacheRead: boolean;
-  lanes: Int32Array = NO_LANES;
+  hashes: Int32Array = NO_LANES;
   priority: number;
   /** Number of the engine that has it; -1 before it was routed. */
   engine = -1;
@@ -61,9 +61,9 @@ export class Flight implements EngineRequest {
   }
 
   /** What the router gets to know of a whole answer beside its counts. */
-  get answered(): { readonly answerLanes?: Int32Array } {
-    const answerLanes = this.source.answerLanes?.();
-    return answerLanes === undefined ? {} : { answerLanes };
+  get answered(): { readonly answerHashes?: Int32Array } {
+    const answerHashes = this.source.answerHashes?.();
+    return answerHashes === undefined ? {} : { answerHashes };
   }
 }
 

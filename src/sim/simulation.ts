@@ -199,7 +199,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
 
   deliver(flight: Flight): void {
     if (this.desk?.engines.meets(flight) === true) return;
-    flight.lanes = flight.source.engineLanes(this.fleet.blockTokens(flight.engine));
+    flight.hashes = flight.source.engineHashes(this.fleet.blockTokens(flight.engine));
     const { modelTokensMax, queueDelay } = this.fleet.specs[flight.engine]!.config;
     // As vLLM, which refuses what might not end within the model's length.
     const fits = flight.promptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;

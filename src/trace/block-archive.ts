@@ -6,7 +6,7 @@ const HEAD = -1;
 
 /** The reader's side of BlockTable: blocks by the number that they were written under. */
 export class BlockArchive {
-  #lanes = new Int32Array(2 * CAPACITY_AT_START);
+  #hashes = new Int32Array(2 * CAPACITY_AT_START);
   /** Number of the block before each; HEAD at a chain's head, ABSENT for a number that was not read. */
   #parents = new Int32Array(CAPACITY_AT_START).fill(ABSENT);
   #depths = new Int32Array(CAPACITY_AT_START);
@@ -17,7 +17,7 @@ export class BlockArchive {
 
   /**
    * Stores blocks under the numbers from `first` on, the first of them following block `parent` (-1 for none), and
-   * returns the lanes of the whole chain. Undefined when a number is out of bounds or an ancestor was never read. A parent
+   * returns the hashes of the whole chain. Undefined when a number is out of bounds or an ancestor was never read. A parent
    * has a smaller number than what follows it, so a chain ends.
    */
   add(parent: number, first: number, added: Int32Array): Int32Array | undefined {
@@ -30,21 +30,21 @@ export class BlockArchive {
       this.#parents[first + i] = i > 0 ? first + i - 1 : parent >= 0 ? parent : HEAD;
       this.#depths[first + i] = depth + i;
     }
-    this.#lanes.set(added, 2 * first);
+    this.#hashes.set(added, 2 * first);
     return this.#chain(parent, depth, added);
   }
 
   #chain(parent: number, depth: number, added: Int32Array): Int32Array | undefined {
-    const lanes = new Int32Array(2 * depth + added.length);
-    lanes.set(added, 2 * depth);
+    const hashes = new Int32Array(2 * depth + added.length);
+    hashes.set(added, 2 * depth);
     let number = parent;
     for (let i = depth - 1; i >= 0; i--) {
       if (!this.#has(number)) return undefined;
-      lanes[2 * i] = this.#lanes[2 * number]!;
-      lanes[2 * i + 1] = this.#lanes[2 * number + 1]!;
+      hashes[2 * i] = this.#hashes[2 * number]!;
+      hashes[2 * i + 1] = this.#hashes[2 * number + 1]!;
       number = this.#parents[number]!;
     }
-    return number === HEAD ? lanes : undefined;
+    return number === HEAD ? hashes : undefined;
   }
 
   #has(number: number): boolean {
@@ -55,12 +55,12 @@ export class BlockArchive {
     let capacity = this.#parents.length;
     if (blocks <= capacity) return;
     while (capacity < blocks) capacity *= 2;
-    const lanes = new Int32Array(2 * capacity);
-    lanes.set(this.#lanes);
+    const hashes = new Int32Array(2 * capacity);
+    hashes.set(this.#hashes);
     const parents = new Int32Array(capacity).fill(ABSENT);
     parents.set(this.#parents);
     const depths = new Int32Array(capacity);
     depths.set(this.#depths);
-    [this.#lanes, this.#parents, this.#depths] = [lanes, parents, depths];
+    [this.#hashes, this.#parents, this.#depths] = [hashes, parents, depths];
   }
 }

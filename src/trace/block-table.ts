@@ -25,7 +25,7 @@ const CAPACITY_AT_START = 4096;
 export class BlockTable {
   readonly #blocksMax: number;
   /** Two words per block, as in BlockChain. */
-  #lanes = new Int32Array(2 * CAPACITY_AT_START);
+  #hashes = new Int32Array(2 * CAPACITY_AT_START);
   /** Position of each block in its chain, from 0. */
   #depths = new Int32Array(CAPACITY_AT_START);
   /** Open addressing: number of the block plus 1, 0 for a free place. Twice as many places as blocks, or more. */
@@ -46,7 +46,7 @@ export class BlockTable {
   }
 
   clear(): void {
-    this.#lanes = new Int32Array(2 * CAPACITY_AT_START);
+    this.#hashes = new Int32Array(2 * CAPACITY_AT_START);
     this.#depths = new Int32Array(CAPACITY_AT_START);
     this.#places = new Int32Array(2 * CAPACITY_AT_START);
     this.#size = 0;
@@ -58,7 +58,7 @@ export class BlockTable {
     const first = this.#size;
     const parent = known === 0 ? -1 : this.#find(chain, known - 1);
     this.#reserve(first + chain.length - known);
-    for (let i = known; i < chain.length; i++) this.#append(chain.lanes[2 * i]!, chain.lanes[2 * i + 1]!, i);
+    for (let i = known; i < chain.length; i++) this.#append(chain.hashes[2 * i]!, chain.hashes[2 * i + 1]!, i);
     return { parent, first, known };
   }
 
@@ -76,21 +76,21 @@ export class BlockTable {
 
   /** Number of the chain's block at `depth`; -1 when it is not known. */
   #find(chain: BlockChain, depth: number): number {
-    const low = chain.lanes[2 * depth]!;
-    const high = chain.lanes[2 * depth + 1]!;
+    const low = chain.hashes[2 * depth]!;
+    const high = chain.hashes[2 * depth + 1]!;
     const mask = this.#places.length - 1;
     for (let place = low & mask; ; place = (place + 1) & mask) {
       const number = this.#places[place]! - 1;
       if (number < 0) return -1;
-      if (this.#lanes[2 * number] === low && this.#lanes[2 * number + 1] === high && this.#depths[number] === depth)
+      if (this.#hashes[2 * number] === low && this.#hashes[2 * number + 1] === high && this.#depths[number] === depth)
         return number;
     }
   }
 
   #append(low: number, high: number, depth: number): void {
     const number = this.#size++;
-    this.#lanes[2 * number] = low;
-    this.#lanes[2 * number + 1] = high;
+    this.#hashes[2 * number] = low;
+    this.#hashes[2 * number + 1] = high;
     this.#depths[number] = depth;
     this.#place(number, low);
   }
@@ -106,13 +106,13 @@ export class BlockTable {
     let capacity = this.#depths.length;
     if (blocks <= capacity) return;
     while (capacity < blocks) capacity *= 2;
-    const lanes = new Int32Array(2 * capacity);
-    lanes.set(this.#lanes);
+    const hashes = new Int32Array(2 * capacity);
+    hashes.set(this.#hashes);
     const depths = new Int32Array(capacity);
     depths.set(this.#depths);
-    this.#lanes = lanes;
+    this.#hashes = hashes;
     this.#depths = depths;
     this.#places = new Int32Array(2 * capacity);
-    for (let number = 0; number < this.#size; number++) this.#place(number, lanes[2 * number]!);
+    for (let number = 0; number < this.#size; number++) this.#place(number, hashes[2 * number]!);
   }
 }

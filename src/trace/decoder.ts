@@ -4,7 +4,7 @@ import { decodeDecision } from "./decision-codec.ts";
 import { Fields, TraceFormatError } from "./fields.ts";
 import { decodeHeader } from "./header-codec.ts";
 import { decodeInput } from "./input-codec.ts";
-import { decodeLanes } from "./lanes.ts";
+import { decodeHashes } from "./hash-text.ts";
 import type { TraceGap, TraceHeader, TraceRecord } from "./record.ts";
 
 /** Reads the lines of one segment, in order. A line that is refused changes nothing but what later lines may refer to. */
@@ -33,16 +33,16 @@ export class TraceDecoder {
     const blockTokens = fields.number("blockTokens", this.header.hash.blockTokens);
     if (fields.boolean("fresh", false)) this.#archive.clear();
     if (!fields.has("lanes")) return this.#emptyChain(blockTokens);
-    const added = decodeLanes(fields.string("lanes"), fields.pathOf("lanes"));
-    if (!fields.has("first")) return { lanes: added, length: added.length / 2, blockTokens };
+    const added = decodeHashes(fields.string("lanes"), fields.pathOf("lanes"));
+    if (!fields.has("first")) return { hashes: added, length: added.length / 2, blockTokens };
     const parent = fields.integer("parent", 0, -1);
-    const lanes = this.#archive.add(parent, fields.integer("first", 0), added);
-    if (lanes === undefined)
+    const hashes = this.#archive.add(parent, fields.integer("first", 0), added);
+    if (hashes === undefined)
       throw new TraceFormatError(
         "unknown-block",
         `chain: expected blocks that were read before, got a reference to block ${parent}`,
       );
-    return { lanes, length: lanes.length / 2, blockTokens };
+    return { hashes, length: hashes.length / 2, blockTokens };
   }
 
   #emptyChain(blockTokens: number): BlockChain {

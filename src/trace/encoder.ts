@@ -6,7 +6,7 @@ import { BlockTable, TABLE_BLOCKS_MAX } from "./block-table.ts";
 import { encodeDecision } from "./decision-codec.ts";
 import { encodeHeader } from "./header-codec.ts";
 import { encodeInput } from "./input-codec.ts";
-import { encodeLanes } from "./lanes.ts";
+import { encodeHashes } from "./hash-text.ts";
 import type { RecordedDecision, TraceHeader } from "./record.ts";
 
 export interface EncoderOptions {
@@ -66,11 +66,11 @@ export class TraceEncoder {
       this.#table.clear();
       marks += `"fresh":true,`;
       if (!this.#table.fits(chain))
-        return `,"chain":{${marks}"lanes":"${encodeLanes(chain.lanes.subarray(0, 2 * chain.length))}"}`;
+        return `,"chain":{${marks}"lanes":"${encodeHashes(chain.hashes.subarray(0, 2 * chain.length))}"}`;
     }
     const { parent, first, known } = this.#table.add(chain);
     const from = parent < 0 ? "" : `"parent":${parent},`;
-    const lanes = encodeLanes(chain.lanes.subarray(2 * known, 2 * chain.length));
-    return `,"chain":{${marks}${from}"first":${first},"lanes":"${lanes}"}`;
+    const hashes = encodeHashes(chain.hashes.subarray(2 * known, 2 * chain.length));
+    return `,"chain":{${marks}${from}"first":${first},"lanes":"${hashes}"}`;
   }
 }

@@ -6,7 +6,7 @@ import type { AnswerKnown, Input, PolicyChanged, RequestFinished } from "#core/i
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { type Fields, TraceFormatError, expected } from "./fields.ts";
-import { decodeLanes, encodeLanes } from "./lanes.ts";
+import { decodeHashes, encodeHashes } from "./hash-text.ts";
 import { decodeProfile, decodeProfiles } from "./profile-codec.ts";
 
 const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
@@ -56,7 +56,7 @@ export function encodeInput(input: Input): string {
       return `${head},${policyJson(input)}`;
     case "blocks-stored":
     case "blocks-removed":
-      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"lanes":"${encodeLanes(input.lanes)}"`;
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"lanes":"${encodeHashes(input.hashes)}"`;
   }
 }
 
@@ -112,7 +112,7 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
         kind,
         at,
         endpoint: fields.string("endpoint"),
-        lanes: decodeLanes(fields.string("lanes"), fields.pathOf("lanes")),
+        hashes: decodeHashes(fields.string("lanes"), fields.pathOf("lanes")),
       };
     default:
       throw new TraceFormatError(
@@ -197,13 +197,13 @@ function counts(finished: RequestFinished): string {
   return text;
 }
 
-function answer({ answerLanes }: Pick<AnswerKnown, "answerLanes">): string {
-  return answerLanes === undefined ? "" : `,"answerLanes":"${encodeLanes(answerLanes)}"`;
+function answer({ answerHashes }: Pick<AnswerKnown, "answerHashes">): string {
+  return answerHashes === undefined ? "" : `,"answerLanes":"${encodeHashes(answerHashes)}"`;
 }
 
-function decodeAnswer(fields: Fields): Pick<AnswerKnown, "answerLanes"> {
+function decodeAnswer(fields: Fields): Pick<AnswerKnown, "answerHashes"> {
   if (!fields.has("answerLanes")) return {};
-  return { answerLanes: decodeLanes(fields.string("answerLanes"), fields.pathOf("answerLanes")) };
+  return { answerHashes: decodeHashes(fields.string("answerLanes"), fields.pathOf("answerLanes")) };
 }
 
 function decodeFinished(at: number, fields: Fields): RequestFinished {

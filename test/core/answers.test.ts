@@ -37,18 +37,18 @@ function finish(requestId: string, more: Partial<Extract<Input, { kind: "request
 }
 
 const WHOLE = chain(1, 12);
-const leading = (length: number): BlockChain => ({ ...WHOLE, lanes: WHOLE.lanes.slice(0, 2 * length), length });
-const ANSWER = WHOLE.lanes.slice(8, 14);
+const leading = (length: number): BlockChain => ({ ...WHOLE, hashes: WHOLE.hashes.slice(0, 2 * length), length });
+const ANSWER = WHOLE.hashes.slice(8, 14);
 
 test("a conversation's next turn finds the blocks of the last answer, where its tokens were known", () => {
-  for (const [answerLanes, expected] of [
+  for (const [answerHashes, expected] of [
     [undefined, 4 * 16],
     [ANSWER, 7 * 16],
   ] as const) {
     const made = router("a");
     hits(made, "first", { blocks: leading(4) });
     made.accept({ kind: "first-token", at: 2, requestId: "first" });
-    made.accept(finish("first", answerLanes && { answerLanes }));
+    made.accept(finish("first", answerHashes && { answerHashes }));
     assert.equal(hits(made, "next", { blocks: WHOLE }), expected);
   }
 });
@@ -57,7 +57,7 @@ test("what a client that left had been sent is in the cache too", () => {
   const made = router("a");
   hits(made, "first", { blocks: leading(4) });
   made.accept({ kind: "first-token", at: 2, requestId: "first" });
-  made.accept(finish("first", { outcome: "aborted", answerLanes: ANSWER }));
+  made.accept(finish("first", { outcome: "aborted", answerHashes: ANSWER }));
   assert.equal(hits(made, "next", { blocks: WHOLE }), 7 * 16);
 });
 
@@ -67,7 +67,7 @@ test("an answer of an endpoint that has left is not put down to the one that has
   made.accept({ kind: "endpoint-left", at: 1, endpoint: "a" });
   const endpoint = { id: "b", models: [], labels: {}, kvCapacityTokens: CAPACITY_TOKENS, concurrencyMax: 8 };
   made.accept({ kind: "endpoint-joined", at: 1, endpoint });
-  made.accept(finish("first", { answerLanes: ANSWER }));
+  made.accept(finish("first", { answerHashes: ANSWER }));
   assert.equal(hits(made, "next", { blocks: WHOLE }), 0);
 });
 
@@ -77,7 +77,7 @@ test("an answer that becomes known after its request's end is found all the same
   made.accept(finish("first", { answerFollows: true }));
   assert.equal(hits(made, "meanwhile", { blocks: WHOLE, cacheRead: false }), 0);
   made.accept(finish("meanwhile", { outcome: "failed" }));
-  made.accept({ kind: "answer-known", at: 3, requestId: "first", answerLanes: ANSWER });
+  made.accept({ kind: "answer-known", at: 3, requestId: "first", answerHashes: ANSWER });
   assert.equal(hits(made, "next", { blocks: WHOLE }), 7 * 16);
   assert.equal(made.strayInputs, 0);
 });
@@ -88,13 +88,13 @@ test("an answer that follows counts once, only where it was announced, and may c
     hits(made, id, { blocks: leading(4) });
     made.accept(finish(id, id === "silent" ? {} : { answerFollows: true }));
   }
-  made.accept({ kind: "answer-known", at: 3, requestId: "silent", answerLanes: ANSWER });
+  made.accept({ kind: "answer-known", at: 3, requestId: "silent", answerHashes: ANSWER });
   made.accept({ kind: "answer-known", at: 3, requestId: "nothing" });
   assert.equal(made.strayInputs, 1);
   assert.equal(made.endpointRows(3)[0]!.indexBlocks, 4);
-  made.accept({ kind: "answer-known", at: 3, requestId: "announced", answerLanes: ANSWER });
+  made.accept({ kind: "answer-known", at: 3, requestId: "announced", answerHashes: ANSWER });
   assert.equal(made.endpointRows(3)[0]!.indexBlocks, 7);
-  made.accept({ kind: "answer-known", at: 3, requestId: "announced", answerLanes: ANSWER });
+  made.accept({ kind: "answer-known", at: 3, requestId: "announced", answerHashes: ANSWER });
   assert.equal(made.strayInputs, 2);
 });
 
@@ -109,7 +109,7 @@ test("answers that follow are not put down to an endpoint that came meanwhile, n
       made.accept({ kind: "endpoint-left", at: 2, endpoint: "a" });
       made.accept({ kind: "endpoint-joined", at: 2, endpoint });
     }
-    made.accept({ kind: "answer-known", at: 3, requestId: id, answerLanes: ANSWER });
+    made.accept({ kind: "answer-known", at: 3, requestId: id, answerHashes: ANSWER });
     assert.equal(made.endpointRows(3)[0]!.indexBlocks, 0, id);
   }
 });

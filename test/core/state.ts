@@ -54,9 +54,9 @@ export function snapshot(given: Partial<Snapshot> & { readonly id: string }): Sn
 /** A chain of `length` blocks that starts like every other chain of the same family. */
 export function chain(family: number, length: number, blockTokens = 16): BlockChain {
   const random = randomFor(family, 77);
-  const lanes = new Int32Array(2 * length);
-  for (let i = 0; i < lanes.length; i++) lanes[i] = random.below(0x1_0000_0000) | 0;
-  return { lanes, length, blockTokens };
+  const hashes = new Int32Array(2 * length);
+  for (let i = 0; i < hashes.length; i++) hashes[i] = random.below(0x1_0000_0000) | 0;
+  return { hashes, length, blockTokens };
 }
 
 export function request(given: Partial<RouteRequest> & { readonly id: string }): RouteRequest {

@@ -60,7 +60,7 @@ async function open(choices: number): Promise<{ client: Client; stream: PlainStr
       choice,
       prompt: new Int32Array(1),
       plan,
-      lanes: new Int32Array(0),
+      hashes: new Int32Array(0),
       maxTokens: 9,
       group: { n: choices, open: choices, producedMax: 0 },
       adapter: "",

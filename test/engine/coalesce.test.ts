@@ -29,8 +29,8 @@ test("the same workload gives the same chronicle", () => {
 });
 
 test("a waiting request is admitted in the step in which a member fills the block that it lacked", () => {
-  const lanes = new Int32Array(Array.from({ length: 8 }, (_, word) => word));
-  const request = { lanes, priority: 0, deadlineAt: undefined, cacheRead: true };
+  const hashes = new Int32Array(Array.from({ length: 8 }, (_, word) => word));
+  const request = { hashes, priority: 0, deadlineAt: undefined, cacheRead: true };
   const workload: Workload = {
     config: engineDefaults({
       blockTokens: 2,

@@ -17,7 +17,7 @@ test("every engine that comes with gnomon loads, serves, and says where it is fr
         finished: () => undefined,
       },
     );
-    const request = { id: "a", promptTokens: 2000, outputTokens: 20, lanes: new Int32Array(0), priority: 0 };
+    const request = { id: "a", promptTokens: 2000, outputTokens: 20, hashes: new Int32Array(0), priority: 0 };
     assert.equal(engine.submit(0, { ...request, deadlineAt: undefined, cacheRead: true }), "queued", name);
     for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) engine.advanceTo(at);
     assert.equal(tokens, 20, name);

@@ -25,8 +25,8 @@ function outcomes(seed: number, kvBlocks: number, memory?: EngineMemory): string
     at += random.below(60_000);
     const family = random.below(6);
     const promptTokens = 16 + random.below(400);
-    const lanes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_, word) => 100 * family + word);
-    const request = { id: `r${i}`, promptTokens, outputTokens: 1 + random.below(60), lanes, priority: 0 };
+    const hashes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_, word) => 100 * family + word);
+    const request = { id: `r${i}`, promptTokens, outputTokens: 1 + random.below(60), hashes, priority: 0 };
     engine.submit(at, { ...request, deadlineAt: undefined, cacheRead: true });
   }
   for (let next = engine.nextEventAt(); next !== undefined; next = engine.nextEventAt()) engine.advanceTo(next);

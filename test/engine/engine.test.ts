@@ -23,8 +23,8 @@ function request(
   outputTokens: number,
   more: Partial<EngineRequest> = {},
 ): EngineRequest {
-  const lanes = new Int32Array(0);
-  return { id, promptTokens, outputTokens, lanes, priority: 0, deadlineAt: undefined, cacheRead: true, ...more };
+  const hashes = new Int32Array(0);
+  return { id, promptTokens, outputTokens, hashes, priority: 0, deadlineAt: undefined, cacheRead: true, ...more };
 }
 
 /** Words of a chain that is equal in all requests that use the same number. */
@@ -80,14 +80,14 @@ test("a prompt beyond the token budget is computed in chunks, decodes of others 
 
 test("a shared prefix is hit while its first user is still computing it, and one token is always computed", () => {
   const { engine, told, rest } = start();
-  const lanes = chain(7, 3);
-  engine.submit(0, request("a", 12, 2, { lanes }));
-  engine.submit(0, request("b", 12, 2, { lanes }));
-  engine.submit(0, request("c", 12, 2, { lanes, cacheRead: false }));
+  const hashes = chain(7, 3);
+  engine.submit(0, request("a", 12, 2, { hashes }));
+  engine.submit(0, request("b", 12, 2, { hashes }));
+  engine.submit(0, request("c", 12, 2, { hashes, cacheRead: false }));
   rest();
   assert.deepEqual(told.slice(0, 2), ["0 admitted a 0", "0 admitted b 8"]);
   assert.ok(told.includes("0 admitted c 0") || told.some((line) => line.endsWith("admitted c 0")));
-  assert.equal(engine.cachedPrefixBlocks(lanes), 3);
+  assert.equal(engine.cachedPrefixBlocks(hashes), 3);
   assert.equal(engine.cachedPrefixBlocks(chain(8, 3)), 0);
 });
 
@@ -111,8 +111,8 @@ test("output beyond the model's length is cut, with the reason length", () => {
 
 test("an abort is told at once, frees the blocks when the step has ended, and leaves them cached", () => {
   const { engine, told } = start();
-  const lanes = chain(3, 2);
-  engine.submit(0, request("a", 8, 50, { lanes }));
+  const hashes = chain(3, 2);
+  engine.submit(0, request("a", 8, 50, { hashes }));
   engine.advanceTo(300);
   assert.equal(engine.abort(300, "a"), true);
   assert.equal(engine.abort(300, "a"), false);
@@ -120,7 +120,7 @@ test("an abort is told at once, frees the blocks when the step has ended, and le
   assert.ok(engine.gauges().kvBlocksUsed > 0);
   runToRest(engine);
   assert.equal(engine.gauges().kvBlocksUsed, 0);
-  assert.equal(engine.cachedPrefixBlocks(lanes), 2);
+  assert.equal(engine.cachedPrefixBlocks(hashes), 2);
   assert.equal(engine.gauges().finished, 1);
 });
 

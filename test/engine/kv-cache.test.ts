@@ -123,7 +123,7 @@ function admit(random: Random, cache: KvCache, plain: PlainPool, running: Pair[]
   const shared = random.below(6);
   const own = random.below(1000);
   const contents = Array.from({ length: 12 }, (_, i) => `${i < shared ? family : `${family}.${shared}.${own}`}/${i}`);
-  const lanes = Int32Array.from({ length: 24 }, (_, word) => {
+  const hashes = Int32Array.from({ length: 24 }, (_, word) => {
     const i = word >> 1;
     if (word % 2 === 1) return i;
     return i < shared ? family : 1000 * (10 * family + shared + 1) + own;
@@ -131,15 +131,15 @@ function admit(random: Random, cache: KvCache, plain: PlainPool, running: Pair[]
   const tokens = 1 + random.below(30);
   const sequence = new Sequence();
   sequence.reset(
-    { id: "", promptTokens: tokens, outputTokens: 1, lanes, priority: 0, deadlineAt: undefined, cacheRead: true },
+    { id: "", promptTokens: tokens, outputTokens: 1, hashes, priority: 0, deadlineAt: undefined, cacheRead: true },
     0,
     0,
     0,
     1,
   );
   const hits = plain.hits(contents, Math.floor((tokens - 1) / BLOCK_TOKENS));
-  assert.equal(cache.lookup(lanes, Math.floor((tokens - 1) / BLOCK_TOKENS)), hits.length, seed);
-  assert.equal(cache.prefixBlocks(lanes, 12), plain.hits(contents, 12).length, seed);
+  assert.equal(cache.lookup(hashes, Math.floor((tokens - 1) / BLOCK_TOKENS)), hits.length, seed);
+  assert.equal(cache.prefixBlocks(hashes, 12), plain.hits(contents, 12).length, seed);
   const lacking = Math.ceil(tokens / BLOCK_TOKENS) - hits.length;
   if (lacking + cache.hitFree > cache.free) return;
   cache.claim(sequence);

@@ -33,12 +33,12 @@ function start(tier: KvTierConfig | undefined) {
     finished: (at, { id }) => told.push(`${at} finished ${id}`),
   });
   const run = (at: number, id: string, family: number) => {
-    const lanes = Int32Array.from({ length: 16 }, (_, word) => (word % 2 === 0 ? family : word));
+    const hashes = Int32Array.from({ length: 16 }, (_, word) => (word % 2 === 0 ? family : word));
     engine.submit(at, {
       id,
       promptTokens: 32,
       outputTokens: 1,
-      lanes,
+      hashes,
       priority: 0,
       deadlineAt: undefined,
       cacheRead: true,
@@ -92,11 +92,11 @@ test("the host keeps what was copied out or back last, each content once", () =>
   let recent: string[] = [];
   for (let step = 0; step < 2000; step++) {
     const family = random.below(chains.length);
-    const lanes = chains[family] as Int32Array;
+    const hashes = chains[family] as Int32Array;
     const i = random.below(4);
     const name = `${family}/${i}`;
-    if (random.below(3) > 0 || !recent.includes(name)) tier.copyOut(lanes, i, step);
-    else tier.copyBack(lanes, i, 1, step);
+    if (random.below(3) > 0 || !recent.includes(name)) tier.copyOut(hashes, i, step);
+    else tier.copyBack(hashes, i, 1, step);
     recent = [...recent.filter((other) => other !== name), name].slice(-10);
     tier.verify();
     assert.equal(tier.size, recent.length);

@@ -125,7 +125,7 @@ test("two equals that do not fit together and grow in pieces: one of them yields
       id: String(number),
       promptTokens,
       outputTokens,
-      lanes: new Int32Array(0),
+      hashes: new Int32Array(0),
       priority: 2,
       deadlineAt: undefined,
       cacheRead: true,
@@ -164,8 +164,8 @@ test("an answer that does not fit into all blocks beside its prompt is cut there
         finished: (_at, _request, reason) => ends.push(reason),
       },
     );
-    const lanes = new Int32Array(0);
-    const request = { id: "a", promptTokens: 15, lanes, priority: 0, deadlineAt: undefined, cacheRead: true };
+    const hashes = new Int32Array(0);
+    const request = { id: "a", promptTokens: 15, hashes, priority: 0, deadlineAt: undefined, cacheRead: true };
     assert.equal(engine.submit(0, { ...request, outputTokens: 20 }), "queued");
     for (let at = engine.nextEventAt(), left = 100; at !== undefined && left > 0; at = engine.nextEventAt(), left--)
       engine.advanceTo(at);
@@ -175,7 +175,7 @@ test("an answer that does not fit into all blocks beside its prompt is cut there
     assert.equal(tokens, 6);
   }
   const engine = new Engine(config, { admitted: noop, token: noop, preempted: noop, finished: noop });
-  const request = { id: "a", promptTokens: 15, lanes: new Int32Array(0), priority: 0, deadlineAt: undefined };
+  const request = { id: "a", promptTokens: 15, hashes: new Int32Array(0), priority: 0, deadlineAt: undefined };
   assert.equal(engine.submit(0, { ...request, outputTokens: 20, cacheRead: true }), "never-fits");
 });
 

@@ -153,16 +153,16 @@ function randomRequest(
   const outputTokens = 1 + random.below(pick(random, [3, 20]));
   const family = random.below(families);
   const known = Math.floor(((promptTokens + outputTokens) / config.blockTokens) * pick(random, [0.5, 1]));
-  const lanes = new Int32Array(2 * known);
+  const hashes = new Int32Array(2 * known);
   for (let i = 0; i < known; i++) {
-    lanes[2 * i] = i < sharedBlocks ? family : 100 + number;
-    lanes[2 * i + 1] = i;
+    hashes[2 * i] = i < sharedBlocks ? family : 100 + number;
+    hashes[2 * i + 1] = i;
   }
   return {
     id: String(number),
     promptTokens,
     outputTokens,
-    lanes,
+    hashes,
     priority: random.below(3),
     deadlineAt: random.below(8) === 0 ? at + 1 + random.below(400) : undefined,
     cacheRead: random.below(10) > 0,
@@ -199,7 +199,7 @@ export function chronicle(workload: Workload, overrides: Partial<EngineConfig>):
     for (const act of workload.acts) {
       if (act.kind === "submit")
         lines.push(
-          `${act.request.id}:${engine.outputTokens(act.request.id)} ${engine.cachedPrefixBlocks(act.request.lanes)}`,
+          `${act.request.id}:${engine.outputTokens(act.request.id)} ${engine.cachedPrefixBlocks(act.request.hashes)}`,
         );
     }
   };

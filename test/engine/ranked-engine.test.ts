@@ -25,12 +25,12 @@ function arrivals(seed: number, count: number, spanMicros: number): Arrival[] {
     const family = random.below(4);
     const promptTokens = 1 + random.below(700);
     const blocks = promptTokens >> 4;
-    const lanes = Int32Array.from({ length: 2 * blocks }, (_unused, word) => (word % 2 === 0 ? family : word >> 1));
+    const hashes = Int32Array.from({ length: 2 * blocks }, (_unused, word) => (word % 2 === 0 ? family : word >> 1));
     const request = {
       id: String(i),
       promptTokens,
       outputTokens: 1 + random.below(60),
-      lanes,
+      hashes,
       priority: 0,
       deadlineAt: undefined,
       cacheRead: true,
@@ -121,7 +121,7 @@ test("two ranks are not one engine of twice the sequences: a long prompt stops t
     id,
     promptTokens,
     outputTokens: 200,
-    lanes: new Int32Array(0),
+    hashes: new Int32Array(0),
     priority: 0,
     deadlineAt: undefined,
     cacheRead: true,

@@ -32,12 +32,12 @@ function begin(config: Partial<EngineConfig>) {
   );
   const submit = (at: number, id: string, promptTokens: number, outputTokens: number, number: number, priority = 0) => {
     const blocks = Math.floor((promptTokens + outputTokens) / CONFIG.blockTokens);
-    const lanes = Int32Array.from({ length: 2 * blocks }, (_, word) => (word % 2 === 0 ? number : word >> 1));
+    const hashes = Int32Array.from({ length: 2 * blocks }, (_, word) => (word % 2 === 0 ? number : word >> 1));
     const request: EngineRequest = {
       id,
       promptTokens,
       outputTokens,
-      lanes,
+      hashes,
       priority,
       deadlineAt: undefined,
       cacheRead: true,
@@ -127,7 +127,7 @@ test("without chunks a prompt waits for a step that holds it whole, and one that
   submit(0, "b", 10, 1, 2);
   rest();
   assert.deepEqual(lines("step"), ["0 step 10+0", "100 step 10+1", "200 step 0+1"]);
-  const long = { id: "c", lanes: new Int32Array(0), priority: 0, deadlineAt: undefined, cacheRead: true };
+  const long = { id: "c", hashes: new Int32Array(0), priority: 0, deadlineAt: undefined, cacheRead: true };
   assert.equal(engine.submit(999, { ...long, promptTokens: 16, outputTokens: 2 }), "never-fits");
   assert.equal(engine.submit(999, { ...long, promptTokens: 16, outputTokens: 1 }), "queued");
 });

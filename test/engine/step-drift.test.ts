@@ -37,7 +37,7 @@ test("a step takes the factor of the window in which it starts, round and round"
     id: "a",
     promptTokens: 4,
     outputTokens,
-    lanes: new Int32Array(0),
+    hashes: new Int32Array(0),
     priority: 0,
     deadlineAt: undefined,
     cacheRead: true,

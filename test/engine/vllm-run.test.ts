@@ -124,17 +124,17 @@ test("twelve requests in 48 blocks: the states that vLLM went through, and its n
 function submit(engine: Engine, request: Run["requests"][number], number: number): void {
   const [sendAt, promptTokens, outputTokens, group, prefixTokens, text] = request;
   const blocks = Math.floor((promptTokens + outputTokens) / BLOCK_TOKENS);
-  const lanes = new Int32Array(2 * blocks);
+  const hashes = new Int32Array(2 * blocks);
   for (let i = 0; i < blocks; i++) {
     const end = (i + 1) * BLOCK_TOKENS;
-    lanes[2 * i] = end <= prefixTokens ? group : end <= promptTokens ? 16 * text + group : -1 - number;
-    lanes[2 * i + 1] = i;
+    hashes[2 * i] = end <= prefixTokens ? group : end <= promptTokens ? 16 * text + group : -1 - number;
+    hashes[2 * i + 1] = i;
   }
   const outcome = engine.submit(sendAt, {
     id: String(number),
     promptTokens,
     outputTokens,
-    lanes,
+    hashes,
     priority: 0,
     deadlineAt: undefined,
     cacheRead: true,

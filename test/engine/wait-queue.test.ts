@@ -7,10 +7,10 @@ import { createWaitQueue } from "#engine/wait-queue.ts";
 
 function waiting(number: number, promptTokens: number, priority: number, submittedAt: number): Sequence {
   const sequence = new Sequence();
-  const lanes = new Int32Array(0);
+  const hashes = new Int32Array(0);
   const id = `request_${number}`;
   sequence.reset(
-    { id, promptTokens, outputTokens: 1, lanes, priority, deadlineAt: undefined, cacheRead: true },
+    { id, promptTokens, outputTokens: 1, hashes, priority, deadlineAt: undefined, cacheRead: true },
     number,
     submittedAt,
     submittedAt,

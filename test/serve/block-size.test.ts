@@ -26,7 +26,7 @@ test("prompts are cut into the engine's blocks from its first scrape on, and a t
   const set = [`record.directory=${directory}`, "scrape.intervalMillis=20", "listen.drainNoticeMillis=0"];
   const stack = await createLiveStack(servePlan({ set }, {}), {}, pino({ level: "silent" }));
   const inputs: Input[] = [];
-  stack.journal.listen({ accepted: (input) => void inputs.push(input) });
+  stack.tap.listen({ accepted: (input) => void inputs.push(input) });
   const { url } = await stack.gateway.listen("127.0.0.1", 0);
   const ask = async () => {
     const body = JSON.stringify({ model: "tiny", prompt: PROMPT });

@@ -16,7 +16,7 @@ interface Given {
 function outcomesOf(given: readonly Given[]): Outcomes {
   const outcomes = new Outcomes();
   given.forEach(({ arrival, wait, service, priority, endpoint }, i) => {
-    const row = outcomes.open({ ...listed(i, arrival, 1, 1), engineLanes: () => new Int32Array(0) });
+    const row = outcomes.open({ ...listed(i, arrival, 1, 1), engineHashes: () => new Int32Array(0) });
     outcomes.priority[row] = priority;
     outcomes.endpoint[row] = endpoint;
     outcomes.queueDelay[row] = wait;

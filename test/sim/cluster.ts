@@ -65,10 +65,10 @@ export function cluster(
 /** A request that shares nothing. */
 export function listed(number: number, arrivalAt: number, promptTokens: number, outputTokens: number): ListedArrival {
   const length = Math.floor(promptTokens / 16);
-  const lanes = new Int32Array(2 * length);
+  const hashes = new Int32Array(2 * length);
   for (let i = 0; i < length; i++) {
-    lanes[2 * i] = number;
-    lanes[2 * i + 1] = i;
+    hashes[2 * i] = number;
+    hashes[2 * i + 1] = i;
   }
   return {
     route: {
@@ -82,7 +82,7 @@ export function listed(number: number, arrivalAt: number, promptTokens: number, 
       promptTokensExact: true,
       outputTokensMax: undefined,
       sequences: 1,
-      blocks: { lanes, length, blockTokens: 16 },
+      blocks: { hashes, length, blockTokens: 16 },
       profile: "",
     },
     arrivalAt,

@@ -12,10 +12,10 @@ function prompt(index: number, ids: readonly number[], idTokens: number): Worklo
   return { ...LENGTHS_ONLY, ...lengths, blockIds: Float64Array.from(ids), blockTokens: idTokens };
 }
 
-/** Lanes as one word per block. */
+/** Hashes as one word per block. */
 function blocksOf(chains: PromptChains, request: WorkloadRequest): string[] {
-  const { lanes, length } = chains.chainOf(request);
-  return Array.from({ length }, (_, i) => `${lanes[2 * i]} ${lanes[2 * i + 1]}`);
+  const { hashes, length } = chains.chainOf(request);
+  return Array.from({ length }, (_, i) => `${hashes[2 * i]} ${hashes[2 * i + 1]}`);
 }
 
 for (const [blockTokens, idTokens] of [

@@ -101,15 +101,15 @@ test("a conversation costs its new blocks only", () => {
   const encoder = new TraceEncoder({ blockTokens: 16 });
   encoder.header(HEADER);
   const symbols: number[] = [];
-  let lanesChars = 0;
+  let hashesChars = 0;
   for (let turn = 0; turn < 50; turn++) {
     for (let i = 0; i < 20; i++) symbols.push(turn * 20 + i);
     const line = encoder.record(arrival(`r${turn}`, symbols), undefined);
-    lanesChars += /"lanes":"([^"]*)"/.exec(line)![1]!.length;
+    hashesChars += /"lanes":"([^"]*)"/.exec(line)![1]!.length;
   }
   assert.ok(
-    lanesChars <= Math.ceil((symbols.length * 8 * 4) / 3) + 50 * 4,
-    `${lanesChars} characters for ${symbols.length} blocks`,
+    hashesChars <= Math.ceil((symbols.length * 8 * 4) / 3) + 50 * 4,
+    `${hashesChars} characters for ${symbols.length} blocks`,
   );
   assert.equal(encoder.blocksRepeated, 0);
 });
@@ -155,12 +155,12 @@ test("a version that is not known, a foreign file and each broken field are refu
     [
       `{"kind":"request-arrived","at":1,"request":{"id":"a","model":"m","promptTokens":1},"chain":{"first":0,"lanes":"AAA"}}`,
       "invalid",
-      /chain\.lanes: expected base64/,
+      /chain\.hashes: expected base64/,
     ],
     [
       `{"kind":"blocks-stored","at":1,"endpoint":"e","lanes":"AAAA"}`,
       "invalid",
-      /lanes: expected base64 of 8 bytes a block/,
+      /hashes: expected base64 of 8 bytes a block/,
     ],
     [`{"kind":"first-to`, "not-json", /expected a line of JSON/],
     [`[1]`, "invalid", /expected an object/],

@@ -36,16 +36,16 @@ export const HEADER: TraceHeader = {
  * A chain whose block i depends on all symbols up to i, as a real one does. Few symbols make many shared prefixes.
  */
 export function chainOf(symbols: readonly number[], blockTokens = 16): BlockChain {
-  const lanes = new Int32Array(2 * symbols.length);
+  const hashes = new Int32Array(2 * symbols.length);
   let low = 1;
   let high = 2;
   symbols.forEach((symbol, i) => {
     low = mix32(low ^ mix32(symbol + 1)) | 0;
     high = mix32(high ^ low) | 0;
-    lanes[2 * i] = low;
-    lanes[2 * i + 1] = high;
+    hashes[2 * i] = low;
+    hashes[2 * i + 1] = high;
   });
-  return { lanes, length: symbols.length, blockTokens };
+  return { hashes, length: symbols.length, blockTokens };
 }
 
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
@@ -98,7 +98,7 @@ const loads: fc.Arbitrary<Load> = record({
   smUtilization: maybe(finite),
 });
 
-const lanes = fc
+const hashes = fc
   .array(fc.integer({ min: -0x8000_0000, max: 0x7fff_ffff }), { maxLength: 8 })
   .map((words) => Int32Array.from([...words, ...words]));
 
@@ -116,22 +116,22 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     fc
       .tuple(
         record({ requestId: word, promptTokens: maybe(count), cachedTokens: maybe(count), outputTokens: maybe(count) }),
-        maybe(lanes),
+        maybe(hashes),
         fc.boolean(),
       )
-      .map(([counts, answerLanes, follows]): Input => ({
+      .map(([counts, answerHashes, follows]): Input => ({
         kind: "request-finished",
         at,
         outcome: "aborted",
         ...counts,
-        ...(answerLanes !== undefined && { answerLanes }),
+        ...(answerHashes !== undefined && { answerHashes }),
         ...(follows && { answerFollows: true }),
       })),
-    fc.tuple(word, maybe(lanes)).map(([requestId, answerLanes]): Input => ({
+    fc.tuple(word, maybe(hashes)).map(([requestId, answerHashes]): Input => ({
       kind: "answer-known",
       at,
       requestId,
-      ...(answerLanes !== undefined && { answerLanes }),
+      ...(answerHashes !== undefined && { answerHashes }),
     })),
     fc.integer({ min: 1, max: 4096 }).map((blockTokens): Input => ({ kind: "block-size-changed", at, blockTokens })),
     fc.tuple(word, loads).map(([endpoint, load]): Input => ({ kind: "load-observed", at, endpoint, load })),
@@ -153,8 +153,8 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       const profiles = { weighted: HEADER.router.profiles["weighted"]! };
       return { kind: "policy-changed", at, version: 1 + number, source, profiles, defaultProfile: "weighted" };
     }),
-    fc.tuple(word, lanes).map(([endpoint, words]): Input => ({ kind: "blocks-stored", at, endpoint, lanes: words })),
-    fc.tuple(word, lanes).map(([endpoint, words]): Input => ({ kind: "blocks-removed", at, endpoint, lanes: words })),
+    fc.tuple(word, hashes).map(([endpoint, words]): Input => ({ kind: "blocks-stored", at, endpoint, hashes: words })),
+    fc.tuple(word, hashes).map(([endpoint, words]): Input => ({ kind: "blocks-removed", at, endpoint, hashes: words })),
   ),
 );
 

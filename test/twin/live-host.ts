@@ -9,7 +9,7 @@ import type { EngineSink } from "#engine/sink.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { Member } from "#live/discovery/member.ts";
 import { createGateway } from "#live/gateway.ts";
-import { Journal } from "#live/journal.ts";
+import { RouterTap } from "#live/router-tap.ts";
 import { HangWatch } from "#live/upstream/hang-watch.ts";
 import { EngineFleet } from "#sim/engine-fleet.ts";
 import { Flight } from "#sim/flight.ts";
@@ -46,7 +46,7 @@ export class LiveHost {
   readonly words = new Words();
   readonly gateway;
   readonly #router: Router;
-  readonly #journal: Journal;
+  readonly #tap: RouterTap;
   readonly #directory = new EndpointDirectory();
   readonly #hangs: HangWatch;
   readonly #fleet = new EngineFleet();
@@ -86,13 +86,13 @@ export class LiveHost {
       else clearReal(given);
     }) as typeof clearInterval);
     this.#router = new Router({ ...ROUTER, index: new ApproximateIndex() });
-    this.#journal = new Journal(this.#router);
-    this.#journal.listen({ accepted: this.words.take });
-    this.#hangs = new HangWatch({ journal: this.#journal, directory: this.#directory });
+    this.#tap = new RouterTap(this.#router);
+    this.#tap.listen({ accepted: this.words.take });
+    this.#hangs = new HangWatch({ tap: this.#tap, directory: this.#directory });
     this.gateway = createGateway({
       tokenizer: () => WORD_TOKENIZER,
       identity: IDENTITY,
-      journal: this.#journal,
+      tap: this.#tap,
       directory: this.#directory,
       hangs: this.#hangs,
       limits: {
@@ -193,7 +193,7 @@ export class LiveHost {
     const id = endpointId(i);
     const target = { id, url: engine.url, dataParallelRank: undefined, apiKey: undefined, labels: {}, cordoned: false };
     this.#members.push(
-      new Member({ ...target, kvCapacityTokens: undefined, concurrencyMax: undefined }, this.#journal, this.#directory),
+      new Member({ ...target, kvCapacityTokens: undefined, concurrencyMax: undefined }, this.#tap, this.#directory),
     );
     this.#judges.push(new LostJudge(RULES.lostAfterMicros));
     this.#aboard.push(new Map());
@@ -247,9 +247,9 @@ export class LiveHost {
   #submit(i: number, request: SocketRequest): void {
     const row = this.#submitted++;
     const one = listed(row, this.#at, request.promptTokens, request.outputTokens);
-    const flight = new Flight(row, { ...one, engineLanes: () => one.route.blocks.lanes });
+    const flight = new Flight(row, { ...one, engineHashes: () => one.route.blocks.hashes });
     flight.engine = i;
-    flight.lanes = one.route.blocks.lanes;
+    flight.hashes = one.route.blocks.hashes;
     this.#aboard[i]!.set(flight.id, { flight, request });
     this.#fleet.submit(this.#at, flight);
   }
@@ -266,7 +266,7 @@ export class LiveHost {
     switch (event.kind) {
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
-        return void this.#journal.accept(event);
+        return void this.#tap.accept(event);
       case "endpoint-left":
         this.#removed.add(i);
         return this.#members[i]!.remove(this.#at);
@@ -375,10 +375,10 @@ export class LiveHost {
   #read(i: number): void {
     const endpoint = endpointId(i);
     this.#judges[i]!.reached();
-    if (this.#anew.delete(i)) this.#journal.accept({ kind: "blocks-cleared", at: this.#at, endpoint });
+    if (this.#anew.delete(i)) this.#tap.accept({ kind: "blocks-cleared", at: this.#at, endpoint });
     const { running, waiting, kvUtilization, steps } = this.#fleet.gauges(this.#at, i);
     const load = { ...NO_LOAD, running, waiting, kvUtilization };
-    this.#journal.accept({ kind: "load-observed", at: this.#at, endpoint, load });
+    this.#tap.accept({ kind: "load-observed", at: this.#at, endpoint, load });
     this.#hangs.probed(endpoint, steps === this.#steps[i] ? "static" : "moving");
     this.#steps[i] = steps;
   }

@@ -132,7 +132,7 @@ function requestOf({ request, blockTokens }: State): RouteRequest {
 /** Hashes that stay the same for a session, so that ties by prefix do too. */
 function chainOf(session: string, length: number, blockTokens: number): BlockChain {
   const random = randomFor(nameHash(session), 0);
-  return { lanes: Int32Array.from({ length: 2 * length }, () => random.below(2 ** 32) | 0), length, blockTokens };
+  return { hashes: Int32Array.from({ length: 2 * length }, () => random.below(2 ** 32) | 0), length, blockTokens };
 }
 
 function snapshotOf(given: State["endpoints"][number], state: State): Snapshot {

@@ -74,7 +74,7 @@ const holds = ({ hitBlocks }: Snapshot) => hitBlocks > 0;
 
 /** 53 bits of the hash of the class's last block; -1 below one block. */
 function classKey({ blocks }: RouteRequest, prefixTokens: number): number {
-  const { lanes, length, blockTokens } = blocks;
+  const { hashes, length, blockTokens } = blocks;
   const block = Math.min(length, Math.max(1, Math.floor(prefixTokens / blockTokens))) - 1;
-  return block < 0 ? -1 : (lanes[2 * block]! >>> 0) * 0x20_0000 + (lanes[2 * block + 1]! >>> 11);
+  return block < 0 ? -1 : (hashes[2 * block]! >>> 0) * 0x20_0000 + (hashes[2 * block + 1]! >>> 11);
 }

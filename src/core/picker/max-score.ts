@@ -116,10 +116,10 @@ function highestHash(tied: readonly number[], request: RouteRequest, candidates:
 
 /** Names the prompt by its first blocks, at most `PREFIX_BLOCKS`; a prompt below one block by its length. */
 function prefixKey(request: RouteRequest): number {
-  const { lanes, length } = request.blocks;
+  const { hashes, length } = request.blocks;
   if (length === 0) return mix32(request.promptTokens);
   const block = Math.min(length, PREFIX_BLOCKS) - 1;
-  return mix32(lanes[2 * block]! ^ mix32(lanes[2 * block + 1]!));
+  return mix32(hashes[2 * block]! ^ mix32(hashes[2 * block + 1]!));
 }
 
 const PREFIX_BLOCKS = 4;

@@ -151,16 +151,16 @@ export class ApproximateIndex implements PrefixIndex {
   /** Follows the chain down the tree, up to block `limit`, and returns how far it went. */
   #walk(chain: BlockChain, limit: number): number {
     const segments = this.#segments;
-    const { lanes } = chain;
+    const { hashes } = chain;
     let depth = 0;
     let above = NO_SEGMENT;
     this.#path.length = 0;
     this.#lastBlocks = 0;
     while (depth < limit) {
-      const segment = segments.find(lanes, depth);
+      const segment = segments.find(hashes, depth);
       if (segment === NO_SEGMENT || segments.parent[segment] !== above) break;
       const comparable = Math.min(segments.length[segment]!, limit - depth);
-      const equal = segments.common(segment, lanes, depth, comparable);
+      const equal = segments.common(segment, hashes, depth, comparable);
       this.#path.push(segment);
       this.#lastBlocks = equal;
       depth += equal;
@@ -241,16 +241,16 @@ export class ApproximateIndex implements PrefixIndex {
     if (segment !== NO_SEGMENT && segments.children[segment] === 0) {
       const blocks = Math.min(to - depth, RUN_BLOCKS_MAX - segments.length[segment]!);
       if (blocks > 0) {
-        segments.extend(segment, chain.lanes, depth, blocks);
+        segments.extend(segment, chain.hashes, depth, blocks);
         holdings.blocks[holding]! += blocks;
         depth += blocks;
       }
     }
     while (depth < to) {
       // Another chain's segment under the same 64 bits: the rest of this one stays unknown.
-      if (segments.find(chain.lanes, depth) !== NO_SEGMENT) break;
+      if (segments.find(chain.hashes, depth) !== NO_SEGMENT) break;
       const blocks = Math.min(to - depth, RUN_BLOCKS_MAX);
-      segment = segments.add(segment, chain.lanes, depth, blocks);
+      segment = segments.add(segment, chain.hashes, depth, blocks);
       segments.firstHolding[segment] = NO_HOLDING;
       holding = holdings.add(segment, slot, blocks, holding, stamp);
       depth += blocks;

@@ -59,10 +59,10 @@ export class BlockRuns {
     if (buckets > this.#mask + 1) this.#rehash(buckets);
   }
 
-  /** Where block `block` of `lanes` is, for `runAt` and `positionAt`; NOWHERE if it is in no run. */
-  find(lanes: Int32Array, block: number): number {
-    const low = lanes[2 * block]!;
-    const high = lanes[2 * block + 1]!;
+  /** Where block `block` of `hashes` is, for `runAt` and `positionAt`; NOWHERE if it is in no run. */
+  find(hashes: Int32Array, block: number): number {
+    const low = hashes[2 * block]!;
+    const high = hashes[2 * block + 1]!;
     const buckets = this.#buckets;
     for (let i = homeOf(low) & this.#mask; ; i = (i + 1) & this.#mask) {
       const place = BUCKET_WORDS * i;
@@ -79,26 +79,26 @@ export class BlockRuns {
     return (this.#buckets[place + COORDINATE]! - this.#origin[this.#buckets[place]! - 1]!) | 0;
   }
 
-  /** How many blocks of the run, from `position` on, equal the ones of `lanes` from block `block` on, up to `limit`. */
-  common(run: number, position: number, lanes: Int32Array, block: number, limit: number): number {
-    return this.#arena.equal(this.#run[run]!, position, lanes, block, limit);
+  /** How many blocks of the run, from `position` on, equal the ones of `hashes` from block `block` on, up to `limit`. */
+  common(run: number, position: number, hashes: Int32Array, block: number, limit: number): number {
+    return this.#arena.equal(this.#run[run]!, position, hashes, block, limit);
   }
 
   /** A new run of one block. */
-  add(lanes: Int32Array, block: number): number {
+  add(hashes: Int32Array, block: number): number {
     const run = this.#take();
     this.#run[run] = this.#arena.allocate(1);
     this.#room[run] = roomFor(1);
-    this.#append(run, lanes, block);
+    this.#append(run, hashes, block);
     return run;
   }
 
   /** Appends one block, unless the run is as long as it may be. */
-  extend(run: number, lanes: Int32Array, block: number): boolean {
+  extend(run: number, hashes: Int32Array, block: number): boolean {
     const length = this.length[run]!;
     if (length === RUN_BLOCKS_MAX) return false;
     if (length === this.#room[run]) this.#move(run, length + 1);
-    this.#append(run, lanes, block);
+    this.#append(run, hashes, block);
     return true;
   }
 
@@ -144,9 +144,9 @@ export class BlockRuns {
     this.#release(next);
   }
 
-  #append(run: number, lanes: Int32Array, block: number): void {
+  #append(run: number, hashes: Int32Array, block: number): void {
     const position = this.length[run]!;
-    this.#arena.write(this.#run[run]!, position, lanes, block, 1);
+    this.#arena.write(this.#run[run]!, position, hashes, block, 1);
     this.length[run] = position + 1;
     this.#blocks++;
     if (SPARSENESS * this.#blocks > this.#mask + 1) this.#rehash(2 * (this.#mask + 1));

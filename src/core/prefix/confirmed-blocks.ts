@@ -82,10 +82,10 @@ export class ConfirmedBlocks {
     return this.#endpoint(slot).blocks;
   }
 
-  stored(slot: number, lanes: Int32Array): void {
+  stored(slot: number, hashes: Int32Array): void {
     const endpoint = this.#endpoint(slot);
     const referencesMax = REFERENCES_PER_CAPACITY_MAX * endpoint.capacityBlocks;
-    const blocks = lanes.length >> 1;
+    const blocks = hashes.length >> 1;
     // Where the block before is, so that a run which it ends can be continued.
     let holding = NO_HOLDING;
     for (let block = 0; block < blocks; block++) {
@@ -94,16 +94,16 @@ export class ConfirmedBlocks {
         return;
       }
       endpoint.references++;
-      const place = this.#runs.find(lanes, block);
-      if (place === NOWHERE) holding = this.#storeNew(slot, lanes, block, holding, endpoint);
-      else holding = this.#storeKnown(slot, lanes, block, place, endpoint);
+      const place = this.#runs.find(hashes, block);
+      if (place === NOWHERE) holding = this.#storeNew(slot, hashes, block, holding, endpoint);
+      else holding = this.#storeKnown(slot, hashes, block, place, endpoint);
     }
   }
 
-  removed(slot: number, lanes: Int32Array): void {
+  removed(slot: number, hashes: Int32Array): void {
     const endpoint = this.#endpoint(slot);
-    for (let block = 0; block < lanes.length >> 1; block++) {
-      if (this.#remove(slot, lanes, block, endpoint)) endpoint.references--;
+    for (let block = 0; block < hashes.length >> 1; block++) {
+      if (this.#remove(slot, hashes, block, endpoint)) endpoint.references--;
       else this.strayRemovals++;
     }
   }
@@ -115,12 +115,12 @@ export class ConfirmedBlocks {
     let depth = 0;
     let goesOn = true;
     while (goesOn && depth < chain.length) {
-      const place = runs.find(chain.lanes, depth);
+      const place = runs.find(chain.hashes, depth);
       if (place === NOWHERE) return;
       const run = runs.runAt(place);
       const position = runs.positionAt(place);
       const limit = Math.min(runs.length[run]! - position, chain.length - depth);
-      const equal = runs.common(run, position, chain.lanes, depth, limit);
+      const equal = runs.common(run, position, chain.hashes, depth, limit);
       goesOn = false;
       for (let h = runs.firstHolding[run]!; h !== NO_HOLDING; h = next[h]!) {
         const held = Math.min(blocks[h]! - position, equal);
@@ -138,11 +138,11 @@ export class ConfirmedBlocks {
     let depth = 0;
     let before = NO_RUN;
     while (depth < chain.length) {
-      const place = runs.find(chain.lanes, depth);
+      const place = runs.find(chain.hashes, depth);
       if (place === NOWHERE || runs.positionAt(place) !== 0) return;
       const run = runs.runAt(place);
       const length = runs.length[run]!;
-      if (runs.common(run, 0, chain.lanes, depth, Math.min(length, chain.length - depth)) < length) return;
+      if (runs.common(run, 0, chain.hashes, depth, Math.min(length, chain.length - depth)) < length) return;
       depth += length;
       if (before !== NO_RUN && runs.length[before]! + length <= RUN_BLOCKS_MAX && this.#sameHolders(before, run)) {
         this.#join(before, run);
@@ -173,32 +173,32 @@ export class ConfirmedBlocks {
     }
   }
 
-  #storeNew(slot: number, lanes: Int32Array, block: number, before: number, endpoint: Endpoint): number {
+  #storeNew(slot: number, hashes: Int32Array, block: number, before: number, endpoint: Endpoint): number {
     const runs = this.#runs;
     const holdings = this.#holdings;
     endpoint.blocks++;
     if (before !== NO_HOLDING) {
       const run = holdings.segment[before]!;
       const endsRun = holdings.blocks[before] === runs.length[run];
-      if (endsRun && runs.extend(run, lanes, block)) {
+      if (endsRun && runs.extend(run, hashes, block)) {
         holdings.blocks[before]!++;
         return before;
       }
     }
-    const run = runs.add(lanes, block);
+    const run = runs.add(hashes, block);
     runs.firstHolding[run] = NO_HOLDING;
     return holdings.add(run, slot, 1, NO_HOLDING, 0);
   }
 
   /** Returns the holding if the block is its last one now, else NO_HOLDING. */
-  #storeKnown(slot: number, lanes: Int32Array, block: number, place: number, endpoint: Endpoint): number {
+  #storeKnown(slot: number, hashes: Int32Array, block: number, place: number, endpoint: Endpoint): number {
     const holdings = this.#holdings;
     const run = this.#runs.runAt(place);
     const position = this.#runs.positionAt(place);
     const holding = holdings.find(run, slot);
     const held = holding === NO_HOLDING ? 0 : holdings.blocks[holding]!;
     if (position < held) {
-      const key = keyOf(lanes, block);
+      const key = keyOf(hashes, block);
       endpoint.copies.set(key, (endpoint.copies.get(key) ?? 0) + 1);
       return position === held - 1 ? holding : NO_HOLDING;
     }
@@ -212,15 +212,15 @@ export class ConfirmedBlocks {
     return holding;
   }
 
-  #remove(slot: number, lanes: Int32Array, block: number, endpoint: Endpoint): boolean {
+  #remove(slot: number, hashes: Int32Array, block: number, endpoint: Endpoint): boolean {
     const holdings = this.#holdings;
-    const place = this.#runs.find(lanes, block);
+    const place = this.#runs.find(hashes, block);
     if (place === NOWHERE) return false;
     let run = this.#runs.runAt(place);
     const position = this.#runs.positionAt(place);
     let holding = holdings.find(run, slot);
     if (holding === NO_HOLDING || position >= holdings.blocks[holding]!) return false;
-    if (endpoint.copies.size > 0 && takeCopy(endpoint.copies, keyOf(lanes, block))) return true;
+    if (endpoint.copies.size > 0 && takeCopy(endpoint.copies, keyOf(hashes, block))) return true;
     if (position < holdings.blocks[holding]! - 1) {
       const head = this.#runs.split(run, position + 1);
       holdings.split(run, head);
@@ -251,8 +251,8 @@ export class ConfirmedBlocks {
   }
 }
 
-function keyOf(lanes: Int32Array, block: number): string {
-  return `${lanes[2 * block]},${lanes[2 * block + 1]}`;
+function keyOf(hashes: Int32Array, block: number): string {
+  return `${hashes[2 * block]},${hashes[2 * block + 1]}`;
 }
 
 function takeCopy(copies: Map<string, number>, key: string): boolean {

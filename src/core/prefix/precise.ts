@@ -112,14 +112,14 @@ export class PreciseIndex implements PrefixIndex {
     this.#speculated.withdraw(insertion);
   }
 
-  stored(slot: number, lanes: Int32Array, at: Micros): void {
+  stored(slot: number, hashes: Int32Array, at: Micros): void {
     this.advance(at);
-    this.#confirmed.stored(slot, lanes);
+    this.#confirmed.stored(slot, hashes);
   }
 
-  removed(slot: number, lanes: Int32Array, at: Micros): void {
+  removed(slot: number, hashes: Int32Array, at: Micros): void {
     this.advance(at);
-    this.#confirmed.removed(slot, lanes);
+    this.#confirmed.removed(slot, hashes);
   }
 
   /** Ends the speculations that are as old as they may get. */

@@ -18,9 +18,9 @@ export interface PrefixIndex {
   insert(slot: number, chain: BlockChain): Insertion;
   /** Takes an insertion back: what it added and nobody has touched since. Does nothing when the endpoint has left. */
   withdraw(insertion: Insertion): void;
-  /** An engine reported blocks (chain lanes, parent first); only an index that is fed by events has it. */
-  stored?(slot: number, lanes: Int32Array, at: Micros): void;
-  removed?(slot: number, lanes: Int32Array, at: Micros): void;
+  /** An engine reported blocks (chain hashes, parent first); only an index that is fed by events has it. */
+  stored?(slot: number, hashes: Int32Array, at: Micros): void;
+  removed?(slot: number, hashes: Int32Array, at: Micros): void;
   /** Time has come this far: to be called before match and insert; only an index whose insertions expire has it. */
   advance?(at: Micros): void;
   /** Blocks held by the endpoint. */

@@ -67,17 +67,17 @@ export class RunArena {
     copyWords(this.slab(target), this.offset(target) + at * WORDS_PER_BLOCK, this.slab(source), start, words);
   }
 
-  /** Writes blocks [from, from + blocks) of `lanes` at block `at` of a run. */
-  write(target: number, at: number, lanes: Int32Array, from: number, blocks: number): void {
+  /** Writes blocks [from, from + blocks) of `hashes` at block `at` of a run. */
+  write(target: number, at: number, hashes: Int32Array, from: number, blocks: number): void {
     const start = this.offset(target) + at * WORDS_PER_BLOCK;
-    copyWords(this.slab(target), start, lanes, from * WORDS_PER_BLOCK, blocks * WORDS_PER_BLOCK);
+    copyWords(this.slab(target), start, hashes, from * WORDS_PER_BLOCK, blocks * WORDS_PER_BLOCK);
   }
 
   /**
-   * How many of the first `limit` blocks of a run equal `lanes` from block `block` on, given that the first one does.
+   * How many of the first `limit` blocks of a run equal `hashes` from block `block` on, given that the first one does.
    * Chained hashes are equal up to a point and different after it, so a binary search finds the point.
    */
-  common(handle: number, lanes: Int32Array, block: number, limit: number): number {
+  common(handle: number, hashes: Int32Array, block: number, limit: number): number {
     const run = this.slab(handle);
     const offset = this.offset(handle);
     const first = block * WORDS_PER_BLOCK;
@@ -87,7 +87,7 @@ export class RunArena {
     let probe = limit - 1;
     while (equal < different) {
       const i = probe * WORDS_PER_BLOCK;
-      if (run[offset + i] === lanes[first + i] && run[offset + i + 1] === lanes[first + i + 1]) equal = probe + 1;
+      if (run[offset + i] === hashes[first + i] && run[offset + i + 1] === hashes[first + i + 1]) equal = probe + 1;
       else different = probe;
       probe = (equal + different) >>> 1;
     }
@@ -95,13 +95,13 @@ export class RunArena {
   }
 
   /** The same for a run that may not be a part of one chain: compares block by block, from the run's block `at` on. */
-  equal(handle: number, at: number, lanes: Int32Array, block: number, limit: number): number {
+  equal(handle: number, at: number, hashes: Int32Array, block: number, limit: number): number {
     const run = this.slab(handle);
     const start = this.offset(handle) + at * WORDS_PER_BLOCK;
     const first = block * WORDS_PER_BLOCK;
     const words = limit * WORDS_PER_BLOCK;
     let word = 0;
-    while (word < words && run[start + word] === lanes[first + word]) word++;
+    while (word < words && run[start + word] === hashes[first + word]) word++;
     return Math.floor(word / WORDS_PER_BLOCK);
   }
 

@@ -41,10 +41,10 @@ export class SegmentTable {
     return this.#runs.bytes + 9 * this.parent.byteLength + this.#buckets.byteLength;
   }
 
-  /** The segment that starts with block `block` of `lanes`, or NO_SEGMENT. */
-  find(lanes: Int32Array, block: number): number {
-    const low = lanes[2 * block]!;
-    const high = lanes[2 * block + 1]!;
+  /** The segment that starts with block `block` of `hashes`, or NO_SEGMENT. */
+  find(hashes: Int32Array, block: number): number {
+    const low = hashes[2 * block]!;
+    const high = hashes[2 * block + 1]!;
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
     for (let i = hashOf(low, high) & mask; ; i = (i + 1) & mask) {
@@ -53,15 +53,15 @@ export class SegmentTable {
     }
   }
 
-  /** How many of the first `limit` blocks of the segment equal `lanes` from block `block` on; the first one does. */
-  common(segment: number, lanes: Int32Array, block: number, limit: number): number {
-    return this.#runs.common(this.#run[segment]!, lanes, block, limit);
+  /** How many of the first `limit` blocks of the segment equal `hashes` from block `block` on; the first one does. */
+  common(segment: number, hashes: Int32Array, block: number, limit: number): number {
+    return this.#runs.common(this.#run[segment]!, hashes, block, limit);
   }
 
-  /** A new segment with a copy of `blocks` blocks of `lanes`. */
-  add(parent: number, lanes: Int32Array, block: number, blocks: number): number {
+  /** A new segment with a copy of `blocks` blocks of `hashes`. */
+  add(parent: number, hashes: Int32Array, block: number, blocks: number): number {
     const run = this.#runs.allocate(blocks);
-    this.#runs.write(run, 0, lanes, block, blocks);
+    this.#runs.write(run, 0, hashes, block, blocks);
     const segment = this.#take();
     if (parent !== NO_SEGMENT) this.children[parent]!++;
     this.parent[segment] = parent;
@@ -73,10 +73,10 @@ export class SegmentTable {
   }
 
   /** Appends to a run that has no children. */
-  extend(segment: number, lanes: Int32Array, block: number, blocks: number): void {
+  extend(segment: number, hashes: Int32Array, block: number, blocks: number): void {
     const before = this.length[segment]!;
     if (before + blocks > this.#room[segment]!) this.#move(segment, before + blocks, before);
-    this.#runs.write(this.#run[segment]!, before, lanes, block, blocks);
+    this.#runs.write(this.#run[segment]!, before, hashes, block, blocks);
     this.length[segment] = before + blocks;
   }
 
@@ -196,7 +196,7 @@ export class SegmentTable {
   }
 }
 
-/** Bucket before masking. Lanes are hashes already, but a trace may bring small numbers. */
+/** Bucket before masking. They are hashes already, but a trace may bring small numbers. */
 function hashOf(low: number, high: number): number {
   const mixed = Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1);
   return mixed ^ (mixed >>> 15);

@@ -47,23 +47,23 @@ export class Blake3Hasher implements BlockHasher {
     words: Int32Array,
     firstWord: number,
     blocks: number,
-    lanes: Int32Array,
+    hashes: Int32Array,
     firstBlock: number,
   ): void {
     const input = this.#input;
     const blockWords = this.blockWords;
     const chunks = Math.ceil(this.#inputWords / CHUNK_WORDS);
     let word = firstWord;
-    let lane = 2 * firstBlock;
+    let at = 2 * firstBlock;
     for (let block = 0; block < blocks; block++) {
       for (let i = 0; i < VALUE_WORDS; i++) input[i] = value[i]!;
       for (let i = 0; i < blockWords; i++) input[VALUE_WORDS + i] = words[word + i]!;
       if (chunks === 1) this.#chunk(value, 0, ROOT);
       else this.#tree(value, 0, chunks, 0, ROOT);
-      lanes[lane] = value[0]!;
-      lanes[lane + 1] = value[1]!;
+      hashes[at] = value[0]!;
+      hashes[at + 1] = value[1]!;
       word += blockWords;
-      lane += 2;
+      at += 2;
     }
   }
 

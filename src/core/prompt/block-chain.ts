@@ -2,23 +2,23 @@
  * A prompt as the router knows it: the chained hashes of its full blocks, in order. Hash i stands for everything up to
  * and including block i, so two prompts share a prefix of exactly as many blocks as their chains share entries.
  *
- * `lanes` holds two 32-bit words per block, low then high: block i is (lanes[2i], lanes[2i + 1]). A partial last block
+ * `hashes` holds two 32-bit words per block, low then high: block i is (hashes[2i], hashes[2i + 1]). A partial last block
  * has no hash.
  */
 export interface BlockChain {
-  readonly lanes: Int32Array;
+  readonly hashes: Int32Array;
   /** Number of full blocks. */
   readonly length: number;
   /** Tokens that one block stands for; a fraction where blocks are cut by bytes and tokens are estimated. */
   readonly blockTokens: number;
 }
 
-export const EMPTY_CHAIN: BlockChain = { lanes: new Int32Array(0), length: 0, blockTokens: 16 };
+export const EMPTY_CHAIN: BlockChain = { hashes: new Int32Array(0), length: 0, blockTokens: 16 };
 
 /** The chain with blocks behind it: two words each, chained on from its last one. */
-export function continued({ lanes, length, blockTokens }: BlockChain, more: Int32Array): BlockChain {
+export function continued({ hashes, length, blockTokens }: BlockChain, more: Int32Array): BlockChain {
   const whole = new Int32Array(2 * length + more.length);
-  whole.set(lanes.subarray(0, 2 * length));
+  whole.set(hashes.subarray(0, 2 * length));
   whole.set(more, 2 * length);
-  return { lanes: whole, length: whole.length / 2, blockTokens };
+  return { hashes: whole, length: whole.length / 2, blockTokens };
 }

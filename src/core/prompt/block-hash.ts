@@ -10,14 +10,14 @@ export interface BlockHasher {
   readonly blockWords: number;
   /**
    * Continues a chain by `blocks` full blocks, read from `words` at `firstWord`. `value` is read as the parent and left
-   * holding the last chain value. Writes two lanes per block, low word first, to `lanes` from block `firstBlock` on.
+   * holding the last chain value. Writes two hashes per block, low word first, to `hashes` from block `firstBlock` on.
    */
   extend(
     value: ChainValue,
     words: Int32Array,
     firstWord: number,
     blocks: number,
-    lanes: Int32Array,
+    hashes: Int32Array,
     firstBlock: number,
   ): void;
 }
@@ -26,7 +26,7 @@ export interface BlockHasher {
 const BLOCK_WORDS_MAX = 65_536;
 
 /**
- * Chain value i is BLAKE3(chain value i-1, words of block i), all words little-endian; the lanes are its first 64 bits.
+ * Chain value i is BLAKE3(chain value i-1, words of block i), all words little-endian; the hashes are its first 64 bits.
  * Throws a RangeError unless `blockWords` is an integer in [1, 65536].
  */
 export function blake3Hasher(blockWords: number): BlockHasher {
@@ -35,7 +35,7 @@ export function blake3Hasher(blockWords: number): BlockHasher {
 }
 
 /**
- * A keyed multiply-mix over two 32-bit lanes, several times cheaper than BLAKE3 and no cryptographic hash: who chooses
+ * A keyed multiply-mix over two 32-bit hashes, several times cheaper than BLAKE3 and no cryptographic hash: who chooses
  * prompts can make two of them collide, which misroutes and nothing more.
  * Throws a RangeError unless `blockWords` is an integer in [1, 65536].
  */

@@ -4,7 +4,7 @@ import type { BlockHasher, ChainValue } from "./block-hash.ts";
 const STEP = 0x9e3779b9;
 
 /**
- * Two lanes, each a bijection of its 32 bits for any given word, so that blocks which differ in one word always differ:
+ * Two hashes, each a bijection of its 32 bits for any given word, so that blocks which differ in one word always differ:
  *
  *     low  = imul(rotl(low, 13) ^ word, 0x9e3779b1)
  *     high = imul(rotl(high, 15) + word, 0x85ebca77) + low
@@ -25,7 +25,7 @@ export class FastHasher implements BlockHasher {
     words: Int32Array,
     firstWord: number,
     blocks: number,
-    lanes: Int32Array,
+    hashes: Int32Array,
     firstBlock: number,
   ): void {
     const lowKey = value[2]!;
@@ -34,7 +34,7 @@ export class FastHasher implements BlockHasher {
     let low = value[0]!;
     let high = value[1]!;
     let word = firstWord;
-    let lane = 2 * firstBlock;
+    let at = 2 * firstBlock;
     for (let block = 0; block < blocks; block++) {
       low = ((low ^ lowKey) + STEP) | 0;
       high = ((high ^ highKey) - STEP) | 0;
@@ -46,17 +46,17 @@ export class FastHasher implements BlockHasher {
       const crossed = finalise(low ^ ((high << 16) | (high >>> 16)));
       high = finalise((high + crossed) | 0);
       low = crossed;
-      lanes[lane] = low;
-      lanes[lane + 1] = high;
-      lane += 2;
+      hashes[at] = low;
+      hashes[at + 1] = high;
+      at += 2;
     }
     value[0] = low;
     value[1] = high;
   }
 }
 
-function finalise(lane: number): number {
-  let h = lane;
+function finalise(word: number): number {
+  let h = word;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
   return h ^ (h >>> 16);

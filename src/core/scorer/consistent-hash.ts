@@ -53,9 +53,9 @@ function keyHash(
   prefixTokens: number,
 ): number | undefined {
   if (key === "prefix") {
-    const { lanes, length, blockTokens } = request.blocks;
+    const { hashes, length, blockTokens } = request.blocks;
     const block = Math.min(length, Math.max(1, Math.floor(prefixTokens / blockTokens))) - 1;
-    return block < 0 ? undefined : mix32(lanes[2 * block]! ^ mix32(lanes[2 * block + 1]!));
+    return block < 0 ? undefined : mix32(hashes[2 * block]! ^ mix32(hashes[2 * block + 1]!));
   }
   const value = key === "session" ? request.session : request.tenant;
   return value === "" ? undefined : nameHash(value);

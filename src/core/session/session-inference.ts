@@ -36,12 +36,12 @@ export class SessionInference {
 
   /** From the end, a bit test per block and a look at the map for the few that pass it. */
   #continued(blocks: BlockChain): string | undefined {
-    const { lanes } = blocks;
+    const { hashes } = blocks;
     const filter = this.#filter;
     for (let i = blocks.length - 1; i >= 0; i--) {
-      const high = lanes[2 * i + 1]!;
+      const high = hashes[2 * i + 1]!;
       if ((filter[high >>> 16]! & (1 << (high >>> 11))) === 0) continue;
-      const low = lanes[2 * i]!;
+      const low = hashes[2 * i]!;
       if ((filter[low >>> 16]! & (1 << (low >>> 11))) === 0) continue;
       const session = this.#conversations.get(blockKey(blocks, i));
       if (session !== undefined) return session;
@@ -64,6 +64,6 @@ export class SessionInference {
 }
 
 /** 53 bits of a block's hash; 21 of each word are a bit that stands for it in the filter. */
-function blockKey({ lanes }: BlockChain, block: number): number {
-  return (lanes[2 * block]! >>> 0) * FILTER_BITS + (lanes[2 * block + 1]! >>> 11);
+function blockKey({ hashes }: BlockChain, block: number): number {
+  return (hashes[2 * block]! >>> 0) * FILTER_BITS + (hashes[2 * block + 1]! >>> 11);
 }

@@ -1,16 +1,16 @@
 import { nameHash } from "#core/random.ts";
 
 /**
- * Chained 64-bit hashes of the full blocks of a token sequence, two 32-bit lanes per block, low then high. Equal chains
+ * Chained 64-bit hashes of the full blocks of a token sequence, two 32-bit hashes per block, low then high. Equal chains
  * mean equal tokens up to and including that block under the same root, but for a collision: with k blocks alive its
  * probability is about k² / 2^65.
  *
- * Each lane is murmur3's mixing step with constants of its own; the lanes cross at every block's end.
+ * Each half is murmur3's mixing step with constants of its own; the hashes cross at every block's end.
  */
 export function hashBlocks(prompt: Int32Array, output: Int32Array, blockTokens: number, root: number): Int32Array {
   const total = prompt.length + output.length;
   const blocks = Math.floor(total / blockTokens);
-  const lanes = new Int32Array(blocks * 2);
+  const hashes = new Int32Array(blocks * 2);
   let low = root;
   let high = Math.imul(root, 0x9e3779b1) ^ 0x7f4a7c15;
   let at = 0;
@@ -22,10 +22,10 @@ export function hashBlocks(prompt: Int32Array, output: Int32Array, blockTokens: 
     }
     low = finish(low ^ Math.imul(high, 0x27d4eb2f));
     high = finish(high ^ Math.imul(low, 0x165667b1));
-    lanes[block * 2] = low;
-    lanes[block * 2 + 1] = high;
+    hashes[block * 2] = low;
+    hashes[block * 2 + 1] = high;
   }
-  return lanes;
+  return hashes;
 }
 
 /** Root of a chain: what must be equal besides the tokens for blocks to be shared. */

@@ -22,7 +22,7 @@ export interface Sequence {
   readonly prompt: Int32Array;
   readonly plan: OutputPlan;
   /** Block hashes of prompt and planned answer, two words each. */
-  readonly lanes: Int32Array;
+  readonly hashes: Int32Array;
   /** The ceiling that the client set, or the default. */
   readonly maxTokens: number;
   readonly group: SequenceGroup;
@@ -56,7 +56,7 @@ export type SequenceSpec = Pick<
   | "choice"
   | "prompt"
   | "plan"
-  | "lanes"
+  | "hashes"
   | "maxTokens"
   | "group"
   | "adapter"

@@ -3,7 +3,7 @@ import { hashTokens } from "../generation/block-hash.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { ChatBody, type ChatContext } from "../openai/chat-body.ts";
+import { ChatBody, type GatewayParts } from "../openai/chat-body.ts";
 import { readChatBatch, readChatRequest, type ChatRequest } from "../openai/chat-request.ts";
 import { ChatStream } from "../openai/chat-stream.ts";
 import { sampleSchema } from "../openai/schema-sample.ts";
@@ -23,7 +23,7 @@ export async function handleChat(service: Service, exchange: Exchange, body: Jso
   const forced = forcedText(request, prompt);
   const sequences = await promptSequences(service, exchange, { ...request, sampling }, model, prompt, forced?.text);
   service.admit(sequences.length);
-  const context: ChatContext = {
+  const context: GatewayParts = {
     ...service.answerContext(exchange, "chatcmpl", model, sampling),
     request,
     toolCall: forced?.toolCall,

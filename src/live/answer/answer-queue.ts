@@ -1,4 +1,4 @@
-import type { Journal } from "../journal.ts";
+import type { RouterTap } from "../router-tap.ts";
 import { nowMicros } from "../clock.ts";
 import { loopTurn, STAYS } from "../loop-turn.ts";
 import { countUp, type GatewayCounters } from "../metrics/gateway-counters.ts";
@@ -20,7 +20,7 @@ export interface AnsweredText {
 }
 
 export interface AnswerQueueOptions {
-  readonly journal: Pick<Journal, "accept">;
+  readonly tap: Pick<RouterTap, "accept">;
   readonly counters: GatewayCounters;
   /** Answers that wait at once; more are left unknown. */
   readonly waitingMax: number;
@@ -91,17 +91,17 @@ export class AnswerQueue {
   }
 
   async #report(answer: AnsweredText): Promise<void> {
-    const { counters, journal, bug } = this.#options;
+    const { counters, tap, bug } = this.#options;
     try {
       const words = answer.words(JSON.parse(`"${answer.json.toString("utf8")}"`) as string);
-      const answerLanes = lanesOf(answer, words instanceof Promise ? await words : words);
-      if (typeof answerLanes === "string") countUp(counters.answersUnknown, answerLanes);
+      const answerHashes = hashesOf(answer, words instanceof Promise ? await words : words);
+      if (typeof answerHashes === "string") countUp(counters.answersUnknown, answerHashes);
       else countUp(counters.answersKnown, "text");
-      journal.accept({
+      tap.accept({
         kind: "answer-known",
         at: nowMicros(),
         requestId: answer.requestId,
-        ...(typeof answerLanes !== "string" && { answerLanes }),
+        ...(typeof answerHashes !== "string" && { answerHashes }),
       });
     } catch (error) {
       counters.internalErrors++;
@@ -114,11 +114,11 @@ export class AnswerQueue {
  * The blocks of what the engine computed: all tokens but the last. As many as it counted, or one fewer where the model
  * ended the answer, with a token that the text does not show.
  */
-function lanesOf(
+function hashesOf(
   { outputTokens, isStopped, end }: AnsweredText,
   words: Int32Array | undefined,
 ): Int32Array | "tokenizer" | "count" {
   if (words === undefined) return "tokenizer";
   const fits = words.length === outputTokens || (isStopped && words.length === outputTokens - 1);
-  return fits ? end.lanesBehind(words.subarray(0, outputTokens - 1)) : "count";
+  return fits ? end.hashesBehind(words.subarray(0, outputTokens - 1)) : "count";
 }

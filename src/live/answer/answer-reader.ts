@@ -13,4 +13,4 @@ export interface AnswerReader {
   ended(requestId: string, usage: Usage | undefined): AnswerReport;
 }
 
-export type AnswerReport = Pick<RequestFinished, "answerLanes" | "answerFollows">;
+export type AnswerReport = Pick<RequestFinished, "answerHashes" | "answerFollows">;

@@ -54,21 +54,21 @@ export class AnswerTokens implements AnswerReader {
       countUp(this.#counters.answersUnknown, "count");
       return {};
     }
-    const answerLanes = this.#lanes();
-    if (answerLanes === undefined) return {};
+    const answerHashes = this.#hashes();
+    if (answerHashes === undefined) return {};
     countUp(this.#counters.answersKnown, "ids");
-    return { answerLanes };
+    return { answerHashes };
   }
 
   /**
    * Two words per block that prompt and answer filled behind the prompt's full blocks; undefined where there is none.
    * The last token was sampled and never computed.
    */
-  #lanes(): Int32Array | undefined {
+  #hashes(): Int32Array | undefined {
     const computed = Math.min(this.#kept, this.#count - 1);
     if (computed <= 0) return undefined;
-    const lanes = this.#end.lanesBehind(this.#tokens.subarray(0, computed));
-    return lanes.length === 0 ? undefined : lanes;
+    const hashes = this.#end.hashesBehind(this.#tokens.subarray(0, computed));
+    return hashes.length === 0 ? undefined : hashes;
   }
 
   #push(token: number): void {

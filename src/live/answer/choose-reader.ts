@@ -1,4 +1,4 @@
-import type { ChatContext } from "../chat-context.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
 import { isFields } from "../fields.ts";
 import { laxBoolean } from "../request/lax-boolean.ts";
 import type { ParsedRequest } from "../request/parse-request.ts";
@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 /** How the tokens of an answer are to be found out; undefined where they cannot be, or would not continue the prompt. */
-export function chooseReader(context: ChatContext, asked: Asked): AnswerReader | undefined {
+export function chooseReader(context: GatewayParts, asked: Asked): AnswerReader | undefined {
   const { parsed, prompt } = asked;
   const { end } = prompt;
   if (context.answersIndexed === "off" || parsed.sequences !== 1 || !prompt.exact || end === undefined)

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 
-import type { ChatContext } from "../chat-context.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
 import type { Refusal } from "../answer/errors.ts";
 import { givenRequestId } from "../request/identity.ts";
 import type { Swept } from "../request/in-flight.ts";
@@ -15,13 +15,13 @@ export class BesideRequest implements Swept {
   readonly incoming: IncomingMessage;
   readonly headers: RequestHeaders;
   readonly requestId: string;
-  readonly #context: ChatContext;
+  readonly #context: GatewayParts;
   readonly #aborted = new AbortController();
   readonly #abort = (): void => this.#aborted.abort();
   readonly #timer: NodeJS.Timeout;
 
   /** `millisMax` bounds the whole. */
-  constructor(context: ChatContext, incoming: IncomingMessage, millisMax: number) {
+  constructor(context: GatewayParts, incoming: IncomingMessage, millisMax: number) {
     this.incoming = incoming;
     this.headers = new RequestHeaders(incoming.rawHeaders);
     this.requestId = givenRequestId(this.headers) || randomUUID();

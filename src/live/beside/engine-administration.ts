@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 
-import type { ChatContext } from "../chat-context.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 import { type Refusal, refusal } from "../answer/errors.ts";
 import type { BesideRequest } from "./beside-request.ts";
@@ -29,11 +29,11 @@ const ALL_FAILED = 502;
  * else 502, with what each answered.
  */
 export class EngineAdministration {
-  readonly #context: ChatContext;
+  readonly #context: GatewayParts;
   readonly #caller: EngineCaller;
   #calls = 0;
 
-  constructor(context: ChatContext, caller: EngineCaller) {
+  constructor(context: GatewayParts, caller: EngineCaller) {
     this.#context = context;
     this.#caller = caller;
   }

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import { LRUCache } from "lru-cache";
 
-import type { ChatContext } from "../chat-context.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 import { type Refusal, refusal } from "../answer/errors.ts";
 import { clientHeaders } from "../request/headers.ts";
@@ -26,11 +26,11 @@ const NOT_FOUND = 404;
  * asked of all ready engines, which works for a gateway that has just started and for several of them, and remembered.
  */
 export class StoredResponses {
-  readonly #context: ChatContext;
+  readonly #context: GatewayParts;
   readonly #caller: EngineCaller;
   readonly #places = new LRUCache<string, string>({ max: PLACES_REMEMBERED });
 
-  constructor(context: ChatContext, caller: EngineCaller) {
+  constructor(context: GatewayParts, caller: EngineCaller) {
     this.#context = context;
     this.#caller = caller;
   }

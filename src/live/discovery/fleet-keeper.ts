@@ -3,7 +3,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
-import type { Journal } from "../journal.ts";
+import type { RouterTap } from "../router-tap.ts";
 import type { ScrapeCounts } from "../scrape/scrape.ts";
 import type { MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
@@ -11,7 +11,7 @@ import { KEEPER_TIMES_DEFAULT, type KeeperEvent, type KeeperTimes, ServerKeeper 
 import type { Target } from "./target.ts";
 
 export interface FleetKeeperOptions extends MemberContext, ProbeContext {
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly times?: Partial<KeeperTimes>;
   /** Notified of what happens to servers, for the log. */
@@ -104,9 +104,9 @@ export class FleetKeeper {
   }
 
   #serve(target: Target): ServerKeeper {
-    const { journal, directory, times, hardwareOf, blockSizes, probes, healthPath } = this.#options;
+    const { tap, directory, times, hardwareOf, blockSizes, probes, healthPath } = this.#options;
     return new ServerKeeper(target.url, target, {
-      journal,
+      tap,
       directory,
       dispatcher: this.#dispatcher,
       times: { ...KEEPER_TIMES_DEFAULT, ...times },

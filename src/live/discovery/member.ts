@@ -1,7 +1,7 @@
 import type { Endpoint, EndpointId, Load } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/units.ts";
 import type { EndpointDirectory, EndpointEntry, ServedModel } from "./endpoint-directory.ts";
-import type { Journal } from "../journal.ts";
+import type { RouterTap } from "../router-tap.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import {
   blockTokensOf,
@@ -36,7 +36,7 @@ export interface MemberContext {
 /** One endpoint of a server: its entry in the directory, and what of it the router was notified of. */
 export class Member {
   readonly entry: EndpointEntry;
-  readonly #journal: Journal;
+  readonly #tap: RouterTap;
   readonly #directory: EndpointDirectory;
   readonly #context: MemberContext;
   #target: Target;
@@ -49,9 +49,9 @@ export class Member {
   /** Ranks that its page shows together. */
   #dataParallel = 1;
 
-  constructor(target: Target, journal: Journal, directory: EndpointDirectory, context: MemberContext = {}) {
+  constructor(target: Target, tap: RouterTap, directory: EndpointDirectory, context: MemberContext = {}) {
     this.#target = target;
-    this.#journal = journal;
+    this.#tap = tap;
     this.#directory = directory;
     this.#context = context;
     const { id, url, dataParallelRank, apiKey } = target;
@@ -72,10 +72,10 @@ export class Member {
     const { id } = endpoint;
     this.#endpoint = endpoint;
     this.#cordoned = false;
-    this.#journal.accept({ kind: "endpoint-joined", at, endpoint });
+    this.#tap.accept({ kind: "endpoint-joined", at, endpoint });
     this.#cordon(at);
     if (this.#reading === undefined) return;
-    this.#journal.accept({ kind: "load-observed", at, endpoint: id, load: this.#load(this.#reading, undefined) });
+    this.#tap.accept({ kind: "load-observed", at, endpoint: id, load: this.#load(this.#reading, undefined) });
   }
 
   /** The server lists other models now, such as a new adapter. */
@@ -103,12 +103,12 @@ export class Member {
     const endpoint = this.#target.id;
     let before = this.#reading;
     if (before !== undefined && restarted(reading, before)) {
-      this.#journal.accept({ kind: "blocks-cleared", at, endpoint });
+      this.#tap.accept({ kind: "blocks-cleared", at, endpoint });
       before = undefined;
     }
     this.#reading = reading;
     this.#tellBlocks(at, reading);
-    this.#journal.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
+    this.#tap.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
     const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
     const dataParallel = dataParallelOf(reading);
     if (capacityTokens !== this.#capacityTokens || dataParallel !== this.#dataParallel) {
@@ -148,7 +148,7 @@ export class Member {
   #leave(at: Micros, lost: boolean): void {
     if (this.#endpoint === undefined) return;
     this.#endpoint = undefined;
-    this.#journal.accept({ kind: "endpoint-left", at, endpoint: this.#target.id, ...(lost && { lost }) });
+    this.#tap.accept({ kind: "endpoint-left", at, endpoint: this.#target.id, ...(lost && { lost }) });
     this.#context.blockSizes?.gone(this.#target.id, at);
   }
 
@@ -157,14 +157,14 @@ export class Member {
     const endpoint = this.#describe();
     if (JSON.stringify(endpoint) === JSON.stringify(this.#endpoint)) return;
     this.#endpoint = endpoint;
-    this.#journal.accept({ kind: "endpoint-changed", at, endpoint });
+    this.#tap.accept({ kind: "endpoint-changed", at, endpoint });
   }
 
   #cordon(at: Micros): void {
     const { cordoned, id } = this.#target;
     if (cordoned === this.#cordoned) return;
     this.#cordoned = cordoned;
-    this.#journal.accept({ kind: cordoned ? "endpoint-cordoned" : "endpoint-uncordoned", at, endpoint: id });
+    this.#tap.accept({ kind: cordoned ? "endpoint-cordoned" : "endpoint-uncordoned", at, endpoint: id });
   }
 
   #describe(): Endpoint {

@@ -7,7 +7,7 @@ import { nameHash } from "#core/random.ts";
 import { PATH_RULES } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { EndpointDirectory, ServedModel } from "./endpoint-directory.ts";
-import type { Journal } from "../journal.ts";
+import type { RouterTap } from "../router-tap.ts";
 import {
   nextTurn,
   SCRAPE_INTERVAL_MILLIS_DEFAULT,
@@ -53,7 +53,7 @@ export interface KeeperEvent {
 }
 
 export interface KeeperOptions extends MemberContext, ProbeContext {
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly dispatcher: Dispatcher;
   readonly times: KeeperTimes;
@@ -117,7 +117,7 @@ export class ServerKeeper {
       member.retarget(at, target);
       return;
     }
-    member = new Member(target, this.#options.journal, this.#options.directory, this.#options);
+    member = new Member(target, this.#options.tap, this.#options.directory, this.#options);
     this.#members.set(target.id, member);
     if (this.#ready !== undefined) member.join(at, this.#ready.models, this.#ready.page);
   }

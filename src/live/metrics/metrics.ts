@@ -3,9 +3,9 @@ import type { Decision } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Input } from "#core/input.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import type { RequestObserver } from "../chat-context.ts";
+import type { RequestObserver } from "../gateway-parts.ts";
 import type { DirectoryListener, EndpointEntry } from "../discovery/endpoint-directory.ts";
-import type { JournalListener } from "../journal.ts";
+import type { TapListener } from "../router-tap.ts";
 import { type CounterLabel, CounterTable } from "./metric-counter.ts";
 import { NO_LABELS, registerFamily } from "./metric-family.ts";
 import { HistogramTable } from "./metric-histogram.ts";
@@ -40,7 +40,7 @@ const STATUSES_MAX = 64;
  * The gateway's numbers for Prometheus. What happens per request only adds to arrays; lines are made when the page is
  * asked for. Labels come from closed sets or are bounded: a model or endpoint beyond the bound is "other", and counted.
  */
-export class GatewayMetrics implements JournalListener, RequestObserver, DirectoryListener {
+export class GatewayMetrics implements TapListener, RequestObserver, DirectoryListener {
   readonly #registry = new Registry();
   readonly #routes = new LabelSlots(CLOSED_SET_MAX);
   readonly #statuses = new LabelSlots(STATUSES_MAX);

@@ -104,9 +104,9 @@ export class RecordQueue {
 
 function bytesOf(input: Input, decision: Decision | undefined): number {
   let bytes = RECORD_BYTES;
-  if (input.kind === "request-arrived") bytes += input.request.blocks.lanes.byteLength;
-  if (input.kind === "request-finished" || input.kind === "answer-known") bytes += input.answerLanes?.byteLength ?? 0;
-  if (input.kind === "blocks-stored" || input.kind === "blocks-removed") bytes += input.lanes.byteLength;
+  if (input.kind === "request-arrived") bytes += input.request.blocks.hashes.byteLength;
+  if (input.kind === "request-finished" || input.kind === "answer-known") bytes += input.answerHashes?.byteLength ?? 0;
+  if (input.kind === "blocks-stored" || input.kind === "blocks-removed") bytes += input.hashes.byteLength;
   if (decision !== undefined) bytes += decision.breakdown.values.byteLength + 10 * decision.breakdown.totals.byteLength;
   return bytes;
 }

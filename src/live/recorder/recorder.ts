@@ -2,7 +2,7 @@ import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { SegmentFile } from "#trace/segment-writer.ts";
-import type { JournalListener } from "../journal.ts";
+import type { TapListener } from "../router-tap.ts";
 import { RecordQueue } from "./record-queue.ts";
 import { type Batch, RunLines, type Run } from "./run-lines.ts";
 import { SegmentSink } from "./segment-sink.ts";
@@ -63,14 +63,14 @@ const RETRY_MILLIS_MAX = 60_000;
 const MILLIS_PER_HOUR = 3_600_000;
 
 /**
- * Writes what the journal sees to trace segments.
+ * Writes what the tap sees to trace segments.
  *
  * `accepted` only queues. Lines are made after the events of the same turn of the event loop were served, so that a
  * record's objects die young, and in slices; compression and files are the thread pool's. What does not fit the buffer
  * or the disk is dropped by whole records, and the next line states how many. A disk that fails, as a full one does, is left
  * alone for pauses that grow to a minute; what comes meanwhile is counted and dropped at once.
  */
-export class Recorder implements JournalListener {
+export class Recorder implements TapListener {
   readonly #options: RecorderOptions;
   readonly #queue: RecordQueue;
   readonly #lines: RunLines;

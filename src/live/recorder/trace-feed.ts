@@ -1,6 +1,6 @@
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
-import type { JournalListener } from "../journal.ts";
+import type { TapListener } from "../router-tap.ts";
 import { RecordQueue } from "./record-queue.ts";
 import { RunLines, type Run } from "./run-lines.ts";
 
@@ -20,10 +20,10 @@ const BATCH_CHARS_MAX = 262_144;
 const PAUSE_MILLIS = 100;
 
 /**
- * Sends what the journal sees to somebody who may be slow or gone, as the lines of a trace. It never waits: beyond its
+ * Sends what the tap sees to somebody who may be slow or gone, as the lines of a trace. It never waits: beyond its
  * buffer whole records are dropped, and the next line states how many.
  */
-export class TraceFeed implements JournalListener {
+export class TraceFeed implements TapListener {
   readonly #options: TraceFeedOptions;
   readonly #queue: RecordQueue;
   readonly #lines: RunLines;

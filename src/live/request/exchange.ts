@@ -7,7 +7,7 @@ import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
-import type { ChatContext } from "../chat-context.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
 import { nowMicros } from "../clock.ts";
 import type { Asker } from "../loop-turn.ts";
@@ -41,7 +41,7 @@ import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
  * this carries out what is done on the client's side, and `Forward` what is done on the endpoint's.
  */
 export class Exchange implements Swept, Asker, EffectPerformer {
-  readonly context: ChatContext;
+  readonly context: GatewayParts;
   /** Those in force when it came: a change cuts nothing that is under way. */
   readonly limits: GatewayLimits;
   readonly waits: WaitLimits;
@@ -77,7 +77,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   #prompt: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
 
-  constructor(context: ChatContext, incoming: IncomingMessage, response: ServerResponse, place: Place) {
+  constructor(context: GatewayParts, incoming: IncomingMessage, response: ServerResponse, place: Place) {
     this.context = context;
     this.limits = context.limits;
     this.waits = context.waits;
@@ -226,7 +226,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     this.#overAt = at;
     if (effect.known) {
       const answer = this.#answer(result);
-      context.journal.accept({
+      context.tap.accept({
         kind: "request-finished",
         at,
         requestId: this.routeId,

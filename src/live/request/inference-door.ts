@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { serveChat } from "../chat.ts";
-import type { ChatContext } from "../chat-context.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
 import type { ClientAuth } from "./client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import { Exchange } from "./exchange.ts";
@@ -19,13 +19,13 @@ const PLAIN_HOST = /^[\w.:[\]-]+$/;
 
 /** Where inference requests come in: each becomes an exchange, or is refused by what is known before its body. */
 export class InferenceDoor {
-  readonly #context: ChatContext;
+  readonly #context: GatewayParts;
   readonly #allowed: ClientAuth;
   readonly #places: Places;
   /** The last host found to be plain; most requests have the same. */
   #plainHost = "";
 
-  constructor(context: ChatContext, allowed: ClientAuth, routes: Routes) {
+  constructor(context: GatewayParts, allowed: ClientAuth, routes: Routes) {
     this.#context = context;
     this.#places = new Places(routes);
     this.#allowed = allowed;

@@ -48,5 +48,5 @@ function limitIn(fields: Fields | undefined): number | undefined {
 
 function leading({ blocks }: TokenizedPrompt, tokens: number): TokenizedPrompt["blocks"] {
   const length = Math.min(blocks.length, Math.floor(tokens / blocks.blockTokens));
-  return { lanes: blocks.lanes.subarray(0, 2 * length), length, blockTokens: blocks.blockTokens };
+  return { hashes: blocks.hashes.subarray(0, 2 * length), length, blockTokens: blocks.blockTokens };
 }

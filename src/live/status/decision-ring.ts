@@ -1,6 +1,6 @@
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
-import type { JournalListener } from "../journal.ts";
+import type { TapListener } from "../router-tap.ts";
 
 /** A decision and what of its request may be shown. */
 export interface KeptDecision {
@@ -13,7 +13,7 @@ export interface KeptDecision {
 }
 
 /** Remembers the last decisions, at most `max` of them. */
-export class DecisionRing implements JournalListener {
+export class DecisionRing implements TapListener {
   readonly #kept: KeptDecision[] = [];
   readonly #max: number;
   #next = 0;

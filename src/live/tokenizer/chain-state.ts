@@ -9,10 +9,10 @@ const SLAB_WORDS_SHARED = SLAB_WORDS / 4;
 const LANES_COPIED_AT_ONCE = 128;
 
 /**
- * Lanes that several states of one conversation share: each state owns the blocks up to its own count, and only the
+ * Block hashes that several states of one conversation share: each state owns the blocks up to its own count, and only the
  * state at the tip may append.
  */
-class Lanes {
+class SharedHashes {
   readonly words: Int32Array;
   used: number;
 
@@ -26,17 +26,17 @@ class Lanes {
 export interface ChainState {
   readonly words: number;
   readonly blocks: number;
-  readonly lanes: Lanes;
+  readonly hashes: SharedHashes;
   /** 8 words of chain value, then the open block's words. A plain array: small ones are cheaper than typed ones. */
   readonly carry: readonly number[];
 }
 
 export function rootState(root: ChainValue): ChainState {
-  return { words: 0, blocks: 0, lanes: new Lanes(new Int32Array(0), 0), carry: Array.from(root) };
+  return { words: 0, blocks: 0, hashes: new SharedHashes(new Int32Array(0), 0), carry: Array.from(root) };
 }
 
 export interface FinishedChain {
-  readonly lanes: Int32Array;
+  readonly hashes: Int32Array;
   readonly end: ChainEnd;
 }
 
@@ -56,15 +56,15 @@ export class ChainEnd {
   }
 
   /** Two words per full block that the tokens fill behind the prompt's full blocks. */
-  lanesBehind(tokens: Int32Array): Int32Array {
-    return this.#extender.lanesBehind(this.#carry, tokens);
+  hashesBehind(tokens: Int32Array): Int32Array {
+    return this.#extender.hashesBehind(this.#carry, tokens);
   }
 }
 
 /** Continues chains. States are values: extending one leaves it as it was. */
 export class ChainExtender {
   readonly #hasher: BlockHasher;
-  readonly #slab = new LaneSlab();
+  readonly #slab = new HashSlab();
   /** Where the chain at hand stands: its value, the words of the open block and how many they are. */
   readonly #value: ChainValue = new Int32Array(VALUE_WORDS);
   readonly #block: Int32Array;
@@ -87,13 +87,13 @@ export class ChainExtender {
     if (blocks === 0) {
       const carry = state.carry.slice();
       for (let i = from; i < to; i++) carry.push(words[i]!);
-      return { words: state.words + to - from, blocks: state.blocks, lanes: state.lanes, carry };
+      return { words: state.words + to - from, blocks: state.blocks, hashes: state.hashes, carry };
     }
-    const lanes = lanesFor(state, blocks);
+    const hashes = hashesFor(state, blocks);
     this.#start(state.carry);
-    this.#feed(words, from, to, lanes.words, state.blocks);
-    lanes.used = state.blocks + blocks;
-    return { words: state.words + to - from, blocks: state.blocks + blocks, lanes, carry: this.#carry() };
+    this.#feed(words, from, to, hashes.words, state.blocks);
+    hashes.used = state.blocks + blocks;
+    return { words: state.words + to - from, blocks: state.blocks + blocks, hashes, carry: this.#carry() };
   }
 
   /** A prompt that ends with `words` and then `tail`, where no later prompt is expected to continue it. */
@@ -101,21 +101,21 @@ export class ChainExtender {
     const total = state.carry.length - VALUE_WORDS + words.length + tail.length;
     const blocks = Math.floor(total / this.#hasher.blockWords);
     this.#start(state.carry);
-    const lanes =
-      blocks === 0 ? state.lanes.words.subarray(0, 2 * state.blocks) : this.#slab.take(2 * (state.blocks + blocks));
-    if (blocks > 0) copyLanes(state, lanes);
-    const block = this.#feed(words, 0, words.length, lanes, state.blocks);
-    this.#feed(tail, 0, tail.length, lanes, block);
-    return { lanes, end: new ChainEnd(this, this.#carry()) };
+    const hashes =
+      blocks === 0 ? state.hashes.words.subarray(0, 2 * state.blocks) : this.#slab.take(2 * (state.blocks + blocks));
+    if (blocks > 0) copyHashes(state, hashes);
+    const block = this.#feed(words, 0, words.length, hashes, state.blocks);
+    this.#feed(tail, 0, tail.length, hashes, block);
+    return { hashes, end: new ChainEnd(this, this.#carry()) };
   }
 
-  /** The lanes of the full blocks that `words` fill behind where a chain ended. */
-  lanesBehind(carry: readonly number[], words: Int32Array): Int32Array {
+  /** The hashes of the full blocks that `words` fill behind where a chain ended. */
+  hashesBehind(carry: readonly number[], words: Int32Array): Int32Array {
     const total = carry.length - VALUE_WORDS + words.length;
-    const lanes = new Int32Array(2 * Math.floor(total / this.#hasher.blockWords));
+    const hashes = new Int32Array(2 * Math.floor(total / this.#hasher.blockWords));
     this.#start(carry);
-    this.#feed(words, 0, words.length, lanes, 0);
-    return lanes;
+    this.#feed(words, 0, words.length, hashes, 0);
+    return hashes;
   }
 
   #start(carry: readonly number[]): void {
@@ -124,8 +124,8 @@ export class ChainExtender {
     for (let i = 0; i < this.#open; i++) this.#block[i] = carry[VALUE_WORDS + i]!;
   }
 
-  /** Hashes what becomes whole with words[from..to) into `lanes` from `firstBlock` on; returns the block behind it. */
-  #feed(words: Int32Array, from: number, to: number, lanes: Int32Array, firstBlock: number): number {
+  /** Hashes what becomes whole with words[from..to) into `hashes` from `firstBlock` on; returns the block behind it. */
+  #feed(words: Int32Array, from: number, to: number, hashes: Int32Array, firstBlock: number): number {
     const filled = this.#block;
     const blockWords = this.#hasher.blockWords;
     let next = from;
@@ -134,13 +134,13 @@ export class ChainExtender {
     if (open > 0) {
       while (open < blockWords && next < to) filled[open++] = words[next++]!;
       if (open === blockWords) {
-        this.#hasher.extend(this.#value, filled, 0, 1, lanes, block++);
+        this.#hasher.extend(this.#value, filled, 0, 1, hashes, block++);
         open = 0;
       }
     }
     const whole = Math.floor((to - next) / blockWords);
     if (whole > 0) {
-      this.#hasher.extend(this.#value, words, next, whole, lanes, block);
+      this.#hasher.extend(this.#value, words, next, whole, hashes, block);
       next += whole * blockWords;
       block += whole;
     }
@@ -158,10 +158,10 @@ export class ChainExtender {
 }
 
 /**
- * Room for the lanes of many prompts in one piece, since an array of its own costs an allocation outside the heap and a
+ * Room for the hashes of many prompts in one piece, since an array of its own costs an allocation outside the heap and a
  * share of the garbage collector's work. A piece lives as long as the last prompt in it.
  */
-class LaneSlab {
+class HashSlab {
   #room = new Int32Array(0);
   #used = 0;
 
@@ -178,19 +178,19 @@ class LaneSlab {
   }
 }
 
-function copyLanes({ lanes, blocks }: ChainState, to: Int32Array): void {
+function copyHashes({ hashes, blocks }: ChainState, to: Int32Array): void {
   const length = 2 * blocks;
-  if (length > LANES_COPIED_AT_ONCE) to.set(lanes.words.subarray(0, length));
-  else for (let i = 0; i < length; i++) to[i] = lanes.words[i]!;
+  if (length > LANES_COPIED_AT_ONCE) to.set(hashes.words.subarray(0, length));
+  else for (let i = 0; i < length; i++) to[i] = hashes.words[i]!;
 }
 
 /** Room for `blocks` more behind the state's own: in place at the tip, else in a copy. */
-function lanesFor(state: ChainState, blocks: number): Lanes {
-  const { lanes } = state;
+function hashesFor(state: ChainState, blocks: number): SharedHashes {
+  const { hashes } = state;
   const needed = 2 * (state.blocks + blocks);
-  if (lanes.used === state.blocks && needed <= lanes.words.length) return lanes;
+  if (hashes.used === state.blocks && needed <= hashes.words.length) return hashes;
   const grown = state.blocks === 0 ? needed : Math.max(LANES_MIN, needed + (needed >> 2));
   const words = new Int32Array(grown);
-  copyLanes(state, words);
-  return new Lanes(words, state.blocks);
+  copyHashes(state, words);
+  return new SharedHashes(words, state.blocks);
 }

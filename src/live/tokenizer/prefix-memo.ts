@@ -3,7 +3,7 @@ import type { ChainState } from "./chain-state.ts";
 import type { MemoDescription } from "./described-tokenizer.ts";
 import { textKey } from "./text-key.ts";
 
-/** What a node costs besides its text and its lanes, the open block among it. */
+/** What a node costs besides its text and its hashes, the open block among it. */
 const NODE_BYTES = 640;
 /** Nodes under one key: the same text in different roles, or texts with the same sample. */
 const SIBLINGS_MAX = 16;
@@ -37,9 +37,9 @@ class Node implements MemoNode {
     this.tag = tag;
     this.text = text;
     this.state = state;
-    // Lanes that it shares with its parent are the parent's.
-    const lanes = state.lanes === parent?.state.lanes ? 0 : state.lanes.words.byteLength;
-    this.bytes = NODE_BYTES + 2 * text.length + lanes;
+    // Hashes that it shares with its parent are the parent's.
+    const hashes = state.hashes === parent?.state.hashes ? 0 : state.hashes.words.byteLength;
+    this.bytes = NODE_BYTES + 2 * text.length + hashes;
   }
 }
 

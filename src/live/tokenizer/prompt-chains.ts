@@ -20,7 +20,7 @@ export interface PromptChain {
   readonly words: number;
   readonly blocks: number;
   /** Shared with later prompts of the conversation: not to be written to or transferred. */
-  readonly lanes: Int32Array;
+  readonly hashes: Int32Array;
   readonly end: ChainEnd;
 }
 
@@ -179,8 +179,8 @@ export class PromptChains {
   }
 
   #finish(state: ChainState, words: Int32Array, tail: Int32Array): PromptChain {
-    const { lanes, end } = this.#extender.finish(state, words, tail);
-    return { words: state.words + words.length + tail.length, blocks: lanes.length / 2, lanes, end };
+    const { hashes, end } = this.#extender.finish(state, words, tail);
+    return { words: state.words + words.length + tail.length, blocks: hashes.length / 2, hashes, end };
   }
 }
 

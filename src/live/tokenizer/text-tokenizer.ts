@@ -126,7 +126,7 @@ export class TextTokenizer implements DescribedTokenizer {
     const textUnits = chain.words * this.#unitsPerWord;
     const prompt: EstimatedPrompt = {
       blocks: {
-        lanes: chain.lanes,
+        hashes: chain.hashes,
         length: chain.blocks,
         blockTokens: (this.#chains.blockWords * this.#unitsPerWord) / unitsPerToken,
       },

@@ -14,6 +14,6 @@ export function encodeTokens(
 }
 
 export function exactPrompt(chains: PromptChains, chain: PromptChain): TokenizedPrompt {
-  const blocks = { lanes: chain.lanes, length: chain.blocks, blockTokens: chains.blockWords };
+  const blocks = { hashes: chain.hashes, length: chain.blocks, blockTokens: chains.blockWords };
   return { blocks, promptTokens: chain.words, exact: true, fellBack: false, end: chain.end };
 }

@@ -1,12 +1,12 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { type Trouble, troubleSince } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
-import type { ChatContext } from "../chat-context.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
 import type { Exchange } from "../request/exchange.ts";
 
 /** What came of one attempt and when: for the limits of silence, and for the judge of its endpoint. */
 export class AttemptSigns {
-  readonly #context: ChatContext;
+  readonly #context: GatewayParts;
   readonly #endpoint: EndpointId;
   readonly #stream: boolean;
   readonly #sentAt: Micros;

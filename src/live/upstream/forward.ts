@@ -223,7 +223,7 @@ export class Forward implements AttemptListener {
     const waiting = { at, arrivedAt, quietMicros, begun, held, streams, blocked, trouble };
     const verdict = waitVerdict(waiting, this.#exchange.waits, () => {
       const denied = context.attempts.retries.denial(fault, state.attempts) !== undefined;
-      return !denied && context.journal.router.hasTaker(at, routeId);
+      return !denied && context.tap.router.hasTaker(at, routeId);
     });
     const { moved } = context.counters;
     switch (verdict) {
@@ -262,8 +262,8 @@ export class Forward implements AttemptListener {
 
   #newTokens(): TokenProgress {
     const { context, limits, routeId: requestId } = this.#exchange;
-    const { journal, counters } = context;
-    return new TokenProgress({ journal, limits, counters, requestId });
+    const { tap, counters } = context;
+    return new TokenProgress({ tap, limits, counters, requestId });
   }
 }
 

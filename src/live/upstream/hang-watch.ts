@@ -6,12 +6,12 @@ import { PATH_RULES } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
-import type { Journal } from "../journal.ts";
+import type { RouterTap } from "../router-tap.ts";
 import type { FaultEvent } from "../log/fault-log.ts";
 import type { SweepListener } from "../request/in-flight.ts";
 
 export interface HangWatchOptions {
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly judge?: HangOptions;
   /** Requests that an endpoint serves one after the other before it is taken for well again. */
@@ -30,13 +30,13 @@ export class HangWatch implements SweepListener {
   readonly #report: HangWatchOptions["report"];
   readonly counts: HangCounts = { silent: 0, stalled: 0, resumed: 0 };
 
-  constructor({ journal, directory, judge, servedUntilWell, report, now }: HangWatchOptions) {
+  constructor({ tap, directory, judge, servedUntilWell, report, now }: HangWatchOptions) {
     this.#now = now ?? nowMicros;
     this.#report = report;
     const watch = new PureHangWatch({
       judge: judge ?? PATH_RULES.hang,
       servedUntilWell: servedUntilWell ?? PATH_RULES.servedUntilWell,
-      accept: (input) => void journal.accept(input),
+      accept: (input) => void tap.accept(input),
       judged: (endpoint, verdict, waiting) => this.#judged(endpoint, verdict, waiting),
       serverOf: (endpoint) => {
         const entry = directory.get(endpoint);
@@ -44,7 +44,7 @@ export class HangWatch implements SweepListener {
       },
     });
     this.#watch = watch;
-    journal.listen({ accepted: (input) => watch.follow(input) });
+    tap.listen({ accepted: (input) => watch.follow(input) });
   }
 
   isHung(endpoint: EndpointId): boolean {

@@ -6,12 +6,12 @@ import { Pool } from "undici";
 import { nowMicros } from "../clock.ts";
 import { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import { type GatewayOptions, createGateway } from "../gateway.ts";
-import type { Journal } from "../journal.ts";
+import type { RouterTap } from "../router-tap.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
 export interface PathWarmUpOptions extends Pick<GatewayOptions, "identity" | "tokenizer" | "limits" | "requestUsage"> {
   /** Around a router of its own without endpoints, thrown away afterwards. */
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly requests?: number;
   readonly budgetMillis?: number;
 }
@@ -25,13 +25,13 @@ const EVENTS = 20;
  * that the first real requests meet compiled code from socket to socket. Resolves with the number of requests answered.
  */
 export async function warmUpPath(options: PathWarmUpOptions): Promise<number> {
-  const { journal, requests = 3_000, budgetMillis = 1_500, ...shared } = options;
+  const { tap, requests = 3_000, budgetMillis = 1_500, ...shared } = options;
   const engine = createServer(answer);
   await new Promise<void>((resolve) => engine.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(engine.address() as AddressInfo).port}`;
-  const directory = directoryOf(url, journal);
+  const directory = directoryOf(url, tap);
   const tokenizer = (model: string) => withoutLearning(shared.tokenizer(model));
-  const gateway = createGateway({ ...shared, tokenizer, journal, directory, observe: SILENT });
+  const gateway = createGateway({ ...shared, tokenizer, tap, directory, observe: SILENT });
   const pool = new Pool((await gateway.listen("127.0.0.1", 0)).url, { connections: IN_FLIGHT });
   const until = performance.now() + budgetMillis;
   let sent = 0;
@@ -67,12 +67,12 @@ function withoutLearning(tokenizer: Tokenizer): Tokenizer {
   };
 }
 
-function directoryOf(url: string, journal: Journal): EndpointDirectory {
+function directoryOf(url: string, tap: RouterTap): EndpointDirectory {
   const directory = new EndpointDirectory();
   const models = [{ id: MODEL, object: "model" as const }];
   directory.add({ id: url, url, dataParallelRank: undefined, apiKey: undefined, state: "ready", detail: "", models });
   const endpoint = { id: url, models: [MODEL], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-  journal.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+  tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   return directory;
 }
 

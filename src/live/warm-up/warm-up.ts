@@ -3,14 +3,14 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { type Random, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
-import type { Journal } from "../journal.ts";
+import type { RouterTap } from "../router-tap.ts";
 
 export interface WarmUpOptions {
   /**
    * Around a router of its own, with the live one's profiles, index and listeners of the same kinds; thrown away
    * afterwards, so that nothing of it is ever seen.
    */
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly profiles: readonly string[];
   readonly blockTokens: number;
   /** The model's name is made up; so are the endpoints. */
@@ -47,9 +47,9 @@ const BATCH = 16;
  * ever from the 100th on; it takes 0.15 s.
  */
 export async function warmUp(options: WarmUpOptions): Promise<WarmUpReport> {
-  const { journal, endpoints = 8, requestsPerShape = 1_000, budgetMillis = 1_000 } = options;
+  const { tap, endpoints = 8, requestsPerShape = 1_000, budgetMillis = 1_000 } = options;
   const start = performance.now();
-  const traffic = new MadeUpTraffic(journal, options, endpoints);
+  const traffic = new MadeUpTraffic(tap, options, endpoints);
   const total = requestsPerShape * SHAPES.length;
   while (traffic.requests < total && performance.now() - start < budgetMillis) {
     for (let i = 0; i < BATCH && traffic.requests < total; i++) await traffic.one();
@@ -62,20 +62,20 @@ export async function warmUp(options: WarmUpOptions): Promise<WarmUpReport> {
 /** Requests that overlap, fail, are retried and end, on a clock of their own. */
 class MadeUpTraffic {
   requests = 0;
-  readonly #journal: Journal;
+  readonly #tap: RouterTap;
   readonly #options: WarmUpOptions;
   readonly #random: Random = randomFor(1, 0);
   readonly #ids: readonly EndpointId[];
   readonly #open: string[] = [];
   #at: Micros = 0;
 
-  constructor(journal: Journal, options: WarmUpOptions, endpoints: number) {
-    this.#journal = journal;
+  constructor(tap: RouterTap, options: WarmUpOptions, endpoints: number) {
+    this.#tap = tap;
     this.#options = options;
     this.#ids = Array.from({ length: endpoints }, (_, i) => `warm-up-${i}`);
     for (const id of this.#ids) {
       const endpoint = { id, models: [MODEL], labels: {}, kvCapacityTokens: 500_000, concurrencyMax: undefined };
-      journal.accept({ kind: "endpoint-joined", at: this.#at, endpoint });
+      tap.accept({ kind: "endpoint-joined", at: this.#at, endpoint });
     }
   }
 
@@ -85,9 +85,9 @@ class MadeUpTraffic {
     this.#observe(number);
     await this.#options.also?.(textOf(number, shape.promptTokens * BYTES_PER_TOKEN));
     const request = this.#request(number, shape.promptTokens, shape.shared);
-    this.#journal.accept({ kind: "request-arrived", at: this.#tick(), request });
+    this.#tap.accept({ kind: "request-arrived", at: this.#tick(), request });
     if (number % 10 === 9) this.#retry(request.id);
-    this.#journal.accept({ kind: "first-token", at: this.#tick(), requestId: request.id });
+    this.#tap.accept({ kind: "first-token", at: this.#tick(), requestId: request.id });
     this.#open.push(request.id);
     if (this.#open.length > 16) this.#finish(this.#open.shift()!);
   }
@@ -117,28 +117,28 @@ class MadeUpTraffic {
       watts: undefined,
       smUtilization: undefined,
     };
-    this.#journal.accept({ kind: "load-observed", at: this.#tick(), endpoint, load });
+    this.#tap.accept({ kind: "load-observed", at: this.#tick(), endpoint, load });
   }
 
   #retry(requestId: string): void {
-    this.#journal.accept({ kind: "attempt-failed", at: this.#tick(), requestId, fault: "connect" });
-    this.#journal.accept({ kind: "request-retried", at: this.#tick(), requestId });
+    this.#tap.accept({ kind: "attempt-failed", at: this.#tick(), requestId, fault: "connect" });
+    this.#tap.accept({ kind: "request-retried", at: this.#tick(), requestId });
   }
 
   #finish(requestId: string): void {
-    this.#journal.accept({ kind: "progress", at: this.#tick(), requestId, outputTokens: 64 });
+    this.#tap.accept({ kind: "progress", at: this.#tick(), requestId, outputTokens: 64 });
     const counts = { promptTokens: undefined, cachedTokens: undefined, outputTokens: 100 };
-    this.#journal.accept({ kind: "request-finished", at: this.#tick(), requestId, outcome: "ok", ...counts });
+    this.#tap.accept({ kind: "request-finished", at: this.#tick(), requestId, outcome: "ok", ...counts });
   }
 
   #request(number: number, promptTokens: number, shared: number): RouteRequest {
     const { blockTokens, profiles } = this.#options;
     const length = Math.floor(promptTokens / blockTokens);
-    const lanes = new Int32Array(2 * length);
+    const hashes = new Int32Array(2 * length);
     const common = Math.floor(length * shared);
     const conversation = randomFor(2, number % 7);
-    for (let i = 0; i < lanes.length; i++) {
-      lanes[i] = (i < 2 * common ? conversation : this.#random).below(0x1_0000_0000) | 0;
+    for (let i = 0; i < hashes.length; i++) {
+      hashes[i] = (i < 2 * common ? conversation : this.#random).below(0x1_0000_0000) | 0;
     }
     return {
       id: `warm-up-${number}`,
@@ -151,7 +151,7 @@ class MadeUpTraffic {
       promptTokensExact: false,
       outputTokensMax: 256,
       sequences: 1,
-      blocks: { lanes, length, blockTokens },
+      blocks: { hashes, length, blockTokens },
       profile: profiles[number % Math.max(1, profiles.length)] ?? "",
     };
   }

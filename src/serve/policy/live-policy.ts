@@ -2,7 +2,7 @@ import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Config } from "#config/schema.ts";
 import { nowMicros } from "#live/clock.ts";
 import type { Gateway, GatewayOptions } from "#live/gateway.ts";
-import type { Journal } from "#live/journal.ts";
+import type { RouterTap } from "#live/router-tap.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import type { PolicyDesk, PolicyOutcome } from "#live/policy/policy-desk.ts";
 import { profileChooser } from "../profile-chooser.ts";
@@ -18,7 +18,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface LivePolicyOptions {
   readonly plan: ServePlan;
   readonly environment: Environment;
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly report: FaultLog["report"];
   /** Undefined before there is one. */
   readonly gateway: () => Gateway | undefined;
@@ -36,10 +36,10 @@ export interface LivePolicy {
   stop(): Promise<void>;
 }
 
-export function livePolicy({ plan, environment, journal, report, gateway }: LivePolicyOptions): LivePolicy {
+export function livePolicy({ plan, environment, tap, report, gateway }: LivePolicyOptions): LivePolicy {
   const running = plan.config;
   const define = (name: string, profile: ProfileSpec): void => {
-    journal.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
+    tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
   };
   const start = policyOf(plan, running);
   let chooser = profileChooser(start, define);
@@ -47,7 +47,7 @@ export function livePolicy({ plan, environment, journal, report, gateway }: Live
     const { profiles, profile } = policy;
     const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
     // All of it in one run of the event loop: between two decisions.
-    journal.accept({
+    tap.accept({
       kind: "policy-changed",
       at: nowMicros(),
       version,

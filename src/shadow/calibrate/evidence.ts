@@ -17,7 +17,7 @@ export interface Served {
   /** Answered whole: its times may be compared. The others count as load. */
   readonly ok: boolean;
   /** Blocks of the prompt and, where the next turn shows them, of the answer, at the engine's block size. */
-  readonly lanes: Int32Array;
+  readonly hashes: Int32Array;
   /** False where the engine did not look into its cache. */
   readonly cacheRead?: boolean;
 }
@@ -57,7 +57,7 @@ export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: re
       return;
     }
     const next = workload[i + 1]?.session === request.session ? workload[i + 1] : undefined;
-    const prompt = chains.chainOf(request).lanes;
+    const prompt = chains.chainOf(request).hashes;
     const retried = seen.attempts > 1;
     if (retried) left[RETRIED] = (left[RETRIED] ?? 0) + 1;
     rows.push({
@@ -69,7 +69,7 @@ export function evidenceOf(run: RecordedRun, blockTokens: number, endpoints?: re
       ttftMicros: seen.ttftMicros - seen.retriedMicros,
       e2eMicros: seen.e2eMicros - seen.retriedMicros,
       ok: seen.ok && !retried && seen.ttftMicros > 0 && seen.e2eMicros >= seen.ttftMicros,
-      lanes: chains.withAnswer(prompt, request, next),
+      hashes: chains.withAnswer(prompt, request, next),
       ...(request.cacheRead === false && { cacheRead: false }),
     });
   });

@@ -71,14 +71,14 @@ function replay(
     return new Engine(config, sinkOf(0), (memories[endpoint] ??= new EngineMemory()));
   });
   for (let row = 0; row < count; row++) {
-    const { endpoint, arrivalAt, promptTokens, outputTokens, lanes, cacheRead = true } = rows[row]!;
+    const { endpoint, arrivalAt, promptTokens, outputTokens, hashes, cacheRead = true } = rows[row]!;
     const engine = engines[endpoint]!;
     const id = String(row);
     const submitted = engine.submit(arrivalAt, {
       id,
       promptTokens,
       outputTokens,
-      lanes,
+      hashes,
       priority: 0,
       deadlineAt: undefined,
       cacheRead,

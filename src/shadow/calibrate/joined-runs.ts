@@ -22,7 +22,7 @@ export function joinedRuns(runs: readonly [Evidence, ...Evidence[]]): Evidence {
     return run.rows.map((row) => {
       const arrivalAt = begins + row.arrivalAt;
       until = Math.max(until, arrivalAt + (row.e2eMicros || 0));
-      return { ...row, arrivalAt, lanes: row.lanes.map((word) => word ^ Math.imul(number, 0x9e3779b1)) };
+      return { ...row, arrivalAt, hashes: row.hashes.map((word) => word ^ Math.imul(number, 0x9e3779b1)) };
     });
   });
   return { endpoints, rows, left, laterRunsAt };

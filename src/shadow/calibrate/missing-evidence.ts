@@ -62,11 +62,11 @@ function sharedPart({ rows }: Evidence, count: number): number {
   let blocks = 0;
   let shared = 0;
   for (let i = 0; i < count; i++) {
-    const { lanes } = rows[i]!;
-    blocks += lanes.length / 2;
-    for (let word = 0; word < lanes.length; word += 2) {
+    const { hashes } = rows[i]!;
+    blocks += hashes.length / 2;
+    for (let word = 0; word < hashes.length; word += 2) {
       // 53 bits of the hash.
-      const key = (lanes[word]! >>> 0) * 0x20_0000 + (lanes[word + 1]! >>> 11);
+      const key = (hashes[word]! >>> 0) * 0x20_0000 + (hashes[word + 1]! >>> 11);
       if (seen.has(key)) shared++;
       else seen.add(key);
     }

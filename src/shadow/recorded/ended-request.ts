@@ -18,12 +18,12 @@ export interface Ended extends Open {
   readonly endAt: Micros;
   readonly end: RequestFinished;
   /** As at its end, or as became known after it. */
-  answerLanes: Int32Array | undefined;
+  answerHashes: Int32Array | undefined;
 }
 
 /** What a simulation is to do again; `index` and times as of the whole workload. */
 export function workloadRequest(
-  { route, at, end, answerLanes }: Ended,
+  { route, at, end, answerHashes }: Ended,
   turn: number,
   before: Ended | undefined,
   index: number,
@@ -40,8 +40,8 @@ export function workloadRequest(
     thinkMicros: before === undefined ? undefined : at - before.endAt,
     promptTokens: Math.max(1, end.promptTokens ?? route.promptTokens),
     outputTokens: end.outputTokens ?? 1,
-    blockIds: blockIds(route.blocks.lanes, route.blocks.length),
-    ...(answerLanes !== undefined && { answerIds: blockIds(answerLanes, answerLanes.length / 2) }),
+    blockIds: blockIds(route.blocks.hashes, route.blocks.length),
+    ...(answerHashes !== undefined && { answerIds: blockIds(answerHashes, answerHashes.length / 2) }),
     ...(route.cacheRead === false && { cacheRead: false }),
     text: undefined,
     tokenIds: undefined,
@@ -52,8 +52,8 @@ export function workloadRequest(
 }
 
 /** 53 bits of each chained hash: equal ids are equal content, what came before included. */
-function blockIds(lanes: Int32Array, length: number): Float64Array {
+function blockIds(hashes: Int32Array, length: number): Float64Array {
   const ids = new Float64Array(length);
-  for (let i = 0; i < length; i++) ids[i] = (lanes[2 * i]! >>> 0) * 0x20_0000 + (lanes[2 * i + 1]! >>> 11);
+  for (let i = 0; i < length; i++) ids[i] = (hashes[2 * i]! >>> 0) * 0x20_0000 + (hashes[2 * i + 1]! >>> 11);
   return ids;
 }

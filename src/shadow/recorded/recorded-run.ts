@@ -212,16 +212,16 @@ export class RunBook {
     if (end.outcome === "refused") return this.leave("refused");
     if (end.outputTokens === undefined || end.outputTokens < 1)
       return this.leave(`${end.outcome} without a known answer length`);
-    const ended = { ...open, endAt: end.at, end, answerLanes: end.answerLanes };
+    const ended = { ...open, endAt: end.at, end, answerHashes: end.answerHashes };
     this.#ended.push(ended);
     if (end.answerFollows === true) this.#awaited.set(end.requestId, ended);
     if (this.#ended.length > this.#requestsMax) this.#forget();
   }
 
-  #answer({ requestId, answerLanes }: AnswerKnown): void {
+  #answer({ requestId, answerHashes }: AnswerKnown): void {
     const ended = this.#awaited.get(requestId);
     this.#awaited.delete(requestId);
-    if (ended !== undefined) ended.answerLanes = answerLanes;
+    if (ended !== undefined) ended.answerHashes = answerHashes;
   }
 
   /** Where records were dropped, ends may never come: the oldest one makes room. */

@@ -31,7 +31,7 @@ export class CacheCopies implements PrefixIndex {
     const cache = new CacheCopy(config.semantics.duplicates === "coexist");
     this.#caches[engine] = cache;
     return {
-      blocksStored: (_at, request, firstBlock, count) => cache.stored(request.lanes, firstBlock, count),
+      blocksStored: (_at, request, firstBlock, count) => cache.stored(request.hashes, firstBlock, count),
       blockRemoved: (_at, low, high) => cache.removed(low, high),
     };
   }
@@ -53,7 +53,7 @@ export class CacheCopies implements PrefixIndex {
     for (let slot = 0; slot < this.#joined; slot++) {
       hits[slot] =
         this.#delayMicros === 0
-          ? this.#fleet.cachedPrefixBlocks(this.#at, slot, chain.lanes)
+          ? this.#fleet.cachedPrefixBlocks(this.#at, slot, chain.hashes)
           : (this.#caches[slot]?.leading(chain) ?? 0);
     }
   }
@@ -94,8 +94,8 @@ class CacheCopy {
     return this.#blocks.size;
   }
 
-  stored(lanes: Int32Array, firstBlock: number, count: number): void {
-    for (let i = firstBlock; i < firstBlock + count; i++) this.#note(lanes[2 * i]!, lanes[2 * i + 1]!, 1);
+  stored(hashes: Int32Array, firstBlock: number, count: number): void {
+    for (let i = firstBlock; i < firstBlock + count; i++) this.#note(hashes[2 * i]!, hashes[2 * i + 1]!, 1);
   }
 
   removed(low: number, high: number): void {
@@ -119,9 +119,9 @@ class CacheCopy {
     this.#signs = [];
   }
 
-  leading({ lanes, length }: BlockChain): number {
+  leading({ hashes, length }: BlockChain): number {
     let held = 0;
-    while (held < length && this.#blocks.has(keyOf(lanes[2 * held]!, lanes[2 * held + 1]!))) held++;
+    while (held < length && this.#blocks.has(keyOf(hashes[2 * held]!, hashes[2 * held + 1]!))) held++;
     return held;
   }
 

@@ -11,12 +11,12 @@ export interface SimulatedRequest {
   /** When the client gives up; Infinity for never. */
   readonly deadlineAt: Micros;
   /** Chained hashes of the prompt's and, as far as they are known, the answer's full blocks, two words each. */
-  engineLanes(blockTokens: number): Int32Array;
+  engineHashes(blockTokens: number): Int32Array;
   /**
    * Blocks that the answer filled behind the prompt's, at the router's block size, where the gateway gets to know the
    * answer's tokens; undefined where it does not or there are none.
    */
-  answerLanes?(): Int32Array | undefined;
+  answerHashes?(): Int32Array | undefined;
 }
 
 /** Where requests come from, in order of time. */

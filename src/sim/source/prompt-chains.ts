@@ -29,22 +29,22 @@ export class PromptChains {
   chainOf(request: WorkloadRequest): BlockChain {
     const blockTokens = this.#blockTokens;
     const length = Math.floor(request.promptTokens / blockTokens);
-    const lanes = this.#lanes(2 * length);
+    const hashes = this.#hashes(2 * length);
     if (request.tokenIds !== undefined) {
-      this.#hasher.extend(new Int32Array(8), request.tokenIds, 0, length, lanes, 0);
-      return { lanes, length, blockTokens };
+      this.#hasher.extend(new Int32Array(8), request.tokenIds, 0, length, hashes, 0);
+      return { hashes, length, blockTokens };
     }
     const ids = request.blockIds ?? NO_IDS;
     const perId = request.blockTokens / blockTokens;
     const named = Math.min(length, Math.floor(ids.length * perId));
-    if (perId === 1) this.#nameWhole(lanes, named, ids);
-    else this.#nameParts(lanes, named, ids, perId);
-    for (let i = named; i < length; i++) this.#own(lanes, i, request.index);
-    return { lanes, length, blockTokens };
+    if (perId === 1) this.#nameWhole(hashes, named, ids);
+    else this.#nameParts(hashes, named, ids, perId);
+    for (let i = named; i < length; i++) this.#own(hashes, i, request.index);
+    return { hashes, length, blockTokens };
   }
 
   /** The same names as `#name` gives with place 0; neighbours share the high half of their ids, and so its mix. */
-  #nameWhole(lanes: Int32Array, named: number, ids: Float64Array): void {
+  #nameWhole(hashes: Int32Array, named: number, ids: Float64Array): void {
     let high = -1;
     let left = 0;
     let right = 0;
@@ -57,23 +57,23 @@ export class PromptChains {
         right = mix32(high + 0x9e37_79b9 + mix32(0x85eb_ca6b));
       }
       const low = id - high * LOW;
-      lanes[2 * i] = mix32(low ^ left);
-      lanes[2 * i + 1] = mix32(low ^ right);
+      hashes[2 * i] = mix32(low ^ left);
+      hashes[2 * i + 1] = mix32(low ^ right);
     }
   }
 
   /** Blocks of another size than the recorded ones. */
-  #nameParts(lanes: Int32Array, named: number, ids: Float64Array, perId: number): void {
-    if (Number.isInteger(perId)) return this.#nameEqualParts(lanes, named, ids, perId);
+  #nameParts(hashes: Int32Array, named: number, ids: Float64Array, perId: number): void {
+    if (Number.isInteger(perId)) return this.#nameEqualParts(hashes, named, ids, perId);
     for (let i = 0; i < named; i++) {
       // An id stands for all before it, so a block is what the last id that reaches into it names.
       const place = Math.ceil((i + 1) / perId) - 1;
-      this.#name(lanes, i, ids[place]!, i - Math.floor(place * perId));
+      this.#name(hashes, i, ids[place]!, i - Math.floor(place * perId));
     }
   }
 
   /** The same names, where an id has the same number of parts each time: what a part's place does to a name is kept. */
-  #nameEqualParts(lanes: Int32Array, named: number, ids: Float64Array, perId: number): void {
+  #nameEqualParts(hashes: Int32Array, named: number, ids: Float64Array, perId: number): void {
     for (let first = 0, at = 0; first < named; first += perId, at++) {
       const id = ids[at]!;
       const high = Math.floor(id / LOW);
@@ -82,8 +82,8 @@ export class PromptChains {
       const [left, right] = [this.#placeLeft, this.#placeRight];
       const parts = Math.min(perId, named - first);
       for (let part = 0, word = 2 * first; part < parts; part++, word += 2) {
-        lanes[word] = mix32(low ^ left[part]!);
-        lanes[word + 1] = mix32(low ^ right[part]!);
+        hashes[word] = mix32(low ^ left[part]!);
+        hashes[word + 1] = mix32(low ^ right[part]!);
       }
     }
   }
@@ -99,19 +99,19 @@ export class PromptChains {
 
   /**
    * The blocks of a prompt and its answer, where the trace holds the answer's or the conversation's next prompt begins
-   * with both. Prompt blocks keep the lanes that they have.
+   * with both. Prompt blocks keep the hashes that they have.
    */
   withAnswer(prompt: Int32Array, request: WorkloadRequest, next: WorkloadRequest | undefined): Int32Array {
     const tokens = request.promptTokens + request.outputTokens;
     const known = answered(request);
     if (known === undefined && (next === undefined || !goesOn(request, next, tokens))) return prompt;
-    const { lanes } = this.chainOf(known ?? next!);
-    const sequence = lanes.slice(0, 2 * Math.floor(tokens / this.#blockTokens));
+    const { hashes } = this.chainOf(known ?? next!);
+    const sequence = hashes.slice(0, 2 * Math.floor(tokens / this.#blockTokens));
     sequence.set(prompt);
     return sequence;
   }
 
-  #lanes(words: number): Int32Array {
+  #hashes(words: number): Int32Array {
     if (words > SLAB_WORDS / 8) return new Int32Array(words);
     if (this.#cut + words > this.#slab.length) {
       this.#slab = new Int32Array(SLAB_WORDS);
@@ -121,17 +121,17 @@ export class PromptChains {
     return this.#slab.subarray(this.#cut - words, this.#cut);
   }
 
-  /** Two bijections of the id and the place, so that different ids have different lanes. */
-  #name(lanes: Int32Array, block: number, id: number, place: number): void {
+  /** Two bijections of the id and the place, so that different ids have different hashes. */
+  #name(hashes: Int32Array, block: number, id: number, place: number): void {
     const low = id % LOW;
     const high = Math.floor(id / LOW);
-    lanes[2 * block] = mix32(low ^ mix32(high ^ mix32(place ^ this.#seed)));
-    lanes[2 * block + 1] = mix32(low ^ mix32(high + 0x9e37_79b9 + mix32(place + 0x85eb_ca6b)));
+    hashes[2 * block] = mix32(low ^ mix32(high ^ mix32(place ^ this.#seed)));
+    hashes[2 * block + 1] = mix32(low ^ mix32(high + 0x9e37_79b9 + mix32(place + 0x85eb_ca6b)));
   }
 
-  #own(lanes: Int32Array, block: number, index: number): void {
-    lanes[2 * block] = mix32(block ^ mix32(index ^ this.#seed ^ 0x5bd1_e995));
-    lanes[2 * block + 1] = mix32(index + 0x27d4_eb2f);
+  #own(hashes: Int32Array, block: number, index: number): void {
+    hashes[2 * block] = mix32(block ^ mix32(index ^ this.#seed ^ 0x5bd1_e995));
+    hashes[2 * block + 1] = mix32(index + 0x27d4_eb2f);
   }
 }
 

@@ -151,21 +151,21 @@ class WorkloadArrival implements SimulatedRequest {
     };
   }
 
-  answerLanes(): Int32Array | undefined {
+  answerHashes(): Int32Array | undefined {
     const { workload } = this;
     if (this.#answers === "recorded" && workload.answerIds === undefined) return undefined;
-    const { lanes, length, blockTokens } = this.route.blocks;
-    const sequence = this.#chainsOf(blockTokens).withAnswer(lanes, workload, this.#next);
+    const { hashes, length, blockTokens } = this.route.blocks;
+    const sequence = this.#chainsOf(blockTokens).withAnswer(hashes, workload, this.#next);
     // The last token of an answer is never computed, so its key and value are in no cache.
     const full = Math.floor((workload.promptTokens + workload.outputTokens - 1) / blockTokens);
     const blocks = Math.min(full, sequence.length >> 1);
     return blocks > length ? sequence.subarray(2 * length, 2 * blocks) : undefined;
   }
 
-  engineLanes(blockTokens: number): Int32Array {
+  engineHashes(blockTokens: number): Int32Array {
     const { blocks } = this.route;
     const prompt =
-      blocks.blockTokens === blockTokens ? blocks.lanes : this.#chainsOf(blockTokens).chainOf(this.workload).lanes;
+      blocks.blockTokens === blockTokens ? blocks.hashes : this.#chainsOf(blockTokens).chainOf(this.workload).hashes;
     return this.#chainsOf(blockTokens).withAnswer(prompt, this.workload, this.#next);
   }
 }

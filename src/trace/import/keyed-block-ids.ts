@@ -14,8 +14,8 @@ export function keyedBlockIds(key: string, blockTokens: number): (words: Int32Ar
   const root = Int32Array.from({ length: ROOT_WORDS }, (_, i) => digest.readInt32LE(4 * i));
   return (words) => {
     const length = Math.floor(words.length / blockTokens);
-    const lanes = new Int32Array(2 * length);
-    hasher.extend(root.slice(), words, 0, length, lanes, 0);
-    return Float64Array.from({ length }, (_, i) => (lanes[2 * i]! >>> 0) * HIGH_IDS + (lanes[2 * i + 1]! >>> 11));
+    const hashes = new Int32Array(2 * length);
+    hasher.extend(root.slice(), words, 0, length, hashes, 0);
+    return Float64Array.from({ length }, (_, i) => (hashes[2 * i]! >>> 0) * HIGH_IDS + (hashes[2 * i + 1]! >>> 11));
   };
 }

@@ -171,8 +171,8 @@ class ArrivalLine {
 }
 
 /** 53 bits of each chained hash: equal ids are equal content, what came before included. */
-function blockIds({ blocks: { lanes, length } }: RouteRequest): Float64Array {
+function blockIds({ blocks: { hashes, length } }: RouteRequest): Float64Array {
   const ids = new Float64Array(length);
-  for (let i = 0; i < length; i++) ids[i] = (lanes[2 * i]! >>> 0) * 0x20_0000 + (lanes[2 * i + 1]! >>> 11);
+  for (let i = 0; i < length; i++) ids[i] = (hashes[2 * i]! >>> 0) * 0x20_0000 + (hashes[2 * i + 1]! >>> 11);
   return ids;
 }

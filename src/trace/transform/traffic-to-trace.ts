@@ -127,13 +127,13 @@ function routeRequest(id: string, request: WorkloadRequest): RouteRequest {
 /** Full blocks alone have a hash. Ids are spread over all bits, since hashes are looked up by their low ones. */
 function chainOf({ blockIds, blockTokens, promptTokens }: WorkloadRequest): BlockChain {
   const length = Math.min(blockIds?.length ?? 0, Math.floor(promptTokens / blockTokens));
-  const lanes = new Int32Array(2 * length);
+  const hashes = new Int32Array(2 * length);
   for (let i = 0; i < length; i++) {
     const id = blockIds?.[i] ?? 0;
     const high = Math.floor(id / 0x1_0000_0000);
     const low = mix32((id | 0) ^ mix32(high));
-    lanes[2 * i] = low;
-    lanes[2 * i + 1] = mix32(high ^ low);
+    hashes[2 * i] = low;
+    hashes[2 * i + 1] = mix32(high ^ low);
   }
-  return { lanes, length, blockTokens };
+  return { hashes, length, blockTokens };
 }

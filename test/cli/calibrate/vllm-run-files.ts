@@ -32,13 +32,13 @@ export function writeVllmRun(folder: string, truth: EngineConfig, traffic: RunTr
   });
   const rows = sent.map(({ i, at: arrivalAt, group, prefix, own, output }): Served => {
     const promptTokens = prefix + own;
-    const lanes = new Int32Array(2 * Math.floor(promptTokens / truth.blockTokens));
-    for (let block = 0; 2 * block < lanes.length; block++) {
-      lanes[2 * block] = (block + 1) * truth.blockTokens <= prefix ? group : GROUPS + i;
-      lanes[2 * block + 1] = block;
+    const hashes = new Int32Array(2 * Math.floor(promptTokens / truth.blockTokens));
+    for (let block = 0; 2 * block < hashes.length; block++) {
+      hashes[2 * block] = (block + 1) * truth.blockTokens <= prefix ? group : GROUPS + i;
+      hashes[2 * block + 1] = block;
     }
     const unknown = { cachedTokens: NaN, ttftMicros: NaN, e2eMicros: NaN };
-    return { ...unknown, arrivalAt, endpoint: 0, promptTokens, outputTokens: output, ok: true, lanes };
+    return { ...unknown, arrivalAt, endpoint: 0, promptTokens, outputTokens: output, ok: true, hashes };
   });
   const evidence: Evidence = { endpoints: ["one"], rows, left: {} };
   const seen = forcedReplay(evidence, truth);

@@ -21,9 +21,9 @@ function goesTo(one: RouteRequest, ids: readonly string[] = IDS): string {
 /** A prompt of the family's first blocks, and then others. */
 function prompt(family: number, length: number, shared = length): RouteRequest {
   const blocks = chain(family, length);
-  const lanes = blocks.lanes.slice();
-  lanes.set(chain(family + 100_000, length).lanes.subarray(2 * shared), 2 * shared);
-  return request({ id: "r", blocks: { ...blocks, lanes } });
+  const hashes = blocks.hashes.slice();
+  hashes.set(chain(family + 100_000, length).hashes.subarray(2 * shared), 2 * shared);
+  return request({ id: "r", blocks: { ...blocks, hashes } });
 }
 
 test("prompts that begin alike go to the same endpoint, however long they are and whatever follows", () => {
@@ -45,15 +45,15 @@ test("prompts that differ in their beginning are spread over all endpoints", () 
 });
 
 test("each word of the hash of the last naming block counts, and so does the length of a prompt below a block", () => {
-  const moved = (change: (lanes: Int32Array, i: number) => void): number =>
+  const moved = (change: (hashes: Int32Array, i: number) => void): number =>
     Array.from({ length: PROMPTS }, (_, i) => {
       const blocks = chain(1, NAMING);
-      const lanes = blocks.lanes.slice();
-      change(lanes, i);
-      return goesTo(request({ id: "r", blocks: { ...blocks, lanes } }));
+      const hashes = blocks.hashes.slice();
+      change(hashes, i);
+      return goesTo(request({ id: "r", blocks: { ...blocks, hashes } }));
     }).filter((id) => id !== goesTo(prompt(1, NAMING))).length;
-  assert.ok(moved((lanes, i) => (lanes[2 * NAMING - 2]! ^= i)) > PROMPTS / 2);
-  assert.ok(moved((lanes, i) => (lanes[2 * NAMING - 1]! ^= i)) > PROMPTS / 2);
+  assert.ok(moved((hashes, i) => (hashes[2 * NAMING - 2]! ^= i)) > PROMPTS / 2);
+  assert.ok(moved((hashes, i) => (hashes[2 * NAMING - 1]! ^= i)) > PROMPTS / 2);
   const short = (promptTokens: number) => goesTo(request({ id: "r", blocks: chain(1, 0), promptTokens }));
   assert.equal(new Set(Array.from({ length: 100 }, (_, i) => short(i))).size, IDS.length);
 });

@@ -44,7 +44,7 @@ export class NaiveLru {
   match(chain: BlockChain): number[] {
     return this.#caches.map((cache) => {
       let held = 0;
-      while (held < chain.length && cache?.blocks.has(keyOf(chain.lanes, held)) === true) held++;
+      while (held < chain.length && cache?.blocks.has(keyOf(chain.hashes, held)) === true) held++;
       return held;
     });
   }
@@ -53,7 +53,7 @@ export class NaiveLru {
     const stamp = ++this.#stamp;
     const { blocks } = this.#cache(slot);
     for (let depth = 0; depth < chain.length; depth++) {
-      const key = keyOf(chain.lanes, depth);
+      const key = keyOf(chain.hashes, depth);
       const block = blocks.get(key);
       if (block === undefined) blocks.set(key, { depth, addedBy: stamp, touchedBy: stamp });
       else block.touchedBy = stamp;
@@ -90,6 +90,6 @@ export class NaiveLru {
   }
 }
 
-export function keyOf(lanes: Int32Array, block: number): string {
-  return `${lanes[2 * block]},${lanes[2 * block + 1]}`;
+export function keyOf(hashes: Int32Array, block: number): string {
+  return `${hashes[2 * block]},${hashes[2 * block + 1]}`;
 }

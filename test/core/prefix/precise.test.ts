@@ -33,40 +33,40 @@ describe("PreciseIndex", () => {
 
   it("keeps a block until each of its copies is removed", () => {
     const index = confirmedOnly();
-    index.stored(0, text.lanes, 0);
-    index.stored(0, lanesOf(text, 4, 6), 0);
-    index.removed(0, lanesOf(text, 4, 6), 0);
+    index.stored(0, text.hashes, 0);
+    index.stored(0, hashesOf(text, 4, 6), 0);
+    index.removed(0, hashesOf(text, 4, 6), 0);
     assert.deepEqual([hitsOf(index, text), index.size(0)], [[6], 6]);
-    index.removed(0, lanesOf(text, 5, 6), 0);
+    index.removed(0, hashesOf(text, 5, 6), 0);
     assert.deepEqual([hitsOf(index, text), index.size(0)], [[5], 5]);
     assert.equal(index.strayRemovals, 0);
   });
 
   it("ends a match at a gap, and goes on when the gap is filled", () => {
     const index = confirmedOnly();
-    index.stored(0, text.lanes, 0);
-    index.removed(0, lanesOf(text, 2, 3), 0);
+    index.stored(0, text.hashes, 0);
+    index.removed(0, hashesOf(text, 2, 3), 0);
     assert.deepEqual([hitsOf(index, text), index.size(0)], [[2], 5]);
-    index.stored(0, lanesOf(text, 2, 3), 0);
+    index.stored(0, hashesOf(text, 2, 3), 0);
     assert.deepEqual([hitsOf(index, text), index.size(0)], [[6], 6]);
   });
 
   it("matches blocks that were reported tail first", () => {
     const index = confirmedOnly();
-    for (let block = 5; block >= 0; block--) index.stored(0, lanesOf(text, block, block + 1), 0);
+    for (let block = 5; block >= 0; block--) index.stored(0, hashesOf(text, block, block + 1), 0);
     assert.deepEqual(hitsOf(index, text), [6]);
   });
 
   it("counts removals of what was never stored", () => {
     const index = confirmedOnly();
-    index.stored(0, lanesOf(text, 0, 2), 0);
-    index.removed(0, text.lanes, 0);
+    index.stored(0, hashesOf(text, 0, 2), 0);
+    index.removed(0, text.hashes, 0);
     assert.deepEqual([index.strayRemovals, index.size(0)], [4, 0]);
   });
 
   it("refuses blocks of an endpoint that reports four times its room", () => {
     const index = confirmedOnly(2);
-    for (let i = 0; i < 3; i++) index.stored(0, text.lanes, 0);
+    for (let i = 0; i < 3; i++) index.stored(0, text.hashes, 0);
     assert.deepEqual([index.refusedBlocks, index.size(0)], [18 - 8, 6]);
   });
 
@@ -77,7 +77,7 @@ describe("PreciseIndex", () => {
     index.advance(10);
     index.insert(0, text);
     index.insert(1, text);
-    index.stored(1, lanesOf(text, 0, 4), 500);
+    index.stored(1, hashesOf(text, 0, 4), 500);
     index.advance(10 + SPECULATION_MICROS - 1);
     assert.deepEqual(hitsOf(index, text, 2), [6, 6]);
     index.advance(10 + SPECULATION_MICROS);
@@ -96,18 +96,18 @@ describe("PreciseIndex", () => {
 
   it("joins runs that were reported block by block once a chain shows their order", () => {
     const index = confirmedOnly();
-    for (let block = 0; block < text.length; block++) index.stored(0, lanesOf(text, block, block + 1), 0);
+    for (let block = 0; block < text.length; block++) index.stored(0, hashesOf(text, block, block + 1), 0);
     const before = index.runs;
     index.insert(0, text);
     assert.deepEqual([before, index.runs, ...hitsOf(index, text)], [6, 1, 6]);
-    index.removed(0, text.lanes, 0);
+    index.removed(0, text.hashes, 0);
     assert.deepEqual([index.runs, index.strayRemovals], [0, 0]);
   });
 
   it("joins runs only up to the length that a run may have", () => {
     const long = chainOf(Int32Array.from({ length: 5_000 }, (_, i) => i));
     const index = confirmedOnly(5_000);
-    for (let block = 0; block < long.length; block += 100) index.stored(0, lanesOf(long, block, block + 100), 0);
+    for (let block = 0; block < long.length; block += 100) index.stored(0, hashesOf(long, block, block + 100), 0);
     index.insert(0, long);
     assert.deepEqual([index.runs, ...hitsOf(index, long)], [2, 5_000]);
   });
@@ -183,10 +183,10 @@ class Comparison {
     }
     const from = random.below(chain.length + 1);
     const to = from + random.below(chain.length - from + 1);
-    const lanes = random.next() < this.#workload.disorder ? shuffled(random, lanesOf(chain, from, to)) : undefined;
+    const hashes = random.next() < this.#workload.disorder ? shuffled(random, hashesOf(chain, from, to)) : undefined;
     return dice < 0.7
-      ? this.#store(slot, lanes ?? lanesOf(chain, from, to))
-      : this.#remove(slot, lanes ?? tailFirst(chain, from));
+      ? this.#store(slot, hashes ?? hashesOf(chain, from, to))
+      : this.#remove(slot, hashes ?? tailFirst(chain, from));
   }
 
   /** Usually one that was used before, so that removals find something. */
@@ -198,22 +198,22 @@ class Comparison {
     return chain;
   }
 
-  #store(slot: number, lanes: Int32Array): string {
+  #store(slot: number, hashes: Int32Array): string {
     const counts = this.#counts[slot]!;
-    this.#index.stored(slot, lanes, this.#now);
-    for (const key of keysOf(lanes)) counts.set(key, (counts.get(key) ?? 0) + 1);
-    return `store ${lanes.length / 2} blocks in ${slot}`;
+    this.#index.stored(slot, hashes, this.#now);
+    for (const key of keysOf(hashes)) counts.set(key, (counts.get(key) ?? 0) + 1);
+    return `store ${hashes.length / 2} blocks in ${slot}`;
   }
 
-  #remove(slot: number, lanes: Int32Array): string {
+  #remove(slot: number, hashes: Int32Array): string {
     const counts = this.#counts[slot]!;
-    this.#index.removed(slot, lanes, this.#now);
-    for (const key of keysOf(lanes)) {
+    this.#index.removed(slot, hashes, this.#now);
+    for (const key of keysOf(hashes)) {
       const count = counts.get(key) ?? 0;
       if (count > 1) counts.set(key, count - 1);
       else counts.delete(key);
     }
-    return `remove ${lanes.length / 2} blocks from ${slot}`;
+    return `remove ${hashes.length / 2} blocks from ${slot}`;
   }
 
   #end(): void {
@@ -230,7 +230,7 @@ class Comparison {
       const speculated = this.#speculated.match(chain);
       const expected = this.#counts.map((counts, slot) => {
         let held = 0;
-        while (held < chain.length && counts.has(keyOf(chain.lanes, held))) held++;
+        while (held < chain.length && counts.has(keyOf(chain.hashes, held))) held++;
         return Math.max(held, speculated[slot]!);
       });
       this.#index.match(chain, this.#hits);
@@ -239,17 +239,17 @@ class Comparison {
   }
 }
 
-function lanesOf(chain: BlockChain, from: number, to: number): Int32Array {
-  return chain.lanes.slice(2 * from, 2 * to);
+function hashesOf(chain: BlockChain, from: number, to: number): Int32Array {
+  return chain.hashes.slice(2 * from, 2 * to);
 }
 
 function tailFirst(chain: BlockChain, from: number): Int32Array {
   const order = Array.from({ length: chain.length - from }, (_, i) => chain.length - 1 - i);
-  return Int32Array.from(order.flatMap((block) => [chain.lanes[2 * block]!, chain.lanes[2 * block + 1]!]));
+  return Int32Array.from(order.flatMap((block) => [chain.hashes[2 * block]!, chain.hashes[2 * block + 1]!]));
 }
 
-function shuffled(random: Random, lanes: Int32Array): Int32Array {
-  const mixed = lanes.slice();
+function shuffled(random: Random, hashes: Int32Array): Int32Array {
+  const mixed = hashes.slice();
   for (let i = mixed.length / 2 - 1; i > 0; i--) {
     const j = random.below(i + 1);
     for (const word of [0, 1]) {
@@ -259,6 +259,6 @@ function shuffled(random: Random, lanes: Int32Array): Int32Array {
   return mixed;
 }
 
-function keysOf(lanes: Int32Array): string[] {
-  return Array.from({ length: lanes.length / 2 }, (_, block) => keyOf(lanes, block));
+function keysOf(hashes: Int32Array): string[] {
+  return Array.from({ length: hashes.length / 2 }, (_, block) => keyOf(hashes, block));
 }

@@ -47,12 +47,12 @@ export function prefixIndexContract(name: string, make: () => PrefixIndex): void
       assert.deepEqual([...hits], [0, 0, 0, 0]);
     });
 
-    it("does not keep the caller's lanes", () => {
+    it("does not keep the caller's hashes", () => {
       const index = make();
       index.join("endpoint", 10);
-      const own = { ...trunk, lanes: trunk.lanes.slice() };
+      const own = { ...trunk, hashes: trunk.hashes.slice() };
       index.insert(0, own);
-      own.lanes.fill(0);
+      own.hashes.fill(0);
       assert.deepEqual(hitsOf(index, trunk), [6]);
     });
 
@@ -121,8 +121,8 @@ export function prefixIndexContract(name: string, make: () => PrefixIndex): void
         index.clear(0);
         index.insert(0, trunk);
         for (let block = 0; block < trunk.length; block++) {
-          const other = { ...trunk, lanes: trunk.lanes.slice() };
-          for (let i = 2 * block + changed; i < other.lanes.length; i += 2) other.lanes[i]! ^= 1;
+          const other = { ...trunk, hashes: trunk.hashes.slice() };
+          for (let i = 2 * block + changed; i < other.hashes.length; i += 2) other.hashes[i]! ^= 1;
           assert.deepEqual(hitsOf(index, other), [block], `word ${changed}`);
         }
       }
@@ -135,8 +135,8 @@ export function prefixIndexContract(name: string, make: () => PrefixIndex): void
       const insertions: Insertion[] = [];
       for (let i = 0; i < 3_000; i++) {
         const length = random.below(12);
-        const lanes = Int32Array.from({ length: 2 * length }, () => random.below(3));
-        const colliding = { lanes, length, blockTokens: 16 };
+        const hashes = Int32Array.from({ length: 2 * length }, () => random.below(3));
+        const colliding = { hashes, length, blockTokens: 16 };
         insertions.push(index.insert(random.below(5), colliding));
         if (random.below(4) === 0) index.withdraw(insertions[random.below(insertions.length)]!);
         for (const held of hitsOf(index, colliding, 5)) assert.ok(held >= 0 && held <= length);

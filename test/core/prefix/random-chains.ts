@@ -4,9 +4,9 @@ import type { Random } from "#core/random.ts";
 
 /** The chain of a text of one word per block. */
 export function chainOf(text: Int32Array): BlockChain {
-  const lanes = new Int32Array(2 * text.length);
-  fastHasher(1).extend(new Int32Array(8), text, 0, text.length, lanes, 0);
-  return { lanes, length: text.length, blockTokens: 16 };
+  const hashes = new Int32Array(2 * text.length);
+  fastHasher(1).extend(new Int32Array(8), text, 0, text.length, hashes, 0);
+  return { hashes, length: text.length, blockTokens: 16 };
 }
 
 /** Chains that share prefixes the way prompts do: new texts, continuations, branches, and shorter repeats. */

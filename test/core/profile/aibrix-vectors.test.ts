@@ -102,15 +102,15 @@ function kept(
 /** Four bytes a block, as AIBrix's test has them; the chain value of a block names all before it. */
 function textBlocks(text: string) {
   const length = Math.floor(text.length / 4);
-  const lanes = new Int32Array(2 * length);
+  const hashes = new Int32Array(2 * length);
   let hash = 7;
   for (let block = 0; block < length; block++) {
     for (const letter of text.slice(4 * block, 4 * block + 4))
       hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
-    lanes[2 * block] = hash;
-    lanes[2 * block + 1] = Math.imul(hash, 0x9e3779b1);
+    hashes[2 * block] = hash;
+    hashes[2 * block + 1] = Math.imul(hash, 0x9e3779b1);
   }
-  return { lanes, length, blockTokens: 1 };
+  return { hashes, length, blockTokens: 1 };
 }
 
 test("AIBrix: prefix cache end to end", () => {

@@ -24,10 +24,10 @@ describe("blake3Hasher", () => {
       const text = randomWords(random, blockWords * blocks);
       const root = randomWords(random, VALUE_WORDS);
       const value = root.slice();
-      const lanes = new Int32Array(2 * blocks);
-      blake3Hasher(blockWords).extend(value, text, 0, blocks, lanes, 0);
+      const hashes = new Int32Array(2 * blocks);
+      blake3Hasher(blockWords).extend(value, text, 0, blocks, hashes, 0);
       const expected = chainByWasm(root, text, blockWords);
-      assert.deepEqual([...lanes], expected.lanes, `seed ${SEED}`);
+      assert.deepEqual([...hashes], expected.hashes, `seed ${SEED}`);
       assert.deepEqual([...value], [...expected.value], `seed ${SEED}`);
     });
   }
@@ -37,9 +37,9 @@ describe("blake3Hasher", () => {
     const text = randomWords(random, 16 * 600);
     const value = randomWords(random, VALUE_WORDS);
     const expected = chainByWasm(value, text, 16);
-    const lanes = new Int32Array(2 * 600);
-    blake3Hasher(16).extend(value, text, 0, 600, lanes, 0);
-    assert.deepEqual([...lanes], expected.lanes);
+    const hashes = new Int32Array(2 * 600);
+    blake3Hasher(16).extend(value, text, 0, 600, hashes, 0);
+    assert.deepEqual([...hashes], expected.hashes);
   });
 
   it("handles every block size up to 80 words", () => {
@@ -48,9 +48,9 @@ describe("blake3Hasher", () => {
       const text = randomWords(random, blockWords * 2);
       const value = randomWords(random, VALUE_WORDS);
       const expected = chainByWasm(value, text, blockWords);
-      const lanes = new Int32Array(4);
-      blake3Hasher(blockWords).extend(value, text, 0, 2, lanes, 0);
-      assert.deepEqual([...lanes], expected.lanes, `${blockWords} words`);
+      const hashes = new Int32Array(4);
+      blake3Hasher(blockWords).extend(value, text, 0, 2, hashes, 0);
+      assert.deepEqual([...hashes], expected.hashes, `${blockWords} words`);
     }
   });
 });
@@ -93,25 +93,25 @@ for (const [name, hasherFor] of Object.entries(HASHERS)) {
         const otherRoot = root.slice();
         otherRoot[random.below(4)]! ^= 1 << random.below(32);
 
-        const lanes = chain(hasherFor(16), root, text);
-        assert.equal(sharedBlocks(lanes, chain(hasherFor(16), root, changed)), Math.floor(changedWord / 16));
-        assert.equal(sharedBlocks(lanes, chain(hasherFor(16), otherRoot, text)), 0);
+        const hashes = chain(hasherFor(16), root, text);
+        assert.equal(sharedBlocks(hashes, chain(hasherFor(16), root, changed)), Math.floor(changedWord / 16));
+        assert.equal(sharedBlocks(hashes, chain(hasherFor(16), otherRoot, text)), 0);
       }
     });
 
     it("never repeats a hash along a chain of zeros", () => {
       for (const blockWords of [1, 16]) {
-        const lanes = chain(hasherFor(blockWords), new Int32Array(VALUE_WORDS), new Int32Array(1000 * blockWords));
-        const hashes = new Set(Array.from({ length: 1000 }, (_, i) => `${lanes[2 * i]},${lanes[2 * i + 1]}`));
-        assert.equal(hashes.size, 1000);
+        const hashes = chain(hasherFor(blockWords), new Int32Array(VALUE_WORDS), new Int32Array(1000 * blockWords));
+        const distinct = new Set(Array.from({ length: 1000 }, (_, i) => `${hashes[2 * i]},${hashes[2 * i + 1]}`));
+        assert.equal(distinct.size, 1000);
       }
     });
 
-    it("writes only its own lanes", () => {
-      const lanes = new Int32Array(12).fill(-7);
-      hasherFor(4).extend(new Int32Array(VALUE_WORDS), new Int32Array(8), 0, 2, lanes, 2);
-      assert.deepEqual([...lanes.subarray(0, 4)], [-7, -7, -7, -7]);
-      assert.deepEqual([...lanes.subarray(8)], [-7, -7, -7, -7]);
+    it("writes only its own hashes", () => {
+      const hashes = new Int32Array(12).fill(-7);
+      hasherFor(4).extend(new Int32Array(VALUE_WORDS), new Int32Array(8), 0, 2, hashes, 2);
+      assert.deepEqual([...hashes.subarray(0, 4)], [-7, -7, -7, -7]);
+      assert.deepEqual([...hashes.subarray(8)], [-7, -7, -7, -7]);
     });
 
     it("refuses a block size out of range", () => {
@@ -123,10 +123,10 @@ for (const [name, hasherFor] of Object.entries(HASHERS)) {
 }
 
 describe("fastHasher", () => {
-  it("has no collision, and per lane as few as chance, over texts of one pattern", () => {
+  it("has no collision, and per half as few as chance, over texts of one pattern", () => {
     const count = 60_000;
     const value = new Int32Array(VALUE_WORDS);
-    const lanes = new Int32Array(2);
+    const hashes = new Int32Array(2);
     const text = new Int32Array(16);
     const pairs = new Set<string>();
     const low = new Set<number>();
@@ -138,15 +138,15 @@ describe("fastHasher", () => {
       text[(i >>> 5) & 15] = i & 1023;
       text[15] = i;
       value.fill(0);
-      hasher.extend(value, text, 0, 1, lanes, 0);
-      pairs.add(`${lanes[0]},${lanes[1]}`);
-      low.add(lanes[0]!);
-      high.add(lanes[1]!);
+      hasher.extend(value, text, 0, 1, hashes, 0);
+      pairs.add(`${hashes[0]},${hashes[1]}`);
+      low.add(hashes[0]!);
+      high.add(hashes[1]!);
     }
     assert.equal(pairs.size, count);
     // Chance alone loses n^2 / 2^33 = 0.4 of 60,000 draws from 2^32.
-    assert.ok(low.size >= count - 6, `${count - low.size} collisions in the low lane`);
-    assert.ok(high.size >= count - 6, `${count - high.size} collisions in the high lane`);
+    assert.ok(low.size >= count - 6, `${count - low.size} collisions in the low half`);
+    assert.ok(high.size >= count - 6, `${count - high.size} collisions in the high half`);
   });
 
   it("flips half of the output bits when one input bit flips", () => {
@@ -171,9 +171,9 @@ type Hasher = ReturnType<typeof blake3Hasher>;
 
 function chain(hasher: Hasher, root: Int32Array, text: Int32Array): Int32Array {
   const blocks = text.length / hasher.blockWords;
-  const lanes = new Int32Array(2 * blocks);
-  hasher.extend(root.slice(), text, 0, blocks, lanes, 0);
-  return lanes;
+  const hashes = new Int32Array(2 * blocks);
+  hasher.extend(root.slice(), text, 0, blocks, hashes, 0);
+  return hashes;
 }
 
 function sharedBlocks(left: Int32Array, right: Int32Array): number {
@@ -188,15 +188,15 @@ function sharedBlocks(left: Int32Array, right: Int32Array): number {
 }
 
 function chainByWasm(root: Int32Array, text: Int32Array, blockWords: number) {
-  const lanes: number[] = [];
+  const hashes: number[] = [];
   let value = root;
   for (let word = 0; word < text.length; word += blockWords) {
     const input = Buffer.concat([bytesOf(value), bytesOf(text.subarray(word, word + blockWords))]);
     const digest = Buffer.from(hash(input));
     value = Int32Array.from({ length: VALUE_WORDS }, (_, i) => digest.readInt32LE(4 * i));
-    lanes.push(value[0]!, value[1]!);
+    hashes.push(value[0]!, value[1]!);
   }
-  return { value, lanes };
+  return { value, hashes };
 }
 
 function bytesOf(words: Int32Array): Buffer {

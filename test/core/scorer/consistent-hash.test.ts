@@ -46,9 +46,9 @@ test("each word of the hash of the last naming block counts", () => {
   const whole = scoresOf(prompt(1, NAMING), "prefix");
   for (const word of [2 * NAMING - 2, 2 * NAMING - 1]) {
     const blocks = chain(1, NAMING);
-    const lanes = blocks.lanes.slice();
-    lanes[word]! ^= 1;
-    assert.notDeepEqual(scoresOf(request({ id: "r", blocks: { ...blocks, lanes } }), "prefix"), whole);
+    const hashes = blocks.hashes.slice();
+    hashes[word]! ^= 1;
+    assert.notDeepEqual(scoresOf(request({ id: "r", blocks: { ...blocks, hashes } }), "prefix"), whole);
   }
 });
 

@@ -19,7 +19,7 @@ class Plain {
     if (blocks.length === 0) return "";
     const keys = Array.from(
       { length: blocks.length },
-      (_, i) => `${blocks.lanes[2 * i]},${blocks.lanes[2 * i + 1]! >>> 11}`,
+      (_, i) => `${blocks.hashes[2 * i]},${blocks.hashes[2 * i + 1]! >>> 11}`,
     );
     const found = keys.toReversed().flatMap((key) => this.#known.filter((one) => one.key === key))[0];
     const session = found?.session ?? `~${this.#started++}`;
@@ -48,10 +48,10 @@ test("a named session stays as it is named, and a shared system prompt joins nob
   const inference = new SessionInference();
   const system = chain(1, 4);
   const turn = (tail: number): BlockChain => {
-    const lanes = new Int32Array(12);
-    lanes.set(system.lanes);
-    lanes.set(chain(tail, 2).lanes, 8);
-    return { lanes, length: 6, blockTokens: 16 };
+    const hashes = new Int32Array(12);
+    hashes.set(system.hashes);
+    hashes.set(chain(tail, 2).hashes, 8);
+    return { hashes, length: 6, blockTokens: 16 };
   };
   assert.equal(inference.sessionOf(request({ id: "a", session: "mine", blocks: turn(7) })), "mine");
   assert.notEqual(

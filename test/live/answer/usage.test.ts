@@ -24,7 +24,7 @@ function byParsing(value: Json): Usage | undefined {
 }
 
 describe("usage", () => {
-  test("facts 8, 30: every captured answer and event gives what reading all of it gives", () => {
+  test("every captured answer and event gives what reading all of it gives", () => {
     let found = 0;
     for (const name of captureNames()) {
       const { body, contentType } = capture(name);

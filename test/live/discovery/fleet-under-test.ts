@@ -6,7 +6,7 @@ import { Router } from "#core/router.ts";
 import { FleetKeeper, type FleetKeeperOptions } from "#live/discovery/fleet-keeper.ts";
 import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { Journal } from "#live/journal.ts";
+import { RouterTap } from "#live/router-tap.ts";
 
 const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
@@ -16,14 +16,14 @@ export class FleetUnderTest {
   readonly events: KeeperEvent[] = [];
   readonly directory = new EndpointDirectory();
   readonly router = emptyRouter();
-  readonly journal = new Journal(this.router);
+  readonly tap = new RouterTap(this.router);
   readonly keeper: FleetKeeper;
 
   constructor(options: Partial<FleetKeeperOptions> = {}) {
-    this.journal.listen({ accepted: (input) => this.inputs.push(input) });
+    this.tap.listen({ accepted: (input) => this.inputs.push(input) });
     const { times, ...rest } = options;
     this.keeper = new FleetKeeper({
-      journal: this.journal,
+      tap: this.tap,
       directory: this.directory,
       report: (event) => this.events.push(event),
       times: { scrapeIntervalMillis: 10, retryMillis: 5, retryMillisMax: 20, lostAfterMillis: 60, ...times },

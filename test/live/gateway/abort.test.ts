@@ -64,7 +64,7 @@ describe("a client that leaves ends the engine's work", () => {
   test("before the answer's head", async () => void (await aborts(() => {}, destroy, reached)));
   test("before the answer's head, without a stream", async () =>
     void (await aborts(() => {}, destroy, reached, {}, CHAT)));
-  test("fact 9: between the head and the first token", async () =>
+  test("between the head and the first token", async () =>
     void (await aborts((_r, s) => void s.write(STREAM_HEAD + roleChunk()), destroy, reached)));
   test("in the middle of the stream", async () =>
     void (await aborts((_r, s) => void s.write(STREAM_HEAD + roleChunk() + tokenChunk("x")), destroy, streaming)));
@@ -74,7 +74,7 @@ describe("a client that leaves ends the engine's work", () => {
       (s) => s.resetAndDestroy(),
       streaming,
     )));
-  test("fact 6: by closing its half of the connection", async () =>
+  test("by closing its half of the connection", async () =>
     void (await aborts(
       (_r, s) => void s.write(STREAM_HEAD + tokenChunk("x")),
       (s) => void s.end(),

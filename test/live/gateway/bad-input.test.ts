@@ -18,12 +18,12 @@ interface Case {
 }
 
 const CASES: readonly Case[] = [
-  { name: "fact 17: malformed JSON", body: '{"model":"tiny",', status: 400, param: "body", says: /not valid JSON/ },
-  { name: "fact 17: an empty body", body: "", status: 400, param: "body", says: /empty/ },
+  { name: "malformed JSON", body: '{"model":"tiny",', status: 400, param: "body", says: /not valid JSON/ },
+  { name: "an empty body", body: "", status: 400, param: "body", says: /empty/ },
   { name: "an array", body: "[]", status: 400, param: "body", says: /must be a JSON object/ },
   { name: "null", body: "null", status: 400, param: "body", says: /must be a JSON object/ },
   {
-    name: "fact 17: a wrong content type",
+    name: "a wrong content type",
     body: CHAT,
     how: { headers: { "content-type": "text/plain" } },
     status: 400,
@@ -66,16 +66,16 @@ const CASES: readonly Case[] = [
     says: /array of token ids/,
   },
   {
-    name: "fact 27: an unknown model",
+    name: "an unknown model",
     body: { ...CHAT, model: "nope" },
     status: 404,
     param: "model",
     says: /^The model `nope` does not exist. Valid aliases: tiny\.$/,
   },
   { name: "a body above the limit", body: Buffer.alloc(5000, 0x20), status: 413, says: /larger than 4096 bytes/ },
-  { name: "fact 17: a wrong method", how: { method: "GET" }, status: 405, says: /takes POST/ },
+  { name: "a wrong method", how: { method: "GET" }, status: 405, says: /takes POST/ },
   {
-    name: "fact 17: an unknown path",
+    name: "an unknown path",
     how: { method: "GET", path: "/v1/nothing" },
     status: 404,
     says: /GET \/v1\/nothing/,
@@ -228,7 +228,7 @@ test("a body that begins with UTF-8's mark is read, and passed on as it was", as
 });
 
 describe("a missing model", () => {
-  test("fact 17: is filled in where exactly one is served, and nothing else changes", async () => {
+  test("is filled in where exactly one is served, and nothing else changes", async () => {
     const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
     for (const [sent, forwarded] of [
       ['{"messages":[{"role":"user","content":"x"}]}', '{"messages":[{"role":"user","content":"x"}],"model":"tiny"}'],

@@ -85,7 +85,7 @@ describe("a stream that is cut never looks complete", () => {
     });
   }
 
-  test("fact 2: finish_reason abort after tokens is withheld, with the [DONE] behind it", async () => {
+  test("finish_reason abort after tokens is withheld, with the [DONE] behind it", async () => {
     const { body, rig } = await streamed("/v1/chat/completions", (_r, s) => {
       s.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));
       setTimeout(() => s.write(tokenChunk("two", "abort") + event("[DONE]") + STREAM_END), 5);
@@ -97,7 +97,7 @@ describe("a stream that is cut never looks complete", () => {
     assert.equal(rig.summaries[0]!.outcome, "failed");
   });
 
-  test("fact 4: the engine's own error event goes out, without the [DONE] behind it", async () => {
+  test("the engine's own error event goes out, without the [DONE] behind it", async () => {
     const error = '{"error": {"message": "EngineCore", "type": "InternalServerError", "param": null, "code": 500}}';
     const { body } = await streamed("/v1/chat/completions", (_r, s) => {
       s.write(STREAM_HEAD + roleChunk() + tokenChunk("one"));

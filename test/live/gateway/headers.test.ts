@@ -73,13 +73,13 @@ describe("headers to the engine", () => {
     assert.equal(request.path, "/v1/chat/completions?debug=1");
   });
 
-  test("fact 16: the endpoint's key takes the place of the client's", async () => {
+  test("the endpoint's key takes the place of the client's", async () => {
     const { request } = await forwarded({ authorization: "Bearer client" }, { entry: { apiKey: "engine-key" } });
     const sent = request.headers.filter(([name]) => name.toLowerCase() === "authorization");
     assert.deepEqual(sent, [["authorization", "Bearer engine-key"]]);
   });
 
-  test("fact 19: the rank comes from the endpoint alone", async () => {
+  test("the rank comes from the endpoint alone", async () => {
     const { request } = await forwarded({ "x-data-parallel-rank": "7" }, { entry: { dataParallelRank: 1 } });
     const sent = request.headers.filter(([name]) => name.toLowerCase() === "x-data-parallel-rank");
     assert.deepEqual(sent, [["x-data-parallel-rank", "1"]]);
@@ -90,7 +90,7 @@ describe("headers to the engine", () => {
     assert.equal(headerOf(request, "authorization"), undefined);
   });
 
-  test("fact 18: a sane request id is the engine's too, and another is replaced", async () => {
+  test("a sane request id is the engine's too, and another is replaced", async () => {
     const sane = await forwarded({ "x-request-id": "my-req-42" });
     assert.equal(headerOf(sane.request, "x-request-id"), "my-req-42");
     assert.equal(sane.headers["x-request-id"], "my-req-42");
@@ -134,7 +134,7 @@ describe("headers to the client", () => {
 });
 
 describe("what vLLM's own answers carry", () => {
-  test("facts 21, 29: its load report and its other headers pass, framed by the gateway", async () => {
+  test("its load report and its other headers pass, framed by the gateway", async () => {
     for (const [name, header, value] of [
       ["orca_json", "endpoint-load-metrics", /^JSON \{"named_metrics"/],
       ["orca_text", "endpoint-load-metrics", /^TEXT named_metrics/],
@@ -150,7 +150,7 @@ describe("what vLLM's own answers carry", () => {
     }
   });
 
-  test("fact 20: kept connections are given up before the engine closes them", async () => {
+  test("kept connections are given up before the engine closes them", async () => {
     assert.ok(DEFAULT_LIMITS.upstreamKeepAliveMillis < 5_000);
     const rig = await startRig(
       [(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok"), "keep-alive: timeout=60\r\n"))],
@@ -166,7 +166,7 @@ describe("what vLLM's own answers carry", () => {
 });
 
 describe("client keys", () => {
-  test("fact 16: one of them is needed under /v1, its scheme in any case", async () => {
+  test("one of them is needed under /v1, its scheme in any case", async () => {
     const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))], {
       clientKeys: ["one", "two"],
     });

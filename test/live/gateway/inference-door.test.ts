@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import type { ChatContext } from "#live/chat-context.ts";
+import type { GatewayParts } from "#live/gateway-parts.ts";
 import { newCounters } from "#live/metrics/gateway-counters.ts";
 import { InFlight } from "#live/request/in-flight.ts";
 import { Routes } from "#live/request/route.ts";
@@ -17,7 +17,7 @@ test("a defect at the door is answered, counted, and told to the observer", asyn
   const counters = newCounters();
   const observe = { finished: () => {}, bug: (error: unknown) => void bugs.push(error) };
   const inFlight = new InFlight(10);
-  const context = { counters, observe, inFlight, sequence: 0, bodyBytesInFlight: 0 } as unknown as ChatContext;
+  const context = { counters, observe, inFlight, sequence: 0, bodyBytesInFlight: 0 } as unknown as GatewayParts;
   const door = new InferenceDoor(
     context,
     () => {

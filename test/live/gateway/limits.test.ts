@@ -41,7 +41,7 @@ async function until(clock: HeldClock, holds: () => boolean): Promise<void> {
 describe("limits of time", () => {
   const first = { firstByteMillisMax: 30_000 };
 
-  test("fact 9: a head without a body is no first byte", async (t) => {
+  test("a head without a body is no first byte", async (t) => {
     const head: Reply = (_r, s) => void s.write(STREAM_HEAD + roleChunk());
     const { got: answer, rig, clock } = await limited(t, [head], first);
     await reached(rig, clock);

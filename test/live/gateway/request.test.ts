@@ -101,7 +101,7 @@ describe("what the router learns of a request", () => {
         [promptTokens, blocks, exact],
         said,
       );
-      assert.deepEqual(cut.blocks.lanes, whole.blocks.lanes.subarray(0, 2 * blocks), said);
+      assert.deepEqual(cut.blocks.hashes, whole.blocks.hashes.subarray(0, 2 * blocks), said);
     }
   });
 
@@ -129,7 +129,7 @@ describe("what the router learns of a request", () => {
     assert.equal((await text("a")).outputTokensMax, undefined);
   });
 
-  test("fact 18: priority, from the header before the body", async () => {
+  test("priority, from the header before the body", async () => {
     assert.equal((await text("a", { priority: 4 })).priority, 4);
     const headers = { "x-vllm-priority": "-2" };
     assert.equal((await routed({ ...CHAT, priority: 4 }, { headers })).priority, -2);
@@ -137,7 +137,7 @@ describe("what the router learns of a request", () => {
     assert.equal((await routed(endless)).priority, 0);
   });
 
-  test("fact 18: the session, from header or body, as a digest that is equal where what was sent is", async () => {
+  test("the session, from header or body, as a digest that is equal where what was sent is", async () => {
     const sessions = await Promise.all([
       routed(CHAT, { headers: { "X-Session-ID": "s1" } }),
       routed({ ...CHAT, session_id: "s1" }),
@@ -229,7 +229,7 @@ describe("what the router learns of a request", () => {
 });
 
 describe("what the router learns of an answer", () => {
-  test("facts 8, 30: the engine's own counts", () =>
+  test("the engine's own counts", () =>
     withRig(ok, async (rig) => {
       LEARNT.length = 0;
       await ask(rig.url, CHAT);
@@ -266,7 +266,7 @@ describe("what the router learns of an answer", () => {
       { limits: { progressMillis: 20 } },
     ));
 
-  test("fact 31: choices interleave and count together", () =>
+  test("choices interleave and count together", () =>
     withRig(
       (_r, socket) => {
         const part = (index: number, content: string, finish: string | null = null): string =>
@@ -291,7 +291,7 @@ describe("usage asked for by the gateway", () => {
     socket.write(STREAM_HEAD + tokenChunk("a") + tokenChunk("b", "stop") + asked + event("[DONE]") + STREAM_END);
   };
 
-  test("fact 7: is added to the request, and its chunk is kept from the client", () =>
+  test("is added to the request, and its chunk is kept from the client", () =>
     withRig(
       answer,
       async (rig) => {

@@ -65,15 +65,15 @@ const errorEvent = event({ error: { message: "EngineCore", type: "InternalServer
 
 describe("a failure before the first token is retried on another endpoint", () => {
   const cases: [name: string, bad: Reply, fault: string][] = [
-    ["fact 1: admission 503", says(capture("err_503_queue_full").response), "saturated"],
-    ["fact 1: token backlog 503", says(capture("err_503_queued_tokens").response), "saturated"],
+    ["admission 503", says(capture("err_503_queue_full").response), "saturated"],
+    ["token backlog 503", says(capture("err_503_queued_tokens").response), "saturated"],
     ["a 503 of something else", says(jsonReply(503, { error: "warming up" })), "status"],
     [
-      "fact 3: a draining engine's 500",
+      "a draining engine's 500",
       says(capture("sigterm_shutdown_timeout_20_new_request_while_draining").response),
       "draining",
     ],
-    ["fact 4: a dead engine's 500", says(capture("request_engine_dead").response), "status"],
+    ["a dead engine's 500", says(capture("request_engine_dead").response), "status"],
     ["an error page", says("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 3\r\n\r\nbad"), "status"],
     ["an endless error", (_r, s) => void s.write(`HTTP/1.1 500 E\r\n\r\n${"x".repeat(100_000)}`), "status"],
     ["a reset", (_r, s) => void s.resetAndDestroy(), "connect"],
@@ -87,16 +87,16 @@ describe("a failure before the first token is retried on another endpoint", () =
     test(`${name}, for a stream`, () => assertSaved(bad, fault, STREAM));
   }
 
-  test("fact 2: an answer that the engine's end cut short", () =>
+  test("an answer that the engine's end cut short", () =>
     assertSaved(says(jsonReply(200, chatAnswer("half a sen", "abort"))), "draining", CHAT));
-  test("fact 3: an empty 200 of a draining engine", () =>
+  test("an empty 200 of a draining engine", () =>
     assertSaved(
       says(capture("sigterm_shutdown_timeout_20_new_request_ids_while_draining").response),
       "draining",
       CHAT,
     ));
-  test("facts 2, 3: a stream that begins with an abort", () => assertSaved(says(abortStream), "draining", STREAM));
-  test("fact 4: a stream that begins with an error", () =>
+  test("a stream that begins with an abort", () => assertSaved(says(abortStream), "draining", STREAM));
+  test("a stream that begins with an error", () =>
     assertSaved(says(STREAM_HEAD + errorEvent + event("[DONE]") + STREAM_END), "status", STREAM));
   for (const [name, events] of [
     ["only [DONE]", ""],
@@ -122,9 +122,9 @@ describe("a failure before the first token is retried on another endpoint", () =
   ] as const)
     test(`a refusal in the stream's first event, ${name}`, () =>
       assertSaved(says(STREAM_HEAD + event({ error: { message, code } }) + event("[DONE]")), fault, STREAM));
-  test("fact 9: a stream that broke after its head", () =>
+  test("a stream that broke after its head", () =>
     assertSaved((_r, s) => void s.write(STREAM_HEAD, () => s.resetAndDestroy()), "cut", STREAM));
-  test("fact 9: a stream that broke after its role chunk", () =>
+  test("a stream that broke after its role chunk", () =>
     assertSaved((_r, s) => void s.write(STREAM_HEAD + roleChunk(), () => s.resetAndDestroy()), "cut", STREAM));
   test("a stream that ends before any token", () =>
     assertSaved(says(STREAM_HEAD + roleChunk() + STREAM_END), "cut", STREAM));

@@ -11,7 +11,7 @@ import { Router } from "#core/router.ts";
 import { nowMicros } from "#live/clock.ts";
 import { EndpointDirectory, type EndpointEntry } from "#live/discovery/endpoint-directory.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
-import { Journal } from "#live/journal.ts";
+import { RouterTap } from "#live/router-tap.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import type { RequestSummary } from "#live/request/request-summary.ts";
 import type { PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
@@ -30,7 +30,7 @@ export interface Rig {
   readonly url: string;
   readonly gateway: Gateway;
   readonly router: Router;
-  readonly journal: Journal;
+  readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   /** Ids "a", "b", ... in order of the replies given; an untouched router prefers the lowest. */
   readonly engines: readonly StubEngine[];
@@ -74,10 +74,10 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     staleAfterMicros: 1_000_000,
     breaker: options.breaker ?? BREAKER_DEFAULTS,
   });
-  const journal = new Journal(router);
+  const tap = new RouterTap(router);
   const inputs: Input[] = [];
   const decisions: Decision[] = [];
-  journal.listen({
+  tap.listen({
     accepted(input, decision) {
       inputs.push(input);
       if (decision !== undefined) decisions.push(decision);
@@ -88,7 +88,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     const entry = addEngine(directory, url, String.fromCodePoint(97 + i), options);
     const models = entry.models.map(({ id }) => id);
     const endpoint = { id: entry.id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    journal.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+    tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   });
   const summaries: RequestSummary[] = [];
   const retried: Fault[] = [];
@@ -98,7 +98,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     identity: IDENTITY,
     ...options,
     limits: { sweepMillis: 10, ...options.limits },
-    journal,
+    tap,
     directory,
     observe: {
       finished: (summary) => void summaries.push(summary),
@@ -119,7 +119,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
     url,
     gateway,
     router,
-    journal,
+    tap,
     directory,
     engines,
     inputs,
@@ -209,15 +209,15 @@ export function encodeWords(prompt: PromptSource): TokenizedPrompt {
       ? prompt.tokens.map(String)
       : (prompt.kind === "text" ? prompt.text : JSON.stringify(prompt.messages)).split(/\s+/);
   const length = Math.floor(words.length / 4);
-  const lanes = new Int32Array(2 * length);
+  const hashes = new Int32Array(2 * length);
   let hash = 17;
   for (let i = 0; i < length; i++) {
     for (const character of words.slice(4 * i, 4 * i + 4).join(" "))
       hash = (Math.imul(hash, 31) + character.codePointAt(0)!) | 0;
-    lanes[2 * i] = hash;
-    lanes[2 * i + 1] = i;
+    hashes[2 * i] = hash;
+    hashes[2 * i + 1] = i;
   }
-  return { blocks: { lanes, length, blockTokens: 4 }, promptTokens: words.length, exact: false, fellBack: false };
+  return { blocks: { hashes, length, blockTokens: 4 }, promptTokens: words.length, exact: false, fellBack: false };
 }
 
 /** What a client got. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { HANG_DEFAULTS } from "#core/endpoint/hang-judge.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { Journal } from "#live/journal.ts";
+import { RouterTap } from "#live/router-tap.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
 import { HangWatch } from "#live/upstream/hang-watch.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
@@ -14,12 +14,12 @@ const SECOND = MICROS_PER_SECOND;
 function watchUnderTest() {
   const clock = { at: 0 };
   const router = emptyRouter();
-  const journal = new Journal(router);
+  const tap = new RouterTap(router);
   const directory = new EndpointDirectory();
   const events: FaultEvent[] = [];
   const kinds: string[] = [];
-  const watch = new HangWatch({ journal, directory, now: () => clock.at, report: (event) => events.push(event) });
-  journal.listen({ accepted: (input) => kinds.push(input.kind) });
+  const watch = new HangWatch({ tap, directory, now: () => clock.at, report: (event) => events.push(event) });
+  tap.listen({ accepted: (input) => kinds.push(input.kind) });
   for (const [id, url, dataParallelRank] of [
     ["rank-0", "http://one", 0],
     ["rank-1", "http://one", 1],
@@ -27,7 +27,7 @@ function watchUnderTest() {
   ] as const) {
     directory.add({ id, url, dataParallelRank, apiKey: undefined, state: "ready", detail: "", models: [] });
     const endpoint = { id, models: [], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    journal.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
   }
   /** Probes that fail for so long, and what comes from the first rank in each sweep. */
   const runSilent = (micros: number, firstRankAnswers: boolean): void => {
@@ -38,7 +38,7 @@ function watchUnderTest() {
       for (const id of ["rank-0", "rank-1", "alone"]) watch.probed(id, "none");
     }
   };
-  return { clock, router, journal, watch, events, kinds, runSilent };
+  return { clock, router, tap, watch, events, kinds, runSilent };
 }
 
 test("verdicts reach the router as inputs, the log and the counters, each once", () => {
@@ -71,12 +71,12 @@ test("a byte from one rank is a sign of life of the server of all of them, and o
 });
 
 test("an endpoint that left and joined again is judged anew", () => {
-  const { clock, journal, watch, runSilent } = watchUnderTest();
+  const { clock, tap, watch, runSilent } = watchUnderTest();
   runSilent(3 * HANG_DEFAULTS.silentMicros, false);
-  journal.accept({ kind: "endpoint-left", at: clock.at, endpoint: "alone" });
+  tap.accept({ kind: "endpoint-left", at: clock.at, endpoint: "alone" });
   assert.equal(watch.isHung("alone"), false);
   const endpoint = { id: "alone", models: [], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-  journal.accept({ kind: "endpoint-joined", at: clock.at, endpoint });
+  tap.accept({ kind: "endpoint-joined", at: clock.at, endpoint });
   watch.probed("alone", "none");
   watch.probed("alone", "none");
   assert.equal(watch.isHung("alone"), false);

@@ -7,7 +7,7 @@ import type { ScrapeRow } from "#live/discovery/fleet-keeper.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { readExposition } from "#live/scrape/exposition.ts";
 import { newCounters } from "#live/metrics/gateway-counters.ts";
-import { Journal } from "#live/journal.ts";
+import { RouterTap } from "#live/router-tap.ts";
 import { GatewayMetrics, type MetricsOptions } from "#live/metrics/metrics.ts";
 import type { RequestSummary } from "#live/request/request-summary.ts";
 import { emptyRouter } from "../discovery/fleet-under-test.ts";
@@ -15,7 +15,7 @@ import { emptyRouter } from "../discovery/fleet-under-test.ts";
 class MetricsUnderTest {
   readonly directory = new EndpointDirectory();
   readonly router = emptyRouter();
-  readonly journal = new Journal(this.router);
+  readonly tap = new RouterTap(this.router);
   readonly counters = newCounters();
   readonly scrapes: ScrapeRow[] = [];
   readonly metrics: GatewayMetrics;
@@ -30,7 +30,7 @@ class MetricsUnderTest {
       processMetrics: false,
       ...options,
     });
-    this.journal.listen(this.metrics);
+    this.tap.listen(this.metrics);
     this.directory.listen(this.metrics);
   }
 
@@ -38,7 +38,7 @@ class MetricsUnderTest {
     const entry = { id, url: "http://e", dataParallelRank: undefined, apiKey: "sk-x", detail: "", models: [] };
     this.directory.add({ ...entry, state: "ready" });
     const endpoint = { id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-    this.journal.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
+    this.tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   }
 
   arrive(id: string, model = "m"): Decision {
@@ -53,10 +53,10 @@ class MetricsUnderTest {
       promptTokensExact: false,
       outputTokensMax: undefined,
       sequences: 1,
-      blocks: { lanes: new Int32Array(0), length: 0, blockTokens: 16 },
+      blocks: { hashes: new Int32Array(0), length: 0, blockTokens: 16 },
       profile: "",
     };
-    return this.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
+    return this.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
   }
 
   /** Samples of one name, as `{labels} value`. */
@@ -212,7 +212,7 @@ test("endpoints beyond the bound share a label, and one that is gone makes room 
     assert.deepEqual(await made.lines("gnomon_decisions_total"), [
       `gnomon_decisions_total{endpoint="${id}",reason="only"} 1`,
     ]);
-    made.journal.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: id });
+    made.tap.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: id });
     made.directory.remove(id);
   }
   made.join("one");

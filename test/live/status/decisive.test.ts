@@ -27,8 +27,8 @@ function router(profile: string, endpoints: readonly string[]): Router {
 /** A prompt of whole blocks, the same for the same `text`. */
 function ask(made: Router, at: number, id: string, text: number, promptTokens = 100): Routed {
   const length = Math.floor(promptTokens / 16);
-  const lanes = Int32Array.from({ length: 2 * length }, (_, i) => text * 1_000 + i);
-  const asked = request({ id, promptTokens, blocks: { lanes, length, blockTokens: 16 } });
+  const hashes = Int32Array.from({ length: 2 * length }, (_, i) => text * 1_000 + i);
+  const asked = request({ id, promptTokens, blocks: { hashes, length, blockTokens: 16 } });
   const decision = made.accept({ kind: "request-arrived", at, request: asked });
   assert.equal(decision.kind, "routed");
   return decision;

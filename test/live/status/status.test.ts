@@ -58,7 +58,7 @@ class StatusUnderTest {
   readonly #server: Server;
 
   constructor(t: TestContext, adminToken?: string) {
-    const { router, directory, keeper, journal } = this.fleet;
+    const { router, directory, keeper, tap } = this.fleet;
     const metrics = new GatewayMetrics({
       router,
       directory,
@@ -67,8 +67,8 @@ class StatusUnderTest {
       recorder: () => undefined,
       processMetrics: false,
     });
-    journal.listen(metrics);
-    journal.listen(this.ring);
+    tap.listen(metrics);
+    tap.listen(this.ring);
     directory.listen(metrics);
     const app = new Hono<{ Bindings: HttpBindings }>();
     const { readiness, ring } = this;
@@ -122,10 +122,10 @@ class StatusUnderTest {
       promptTokensExact: false,
       outputTokensMax: undefined,
       sequences: 1,
-      blocks: { lanes: new Int32Array(0), length: 0, blockTokens: 16 },
+      blocks: { hashes: new Int32Array(0), length: 0, blockTokens: 16 },
       profile: "",
     };
-    this.fleet.journal.accept({ kind: "request-arrived", at: nowMicros(), request });
+    this.fleet.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
   }
 }
 

@@ -14,7 +14,7 @@ const SHARED = { blockTokens: BLOCK_TOKENS, blockHash: "blake3", secret: "s" } a
 /** The words of a prompt's blocks and of those that `tokens` fill behind it. */
 function continuedBy(prompt: TokenizedPrompt, tokens: readonly number[]): number[] {
   assert.ok(prompt.exact && prompt.end !== undefined);
-  return [...prompt.blocks.lanes, ...prompt.end.lanesBehind(Int32Array.from(tokens))];
+  return [...prompt.blocks.hashes, ...prompt.end.hashesBehind(Int32Array.from(tokens))];
 }
 
 test("blocks behind a prompt are those of a prompt that holds both", async () => {
@@ -25,7 +25,7 @@ test("blocks behind a prompt are those of a prompt that holds both", async () =>
       const encode = async (ids: readonly number[]): Promise<TokenizedPrompt> =>
         tokenizer.encode({ kind: "tokens", tokens: ids }, SCOPE);
       const both = await encode([...first, ...second]);
-      assert.deepEqual(continuedBy(await encode(first), second), [...both.blocks.lanes]);
+      assert.deepEqual(continuedBy(await encode(first), second), [...both.blocks.hashes]);
     }),
   );
 });
@@ -50,7 +50,7 @@ test("a chat's next turn is the prompt, the answer's tokens and what follows, by
       const prompt = await tokenizer.encode(before, SCOPE);
       const whole = await tokenizer.encode({ kind: "tokens", tokens: tokensOf[at]! }, SCOPE);
       const behind = tokensOf[at]!.slice(prompt.promptTokens);
-      assert.deepEqual(continuedBy(prompt, behind), [...whole.blocks.lanes], `body ${at}, message ${place}`);
+      assert.deepEqual(continuedBy(prompt, behind), [...whole.blocks.hashes], `body ${at}, message ${place}`);
       turns++;
     }
   }

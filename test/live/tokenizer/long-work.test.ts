@@ -68,7 +68,7 @@ test("a memo that is too small for a conversation ends as it should, and keeps i
   const large = chains();
   for (const all of [steps(5_000), steps(5_000, () => "x"), steps(5_001)]) {
     const [one, other] = [small, large].map((of) => of.encode(SCOPE, all, TAIL, new ByteSource()));
-    assert.deepEqual((await one)!.lanes, (await other)!.lanes);
+    assert.deepEqual((await one)!.hashes, (await other)!.hashes);
     assert.ok(small.memo.describe().entries <= 100);
   }
 });

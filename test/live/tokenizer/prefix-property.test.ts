@@ -46,8 +46,8 @@ function common(a: TokenizedPrompt, b: TokenizedPrompt): number {
   const { length } = a.blocks;
   while (
     blocks < Math.min(length, b.blocks.length) &&
-    a.blocks.lanes[2 * blocks] === b.blocks.lanes[2 * blocks] &&
-    a.blocks.lanes[2 * blocks + 1] === b.blocks.lanes[2 * blocks + 1]
+    a.blocks.hashes[2 * blocks] === b.blocks.hashes[2 * blocks] &&
+    a.blocks.hashes[2 * blocks + 1] === b.blocks.hashes[2 * blocks + 1]
   ) {
     blocks++;
   }
@@ -67,7 +67,7 @@ for (const kind of KINDS) {
             const expected = await answer(plain, prompt);
             assert.deepEqual(await answer(small, prompt), expected);
             assert.deepEqual(await answer(large, prompt), expected);
-            assert.equal(expected.blocks.lanes.length, 2 * expected.blocks.length);
+            assert.equal(expected.blocks.hashes.length, 2 * expected.blocks.length);
           }
         }
       }),

@@ -22,7 +22,7 @@ function encode(text: string): Promise<TokenizedPrompt> {
 
 function common(a: TokenizedPrompt, b: TokenizedPrompt): number {
   let blocks = 0;
-  while (blocks < a.blocks.length && a.blocks.lanes[2 * blocks] === b.blocks.lanes[2 * blocks]) blocks++;
+  while (blocks < a.blocks.length && a.blocks.hashes[2 * blocks] === b.blocks.hashes[2 * blocks]) blocks++;
   return blocks;
 }
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
-import { Journal } from "#live/journal.ts";
+import { RouterTap } from "#live/router-tap.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 
 import { IDENTITY, LEARNT, WORD_TOKENIZER } from "../gateway/rig.ts";
@@ -21,14 +21,14 @@ test("the warm-up goes from socket to socket and leaves nothing behind", async (
     blockTokens: 4,
     staleAfterMicros: 1_000_000,
   });
-  const journal = new Journal(router);
+  const tap = new RouterTap(router);
   const outcomes = new Map<string, number>();
-  journal.listen({
+  tap.listen({
     accepted(input) {
       if (input.kind === "request-finished") outcomes.set(input.outcome, (outcomes.get(input.outcome) ?? 0) + 1);
     },
   });
-  const options = { journal, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  const options = { tap, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   const answered = await warmUpPath({ ...options, requests: 200, budgetMillis: 5_000 });
   assert.equal(answered, 200);
   assert.deepEqual(LEARNT, [], "the tokenizer hears no counts of a made-up engine");

@@ -46,10 +46,10 @@ function evidenceFrom(truth: EngineConfig, traffic: Traffic, seed: number): Evid
     at += 1 + Math.floor(2 * traffic.gapMicros * uniform());
     const promptTokens = traffic.promptTokens(uniform);
     const shared = i % 3 === 0 ? Math.min(256, promptTokens) : 0;
-    const lanes = new Int32Array(2 * Math.floor(promptTokens / truth.blockTokens));
-    for (let block = 0; 2 * block < lanes.length; block++) {
-      lanes[2 * block] = (block + 1) * truth.blockTokens <= shared ? 1 : 2 + i;
-      lanes[2 * block + 1] = block;
+    const hashes = new Int32Array(2 * Math.floor(promptTokens / truth.blockTokens));
+    for (let block = 0; 2 * block < hashes.length; block++) {
+      hashes[2 * block] = (block + 1) * truth.blockTokens <= shared ? 1 : 2 + i;
+      hashes[2 * block + 1] = block;
     }
     const unknown = { cachedTokens: NaN, ttftMicros: NaN, e2eMicros: NaN };
     return {
@@ -59,7 +59,7 @@ function evidenceFrom(truth: EngineConfig, traffic: Traffic, seed: number): Evid
       promptTokens,
       outputTokens: traffic.outputTokens(uniform),
       ok: true,
-      lanes,
+      hashes,
     };
   });
   const blank = { endpoints: ["one", "two"], rows, left: {} };

@@ -37,7 +37,7 @@ function evidence(): Evidence {
     ttftMicros: NaN,
     e2eMicros: NaN,
     ok: true,
-    lanes: new Int32Array(0),
+    hashes: new Int32Array(0),
   }));
   const blank: Evidence = { endpoints: ["a"], rows: unanswered, left: {} };
   const { ttftMicros, e2eMicros } = forcedReplay(blank, TWO);

@@ -40,7 +40,7 @@ function evidenceFrom(engine: EngineConfig, level: number, seed: number): Eviden
   const rows = Array.from({ length: 300 }, (_, i): Served => {
     at += 1 + random.below(i % 100 < 30 ? 1_000_000 : 200_000);
     const promptTokens = 32 + random.below(900);
-    const lanes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_one, word) => i * 1000 + word);
+    const hashes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_one, word) => i * 1000 + word);
     return {
       arrivalAt: at,
       endpoint: 0,
@@ -50,7 +50,7 @@ function evidenceFrom(engine: EngineConfig, level: number, seed: number): Eviden
       ttftMicros: NaN,
       e2eMicros: NaN,
       ok: true,
-      lanes,
+      hashes,
     };
   });
   const blank = { endpoints: ["one"], rows, left: {} };

@@ -27,7 +27,7 @@ function asked(endpoints: number): Evidence {
     at += 1 + random.below(500_000);
     const promptTokens = 32 + random.below(900);
     const times = { cachedTokens: 0, ttftMicros: NaN, e2eMicros: NaN };
-    const lanes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_one, word) => i * 1000 + word);
+    const hashes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_one, word) => i * 1000 + word);
     return {
       ...times,
       arrivalAt: at,
@@ -35,7 +35,7 @@ function asked(endpoints: number): Evidence {
       promptTokens,
       outputTokens: 60 + random.below(60),
       ok: true,
-      lanes,
+      hashes,
     };
   });
   return { endpoints: ["a", "b"].slice(0, endpoints), rows, left: {} };

@@ -32,7 +32,7 @@ function evidenceFrom(engine: EngineConfig): Evidence {
   const rows = Array.from({ length: 400 }, (_, i): Served => {
     at += 1 + random.below(200_000);
     const promptTokens = 32 + random.below(900);
-    const lanes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_one, word) => i * 1000 + word);
+    const hashes = Int32Array.from({ length: 2 * Math.floor(promptTokens / 16) }, (_one, word) => i * 1000 + word);
     return {
       arrivalAt: at,
       endpoint: i % 2,
@@ -42,7 +42,7 @@ function evidenceFrom(engine: EngineConfig): Evidence {
       ttftMicros: NaN,
       e2eMicros: NaN,
       ok: true,
-      lanes,
+      hashes,
     };
   });
   const blank = { endpoints: ["one", "two"], rows, left: {} };

@@ -6,7 +6,7 @@ import { BlockSizes } from "#shadow/recorded/block-sizes.ts";
 
 /** A prompt of so many blocks, each recorded as `blockTokens`, that an engine counted as `counted`. */
 function ended(blocks: number, blockTokens: number, counted: number | undefined, more: Partial<RouteRequest> = {}) {
-  const lanes = new Int32Array(2 * Math.floor(blocks));
+  const hashes = new Int32Array(2 * Math.floor(blocks));
   const route: RouteRequest = {
     id: "r",
     model: "m",
@@ -18,7 +18,7 @@ function ended(blocks: number, blockTokens: number, counted: number | undefined,
     promptTokensExact: false,
     outputTokensMax: undefined,
     sequences: 1,
-    blocks: { lanes, length: Math.floor(blocks), blockTokens },
+    blocks: { hashes, length: Math.floor(blocks), blockTokens },
     profile: "",
     ...more,
   };

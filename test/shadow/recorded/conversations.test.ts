@@ -5,7 +5,7 @@ import { conversationsOf } from "#shadow/recorded/conversations.ts";
 
 /** A request whose prompt has these blocks. */
 function turn(id: string, blocks: readonly number[], at: number, endAt: number, session = "") {
-  const lanes = Int32Array.from(blocks.flatMap((block) => [block, 7 * block]));
+  const hashes = Int32Array.from(blocks.flatMap((block) => [block, 7 * block]));
   const route: RouteRequest = {
     id,
     model: "m",
@@ -17,7 +17,7 @@ function turn(id: string, blocks: readonly number[], at: number, endAt: number, 
     promptTokensExact: true,
     outputTokensMax: undefined,
     sequences: 1,
-    blocks: { lanes, length: blocks.length, blockTokens: 16 },
+    blocks: { hashes, length: blocks.length, blockTokens: 16 },
     profile: "",
   };
   return { route, at, endAt };

@@ -20,7 +20,7 @@ const PAUSES: FirstTokenResiduals = {
 };
 
 function evidence(ttftMicros: readonly number[]): Evidence {
-  const row = { endpoint: 0, promptTokens: 9, outputTokens: 1, cachedTokens: 0, lanes: new Int32Array(0), ok: true };
+  const row = { endpoint: 0, promptTokens: 9, outputTokens: 1, cachedTokens: 0, hashes: new Int32Array(0), ok: true };
   const rows = ttftMicros.map((ttft, i) => ({ ...row, arrivalAt: i, ttftMicros: ttft, e2eMicros: ttft }));
   return { endpoints: ["a"], rows, left: {} };
 }

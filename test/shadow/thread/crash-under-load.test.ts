@@ -54,7 +54,7 @@ for (const [cause, script] of Object.entries(DEATHS_BY)) {
       candidatesMax: 0,
       send: (text) => host.send(text),
     });
-    rig.journal.listen(feed);
+    rig.tap.listen(feed);
     let answers = 0;
     const client = async (): Promise<void> => {
       while (host.status().restarts < DEATHS) {

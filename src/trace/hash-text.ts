@@ -3,12 +3,12 @@ import { expected } from "./fields.ts";
 const BLOCK_BYTES = 8;
 
 /** Base64 of the words, each least significant byte first: 8 bytes a block. */
-export function encodeLanes(lanes: Int32Array): string {
-  return new Uint8Array(lanes.buffer, lanes.byteOffset, lanes.byteLength).toBase64();
+export function encodeHashes(hashes: Int32Array): string {
+  return new Uint8Array(hashes.buffer, hashes.byteOffset, hashes.byteLength).toBase64();
 }
 
-/** Reads what encodeLanes wrote; throws TraceFormatError naming `path`. */
-export function decodeLanes(text: string, path: string): Int32Array {
+/** Reads what encodeHashes wrote; throws TraceFormatError naming `path`. */
+export function decodeHashes(text: string, path: string): Int32Array {
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = Uint8Array.fromBase64(text);

@@ -7,7 +7,7 @@ import { MICROS_PER_MILLI } from "#core/units.ts";
  * Sees every input in order, with the decision that it caused and the time which that took. It must return at once and
  * never throw.
  */
-export interface JournalListener {
+export interface TapListener {
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void;
 }
 
@@ -15,15 +15,15 @@ export interface JournalListener {
  * The only way into the live router: whatever reaches the core reaches the recorder, the metrics and the shadow too, in
  * the same order.
  */
-export class Journal {
+export class RouterTap {
   readonly router: Router;
-  readonly #listeners: JournalListener[] = [];
+  readonly #listeners: TapListener[] = [];
 
   constructor(router: Router) {
     this.router = router;
   }
 
-  listen(listener: JournalListener): void {
+  listen(listener: TapListener): void {
     this.#listeners.push(listener);
   }
 

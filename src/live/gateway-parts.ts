@@ -11,7 +11,7 @@ import type { Cors } from "./request/cors.ts";
 import type { Identifier } from "./request/identity.ts";
 import type { FaultEvent } from "./log/fault-log.ts";
 import type { InFlight } from "./request/in-flight.ts";
-import type { Journal } from "./journal.ts";
+import type { RouterTap } from "./router-tap.ts";
 import type { GatewayLimits } from "./request/limits.ts";
 import type { HangWatch } from "./upstream/hang-watch.ts";
 import type { RequestSummary } from "./request/request-summary.ts";
@@ -33,8 +33,8 @@ export interface RequestObserver {
 }
 
 /** What all requests share. */
-export interface ChatContext {
-  readonly journal: Journal;
+export interface GatewayParts {
+  readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly pools: UpstreamPools;
   readonly tokenizer: (model: string) => Tokenizer;
