@@ -81,7 +81,7 @@ function replaced(base: PolicyDocument, given: Readonly<Record<string, unknown>>
   };
 }
 
-/** Keys in which two configurations differ that cannot change while a gateway runs; each says so. */
+/** Keys in which two configurations differ that cannot change while a gateway runs; each is named. */
 export function fixedDifferences(running: Config, asked: Config): Problem[] {
   const root = schemaNode(CONFIG_SCHEMA);
   const problems: Problem[] = [];

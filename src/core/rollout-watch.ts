@@ -72,13 +72,13 @@ export class RolloutWatch {
     } else if (input.kind === "request-finished") this.#finished(input);
   }
 
-  /** Closes what is due and says which step the verdict calls for, if any. */
+  /** Closes what is due and returns which step the verdict calls for, if any. */
   look(at: Micros): RolloutStep | undefined {
     this.#judge.advance(at);
     return proposedStep(this.state, at, this.#judge.verdict());
   }
 
-  /** A step was accepted, proposed here or made by an operator; a text says why it could not be. */
+  /** A step was accepted, proposed here or made by an operator; a text states why it could not be. */
   accept(step: RolloutStep): string | undefined {
     const next = steppedRollout(this.state, step);
     if (typeof next === "string") return next;

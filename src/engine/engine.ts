@@ -120,7 +120,7 @@ export class Engine {
     this.#roster.receive(at, this.#scheduler.waiting);
   }
 
-  /** Tells at once, with its time, what the step that runs will bring where that is settled when it starts. */
+  /** Reports at once, with its time, what the step that runs will bring where that is settled when it starts. */
   reportSettled(): void {
     this.#outbox.flush(Infinity);
   }

@@ -37,7 +37,7 @@ export class Outbox {
     else this.#delay({ at, request, outputTokens: 0, reason, cachedTokens });
   }
 
-  /** Tells at once the tokens that the request was promised, with their times: it is about to go. */
+  /** Reports at once the tokens that the request was promised, with their times: it is about to go. */
   hurry(request: EngineRequest): void {
     for (let i = 0; i < this.#delayed.length;) {
       const outcome = this.#delayed[i];
@@ -49,7 +49,7 @@ export class Outbox {
     }
   }
 
-  /** Tells what is due. */
+  /** Reports what is due. */
   flush(now: Micros): void {
     for (let first = this.#delayed[0]; first !== undefined && first.at <= now; first = this.#delayed[0]) {
       this.#delayed.shift();

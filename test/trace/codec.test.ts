@@ -155,12 +155,12 @@ test("a version that is not known, a foreign file and each broken field are refu
     [
       `{"kind":"request-arrived","at":1,"request":{"id":"a","model":"m","promptTokens":1},"chain":{"first":0,"lanes":"AAA"}}`,
       "invalid",
-      /chain\.hashes: expected base64/,
+      /chain\.lanes: expected base64/,
     ],
     [
       `{"kind":"blocks-stored","at":1,"endpoint":"e","lanes":"AAAA"}`,
       "invalid",
-      /hashes: expected base64 of 8 bytes a block/,
+      /lanes: expected base64 of 8 bytes a block/,
     ],
     [`{"kind":"first-to`, "not-json", /expected a line of JSON/],
     [`[1]`, "invalid", /expected an object/],

@@ -27,7 +27,7 @@ export const EMPTY_BOOK: RolloutBook = [];
 export const ROLLOUTS_MAX = 64;
 
 /**
- * The book after an input; a text that says why it is refused where it is, and then nothing has changed. No two rollouts
+ * The book after an input; a text that states why it is refused where it is, and then nothing has changed. No two rollouts
  * of one model are under way together; one that is for all models stands in the way of every other.
  */
 export function bookAfter(book: RolloutBook, input: RolloutInput): RolloutBook | string {
@@ -50,7 +50,7 @@ export function bookAfter(book: RolloutBook, input: RolloutInput): RolloutBook |
   return typeof next === "string" ? next : book.map((other) => (other === state ? next : other));
 }
 
-/** The rollout that says how a model is routed: one under way, else the one that was promoted last. */
+/** The rollout that decides how a model is routed: one under way, else the one that was promoted last. */
 export function rolloutOf(book: RolloutBook, model: string): RolloutState | undefined {
   let promoted: RolloutState | undefined;
   for (const state of book) {

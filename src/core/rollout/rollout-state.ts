@@ -58,7 +58,7 @@ export function plannedRollout(plan: RolloutPlan, at: Micros): RolloutState {
   };
 }
 
-/** The state after a step; a text that says why it is refused where it is. */
+/** The state after a step; a text that states why it is refused where it is. */
 export function steppedRollout(state: RolloutState, step: RolloutStep): RolloutState | string {
   const { plan, phase } = state;
   const accepted = ACCEPTED[step.step];

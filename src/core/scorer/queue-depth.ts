@@ -7,7 +7,8 @@ import { scorerPlugin } from "./scorer.ts";
  *     score = (max - load) / (max - min), 1 where all are equal
  */
 export const queueDepth = scorerPlugin({
-  summary: "requests there, scaled between the least and the most loaded candidate",
+  summary:
+    "effective load (requests there, not the queue alone), scaled between the least and the most loaded candidate",
   reads: ["ledger", "scrape:load"],
   source: "BLIS, Composable Scorer Framework",
   parameters: {},

@@ -177,7 +177,7 @@ function registerScrapes(sources: StateSources, family: Family, row: Row): void 
   family("counter", "scrapes_total", "Metrics pages asked for.", () =>
     rows().map(({ url, counts }) => row(counts.scrapes, { url })),
   );
-  family("counter", "scrape_errors_total", "Metrics pages that could not be had.", () =>
+  family("counter", "scrape_errors_total", "Failed scrapes.", () =>
     rows().flatMap(({ url, counts }) =>
       Object.entries(counts.errors).flatMap(([fault, count]) => (count === 0 ? [] : [row(count, { url, fault })])),
     ),

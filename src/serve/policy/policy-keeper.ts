@@ -21,7 +21,7 @@ export interface PolicyKeeperOptions {
   readonly historyMax: number;
   /** Puts the policy into force; synchronous. */
   readonly apply: (change: PolicyChange) => void;
-  /** Told of every change that was made or refused, for the log. */
+  /** Notified of every change that was made or refused, for the log. */
   readonly report: (proposal: Pick<PolicyProposal, "source" | "by" | "note">, outcome: PolicyOutcome) => void;
   readonly now?: () => Date;
 }
@@ -108,7 +108,7 @@ export class PolicyKeeper {
     }
     if (proposal.dryRun === true) return { outcome: "checked", version };
     const isFile = proposal.source === FILE_SOURCE;
-    // A file that says what it said before takes nothing back that was changed since.
+    // A file with the content that it had before takes nothing back that was changed since.
     const known = isFile ? this.#configured : inForce;
     if (isFile) this.#configured = policy;
     if (policy.text === known.text || policy.text === inForce.text) return { outcome: "unchanged", version };

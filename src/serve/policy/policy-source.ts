@@ -6,7 +6,7 @@ export interface PolicyGround {
   /** Undefined for one that is not remembered. */
   readonly remembered: (version: number) => Policy | undefined;
   readonly inForce: Policy;
-  /** What the configuration file said last, or the start of the gateway. */
+  /** What the configuration file held last, or the start of the gateway. */
   readonly configured: Policy;
 }
 

@@ -102,7 +102,7 @@ export class ArmTally {
     return this.counts.refused / this.counts.requests;
   }
 
-  /** Share of prompt tokens that were found in a cache; NaN where no engine says. */
+  /** Share of prompt tokens that were found in a cache; NaN where no engine reports it. */
   get hitRatio(): number {
     return this.counts.cachedTokens / this.counts.promptTokens;
   }

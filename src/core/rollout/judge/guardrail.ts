@@ -4,12 +4,12 @@ import type { TimeFigure, TimeMetric } from "./outcome.ts";
 /** What a guardrail watches: a time in microseconds, or a share of requests in [0, 1]. */
 export type GuardedFigure = `${TimeMetric}.${TimeFigure}` | "error-rate" | "refused-rate";
 
-/** A limit that takes an arm back as soon as it is crossed, whatever the comparison says so far. */
+/** A limit that takes an arm back as soon as it is crossed, whatever the comparison shows so far. */
 export interface Guardrail {
   readonly figure: GuardedFigure;
   /** The arm's figure may be at most this. */
   readonly absoluteMax?: number;
-  /** It may be at most this multiple of the control's; says nothing while the control's is 0. */
+  /** It may be at most this multiple of the control's; has no effect while the control's is 0. */
   readonly relativeMax?: number;
   /** Fewer samples of the arm, or of the control where it is compared with it, decide nothing. */
   readonly samplesMin: number;

@@ -151,7 +151,7 @@ export class Judge {
   }
 
   /**
-   * A canary's share has changed with that window: what was compared before says nothing of who is compared now, so the
+   * A canary's share has changed with that window: what was compared before is not who is compared now, so the
    * comparison begins anew. The level is shared among the steps.
    */
   startStage(fromWindow: number): void {
