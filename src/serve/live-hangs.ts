@@ -1,3 +1,4 @@
+import type { HangOptions } from "#core/endpoint/hang-judge.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import type { RouterTap } from "#live/router-tap.ts";
@@ -12,22 +13,27 @@ export function hangWatch(
   directory: EndpointDirectory,
   faults: FaultLog,
 ): HangWatch {
-  const micros = (millis: number): number => (health.enabled ? millis * MICROS_PER_MILLI : Infinity);
   return new HangWatch({
     tap,
     directory,
     servedUntilWell: health.servedUntilWell,
     report: faults.report,
-    judge: {
-      silentMicros: micros(health.silentMillis),
-      probesFailedMin: health.probesFailedMin,
-      unansweredMicros: micros(health.unansweredMillis),
-      stalledMicros: micros(health.stalledMillis),
-      unwatchedMicros: micros(health.unwatchedMillis),
-      usualFactor: health.usualFactor,
-      probesAnsweredMin: health.probesAnsweredMin,
-      returnMicros: micros(health.returnMillis),
-      returnMicrosMax: micros(health.returnMillisMax),
-    },
+    judge: hangRules(health),
   });
+}
+
+/** The `health` section as the core takes it. Switched off no time is ever over. */
+export function hangRules(health: Config["health"]): HangOptions {
+  const micros = (millis: number): number => (health.enabled ? millis * MICROS_PER_MILLI : Infinity);
+  return {
+    silentMicros: micros(health.silentMillis),
+    probesFailedMin: health.probesFailedMin,
+    unansweredMicros: micros(health.unansweredMillis),
+    stalledMicros: micros(health.stalledMillis),
+    unwatchedMicros: micros(health.unwatchedMillis),
+    usualFactor: health.usualFactor,
+    probesAnsweredMin: health.probesAnsweredMin,
+    returnMicros: micros(health.returnMillis),
+    returnMicrosMax: micros(health.returnMillisMax),
+  };
 }

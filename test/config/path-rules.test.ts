@@ -4,6 +4,7 @@ import { CONFIG_SCHEMA } from "#config/schema.ts";
 import { PATH_RULES } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import { DEFAULT_LIMITS, waitLimits } from "#live/request/limits.ts";
+import { hangRules } from "#serve/live-hangs.ts";
 
 test("a gateway that is not configured and a simulation go by the same rules about faults", () => {
   const { limits, health, scrape } = CONFIG_SCHEMA.parse({});
@@ -13,20 +14,7 @@ test("a gateway that is not configured and a simulation go by the same rules abo
   );
   assert.deepEqual(waitLimits({ ...DEFAULT_LIMITS, ...limits }), PATH_RULES.waits);
   const micros = (millis: number): number => millis * MICROS_PER_MILLI;
-  assert.deepEqual(
-    {
-      silentMicros: micros(health.silentMillis),
-      probesFailedMin: health.probesFailedMin,
-      unansweredMicros: micros(health.unansweredMillis),
-      stalledMicros: micros(health.stalledMillis),
-      unwatchedMicros: micros(health.unwatchedMillis),
-      usualFactor: health.usualFactor,
-      probesAnsweredMin: health.probesAnsweredMin,
-      returnMicros: micros(health.returnMillis),
-      returnMicrosMax: micros(health.returnMillisMax),
-    },
-    PATH_RULES.hang,
-  );
+  assert.deepEqual(hangRules(health), PATH_RULES.hang);
   assert.equal(health.servedUntilWell, PATH_RULES.servedUntilWell);
   assert.equal(micros(limits.sweepMillis), PATH_RULES.sweepMicros);
   assert.equal(micros(scrape.lostAfterMillis), PATH_RULES.lostAfterMicros);

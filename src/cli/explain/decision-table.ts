@@ -2,6 +2,7 @@ import Table from "cli-table3";
 import * as z from "zod";
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine } from "#config/problem.ts";
+import { plainTableChars } from "../plain-table-chars.ts";
 
 const number = () => z.number().nullable();
 
@@ -53,31 +54,12 @@ export function decisionTable(value: unknown, from: string): string {
       "total",
     ],
     style: { head: [], border: [], compact: true },
-    chars: PLAIN,
+    chars: plainTableChars(" "),
   });
   for (const row of decision.candidates) table.push(cells(row, decision));
   const lines = table.toString().split("\n");
   return `${verdict(decision)}\n${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
-
-/** Columns apart by blanks, no lines. */
-const PLAIN = {
-  top: "",
-  "top-mid": "",
-  "top-left": "",
-  "top-right": "",
-  bottom: "",
-  "bottom-mid": "",
-  "bottom-left": "",
-  "bottom-right": "",
-  left: "",
-  "left-mid": "",
-  mid: "",
-  "mid-mid": "",
-  right: "",
-  "right-mid": "",
-  middle: " ",
-};
 
 function verdict({
   kind,

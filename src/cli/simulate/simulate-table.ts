@@ -7,6 +7,7 @@ import type { Fitness } from "#sim/result/fitness.ts";
 import type { Metrics } from "#sim/result/metrics.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
 import { percent } from "../figure-text.ts";
+import { plainTableChars } from "../plain-table-chars.ts";
 
 /** What was asked for beside the figures. */
 export interface Extras {
@@ -166,20 +167,9 @@ const PLOT_WIDTH = 72;
 const ENDPOINTS_SHOWN = 32;
 
 function plainTable(head: readonly string[]): Table.Table {
-  const none = {
-    top: "",
-    "top-mid": "",
-    "top-left": "",
-    "top-right": "",
-    bottom: "",
-    "bottom-mid": "",
-    "bottom-left": "",
-    "bottom-right": "",
-  };
-  const inner = { left: "", "left-mid": "", mid: "", "mid-mid": "", right: "", "right-mid": "", middle: "  " };
   return new Table({
     head: [...head],
-    chars: { ...none, ...inner },
+    chars: plainTableChars("  "),
     style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
     colAligns: head.map((_, column) => (column === 0 ? "left" : "right")),
   });
