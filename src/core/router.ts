@@ -3,6 +3,7 @@ import { AwaitedAnswers } from "./awaited-answers.ts";
 import type { Decision } from "./decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
+import { applyEndpointInput } from "./endpoint-input.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
 import { Ledger } from "./endpoint/ledger.ts";
@@ -129,28 +130,6 @@ export class Router {
       case "answer-known":
         if (!this.#answers.known(input)) this.strayInputs++;
         break;
-      case "load-observed":
-        this.#fleet.get(input.endpoint)?.observeLoad(input.at, input.load);
-        break;
-      case "endpoint-joined":
-        this.#fleet.join(input.endpoint);
-        break;
-      case "endpoint-changed":
-        this.#fleet.change(input.endpoint);
-        break;
-      case "endpoint-left":
-        this.#fleet.leave(input.endpoint);
-        break;
-      case "endpoint-cordoned":
-      case "endpoint-uncordoned":
-        this.#fleet.cordon(input.endpoint, input.kind === "endpoint-cordoned");
-        break;
-      case "endpoint-suspended":
-        this.#fleet.suspend(input.endpoint);
-        break;
-      case "endpoint-resumed":
-        this.#fleet.resume(input.endpoint, input.servedUntilWell);
-        break;
       case "profile-changed":
         this.#profiles.set(input.name, input.profile);
         break;
@@ -161,11 +140,8 @@ export class Router {
         this.#fleet.resizeBlocks(input.blockTokens);
         this.#answers.forget();
         break;
-      case "blocks-stored":
-      case "blocks-removed":
-      case "blocks-cleared":
-        this.#blocksChanged(input);
-        break;
+      default:
+        applyEndpointInput(this.#fleet, this.#index, input);
     }
   }
 
@@ -286,13 +262,5 @@ export class Router {
     pending.insertion = undefined;
     pending.state = undefined;
     pending.firstTokenAt = undefined;
-  }
-
-  #blocksChanged(input: Extract<Input, { kind: "blocks-stored" | "blocks-removed" | "blocks-cleared" }>): void {
-    const slot = this.#fleet.get(input.endpoint)?.slot;
-    if (slot === undefined) return;
-    if (input.kind === "blocks-stored") this.#index.stored?.(slot, input.hashes, input.at);
-    else if (input.kind === "blocks-removed") this.#index.removed?.(slot, input.hashes, input.at);
-    else this.#index.clear(slot);
   }
 }
