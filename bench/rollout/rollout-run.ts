@@ -1,7 +1,8 @@
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
-import { type Difference, Judge } from "#core/rollout/judge/judge.ts";
+import { Judge } from "#core/rollout/judge/judge.ts";
 import type { TimeFigure, TimeMetric, Times } from "#core/rollout/judge/outcome.ts";
+import type { Difference } from "#core/rollout/judge/verdict.ts";
 import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
 import { plannedRollout, type RolloutStep } from "#core/rollout/rollout-state.ts";
 import { RolloutWatch } from "#core/rollout-watch.ts";

@@ -3,19 +3,20 @@ import type { Outcome } from "./endpoint/outcome.ts";
 import type { Input, RequestFinished } from "./input.ts";
 import type { RouteRequest } from "./request.ts";
 import { type Assignment, assignmentOf, clusterOf } from "./rollout/assignment.ts";
+import type { OpenRequest } from "./rollout/judge/guardrail.ts";
 import type { Judge } from "./rollout/judge/judge.ts";
 import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
 import { type RolloutState, type RolloutStep, steppedRollout } from "./rollout/rollout-state.ts";
 import type { Micros } from "./units.ts";
 
-/** A request that is counted, between its arrival and its end. */
-interface Counted {
+/** A request that an arm routes, between its arrival and its end. */
+interface Watched {
+  readonly request: RouteRequest;
   readonly assignment: Assignment;
+  readonly stretch: number;
   readonly cluster: string;
   readonly arrivedAt: Micros;
-  readonly promptTokens: number;
-  readonly predicted: Times | undefined;
   firstTokenAt: Micros | undefined;
   endpoint: string;
 }
@@ -37,7 +38,7 @@ export class RolloutWatch {
   state: RolloutState;
   readonly #judge: Judge;
   readonly #predictionOf: (request: RouteRequest) => Times | undefined;
-  readonly #open = new Map<string, Counted>();
+  readonly #open = new Map<string, Watched>();
 
   constructor(state: RolloutState, judge: Judge, predictionOf: (request: RouteRequest) => Times | undefined) {
     this.state = state;
@@ -48,14 +49,16 @@ export class RolloutWatch {
   /** Before the request reaches the router. */
   assign(request: RouteRequest, at: Micros): Assignment {
     const assignment = assignmentOf(request, at, this.state);
-    if (!assignment.counted) return assignment;
-    const { design } = this.state.plan;
+    const { phase, plan } = this.state;
+    if (phase === "promoted" || phase === "rolled-back") return assignment;
+    const { design } = plan;
+    if (assignment.counted) this.#judge.arrived(assignment.window, assignment.windowEndAt);
     this.#open.set(request.id, {
+      request,
       assignment,
+      stretch: stretchOf(assignment, this.state, at),
       cluster: "by" in design ? clusterOf(request, design.by) : request.id,
       arrivedAt: at,
-      promptTokens: request.promptTokens,
-      predicted: this.#predictionOf(request),
       firstTokenAt: undefined,
       endpoint: "",
     });
@@ -64,18 +67,18 @@ export class RolloutWatch {
 
   observe(input: Input, decision: Decision | undefined): void {
     if (decision?.kind === "routed") {
-      const counted = this.#open.get(decision.requestId);
-      if (counted !== undefined) counted.endpoint = decision.endpoint;
+      const watched = this.#open.get(decision.requestId);
+      if (watched !== undefined) watched.endpoint = decision.endpoint;
     } else if (input.kind === "first-token") {
-      const counted = this.#open.get(input.requestId);
-      if (counted !== undefined) counted.firstTokenAt ??= input.at;
+      const watched = this.#open.get(input.requestId);
+      if (watched !== undefined) watched.firstTokenAt ??= input.at;
     } else if (input.kind === "request-finished") this.#finished(input);
   }
 
   /** Closes what is due and returns which step the verdict calls for, if any. */
   look(at: Micros): RolloutStep | undefined {
     this.#judge.advance(at);
-    return proposedStep(this.state, at, this.#judge.verdict());
+    return proposedStep(this.state, at, this.#judge.verdict(this.#openRequests(at)));
   }
 
   /** A step was accepted, proposed here or made by an operator; a text states why it could not be. */
@@ -87,16 +90,28 @@ export class RolloutWatch {
     return undefined;
   }
 
-  #finished({ at, requestId, outcome, cachedTokens, outputTokens }: RequestFinished): void {
-    const counted = this.#open.get(requestId);
-    if (counted === undefined) return;
-    this.#open.delete(requestId);
-    const { assignment, cluster, arrivedAt, firstTokenAt, predicted, endpoint, promptTokens } = counted;
-    const answered = outcome === "ok" && firstTokenAt !== undefined;
-    this.#judge.observe({
+  #openRequests(at: Micros): OpenRequest[] {
+    return Array.from(this.#open.values(), ({ assignment, stretch, arrivedAt, firstTokenAt }) => ({
       arm: assignment.arm,
-      window: assignment.window,
-      windowEndAt: assignment.windowEndAt,
+      stretch,
+      ageMicros: at - arrivedAt,
+      ttftMicros: firstTokenAt === undefined ? undefined : firstTokenAt - arrivedAt,
+    }));
+  }
+
+  #finished({ at, requestId, outcome, cachedTokens, outputTokens }: RequestFinished): void {
+    const watched = this.#open.get(requestId);
+    if (watched === undefined) return;
+    this.#open.delete(requestId);
+    const { request, assignment, stretch, cluster, arrivedAt, firstTokenAt, endpoint } = watched;
+    const { arm, window, counted } = assignment;
+    const answered = outcome === "ok" && firstTokenAt !== undefined;
+    const predicted = counted ? this.#predictionOf(request) : undefined;
+    this.#judge.observe({
+      arm,
+      window,
+      counted,
+      stretch,
       cluster,
       status: STATUS[outcome],
       times: {
@@ -109,8 +124,15 @@ export class RolloutWatch {
       },
       ...(predicted !== undefined && { predicted }),
       endpoint,
-      promptTokens,
+      promptTokens: request.promptTokens,
       cachedTokens,
     });
   }
+}
+
+/** When the window of a request began; outside of windows, times as long as they are stand for them. */
+function stretchOf({ window, windowEndAt }: Assignment, { at: since, plan }: RolloutState, at: Micros): Micros {
+  const { windowMicros } = plan.design;
+  if (window >= 0) return windowEndAt - windowMicros;
+  return since + Math.floor((at - since) / windowMicros) * windowMicros;
 }

@@ -1,5 +1,5 @@
 import type { Micros } from "../units.ts";
-import type { Verdict } from "./judge/judge.ts";
+import type { Verdict } from "./judge/verdict.ts";
 import type { RolloutState, RolloutStep } from "./rollout-state.ts";
 
 /**

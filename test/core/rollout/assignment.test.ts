@@ -132,3 +132,24 @@ test("outside of a run the control routes and nothing counts; a promoted arm has
     );
   }
 });
+
+test("neighbouring seeds draw orders and places that agree as often as chance has it", () => {
+  const split = DESIGNS.find((one) => one.kind === "split" && one.by === "session")!;
+  const orderOf = (seed: number) => {
+    const plan = planOf(DESIGNS[0]!, 2, seed);
+    return Array.from({ length: 64 }, (_, block) => switchbackArm(plan, 2 * block));
+  };
+  const placesOf = (seed: number) => {
+    const state = after(planOf(split, 2, seed), stepOf("start", 0));
+    return Array.from({ length: 64 }, (_, i) => assignmentOf(requestOf(i, `session-${i}`), 5, state).arm);
+  };
+  for (const drawn of [orderOf, placesOf]) {
+    const all = Array.from({ length: 201 }, (_, seed) => drawn(seed));
+    const agreements = all.slice(1).map((one, i) => one.filter((arm, j) => arm === all[i]![j]).length / 64);
+    const mean = agreements.reduce((sum, one) => sum + one, 0) / 200;
+    const variance = agreements.reduce((sum, one) => sum + (one - mean) ** 2, 0) / 200;
+    // Of 64 throws of a coin: a half, with a variance of 1 / 256.
+    assert.ok(Math.abs(mean - 0.5) < 5 / 16 / Math.sqrt(200), `${mean}`);
+    assert.ok(variance < 2 / 256, `${variance}`);
+  }
+});

@@ -1,7 +1,6 @@
+import type { Micros } from "../../units.ts";
 import { type RolloutOutcome, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
 import { type SavedHistogram, TimeHistogram } from "./time-histogram.ts";
-
-const QUANTILES: Readonly<Record<Exclude<TimeFigure, "mean">, number>> = { p50: 0.5, p90: 0.9, p99: 0.99 };
 
 /** Endpoints that are counted one by one; requests of others count for none. */
 const ENDPOINTS_MAX = 4_096;
@@ -83,8 +82,16 @@ export class ArmTally {
 
   /** Microseconds; NaN without samples. */
   time(metric: TimeMetric, figure: TimeFigure): number {
-    const histogram = this.#times[metric];
-    return figure === "mean" ? histogram.mean : histogram.quantile(QUANTILES[figure]);
+    return this.#times[metric].figure(figure);
+  }
+
+  /** How many took longer. */
+  above(metric: TimeMetric, micros: Micros): number {
+    return this.#times[metric].above(micros);
+  }
+
+  addTimesTo(other: TimeHistogram, metric: TimeMetric): void {
+    other.merge(this.#times[metric]);
   }
 
   /** Mean of what was predicted, microseconds; undefined unless every measured request has a prediction. */

@@ -5,17 +5,23 @@ const CLUSTERS_MAX = 65_536;
 
 interface Cluster {
   readonly arm: number;
+  /** Requests, and the sums of what was measured and predicted of them. */
   count: number;
   value: number;
   covariate: number;
 }
 
+/** Of an arm's clusters: how many, and sums of their requests, values and covariates, of squares and of products. */
 interface ArmSums {
+  clusters: number;
   count: number;
   value: number;
   covariate: number;
+  countSquared: number;
   valueSquared: number;
   covariateSquared: number;
+  valueByCount: number;
+  covariateByCount: number;
   product: number;
 }
 
@@ -26,18 +32,19 @@ export interface SavedClusters {
 }
 
 /**
- * Means of one figure by cluster (session, tenant, request), and what the arms' means over clusters differ by. Requests of
- * one conversation are alike, so a conversation counts once, however many turns it has.
+ * Means of one figure over requests, and how sure they are, by cluster (session, tenant, request): what was drawn to an arm
+ * is a cluster, and requests of one are alike. An arm's mean is a ratio of sums over clusters (requests' values over
+ * requests), with the deviation by linearization: A. Deng, U. Knoblich and J. Lu, "Applying the delta method in metric
+ * analytics" (2018).
  */
 export class ClusterMeans {
   readonly #arms: readonly ArmSums[];
   readonly #clusters: Map<string, Cluster>;
-  /** Clusters that were made final for want of room; one of them that speaks again counts as another. */
+  /** Clusters that were made final for want of room; one of them that comes again counts as another. */
   finals: number;
 
   constructor(arms: number, saved?: SavedClusters) {
-    const none = { count: 0, value: 0, covariate: 0, valueSquared: 0, covariateSquared: 0, product: 0 };
-    this.#arms = Array.from({ length: arms }, (_, arm) => ({ ...(saved?.arms[arm] ?? none) }));
+    this.#arms = Array.from({ length: arms }, (_, arm) => ({ ...NOTHING, ...saved?.arms[arm] }));
     this.#clusters = new Map(saved?.clusters.map(([name, cluster]) => [name, { ...cluster }]));
     this.finals = saved?.finals ?? 0;
   }
@@ -60,19 +67,15 @@ export class ClusterMeans {
 
   /** An arm's mean less the control's, as measured or less what the covariate explains. */
   estimate(arm: number, adjusted: boolean): MeanEstimate {
-    const pair = [this.#arms[0]!, this.#arms[arm]!] as const;
-    const count = pair[0].count + pair[1].count;
-    // Of the smaller arm: a canary's few sessions say how sure its mean is, not the many of its control.
-    const degrees = Math.max(0, Math.min(pair[0].count, pair[1].count) - 1);
-    const explained = pair.reduce((sum, one) => sum + one.product - (one.value * one.covariate) / one.count, 0);
-    const varied = pair.reduce((sum, one) => sum + one.covariateSquared - one.covariate ** 2 / one.count, 0);
-    const slope = adjusted && varied > 0 ? explained / varied : 0;
-    const [control, other] = pair.map((one) => ({
-      mean: (one.value - slope * one.covariate) / one.count,
-      ofMean: residualVariance(one, slope) / one.count,
-    })) as [{ mean: number; ofMean: number }, { mean: number; ofMean: number }];
-    const deviation = degrees === 0 ? NaN : Math.sqrt(count * (control.ofMean + other.ofMean));
-    return { count, mean: other.mean - control.mean, deviation, degrees };
+    const [control, other] = [this.#arms[0]!, this.#arms[arm]!];
+    const count = control.clusters + other.clusters;
+    // Of the arm with fewer: a canary's few sessions say how sure its mean is, not the many of its control.
+    const degrees = Math.max(0, Math.min(evenClusters(control), evenClusters(other)) - 1);
+    const varied = covariatesLeft(control) + covariatesLeft(other);
+    const slope = adjusted && varied > 0 ? (productsLeft(control) + productsLeft(other)) / varied : 0;
+    const mean = meanLess(other, slope) - meanLess(control, slope);
+    const ofMeans = varianceOfMean(control, slope) + varianceOfMean(other, slope);
+    return { count, mean, deviation: degrees === 0 ? NaN : Math.sqrt(count * ofMeans), degrees };
   }
 
   saved(): SavedClusters {
@@ -81,21 +84,68 @@ export class ClusterMeans {
   }
 }
 
-function weigh(sums: ArmSums, cluster: Cluster, sign: 1 | -1): void {
-  const value = cluster.value / cluster.count;
-  const covariate = cluster.covariate / cluster.count;
-  sums.count += sign;
+const NOTHING: Readonly<ArmSums> = {
+  clusters: 0,
+  count: 0,
+  value: 0,
+  covariate: 0,
+  countSquared: 0,
+  valueSquared: 0,
+  covariateSquared: 0,
+  valueByCount: 0,
+  covariateByCount: 0,
+  product: 0,
+};
+
+function weigh(sums: ArmSums, { count, value, covariate }: Cluster, sign: 1 | -1): void {
+  sums.clusters += sign;
+  sums.count += sign * count;
   sums.value += sign * value;
   sums.covariate += sign * covariate;
+  sums.countSquared += sign * count * count;
   sums.valueSquared += sign * value * value;
   sums.covariateSquared += sign * covariate * covariate;
+  sums.valueByCount += sign * value * count;
+  sums.covariateByCount += sign * covariate * count;
   sums.product += sign * value * covariate;
 }
 
-function residualVariance(sums: ArmSums, slope: number): number {
-  const { count } = sums;
-  const values = sums.valueSquared - sums.value ** 2 / count;
-  const products = sums.product - (sums.value * sums.covariate) / count;
-  const covariates = sums.covariateSquared - sums.covariate ** 2 / count;
-  return Math.max(0, values - 2 * slope * products + slope * slope * covariates) / (count - 1);
+/**
+ * As many clusters of one size say as much (L. Kish's effective size, 1965): where one tenant has half of an arm's
+ * requests, the arm's mean is as sure as one of three or four tenants.
+ */
+function evenClusters({ clusters, count, countSquared }: ArmSums): number {
+  return clusters === 0 ? 0 : (count * count) / countSquared;
+}
+
+function meanLess({ count, value, covariate }: ArmSums, slope: number): number {
+  return (value - slope * covariate) / count;
+}
+
+function varianceOfMean(sums: ArmSums, slope: number): number {
+  const { clusters, count } = sums;
+  const left =
+    valuesLeft(sums) - 2 * slope * productsLeft(sums) + slope * slope * (slope === 0 ? 0 : covariatesLeft(sums));
+  return ((Math.max(0, left) / count) * clusters) / ((clusters - 1) * count);
+}
+
+/** Sums of squares and products of what clusters' sums differ by from their requests times the arm's mean. */
+function valuesLeft({ count, value, countSquared, valueSquared, valueByCount }: ArmSums): number {
+  const mean = value / count;
+  return valueSquared - 2 * mean * valueByCount + mean * mean * countSquared;
+}
+
+function covariatesLeft({ clusters, count, covariate, countSquared, ...sums }: ArmSums): number {
+  if (clusters === 0) return 0;
+  const mean = covariate / count;
+  const left = sums.covariateSquared - 2 * mean * sums.covariateByCount + mean * mean * countSquared;
+  // What rounding leaves of values that are all alike explains nothing.
+  return left > 1e-12 * sums.covariateSquared ? left : 0;
+}
+
+function productsLeft({ count, value, covariate, countSquared, ...sums }: ArmSums): number {
+  if (count === 0) return 0;
+  const [mean, middle] = [value / count, covariate / count];
+  const { product, covariateByCount, valueByCount } = sums;
+  return product - mean * covariateByCount - middle * valueByCount + mean * middle * countSquared;
 }

@@ -1,11 +1,14 @@
+import type { Micros } from "../../units.ts";
 import type { ArmTally } from "./arm-tally.ts";
 import type { TimeFigure, TimeMetric } from "./outcome.ts";
+import { TimeHistogram } from "./time-histogram.ts";
 
 /** What a guardrail watches: a time in microseconds, or a share of requests in [0, 1]. */
-export type GuardedFigure = `${TimeMetric}.${TimeFigure}` | "error-rate" | "refused-rate";
+export type GuardedFigure = `${TimeMetric}.${TimeFigure}` | "error-rate" | "refused-rate" | "overdue-rate";
 
 /** A limit that takes an arm back as soon as it is crossed, whatever the comparison shows so far. */
 export interface Guardrail {
+  /** `overdue-rate`: requests that waited, or wait still, longer than `overdueMicros` for their first token. */
   readonly figure: GuardedFigure;
   /** The arm's figure may be at most this. */
   readonly absoluteMax?: number;
@@ -13,46 +16,80 @@ export interface Guardrail {
   readonly relativeMax?: number;
   /** Fewer samples of the arm, or of the control where it is compared with it, decide nothing. */
   readonly samplesMin: number;
+  /** Of `overdue-rate` alone; OVERDUE_MICROS where it is left out. */
+  readonly overdueMicros?: Micros;
+}
+
+/** A first token that took as long is overdue. */
+export const OVERDUE_MICROS: Micros = 30_000_000;
+
+/** A request that has not ended. */
+export interface OpenRequest {
+  readonly arm: number;
+  /** Its window, or what stands for one outside of windows. */
+  readonly stretch: number;
+  /** Since its arrival at the router. */
+  readonly ageMicros: Micros;
+  /** From its arrival to its first token; undefined while it waits for it. */
+  readonly ttftMicros: Micros | undefined;
+}
+
+/** An arm's requests of one stretch: those that ended, and those that have not. */
+export interface GuardedRequests {
+  readonly ended: ArmTally;
+  readonly open: readonly OpenRequest[];
 }
 
 export interface Crossing {
   readonly arm: number;
   readonly guardrail: Guardrail;
   readonly value: number;
-  /** The control's; NaN where it was not asked. */
+  /** What the control's figure was taken for; NaN where it was not asked. */
   readonly control: number;
 }
 
-/** Whether an arm's latest window is beyond a limit; `control` is the control's latest one. */
+/**
+ * Whether an arm is beyond a limit in its latest stretch. A request that has not ended counts for as long as it has lasted,
+ * which it will at least have taken: an arm that answers nothing is found by what waits there. Of the control both of its
+ * last stretches are asked, and the worse one counts: the newest one may have nothing but its quickest answers yet.
+ */
 export function crossing(
   guardrail: Guardrail,
   arm: number,
-  tally: ArmTally,
-  control: ArmTally | undefined,
+  latest: GuardedRequests,
+  control: readonly GuardedRequests[],
 ): Crossing | undefined {
-  const { figure, absoluteMax, relativeMax, samplesMin } = guardrail;
-  if (samplesOf(figure, tally) < samplesMin) return undefined;
-  const value = valueOf(figure, tally);
+  const { absoluteMax, relativeMax, samplesMin } = guardrail;
+  const measured = measuredOf(guardrail, latest);
+  if (measured.samples < samplesMin) return undefined;
+  const { value } = measured;
   if (absoluteMax !== undefined && value > absoluteMax) return { arm, guardrail, value, control: NaN };
-  if (relativeMax === undefined || control === undefined || samplesOf(figure, control) < samplesMin) return undefined;
-  const limit = relativeMax * valueOf(figure, control);
-  return limit > 0 && value > limit ? { arm, guardrail, value, control: valueOf(figure, control) } : undefined;
+  if (relativeMax === undefined) return undefined;
+  const known = control.map((one) => measuredOf(guardrail, one)).filter(({ samples }) => samples >= samplesMin);
+  const worse = Math.max(0, ...known.map((one) => one.value));
+  return worse > 0 && value > relativeMax * worse ? { arm, guardrail, value, control: worse } : undefined;
 }
 
-function samplesOf(figure: GuardedFigure, tally: ArmTally): number {
-  const time = timeOf(figure);
-  return time === undefined ? tally.counts.requests : tally.samples(time.metric);
+interface Measured {
+  readonly samples: number;
+  /** NaN without samples. */
+  readonly value: number;
 }
 
-function valueOf(figure: GuardedFigure, tally: ArmTally): number {
-  if (figure === "error-rate") return tally.errorRate;
-  if (figure === "refused-rate") return tally.refusedRate;
-  const { metric, of } = timeOf(figure)!;
-  return tally.time(metric, of);
-}
-
-function timeOf(figure: GuardedFigure): { readonly metric: TimeMetric; readonly of: TimeFigure } | undefined {
-  if (figure === "error-rate" || figure === "refused-rate") return undefined;
+function measuredOf({ figure, overdueMicros = OVERDUE_MICROS }: Guardrail, requests: GuardedRequests): Measured {
+  const { ended, open } = requests;
+  const all = ended.counts.requests + open.length;
+  if (figure === "error-rate") return { samples: ended.counts.requests, value: ended.errorRate };
+  if (figure === "refused-rate") return { samples: ended.counts.requests, value: ended.refusedRate };
+  if (figure === "overdue-rate") {
+    const waiting = open.filter(({ ttftMicros, ageMicros }) => (ttftMicros ?? ageMicros) > overdueMicros).length;
+    return { samples: all, value: (ended.above("ttft", overdueMicros) + waiting) / all };
+  }
   const [metric, of] = figure.split(".") as [TimeMetric, TimeFigure];
-  return { metric, of };
+  const times = new TimeHistogram();
+  ended.addTimesTo(times, metric);
+  for (const { ttftMicros, ageMicros } of metric === "tpot" ? [] : open) {
+    times.add(metric === "ttft" ? (ttftMicros ?? ageMicros) : ageMicros);
+  }
+  return { samples: times.count, value: times.figure(of) };
 }

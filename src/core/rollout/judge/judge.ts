@@ -1,21 +1,15 @@
 import { assert } from "../../assert.ts";
 import type { Micros } from "../../units.ts";
 import type { RolloutPlan } from "../rollout-plan.ts";
+import { armFigures, type WindowFigures } from "./arm-figures.ts";
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
 import { addBlock, adjustedEstimate, type BlockSums, noBlocks, plainEstimate } from "./block-differences.ts";
 import { ClusterMeans, type SavedClusters } from "./cluster-means.ts";
 import { evidence, type MeanEstimate, priorFor, reach } from "./confidence-sequence.ts";
-import { crossing, type Crossing, type Guardrail } from "./guardrail.ts";
+import { Guard, type SavedGuard } from "./guard.ts";
+import type { Guardrail, OpenRequest } from "./guardrail.ts";
 import { type RolloutOutcome, TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
-
-/** Where the simulator expects an arm's figure to be, less the control's, in microseconds. */
-export interface Prediction {
-  readonly arm: number;
-  readonly metric: TimeMetric;
-  readonly figure: TimeFigure;
-  readonly low: number;
-  readonly high: number;
-}
+import type { Difference, Prediction, Verdict } from "./verdict.ts";
 
 export interface JudgeOptions {
   readonly plan: RolloutPlan;
@@ -23,7 +17,10 @@ export interface JudgeOptions {
   readonly level: number;
   /** Blocks or clusters at which the intervals are to be narrowest: those that the plan counts with. */
   readonly plannedCount: number;
-  /** After the end of a window its answers may take as long; later ones count for the totals alone. */
+  /**
+   * A window is compared when all its requests have ended; those that have not so long after its end are left out, and
+   * count for the totals alone.
+   */
   readonly settleMicros: Micros;
   /** An arm's window with fewer samples of a time has no figure of it. */
   readonly windowSamplesMin: number;
@@ -31,68 +28,49 @@ export interface JudgeOptions {
   readonly predictions: readonly Prediction[];
 }
 
-/** An arm's figure less the control's, microseconds, with an interval that holds at every look together. */
-export interface Difference {
-  readonly arm: number;
-  readonly metric: TimeMetric;
-  readonly figure: TimeFigure;
-  /** What was counted as one: blocks of windows, or clusters. */
-  readonly count: number;
-  readonly mean: number;
-  readonly low: number;
-  readonly high: number;
-  /** Estimated standard deviation of one of them, after what the predictions explain. */
-  readonly deviation: number;
-  /** At 1 / level or above the interval leaves out 0. */
-  readonly evidence: number;
-  /** Variance of the difference less what the predictions explain, over the variance without; 1 where there are none. */
-  readonly varianceLeft: number;
-}
-
-export interface Contradiction {
-  readonly prediction: Prediction;
-  readonly difference: Difference;
-}
-
-export interface Verdict {
-  readonly differences: readonly Difference[];
-  readonly crossings: readonly Crossing[];
-  readonly contradictions: readonly Contradiction[];
-}
-
 export interface SavedJudge {
-  readonly windows: readonly (readonly [number, Micros, readonly SavedTally[]])[];
+  readonly windows: readonly (readonly [number, Micros, number, readonly SavedTally[]])[];
   readonly totals: readonly SavedTally[];
-  readonly latest: readonly (SavedTally | undefined)[];
-  readonly blocks: readonly (readonly [number, readonly (SavedTally | undefined)[]])[];
+  readonly guard: SavedGuard;
+  readonly blocks: readonly (readonly [number, readonly (SavedTally | null)[]])[];
   readonly sums: readonly (readonly [string, BlockSums])[];
   readonly clusters: readonly (readonly [TimeMetric, SavedClusters])[];
+  readonly history: readonly WindowFigures[];
   readonly closedUntil: number;
+  readonly stageFrom: number;
   readonly lateOutcomes: number;
 }
 
 interface OpenWindow {
   readonly endAt: Micros;
+  /** Counted requests that have not ended. */
+  open: number;
   readonly arms: readonly ArmTally[];
 }
+
+/** Closed windows whose figures are kept. */
+const HISTORY_MAX = 256;
 
 /**
  * Compares the arms of one rollout while it runs. What counts as one is what was drawn as one: a block of windows in a
  * switchback, a window with pools (and for quantiles), a session, tenant or request in a split; never the request merely
- * because there are many. It decides nothing by itself: `proposedStep` makes steps of its verdicts.
+ * because there are many. Means are over requests: a window or a session counts as much as it has of them. It decides
+ * nothing by itself: `proposedStep` makes steps of its verdicts.
  */
 export class Judge {
   readonly #options: JudgeOptions;
   readonly #arms: number;
+  readonly #guard: Guard;
   readonly #windows = new Map<number, OpenWindow>();
   readonly #totals: readonly ArmTally[];
-  /** Of each arm the last closed window. */
-  readonly #latest: (ArmTally | undefined)[];
   /** Windows of blocks that are not whole yet, by arm. */
   readonly #blocks = new Map<number, (ArmTally | undefined)[]>();
   readonly #sums: Map<string, BlockSums>;
+  readonly #history: WindowFigures[];
   #clusters: ReadonlyMap<TimeMetric, ClusterMeans>;
   #closedUntil: number;
+  /** Outcomes of windows before it were compared with others than those that are compared now. */
+  #stageFrom: number;
   /** Outcomes that came after their window was closed. */
   lateOutcomes: number;
 
@@ -101,18 +79,20 @@ export class Judge {
     this.#options = options;
     const { arms } = options.plan;
     this.#arms = arms.length;
+    this.#guard = new Guard(arms.length, options.guardrails, saved?.guard);
     this.#totals = arms.map((_, arm) => new ArmTally(saved?.totals[arm]));
-    this.#latest = arms.map((_, arm) => restored(saved?.latest[arm]));
-    for (const [window, endAt, tallies] of saved?.windows ?? []) {
-      this.#windows.set(window, { endAt, arms: tallies.map((one) => new ArmTally(one)) });
+    for (const [window, endAt, open, tallies] of saved?.windows ?? []) {
+      this.#windows.set(window, { endAt, open, arms: tallies.map((one) => new ArmTally(one)) });
     }
     for (const [block, tallies] of saved?.blocks ?? []) this.#blocks.set(block, tallies.map(restored));
     this.#sums = new Map(saved?.sums.map(([key, sums]) => [key, { ...sums }]));
+    this.#history = [...(saved?.history ?? [])];
     const clusters = new Map(saved?.clusters);
     this.#clusters = new Map(
       TIME_METRICS.map((metric) => [metric, new ClusterMeans(arms.length, clusters.get(metric))]),
     );
     this.#closedUntil = saved?.closedUntil ?? -1;
+    this.#stageFrom = saved?.stageFrom ?? 0;
     this.lateOutcomes = saved?.lateOutcomes ?? 0;
   }
 
@@ -121,32 +101,41 @@ export class Judge {
     return this.#totals;
   }
 
+  /** The last windows that were closed, oldest first. */
+  get history(): readonly WindowFigures[] {
+    return this.#history;
+  }
+
+  /** A request that counts has come: its window stays open for it. */
+  arrived(window: number, windowEndAt: Micros): void {
+    if (window > this.#closedUntil) this.#windowOf(window, windowEndAt).open++;
+  }
+
+  /** A request has ended; one that counts had arrived. */
   observe(outcome: RolloutOutcome): void {
+    this.#guard.observe(outcome);
+    if (!outcome.counted) return;
     this.#totals[outcome.arm]!.add(outcome);
-    if (outcome.window <= this.#closedUntil) {
-      this.lateOutcomes++;
-      return;
+    const window = this.#windows.get(outcome.window);
+    if (window === undefined) this.lateOutcomes++;
+    else {
+      window.open--;
+      window.arms[outcome.arm]!.add(outcome);
     }
-    let open = this.#windows.get(outcome.window);
-    if (open === undefined) {
-      open = { endAt: outcome.windowEndAt, arms: this.#totals.map(() => new ArmTally()) };
-      this.#windows.set(outcome.window, open);
-    }
-    open.arms[outcome.arm]!.add(outcome);
-    if (!this.#bySession) return;
+    if (!this.#bySession || outcome.window < this.#stageFrom) return;
     for (const [metric, means] of this.#clusters) {
       const time = outcome.times[metric];
       if (time !== undefined) means.add(outcome.arm, outcome.cluster, time, outcome.predicted?.[metric] ?? 0);
     }
   }
 
-  /** Closes the windows whose answers have had their time. */
+  /** Closes the windows whose answers are all there, or have had their time, in order. */
   advance(at: Micros): void {
-    const due = [...this.#windows].filter(([, { endAt }]) => endAt + this.#options.settleMicros <= at);
-    for (const [window, open] of due.sort(([a], [b]) => a - b)) {
+    for (const [window, { endAt, open, arms }] of [...this.#windows].sort(([a], [b]) => a - b)) {
+      if (at < (open > 0 ? endAt + this.#options.settleMicros : endAt)) return;
       this.#windows.delete(window);
-      this.#closedUntil = Math.max(this.#closedUntil, window);
-      this.#close(window, open.arms);
+      this.#closedUntil = window;
+      this.#close(window, endAt, arms);
     }
   }
 
@@ -156,13 +145,15 @@ export class Judge {
    */
   startStage(fromWindow: number): void {
     this.#closedUntil = Math.max(this.#closedUntil, fromWindow - 1);
+    this.#stageFrom = fromWindow;
     this.#windows.clear();
     this.#blocks.clear();
     this.#sums.clear();
     this.#clusters = new Map(TIME_METRICS.map((metric) => [metric, new ClusterMeans(this.#arms)]));
   }
 
-  verdict(): Verdict {
+  /** With the requests that have not ended, for the guardrails. */
+  verdict(open: readonly OpenRequest[] = []): Verdict {
     const differences = this.#treatments.flatMap((arm) =>
       TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => this.difference(arm, metric, figure))),
     );
@@ -171,19 +162,7 @@ export class Judge {
       const difference = this.difference(arm, metric, figure);
       return difference.low > high || difference.high < low ? [{ prediction, difference }] : [];
     });
-    return { differences, crossings: this.crossings(), contradictions };
-  }
-
-  /** Limits that an arm is beyond, in its latest window that has samples enough. */
-  crossings(): Crossing[] {
-    const latest = this.#recent();
-    return this.#treatments.flatMap((arm) =>
-      this.#options.guardrails.flatMap((guardrail) => {
-        const tally = latest[arm];
-        const crossed = tally === undefined ? undefined : crossing(guardrail, arm, tally, latest[0]);
-        return crossed === undefined ? [] : [crossed];
-      }),
-    );
+    return { differences, crossings: this.#guard.crossings(open), contradictions };
   }
 
   difference(arm: number, metric: TimeMetric, figure: TimeFigure): Difference {
@@ -193,30 +172,34 @@ export class Judge {
     const [plain, adjusted] = this.#estimates(arm, metric, figure);
     const prior = priorFor(plannedCount, level);
     const half = reach(adjusted, level, prior);
-    const variance = plain.deviation ** 2;
+    const variance = plain.deviation ** 2 / plain.count;
     return {
       arm,
       metric,
       figure,
-      count: adjusted.count,
+      count: plain.count,
       mean: adjusted.mean,
       low: Number.isFinite(half) ? adjusted.mean - half : -Infinity,
       high: Number.isFinite(half) ? adjusted.mean + half : Infinity,
       deviation: adjusted.deviation,
       evidence: evidence(adjusted, prior),
-      varianceLeft: variance > 0 ? adjusted.deviation ** 2 / variance : 1,
+      varianceLeft: variance > 0 ? adjusted.deviation ** 2 / adjusted.count / variance : 1,
     };
   }
 
   saved(): SavedJudge {
     return {
-      windows: [...this.#windows].map(([window, { endAt, arms }]) => [window, endAt, arms.map((arm) => arm.saved())]),
+      windows: [...this.#windows].map(([window, { endAt, open, arms }]) => {
+        return [window, endAt, open, arms.map((arm) => arm.saved())];
+      }),
       totals: this.#totals.map((tally) => tally.saved()),
-      latest: this.#latest.map((tally) => tally?.saved()),
-      blocks: [...this.#blocks].map(([block, arms]) => [block, arms.map((tally) => tally?.saved())]),
+      guard: this.#guard.saved(),
+      blocks: [...this.#blocks].map(([block, arms]) => [block, arms.map((tally) => tally?.saved() ?? null)]),
       sums: [...this.#sums].map(([key, sums]) => [key, { ...sums }]),
       clusters: [...this.#clusters].map(([metric, means]) => [metric, means.saved()]),
+      history: [...this.#history],
       closedUntil: this.#closedUntil,
+      stageFrom: this.#stageFrom,
       lateOutcomes: this.lateOutcomes,
     };
   }
@@ -230,6 +213,15 @@ export class Judge {
     return kind === "split" || kind === "canary";
   }
 
+  #windowOf(window: number, endAt: Micros): OpenWindow {
+    let open = this.#windows.get(window);
+    if (open === undefined) {
+      open = { endAt, open: 0, arms: this.#totals.map(() => new ArmTally()) };
+      this.#windows.set(window, open);
+    }
+    return open;
+  }
+
   #estimates(arm: number, metric: TimeMetric, figure: TimeFigure): readonly [MeanEstimate, MeanEstimate] {
     if (this.#bySession && figure === "mean") {
       const means = this.#clusters.get(metric)!;
@@ -239,27 +231,16 @@ export class Judge {
     return [plainEstimate(sums), adjustedEstimate(sums)];
   }
 
-  /** Each arm's latest window: the one that is still open where it has more to say than the last closed one. */
-  #recent(): (ArmTally | undefined)[] {
-    const { guardrails } = this.#options;
-    const samplesMin = Math.max(0, ...guardrails.map((guardrail) => guardrail.samplesMin));
-    const open = [...this.#windows].sort(([a], [b]) => b - a).map(([, { arms }]) => arms);
-    return this.#latest.map((closed, arm) => {
-      const full = open.find((arms) => arms[arm]!.counts.requests >= samplesMin && arms[arm]!.counts.requests > 0);
-      return full?.[arm] ?? closed ?? open.find((arms) => arms[arm]!.counts.requests > 0)?.[arm];
-    });
-  }
-
-  #close(window: number, arms: readonly ArmTally[]): void {
+  #close(window: number, endAt: Micros, arms: readonly ArmTally[]): void {
+    this.#history.push({ window, endAt, arms: arms.map(armFigures) });
+    if (this.#history.length > HISTORY_MAX) this.#history.shift();
     const { kind } = this.#options.plan.design;
     const block = kind === "switchback" ? Math.floor(window / this.#arms) : window;
     for (const known of this.#blocks.keys()) if (known < block - 1) this.#blocks.delete(known);
     const whole = this.#blocks.get(block) ?? arms.map(() => undefined);
     this.#blocks.set(block, whole);
     arms.forEach((tally, arm) => {
-      if (tally.counts.requests === 0) return;
-      whole[arm] = tally;
-      this.#latest[arm] = tally;
+      if (tally.counts.requests > 0) whole[arm] = tally;
     });
     if (whole.includes(undefined)) return;
     this.#blocks.delete(block);
@@ -271,14 +252,17 @@ export class Judge {
     for (const arm of this.#treatments) {
       const tally = arms[arm]!;
       for (const metric of TIME_METRICS) {
-        if (Math.min(tally.samples(metric), control.samples(metric)) < this.#options.windowSamplesMin) continue;
+        const [own, others] = [tally.samples(metric), control.samples(metric)];
+        if (Math.min(own, others) < this.#options.windowSamplesMin) continue;
         const covariate = (tally.predicted(metric) ?? NaN) - (control.predicted(metric) ?? NaN);
+        // As sure as the difference of two means of so many is: half the requests where both arms have as many.
+        const weight = (own * others) / (own + others);
         for (const figure of TIME_FIGURES) {
           const key = keyOf(arm, metric, figure);
           const sums = this.#sums.get(key) ?? noBlocks();
           this.#sums.set(key, sums);
           const difference = tally.time(metric, figure) - control.time(metric, figure);
-          addBlock(sums, difference, Number.isNaN(covariate) ? 0 : covariate);
+          addBlock(sums, difference, Number.isNaN(covariate) ? 0 : covariate, weight);
         }
       }
     }
@@ -289,6 +273,6 @@ function keyOf(arm: number, metric: TimeMetric, figure: TimeFigure): string {
   return `${arm} ${metric} ${figure}`;
 }
 
-function restored(saved: SavedTally | undefined | null): ArmTally | undefined {
-  return saved === undefined || saved === null ? undefined : new ArmTally(saved);
+function restored(saved: SavedTally | null): ArmTally | undefined {
+  return saved === null ? undefined : new ArmTally(saved);
 }

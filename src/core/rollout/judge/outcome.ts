@@ -9,12 +9,15 @@ export type TimeFigure = (typeof TIME_FIGURES)[number];
 
 export type Times = Readonly<Record<TimeMetric, Micros | undefined>>;
 
-/** What became of one request that was counted for an arm. */
+/** What became of one request that an arm routed. */
 export interface RolloutOutcome {
   readonly arm: number;
-  /** Window that it arrived in, and when that ends. */
+  /** Window that it arrived in; -1 outside of windows. */
   readonly window: number;
-  readonly windowEndAt: Micros;
+  /** False where it is no part of the comparison: guardrails alone see it. */
+  readonly counted: boolean;
+  /** Requests of one arm and stretch are what guardrails look at together: its window, or what stands for one outside. */
+  readonly stretch: number;
   /** Session, tenant or request, whatever stays on one arm. */
   readonly cluster: string;
   /** refused: never placed. An answer that the client left is failed only if the endpoint broke it. */

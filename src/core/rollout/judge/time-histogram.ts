@@ -1,3 +1,7 @@
+import type { TimeFigure } from "./outcome.ts";
+
+const QUANTILES: Readonly<Record<Exclude<TimeFigure, "mean">, number>> = { p50: 0.5, p90: 0.9, p99: 0.99 };
+
 /** Linear buckets in each doubling: a quantile is within 1 / 256 of a sample. */
 const PER_DOUBLING = 128;
 
@@ -52,6 +56,18 @@ export class TimeHistogram {
       if (below >= rank) return middleOf(bucket);
     }
     return NaN;
+  }
+
+  /** How many are above a value, to within its bucket. */
+  above(value: number): number {
+    let above = 0;
+    for (const [bucket, count] of this.#buckets) if (middleOf(bucket) > value) above += count;
+    return above;
+  }
+
+  /** Microseconds; NaN without samples. */
+  figure(of: TimeFigure): number {
+    return of === "mean" ? this.mean : this.quantile(QUANTILES[of]);
   }
 
   saved(): SavedHistogram {

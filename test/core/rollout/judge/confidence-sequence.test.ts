@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type Random, randomFor } from "#core/random.ts";
 import { addBlock, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
+import { ClusterMeans } from "#core/rollout/judge/cluster-means.ts";
 import { effectFound, evidence, priorFor, reach, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
 import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
 
@@ -108,9 +109,45 @@ test("a covariate that happens to lean to one side does not take the effect with
     const traffic = (i === 0 ? 40 : 0) + 5 * normal(random);
     addBlock(sums, 50 + traffic + normal(random), traffic);
   }
-  const { mean, deviation } = adjustedEstimate(sums);
+  const { mean, deviation, count } = adjustedEstimate(sums);
   assert.ok(Math.abs(mean - 50) < 1.5, `${mean}`);
   assert.ok(deviation < 2, `${deviation}`);
+  assert.ok(count < 12 && count > 6, `${count}`);
+});
+
+test("a block or a cluster counts as much as it has requests: the mean is that over requests", () => {
+  const sums = noBlocks();
+  const clusters = new ClusterMeans(2);
+  const random = randomFor(5, 5);
+  let [value, weight] = [0, 0];
+  for (let i = 0; i < 300; i++) {
+    const requests = 1 + random.below(9);
+    // The more requests, the larger the difference.
+    const difference = 10 * requests + normal(random);
+    addBlock(sums, difference, 0, requests);
+    value += requests * difference;
+    weight += requests;
+    for (let r = 0; r < requests; r++) {
+      clusters.add(1, `one ${i}`, 100 + difference, 0);
+      clusters.add(0, `other ${i}`, 100, 0);
+    }
+  }
+  for (const { mean, deviation } of [plainEstimate(sums), clusters.estimate(1, false)]) {
+    assert.ok(Math.abs(mean - value / weight) < 1e-6, `${mean} ${value / weight}`);
+    assert.ok(deviation > 0);
+  }
+});
+
+test("one tenant that has most of an arm's requests makes the arm's mean no surer than itself", () => {
+  const clusters = new ClusterMeans(2);
+  const random = randomFor(6, 6);
+  for (let i = 0; i < 200; i++) {
+    clusters.add(0, `tenant ${i % 20}`, normal(random), 0);
+    clusters.add(1, `tenant ${i % 10 === 0 ? 20 + (i % 7) : 99}`, normal(random), 0);
+  }
+  const { degrees } = clusters.estimate(1, false);
+  assert.ok(degrees < 1, `${degrees}`);
+  assert.equal(reach(clusters.estimate(1, false), 0.05, 0.1), Infinity);
 });
 
 test("a histogram's mean is exact, its quantiles are near, merged and restored ones too", () => {

@@ -43,7 +43,8 @@ function windowOf(design: Design, window: number, { effectMicros, predicted, fai
     return {
       arm,
       window,
-      windowEndAt: (window + 1) * WINDOW_MICROS,
+      counted: true,
+      stretch: window * WINDOW_MICROS,
       cluster: `session-${window}-${i >> 2}-${arm}`,
       status: arm === 1 && i < failed ? "failed" : "ok",
       times,
@@ -55,10 +56,16 @@ function windowOf(design: Design, window: number, { effectMicros, predicted, fai
   });
 }
 
+/** They come, and they end. */
+function ended(judge: Judge, outcomes: readonly RolloutOutcome[]): void {
+  for (const { window } of outcomes) judge.arrived(window, (window + 1) * WINDOW_MICROS);
+  for (const outcome of outcomes) judge.observe(outcome);
+}
+
 function show(judge: Judge, design: Design, windows: number, shown: Shown, from = 0): void {
   for (let window = from; window < from + windows; window++) {
-    for (const outcome of windowOf(design, window, shown)) judge.observe(outcome);
-    judge.advance((window + 1) * WINDOW_MICROS + 1_000_000);
+    ended(judge, windowOf(design, window, shown));
+    judge.advance((window + 1) * WINDOW_MICROS);
   }
 }
 
@@ -98,10 +105,10 @@ test("a judge that was saved as text and restored in mid-window goes on to the s
     const given = options(design, { guardrails: [{ figure: "ttft.p99", relativeMax: 1.01, samplesMin: 2 }] });
     const whole = new Judge(given);
     show(whole, design, 9, { effectMicros: 50 * MILLI });
-    for (const outcome of windowOf(design, 9, { effectMicros: 50 * MILLI }).slice(0, 7)) whole.observe(outcome);
+    ended(whole, windowOf(design, 9, { effectMicros: 50 * MILLI }).slice(0, 7));
     const again = new Judge(given, JSON.parse(JSON.stringify(whole.saved())) as SavedJudge);
     for (const judge of [whole, again]) {
-      for (const outcome of windowOf(design, 9, { effectMicros: 50 * MILLI }).slice(7)) judge.observe(outcome);
+      ended(judge, windowOf(design, 9, { effectMicros: 50 * MILLI }).slice(7));
       show(judge, design, 11, { effectMicros: 50 * MILLI }, 10);
     }
     assert.deepEqual(again.verdict(), whole.verdict());
@@ -114,9 +121,9 @@ test("a guardrail takes an arm back in the very window, with samples enough, and
   const guardrails = [{ figure: "error-rate", absoluteMax: 0.2, samplesMin: 8 }] as const;
   const judge = new Judge(options(SPLIT, { guardrails }));
   const outcomes = windowOf(SPLIT, 0, { effectMicros: 0, failed: 20 });
-  for (const outcome of outcomes.slice(0, 14)) judge.observe(outcome);
+  ended(judge, outcomes.slice(0, 14));
   assert.equal(proposedStep(state, 5, judge.verdict()), undefined);
-  for (const outcome of outcomes.slice(14)) judge.observe(outcome);
+  ended(judge, outcomes.slice(14));
   const step = proposedStep(state, 5, judge.verdict());
   assert.equal(step?.step, "rollback");
   assert.match(step.reason, /arm-1: error-rate is 1, above the limit 0\.2/);
@@ -166,6 +173,57 @@ test("a canary goes on after its dwell, compares each step by itself, and ends a
   assert.equal(judge.totals[0]!.counts.requests, 60);
   state = after(plan, stepOf("start", 0), ...[1, 2, 3, 4].map((at) => stepOf("advance", at)));
   assert.equal(proposedStep(state, 1e12, quiet), undefined);
+});
+
+test("a window is compared when its last answer is there, not before, and at the latest when that has had its time", () => {
+  const judge = new Judge(options(SPLIT, { settleMicros: 2 * WINDOW_MICROS }));
+  const [slow, ...others] = windowOf(SPLIT, 0, { effectMicros: 0 });
+  ended(judge, others);
+  judge.arrived(0, WINDOW_MICROS);
+  show(judge, SPLIT, 1, { effectMicros: 0 }, 1);
+  assert.equal(judge.difference(1, "ttft", "p99").count, 0, "the window after it waits for it");
+  judge.observe(slow!);
+  judge.advance(WINDOW_MICROS);
+  assert.equal(judge.difference(1, "ttft", "p99").count, 1);
+  judge.advance(2 * WINDOW_MICROS);
+  assert.equal(judge.difference(1, "ttft", "p99").count, 2);
+  judge.arrived(2, 3 * WINDOW_MICROS);
+  ended(judge, windowOf(SPLIT, 2, { effectMicros: 0 }));
+  judge.advance(5 * WINDOW_MICROS - 1);
+  assert.equal(judge.difference(1, "ttft", "p99").count, 2);
+  judge.advance(5 * WINDOW_MICROS);
+  assert.equal(judge.difference(1, "ttft", "p99").count, 3);
+  assert.equal(judge.lateOutcomes, 0);
+  judge.observe({ ...slow!, window: 2 });
+  assert.equal(judge.lateOutcomes, 1);
+  assert.deepEqual(
+    judge.history.map(({ window, arms }) => [window, arms.map(({ requests }) => requests)]),
+    [
+      [0, [10, 10]],
+      [1, [10, 10]],
+      [2, [10, 10]],
+    ],
+  );
+});
+
+test("an arm that answers nothing is found by what waits there, in its first window, washout included", () => {
+  const state = after(planOf(SWITCHBACK), stepOf("start", 0));
+  const control: RolloutOutcome = { ...windowOf(SPLIT, 0, { effectMicros: 0 })[0]!, window: -1, counted: false };
+  const waiting = (count: number, ageMicros: number) =>
+    Array.from({ length: count }, () => ({ arm: 1, stretch: WINDOW_MICROS, ageMicros, ttftMicros: undefined }));
+  for (const [guardrail, reason] of [
+    [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 8 }, /arm-1: ttft\.p90 is .* above 2 times the control's/],
+    [{ figure: "overdue-rate", absoluteMax: 0.5, samplesMin: 8, overdueMicros: 2_000_000 }, /overdue-rate is 1/],
+  ] as const) {
+    const judge = new Judge(options(SWITCHBACK, { guardrails: [guardrail] }));
+    for (let i = 0; i < 10; i++) judge.observe({ ...control, stretch: 0 });
+    assert.equal(proposedStep(state, 5, judge.verdict(waiting(7, 9_000_000))), undefined, "too few");
+    assert.equal(proposedStep(state, 5, judge.verdict(waiting(10, 200_000))), undefined, "not long");
+    const step = proposedStep(state, 5, judge.verdict(waiting(10, 9_000_000)));
+    assert.equal(step?.step, "rollback");
+    assert.match(step.reason, reason);
+    assert.equal(judge.totals[0]!.counts.requests, 0, "what is not counted is not compared");
+  }
 });
 
 test("each arm's tally has counts, hits and how unevenly endpoints were used", () => {
