@@ -4,10 +4,13 @@ import type { Micros } from "./units.ts";
 
 export type Decision = Routed | Rejected;
 
+/** Sequence of a decision that another router made. */
+export const PEER_SEQUENCE = -1;
+
 export interface Routed {
   readonly kind: "routed";
   readonly at: Micros;
-  /** Counts decisions from 0; names the random stream. */
+  /** Counts decisions from 0; names the random stream. PEER_SEQUENCE where a peer decided. */
   readonly sequence: number;
   readonly requestId: string;
   /** 1 for the first try. */

@@ -33,7 +33,9 @@ export function applyEndpointInput(fleet: Fleet, index: PrefixIndex, input: Endp
     case "load-observed":
       fleet.get(input.endpoint)?.observeLoad(input.at, input.load);
       break;
-    default:
+    case "blocks-stored":
+    case "blocks-removed":
+    case "blocks-cleared":
       applyBlocks(fleet, index, input);
   }
 }

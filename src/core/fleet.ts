@@ -23,6 +23,8 @@ export interface FleetOptions {
 
 /** One endpoint's state for status pages. */
 export interface EndpointRow extends Snapshot {
+  /** Requests in flight there that peers reported, in engine requests. */
+  readonly peerRequestsInFlight: number;
   readonly cordoned: boolean;
   readonly breaker: BreakerState;
   readonly standing: Standing;
@@ -154,6 +156,7 @@ export class Fleet {
         effectiveLoad: state.effectiveLoad,
         kvUtilization: state.kvUtilization,
         requestsInFlight: state.requestsInFlight,
+        peerRequestsInFlight: state.peerRequestsInFlight,
         prefillTokensQueued: state.prefillTokensQueued,
         decodeTokens: state.decodeTokens,
         promptTokensInFlight: state.promptTokensInFlight,

@@ -1,5 +1,6 @@
 import type { Endpoint, EndpointId, Load } from "./endpoint/endpoint.ts";
 import type { HangReason } from "./endpoint/hang-reason.ts";
+import type { PeerLeft, PeerReported } from "./peer-news.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
 import type { PolicySpec, ProfileSpec } from "./plugin/spec.ts";
 import type { RouteRequest } from "./request.ts";
@@ -62,6 +63,9 @@ export type EndogenousInput =
   | AnswerKnown
   | BlocksStored
   | BlocksRemoved
+  /** What other routers of the same endpoints did. */
+  | PeerReported
+  | PeerLeft
   | { readonly kind: "blocks-cleared"; readonly at: Micros; readonly endpoint: EndpointId };
 
 export interface RequestArrived {

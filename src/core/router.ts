@@ -8,12 +8,14 @@ import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetried } from "./input.ts";
+import { PeerBook } from "./peer/peer-book.ts";
 import type { Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
 import type { Choice } from "./profile/profile.ts";
 import { ProfileSet } from "./profile/profile-set.ts";
 import { type Random, randomFor } from "./random.ts";
+import type { RouteRequest } from "./request.ts";
 import { RequestTable } from "./request-table.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import type { Micros } from "./units.ts";
@@ -46,6 +48,8 @@ export class Router {
   readonly #answers: AwaitedAnswers;
   readonly #sessions = new SessionInference();
   readonly #pending = new RequestTable<Pending>();
+  /** What other routers of the same endpoints reported. */
+  readonly peers: PeerBook;
   #sequence = 0;
   /** Inputs naming requests that are not in flight: one that came after the end, or a gap in a trace. */
   strayInputs = 0;
@@ -56,7 +60,14 @@ export class Router {
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
     this.#answers = new AwaitedAnswers(this.#fleet, this.#index);
     const policy = { ...options, version: options.policyVersion ?? FIRST_POLICY_VERSION };
-    this.#profiles = new ProfileSet(policy, options.keepsBreakdowns ?? true);
+    const profiles = new ProfileSet(policy, options.keepsBreakdowns ?? true);
+    this.#profiles = profiles;
+    this.peers = new PeerBook({
+      fleet: this.#fleet,
+      index: this.#index,
+      named: (request) => this.#named(request),
+      observe: (input, decision, request) => profiles.observe(input, decision, request),
+    });
   }
 
   /**
@@ -140,14 +151,28 @@ export class Router {
         this.#fleet.resizeBlocks(input.blockTokens);
         this.#answers.forget();
         break;
-      default:
+      case "peer-reported":
+      case "peer-left":
+        this.peers.accept(input);
+        break;
+      case "endpoint-joined":
+      case "endpoint-changed":
+      case "endpoint-left":
+      case "endpoint-cordoned":
+      case "endpoint-uncordoned":
+      case "endpoint-suspended":
+      case "endpoint-resumed":
+      case "load-observed":
+      case "blocks-stored":
+      case "blocks-removed":
+      case "blocks-cleared":
         applyEndpointInput(this.#fleet, this.#index, input);
     }
   }
 
   #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
     assert(!this.#pending.has(asked.id), "a request id is in flight once");
-    const request = this.#profiles.readsSessions ? { ...asked, session: this.#sessions.sessionOf(asked) } : asked;
+    const request = this.#named(asked);
     const pending: Pending = {
       request,
       tried: [],
@@ -158,6 +183,10 @@ export class Router {
     };
     this.#pending.set(request.id, pending);
     return this.#decide(at, pending, forced);
+  }
+
+  #named(request: RouteRequest): RouteRequest {
+    return this.#profiles.readsSessions ? { ...request, session: this.#sessions.sessionOf(request) } : request;
   }
 
   #retried({ at, requestId }: RequestRetried, forced: EndpointId | undefined): Decision {

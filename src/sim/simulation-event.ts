@@ -13,6 +13,8 @@ export type SimulationEvent =
   | { readonly kind: "deliver"; readonly flight: Flight; readonly engine: number }
   | { readonly kind: "signal"; readonly take: (at: Micros) => void }
   | { readonly kind: "first-token"; readonly flight: Flight; readonly engine: number }
+  /** What one router did reaches the others. */
+  | { readonly kind: "peer-news"; readonly take: (at: Micros) => void }
   | { readonly kind: "progress"; readonly flight: Flight }
   | { readonly kind: "over"; readonly flight: Flight; readonly engine: number; readonly outcome: Outcome }
   /** `status` is how it ended, where that is not written down yet. */
@@ -38,6 +40,7 @@ export const EVENT_PRIORITY = {
   route: 3,
   deliver: 3,
   signal: 3,
+  "peer-news": 3,
   progress: 3,
   "first-token": 5,
   over: 5,

@@ -10,6 +10,7 @@ import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
 import type { EngineEvent } from "./fault/engine-event.ts";
+import type { RoutersOptions } from "./router-group.ts";
 import type { SignalOptions } from "./signal/signal-options.ts";
 import type { ArrivalSource } from "./source/arrival-source.ts";
 
@@ -53,6 +54,8 @@ export type PrefixSignal =
 
 export interface SimulationOptions {
   readonly router: Omit<RouterOptions, "index">;
+  /** Several of them, in front of one fleet; one where it is left out. */
+  readonly routers?: RoutersOptions;
   /** Endpoints at the start, in order of their numbers. */
   readonly engines: readonly EngineSpec[];
   /** Joins, leaves, cordons, new profiles and faults, in order of time; below 0, before anything else. */

@@ -2,9 +2,7 @@ import { assert } from "#core/assert.ts";
 import type { Decision, Routed } from "#core/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Input, RequestArrived } from "#core/input.ts";
-import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { PATH_RULES } from "#core/retry/path-rules.ts";
-import { Router } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
 import { queueMicros } from "#engine/config.ts";
 import type { FinishReason } from "#engine/request.ts";
@@ -18,6 +16,7 @@ import { type ChangeHost, FleetChanges } from "./fleet-changes.ts";
 import { Flight } from "./flight.ts";
 import { verifyEnd } from "./invariants.ts";
 import { type Ending, Outcomes } from "./outcomes.ts";
+import { RouterGroup } from "./router-group.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
@@ -36,7 +35,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
   readonly outcomes: Outcomes = new Outcomes();
   readonly fleet: EngineFleet = new EngineFleet();
   readonly observer: EngineObserver;
-  readonly router: Router;
+  readonly router: RouterGroup;
   readonly #options: SimulationOptions;
   readonly #agenda: Agenda;
   readonly signals: SignalFeed;
@@ -58,8 +57,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     const { prefixes } = options;
     this.observer = new EngineObserver(this.outcomes, this, options);
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
-    const index = this.#copies ?? (prefixes.kind === "index" ? prefixes.create(this.fleet) : new ApproximateIndex());
-    this.router = new Router({ ...options.router, index, keepsBreakdowns: options.observe !== undefined });
+    const single = this.#copies ?? (prefixes.kind === "index" ? prefixes.create(this.fleet) : undefined);
+    this.router = new RouterGroup(options, single, (at, take) => this.#agenda.push(at, { kind: "peer-news", take }));
     this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, {
       later: (at, take) => this.#agenda.push(at, { kind: "signal", take }),
       quietUntil: () => this.#quietUntil(),
@@ -138,6 +137,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
         // Another endpoint may have been chosen while the request was on its way.
         return event.flight.engine === event.engine ? this.deliver(event.flight) : undefined;
       case "signal":
+      case "peer-news":
         return event.take(this.clock);
       case "first-token":
         if (event.flight.closed || event.flight.engine !== event.engine) return;

@@ -22,11 +22,18 @@ export class TraceDecoder {
     const fields = new Fields(parse(line), "");
     if (fields.raw("kind") === "gap")
       return { kind: "gap", at: fields.integer("at", 0), dropped: fields.integer("dropped", 1) };
-    const chain = fields.has("chain") ? this.#chain(fields.object("chain")) : undefined;
-    const input = decodeInput(fields, () => chain ?? this.#emptyChain(this.header.hash.blockTokens));
+    const chains = this.#chains(fields);
+    const input = decodeInput(fields, () => chains.shift() ?? this.#emptyChain(this.header.hash.blockTokens));
     if (!fields.has("decision")) return { kind: "record", input, decision: undefined };
     const requestId = input.kind === "request-arrived" ? input.request.id : fields.string("requestId");
     return { kind: "record", input, decision: decodeDecision(fields.object("decision"), input.at, requestId) };
+  }
+
+  /** Of the request that arrives, or of those that a peer reports. */
+  #chains(fields: Fields): BlockChain[] {
+    if (fields.has("chain")) return [this.#chain(fields.object("chain"))];
+    if (!fields.has("chains")) return [];
+    return fields.list("chains").map((chain, i) => this.#chain(new Fields(chain, `chains[${i}]`)));
   }
 
   #chain(fields: Fields): BlockChain {

@@ -7,6 +7,7 @@ import { encodeDecision } from "./decision-codec.ts";
 import { encodeHeader } from "./header-codec.ts";
 import { encodeInput } from "./input-codec.ts";
 import { encodeHashes } from "./hash-text.ts";
+import { chainsOf } from "./peer-codec.ts";
 import type { RecordedDecision, TraceHeader } from "./record.ts";
 
 export interface EncoderOptions {
@@ -44,7 +45,13 @@ export class TraceEncoder {
   record(input: Input, decision: Decision | RecordedDecision | undefined): string {
     let line = `{${encodeInput(input)}`;
     if (decision !== undefined) line += `,"decision":${encodeDecision(decision, this.#candidatesMax)}`;
-    if (input.kind === "request-arrived") line += this.#chain(input.request.blocks);
+    if (input.kind === "request-arrived") {
+      const chain = this.#chain(input.request.blocks);
+      if (chain !== "") line += `,"chain":${chain}`;
+    } else if (input.kind === "peer-reported") {
+      const chains = chainsOf(input).map((chain) => this.#chain(chain));
+      if (chains.length > 0) line += `,"chains":[${chains.join(",")}]`;
+    }
     return `${line}}`;
   }
 
@@ -53,24 +60,24 @@ export class TraceEncoder {
   }
 
   /**
-   * `"chain":{"parent":p,"first":f,"lanes":"…"}`: block number p of this segment, absent at a chain's head, then new
+   * `{"parent":p,"first":f,"lanes":"…"}`: block number p of this segment, absent at a chain's head, then new
    * blocks numbered from f. `fresh` means that numbering starts afresh at this record. A chain larger than the whole table
    * is written without numbers.
    */
   #chain(chain: BlockChain): string {
     const cut = chain.blockTokens === this.#blockTokens ? "" : `"blockTokens":${chain.blockTokens}`;
-    if (chain.length === 0) return cut === "" ? "" : `,"chain":{${cut}}`;
+    if (chain.length === 0) return cut === "" ? "" : `{${cut}}`;
     let marks = cut === "" ? "" : `${cut},`;
     if (!this.#table.fits(chain)) {
       this.blocksRepeated += this.#table.size;
       this.#table.clear();
       marks += `"fresh":true,`;
       if (!this.#table.fits(chain))
-        return `,"chain":{${marks}"lanes":"${encodeHashes(chain.hashes.subarray(0, 2 * chain.length))}"}`;
+        return `{${marks}"lanes":"${encodeHashes(chain.hashes.subarray(0, 2 * chain.length))}"}`;
     }
     const { parent, first, known } = this.#table.add(chain);
     const from = parent < 0 ? "" : `"parent":${parent},`;
     const hashes = encodeHashes(chain.hashes.subarray(2 * known, 2 * chain.length));
-    return `,"chain":{${marks}${from}"first":${first},"lanes":"${hashes}"}`;
+    return `{${marks}${from}"first":${first},"lanes":"${hashes}"}`;
   }
 }

@@ -7,6 +7,7 @@ import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { type Fields, TraceFormatError, expected } from "./fields.ts";
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
+import { decodePeerReported, encodePeer } from "./peer-codec.ts";
 import { decodeProfile, decodeProfiles } from "./profile-codec.ts";
 
 const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
@@ -14,7 +15,7 @@ const HANG_REASONS: readonly HangReason[] = ["silent", "stalled"];
 const OUTCOMES: readonly Outcome[] = ["ok", "failed", "aborted", "timeout", "refused"];
 
 /**
- * The fields of an input as the inside of a JSON object, without its chain, which the caller writes. Fields at their
+ * The fields of an input as the inside of a JSON object, without its chains, which the caller writes. Fields at their
  * usual value ("", 0, 1, undefined) are left out.
  */
 export function encodeInput(input: Input): string {
@@ -57,10 +58,13 @@ export function encodeInput(input: Input): string {
     case "blocks-stored":
     case "blocks-removed":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"lanes":"${encodeHashes(input.hashes)}"`;
+    case "peer-reported":
+    case "peer-left":
+      return `${head},${encodePeer(input)}`;
   }
 }
 
-/** Reads an input back. `chain` gives the blocks of a request that arrives. */
+/** Reads an input back. `chain` gives the blocks of a request that arrives, or of a peer's, one after another. */
 export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
   const at = fields.integer("at", 0);
   const kind = fields.string("kind") as Input["kind"];
@@ -114,6 +118,10 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
         endpoint: fields.string("endpoint"),
         hashes: decodeHashes(fields.string("lanes"), fields.pathOf("lanes")),
       };
+    case "peer-reported":
+      return decodePeerReported(at, fields, chain);
+    case "peer-left":
+      return { kind, at, peer: fields.string("peer") };
     default:
       throw new TraceFormatError(
         "unknown-kind",

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
+import type { SimulationOptions } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
@@ -30,7 +31,7 @@ groups:
 `;
 
 /** A cluster under pressure: sessions, shared prefixes, lost scrapes, and a cache that preempts. */
-export function busyRun(profile: ProfileSpec, seed: number): SimulationResult {
+export function busyRun(profile: ProfileSpec, seed: number, more: Partial<SimulationOptions> = {}): SimulationResult {
   const report = new ImportReport("spec", "synthetic", true);
   const arrivals = new WorkloadArrivals(synthesize(parseSyntheticSpec("spec", SPEC), seed, report), {
     seed,
@@ -47,7 +48,7 @@ export function busyRun(profile: ProfileSpec, seed: number): SimulationResult {
     delayMicros: 7_000,
     lossShare: 0.2,
   } as const;
-  return simulate(cluster(profile, specs, { arrivals, signals }), { standard: { ttftMicros: 500_000 } });
+  return simulate(cluster(profile, specs, { arrivals, signals, ...more }), { standard: { ttftMicros: 500_000 } });
 }
 
 /** Of every outcome and every figure, byte for byte. */

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import type { Breakdown, Decision } from "#core/decision.ts";
 import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
-import type { BlockChain } from "#core/prompt/block-chain.ts";
+import type { PeerNews } from "#core/peer-news.ts";
+import { type BlockChain, EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import { mix32 } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { TraceHeader } from "#trace/record.ts";
@@ -98,6 +99,42 @@ const loads: fc.Arbitrary<Load> = record({
   smUtilization: maybe(finite),
 });
 
+const peerChains = chains.map((chain) => (chain.length === 0 ? EMPTY_CHAIN : chain));
+const charges: fc.Arbitrary<PeerNews> = record({
+  kind: fc.constant("charged" as const),
+  request: count,
+  attempt: fc.integer({ min: 1, max: 3 }),
+  endpoint: word,
+  profile: word,
+  reason: word,
+  model: word,
+  tenant: word,
+  session: word,
+  sequences: fc.integer({ min: 1, max: 4 }),
+  promptTokens: count,
+  newTokens: count,
+  blocks: peerChains,
+}).chain((charged) => fc.constantFrom(charged, { ...charged, outputTokens: 5 }));
+
+/** Requests are numbered from 1. */
+const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([before, amount]) => {
+  const request = before + 1;
+  return fc.oneof(
+    charges,
+    fc.constant<PeerNews>({ kind: "first-token", request, ttftMicros: amount }),
+    fc.constant<PeerNews>({ kind: "progress", request, outputTokens: amount }),
+    fc.constant<PeerNews>({ kind: "failed", request }),
+    maybe(count).map((tokens): PeerNews => {
+      const counts = { promptTokens: tokens, outputTokens: tokens, decodeMicros: tokens };
+      return { kind: "released", request, outcome: "ok", ...counts };
+    }),
+    fc
+      .tuple(word, maybe(word), peerChains)
+      .map(([endpoint, session, blocks]): PeerNews => ({ kind: "held", endpoint, session, blocks })),
+    word.map((endpoint): PeerNews => ({ kind: "breaker", endpoint, state: "open", pauseMicros: amount })),
+  );
+});
+
 const hashes = fc
   .array(fc.integer({ min: -0x8000_0000, max: 0x7fff_ffff }), { maxLength: 8 })
   .map((words) => Int32Array.from([...words, ...words]));
@@ -148,6 +185,13 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       .tuple(word, count)
       .map(([endpoint, servedUntilWell]): Input => ({ kind: "endpoint-resumed", at, endpoint, servedUntilWell })),
     word.map((endpoint): Input => ({ kind: "blocks-cleared", at, endpoint })),
+    word.map((peer): Input => ({ kind: "peer-left", at, peer })),
+    fc
+      .tuple(word, count, fc.boolean(), fc.array(peerNews, { maxLength: 5 }))
+      .map(([peer, epoch, snapshot, news]): Input => {
+        const report = { kind: "peer-reported", at, peer, epoch, sequence: epoch + 1, news } as const;
+        return { ...report, ...(snapshot && { snapshot }) };
+      }),
     word.map((name): Input => ({ kind: "profile-changed", at, name, profile: HEADER.router.profiles["weighted"]! })),
     fc.tuple(word, count).map(([source, number]): Input => {
       const profiles = { weighted: HEADER.router.profiles["weighted"]! };

@@ -56,6 +56,10 @@ export class Words {
         return input.name;
       case "policy-changed":
         return `version ${input.version} ${input.defaultProfile}`;
+      case "peer-reported":
+        return `${input.peer} ${input.news.length}`;
+      case "peer-left":
+        return input.peer;
       case "block-size-changed":
         return String(input.blockTokens);
     }

@@ -47,6 +47,9 @@ export class Breaker {
   #trippedAt: Micros = 0;
   /** When the probe was sent that is under way; -1 without one. */
   #probeSentAt: Micros = -1;
+  /** Another router's breaker is open. */
+  #suspectedAt: Micros = 0;
+  #suspectedUntil: Micros = 0;
 
   constructor(options: BreakerOptions, changed: (change: BreakerChange) => void = () => {}) {
     this.#options = options;
@@ -55,7 +58,7 @@ export class Breaker {
   }
 
   state(at: Micros): BreakerState {
-    if (at < this.#openUntil) return "open";
+    if (at < this.#openUntil || at < this.#suspectedUntil) return "open";
     return this.#tripped ? "half-open" : "closed";
   }
 
@@ -70,8 +73,20 @@ export class Breaker {
     if (this.state(at) === "half-open" && this.#probeSentAt < 0) this.#probeSentAt = at;
   }
 
+  /** Another router's breaker opened: the endpoint is left alone for that pause, and nothing else is concluded. */
+  suspected(at: Micros, pauseMicros: Micros): void {
+    this.#suspectedAt = at;
+    this.#suspectedUntil = Math.max(this.#suspectedUntil, at + Math.min(pauseMicros, this.#options.pauseMicrosMax));
+  }
+
+  /** It closed, or its router is gone. */
+  trusted(): void {
+    this.#suspectedUntil = 0;
+  }
+
   /** The request sent at `sentAt` was served. */
   succeeded(sentAt: Micros): void {
+    if (sentAt >= this.#suspectedAt) this.#suspectedUntil = 0;
     if (this.#tripped && sentAt < this.#trippedAt) return;
     const closes = this.#tripped;
     this.#failures = 0;

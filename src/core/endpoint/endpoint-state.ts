@@ -37,6 +37,8 @@ export class EndpointState implements Snapshot, Account {
   effectiveLoad = 0;
   kvUtilization = 0;
   requestsInFlight = 0;
+  /** Those of them that peers reported. */
+  peerRequestsInFlight = 0;
   prefillTokensQueued = 0;
   decodeTokens = 0;
   promptTokensInFlight = 0;
@@ -99,6 +101,13 @@ export class EndpointState implements Snapshot, Account {
     if (firstTokenAt === undefined) this.slowReturn.served();
     else if (outputTokens !== undefined && outputTokens > 1)
       this.#tpot.add(at, (at - firstTokenAt) / (outputTokens - 1));
+  }
+
+  /** A peer's request ended here. How it fares with other routers is no evidence for the breaker of this one. */
+  peerEnded(at: Micros, outcome: Outcome, decodeMicros: Micros | undefined, outputTokens: number | undefined): void {
+    if (outcome !== "ok") return;
+    if (decodeMicros === undefined) this.slowReturn.served();
+    else if (outputTokens !== undefined && outputTokens > 1) this.#tpot.add(at, decodeMicros / (outputTokens - 1));
   }
 
   /** Brings the derived gauges up to `at`. */

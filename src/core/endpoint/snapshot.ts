@@ -27,7 +27,7 @@ export interface Snapshot {
   readonly effectiveLoad: number;
   /** Share of KV blocks in use, in [0, 1]: scraped while fresh, else tokens in flight over the capacity. */
   readonly kvUtilization: number;
-  /** Our own requests in flight there, counted in engine requests. */
+  /** Requests in flight there that we know of, our own and those that peers reported, counted in engine requests. */
   readonly requestsInFlight: number;
   /** Prompt tokens dispatched there, less expected hits, whose first token has not been seen. */
   readonly prefillTokensQueued: number;

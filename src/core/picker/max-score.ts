@@ -1,3 +1,4 @@
+import { PEER_SEQUENCE } from "../decision.ts";
 import { mix32, nameHash } from "../random.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
@@ -64,7 +65,8 @@ export const maxScore = pickerPlugin({
       },
       observe(_input, decision) {
         if (decision.kind !== "routed") return;
-        if (tookTurn) turn++;
+        // A turn that another router took is taken here as well, so that two of them do not begin with the same endpoint.
+        if (decision.sequence === PEER_SEQUENCE ? decision.reason === "tie" : tookTurn) turn++;
         tookTurn = false;
         if (tieBreak === "least-served") served.set(decision.endpoint, (served.get(decision.endpoint) ?? 0) + 1);
       },

@@ -1,4 +1,7 @@
 import { assert } from "../assert.ts";
+import type { Decision } from "../decision.ts";
+import type { Input } from "../input.ts";
+import type { RouteRequest } from "../request.ts";
 import type { PolicySpec, ProfileSpec } from "../plugin/spec.ts";
 import { buildProfile, signalsOf } from "./build-profile.ts";
 import type { Profile } from "./profile.ts";
@@ -42,6 +45,11 @@ export class ProfileSet {
   /** Some profile reads sessions. */
   get readsSessions(): boolean {
     return this.#readsSessions;
+  }
+
+  /** Shows the plugins of every profile what another router did. */
+  observe(input: Input, decision: Decision | undefined, request: RouteRequest): void {
+    for (const profile of this.#profiles) profile.observe(input, decision, request);
   }
 
   get(name: string): Profile | undefined {

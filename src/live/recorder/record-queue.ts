@@ -11,6 +11,8 @@ export interface QueuedRecord {
 
 /** Bytes of a record's objects without its arrays, roughly. */
 const RECORD_BYTES = 512;
+/** One of the news that a peer reports. */
+const NEWS_BYTES = 192;
 
 /**
  * Records on their way to a recorder, bounded by bytes. The bound covers text too that was made of them and is not on
@@ -107,6 +109,9 @@ function bytesOf(input: Input, decision: Decision | undefined): number {
   if (input.kind === "request-arrived") bytes += input.request.blocks.hashes.byteLength;
   if (input.kind === "request-finished" || input.kind === "answer-known") bytes += input.answerHashes?.byteLength ?? 0;
   if (input.kind === "blocks-stored" || input.kind === "blocks-removed") bytes += input.hashes.byteLength;
+  if (input.kind === "peer-reported") {
+    for (const news of input.news) bytes += NEWS_BYTES + ("blocks" in news ? news.blocks.hashes.byteLength : 0);
+  }
   if (decision !== undefined) bytes += decision.breakdown.values.byteLength + 10 * decision.breakdown.totals.byteLength;
   return bytes;
 }

@@ -173,6 +173,9 @@ export class RunBook {
       case "blocks-stored":
       case "blocks-removed":
       case "blocks-cleared":
+      // Whoever asks about the traffic of several gateways needs the traces of all of them.
+      case "peer-reported":
+      case "peer-left":
         break;
     }
   }

@@ -8,19 +8,19 @@ import { type AttemptHost, afterFault } from "#core/retry/after-fault.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { RetryPolicy } from "#core/retry/retry-policy.ts";
 import { troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
-import type { Router } from "#core/router.ts";
 import { SlotList } from "#core/slot-list.ts";
 import type { Micros } from "#core/units.ts";
 import type { Flight } from "../flight.ts";
 import type { Ending, Outcomes } from "../outcomes.ts";
 import { newPathCounts, type PathCounts } from "../result/path-counts.ts";
+import type { RouterGroup } from "../router-group.ts";
 import type { SimulationEvent } from "../simulation-event.ts";
 import { type EngineFaultHost, EngineFaults } from "./engine-faults.ts";
 import { FleetProbes, type ProbeHost } from "./fleet-probes.ts";
 
 /** The simulation as the desk sees it. */
 export interface FaultHost extends ProbeHost, EngineFaultHost {
-  readonly router: Router;
+  readonly router: RouterGroup;
   readonly outcomes: Outcomes;
   accept(input: Input): Decision | undefined;
   /** A retry, which whoever counterfactually forces decisions may force as well. */

@@ -63,6 +63,8 @@ export class KeptRequests {
       case "blocks-stored":
       case "blocks-removed":
       case "blocks-cleared":
+      case "peer-reported":
+      case "peer-left":
         return true;
     }
   }

@@ -1,0 +1,60 @@
+import { PEER_SEQUENCE, type Routed } from "../decision.ts";
+import type { RequestFinished } from "../input.ts";
+import type { RouteRequest } from "../request.ts";
+import type { Micros } from "../units.ts";
+import type { PeerCharged, PeerReleased } from "../peer-news.ts";
+
+/** A peer's request as plugins see it; its id is no own request's, since `#` is in none of them. */
+export function peerRequest(peer: string, news: PeerCharged): RouteRequest {
+  const { model, tenant, session, promptTokens, sequences, blocks, profile } = news;
+  return {
+    id: `${peer}#${news.request}`,
+    model,
+    tenant,
+    session,
+    sloClass: "",
+    priority: 0,
+    promptTokens,
+    promptTokensExact: false,
+    outputTokensMax: undefined,
+    sequences,
+    blocks,
+    profile,
+  };
+}
+
+/** A peer's decision as plugins see it: of what was scored, nothing but the chosen endpoint is known. */
+export function peerDecision(at: Micros, requestId: string, news: PeerCharged): Routed {
+  const { endpoint, attempt, profile, reason, promptTokens, newTokens } = news;
+  const hitTokens = Math.max(0, promptTokens - newTokens);
+  const chosen = { endpoint, removedBy: "", freshness: "unknown", loadAgeMicros: -1, effectiveLoad: 0 } as const;
+  const row = { ...chosen, kvUtilization: 0, requestsInFlight: 0, prefillTokensQueued: 0, hitTokens };
+  const none = new Float64Array(0);
+  return {
+    kind: "routed",
+    at,
+    sequence: PEER_SEQUENCE,
+    requestId,
+    attempt,
+    profile,
+    policyVersion: 0,
+    endpoint,
+    reason,
+    hitTokens,
+    usedLedger: false,
+    breakdown: { candidates: [row], scorers: [], values: none, totals: none, clamped: 0 },
+  };
+}
+
+/** The end of a peer's request as plugins see it; without news, one of which nothing is known. */
+export function releasedInput(at: Micros, requestId: string, news?: PeerReleased): RequestFinished {
+  return {
+    kind: "request-finished",
+    at,
+    requestId,
+    outcome: news?.outcome ?? "aborted",
+    promptTokens: news?.promptTokens,
+    cachedTokens: undefined,
+    outputTokens: news?.outputTokens,
+  };
+}

@@ -1,0 +1,141 @@
+import type { Decision, Routed } from "../decision.ts";
+import type { BreakerChange } from "../endpoint/breaker.ts";
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import type { AnswerKnown, Input, RequestFinished } from "../input.ts";
+import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
+import { RecentMap } from "../recent-map.ts";
+import type { RouteRequest } from "../request.ts";
+import { RequestTable } from "../request-table.ts";
+import type { Micros } from "../units.ts";
+import type { PeerCharged, PeerNews } from "../peer-news.ts";
+
+/** Ended requests whose answers are awaited, as in the router. */
+const AWAITED_MAX = 1_024;
+
+/** An own request between its first charge and its end. */
+interface Sent {
+  readonly number: number;
+  readonly request: RouteRequest;
+  /** Its current attempt; undefined between attempts. */
+  charged: PeerCharged | undefined;
+  sentAt: Micros;
+  firstTokenAt: Micros | undefined;
+  outputTokens: number;
+}
+
+/** What a router's inputs and decisions are to the others that send requests to the same endpoints. */
+export class OwnNews {
+  readonly #requests = new RequestTable<Sent>();
+  /** The same by number, in order. */
+  readonly #open = new Map<number, Sent>();
+  readonly #awaited = new RecentMap<string, { readonly endpoint: EndpointId; readonly blocks: BlockChain }>(
+    AWAITED_MAX,
+  );
+  #numbered = 0;
+  #news: PeerNews[] = [];
+
+  /** News since they were last taken. */
+  get size(): number {
+    return this.#news.length;
+  }
+
+  take(): readonly PeerNews[] {
+    const news = this.#news;
+    this.#news = [];
+    return news;
+  }
+
+  /** All that is in flight, without prompts. */
+  snapshot(): PeerCharged[] {
+    const charges: PeerCharged[] = [];
+    for (const { charged, firstTokenAt, outputTokens } of this.#open.values()) {
+      if (charged !== undefined) charges.push(firstTokenAt === undefined ? charged : { ...charged, outputTokens });
+    }
+    return charges;
+  }
+
+  /** An input that the router accepted, with its decision. */
+  follow(input: Input, decision: Decision | undefined): void {
+    const { kind } = input;
+    if (kind === "request-arrived") {
+      if (decision?.kind === "routed") this.#arrived(input.at, input.request, decision);
+    } else if (kind === "request-retried") {
+      const sent = this.#requests.get(input.requestId);
+      if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
+    } else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
+    else if (kind === "request-finished") this.#finished(input);
+    else if (kind === "answer-known") this.#answer(input);
+  }
+
+  /** An own breaker opened or closed. */
+  breaker(endpoint: EndpointId, change: BreakerChange): void {
+    const pauseMicros = change.state === "open" ? change.pauseMicros : 0;
+    this.#news.push({ kind: "breaker", endpoint, state: change.state, pauseMicros });
+  }
+
+  #arrived(at: Micros, request: RouteRequest, decision: Routed): void {
+    const rest = { charged: undefined, sentAt: at, firstTokenAt: undefined, outputTokens: 0 };
+    const sent: Sent = { number: ++this.#numbered, request, ...rest };
+    this.#requests.set(request.id, sent);
+    this.#open.set(sent.number, sent);
+    this.#charge(at, sent, decision);
+  }
+
+  #charge(at: Micros, sent: Sent, { attempt, endpoint, profile, reason, hitTokens }: Routed): void {
+    const { model, tenant, session, sequences, promptTokens, blocks } = sent.request;
+    const newTokens = Math.max(1, promptTokens - hitTokens);
+    const what = { request: sent.number, attempt, endpoint, profile, reason, model, tenant, session };
+    const charged = { kind: "charged", ...what, sequences, promptTokens, newTokens, blocks } as const;
+    sent.charged = { ...charged, blocks: EMPTY_CHAIN };
+    sent.sentAt = at;
+    this.#news.push(charged);
+  }
+
+  #went(input: Extract<Input, { readonly kind: "first-token" | "progress" | "attempt-failed" }>): void {
+    const sent = this.#requests.get(input.requestId);
+    if (sent?.charged === undefined) return;
+    const { number: request } = sent;
+    if (input.kind === "attempt-failed") {
+      sent.charged = undefined;
+      sent.firstTokenAt = undefined;
+      sent.outputTokens = 0;
+      this.#news.push({ kind: "failed", request });
+    } else if (input.kind === "progress") {
+      if (sent.firstTokenAt === undefined || input.outputTokens <= sent.outputTokens) return;
+      sent.outputTokens = input.outputTokens;
+      this.#news.push({ kind: "progress", request, outputTokens: input.outputTokens });
+    } else if (sent.firstTokenAt === undefined) {
+      sent.firstTokenAt = input.at;
+      sent.outputTokens = 1;
+      this.#news.push({ kind: "first-token", request, ttftMicros: input.at - sent.sentAt });
+    }
+  }
+
+  #finished(input: RequestFinished): void {
+    const { at, requestId, outcome, promptTokens, outputTokens, answerHashes, answerFollows } = input;
+    const sent = this.#requests.get(requestId);
+    if (sent === undefined) return;
+    this.#requests.delete(requestId);
+    this.#open.delete(sent.number);
+    const { charged, firstTokenAt, request } = sent;
+    const decodeMicros = firstTokenAt === undefined ? undefined : at - firstTokenAt;
+    const counts = { promptTokens, outputTokens, decodeMicros };
+    this.#news.push({ kind: "released", request: sent.number, outcome, ...counts });
+    if (charged === undefined) return;
+    const ended = { endpoint: charged.endpoint, blocks: request.blocks };
+    if (answerFollows === true) this.#awaited.set(requestId, ended);
+    else this.#held(ended.endpoint, ended.blocks, answerHashes);
+  }
+
+  #answer({ requestId, answerHashes }: AnswerKnown): void {
+    const ended = this.#awaited.get(requestId);
+    if (ended === undefined) return;
+    this.#awaited.delete(requestId);
+    this.#held(ended.endpoint, ended.blocks, answerHashes);
+  }
+
+  #held(endpoint: EndpointId, prompt: BlockChain, answerHashes: Int32Array | undefined): void {
+    if (answerHashes === undefined) return;
+    this.#news.push({ kind: "held", endpoint, session: undefined, blocks: continued(prompt, answerHashes) });
+  }
+}

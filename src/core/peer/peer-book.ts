@@ -1,0 +1,253 @@
+import type { Decision } from "../decision.ts";
+import type { EndpointState } from "../endpoint/endpoint-state.ts";
+import { Ledger } from "../endpoint/ledger.ts";
+import type { Fleet } from "../fleet.ts";
+import type { Input } from "../input.ts";
+import type { PrefixIndex } from "../prefix/prefix-index.ts";
+import type { RouteRequest } from "../request.ts";
+import type { Micros } from "../units.ts";
+import { peerDecision, peerRequest, releasedInput } from "./as-own.ts";
+import { type Peer, type PeerRequest, newPeer } from "./peer.ts";
+import type {
+  PeerBreaker,
+  PeerCharged,
+  PeerHeld,
+  PeerLeft,
+  PeerNews,
+  PeerReleased,
+  PeerReported,
+} from "../peer-news.ts";
+
+/** Routers beside this one; what others report is ignored. */
+export const PEERS_MAX = 256;
+/** Requests in flight at one peer; what it charges beyond is ignored. */
+export const PEER_REQUESTS_MAX = 65_536;
+
+/** The router that the news come to. */
+export interface PeerHost {
+  readonly fleet: Fleet;
+  readonly index: PrefixIndex;
+  /** The request with the session that the router's own would have. */
+  named(request: RouteRequest): RouteRequest;
+  /** Shows it to the plugins, as if the router had decided itself. */
+  observe(input: Input, decision: Decision | undefined, request: RouteRequest): void;
+}
+
+/** What was done with reports since the start. */
+export interface PeerCounts {
+  /** Reports that came again, late, from an earlier life, or from more peers than PEERS_MAX. */
+  ignoredReports: number;
+  /** Times that a report before one was missing. */
+  missedReports: number;
+  /** Charges beyond PEER_REQUESTS_MAX, or at endpoints that are not here. */
+  refusedCharges: number;
+  /** News of requests that are not in flight there, as after a report that was missed. */
+  strayNews: number;
+  /** Open breakers that were not believed, as most of that peer's are open. */
+  doubtedBreakers: number;
+}
+
+/**
+ * What other routers of the same endpoints have in flight, and what they learned. Their charges count in the endpoints'
+ * accounts beside the router's own, and the book knows whose each one is: when a peer leaves nothing of it is left.
+ * Reports may be lost, come twice or out of order; after the next snapshot the charges are what the peer has.
+ */
+export class PeerBook {
+  readonly counts: PeerCounts = {
+    ignoredReports: 0,
+    missedReports: 0,
+    refusedCharges: 0,
+    strayNews: 0,
+    doubtedBreakers: 0,
+  };
+  readonly #host: PeerHost;
+  readonly #ledger = new Ledger();
+  readonly #peers = new Map<string, Peer>();
+
+  constructor(host: PeerHost) {
+    this.#host = host;
+  }
+
+  /** Peers that are known. */
+  get peers(): readonly string[] {
+    return [...this.#peers.keys()];
+  }
+
+  /** Requests that peers have charged to endpoints. */
+  get openCharges(): number {
+    return this.#ledger.open;
+  }
+
+  /** Requests that one peer has in flight; 0 where it is not known. */
+  requestsOf(peer: string): number {
+    return this.#peers.get(peer)?.requests.size ?? 0;
+  }
+
+  /** Whether a snapshot of this peer would add anything: reports of it were missed, or it is not known. */
+  lacksSnapshot(peer: string): boolean {
+    return this.#peers.get(peer)?.incomplete ?? true;
+  }
+
+  accept(input: PeerReported | PeerLeft): void {
+    if (input.kind === "peer-left") return this.#left(input);
+    const peer = this.#reporting(input);
+    if (peer === undefined) {
+      this.counts.ignoredReports++;
+      return;
+    }
+    this.#host.index.advance?.(input.at);
+    if (input.snapshot === true) this.#reconcile(input.at, peer, input.news);
+    else for (const news of input.news) this.#take(input.at, peer, news);
+  }
+
+  /** The peer whose report it is; undefined where the report is to be ignored. */
+  #reporting({ at, peer: name, epoch, sequence, snapshot }: PeerReported): Peer | undefined {
+    let peer = this.#peers.get(name);
+    if (peer !== undefined && epoch > peer.epoch) {
+      this.#left({ kind: "peer-left", at, peer: name });
+      peer = undefined;
+    }
+    if (peer === undefined) {
+      if (this.#peers.size === PEERS_MAX) return undefined;
+      peer = newPeer(name, epoch, sequence > 1);
+      this.#peers.set(name, peer);
+    } else if (epoch < peer.epoch || sequence <= peer.sequence) {
+      return undefined;
+    } else if (sequence > peer.sequence + 1) {
+      peer.incomplete = true;
+      this.counts.missedReports++;
+    }
+    peer.sequence = sequence;
+    if (snapshot === true) peer.incomplete = false;
+    return peer;
+  }
+
+  #take(at: Micros, peer: Peer, news: PeerNews): void {
+    switch (news.kind) {
+      case "charged":
+        return this.#charged(at, peer, news);
+      case "held":
+        return this.#held(at, news);
+      case "breaker":
+        return this.#breaker(at, peer, news);
+      case "first-token":
+      case "progress":
+      case "failed":
+      case "released": {
+        const request = peer.requests.get(news.request);
+        if (request === undefined) this.counts.strayNews++;
+        else if (news.kind === "released") this.#released(at, peer, request, news);
+        else if (request.state === undefined) this.counts.strayNews++;
+        else if (news.kind === "progress") this.#ledger.progress(request.route.id, news.outputTokens);
+        else if (news.kind === "failed") this.#release(request, true);
+        else this.#firstToken(at, request, request.state, news.ttftMicros);
+      }
+    }
+  }
+
+  #charged(at: Micros, peer: Peer, news: PeerCharged): void {
+    const state = this.#host.fleet.get(news.endpoint);
+    const known = peer.requests.get(news.request);
+    if (known?.state !== undefined) return;
+    if (state === undefined || (known === undefined && peer.requests.size >= PEER_REQUESTS_MAX)) {
+      this.counts.refusedCharges++;
+      return;
+    }
+    const route = known?.route ?? this.#host.named(peerRequest(peer.name, news));
+    const request: PeerRequest = known ?? { number: news.request, route, state, insertion: undefined, begun: false };
+    request.state = state;
+    peer.requests.set(news.request, request);
+    this.#ledger.charge(route.id, state, news);
+    state.peerRequestsInFlight += news.sequences;
+    request.insertion = news.blocks.length > 0 ? this.#host.index.insert(state.slot, news.blocks) : undefined;
+    this.#host.observe({ kind: "request-arrived", at, request: route }, peerDecision(at, route.id, news), route);
+    if (news.outputTokens !== undefined) this.#progressed(request, news.outputTokens);
+  }
+
+  #progressed(request: PeerRequest, outputTokens: number): void {
+    request.begun = true;
+    this.#ledger.firstToken(request.route.id);
+    this.#ledger.progress(request.route.id, outputTokens);
+  }
+
+  #firstToken(at: Micros, request: PeerRequest, state: EndpointState, ttftMicros: Micros): void {
+    if (request.begun) return;
+    request.begun = true;
+    state.firstToken(at, ttftMicros);
+    this.#ledger.firstToken(request.route.id);
+  }
+
+  #released(at: Micros, peer: Peer, request: PeerRequest, news: PeerReleased): void {
+    const { outcome, decodeMicros, outputTokens } = news;
+    peer.requests.delete(request.number);
+    request.state?.peerEnded(at, outcome, decodeMicros, outputTokens);
+    this.#release(request, outcome !== "ok" && !request.begun);
+    this.#host.observe(releasedInput(at, request.route.id, news), undefined, request.route);
+  }
+
+  #release(request: PeerRequest, withdraw: boolean): void {
+    const { state, insertion, route } = request;
+    if (state === undefined) return;
+    this.#ledger.release(route.id);
+    state.peerRequestsInFlight -= route.sequences;
+    if (withdraw && insertion !== undefined) this.#host.index.withdraw(insertion);
+    request.state = undefined;
+    request.insertion = undefined;
+    request.begun = false;
+  }
+
+  /** What is in flight there is exactly this. What had been charged before is not learned a second time. */
+  #reconcile(at: Micros, peer: Peer, news: readonly PeerNews[]): void {
+    const there = new Map<number, PeerCharged>();
+    for (const one of news) if (one.kind === "charged") there.set(one.request, one);
+    for (const request of peer.requests.values()) {
+      if (there.get(request.number)?.endpoint !== request.state?.id) this.#forget(at, peer, request);
+    }
+    for (const one of news) {
+      const request = one.kind === "charged" ? peer.requests.get(one.request) : undefined;
+      if (request === undefined || one.kind !== "charged") this.#take(at, peer, one);
+      else if (one.outputTokens !== undefined) this.#progressed(request, one.outputTokens);
+    }
+  }
+
+  #held(at: Micros, { endpoint, session, blocks }: PeerHeld): void {
+    const state = this.#host.fleet.get(endpoint);
+    if (state === undefined) return;
+    if (blocks.length > 0) this.#host.index.insert(state.slot, blocks);
+    if (session === undefined) return;
+    const sent = { endpoint, session, blocks, request: 0, attempt: 1, profile: "", reason: "", model: "" };
+    const news = { kind: "charged", ...sent, tenant: "", sequences: 1, promptTokens: 0, newTokens: 0 } as const;
+    const route = this.#host.named(peerRequest("", news));
+    this.#host.observe({ kind: "request-arrived", at, request: route }, peerDecision(at, route.id, news), route);
+  }
+
+  /** A peer for which most endpoints fail is itself what fails. */
+  #breaker(at: Micros, peer: Peer, { endpoint, state: verdict, pauseMicros }: PeerBreaker): void {
+    const { fleet } = this.#host;
+    const state = fleet.get(endpoint);
+    if (verdict === "closed") {
+      peer.suspects.delete(endpoint);
+      state?.breaker.trusted();
+    } else if (state !== undefined) {
+      peer.suspects.add(endpoint);
+      for (const id of peer.suspects) if (fleet.get(id) === undefined) peer.suspects.delete(id);
+      if (2 * peer.suspects.size > fleet.states.length) this.counts.doubtedBreakers++;
+      else state.breaker.suspected(at, pauseMicros);
+    }
+  }
+
+  #left({ at, peer: name }: PeerLeft): void {
+    const peer = this.#peers.get(name);
+    if (peer === undefined) return;
+    this.#peers.delete(name);
+    for (const request of peer.requests.values()) this.#forget(at, peer, request);
+    for (const endpoint of peer.suspects) this.#host.fleet.get(endpoint)?.breaker.trusted();
+  }
+
+  /** It is over, nobody knows how. Its blocks stay: the endpoint most likely has them. */
+  #forget(at: Micros, peer: Peer, request: PeerRequest): void {
+    peer.requests.delete(request.number);
+    this.#release(request, false);
+    this.#host.observe(releasedInput(at, request.route.id), undefined, request.route);
+  }
+}

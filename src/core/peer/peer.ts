@@ -1,0 +1,32 @@
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import type { EndpointState } from "../endpoint/endpoint-state.ts";
+import type { Insertion } from "../prefix/prefix-index.ts";
+import type { RouteRequest } from "../request.ts";
+
+/** A request that a peer has in flight. */
+export interface PeerRequest {
+  readonly number: number;
+  readonly route: RouteRequest;
+  /** Where its current attempt is, and what it will release; undefined between attempts. */
+  state: EndpointState | undefined;
+  insertion: Insertion | undefined;
+  /** Its first token was seen. */
+  begun: boolean;
+}
+
+/** Another router, in one of its lives. */
+export interface Peer {
+  readonly name: string;
+  readonly epoch: number;
+  /** Of the last report that was taken. */
+  sequence: number;
+  /** Reports before were missed, and no snapshot has come since. */
+  incomplete: boolean;
+  readonly requests: Map<number, PeerRequest>;
+  /** Endpoints that its breakers keep out. */
+  readonly suspects: Set<EndpointId>;
+}
+
+export function newPeer(name: string, epoch: number, incomplete: boolean): Peer {
+  return { name, epoch, sequence: 0, incomplete, requests: new Map(), suspects: new Set() };
+}
