@@ -11,9 +11,9 @@
  * sizes that the limits as shipped let pass and refuse by turns; `--mix` does that alone.
  * Exponents are slopes of logarithms by least squares, over the lowest of the rounds' figures.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { connect } from "node:net";
-import { availableParallelism } from "node:os";
+import { availableParallelism, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -45,6 +45,8 @@ const { values, positionals } = parseArgs({
 });
 const rounds = Number(values.rounds ?? 3);
 const lastCore = availableParallelism() - 1;
+/** Making and sending the requests must keep neither the gateway nor the probe from its core. */
+const SENDER_NICENESS = 10;
 let salts = 0;
 
 try {
@@ -54,6 +56,10 @@ try {
 }
 
 async function main(): Promise<void> {
+  if (process.platform === "linux") spawnSync("taskset", ["-a", "-c", "-p", String(lastCore), String(process.pid)]);
+  const probe = child("health-probe.ts", []);
+  await message(probe);
+  setPriority(SENDER_NICENESS);
   const { ports } = (await message(child("stub-upstream.ts", [String(ENDPOINTS)]))) as { ports: number[] };
   const tokenizer =
     values.tokenizer === "estimate"
@@ -61,8 +67,6 @@ async function main(): Promise<void> {
       : ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
   const open = [...OPEN_LIMITS, ...OPEN_COUNTS].flatMap((setting) => ["--set", `limits.${setting}`]);
   const gateway = await startGateway(ports, [...tokenizer, ...(values.limits === "default" ? [] : open)], 0);
-  const probe = child("health-probe.ts", []);
-  await message(probe);
   probe.send({ port: gateway.port });
   await sleep(1_000);
   await worst(probe);

@@ -4,6 +4,7 @@ import type { DriveReport } from "#drive/report.ts";
 import type { EmulatorStats } from "#emulator/server.ts";
 import type { ClosedLoopCase } from "./case.ts";
 import { type CoreSeconds, type Order, Program } from "./program.ts";
+import { Victim } from "./victim.ts";
 
 export interface LiveRunOptions {
   readonly one: ClosedLoopCase;
@@ -18,6 +19,8 @@ export interface LiveRunOptions {
   /** Seconds of the engines and of the workload per second of the wall clock. */
   readonly timeScale: number;
   readonly seed: number;
+  /** The last engine is killed so long after the workload's start, and a new one takes its place after `forMillis`. */
+  readonly loss?: { readonly afterMillis: number; readonly forMillis: number } | undefined;
 }
 
 /** What one profile did to real sockets on the wall clock, and whether the machine kept up. */
@@ -26,6 +29,8 @@ export interface LiveRun {
   readonly trace: string;
   readonly report: DriveReport;
   readonly machine: MachineReport;
+  /** Wall times of the last engine's end and of the new one's first readiness, in milliseconds since 1970. */
+  readonly lost?: { readonly fromWallMillis: number; readonly toWallMillis: number } | undefined;
 }
 
 /** Milliseconds, and shares of the run's time. */
@@ -50,19 +55,22 @@ const STARVED_SHARE_MAX = 0.05;
 
 /** Runs a fresh fleet and a fresh gateway under one profile, and drives the workload through them. */
 export async function liveRun(options: LiveRunOptions): Promise<LiveRun> {
-  const { one, profile, folder, port } = options;
-  const trace = join(folder, profile);
+  const { one, profile, folder, port, loss } = options;
+  const trace = join(folder, loss === undefined ? profile : `${profile}-lost`);
   rmSync(trace, { recursive: true, force: true });
   const urls = Array.from({ length: one.engines }, (_, i) => `http://127.0.0.1:${port + 1 + i}`);
   const fleet = await Program.start(fleetOrder(options), "gnomon emulates");
+  const victim = loss === undefined ? undefined : await Victim.start(victimOrder(options));
   let gateway: Program | undefined;
   try {
     await Program.run(driveOrder(options, urls, options.warmUp));
     gateway = await Program.start(gatewayOrder(options, urls, trace), "gnomon is ready");
     const before = [gateway.coreSeconds(), fleet.coreSeconds()] as const;
-    const json = join(folder, `${profile}.json`);
+    const json = `${trace}.json`;
     // Failed requests are a figure of the report.
-    await Program.run(driveOrder(options, [`http://127.0.0.1:${port}`], options.workload, json), [0, 1]);
+    const driven = Program.run(driveOrder(options, [`http://127.0.0.1:${port}`], options.workload, json), [0, 1]);
+    const lost = loss === undefined ? undefined : await victim?.lose(loss.afterMillis, loss.forMillis);
+    await driven;
     const after = [gateway.coreSeconds(), fleet.coreSeconds()] as const;
     const report = JSON.parse(readFileSync(json, "utf8")) as DriveReport;
     const lags = await Promise.all(urls.map(lagOf));
@@ -74,10 +82,10 @@ export async function liveRun(options: LiveRunOptions): Promise<LiveRun> {
       ...sharesOf("gateway", before[0], after[0], report.seconds),
       ...sharesOf("fleet", before[1], after[1], report.seconds),
     };
-    return { profile, trace, report, machine };
+    return { profile, trace, report, machine, lost };
   } finally {
     await gateway?.stop();
-    await fleet.stop();
+    await Promise.all([fleet.stop(), victim?.stop()]);
   }
 }
 
@@ -91,9 +99,19 @@ export function troubles({ engineLagP99, sentLateP99, gatewayStarved, fleetStarv
   ];
 }
 
-function fleetOrder({ one, port, timeScale, seed }: LiveRunOptions): Order {
-  const flags = { count: one.engines, "port-base": port + 1, model: MODEL, engine: one.engine, seed };
-  return { command: "emulate", flags: { ...flags, "time-scale": timeScale } };
+function fleetOrder(options: LiveRunOptions): Order {
+  const count = options.one.engines - (options.loss === undefined ? 0 : 1);
+  return enginesOrder(options, count, options.port + 1);
+}
+
+/** The last engine alone. */
+function victimOrder(options: LiveRunOptions): Order {
+  return enginesOrder(options, 1, options.port + options.one.engines);
+}
+
+function enginesOrder({ one, timeScale, seed }: LiveRunOptions, count: number, port: number): Order {
+  const flags = { count, "port-base": port, model: MODEL, engine: one.engine, seed, "time-scale": timeScale };
+  return { command: "emulate", flags };
 }
 
 function gatewayOrder({ profile, port, seed }: LiveRunOptions, endpoint: readonly string[], record: string): Order {

@@ -78,6 +78,13 @@ export class Program {
     clearTimeout(timer);
   }
 
+  /** Without a chance to end well, those that it started included. */
+  async kill(): Promise<void> {
+    const ended = this.#ended();
+    for (const pid of withChildren(this.#child.pid ?? 0).reverse()) process.kill(pid, "SIGKILL");
+    await ended;
+  }
+
   #ended(): Promise<number | null> {
     return new Promise((resolve) => this.#child.once("close", resolve));
   }

@@ -28,9 +28,11 @@ const STATED_WEIGHT = 1;
  * The spread that another run will show: the variance seen between R runs, less what chance within them explains, and
  * that which was stated, weighed by R - 1 and STATED_WEIGHT (the scaled inverse chi-squared posterior's), and 1 / R more
  * since the middle of the runs is not known better. Of times per token, which near saturation lie further apart than steps:
- * what else differs between runs and is drawn by no part of its own has its place in that.
+ * what else differs between runs and is drawn by no part of its own has its place in that. `wander` is the spread of the
+ * logarithms of step times within a run.
  */
-export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns): BetweenRuns {
+export function betweenRunsOf(runs: readonly RunDeviation[], given: BetweenRuns, wander: number): BetweenRuns {
+  const stated = { ...given, level: rounded(statedLevel(given.level, wander)) };
   if (runs.length < 2) return stated;
   const within: Partial<Record<BetweenRunsPart, number>> = {
     level: meanSquare(runs.map(({ levelError }) => levelError)),
@@ -55,6 +57,15 @@ export function betweenRunsOf(runs: readonly RunDeviation[], stated: BetweenRuns
     runs: runs.length,
     seen: runs.map((run) => seenRun(run, spread("level"))),
   };
+}
+
+/**
+ * A machine whose step times wander within a run has neighbours, and they are others another day: what is stated of any
+ * machine, and what this one was seen to do. Six runs of one vLLM on a machine that others loaded wandered by 10 to 29 %
+ * and lay up to a factor of 2 apart, two on one at rest by 3 to 7 % and lay 3 to 10 % apart. 0 says that there is no other run.
+ */
+function statedLevel(stated: number, wander: number): number {
+  return stated === 0 ? 0 : Math.min(APART_MAX, Math.hypot(stated, wander));
 }
 
 /** A run too short to show its level may lie wherever another one may. */

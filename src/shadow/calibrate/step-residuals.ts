@@ -20,6 +20,7 @@ const WINDOWS_MIN = 8;
 const RATIO_MAX = 4.5;
 /** A parameter is never less sure than so. */
 const ERROR_MAX = 0.5;
+const NORMAL_PER_MEDIAN_DISTANCE = 1.4826;
 
 /** What the fit came to, and what else its residuals show. */
 export interface FitFacts {
@@ -81,6 +82,7 @@ export function stepResidualsOf(
     levelError: batchError(inside.map((w) => pooled[w]!)),
     answer: answers[r]!,
   }));
+  const wander = robustSpread(runs.flatMap((run) => run.inside.map((w) => pooled[w]! - run.level)));
   const within = mean(deviations.map(({ levelError }) => levelError ** 2).filter(Number.isFinite));
   return {
     windowMicros,
@@ -91,9 +93,21 @@ export function stepResidualsOf(
     prefillError: shareOf("perPrefillTokenMicros"),
     firstTokens: firstTokenResidualsOf(evidence, outcome, stalls.firstMicros),
     stalls: stalls.seen,
-    ...(betweenRuns && { betweenRuns: betweenRunsOf(deviations, betweenRuns) }),
+    ...(betweenRuns && { betweenRuns: betweenRunsOf(deviations, betweenRuns, wander) }),
     ...(Number.isFinite(heldOutError) && { heldOutError: rounded(heldOutError) }),
   };
+}
+
+/** Standard deviation of normal values of the same median distance from their median: stalls do not count. */
+function robustSpread(values: readonly number[]): number {
+  const middle = median(values);
+  return NORMAL_PER_MEDIAN_DISTANCE * median(values.map((value) => Math.abs(value - middle)));
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
 }
 
 /** A run in the grid of all, with the mean of its windows. */

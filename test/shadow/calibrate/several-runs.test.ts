@@ -33,8 +33,8 @@ const RUNS = [
   { name: "tuesday", level: 1.12 },
 ];
 
-/** What such an engine, so much slower that day, would have shown of 300 requests. */
-function evidenceFrom(engine: EngineConfig, level: number, seed: number): Evidence {
+/** What such an engine, so much slower that day and wandering so, would have shown of 300 requests. */
+function evidenceFrom(engine: EngineConfig, level: number, seed: number, wander = [1.03, 0.97]): Evidence {
   const random = randomFor(seed, 1);
   let at = 0;
   const rows = Array.from({ length: 300 }, (_, i): Served => {
@@ -56,7 +56,7 @@ function evidenceFrom(engine: EngineConfig, level: number, seed: number): Eviden
   const blank = { endpoints: ["one"], rows, left: {} };
   const seen = forcedReplay(blank, {
     ...engine,
-    stepDrift: { windowMicros: 1e6, factors: Float64Array.of(level * 1.03, level * 0.97) },
+    stepDrift: { windowMicros: 1e6, factors: Float64Array.from(wander, (factor) => level * factor) },
   });
   const shown = rows.map((row, i) => ({
     ...row,
@@ -83,10 +83,24 @@ test("of several runs each one's distance is known, as its steps had it and not 
 test("a run too short to estimate keeps its place among the others and may lie where another run may", () => {
   const long = { level: 0.02, levelError: 0.01, delay: 0.1, prefill: NaN, noise: 0, noiseError: 0.1, answer: 2 };
   const short = { level: NaN, levelError: NaN, delay: NaN, prefill: NaN, noise: NaN, noiseError: NaN, answer: 1 };
-  const { seen, level } = betweenRunsOf([long, short, { ...long, level: -0.02 }], BETWEEN_RUNS_STATED);
+  const { seen, level } = betweenRunsOf([long, short, { ...long, level: -0.02 }], BETWEEN_RUNS_STATED, 0);
   assert.deepEqual(seen?.[0], { level: 0.01, error: 0.005, delay: 0.1 });
   assert.deepEqual(seen?.[1], { level: 0, error: level });
   assert.ok(level > 0 && level < 1, String(level));
+});
+
+test("one whose step times wandered within its run is stated to lie further off another day; none of no other day", () => {
+  const levelOf = (stated: number, wander: number) =>
+    betweenRunsOf([], { ...BETWEEN_RUNS_STATED, level: stated }, wander).level;
+  assert.equal(levelOf(0.08, 0), 0.08);
+  assert.equal(levelOf(0.08, 0.15), 0.17);
+  assert.equal(levelOf(0, 0.15), 0);
+  const calm = evidenceFrom(MODEL, 1, 3);
+  const of = (evidence: typeof calm) =>
+    calibrate(evidence, { sizes: SIZES, betweenRuns: BETWEEN_RUNS_STATED }).residuals!.betweenRuns!.level;
+  const [still, moved] = [of(calm), of(evidenceFrom(MODEL, 1, 3, [1, 1.5, 0.8, 1.3, 0.7]))];
+  assert.ok(still >= 0.08 && still < 0.1, `of a calm run ${still}`);
+  assert.ok(moved > 0.15, `of one that wandered ${moved}`);
 });
 
 test("an engine file keeps them", () => {
