@@ -81,7 +81,7 @@ export class Program {
   /** Without a chance to end well, those that it started included. */
   async kill(): Promise<void> {
     const ended = this.#ended();
-    for (const pid of withChildren(this.#child.pid ?? 0).reverse()) process.kill(pid, "SIGKILL");
+    for (const pid of withChildren(this.#child.pid ?? 0).toReversed()) process.kill(pid, "SIGKILL");
     await ended;
   }
 
