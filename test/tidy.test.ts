@@ -21,10 +21,11 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   sim: ["core", "engine", "trace"],
   shadow: ["core", "engine", "trace", "sim"],
   live: ["core", "trace"],
+  picker: ["core", "live"],
   emulator: ["engine", ...ARITHMETIC],
   drive: ["core", "trace"],
   config: ["core", "engine"],
-  serve: ["core", "engine", "trace", "shadow", "live", "emulator", "config"],
+  serve: ["core", "engine", "trace", "shadow", "live", "picker", "emulator", "config"],
   cli: ["core", "engine", "trace", "sim", "shadow", "live", "emulator", "drive", "config", "serve"],
 };
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { admin } from "./admin-section.ts";
+import { discovery } from "./discovery-section.ts";
 import { health } from "./health-section.ts";
 import { limits } from "./limits-section.ts";
 import { policy, profiles } from "./policy-section.ts";
@@ -52,29 +53,6 @@ const endpoint = z.strictObject({
     .optional()
     .describe("Requests that it runs at once (max_num_seqs), where known."),
 });
-
-const discovery = z
-  .strictObject({
-    kind: z
-      .enum(["static", "kubernetes"])
-      .default("static")
-      .describe("static: the list above. kubernetes: pods of a service or a selector."),
-    namespace: z.string().min(1).max(253).default("default").describe("Namespace to watch."),
-    service: z.string().min(1).max(253).optional().describe("Service whose endpoint slices name the pods."),
-    selector: z.string().min(1).max(1024).optional().describe("Label selector of the pods, instead of a service."),
-    port: z.int().min(1).max(65_535).default(8000).describe("Port of the engine in each pod."),
-    apiKeyEnv: environmentName().optional().describe("Variable that holds the bearer token sent to the pods."),
-    dataParallelRanks: z
-      .int()
-      .min(1)
-      .max(1024)
-      .default(1)
-      .describe("Data-parallel ranks in each pod; above 1 each is its own endpoint."),
-  })
-  .refine((value) => value.kind === "static" || (value.service === undefined) !== (value.selector === undefined), {
-    path: ["service"],
-    message: "a service or a selector, and not both, which kind kubernetes needs",
-  });
 
 const scrape = z.strictObject({
   intervalMillis: millis(10, 600_000).default(1000).describe("Time between two scrapes of a server's /metrics."),

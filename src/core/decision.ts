@@ -45,8 +45,11 @@ export interface Rejected {
   readonly breakdown: Breakdown;
 }
 
-/** no-endpoint: none is known or none is left to try. unknown-model: none serves it. saturated: a guard refused all. */
-export type RejectReason = "no-endpoint" | "unknown-model" | "saturated";
+/**
+ * no-endpoint: none is known or none is left to try. unknown-model: none serves it. excluded: the profile's filters take
+ * none for what they are. saturated: filters refused all, some for how busy they are.
+ */
+export type RejectReason = "no-endpoint" | "unknown-model" | "excluded" | "saturated";
 
 /** Everything that led to a decision, a row per endpoint in order of id. */
 export interface Breakdown {

@@ -31,6 +31,9 @@ export interface EndpointRow extends Snapshot {
   readonly indexBlocks: number;
 }
 
+/** Why no endpoint may serve a request at all. */
+type NobodyReason = "no-endpoint" | "unknown-model";
+
 /** The endpoints of one router, in order of id, so that sums and ties do not depend on who joined first. */
 export class Fleet {
   readonly #options: FleetOptions;
@@ -118,13 +121,13 @@ export class Fleet {
    * endpoint hangs: one that may fail is better than none, and no verdict can empty the fleet. Returns why nobody is left,
    * or undefined.
    */
-  markIneligible(at: Micros, model: string, tried: readonly EndpointId[]): "no-endpoint" | "unknown-model" | undefined {
+  markIneligible(at: Micros, request: RouteRequest, tried: readonly EndpointId[]): NobodyReason | undefined {
     let serving = 0;
     let allowed = 0;
     let failing = 0;
     let hung = 0;
     for (let i = 0; i < this.states.length; i++) {
-      const verdict = eligibility(this.states[i]!, at, model, tried);
+      const verdict = eligibility(this.states[i]!, at, request, tried);
       this.ineligible[i] = verdict;
       if (verdict !== UNKNOWN_MODEL) serving++;
       if (verdict === 0) allowed++;
@@ -139,8 +142,8 @@ export class Fleet {
   }
 
   /** Whether some endpoint that is well may take such a request. */
-  hasTaker(at: Micros, model: string, tried: readonly EndpointId[]): boolean {
-    return this.states.some((state) => eligibility(state, at, model, tried) === 0);
+  hasTaker(at: Micros, request: RouteRequest, tried: readonly EndpointId[]): boolean {
+    return this.states.some((state) => eligibility(state, at, request, tried) === 0);
   }
 
   rows(at: Micros): EndpointRow[] {
@@ -189,9 +192,16 @@ const CORDONED = ELIGIBILITY.indexOf("cordoned");
 const TRIED = ELIGIBILITY.indexOf("tried");
 const BREAKER = ELIGIBILITY.indexOf("breaker");
 const HUNG = ELIGIBILITY.indexOf("hung");
+const SUBSET = ELIGIBILITY.indexOf("subset");
 
-function eligibility(state: EndpointState, at: Micros, model: string, tried: readonly EndpointId[]): number {
+function eligibility(
+  state: EndpointState,
+  at: Micros,
+  { model, subset }: RouteRequest,
+  tried: readonly EndpointId[],
+): number {
   if (!state.serves(model)) return UNKNOWN_MODEL;
+  if (subset !== undefined && !subset.includes(state.id)) return SUBSET;
   if (state.cordoned) return CORDONED;
   if (tried.includes(state.id)) return TRIED;
   if (state.slowReturn.standing === "hung") return HUNG;

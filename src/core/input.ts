@@ -59,6 +59,7 @@ export type EndogenousInput =
   | { readonly kind: "progress"; readonly at: Micros; readonly requestId: string; readonly outputTokens: number }
   | AttemptFailed
   | RequestRetried
+  | RequestMoved
   | RequestFinished
   | AnswerKnown
   | BlocksStored
@@ -94,6 +95,17 @@ export interface RequestRetried {
   readonly kind: "request-retried";
   readonly at: Micros;
   readonly requestId: string;
+}
+
+/**
+ * Who carries the request took it to another endpoint than the router chose: a proxy that goes down the list which it was
+ * given. Its charge and its blocks are that endpoint's from now on.
+ */
+export interface RequestMoved {
+  readonly kind: "request-moved";
+  readonly at: Micros;
+  readonly requestId: string;
+  readonly endpoint: EndpointId;
 }
 
 /** The end of a request, once and on every path. */

@@ -15,3 +15,8 @@ export interface Pending {
   sentAt: Micros;
   firstTokenAt: Micros | undefined;
 }
+
+/** One that arrives, before its first decision. */
+export function newPending(request: RouteRequest, at: Micros): Pending {
+  return { request, tried: [], state: undefined, insertion: undefined, sentAt: at, firstTokenAt: undefined };
+}

@@ -1,3 +1,4 @@
+import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { BlockChain } from "./prompt/block-chain.ts";
 
 /**
@@ -30,6 +31,8 @@ export interface RouteRequest {
    * the prompt's blocks all the same. Absent: it reads its cache.
    */
   readonly cacheRead?: boolean;
+  /** Endpoints that the data plane in front of it allows; absent where it may go anywhere. */
+  readonly subset?: readonly EndpointId[];
   /** Profile that the host selected for this request; "" is the router's default. */
   readonly profile: string;
 }

@@ -7,12 +7,12 @@ import { applyEndpointInput } from "./endpoint-input.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
 import { Ledger } from "./endpoint/ledger.ts";
-import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestRetried } from "./input.ts";
+import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestMoved, RequestRetried } from "./input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
-import type { Pending } from "./pending.ts";
+import { newPending, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
-import type { Choice } from "./profile/profile.ts";
+import { type Choice, filteredReason } from "./profile/profile.ts";
 import { ProfileSet } from "./profile/profile-set.ts";
 import { type Random, randomFor } from "./random.ts";
 import type { RouteRequest } from "./request.ts";
@@ -114,7 +114,7 @@ export class Router {
   /** Whether an endpoint that is well, and was not tried for it yet, may take a request that is in flight. */
   hasTaker(at: Micros, requestId: string): boolean {
     const pending = this.#pending.get(requestId);
-    return pending !== undefined && this.#fleet.hasTaker(at, pending.request.model, pending.tried);
+    return pending !== undefined && this.#fleet.hasTaker(at, pending.request, pending.tried);
   }
 
   #decision(input: Input, forced: EndpointId | undefined): Decision | undefined {
@@ -134,6 +134,9 @@ export class Router {
         break;
       case "attempt-failed":
         this.#attemptFailed(input);
+        break;
+      case "request-moved":
+        this.#moved(input);
         break;
       case "request-finished":
         this.#finished(input);
@@ -155,17 +158,7 @@ export class Router {
       case "peer-left":
         this.peers.accept(input);
         break;
-      case "endpoint-joined":
-      case "endpoint-changed":
-      case "endpoint-left":
-      case "endpoint-cordoned":
-      case "endpoint-uncordoned":
-      case "endpoint-suspended":
-      case "endpoint-resumed":
-      case "load-observed":
-      case "blocks-stored":
-      case "blocks-removed":
-      case "blocks-cleared":
+      default:
         applyEndpointInput(this.#fleet, this.#index, input);
     }
   }
@@ -173,14 +166,7 @@ export class Router {
   #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
     assert(!this.#pending.has(asked.id), "a request id is in flight once");
     const request = this.#named(asked);
-    const pending: Pending = {
-      request,
-      tried: [],
-      state: undefined,
-      insertion: undefined,
-      sentAt: at,
-      firstTokenAt: undefined,
-    };
+    const pending = newPending(request, at);
     this.#pending.set(request.id, pending);
     return this.#decide(at, pending, forced);
   }
@@ -202,7 +188,7 @@ export class Router {
     const profile = this.#profiles.choose(request.profile);
     const sequence = this.#sequence++;
     const usedLedger = fleet.refresh(at, request);
-    const refusal = fleet.markIneligible(at, request.model, pending.tried);
+    const refusal = fleet.markIneligible(at, request, pending.tried);
     const random = this.#streamOf(sequence);
     const choice = this.#unless(forced, profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random));
     const attempt = pending.tried.length + 1;
@@ -215,7 +201,7 @@ export class Router {
       policyVersion: this.#profiles.version,
       breakdown: choice.breakdown,
     };
-    if (choice.index < 0) return { kind: "rejected", ...common, reason: refusal ?? "saturated" };
+    if (choice.index < 0) return { kind: "rejected", ...common, reason: refusal ?? filteredReason(choice) };
     const state = fleet.states[choice.index]!;
     this.#commit(at, pending, state);
     return {
@@ -268,6 +254,19 @@ export class Router {
     }
     pending.state.attemptFailed(at, fault, pending.sentAt);
     this.#release(pending, true);
+  }
+
+  #moved({ at, requestId, endpoint }: RequestMoved): void {
+    const pending = this.#pending.get(requestId);
+    const state = this.#fleet.get(endpoint);
+    if (pending === undefined || state === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    if (pending.state === state) return;
+    if (pending.state !== undefined) this.#release(pending, pending.firstTokenAt === undefined);
+    this.#fleet.refresh(at, pending.request);
+    this.#commit(at, pending, state);
   }
 
   #finished(input: RequestFinished): void {

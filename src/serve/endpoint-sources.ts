@@ -1,4 +1,4 @@
-import { discoverKubernetes } from "#live/discovery/kubernetes.ts";
+import { type KubernetesSource, discoverKubernetes } from "#live/discovery/kubernetes.ts";
 import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
 import type { Target } from "#live/discovery/target.ts";
 import { ConfigError } from "#config/config-error.ts";
@@ -52,21 +52,30 @@ export async function startSources(
 }
 
 async function watchCluster(
-  { keeper, report }: LiveStack,
+  { keeper, report, sources: board }: LiveStack,
   discovery: Config["discovery"],
   environment: Environment,
 ): Promise<EndpointSources> {
-  const { namespace, service, selector = "", port, dataParallelRanks } = discovery;
   const watch = await discoverKubernetes({
-    namespace,
-    pods: service === undefined ? { selector } : { service },
-    port,
-    dataParallelRanks,
-    apiKey: valueOf(discovery.apiKeyEnv, environment),
+    sources: followedSources(discovery, environment),
     setTargets: (targets) => keeper.setTargets("kubernetes", targets),
     report,
+    board,
+  }).catch((error: unknown) => {
+    throw new CommandFailure(error instanceof Error ? error.message : String(error));
   });
   return { emulated: false, stop: () => watch.stop() };
+}
+
+function followedSources(discovery: Config["discovery"], environment: Environment): KubernetesSource[] {
+  const listed = discovery.sources.length > 0 ? discovery.sources : [{ ...discovery, labels: {} }];
+  return listed.map(({ namespace, service, selector = "", apiKeyEnv, ...source }) => ({
+    ...source,
+    namespace: namespace ?? discovery.namespace,
+    pods: service === undefined ? { selector } : { service },
+    addressFamily: discovery.addressFamily,
+    apiKey: valueOf(apiKeyEnv, environment),
+  }));
 }
 
 function serverOf(endpoint: Config["endpoints"][number], config: Config, environment: Environment): StaticServer {

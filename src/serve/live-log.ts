@@ -3,7 +3,7 @@ import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { RequestObserver } from "#live/gateway-parts.ts";
-import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
+import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
 import { type FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import type { LogCounts } from "#live/metrics/metric-state.ts";
 import type { GatewayMetrics } from "#live/metrics/metrics.ts";
@@ -64,6 +64,8 @@ const DONE_ABOUT: Readonly<Record<KeeperEvent["kind"], string>> = {
   lost: "no request goes there until it answers again; it comes back with an empty prefix index",
   removed: "no request goes there; those in flight go on",
   refused: "it is left out",
+  cordoned: "it gets no new requests; those in flight go on",
+  uncordoned: "requests go there again",
   "source-failed": "the endpoints known so far stay; the source is tried again",
   "source-recovered": "its endpoints are followed again",
 };

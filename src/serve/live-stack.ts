@@ -9,9 +9,10 @@ import { LoopLoad } from "#live/loop-load.ts";
 import { DecisionRing } from "#live/status/decision-ring.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
-import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
+import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
 import { BlockSize } from "#live/discovery/block-size.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { SourceBoard } from "#live/discovery/source-board.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
 import { RouterTap } from "#live/router-tap.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
@@ -47,6 +48,8 @@ export interface LiveStack {
   readonly keeper: FleetKeeper;
   readonly directory: EndpointDirectory;
   readonly readiness: Readiness;
+  /** How the sources of endpoints stand; whoever follows one enters it here. */
+  readonly sources: SourceBoard;
   /** Takes what happens to endpoints and their sources, for the log and for /readyz. */
   readonly report: (event: KeeperEvent) => void;
   /** Runs made-up requests, so that the first real ones meet compiled code. */
@@ -73,11 +76,8 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const recorder = await openRecorder(config.record, run, faults);
   const shadow = startShadow(config, run, tap, faults);
   const shadowStatus = shadow === undefined ? {} : { shadow: shadow.status };
-  const readiness = new Readiness(directory);
-  const report = (event: KeeperEvent): void => {
-    readiness.note(event);
-    faults.report(faultOfKeeper(event));
-  };
+  const [readiness, sources] = [new Readiness(directory), new SourceBoard()];
+  const report = reporterOf(readiness, faults);
   const power = startPower(config);
   const hangs = hangWatch(config, tap, directory, faults);
   const keeper = newKeeper({ config, tap, directory, report, power, blockSizes, hangs });
@@ -86,7 +86,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const counters = () => running.gateway?.counters;
   const policy = livePolicy({ plan, environment, tap, report: faults.report, gateway: () => running.gateway });
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
-  const known = { router, tap, directory, keeper, hangs };
+  const known = { router, tap, directory, keeper, hangs, sources };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...shadowStatus, ...config.metrics });
   const decisions = new DecisionRing(config.admin.decisionsKept);
   for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) tap.listen(listener);
@@ -111,6 +111,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     keeper,
     directory,
     readiness,
+    sources,
     report,
     warmUp: async () => {
       log.debug(await warmUpAll(plan, settings, path), "warmed up");
@@ -124,6 +125,13 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
       watch.stop();
       logs.close();
     },
+  };
+}
+
+function reporterOf(readiness: Readiness, faults: FaultLog): LiveStack["report"] {
+  return (event) => {
+    readiness.note(event);
+    faults.report(faultOfKeeper(event));
   };
 }
 

@@ -6,7 +6,7 @@ import { type Fields, expected } from "./fields.ts";
 import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
-const REJECT_REASONS: readonly RejectReason[] = ["no-endpoint", "unknown-model", "saturated"];
+const REJECT_REASONS: readonly RejectReason[] = ["no-endpoint", "unknown-model", "excluded", "saturated"];
 /** Columns of a row before the total and the scorers' values. */
 const ROW_COLUMNS = 9;
 

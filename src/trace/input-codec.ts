@@ -30,6 +30,8 @@ export function encodeInput(input: Input): string {
       return `${head},"requestId":${JSON.stringify(input.requestId)},"outputTokens":${number(input.outputTokens)}`;
     case "attempt-failed":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}"`;
+    case "request-moved":
+      return `${head},"requestId":${JSON.stringify(input.requestId)},"endpoint":${JSON.stringify(input.endpoint)}`;
     case "request-finished":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"outcome":"${input.outcome}"${counts(input)}`;
     case "answer-known":
@@ -78,6 +80,8 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
       return { kind, at, requestId: fields.string("requestId"), outputTokens: fields.integer("outputTokens", 0) };
     case "attempt-failed":
       return { kind, at, requestId: fields.string("requestId"), fault: fields.oneOf("fault", FAULTS) };
+    case "request-moved":
+      return { kind, at, requestId: fields.string("requestId"), endpoint: fields.string("endpoint") };
     case "request-finished":
       return decodeFinished(at, fields);
     case "answer-known":
@@ -172,6 +176,7 @@ function encodeRequest(request: RouteRequest): string {
   if (request.outputTokensMax !== undefined) text += `,"outputTokensMax":${number(request.outputTokensMax)}`;
   if (request.sequences !== 1) text += `,"sequences":${number(request.sequences)}`;
   if (request.cacheRead === false) text += `,"cacheRead":false`;
+  if (request.subset !== undefined) text += `,"subset":${JSON.stringify(request.subset)}`;
   if (request.profile !== "") text += `,"profile":${JSON.stringify(request.profile)}`;
   return `${text}}`;
 }
@@ -190,6 +195,7 @@ function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
     sequences: fields.integer("sequences", 1, 1),
     blocks,
     ...(fields.boolean("cacheRead", true) ? {} : { cacheRead: false }),
+    ...(fields.has("subset") ? { subset: fields.strings("subset") } : {}),
     profile: fields.string("profile", ""),
   };
 }

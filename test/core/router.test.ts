@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Decision } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import type { PluginSpec } from "#core/plugin/spec.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
 import { chain, load, request } from "./state.ts";
@@ -276,4 +277,91 @@ test("a hung endpoint is taken after one whose breaker is open, where no other i
   }
   assert.equal(made.endpointRows(20)[1]!.breaker, "open");
   assert.equal(endpointOf(ask(made, "next", 20)), "b");
+});
+
+test("what the data plane does not allow is never chosen, and an empty subset leaves nobody", () => {
+  const made = router(["a", "b", "c"]);
+  for (let i = 0; i < 20; i++) assert.equal(endpointOf(ask(made, `r${i}`, 10, { subset: ["c"] })), "c");
+  const none = ask(made, "none", 10, { subset: [] });
+  assert.equal(none.kind === "rejected" && none.reason, "no-endpoint");
+  const foreign = ask(made, "foreign", 10, { subset: ["x"] });
+  assert.equal(foreign.kind === "rejected" && foreign.reason, "no-endpoint");
+  assert.deepEqual(
+    foreign.breakdown.candidates.map(({ removedBy }) => removedBy),
+    ["subset", "subset", "subset"],
+  );
+});
+
+test("a retry stays within what the data plane allows", () => {
+  const made = router(["a", "b", "c"]);
+  const first = endpointOf(ask(made, "r", 10, { subset: ["a", "c"] }));
+  fail(made, "r", 11);
+  const second = endpointOf(made.accept({ kind: "request-retried", at: 12, requestId: "r" }));
+  assert.deepEqual([first, second].toSorted(), ["a", "c"]);
+  assert.equal(made.hasTaker(13, "r"), false);
+});
+
+test("a request that a proxy took elsewhere is charged and expected there, and released once", () => {
+  const blocks = chain(5, 20);
+  const made = router(["a", "b"]);
+  const chosen = endpointOf(ask(made, "r", 10, { blocks, promptTokens: 320 }));
+  const other = chosen === "a" ? "b" : "a";
+  fail(made, "r", 11);
+  made.accept({ kind: "request-moved", at: 12, requestId: "r", endpoint: other });
+  const inFlight = () => made.endpointRows(20).map(({ id, requestsInFlight }) => `${id} ${requestsInFlight}`);
+  assert.deepEqual(inFlight(), [`a ${other === "a" ? 1 : 0}`, `b ${other === "b" ? 1 : 0}`]);
+  made.accept({ kind: "first-token", at: 30, requestId: "r" });
+  finish(made, "r", 40);
+  assert.equal(made.openCharges, 0);
+  const next = ask(made, "next", 50, { blocks, promptTokens: 320 });
+  assert.equal(endpointOf(next), other);
+  assert.ok(next.kind === "routed" && next.hitTokens > 0);
+});
+
+test("a move takes the charge along without a failure before it, and one to nowhere is a stray", () => {
+  const made = router(["a", "b"]);
+  const chosen = endpointOf(ask(made, "r"));
+  const other = chosen === "a" ? "b" : "a";
+  made.accept({ kind: "request-moved", at: 12, requestId: "r", endpoint: chosen });
+  made.accept({ kind: "request-moved", at: 12, requestId: "r", endpoint: other });
+  assert.deepEqual(
+    made.endpointRows(20).flatMap(({ id, requestsInFlight }) => (requestsInFlight > 0 ? [id] : [])),
+    [other],
+  );
+  assert.equal(made.strayInputs, 0);
+  made.accept({ kind: "request-moved", at: 13, requestId: "r", endpoint: "gone" });
+  made.accept({ kind: "request-moved", at: 13, requestId: "nobody", endpoint: "a" });
+  assert.equal(made.strayInputs, 2);
+  finish(made, "r");
+  assert.equal(made.openCharges, 0);
+});
+
+test("a filter that takes none for what they are is no saturation, and with one that counts load it is", () => {
+  const label = { plugin: "label", parameters: { key: "role", values: "decode", allowMissing: false } };
+  const full = { plugin: "concurrency-saturation", parameters: { requestsMax: 1 } };
+  const reasonOf = (filters: readonly PluginSpec[], roles: readonly string[]): string => {
+    const base = loadProfile("gnomon").spec;
+    const made = new Router({
+      seed: 1,
+      profiles: { default: { ...base, filters } },
+      defaultProfile: "default",
+      index: new ApproximateIndex(),
+      blockTokens: 16,
+      staleAfterMicros: 1_000_000,
+    });
+    roles.forEach((role, i) =>
+      made.accept({
+        kind: "endpoint-joined",
+        at: 0,
+        endpoint: { id: `e${i}`, models: [], labels: { role }, kvCapacityTokens: 16_000, concurrencyMax: 8 },
+      }),
+    );
+    ask(made, "first");
+    const decision = ask(made, "second");
+    return decision.kind === "rejected" ? decision.reason : decision.kind;
+  };
+  assert.equal(reasonOf([label], ["prefill", "prefill"]), "excluded");
+  assert.equal(reasonOf([label, full], ["prefill"]), "excluded");
+  assert.equal(reasonOf([label, full], ["decode", "prefill"]), "saturated");
+  assert.equal(reasonOf([full, label], ["decode"]), "saturated");
 });

@@ -74,7 +74,14 @@ const requests: fc.Arbitrary<RouteRequest> = record({
   sequences: fc.integer({ min: 1, max: 4 }),
   blocks: chains,
   profile: word,
-}).chain((request) => fc.constantFrom(request, { ...request, cacheRead: false }));
+}).chain((request) =>
+  fc.constantFrom(
+    request,
+    { ...request, cacheRead: false },
+    { ...request, subset: [] },
+    { ...request, subset: ["a", "b#1"] },
+  ),
+);
 
 const endpoints: fc.Arbitrary<Endpoint> = record({
   id: word,
@@ -144,6 +151,7 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     requests.map((request): Input => ({ kind: "request-arrived", at, request })),
     word.map((requestId): Input => ({ kind: "request-retried", at, requestId })),
     word.map((requestId): Input => ({ kind: "first-token", at, requestId })),
+    fc.tuple(word, word).map(([requestId, endpoint]): Input => ({ kind: "request-moved", at, requestId, endpoint })),
     fc
       .tuple(word, count)
       .map(([requestId, outputTokens]): Input => ({ kind: "progress", at, requestId, outputTokens })),

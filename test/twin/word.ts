@@ -31,6 +31,8 @@ export class Words {
         return `#${this.#numbers.get(input.requestId)} ${input.fault}`;
       case "request-finished":
         return `#${this.#numbers.get(input.requestId)} ${input.outcome} ${input.outputTokens ?? "-"} tokens`;
+      case "request-moved":
+        return `#${this.#numbers.get(input.requestId)} ${input.endpoint}`;
       case "progress":
         return `#${this.#numbers.get(input.requestId)} ${input.outputTokens}`;
       case "load-observed": {

@@ -6,6 +6,7 @@ import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
 import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
+import { filteredReason } from "#core/profile/profile.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
@@ -103,7 +104,7 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
   if (chosen === undefined) {
     const known = ineligible.some((why) => why !== ELIGIBILITY.indexOf("unknown-model"));
     const nobody = known || snapshots.length === 0 ? "no-endpoint" : "unknown-model";
-    return { kind: "rejected", ...common, reason: choice.reason === "" ? nobody : "saturated" };
+    return { kind: "rejected", ...common, reason: choice.reason === "" ? nobody : filteredReason(choice) };
   }
   const usedLedger = snapshots.some((snapshot) => snapshot.freshness !== "fresh");
   return {

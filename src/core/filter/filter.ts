@@ -8,6 +8,8 @@ import { type Definition, type Plugin, plugin } from "../plugin/plugin.ts";
 
 export interface Filter {
   readonly name: string;
+  /** What it removes it removes for what the endpoint is, not for how busy it is: waiting will not help. */
+  readonly byKind?: true;
   /**
    * Writes 1 into keep[i] for each candidate that may serve and 0 for each that may not; keep arrives all 1. Candidates
    * are in order of id and at least one. Removing all refuses the request. Mutates nothing else.

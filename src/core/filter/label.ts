@@ -18,6 +18,7 @@ export const label = filterPlugin({
     const accepted = new Set(values.split(",").map((value) => value.trim()));
     return {
       name,
+      byKind: true,
       filter(_request, candidates, keep) {
         candidates.forEach(({ endpoint }, i) => {
           const value = endpoint.labels[key];

@@ -20,6 +20,13 @@ export interface Choice {
   /** As Routed.reason; for a refusal, the name of the filter that removed the last candidate. */
   readonly reason: string;
   readonly breakdown: ColumnBreakdown;
+  /** Of a refusal: every filter that removed a candidate did so for what the endpoint is. */
+  readonly excluded?: true;
+}
+
+/** Why a request for which somebody was eligible got nobody. */
+export function filteredReason({ excluded }: Choice): "excluded" | "saturated" {
+  return excluded === true ? "excluded" : "saturated";
 }
 
 /** The plugins of one profile, ready to run. */
@@ -82,9 +89,13 @@ export class Profile {
       else breakdown.remove(i, ineligible[i]!);
     }
     if (left.length === 0) return { index: -1, reason: "", breakdown };
+    let byKind = true;
     for (let f = 0; f < this.#filters.length; f++) {
+      const before = left.length;
       left = this.#filterOnce(f, request, snapshots, left, breakdown, random);
-      if (left.length === 0) return { index: -1, reason: this.#filters[f]!.name, breakdown };
+      if (left.length < before) byKind &&= this.#filters[f]!.byKind === true;
+      const reason = this.#filters[f]!.name;
+      if (left.length === 0) return { index: -1, reason, breakdown, ...(byKind && { excluded: true }) };
     }
     const candidates = left.map((index) => snapshots[index]!);
     const totals = this.#total(request, candidates, left, breakdown);

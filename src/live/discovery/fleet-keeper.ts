@@ -7,7 +7,8 @@ import type { RouterTap } from "../router-tap.ts";
 import type { ScrapeCounts } from "../scrape/scrape.ts";
 import type { MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
-import { KEEPER_TIMES_DEFAULT, type KeeperEvent, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
+import type { KeeperEvent } from "./keeper-event.ts";
+import { KEEPER_TIMES_DEFAULT, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
 import type { Target } from "./target.ts";
 
 export interface FleetKeeperOptions extends MemberContext, ProbeContext {
@@ -97,6 +98,7 @@ export class FleetKeeper {
       return;
     }
     if (known !== undefined && !sameAddress(known.target, target)) this.#remove(target.id);
+    if ((known?.target.cordoned ?? false) !== target.cordoned) this.#reportCordon(target);
     this.#targets.set(target.id, { source, target });
     const server = this.#servers.get(target.url);
     if (server !== undefined) server.put(target);
@@ -130,6 +132,12 @@ export class FleetKeeper {
     this.#servers.delete(server.url);
     const leaving = server.stop().finally(() => this.#leaving.delete(leaving));
     this.#leaving.add(leaving);
+  }
+
+  #reportCordon({ id, cordoned }: Target): void {
+    if (cordoned)
+      this.#report({ kind: "cordoned", subject: id, detail: "its source reports it as not ready or leaving" });
+    else this.#report({ kind: "uncordoned", subject: id, detail: "its source reports it as ready" });
   }
 
   readonly #now = (): Micros => (this.#options.now ?? nowMicros)();

@@ -1,25 +1,46 @@
 import type { V1EndpointSlice, V1Pod } from "@kubernetes/client-node";
 
-/** A pod that may be an engine, as the API server sees it at one moment. */
+export type Scheme = "http" | "https";
+
+/** A pod that may be an engine, at one of its addresses, as the API server sees it at one moment. */
 export interface PodSight {
   readonly address: string;
-  /** Distinguishes a pod from its successor at the same address; "" where unknown. */
+  /** Distinguishes a pod from its successor at the same address, and joins the addresses of one pod; "" where unknown. */
   readonly uid: string;
   /** Takes new requests: ready and not on its way out. */
   readonly serves: boolean;
   readonly labels: Readonly<Record<string, string>>;
+  /** Of its engines, one each; empty where the port that was asked for is not there. */
+  readonly ports: readonly number[];
+  readonly scheme: Scheme;
+}
+
+/** Which of a pod's ports is the engine's. */
+export interface PortChoice {
+  /** These numbers, whatever the cluster names. */
+  readonly ports: readonly number[] | undefined;
+  /** The one with this name. */
+  readonly portName: string | undefined;
+  /** Undefined: https where the port's appProtocol states it. */
+  readonly scheme: Scheme | undefined;
 }
 
 /** Labels by the name of a pod, {} where they are not known. */
 export type PodLabels = (podName: string) => Readonly<Record<string, string>>;
 
+/** Where nothing names a port: vLLM's own. */
+const PORT_DEFAULT = 8000;
+const PORT_NAME_USUAL = "http";
+
 /**
- * The pods in a service's endpoint slices. An endpoint may stand in two slices while it is moved between them; it serves
- * when one states it. Conditions that are left out mean ready and not terminating.
+ * The pods in a service's endpoint slices, one row an address. An endpoint may stand in two slices while it is moved
+ * between them; it serves when one states it. Conditions that are left out mean ready and not terminating.
  */
-export function podsOfSlices(slices: Iterable<V1EndpointSlice>, labelsOf: PodLabels): PodSight[] {
+export function podsOfSlices(slices: Iterable<V1EndpointSlice>, labelsOf: PodLabels, choice: PortChoice): PodSight[] {
   const found = new Map<string, PodSight>();
   for (const slice of slices) {
+    const named = (slice.ports ?? []).map(({ name, port, appProtocol }) => ({ name, port, appProtocol }));
+    const at = portsOf(named, choice);
     for (const { addresses, conditions, targetRef, nodeName, zone } of slice.endpoints ?? []) {
       const [address] = addresses;
       if (address === undefined) continue;
@@ -27,30 +48,67 @@ export function podsOfSlices(slices: Iterable<V1EndpointSlice>, labelsOf: PodLab
       if (found.has(address) && !serves) continue;
       const pod = targetRef?.kind === "Pod" ? targetRef.name : undefined;
       const labels = { ...(pod === undefined ? {} : labelsOf(pod)), ...placeLabels(pod, nodeName, zone) };
-      found.set(address, { address, uid: targetRef?.uid ?? "", serves, labels });
+      found.set(address, { address, uid: targetRef?.uid ?? "", serves, labels, ...at });
     }
   }
   return [...found.values()].sort(byAddress);
 }
 
-/** Pods that have an address and have not ended. */
-export function podsOfList(pods: Iterable<V1Pod>): PodSight[] {
+/** Pods that have an address and have not ended, one row an address. */
+export function podsOfList(pods: Iterable<V1Pod>, choice: PortChoice): PodSight[] {
   const found: PodSight[] = [];
   for (const { metadata, spec, status } of pods) {
-    const address = status?.podIP;
-    if (address === undefined || address === "" || status?.phase === "Succeeded" || status?.phase === "Failed")
-      continue;
+    if (status?.phase === "Succeeded" || status?.phase === "Failed") continue;
     const ready = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false;
     const serves = ready && metadata?.deletionTimestamp === undefined;
     const labels = { ...metadata?.labels, ...placeLabels(metadata?.name, spec?.nodeName, undefined) };
-    found.push({ address, uid: metadata?.uid ?? "", serves, labels });
+    const open = (spec?.containers ?? []).flatMap(({ ports }) => ports ?? []);
+    const at = portsOf(
+      open.map(({ name, containerPort: port }) => ({ name, port, appProtocol: undefined })),
+      choice,
+    );
+    for (const address of addressesOf(status)) {
+      found.push({ address, uid: metadata?.uid ?? "", serves, labels, ...at });
+    }
   }
   return found.sort(byAddress);
 }
 
 /** Origin of a port at an address; IPv6 addresses are bracketed. */
-export function podOrigin(address: string, port: number): string {
-  return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
+export function podOrigin(address: string, port: number, scheme: Scheme = "http"): string {
+  return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${port}`;
+}
+
+function addressesOf(status: V1Pod["status"]): readonly string[] {
+  const all = (status?.podIPs ?? []).map(({ ip }) => ip);
+  const addresses = all.length > 0 ? all : [status?.podIP ?? ""];
+  return addresses.filter((address) => address !== "");
+}
+
+interface NamedPort {
+  readonly name: string | undefined;
+  readonly port: number | undefined;
+  readonly appProtocol: string | undefined;
+}
+
+/** What was asked for; else the only port, or the one that is called http; else vLLM's own. */
+function portsOf(
+  open: readonly NamedPort[],
+  { ports, portName, scheme }: PortChoice,
+): Pick<PodSight, "ports" | "scheme"> {
+  if (ports !== undefined) {
+    const known = open.find(({ port }) => port === ports[0]);
+    return { ports, scheme: scheme ?? schemeOf(known) };
+  }
+  const only = open.length === 1 ? open[0] : undefined;
+  const named = portName === undefined ? only : undefined;
+  const chosen = named ?? open.find(({ name }) => name === (portName ?? PORT_NAME_USUAL));
+  if (chosen?.port === undefined && portName !== undefined) return { ports: [], scheme: scheme ?? "http" };
+  return { ports: [chosen?.port ?? PORT_DEFAULT], scheme: scheme ?? schemeOf(chosen) };
+}
+
+function schemeOf(port: NamedPort | undefined): Scheme {
+  return port?.appProtocol?.toLowerCase() === "https" ? "https" : "http";
 }
 
 function placeLabels(pod: string | undefined, node: string | undefined, zone: string | undefined) {

@@ -1,42 +1,58 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubernetesObject, Watch } from "@kubernetes/client-node";
+import type { KubernetesObject } from "@kubernetes/client-node";
+import { type Collection, type KubernetesApi, pathOf, resourceName, selectorsOf } from "./kubernetes-api.ts";
+import { detailOf, GONE, statusDetail, statusOf } from "./kubernetes-fault.ts";
+import type { SourceStatus } from "./source-status.ts";
 
-export interface ResourceWatchOptions<T extends KubernetesObject> {
-  readonly watch: Watch;
-  /** Path of the collection, for example /api/v1/namespaces/default/pods. */
-  readonly path: string;
-  readonly labelSelector: string;
-  readonly list: () => Promise<{ items: T[]; metadata?: { resourceVersion?: string | undefined } | undefined }>;
+export interface WatchTimes {
+  readonly retryMillis: number;
+  readonly retryMillisMax: number;
+}
+
+export interface ResourceWatchOptions<T extends KubernetesObject> extends WatchTimes {
+  readonly api: KubernetesApi;
+  readonly collection: Collection;
   /** All objects as they stand, after each change. */
   readonly changed: (objects: ReadonlyMap<string, T>) => void;
   /** Notified when the API server cannot be read, with why, and "" when it can again. The last objects stay in force. */
   readonly trouble: (detail: string) => void;
-  readonly retryMillis: number;
-  readonly retryMillisMax: number;
+  readonly status: SourceStatus;
+  /** A number in [0, 1) that spreads replicas over time. */
+  readonly random?: () => number;
 }
 
 /** How one watch ended: the server ended it, its version is too old to go on from, or it failed. */
 type WatchEnd = { readonly kind: "closed" | "gone" } | { readonly kind: "failed"; readonly detail: string };
 
-/** A server ends a watch after this long, so that a dead connection is not trusted for ever. */
-const WATCH_SECONDS = 300;
+/**
+ * The client cuts a watch that is silent for 30 s. A server ends it sooner than that and sends a bookmark two seconds
+ * before, so that a quiet collection's version stays young; one that is cut by the client is a connection that died.
+ */
+const WATCH_SECONDS_MIN = 20;
+const WATCH_SECONDS_SPREAD = 7;
+/** A watch that lasted this long was no failure, however it ended. */
+const STEADY_MILLIS = 5_000;
+const DOUBLINGS_MAX = 20;
 
 /**
  * Follows a collection of the API server: lists it, watches from there, goes on from the last version when the watch
- * ends, and lists again when that version is gone. Pauses between failures grow up to a bound. While the API server
- * cannot be reached nothing is taken away.
+ * ends, and lists again when that version is gone. Pauses between failures grow up to a bound, and are drawn around
+ * it. While the API server cannot be reached nothing is taken away.
  */
 export class ResourceWatch<T extends KubernetesObject> {
   readonly #options: ResourceWatchOptions<T>;
+  readonly #random: () => number;
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
   #objects = new Map<string, T>();
   #version = "";
+  /** Since anything was read. */
   #failures = 0;
   #detail = "";
 
   constructor(options: ResourceWatchOptions<T>) {
     this.#options = options;
+    this.#random = options.random ?? Math.random;
     this.#done = this.#run();
   }
 
@@ -47,41 +63,49 @@ export class ResourceWatch<T extends KubernetesObject> {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
+    const { retryMillis } = this.#options;
     let listed = false;
     while (!signal.aborted) {
       listed = listed || (await this.#list());
       if (!listed || signal.aborted) continue;
+      const openedAt = performance.now();
       const end = await this.#watchOnce();
       if (signal.aborted) return;
-      if (end.kind === "gone") listed = false;
-      else if (end.kind === "failed") await this.#failed(end.detail);
-      else await this.#pause(this.#options.retryMillis);
+      if (performance.now() - openedAt > STEADY_MILLIS) this.#failures = 0;
+      if (end.kind === "gone") {
+        listed = false;
+        if (this.#failures > 0) await this.#pause(this.#grown());
+        this.#failures++;
+      } else if (end.kind === "failed") await this.#failed("watch", end.detail);
+      else await this.#pause(retryMillis);
     }
   }
 
   async #list(): Promise<boolean> {
+    const { api, collection, changed, status } = this.#options;
     try {
-      const { items, metadata } = await this.#options.list();
+      const { items, version } = await api.list<T>(collection, this.#stop.signal);
       if (this.#stop.signal.aborted) return false;
       this.#objects = new Map(items.map((item) => [nameOf(item), item]));
-      this.#version = metadata?.resourceVersion ?? "";
-      this.#worked();
-      this.#options.changed(this.#objects);
+      this.#version = version;
+      status.lists++;
+      this.#reads();
+      changed(this.#objects);
       return true;
     } catch (error) {
-      if (!this.#stop.signal.aborted) await this.#failed(detailOf(error));
+      if (!this.#stop.signal.aborted) await this.#failed("list", detailOf(error));
       return false;
     }
   }
 
   #watchOnce(): Promise<WatchEnd> {
-    const { watch, path, labelSelector } = this.#options;
+    const { api, collection } = this.#options;
     const { signal } = this.#stop;
     const query = {
-      labelSelector,
+      ...selectorsOf(collection),
       resourceVersion: this.#version,
       allowWatchBookmarks: true,
-      timeoutSeconds: WATCH_SECONDS,
+      timeoutSeconds: WATCH_SECONDS_MIN + Math.floor(this.#random() * (WATCH_SECONDS_SPREAD + 1)),
     };
     const ended = new AbortController();
     return new Promise((resolve) => {
@@ -97,21 +121,24 @@ export class ResourceWatch<T extends KubernetesObject> {
         if (end !== undefined) finish(end);
       };
       const opened = (connection: AbortController) => {
-        if (ended.signal.aborted) connection.abort();
-        else ended.signal.addEventListener("abort", () => connection.abort(), { once: true });
+        if (ended.signal.aborted) return connection.abort();
+        ended.signal.addEventListener("abort", () => connection.abort(), { once: true });
+        this.#options.status.watches++;
+        this.#reads();
         return undefined;
       };
       const failed = (error: unknown) => finish(endOf(error));
-      watch.watch(path, query, event, failed).then(opened, failed);
+      api.watch.watch(pathOf(collection), query, event, failed).then(opened, failed);
     });
   }
 
   /** Takes one event of a watch in; what it returns ends the watch. */
   #event(phase: string, object: T & { code?: number }): WatchEnd | undefined {
     if (phase === "ERROR") {
-      return object.code === GONE ? { kind: "gone" } : { kind: "failed", detail: `status ${object.code ?? "unknown"}` };
+      return object.code === GONE ? { kind: "gone" } : { kind: "failed", detail: statusDetail(object.code) };
     }
-    this.#worked();
+    this.#failures = 0;
+    this.#reads();
     this.#version = object.metadata?.resourceVersion ?? this.#version;
     if (phase === "BOOKMARK") return undefined;
     if (phase === "DELETED") this.#objects.delete(nameOf(object));
@@ -120,55 +147,50 @@ export class ResourceWatch<T extends KubernetesObject> {
     return undefined;
   }
 
-  #worked(): void {
-    this.#failures = 0;
-    if (this.#detail !== "") this.#options.trouble("");
+  /** The API server gave something: an object, a bookmark, or a watch that is open. */
+  #reads(): void {
+    const { status, trouble } = this.#options;
+    status.news();
+    status.up = true;
+    if (this.#detail === "") return;
     this.#detail = "";
+    status.recoveries++;
+    trouble("");
   }
 
-  async #failed(detail: string): Promise<void> {
-    if (detail !== this.#detail) this.#options.trouble(detail);
+  async #failed(verb: "list" | "watch", why: string): Promise<void> {
+    const { collection, status, trouble } = this.#options;
+    status.failures++;
+    status.up = false;
+    const detail = `${verb} ${resourceName(collection)} in namespace ${collection.namespace}: ${why}`;
+    if (detail !== this.#detail) trouble(detail);
     this.#detail = detail;
-    const { retryMillis, retryMillisMax } = this.#options;
-    await this.#pause(Math.min(retryMillisMax, retryMillis * 2 ** Math.min(this.#failures, 20)));
+    const pause = this.#grown();
     this.#failures++;
+    await this.#pause(pause);
   }
 
+  #grown(): number {
+    const { retryMillis, retryMillisMax } = this.#options;
+    return Math.min(retryMillisMax, retryMillis * 2 ** Math.min(this.#failures, DOUBLINGS_MAX));
+  }
+
+  /** Between half of `millis` and one and a half. */
   async #pause(millis: number): Promise<void> {
     try {
-      await sleep(millis, undefined, { signal: this.#stop.signal });
+      await sleep(millis * (0.5 + this.#random()), undefined, { signal: this.#stop.signal });
     } catch {
       // Stopped; the loop looks at that itself.
     }
   }
 }
 
-const GONE = 410;
-
 function nameOf({ metadata }: KubernetesObject): string {
   return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 }
 
-/** A watch that was quiet for long is ended by the client; that is no failure. */
+/** The server ends a watch in time, so that one which the client ends was silent for too long. */
 function endOf(error: unknown): WatchEnd {
   if (error === null || error === undefined) return { kind: "closed" };
-  if (error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError"))
-    return { kind: "closed" };
-  const status = statusOf(error);
-  return status === GONE ? { kind: "gone" } : { kind: "failed", detail: detailOf(error) };
-}
-
-/** The status or the system's code, and nothing that a server or a credential could have put into a message. */
-function detailOf(error: unknown): string {
-  const status = statusOf(error);
-  if (status !== undefined) return `the API server answered ${status}`;
-  if (!(error instanceof Error)) return "the API server cannot be read";
-  if ("code" in error && typeof error.code === "string") return `the API server cannot be reached (${error.code})`;
-  return error.cause === undefined ? `the API server cannot be read (${error.name})` : detailOf(error.cause);
-}
-
-function statusOf(error: unknown): number | undefined {
-  if (typeof error !== "object" || error === null) return undefined;
-  if ("statusCode" in error && typeof error.statusCode === "number") return error.statusCode;
-  return "code" in error && typeof error.code === "number" ? error.code : undefined;
+  return statusOf(error) === GONE ? { kind: "gone" } : { kind: "failed", detail: detailOf(error) };
 }

@@ -40,6 +40,8 @@ export class Member {
   readonly #directory: EndpointDirectory;
   readonly #context: MemberContext;
   #target: Target;
+  /** What its engine lists. */
+  #listed: readonly ServedModel[] = [];
   /** As the router knows it; undefined while it is not in the router. */
   #endpoint: Endpoint | undefined;
   #cordoned = false;
@@ -61,7 +63,7 @@ export class Member {
 
   /** Enters the router. `page` is the server's first, if it gave one. */
   join(at: Micros, models: readonly ServedModel[], page: EnginePage | undefined): void {
-    this.entry.models = models;
+    this.#takeModels(models);
     this.entry.state = "ready";
     this.entry.detail = "";
     this.#reading = page && readingOf(at, page, this.#target.dataParallelRank);
@@ -80,13 +82,14 @@ export class Member {
 
   /** The server lists other models now, such as a new adapter. */
   remodel(at: Micros, models: readonly ServedModel[]): void {
-    this.entry.models = models;
+    this.#takeModels(models);
     this.#report(at);
   }
 
   /** Its source reports something new of it. */
   retarget(at: Micros, target: Target): void {
     this.#target = target;
+    if (this.#endpoint !== undefined) this.#takeModels(this.#listed);
     this.#report(at);
     if (this.#endpoint !== undefined) this.#cordon(at);
   }
@@ -129,6 +132,13 @@ export class Member {
   remove(at: Micros): void {
     this.#leave(at, false);
     this.#directory.remove(this.#target.id);
+  }
+
+  #takeModels(listed: readonly ServedModel[]): void {
+    this.#listed = listed;
+    const { models } = this.#target;
+    this.entry.models =
+      models?.map((id) => listed.find((model) => model.id === id) ?? { id, object: "model" }) ?? listed;
   }
 
   #load(reading: Reading, before: Reading | undefined): Load {

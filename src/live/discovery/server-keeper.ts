@@ -17,6 +17,7 @@ import {
 } from "../scrape/scrape.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import { type RequestFault, askEngine } from "./engine-request.ts";
+import type { KeeperEvent } from "./keeper-event.ts";
 import { Member, type MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
 import { readServedModels } from "./served-models.ts";
@@ -43,14 +44,6 @@ export const KEEPER_TIMES_DEFAULT: KeeperTimes = {
   retryMillis: PATH_RULES.returns.retryMicros / MICROS_PER_MILLI,
   retryMillisMax: PATH_RULES.returns.retryMicrosMax / MICROS_PER_MILLI,
 };
-
-/** What happened to a server or an endpoint, for the log. Details hold no keys. */
-export interface KeeperEvent {
-  readonly kind: "waiting" | "ready" | "lost" | "removed" | "refused" | "source-failed" | "source-recovered";
-  /** URL of the server or id of the endpoint; of a source, its name. */
-  readonly subject: string;
-  readonly detail: string;
-}
 
 export interface KeeperOptions extends MemberContext, ProbeContext {
   readonly tap: RouterTap;

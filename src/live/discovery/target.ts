@@ -9,6 +9,8 @@ export interface Target {
   readonly dataParallelRank: number | undefined;
   readonly apiKey: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
+  /** Models that it serves by its source's account, instead of what its engine lists. */
+  readonly models?: readonly string[];
   /** Takes no new requests, as a pod that is going away. */
   readonly cordoned: boolean;
   /** What the source knows where the engine itself does not say. */

@@ -18,6 +18,8 @@ export const FAULT_KINDS = {
   "endpoint-returning": { level: "info", message: "an endpoint that hung is let back slowly" },
   "endpoint-removed": { level: "info", message: "an endpoint left" },
   "endpoint-refused": { level: "warn", message: "an endpoint was refused" },
+  "endpoint-cordoned": { level: "info", message: "an endpoint takes no new requests" },
+  "endpoint-uncordoned": { level: "info", message: "an endpoint takes requests again" },
   "block-size-changed": { level: "info", message: "prompts are cut into blocks of another size" },
   "block-size-differs": { level: "warn", message: "an endpoint's block size differs" },
   "policy-changed": { level: "info", message: "the policy changed" },

@@ -5,9 +5,11 @@ import { MICROS_PER_SECOND } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
+import type { SourceBoard } from "../discovery/source-board.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import { registerShadow } from "./metric-shadow.ts";
+import { registerSources } from "./metric-sources.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { ShadowStatus } from "../status/shadow-status.ts";
@@ -19,6 +21,8 @@ export interface StateSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused">;
+  /** What endpoints are learned from; left out where they are only listed. */
+  readonly sources?: Pick<SourceBoard, "rows">;
   /** Left out where nobody judges which endpoints hang. */
   readonly hangs?: Pick<HangWatch, "counts">;
   /** Undefined before there is a gateway. */
@@ -81,6 +85,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
 
   registerEndpoints(sources, family, row);
   registerScrapes(sources, family, row);
+  registerSources(registry, sources.sources);
   registerCounters(sources, family, row);
   registerRecorder(sources, family, row);
   registerTokenizers(sources, family, row);

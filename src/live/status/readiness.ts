@@ -1,4 +1,4 @@
-import type { KeeperEvent } from "../discovery/server-keeper.ts";
+import type { KeeperEvent } from "../discovery/keeper-event.ts";
 import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
 
 /** Endpoints that are named one by one in what is waited for. */

@@ -139,6 +139,14 @@ export class RunBook {
         open.sentAt = input.at;
         break;
       }
+      case "request-moved": {
+        const open = this.#open.get(input.requestId);
+        if (open === undefined) break;
+        open.endpoint = input.endpoint;
+        open.attempts++;
+        open.sentAt = input.at;
+        break;
+      }
       case "first-token": {
         const open = this.#open.get(input.requestId);
         if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = input.at;

@@ -39,6 +39,7 @@ export class KeptRequests {
       case "progress":
       case "attempt-failed":
       case "request-retried":
+      case "request-moved":
         return this.#inFlight.has(input.requestId);
       case "request-finished":
         if (!this.#inFlight.delete(input.requestId)) return false;

@@ -24,11 +24,14 @@ export class FakeApiServer {
   readonly kubeConfig = new KubeConfig();
   /** "list PATH?labelSelector" and "watch PATH@version", in order. */
   readonly seen: string[] = [];
+  /** The same with all that was asked for. */
+  readonly queries: { readonly path: string; readonly watch: boolean; readonly search: URLSearchParams }[] = [];
+  /** Paths that are answered with a status of their own. */
+  readonly denied = new Map<string, number>();
   /** While set, every request is answered with this status. */
   status: number | undefined;
   readonly #server: Server;
   readonly #collections = new Map<string, Collection>();
-  readonly #single = new Map<string, object>();
   #version = 100;
 
   private constructor(server: Server) {
@@ -70,10 +73,6 @@ export class FakeApiServer {
   forget(path: string, name: string): void {
     this.#collection(path).objects.delete(name);
     this.#version++;
-  }
-
-  single(path: string, object: object): void {
-    this.#single.set(path, object);
   }
 
   event(path: string, type: string, object: object): void {
@@ -119,17 +118,15 @@ export class FakeApiServer {
     const selector = url.searchParams.get("labelSelector");
     this.seen.push(watching ? `watch ${url.pathname}@${version}` : `list ${url.pathname}?${selector}`);
     const authorized = request.headers.authorization === "Bearer cluster-secret";
-    const status = this.status ?? (authorized ? undefined : 401);
+    this.queries.push({ path: url.pathname, watch: watching, search: url.searchParams });
+    const status = this.status ?? this.denied.get(url.pathname) ?? (authorized ? undefined : 401);
     if (status !== undefined) {
       response.writeHead(status, { "content-type": "application/json" }).end('{"kind":"Status"}');
       return;
     }
-    const single = this.#single.get(url.pathname);
     const { objects, watchers, history } = this.#collection(url.pathname);
     response.writeHead(200, { "content-type": "application/json" });
-    if (single !== undefined) {
-      response.end(JSON.stringify(single));
-    } else if (watching) {
+    if (watching) {
       response.flushHeaders();
       watchers.add(response);
       response.on("close", () => watchers.delete(response));

@@ -4,7 +4,7 @@ import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
 import { FleetKeeper, type FleetKeeperOptions } from "#live/discovery/fleet-keeper.ts";
-import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
+import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { RouterTap } from "#live/router-tap.ts";
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { discoverKubernetes, type KubernetesOptions } from "#live/discovery/kubernetes.ts";
-import type { KeeperEvent } from "#live/discovery/server-keeper.ts";
+import { discoverKubernetes, type KubernetesOptions, type KubernetesSource } from "#live/discovery/kubernetes.ts";
+import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
+import { SourceBoard } from "#live/discovery/source-board.ts";
 import type { Target } from "#live/discovery/target.ts";
 import { FakeApiServer } from "./fake-api-server.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";
@@ -9,11 +10,12 @@ import { StubEngine } from "./stub-engine.ts";
 
 const SLICES = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices";
 const PODS = "/api/v1/namespaces/ns/pods";
-const SERVICE = "/api/v1/namespaces/ns/services/vllm";
+const SERVICES = "/api/v1/namespaces/ns/services";
 
 class Cluster {
   readonly shown: Target[][] = [];
   readonly events: KeeperEvent[] = [];
+  readonly board = new SourceBoard();
   readonly api: FakeApiServer;
   readonly #t: TestContext;
 
@@ -25,21 +27,24 @@ class Cluster {
   static async start(t: TestContext): Promise<Cluster> {
     const api = await FakeApiServer.start();
     t.after(() => api.stop());
-    api.single(SERVICE, { metadata: { name: "vllm" }, spec: { selector: { app: "vllm" } } });
+    api.put(SERVICES, service({ app: "vllm" }));
     return new Cluster(t, api);
   }
 
-  async discover(options: Partial<KubernetesOptions> = {}): Promise<void> {
+  async discover(
+    source: Partial<KubernetesSource> = {},
+    options: Partial<Omit<KubernetesOptions, "sources">> & { more?: readonly KubernetesSource[] } = {},
+  ): Promise<void> {
+    const { more = [], ...rest } = options;
     const discovery = await discoverKubernetes({
-      namespace: "ns",
-      pods: { service: "vllm" },
-      port: 8000,
+      sources: [{ namespace: "ns", pods: { service: "vllm" }, ...source }, ...more],
+      board: this.board,
       setTargets: (targets) => this.shown.push([...targets]),
       report: (event) => this.events.push(event),
       kubeConfig: this.api.kubeConfig,
       retryMillis: 5,
       retryMillisMax: 20,
-      ...options,
+      ...rest,
     });
     this.#t.after(() => discovery.stop());
   }
@@ -52,6 +57,10 @@ class Cluster {
   async becomes(...ids: string[]): Promise<void> {
     await until(`targets ${ids.join()} (are ${this.now.join()})`, () => this.now.join() === ids.join());
   }
+}
+
+function service(selector?: Record<string, string>) {
+  return { metadata: { name: "vllm", namespace: "ns" }, spec: selector === undefined ? {} : { selector } };
 }
 
 interface Conditions {
@@ -109,7 +118,7 @@ test("pods of a service come, are cordoned while they end, and go", async (t) =>
   await cluster.becomes();
 });
 
-test("an endpoint in two slices is one target, and serves when one of them says so", async (t) => {
+test("an endpoint in two slices is one target, and serves when one of them states it", async (t) => {
   const cluster = await Cluster.start(t);
   cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1", { ready: false }]));
   cluster.api.put(SLICES, slice("b", ["10.0.0.1", "p1"]));
@@ -205,7 +214,7 @@ test("bookmarks move the version on", async (t) => {
   await until("from there", () => cluster.api.seen.includes(`watch ${SLICES}@5000`));
 });
 
-test("while the API server fails nothing is taken away; it is said once, with no credential, and when it is over", async (t) => {
+test("while the API server fails nothing is taken away; it is reported once, with no credential, and when it is over", async (t) => {
   const cluster = await Cluster.start(t);
   cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
   await cluster.discover();
@@ -215,9 +224,9 @@ test("while the API server fails nothing is taken away; it is said once, with no
   cluster.api.hangUp(SLICES, false);
   const asked = cluster.api.seen.length;
   await until("several tries", () => cluster.api.seen.length > asked + 4);
-  const about = () => cluster.events.filter(({ subject }) => subject === "endpoint slices of vllm");
+  const about = () => cluster.events.filter(({ subject }) => subject === "endpointslices ns/vllm");
   assert.ok(about().length <= 2, "not once per try");
-  assert.equal(about().at(-1)!.detail, "the API server answered 500");
+  assert.equal(about().at(-1)!.detail, "watch endpointslices.discovery.k8s.io in namespace ns: status 500");
   cluster.api.status = undefined;
   cluster.api.put(SLICES, slice("b", ["10.0.0.2", "p2"]));
   await until("recovered", () => about().at(-1)!.kind === "source-recovered");
@@ -226,15 +235,215 @@ test("while the API server fails nothing is taken away; it is said once, with no
   assert.ok(!JSON.stringify(cluster.events).includes("cluster-secret"));
 });
 
-test("without the right to read the service the pods have no labels, and are found all the same", async (t) => {
+test("labels come once the service can be read, however late, and a denial names verb, resource, namespace and status", async (t) => {
   const cluster = await Cluster.start(t);
-  cluster.api.status = 403;
-  await cluster.discover();
-  await until("said", () => cluster.events.some(({ subject }) => subject === "service vllm"));
-  cluster.api.status = undefined;
+  cluster.api.put(PODS, pod("p1", "10.0.0.1", { app: "vllm", role: "decode" }));
   cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
+  cluster.api.denied.set(SERVICES, 403);
+  await cluster.discover();
   await cluster.becomes("http://10.0.0.1:8000");
   assert.deepEqual(Object.keys(cluster.shown.at(-1)![0]!.labels), ["kubernetes.io/pod", "topology.kubernetes.io/zone"]);
+  const about = () => cluster.events.filter(({ subject }) => subject === "services ns/vllm");
+  await until("reported", () => about().length === 1);
+  const why = "status 403: the service account lacks the right; a Role must grant list and watch";
+  assert.deepEqual(about(), [
+    { kind: "source-failed", subject: "services ns/vllm", detail: `list services in namespace ns: ${why}` },
+  ]);
+  cluster.api.denied.delete(SERVICES);
+  await until("labels", () => cluster.shown.at(-1)![0]!.labels["role"] === "decode");
+  assert.deepEqual(about().at(-1), { kind: "source-recovered", subject: "services ns/vllm", detail: "" });
+});
+
+test("a service that selects other pods from now on brings their labels", async (t) => {
+  const cluster = await Cluster.start(t);
+  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
+  cluster.api.put(PODS, pod("p1", "10.0.0.1", { app: "vllm", role: "decode" }));
+  await cluster.discover();
+  await until("watching", () => cluster.api.watchers(PODS) === 1);
+  cluster.api.put(SERVICES, service({ app: "other" }));
+  await until("another list", () => cluster.api.seen.includes(`list ${PODS}?app=other`));
+  await until("one watch", () => cluster.api.watchers(PODS) === 1);
+});
+
+test("a service without a selector has endpoints without labels, and nobody lists all pods of the namespace", async (t) => {
+  const cluster = await Cluster.start(t);
+  cluster.api.put(SERVICES, service());
+  cluster.api.put(PODS, pod("p1", "10.0.0.1", { app: "someone-elses", role: "prefill" }));
+  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
+  await cluster.discover();
+  await cluster.becomes("http://10.0.0.1:8000");
+  await until("the service is followed", () => cluster.api.watchers(SERVICES) === 1);
+  assert.equal(cluster.shown.at(-1)![0]!.labels["role"], undefined);
+  assert.deepEqual(
+    cluster.api.seen.filter((line) => line.includes(PODS)),
+    [],
+  );
+});
+
+test("a service that is not there is reported, and so is that it came", async (t) => {
+  const cluster = await Cluster.start(t);
+  cluster.api.delete(SERVICES, "vllm");
+  await cluster.discover();
+  const about = () => cluster.events.filter(({ subject }) => subject === "service ns/vllm").map(({ kind }) => kind);
+  await until("missing", () => about().join() === "source-failed");
+  cluster.api.put(SERVICES, service({ app: "vllm" }));
+  await until("there", () => about().join() === "source-failed,source-recovered");
+});
+
+test("a pod with an address of each family is one endpoint, at the family that is preferred", async (t) => {
+  for (const [addressFamily, id] of [
+    ["ipv4", "http://10.0.0.1:8000"],
+    ["ipv6", "http://[fd00::1]:8000"],
+  ] as const) {
+    const cluster = await Cluster.start(t);
+    cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
+    cluster.api.put(SLICES, slice("b", ["fd00::1", "p1"]));
+    await cluster.discover({ addressFamily });
+    await cluster.becomes(id);
+  }
+});
+
+test("a pod stays at the address that it began with while that is named", async (t) => {
+  const cluster = await Cluster.start(t);
+  cluster.api.put(SLICES, slice("b", ["fd00::1", "p1"]));
+  await cluster.discover();
+  await cluster.becomes("http://[fd00::1]:8000");
+  const before = cluster.shown.length;
+  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
+  await until("seen", () => cluster.shown.length > before);
+  assert.deepEqual(cluster.now, ["http://[fd00::1]:8000"]);
+  cluster.api.delete(SLICES, "b");
+  await cluster.becomes("http://10.0.0.1:8000");
+});
+
+test("with a selector a pod of both families is one endpoint too", async (t) => {
+  const cluster = await Cluster.start(t);
+  const both = pod("p1", "10.0.0.1", { app: "x" });
+  Object.assign(both.status, { podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }] });
+  cluster.api.put(PODS, both);
+  await cluster.discover({ pods: { selector: "app=x" }, addressFamily: "ipv6" });
+  await cluster.becomes("http://[fd00::1]:8000");
+});
+
+test("the port and the scheme are the slice's own: the only one, the one named, or https by appProtocol", async (t) => {
+  const two = [
+    { name: "metrics", port: 9090 },
+    { name: "http", port: 8200 },
+  ];
+  const cases: [ports: object[], source: Partial<KubernetesSource>, id: string][] = [
+    [[{ name: "x", port: 8100 }], {}, "http://10.0.0.1:8100"],
+    [two, {}, "http://10.0.0.1:8200"],
+    [two, { portName: "metrics" }, "http://10.0.0.1:9090"],
+    [two, { port: 7000, scheme: "https" }, "https://10.0.0.1:7000"],
+    [[{ name: "x", port: 8443, appProtocol: "https" }], {}, "https://10.0.0.1:8443"],
+    [[], {}, "http://10.0.0.1:8000"],
+  ];
+  for (const [ports, source, id] of cases) {
+    const cluster = await Cluster.start(t);
+    cluster.api.put(SLICES, { ...slice("a", ["10.0.0.1", "p1"]), ports });
+    await cluster.discover(source);
+    await cluster.becomes(id);
+  }
+});
+
+test("a pod without the port that was asked for is left out and reported once", async (t) => {
+  const cluster = await Cluster.start(t);
+  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
+  await cluster.discover({ portName: "grpc" });
+  await until("reported", () => cluster.events.some(({ kind }) => kind === "refused"));
+  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1", { ready: true }]));
+  cluster.api.put(SLICES, slice("b", ["10.0.0.2", "p2"]));
+  await until("the second", () => cluster.events.some(({ subject }) => subject === "pod 10.0.0.2"));
+  const refused = cluster.events.filter(({ kind }) => kind === "refused");
+  assert.deepEqual(
+    refused.map(({ subject, detail }) => [subject, detail]),
+    [
+      ["pod 10.0.0.1", "it has no port named grpc"],
+      ["pod 10.0.0.2", "it has no port named grpc"],
+    ],
+  );
+  assert.deepEqual(cluster.now, []);
+});
+
+test("several sources are one fleet; an endpoint of two is described by the first, and stays with the second", async (t) => {
+  const cluster = await Cluster.start(t);
+  const others = "/apis/discovery.k8s.io/v1/namespaces/other/endpointslices";
+  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"], ["10.0.0.2", "p2"]));
+  cluster.api.put(others, slice("b", ["10.0.0.2", "p2"], ["10.0.0.3", "p3"]));
+  const more = [{ namespace: "other", pods: { service: "vllm" }, labels: { from: "second" } }];
+  await cluster.discover({ labels: { from: "first" } }, { more });
+  const from = () => (cluster.shown.at(-1) ?? []).map(({ id, labels }) => `${id.slice(14, 15)} ${labels["from"]}`);
+  await until("all three", () => from().toSorted().join() === "1 first,2 first,3 second");
+  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
+  await until("the second has it", () => from().toSorted().join() === "1 first,2 second,3 second");
+});
+
+test("a model can come from a label instead of the engine", async (t) => {
+  const engine = await StubEngine.start();
+  t.after(() => engine.kill());
+  const fleet = new FleetUnderTest();
+  t.after(() => fleet.keeper.stop());
+  const cluster = await Cluster.start(t);
+  const labelled = (model: string) => pod("p1", "127.0.0.1", { app: "x", "llm-d.ai/model": model });
+  cluster.api.put(PODS, labelled("llama"));
+  await cluster.discover(
+    { pods: { selector: "app=x" }, port: engine.port, modelLabel: "llm-d.ai/model" },
+    { setTargets: (targets) => fleet.keeper.setTargets("kubernetes", targets) },
+  );
+  await until("joined", () => fleet.row(engine.url) !== undefined);
+  const models = () => fleet.directory.all()[0]!.models.map(({ id }) => id);
+  assert.deepEqual(models(), ["llama"]);
+  cluster.api.put(PODS, labelled("qwen"));
+  await until("another model", () => models().join() === "qwen");
+  assert.ok(fleet.story(engine.url).includes("endpoint-changed"));
+});
+
+test("a recovery that brings no news is reported and counted, and the next blip does not wait long", async (t) => {
+  const cluster = await Cluster.start(t);
+  cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));
+  await cluster.discover();
+  const row = () => cluster.board.rows().find(({ source }) => source === "endpointslices ns/vllm")!;
+  for (const round of [1, 2]) {
+    await until("watching", () => cluster.api.watchers(SLICES) === 1 && row().up);
+    cluster.api.status = 500;
+    cluster.api.hangUp(SLICES, false);
+    const before = row().failures;
+    await until("several failures", () => row().failures >= before + 3);
+    assert.equal(row().up, false);
+    cluster.api.status = undefined;
+    await until("up again, quietly", () => row().up);
+    assert.equal(row().recoveries, round);
+  }
+  assert.equal(row().lists, 1);
+  assert.ok(row().newsAgeMicros >= 0);
+  const about = cluster.events.filter(({ subject }) => subject === "endpointslices ns/vllm").map(({ kind }) => kind);
+  assert.equal(about.at(-1), "source-recovered");
+  assert.equal(about.filter((kind) => kind === "source-recovered").length, 2);
+});
+
+test("a watch asks to be ended before the client would cut it, and for bookmarks", async (t) => {
+  const cluster = await Cluster.start(t);
+  await cluster.discover();
+  await until("watching", () => cluster.api.watchers(SLICES) === 1);
+  const query = cluster.api.queries.find(({ path, watch }) => path === SLICES && watch)!;
+  assert.equal(query.search.get("allowWatchBookmarks"), "true");
+  const seconds = Number(query.search.get("timeoutSeconds"));
+  assert.ok(seconds >= 20 && seconds <= 27, `${seconds} s`);
+});
+
+test("a pod without a service account's token names the missing file", async (t) => {
+  const { kubernetesApi } = await import("#live/discovery/kubernetes-api.ts");
+  const { HOME, KUBECONFIG } = process.env;
+  t.after(() => Object.assign(process.env, { HOME, ...(KUBECONFIG !== undefined && { KUBECONFIG }) }));
+  process.env["HOME"] = import.meta.dirname;
+  delete process.env["KUBECONFIG"];
+  await assert.rejects(kubernetesApi(undefined, { KUBERNETES_SERVICE_HOST: "10.96.0.1" }), {
+    message:
+      /no service account token \(\/var\/run\/secrets\/kubernetes\.io\/serviceaccount\/token is missing\); set automountServiceAccountToken/,
+  });
+  await assert.rejects(kubernetesApi(undefined, {}), {
+    message: /KUBECONFIG is not set, there is no ~\/\.kube\/config/,
+  });
 });
 
 test("from the cluster to the router: a pod joins, is cordoned and leaves", async (t) => {
@@ -244,14 +453,18 @@ test("from the cluster to the router: a pod joins, is cordoned and leaves", asyn
   t.after(() => fleet.keeper.stop());
   const cluster = await Cluster.start(t);
   cluster.api.put(SLICES, slice("a", ["127.0.0.1", "p1"]));
-  await cluster.discover({
-    port: engine.port,
-    setTargets: (targets) => fleet.keeper.setTargets("kubernetes", targets),
-  });
+  await cluster.discover(
+    { port: engine.port },
+    { setTargets: (targets) => fleet.keeper.setTargets("kubernetes", targets) },
+  );
   await until("joined", () => fleet.row(engine.url) !== undefined);
   cluster.api.put(SLICES, slice("a", ["127.0.0.1", "p1", { ready: false, terminating: true }]));
   await until("cordoned", () => fleet.row(engine.url)!.cordoned);
   cluster.api.delete(SLICES, "a");
   await until("left", () => fleet.row(engine.url) === undefined);
+  assert.deepEqual(
+    fleet.events.map(({ kind }) => kind),
+    ["ready", "cordoned", "removed"],
+  );
   assert.deepEqual(fleet.directory.all(), []);
 });

@@ -1,0 +1,16 @@
+/** What happened to a server or an endpoint, for the log. Details hold no keys. */
+export interface KeeperEvent {
+  readonly kind:
+    | "waiting"
+    | "ready"
+    | "lost"
+    | "removed"
+    | "refused"
+    | "cordoned"
+    | "uncordoned"
+    | "source-failed"
+    | "source-recovered";
+  /** URL of the server or id of the endpoint; of a source, its name. */
+  readonly subject: string;
+  readonly detail: string;
+}

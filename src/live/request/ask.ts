@@ -1,0 +1,195 @@
+import type { Rejected, Routed } from "#core/decision.ts";
+import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
+import type { RouteRequest } from "#core/request.ts";
+import type { Micros } from "#core/units.ts";
+
+import type { AnswerReader } from "../answer/answer-reader.ts";
+import { chooseReader } from "../answer/choose-reader.ts";
+import { type Refusal, refusal } from "../answer/errors.ts";
+import { nowMicros } from "../clock.ts";
+import { onlyModel, servedModels, unknownModelMessage } from "../discovery/models.ts";
+import { isFields } from "../fields.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
+import { type Asker, AskerLeft } from "../loop-turn.ts";
+import type { CountedPrompt } from "../status/decisive.ts";
+import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
+import { laxBoolean } from "./lax-boolean.ts";
+import type { GatewayLimits } from "./limits.ts";
+import { type ParsedRequest, isRefusal, parseRequest } from "./parse-request.ts";
+import { withField } from "./request-body.ts";
+import type { RequestHeaders } from "./request-headers.ts";
+import type { Route } from "./route.ts";
+import { tokensOfAll, truncated } from "./truncation.ts";
+
+/** An inference request as every host has it: the gateway's own exchange, or a proxy's question for an endpoint. */
+export interface AskingRequest extends Asker {
+  readonly context: GatewayParts;
+  readonly limits: GatewayLimits;
+  readonly headers: RequestHeaders;
+  readonly route: Route;
+  /** As the router knows it. */
+  readonly routeId: string;
+  /** Endpoints that it may go to; any where undefined. */
+  readonly subset?: readonly string[] | undefined;
+  arrivedAt: Micros;
+  model: string;
+  stream: boolean;
+  prompt: CountedPrompt;
+  answerReader: AnswerReader | undefined;
+  /** The decision that no endpoint may serve it. */
+  rejected: Rejected | undefined;
+  /** The tokenizer is to be given the engine's own count of the prompt. */
+  encoded(tokenizer: Tokenizer, prompt: TokenizedPrompt): void;
+  /** The router is about to be informed of the request's arrival; from here on it must be informed of its end. */
+  arrived(): void;
+  refuse(refused: Refusal): void;
+  bug(error: unknown): void;
+}
+
+/** What follows a decision: the endpoint, the body that it gets, and whether usage was added to its stream. */
+export type Routing = (decision: Routed, body: Buffer, hidesUsage: boolean) => void;
+
+/**
+ * From a whole body to the decision, the same for every host: what it asks, who asks, its tokens and block hashes, the
+ * router. Either `routed` is called, or the request is refused; a defect on the way is the request's own.
+ */
+export function askBody(asking: AskingRequest, body: Buffer, routed: Routing): void {
+  try {
+    ask({ asking, body, routed });
+  } catch (error) {
+    asking.bug(error);
+  }
+}
+
+interface Question {
+  readonly asking: AskingRequest;
+  readonly body: Buffer;
+  readonly routed: Routing;
+}
+
+function ask(question: Question): void {
+  const { asking, body } = question;
+  const { limits, headers, route } = asking;
+  asking.arrivedAt = nowMicros();
+  const parsed = parseRequest(route, headers.get("content-type"), body, limits, asking);
+  if (parsed instanceof Promise) later(asking, parsed, (known) => askParsed(question, known));
+  else askParsed(question, parsed);
+}
+
+function askParsed(question: Question, parsed: ParsedRequest | Refusal): void {
+  const { asking } = question;
+  if (isRefusal(parsed)) return asking.refuse(parsed);
+  const { context } = asking;
+  asking.stream = parsed.stream;
+  const model = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
+  if (model === undefined) return asking.refuse(noModel(context));
+  asking.model = model;
+
+  const { source } = parsed.prompt;
+  if (source === undefined || asking.route.countsOnly) return decide(question, parsed, NO_PROMPT);
+  const tokenizer = context.tokenizer(model);
+  const encoded = tokenizer.encode(source, { model, salt: parsed.cacheSalt }, asking);
+  if (encoded instanceof Promise) {
+    later(asking, encoded, (prompt) => decide(question, parsed, prompt, tokenizer));
+  } else decide(question, parsed, encoded, tokenizer);
+}
+
+/** Goes on once it is known, unless the client left meanwhile, which also ends the work. */
+function later<T>(asking: AskingRequest, promised: Promise<T>, goOn: (known: T) => void): void {
+  promised.then(goOn).catch((error: unknown) => {
+    if (!(error instanceof AskerLeft)) asking.bug(error);
+  });
+}
+
+function decide(
+  { asking, body, routed }: Question,
+  parsed: ParsedRequest,
+  whole: TokenizedPrompt,
+  tokenizer?: Tokenizer,
+): void {
+  if (asking.over) return;
+  const { context, headers, model } = asking;
+  const prompt = truncated(whole, parsed.fields);
+  // The engine's count of a prompt that it cuts is not that of the text.
+  if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) asking.encoded(tokenizer, prompt);
+  if (prompt.fellBack) context.observe.tokenizerFellBack(model);
+  const hidesUsage = addsUsage(asking, parsed);
+  if (prompt === whole) {
+    const { dialect } = asking.route;
+    asking.answerReader = chooseReader(context, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
+  }
+  const { tenant, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
+  const chosen = context.profileOf(model, profile);
+  if (typeof chosen !== "string") return asking.refuse(chosen);
+  const request: RouteRequest = {
+    id: asking.routeId,
+    model,
+    tenant,
+    session,
+    sloClass,
+    priority: priorityOf(asking, parsed),
+    promptTokens: tokensOfAll(whole, prompt, parsed.prompt, parsed.fields),
+    promptTokensExact: prompt.exact && parsed.prompt.count === 1,
+    outputTokensMax: parsed.outputTokensMax,
+    sequences: parsed.sequences,
+    blocks: prompt.blocks,
+    ...(!parsed.cacheRead && { cacheRead: false }),
+    ...(asking.subset !== undefined && { subset: asking.subset }),
+    profile: chosen,
+  };
+  asking.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
+  asking.arrived();
+  const decision = context.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
+  if (decision.kind === "rejected") {
+    asking.rejected = decision;
+    return asking.refuse(rejection(context, decision, model));
+  }
+  routed(decision, bodyFor(body, parsed, model, hidesUsage), hidesUsage);
+}
+
+const NO_PROMPT: TokenizedPrompt = { blocks: EMPTY_CHAIN, promptTokens: 0, exact: false, fellBack: false };
+
+/** vLLM lets a header go before the body. */
+function priorityOf({ headers }: AskingRequest, parsed: ParsedRequest): number {
+  const header = headers.get("x-vllm-priority");
+  const priority = Number(header);
+  return header === "" || !Number.isFinite(priority) ? parsed.priority : priority;
+}
+
+function noModel({ directory }: GatewayParts): Refusal {
+  if (directory.all().length === 0) return refusal("no-endpoint", "No engine is known to this gateway.");
+  if (servedModels(directory).length === 0) return refusal("no-endpoint", "No engine has reported what it serves yet.");
+  return refusal("bad-request", "`model` is required, since not exactly one model is served.", "model");
+}
+
+function rejection({ directory }: GatewayParts, { reason, profile }: Rejected, model: string): Refusal {
+  switch (reason) {
+    case "unknown-model":
+      return refusal("unknown-model", unknownModelMessage(directory, model), "model");
+    case "no-endpoint":
+      return refusal("no-endpoint", "No engine is ready for this request.");
+    case "excluded":
+      return refusal(
+        "no-endpoint",
+        `The filters of profile ${profile} take none of the engines that serve this model.`,
+      );
+    case "saturated":
+      return refusal("saturated", "All engines that serve this model are at their limit; try again later.");
+  }
+}
+
+/** Where the gateway is to ask for usage: a stream of OpenAI's whose client did not ask itself. */
+function addsUsage({ context, route }: AskingRequest, { stream, fields }: ParsedRequest): boolean {
+  if (!context.requestUsage || !stream || (route.dialect !== "chat" && route.dialect !== "completions")) return false;
+  const options = fields?.["stream_options"];
+  return !isFields(options) || laxBoolean(options["include_usage"]) !== true;
+}
+
+/** The client's own bytes, but for a field that must be there. */
+function bodyFor(body: Buffer, parsed: ParsedRequest, model: string, asksUsage: boolean): Buffer {
+  const named = parsed.model === "" && parsed.fields !== undefined ? withField(body, "model", model) : body;
+  if (!asksUsage) return named;
+  const options = parsed.fields?.["stream_options"];
+  const merged = { ...(isFields(options) ? options : {}), include_usage: true, continuous_usage_stats: false };
+  return withField(named, "stream_options", merged);
+}

@@ -1,0 +1,95 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KubeConfig } from "@kubernetes/client-node";
+
+/** Folder with up.sh and bin/kubectl of a control plane that can be started without a container engine. */
+export const CLUSTER_FOLDER = process.env["GNOMON_KUBE"] ?? "";
+
+const PORT = "23643";
+const ETCD_PORT = "23679";
+const DOWN_MILLIS = 500;
+
+/** A real API server with its controllers and no kubelet: pods' states are written by hand. */
+export class RealCluster {
+  readonly #folder = mkdtempSync(join(tmpdir(), "gnomon-cluster-"));
+  readonly #env = { ...process.env, DIR: this.#folder, PORT, ETCD_PORT };
+
+  start(): void {
+    execFileSync("./up.sh", { cwd: CLUSTER_FOLDER, env: this.#env, stdio: "ignore" });
+  }
+
+  stop(): void {
+    for (const name of ["kube-controller-manager", "kube-apiserver", "etcd"])
+      process.kill(this.#pidOf(name), "SIGKILL");
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Kills the API server alone and begins it again on the same data, with a window in which nobody listens. */
+  async restartServer(): Promise<void> {
+    process.kill(this.#pidOf("kube-apiserver"), "SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, DOWN_MILLIS));
+    const up = spawn("./up.sh", { cwd: CLUSTER_FOLDER, env: { ...this.#env, RESTART: "1" }, stdio: "ignore" });
+    await once(up, "exit");
+  }
+
+  kubectl(...argv: string[]): string {
+    return this.#kubectl(argv, undefined);
+  }
+
+  apply(manifest: object): void {
+    this.#kubectl(["apply", "-f", "-"], JSON.stringify(manifest));
+  }
+
+  /** A pod of a node, with addresses and a state that a kubelet would have written. */
+  pod(name: string, addresses: readonly string[], labels: Record<string, string>, ready: boolean): void {
+    this.apply({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace: "infer", labels },
+      spec: {
+        nodeName: "node-1",
+        terminationGracePeriodSeconds: 120,
+        containers: [{ name: "vllm", image: "vllm", ports: [{ name: "http", containerPort: 8000 }] }],
+      },
+    });
+    this.ready(name, addresses, ready);
+  }
+
+  ready(name: string, addresses: readonly string[], ready: boolean): void {
+    const condition = { type: "Ready", status: ready ? "True" : "False", lastTransitionTime: new Date().toISOString() };
+    const podIPs = addresses.map((ip) => ({ ip }));
+    const status = { phase: "Running", podIP: addresses[0], podIPs, conditions: [condition] };
+    const patch = JSON.stringify({ status });
+    this.kubectl("patch", "pod", name, "-n", "infer", "--subresource=status", "--type=merge", "-p", patch);
+  }
+
+  /** What a service account of the cluster may do, as a pod's own credential would be. */
+  configOf(account: string): KubeConfig {
+    const token = this.kubectl("create", "token", account, "-n", "infer", "--duration=1h").trim();
+    const config = new KubeConfig();
+    config.loadFromOptions({
+      clusters: [{ name: "k", server: `https://127.0.0.1:${PORT}`, caFile: join(this.#folder, "ca.crt") }],
+      users: [{ name: account, token }],
+      contexts: [{ name: "k", cluster: "k", user: account }],
+      currentContext: "k",
+    });
+    return config;
+  }
+
+  #pidOf(name: string): number {
+    return Number(readFileSync(join(this.#folder, `${name}.pid`), "utf8"));
+  }
+
+  #kubectl(argv: readonly string[], input: string | undefined): string {
+    const config = join(this.#folder, "admin.kubeconfig");
+    const kubectl = join(CLUSTER_FOLDER, "bin/kubectl");
+    return execFileSync(kubectl, ["--kubeconfig", config, ...argv], {
+      encoding: "utf8",
+      stdio: ["pipe", "pipe", "pipe"],
+      ...(input !== undefined && { input }),
+    });
+  }
+}
