@@ -2,6 +2,7 @@ import { loadEngine } from "#config/engine-file.ts";
 import type { NamedProfile } from "#config/profile-file.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
+import type { RoutersOptions } from "#sim/router-group.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { type SimulationResult, simulate } from "#sim/simulate.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
@@ -14,13 +15,14 @@ const MODEL_TOKENS_MAX = 400_000;
 
 const FLEETS = { even: ["h100-llama-3.1-8b"], mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"] } as const;
 
-/** One profile over one workload, its gauges read every so often. */
+/** One profile over one workload, its gauges read every so often; by one router where `routers` is left out. */
 export function runCase(
   one: Case,
   study: Study,
   requests: readonly WorkloadRequest[],
   { name, spec }: NamedProfile,
   scrapeMicros: Micros,
+  routers?: RoutersOptions,
 ): SimulationResult {
   const engines = fleet(study);
   const { blockTokens } = engines[0]!.config;
@@ -32,6 +34,7 @@ export function runCase(
       blockTokens,
       staleAfterMicros: STALE_AFTER_INTERVALS * scrapeMicros,
     },
+    ...(routers && { routers }),
     engines,
     arrivals: new WorkloadArrivals(requests, {
       seed: study.seed,

@@ -3,13 +3,15 @@ import { PROFILE_FILES } from "#config/profile-files.ts";
 import { ADMISSION_POLICIES } from "#core/admission/create.ts";
 import { PRIORITY_POLICIES } from "#core/priority/create.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
+import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { FITNESS_KEYS } from "#sim/result/fitness.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
 /** What was given to `simulate`, with defaults. Times as the flags' texts state. */
-export interface SimulateFlags {
+export interface SimulateFlags extends RouterFlags {
   readonly numInstances: number;
+  readonly routers: number;
   readonly engine?: string;
   readonly lose: readonly LostEndpoint[];
   readonly modelConfig?: string;
@@ -72,6 +74,8 @@ export function addSimulateFlags(command: Command): Command {
 
 function addClusterFlags(to: FlagAdder): void {
   to.number("--num-instances <count>", "engines", whole(1, 10_000), 4);
+  to.number("--routers <count>", ROUTERS_MEANING, whole(1, ROUTERS_MAX), 1);
+  for (const option of routerOptions()) to.option(option);
   to.add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
   to.add(
     "--model-config <file>",
@@ -183,6 +187,10 @@ class FlagAdder {
 
   add(flags: string, meaning: string): void {
     this.#command.option(flags, meaning);
+  }
+
+  option(option: Option): void {
+    this.#command.addOption(option);
   }
 
   list<T>(flags: string, meaning: string, add: (text: string, before: readonly T[]) => readonly T[]): void {

@@ -9,6 +9,7 @@ import type { EngineSpec } from "#sim/engine-fleet.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts";
 import { faultsOf } from "../lost-endpoint.ts";
+import { routersOf } from "../router-flags.ts";
 import { engineOf } from "./simulate-engine.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 import { policiesOf } from "./simulate-policies.ts";
@@ -24,6 +25,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
   const { profile } = policies;
   const config = engineOf(flags, policies);
   const engines = instances(flags.numInstances, config);
+  const routers = routersOf(flags.routers, flags);
   const gaugeMillis = flags.scrapeInterval ?? gaugeMillisOf(profile);
   return {
     profile,
@@ -36,6 +38,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
       blockTokens: config.blockTokens,
       staleAfterMicros: (flags.staleAfter ?? Math.max(STALE_AFTER_MILLIS, 3 * gaugeMillis)) * MICROS_PER_MILLI,
     },
+    ...(routers && { routers }),
     engines,
     ...(flags.lose.length > 0 && {
       fleetEvents: faultsOf(
@@ -97,6 +100,12 @@ function prefixesOf(flags: SimulateFlags, { dataParallel }: EngineConfig): Prefi
     throw new ConfigError([
       `--prefix-index: expected approximate for engines of ${dataParallel} data-parallel ranks, got ` +
         `${flags.prefixIndex}: nobody knows which of their caches a request will go to`,
+    ]);
+  }
+  if (flags.routers > 1 && flags.prefixIndex !== "approximate") {
+    throw new ConfigError([
+      `--prefix-index: expected approximate with --routers ${flags.routers}, got ${flags.prefixIndex}: ` +
+        "each of several routers knows prefixes from decisions alone",
     ]);
   }
   switch (flags.prefixIndex) {

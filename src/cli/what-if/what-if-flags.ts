@@ -2,9 +2,11 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
+import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
-export interface WhatIfFlags extends SizeFlags {
+export interface WhatIfFlags extends SizeFlags, RouterFlags {
+  readonly routers: readonly number[];
   readonly profile: readonly string[];
   readonly inForce?: string;
   readonly engine: readonly string[];
@@ -109,7 +111,14 @@ export function whatIfOptions(): Command {
     .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
     .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
     .option("--html <file>", "write the answer as a page to look at, which loads nothing");
-  return addSizeFlags(command);
+  return addSizeFlags(withRouters(command));
+}
+
+function withRouters(command: Command): Command {
+  const meaning = `ask about so many ${ROUTERS_MEANING}; ${AGAIN}`;
+  command.option("--routers <n>", meaning, listOf(whole(1, ROUTERS_MAX)), []);
+  for (const option of routerOptions()) command.addOption(option);
+  return command;
 }
 
 function listOf(parse: (text: string) => number): (text: string, before: readonly number[]) => readonly number[] {

@@ -19,6 +19,7 @@ import { givenSizes, sizedEngine } from "../calibrate/engine-sizes.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
 import { faultsOf, lostText } from "../lost-endpoint.ts";
+import { routersOf, routersText } from "../router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
 import { type ChosenEngine, engineOfRun, engineOfWorkload } from "./what-if-engine.ts";
 import type { WhatIfFlags } from "./what-if-flags.ts";
@@ -174,6 +175,10 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
     return { label: `${count} ${count === 1 ? "endpoint" : "endpoints"}`, endpoints: equalEndpoints(count) };
   });
   const rates = traffic.otherRates.map((rateScale): Scenario => ({ label: `${rateScale} x the rate`, rateScale }));
+  const gateways = flags.routers.flatMap((count): Scenario[] => {
+    const routers = routersOf(count, flags);
+    return routers === undefined ? [] : [{ label: routersText(count, flags), routers }];
+  });
   const lost = lossScenario(traffic.setting, flags);
   const gauges = flags.signals === "own" ? gaugeScenarios(flags) : [];
   const timed = gauges.flatMap(({ scenario, names }) =>
@@ -181,7 +186,7 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
       return { ...one, name: `${one.name}, ${scenario.label}`, scenario };
     }),
   );
-  const scaled = [...lost, ...fleets, ...rates, ...engines].flatMap((scenario) =>
+  const scaled = [...lost, ...gateways, ...fleets, ...rates, ...engines].flatMap((scenario) =>
     [traffic.inForce, ...others].map((one) => ({ ...one, name: `${one.name}, ${scenario.label}`, scenario })),
   );
   return [...new Map([...others, ...timed, ...scaled].map((one) => [one.name, one])).values()];

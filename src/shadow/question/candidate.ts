@@ -5,8 +5,10 @@ import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
+import type { RoutersOptions } from "#sim/router-group.ts";
 import { Simulation } from "#sim/simulation.ts";
 import type { EngineEvent } from "#sim/fault/engine-event.ts";
+import { LoadWatch } from "#sim/result/load-watch.ts";
 import { newPathCounts, type PathCounts } from "#sim/result/path-counts.ts";
 import { NO_LATENCY, type ScriptEvent, type SimulationOptions } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
@@ -29,6 +31,8 @@ export interface Setting {
   readonly requestMicros: Micros;
   readonly answerMicros: Micros;
   readonly rateScale: number;
+  /** One where it is left out. */
+  readonly routers?: RoutersOptions;
 }
 
 /** What is otherwise than in the setting. */
@@ -45,6 +49,8 @@ export interface Scenario {
   /** Goes with the time after which they are stale, where that must be longer. */
   readonly signals?: SignalOptions;
   readonly staleAfterMicros?: Micros;
+  /** Several, in place of one. */
+  readonly routers?: RoutersOptions;
 }
 
 export interface Candidate {
@@ -71,7 +77,7 @@ export interface CandidateOutcome {
   readonly cachedTokens: Float64Array;
   /** Position in the setting's endpoints; -1 for none. */
   readonly endpoint: Int32Array;
-  /** Requests that the router had in flight at the endpoint that it chose, before this one; NaN where it chose none. */
+  /** Requests in flight at the endpoint that was chosen, before this one; NaN where none was. */
   readonly inFlight: Float64Array;
   /** When it came, on the simulation's clock; NaN for never. */
   readonly arrivalMicros: Float64Array;
@@ -93,15 +99,18 @@ export interface RunOptions {
 
 /** Runs the workload under one profile. Same arguments, same bytes, in any thread. */
 export function runCandidate(setting: Setting, candidate: Candidate, options: RunOptions = {}): CandidateOutcome {
-  const loads = new LoadWatch(setting.workload.length);
+  const loads = new LoadWatch();
+  const inFlight = new Float64Array(setting.workload.length).fill(NaN);
   const simulation = new Simulation({
     ...simulationOf(settingOf(setting, candidate.scenario), candidate, options.replica ?? 0),
     ...(options.forced && { forced: options.forced }),
     observe: (input, decision) => {
-      if (input.kind !== "request-arrived" || decision === undefined) return;
-      const request = indexOf(input.request.id);
-      options.watch?.(request, decision);
-      loads.decided(request, decision);
+      if (input.kind === "request-arrived" && decision !== undefined) {
+        const request = indexOf(input.request.id);
+        options.watch?.(request, decision);
+        if (decision.kind === "routed") inFlight[request] = loads.at(decision.endpoint);
+      }
+      loads.observe(input, decision);
     },
   });
   simulation.run();
@@ -114,7 +123,7 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
     tpotMicros: column(),
     cachedTokens: column(),
     endpoint: new Int32Array(setting.workload.length).fill(-1),
-    inFlight: loads.inFlight,
+    inFlight,
     arrivalMicros: column(),
     completed: 0,
     path: simulation.desk?.counts ?? newPathCounts(),
@@ -152,6 +161,7 @@ function simulationOf(setting: Setting, candidate: Candidate, replica: number): 
       blockTokens: setting.blockTokens,
       staleAfterMicros: setting.staleAfterMicros,
     },
+    ...(setting.routers && { routers: setting.routers }),
     engines: endpoints.map((endpoint, i) => ({ endpoint: sized(endpoint, engine), config: engineOf(i) })),
     fleetEvents: setting.fleetEvents
       .filter((event) => candidate.asRecorded !== undefined || !changesPolicy(event))
@@ -177,36 +187,6 @@ function simulationOf(setting: Setting, candidate: Candidate, replica: number): 
   };
 }
 
-/** What decisions saw of the endpoints' loads. */
-class LoadWatch {
-  readonly inFlight: Float64Array;
-  #sum = 0;
-  #count = 0;
-
-  constructor(requests: number) {
-    this.inFlight = new Float64Array(requests).fill(NaN);
-  }
-
-  get imbalance(): number {
-    return this.#count === 0 ? 1 : this.#sum / this.#count;
-  }
-
-  decided(request: number, decision: Decision): void {
-    const chosen = decision.kind === "routed" ? decision.endpoint : undefined;
-    const { candidates } = decision.breakdown;
-    let sum = 0;
-    let most = 0;
-    for (const { endpoint, requestsInFlight } of candidates) {
-      sum += requestsInFlight;
-      if (requestsInFlight > most) most = requestsInFlight;
-      if (endpoint === chosen) this.inFlight[request] = requestsInFlight;
-    }
-    if (sum === 0) return;
-    this.#sum += (most * candidates.length) / sum;
-    this.#count++;
-  }
-}
-
 /** Whether requests may be routed otherwise from there on, for no other reason than that somebody wanted it so. */
 function changesPolicy({ kind }: ScriptEvent): boolean {
   return kind === "policy-changed" || kind === "profile-changed";
@@ -215,7 +195,7 @@ function changesPolicy({ kind }: ScriptEvent): boolean {
 /** The setting as a scenario has it. What became of another fleet is not known, so nothing but its policies does. */
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
-  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults } = scenario;
+  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults, routers } = scenario;
   const happened = endpoints === undefined ? setting.fleetEvents : setting.fleetEvents.filter(changesPolicy);
   return {
     ...setting,
@@ -224,6 +204,7 @@ export function settingOf(setting: Setting, scenario: Scenario | undefined): Set
     ...(engine && { engine, residuals }),
     ...(rateScale !== undefined && { rateScale }),
     ...(signals && { signals }),
+    ...(routers && { routers }),
     ...(staleAfterMicros !== undefined && { staleAfterMicros }),
   };
 }

@@ -161,3 +161,17 @@ test("an engine that is lost shows in counts as the gateway's, and a value that 
   assert.match(await told("instance_0"), /expected endpoint@seconds or endpoint@from-to/);
   assert.match(await told("instance_0@5-2"), /return after that of the loss/);
 });
+
+test("several routers decide as one where news come at once, otherwise where they never do, and wrong lags are refused", async (t) => {
+  const flags = ["--num-instances", "3", "--num-requests", "120", "--rate", "60", "--json", "--check"];
+  const one = await simulate(t, ...flags);
+  const shared = await simulate(t, ...flags, "--routers", "3", "--share-lag", "0");
+  const apart = await simulate(t, ...flags, "--routers", "3", "--share-lag", "none");
+  const figures = ({ out }: Said) => (JSON.parse(out) as { metrics: unknown }).metrics;
+  assert.deepEqual(figures(shared), figures(one));
+  assert.notDeepEqual(figures(apart), figures(one));
+  const wrong = await simulate(t, "--routers", "2", "--share-lag", "soon");
+  assert.match(wrong.said, /--share-lag .*expected none, or a number of milliseconds from 0/);
+  const oracle = await simulate(t, "--routers", "2", "--prefix-index", "oracle");
+  assert.match(oracle.said, /--prefix-index: expected approximate with --routers 2, got oracle/);
+});
