@@ -169,7 +169,7 @@ export class RankSignals {
 
   /** A label holds a number as Python prints it; "None" is unknown. */
   #takeInteger(signal: Signal, text: string | undefined): void {
-    const value = text === undefined ? NaN : Number(text);
+    const value = Number(text);
     if (Number.isSafeInteger(value) && value > 0) this.#fold(signal, "max", SPELLINGS.length, value);
   }
 
