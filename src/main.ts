@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   profiles: async () => (await import("./cli/profiles.ts")).profilesCommand(),
   explain: async () => (await import("#cli/explain/explain.ts")).explainCommand(),
   policy: async () => (await import("./cli/policy/policy.ts")).policyCommand(),
+  rollout: async () => (await import("./cli/rollout/rollout.ts")).rolloutCommand(),
   config: async () => (await import("./cli/config.ts")).configCommand(),
 };
 

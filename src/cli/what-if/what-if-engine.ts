@@ -6,7 +6,7 @@ import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { signedPercent } from "../figure-text.ts";
 import { sizedEngine } from "../calibrate/engine-sizes.ts";
-import type { WhatIfFlags } from "./what-if-flags.ts";
+import type { TrafficFlags } from "./what-if-flags.ts";
 
 /** The engine that a question is simulated on, and why it is that one. */
 export interface ChosenEngine extends CalibratedEngine {
@@ -24,7 +24,7 @@ const HOW_TO_SAY = "name one with --engine, best one that calibrate wrote of a t
  * That of --engine, else what the trace's header states about its emulated fleet, else one that is calibrated from the
  * trace itself, else a guess that is called one. Throws ConfigError.
  */
-export function engineOfRun(run: RecordedRun, flags: WhatIfFlags): ChosenEngine {
+export function engineOfRun(run: RecordedRun, flags: TrafficFlags): ChosenEngine {
   const [named] = flags.engine;
   if (named !== undefined) return chosen(named, loadCalibratedEngine(named));
   const { emulated } = run.header;
@@ -46,7 +46,7 @@ export function engineOfRun(run: RecordedRun, flags: WhatIfFlags): ChosenEngine 
 }
 
 /** That of --engine, else a guess: a workload from elsewhere states nothing about engines. */
-export function engineOfWorkload({ engine: [named] }: WhatIfFlags): ChosenEngine {
+export function engineOfWorkload({ engine: [named] }: TrafficFlags): ChosenEngine {
   return named === undefined ? guessed([]) : chosen(named, loadCalibratedEngine(named));
 }
 
@@ -59,7 +59,7 @@ function guessed(why: readonly string[]): ChosenEngine {
   return { ...loadCalibratedEngine(GUESS), name: GUESS, isGuess: true, notes };
 }
 
-function calibrated(run: RecordedRun, flags: WhatIfFlags): ChosenEngine {
+function calibrated(run: RecordedRun, flags: TrafficFlags): ChosenEngine {
   const { engine: sizes } = sizedEngine(loadEngine(GUESS), run, flags, true);
   const { engine, residuals, heldOut } = calibrate(evidenceOf(run, sizes.blockTokens), { sizes });
   const { ttftMicros, tpotMicros, e2eMicros } = heldOut;

@@ -1,8 +1,9 @@
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
+import { amount, listOf, share, whole } from "../flag-number.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
 export interface WhatIfFlags extends SizeFlags, RouterFlags {
@@ -30,15 +31,31 @@ export interface WhatIfFlags extends SizeFlags, RouterFlags {
   readonly html?: string;
 }
 
+/** What of them states where the traffic comes from and what it is simulated on. */
+export type TrafficFlags = Omit<
+  WhatIfFlags,
+  | keyof RouterFlags
+  | "profile"
+  | "lose"
+  | "routers"
+  | "replicas"
+  | "regret"
+  | "counterfactualK"
+  | "signals"
+  | "threads"
+  | "json"
+  | "html"
+>;
+
 /** Requests of a trace that are held in memory, unless a flag sets another limit. */
-const LIMIT_DEFAULT = 1_000_000;
+export const LIMIT_DEFAULT = 1_000_000;
 const REPLICAS_MAX = 1_000;
-const ENDPOINTS_MAX = 10_000;
+export const ENDPOINTS_MAX = 10_000;
 const DECISIONS_MAX = 10_000;
 /** Beyond these a value is a slip, or asks for little but scrapes while requests wait. */
-const RATE_SCALE_MIN = 0.001;
-const RATE_SCALE_MAX = 1e6;
-const SCRAPE_MILLIS_MAX = 1e7;
+export const RATE_SCALE_MIN = 0.001;
+export const RATE_SCALE_MAX = 1e6;
+export const SCRAPE_MILLIS_MAX = 1e7;
 
 const AGAIN = "further values, repeated or after commas, are asked about as well";
 
@@ -119,34 +136,4 @@ function withRouters(command: Command): Command {
   command.option("--routers <n>", meaning, listOf(whole(1, ROUTERS_MAX)), []);
   for (const option of routerOptions()) command.addOption(option);
   return command;
-}
-
-function listOf(parse: (text: string) => number): (text: string, before: readonly number[]) => readonly number[] {
-  return (text, before) => [...before, ...text.split(",").map(parse)];
-}
-
-function whole(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() === "" || !Number.isSafeInteger(value) || value < min || value > max)
-      throw new InvalidArgumentError(
-        max === Infinity ? `expected a whole number of ${min} or more` : `expected a whole number of ${min} to ${max}`,
-      );
-    return value;
-  };
-}
-
-function amount(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() === "" || !(value >= min && value <= max))
-      throw new InvalidArgumentError(`expected a number of ${min} to ${max}`);
-    return value;
-  };
-}
-
-function share(text: string): number {
-  const value = Number(text);
-  if (!(value > 0 && value <= 1)) throw new InvalidArgumentError("expected a number above 0, up to 1");
-  return value;
 }

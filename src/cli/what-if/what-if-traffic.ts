@@ -22,7 +22,7 @@ import { faultsOf, lostText } from "../lost-endpoint.ts";
 import { routersOf, routersText } from "../router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
 import { type ChosenEngine, engineOfRun, engineOfWorkload } from "./what-if-engine.ts";
-import type { WhatIfFlags } from "./what-if-flags.ts";
+import type { TrafficFlags, WhatIfFlags } from "./what-if-flags.ts";
 
 /** A question's traffic, wherever it comes from. */
 export interface Traffic {
@@ -45,7 +45,7 @@ const STALE_AFTER_MILLIS = 5_000;
 const STALE_AFTER_INTERVALS = 3;
 
 /** Reads a trace, or a workload that was recorded elsewhere. Throws CommandFailure and ConfigError. */
-export async function trafficOf(path: string, flags: WhatIfFlags): Promise<Traffic> {
+export async function trafficOf(path: string, flags: TrafficFlags): Promise<Traffic> {
   const traffic = (await isRecorded(path)) ? await recorded(path, flags) : await withPlainErrors(foreign(path, flags));
   if (traffic.setting.workload.length === 0)
     throw new CommandFailure([`${path} has no request that can be simulated`, ...notesOf(traffic)].join("\n  "));
@@ -57,7 +57,7 @@ export function notesOf({ left, notes }: Traffic): string[] {
   return [...Object.entries(left).map(([reason, count]) => `${count} left out: ${reason}`), ...notes];
 }
 
-async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
+async function recorded(path: string, flags: TrafficFlags): Promise<Traffic> {
   const { run, notes: damage } = await readRecordedTrace(path, flags.conversations);
   const base = engineOfRun(run, flags);
   const { engine, notes } = sizedEngine(base.engine, run, flags, false);
@@ -80,7 +80,7 @@ async function recorded(path: string, flags: WhatIfFlags): Promise<Traffic> {
   };
 }
 
-async function foreign(path: string, flags: WhatIfFlags): Promise<Traffic> {
+async function foreign(path: string, flags: TrafficFlags): Promise<Traffic> {
   const base = engineOfWorkload(flags);
   const engine = { ...base.engine, ...givenSizes(flags) };
   const { report, requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: flags.seed });
@@ -127,7 +127,7 @@ function recordedProfile(path: string, { header, fleetEvents }: RecordedRun): Ca
 }
 
 /** What lies between the router and the engines. */
-function outsideEngines({ scrapeInterval, requestDelay, answerDelay }: WhatIfFlags) {
+function outsideEngines({ scrapeInterval, requestDelay, answerDelay }: TrafficFlags) {
   return {
     scrapeMicros: Math.round(scrapeInterval * MICROS_PER_MILLI),
     requestMicros: requestDelay,
@@ -217,7 +217,7 @@ function gaugeScenarios(flags: WhatIfFlags): { readonly scenario: Scenario; read
 }
 
 /** Those of the engine's file, else what --step-error states. */
-function residualsOf(calibrated: StepResiduals | undefined, { stepError }: WhatIfFlags): StepResiduals | undefined {
+function residualsOf(calibrated: StepResiduals | undefined, { stepError }: TrafficFlags): StepResiduals | undefined {
   if (stepError === undefined) return calibrated;
   return { windowMicros: MICROS_PER_SECOND, windows: [[0]], levelError: stepError, delayError: 0, prefillError: 0 };
 }

@@ -106,7 +106,7 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
     ...(options.forced && { forced: options.forced }),
     observe: (input, decision) => {
       if (input.kind === "request-arrived" && decision !== undefined) {
-        const request = indexOf(input.request.id);
+        const request = requestIndexOf(input.request.id);
         options.watch?.(request, decision);
         if (decision.kind === "routed") inFlight[request] = loads.at(decision.endpoint);
       }
@@ -130,7 +130,7 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
     imbalance: loads.imbalance,
   };
   for (let row = 0; row < outcomes.length; row++) {
-    const index = indexOf(outcomes.ids[row]!);
+    const index = requestIndexOf(outcomes.ids[row]!);
     outcome.arrivalMicros[index] = outcomes.arrivalAt[row]!;
     if (!outcomes.isCompleted(row)) continue;
     const tokens = outcomes.outputTokens[row]!;
@@ -144,7 +144,8 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
   return outcome;
 }
 
-function simulationOf(setting: Setting, candidate: Candidate, replica: number): SimulationOptions {
+/** A simulation of the setting by one candidate; replica 0 is on the engine as it was fitted. */
+export function simulationOf(setting: Setting, candidate: Candidate, replica: number): SimulationOptions {
   const { workload, endpoints, engine } = setting;
   const engineOf = replicaEngines(
     engine,
@@ -216,11 +217,12 @@ export function requestId(index: number): string {
   return `${REQUEST_PREFIX}${index}`;
 }
 
-function indexOf(id: string): number {
+export function requestIndexOf(id: string): number {
   return Number(id.slice(REQUEST_PREFIX.length));
 }
 
-function spanOf({ workload, rateScale }: Setting): Micros {
+/** From the start to the last arrival that is known beforehand. */
+export function spanOf({ workload, rateScale }: Setting): Micros {
   let span = 0;
   for (const { arrivalMicros } of workload) if (arrivalMicros > span) span = arrivalMicros;
   return span / rateScale;

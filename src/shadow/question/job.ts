@@ -5,6 +5,8 @@ import { withFirstTokenNoise } from "../recorded/first-token-noise.ts";
 import { type PerMetric, perMetric } from "./metric.ts";
 import { type BlockSums, blockSumsOf } from "./ranking.ts";
 import { type DecisionRegret, decisionRegret, type RegretQuestion } from "./regret.ts";
+import type { RolloutSample } from "../rollout/rollout-sample.ts";
+import { type SimulatedRollout, simulatedRollout } from "../rollout/simulated-rollout.ts";
 
 /** One piece of a question that can be done anywhere. Plain data. */
 export type Job =
@@ -13,7 +15,9 @@ export type Job =
   /** The engine as it may be: figures alone. */
   | { readonly kind: "replica"; readonly candidate: Candidate; readonly replica: number }
   /** One counterfactual decision. */
-  | { readonly kind: "regret"; readonly question: RegretQuestion };
+  | { readonly kind: "regret"; readonly question: RegretQuestion }
+  /** Two candidates as arms of a rollout. */
+  | { readonly kind: "rollout"; readonly rollout: SimulatedRollout };
 
 /** What is kept of a run on a drawn engine. */
 export interface ReplicaFigures {
@@ -25,6 +29,7 @@ export interface JobResults {
   readonly outcome: CandidateOutcome;
   readonly replica: ReplicaFigures;
   readonly regret: DecisionRegret | undefined;
+  readonly rollout: RolloutSample;
 }
 
 export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
@@ -42,5 +47,7 @@ export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
     }
     case "regret":
       return decisionRegret(setting, job.question);
+    case "rollout":
+      return simulatedRollout(setting, job.rollout);
   }
 }

@@ -1,4 +1,5 @@
 import { nameHash, randomFor } from "#core/random.ts";
+import { normalQuantile } from "./normal-quantile.ts";
 
 /**
  * Standard normal values that replicas draw evenly rather than by chance, so that the middle of a few is near that of many:
@@ -21,12 +22,4 @@ function radicalInverse(whole: number, base: number): number {
     part /= base;
   }
   return value;
-}
-
-/** Within 0.0005 of it (C. Hastings, 1955; formula 26.2.23 of M. Abramowitz and I. A. Stegun). */
-function normalQuantile(part: number): number {
-  const t = Math.sqrt(-2 * Math.log(Math.min(part, 1 - part)));
-  const above = 2.515517 + t * (0.802853 + t * 0.010328);
-  const below = 1 + t * (1.432788 + t * (0.189269 + t * 0.001308));
-  return (part < 0.5 ? -1 : 1) * (t - above / below);
 }

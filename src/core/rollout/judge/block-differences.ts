@@ -18,7 +18,7 @@ export interface BlockSums {
 }
 
 /** Fewer do not say how much of the difference the covariate explains. */
-export const ADJUSTED_MIN = 6;
+const ADJUSTED_MIN = 6;
 
 export function noBlocks(): BlockSums {
   return {
@@ -52,6 +52,12 @@ export function addBlock(sums: BlockSums, difference: number, covariate: number,
   sums.valueByWeight += value * weight;
   sums.covariateByWeight += predicted * weight;
   sums.product += value * predicted;
+}
+
+/** Blocks of both. */
+export function addedBlocks(one: BlockSums, other: BlockSums): BlockSums {
+  const keys = Object.keys(one) as (keyof BlockSums)[];
+  return Object.fromEntries(keys.map((key) => [key, one[key] + other[key]])) as unknown as BlockSums;
 }
 
 /** The mean difference as measured, by weight; its deviation is that of a ratio of sums, by linearization. */

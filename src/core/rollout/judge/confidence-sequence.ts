@@ -47,28 +47,35 @@ export function evidence({ count, mean, deviation, degrees }: MeanEstimate, prio
   return ((1 + squared) / (1 + squared / spread)) ** ((degrees + 1) / 2) / Math.sqrt(spread);
 }
 
-/**
- * Values after which a mean of `effect` is found, if their standard deviation is that: when the reach leaves
- * `standardErrors` of the mean's own errors; 0.84 finds it with a probability of at least 80 %, 1.28 with 90 %. Undefined
- * where it takes more than `valuesMax`.
- */
+/** What an interval is to find, and how surely. */
+export interface Finding {
+  readonly level: number;
+  /** Normal quantile of the power: 0.84 finds it with a probability of 80 %, 1.28 with 90 %. */
+  readonly standardErrors: number;
+  /** Degrees of freedom that the deviation of so many values has; one less than them where it is left out. */
+  readonly degreesOf?: (count: number) => number;
+}
+
+/** Values after which a mean of `effect` is found, if their deviation is that; undefined where it takes more than `valuesMax`. */
 export function valuesToFind(
   effect: number,
   deviation: number,
-  { level, standardErrors, valuesMax }: { level: number; standardErrors: number; valuesMax: number },
+  finding: Finding & { readonly valuesMax: number; readonly valuesMin?: number },
 ): number | undefined {
-  for (let count = 3; count <= valuesMax; count = Math.max(count + 1, Math.floor(count * 1.02))) {
-    if (effectFound(count, deviation, { level, standardErrors }) <= Math.abs(effect)) return count;
+  const { valuesMax, valuesMin = 3 } = finding;
+  for (let count = valuesMin; count <= valuesMax; count = Math.max(count + 1, Math.floor(count * 1.02))) {
+    if (effectFound(count, deviation, finding) <= Math.abs(effect)) return count;
   }
   return undefined;
 }
 
-/** The smallest mean that so many values find: the minimum detectable difference. */
-export function effectFound(
-  count: number,
-  deviation: number,
-  { level, standardErrors }: { level: number; standardErrors: number },
-): number {
-  const estimate = { count, mean: 0, deviation, degrees: count - 1 };
-  return reach(estimate, level, priorFor(count, level)) + (standardErrors * deviation) / Math.sqrt(count);
+/**
+ * The smallest mean that so many values find: the minimum detectable difference. The interval's reach, and the asked-for
+ * number of errors more: those of the mean, and those of the reach, since the deviation is estimated too.
+ */
+export function effectFound(count: number, deviation: number, finding: Finding): number {
+  const { level, standardErrors, degreesOf = (values) => values - 1 } = finding;
+  const degrees = degreesOf(count);
+  const own = reach({ count, mean: 0, deviation, degrees }, level, priorFor(count, level));
+  return own + standardErrors * Math.sqrt(deviation ** 2 / count + own ** 2 / (2 * degrees));
 }

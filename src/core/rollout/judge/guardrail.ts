@@ -21,7 +21,7 @@ export interface Guardrail {
 }
 
 /** A first token that took as long is overdue. */
-export const OVERDUE_MICROS: Micros = 30_000_000;
+const OVERDUE_MICROS: Micros = 30_000_000;
 
 /** A request that has not ended. */
 export interface OpenRequest {

@@ -169,7 +169,7 @@ export class Judge {
     const { plan, plannedCount } = this.#options;
     const stages = plan.design.kind === "canary" ? plan.design.stepPercents.length : 1;
     const level = this.#options.level / stages;
-    const [plain, adjusted] = this.#estimates(arm, metric, figure);
+    const [plain, adjusted] = this.estimates(arm, metric, figure);
     const prior = priorFor(plannedCount, level);
     const half = reach(adjusted, level, prior);
     const variance = plain.deviation ** 2 / plain.count;
@@ -222,13 +222,19 @@ export class Judge {
     return open;
   }
 
-  #estimates(arm: number, metric: TimeMetric, figure: TimeFigure): readonly [MeanEstimate, MeanEstimate] {
+  /** As measured, and less what the predictions explain. */
+  estimates(arm: number, metric: TimeMetric, figure: TimeFigure): readonly [MeanEstimate, MeanEstimate] {
     if (this.#bySession && figure === "mean") {
       const means = this.#clusters.get(metric)!;
       return [means.estimate(arm, false), means.estimate(arm, true)];
     }
-    const sums = this.#sums.get(keyOf(arm, metric, figure)) ?? noBlocks();
+    const sums = this.blockSums(arm, metric, figure);
     return [plainEstimate(sums), adjustedEstimate(sums)];
+  }
+
+  /** Of the blocks of windows that were compared. */
+  blockSums(arm: number, metric: TimeMetric, figure: TimeFigure): BlockSums {
+    return this.#sums.get(keyOf(arm, metric, figure)) ?? noBlocks();
   }
 
   #close(window: number, endAt: Micros, arms: readonly ArmTally[]): void {

@@ -1,0 +1,143 @@
+import type { FigureStudy } from "#shadow/rollout/design-study.ts";
+import { isBiased } from "#shadow/rollout/recommendation.ts";
+import { type FigureKey, PLANNED_FIGURES } from "#shadow/rollout/rollout-sample.ts";
+import { type ArmTruth, controlFigure, type RolloutStudy } from "#shadow/rollout/rollout-study.ts";
+import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
+import { brokenName, figureTable, millis, percent, signedMillis, signedPercent, wrapped } from "../figure-text.ts";
+
+const KEYS: readonly FigureKey[] = TIME_METRICS.flatMap((metric) =>
+  PLANNED_FIGURES.map((figure): FigureKey => `${metric}.${figure}`),
+);
+const HEADS: Readonly<Record<string, string>> = { ttft: "TTFT", tpot: "TPOT", e2e: "E2E", mean: "mean", p99: "p99" };
+const NAME_WIDTH = 20;
+
+/** The plan for people: the verdict, then the truth, each design's bias and time, and what it can find. */
+export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): string {
+  const { control, other, requests, spanMicros, startMicros, runs, hours } = study;
+  const minutes = (micros: number) => (micros / 60e6).toFixed(1);
+  const parts = [
+    wrapped(verdict(study, guessedEngine)),
+    "",
+    wrapped(
+      `${requests} requests in ${minutes(spanMicros)} minutes, compared from minute ${minutes(startMicros)} on; ` +
+        `milliseconds. The whole fleet by each profile, simulated:`,
+    ),
+    truthTable(study),
+    wrapped(
+      `What each design shows of ${titleOf(study.figure)}, ${other} less ${control} (${runs} simulated rollouts each; ` +
+        `+- a standard error), and how long it runs to find that with a power of ${percent(study.power)}, ` +
+        `without and with the simulator's predictions of each window:`,
+    ),
+    designTable(study),
+    wrapped("Bias of each design, by figure; * more than chance and more than a fifth of the truth:"),
+    biasTable(study),
+    ...hours.flatMap((duration, i) => [
+      wrapped(
+        `Smallest difference that is found in ${duration} hours, without predictions and below with them; ` +
+          `p99 is that of windows, averaged:`,
+      ),
+      detectableTable(study, i),
+    ]),
+  ];
+  return `${parts.join("\n")}\n`;
+}
+
+function titleOf(key: FigureKey): string {
+  const [metric, figure] = key.split(".") as [string, string];
+  return `${figure === "mean" ? "mean" : "p99 of"} ${HEADS[metric]}`;
+}
+
+/** One sentence: which design, for how long, and what the cheapest one would have got wrong. */
+function verdict(study: RolloutStudy, guessedEngine: string | undefined): string {
+  const { control, other, figure, designs, recommendation, power } = study;
+  const [before, after] = [controlFigure(study.truth.control, figure), controlFigure(study.truth.other, figure)];
+  const change = after - before;
+  const size = `${millis(Math.abs(change))} ms (${signedPercent(change / before)})`;
+  const known =
+    Math.abs(change) < 0.001 * before
+      ? `${titleOf(figure)} is expected to be the same under ${other} and ${control}`
+      : `${other} is expected to ${change < 0 ? "take" : "add"} ${size} ${change < 0 ? "off" : "to"} ${control}'s ${titleOf(figure)}`;
+  const time = recommendation.hours === undefined ? "" : ` for ${duration(recommendation.hours)}`;
+  const finds = recommendation.hours === undefined ? "" : `, which finds that with a probability of ${percent(power)}`;
+  const advice = `run a ${recommendation.design}${time}${finds}`;
+  const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
+  const wrong = designs.filter((one) => isBiased(one, figure, before) && one.name !== recommendation.design);
+  const worst = wrong.toSorted((a, b) => Math.abs(b.figures[figure].bias) - Math.abs(a.figures[figure].bias))[0];
+  const would =
+    worst === undefined ? "" : ` A ${worst.name} would have shown ${signedMillis(worst.figures[figure].estimate)} ms.`;
+  const guess =
+    guessedEngine === undefined ? "" : ` All of this rests on the engine ${guessedEngine}, which is a guess.`;
+  return `${known}: ${advice}${warning}.${would}${guess}`;
+}
+
+function truthTable({ truth, control, other }: RolloutStudy): string {
+  const table = figureTable(["profile", ...KEYS.map(headOf)], [NAME_WIDTH, ...KEYS.map(() => 12)]);
+  const row = (arm: ArmTruth) => KEYS.map((key) => controlFigure(arm, key));
+  const [before, after] = [row(truth.control), row(truth.other)];
+  table.push([brokenName(control, NAME_WIDTH), ...before.map(millis)]);
+  table.push([brokenName(other, NAME_WIDTH), ...after.map(millis)]);
+  table.push([
+    "difference",
+    ...after.map((value, i) => `${signedMillis(value - before[i]!)}\n${signedPercent(value / before[i]! - 1)}`),
+  ]);
+  return table.toString();
+}
+
+function designTable({ designs, figure }: RolloutStudy): string {
+  const heads = ["design", "truth", "shows", "bias", "runs for", "with predictions", "variance left"];
+  const table = figureTable(heads, [NAME_WIDTH, 10, 10, 18, 12, 12, 10]);
+  for (const study of designs) {
+    const one = study.figures[figure];
+    table.push([
+      brokenName(study.name, NAME_WIDTH),
+      signedMillis(one.truth),
+      signedMillis(one.estimate),
+      `${signedMillis(one.bias)} +- ${millis(one.biasError)}`,
+      timeCell(one, one.hours),
+      timeCell(one, one.hoursAdjusted),
+      percent(one.varianceLeft),
+    ]);
+  }
+  return table.toString();
+}
+
+function timeCell({ truth, estimate, biasError }: FigureStudy, hours: number | undefined): string {
+  if (truth * estimate < 0 && Math.abs(estimate) > 2 * biasError) return "wrong sign";
+  return hours === undefined ? "too long" : duration(hours);
+}
+
+function biasTable(study: RolloutStudy): string {
+  const table = figureTable(["design", ...KEYS.map(headOf)], [NAME_WIDTH, ...KEYS.map(() => 12)]);
+  for (const one of study.designs) {
+    const cells = KEYS.map((key) => {
+      const mark = isBiased(one, key, controlFigure(study.truth.control, key)) ? " *" : "";
+      return `${signedMillis(one.figures[key].bias)}${mark}`;
+    });
+    table.push([brokenName(one.name, NAME_WIDTH), ...cells]);
+  }
+  return table.toString();
+}
+
+function detectableTable({ designs }: RolloutStudy, hours: number): string {
+  const table = figureTable(["design", ...KEYS.map(headOf)], [NAME_WIDTH, ...KEYS.map(() => 12)]);
+  const text = (micros: number | undefined) => (Number.isFinite(micros) ? millis(micros!) : "none");
+  for (const { name, figures } of designs) {
+    const cells = KEYS.map((key) => {
+      return `${text(figures[key].detectable[hours])}\n${text(figures[key].detectableAdjusted[hours])}`;
+    });
+    table.push([brokenName(name, NAME_WIDTH), ...cells]);
+  }
+  return table.toString();
+}
+
+function headOf(key: FigureKey): string {
+  return key
+    .split(".")
+    .map((word) => HEADS[word])
+    .join(" ");
+}
+
+function duration(hours: number): string {
+  if (hours < 1) return `${Math.ceil(60 * hours)} min`;
+  return hours < 48 ? `${hours.toFixed(1)} h` : `${(hours / 24).toFixed(1)} days`;
+}

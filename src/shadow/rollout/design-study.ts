@@ -1,0 +1,132 @@
+import { addedBlocks, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
+import { effectFound, type MeanEstimate, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
+import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
+import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
+import type { NamedDesign } from "./rollout-design.ts";
+import { type FigureKey, type FigureSample, PLANNED_FIGURES, type RolloutSample } from "./rollout-sample.ts";
+
+/** What a design makes of one figure: the other arm's less the control's, microseconds. */
+export interface FigureStudy {
+  /** The whole fleet by one against the whole fleet by the other, counted as the design counts. */
+  readonly truth: number;
+  /** What the design shows on average. */
+  readonly estimate: number;
+  readonly bias: number;
+  /** Standard error of the bias, from so few simulated rollouts. */
+  readonly biasError: number;
+  /** Variance of the estimate with the simulator's predictions, over the variance without. */
+  readonly varianceLeft: number;
+  /** How long it must run to find what it shows; undefined where that is beyond `HOURS_MAX`. */
+  readonly hours: number | undefined;
+  /** The same with predictions. */
+  readonly hoursAdjusted: number | undefined;
+  /** Smallest difference that is found in a number of hours, by those hours' order in the question. */
+  readonly detectable: readonly number[];
+  readonly detectableAdjusted: readonly number[];
+  /** Independent values in an hour: blocks of windows, or clusters. */
+  readonly valuesPerHour: number;
+}
+
+export interface DesignStudy extends NamedDesign {
+  readonly figures: Readonly<Record<FigureKey, FigureStudy>>;
+  /** Blocks of windows or clusters that the intervals are to be narrowest at, for the plan's own duration. */
+  readonly requests: number;
+}
+
+export interface PowerQuestion {
+  readonly level: number;
+  /** Normal quantile of the power. */
+  readonly standardErrors: number;
+  /** Durations that detectable differences are stated for. */
+  readonly hours: readonly number[];
+}
+
+/** A plan beyond two months is none. */
+const HOURS_MAX = 24 * 60;
+/** Blocks below which a deviation is not known, and clusters below which a mean of theirs is not normal. */
+const BLOCKS_MIN = 10;
+const CLUSTERS_MIN = 200;
+
+/** Puts together what the simulated rollouts of one design found. */
+export function designStudy(
+  named: NamedDesign,
+  truth: RolloutSample,
+  samples: readonly RolloutSample[],
+  spanMicros: Micros,
+  question: PowerQuestion,
+): DesignStudy {
+  const figures = TIME_METRICS.flatMap((metric) =>
+    PLANNED_FIGURES.map((figure): [FigureKey, FigureStudy] => {
+      const key: FigureKey = `${metric}.${figure}`;
+      const found = samples.map((sample) => sample.figures[key]);
+      const expected = truth.figures[key].plain.mean;
+      return [key, figureStudy(named, expected, found, spanMicros, question)];
+    }),
+  );
+  return {
+    ...named,
+    figures: Object.fromEntries(figures) as unknown as DesignStudy["figures"],
+    requests: truth.requests / 2,
+  };
+}
+
+function figureStudy(
+  { stages }: NamedDesign,
+  truth: number,
+  found: readonly FigureSample[],
+  spanMicros: Micros,
+  { level, standardErrors, hours }: PowerQuestion,
+): FigureStudy {
+  const blocks = found.every((one) => one.blocks !== undefined);
+  const [plain, adjusted] = blocks ? pooledBlocks(found) : pooledClusters(found);
+  const perHour = plain.count / found.length / (spanMicros / (3600 * MICROS_PER_SECOND));
+  const error = Math.sqrt(adjusted.deviation ** 2 / adjusted.count);
+  const planned = { level: level / stages, standardErrors };
+  const finding = (one: MeanEstimate) => ({
+    ...planned,
+    degreesOf: blocks
+      ? (count: number) => count - 1 - Number(one === adjusted)
+      : // As large a part of the clusters as in the simulation is in the smaller arm.
+        (count: number) => (count * (plain.degrees + found.length)) / plain.count - 1,
+    valuesMin: blocks ? BLOCKS_MIN : CLUSTERS_MIN,
+    valuesMax: Math.max(BLOCKS_MIN, HOURS_MAX * perHour),
+  });
+  const hoursToFind = (one: MeanEstimate) => {
+    const values = valuesToFind(adjusted.mean, one.deviation, finding(one));
+    return values === undefined ? undefined : values / perHour;
+  };
+  const detectable = (one: MeanEstimate) =>
+    hours.map((duration) => effectFound(Math.max(1, duration * perHour), one.deviation, finding(one)));
+  return {
+    truth,
+    estimate: adjusted.mean,
+    bias: adjusted.mean - truth,
+    biasError: error,
+    varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
+    hours: hoursToFind(plain),
+    hoursAdjusted: hoursToFind(adjusted),
+    detectable: detectable(plain),
+    detectableAdjusted: detectable(adjusted),
+    valuesPerHour: perHour,
+  };
+}
+
+/** All blocks of all rollouts as of one: each has its own order of arms, on the same traffic. */
+function pooledBlocks(found: readonly FigureSample[]): readonly [MeanEstimate, MeanEstimate] {
+  const sums = found.reduce((all, { blocks }) => (blocks === undefined ? all : addedBlocks(all, blocks)), noBlocks());
+  return [plainEstimate(sums), adjustedEstimate(sums)];
+}
+
+/** Means over rollouts; the deviation of one value, and as many values as there are in all. */
+function pooledClusters(found: readonly FigureSample[]): readonly [MeanEstimate, MeanEstimate] {
+  const pooled = (all: readonly MeanEstimate[]): MeanEstimate => {
+    const sum = (of: (one: MeanEstimate) => number) => all.reduce((total, one) => total + of(one), 0);
+    return {
+      count: sum(({ count }) => count),
+      mean: sum(({ mean }) => mean) / all.length,
+      deviation: Math.sqrt(sum(({ deviation }) => deviation ** 2) / all.length),
+      degrees: sum(({ degrees }) => degrees),
+    };
+  };
+  return [pooled(found.map(({ plain }) => plain)), pooled(found.map(({ adjusted }) => adjusted))];
+}

@@ -1,0 +1,48 @@
+import type { DesignStudy } from "./design-study.ts";
+import type { FigureKey } from "./rollout-sample.ts";
+
+export interface Recommendation {
+  readonly design: string;
+  readonly hours: number | undefined;
+  /** "" where nothing speaks against it. */
+  readonly warning: string;
+}
+
+/** A bias below that part of the truth is no reason against a design. */
+const BIAS_SHARE = 0.2;
+/** Errors of a bias, beyond which it is not chance. */
+const BIAS_ERRORS = 2;
+/** A difference below that part of the control's figure is none, and biases are measured against it. */
+const DIFFERENCE_SHARE = 0.01;
+
+/** Whether what a design shows is not the truth, beyond what the simulation leaves to chance. */
+export function isBiased(study: DesignStudy, key: FigureKey, controlMicros: number): boolean {
+  const { truth, bias, biasError } = study.figures[key];
+  const allowed = Math.max(BIAS_SHARE * Math.abs(truth), DIFFERENCE_SHARE * controlMicros);
+  return Math.abs(bias) - BIAS_ERRORS * biasError > allowed;
+}
+
+/**
+ * The design that takes the least time of those that show the truth; of two that take about as long the one with the
+ * smaller bias. Where all are biased, the one with the smallest bias; where none is done in time, the one that comes
+ * nearest.
+ */
+export function recommended(studies: readonly DesignStudy[], key: FigureKey, controlMicros: number): Recommendation {
+  const of = (study: DesignStudy) => study.figures[key];
+  const sound = studies.filter((study) => !isBiased(study, key, controlMicros));
+  const least = (all: readonly DesignStudy[], value: (study: DesignStudy) => number) =>
+    all.reduce((best, study) => (value(study) < value(best) ? study : best));
+  if (sound.length === 0) {
+    const { name, figures } = least(studies, (study) => Math.abs(of(study).bias));
+    return { design: name, hours: figures[key].hours, warning: "every design is biased here; this one is the least" };
+  }
+  const timed = sound.filter((study) => of(study).hours !== undefined);
+  if (timed.length === 0) {
+    const { name } = least(sound, (study) => of(study).detectable[0] ?? Infinity);
+    return { design: name, hours: undefined, warning: "no design finds a difference as small within two months" };
+  }
+  const shortest = of(least(timed, (study) => of(study).hours!)).hours!;
+  const near = timed.filter((study) => of(study).hours! <= 1.25 * shortest);
+  const { name, figures } = least(near, (study) => Math.abs(of(study).bias));
+  return { design: name, hours: figures[key].hours, warning: "" };
+}

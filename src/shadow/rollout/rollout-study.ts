@@ -1,0 +1,160 @@
+import { availableParallelism } from "node:os";
+import type { Micros } from "#core/units.ts";
+import type { Distribution } from "#sim/result/distribution.ts";
+import type { EngineConfig } from "#engine/config.ts";
+import { type Candidate, type CandidateOutcome, type Setting, spanOf } from "../question/candidate.ts";
+import { figuresOf } from "../question/figures.ts";
+import { JobPool } from "../question/job-pool.ts";
+import { type PerMetric, perMetric } from "../question/metric.ts";
+import { normalQuantile } from "../question/normal-quantile.ts";
+import { replicaEngines } from "../question/replica.ts";
+import { type DesignStudy, designStudy, type PowerQuestion } from "./design-study.ts";
+import { type Recommendation, recommended } from "./recommendation.ts";
+import type { NamedDesign } from "./rollout-design.ts";
+import type { FigureKey } from "./rollout-sample.ts";
+import { rolloutTruth } from "./rollout-truth.ts";
+import type { PredictedTimes } from "./simulated-rollout.ts";
+
+export interface RolloutQuestion {
+  readonly setting: Setting;
+  readonly control: Candidate;
+  readonly other: Candidate;
+  readonly designs: readonly NamedDesign[];
+  /** Simulated rollouts of each design, each with its own draw of arms. */
+  readonly runs: number;
+  /** Probability to find the difference, and the one to find one where there is none, at any look. */
+  readonly power: number;
+  readonly level: number;
+  /** What the rollout is to find. */
+  readonly figure: FigureKey;
+  /** Durations that detectable differences are stated for. */
+  readonly hours: readonly number[];
+  readonly threadsMax?: number;
+  readonly progress?: (done: number, all: number) => void;
+}
+
+/** The whole fleet by one profile: times of the requests that are compared, microseconds. */
+export type ArmTruth = PerMetric<Distribution | undefined>;
+
+export interface RolloutStudy {
+  readonly control: string;
+  readonly other: string;
+  readonly requests: number;
+  readonly spanMicros: Micros;
+  /** The beginning, in which caches fill and the control routes everything. */
+  readonly startMicros: Micros;
+  readonly runs: number;
+  readonly power: number;
+  readonly level: number;
+  readonly figure: FigureKey;
+  readonly hours: readonly number[];
+  readonly truth: { readonly control: ArmTruth; readonly other: ArmTruth };
+  readonly designs: readonly DesignStudy[];
+  readonly recommendation: Recommendation;
+}
+
+/** Of the trace: until then caches fill, and nothing is compared. */
+const START_SHARE = 0.1;
+/** The engines that predictions come from, where no calibration states how far it may be off: a tenth slower. */
+const PREDICTED_SLOWER = 1.1;
+
+/** Simulates each design as it would run, and the truth beside it. Same question, same answer, on any number of threads. */
+export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutStudy> {
+  const { setting, control, other, designs, runs, figure, level, power, hours } = question;
+  const spanMicros = spanOf(setting);
+  const startMicros = Math.round(START_SHARE * spanMicros);
+  const simulations = 3 + runs * designs.length;
+  const pool = new JobPool(
+    setting,
+    simulations * setting.workload.length,
+    question.threadsMax ?? availableParallelism(),
+  );
+  let done = 0;
+  const counted = <T>(result: T): T => {
+    question.progress?.(++done, simulations);
+    return result;
+  };
+  try {
+    const outcome = (candidate: Candidate) => pool.run({ kind: "outcome", candidate }).then(counted);
+    const expecting = { label: "predicted", engine: predictingEngine(setting, spanMicros), residuals: undefined };
+    const [ofControl, ofOther, predicting] = await Promise.all([
+      outcome(control),
+      outcome(other),
+      outcome({ ...control, scenario: expecting }),
+    ]);
+    const predicted = predictedTimes(predicting);
+    const arms = [control, other] as const;
+    const asked: PowerQuestion = { level, standardErrors: normalQuantile(power), hours };
+    const studies = await Promise.all(
+      designs.map(async (named): Promise<DesignStudy> => {
+        const { design } = named;
+        const samples = await Promise.all(
+          Array.from({ length: runs }, (_, run) => {
+            const rollout = { arms, design, seed: setting.seed + 1 + run, replica: 0, startMicros, predicted };
+            return pool.run({ kind: "rollout", rollout }).then(counted);
+          }),
+        );
+        const truth = rolloutTruth([ofControl, ofOther], design, startMicros);
+        return designStudy(named, truth, samples, spanMicros - startMicros, asked);
+      }),
+    );
+    const truth = { control: armTruth(ofControl, startMicros), other: armTruth(ofOther, startMicros) };
+    const controlMicros = controlFigure(truth.control, figure);
+    return {
+      control: control.name,
+      other: other.name,
+      requests: setting.workload.length,
+      spanMicros,
+      startMicros,
+      runs,
+      power,
+      level,
+      figure,
+      hours,
+      truth,
+      designs: studies,
+      recommendation: recommended(studies, figure, controlMicros),
+    };
+  } finally {
+    await pool.close();
+  }
+}
+
+/** What an arm's figure is on the whole fleet; NaN where no request has it. */
+export function controlFigure(truth: ArmTruth, key: FigureKey): number {
+  const [metric, figure] = key.split(".") as ["ttft" | "tpot" | "e2e", "mean" | "p99"];
+  return truth[`${metric}Micros`]?.[figure] ?? NaN;
+}
+
+function armTruth(outcome: CandidateOutcome, startMicros: Micros): ArmTruth {
+  return perMetric((metric) =>
+    figuresOf(outcome[metric].filter((_, row) => outcome.arrivalMicros[row]! >= startMicros)),
+  );
+}
+
+/** One that is off as a calibration may be: drawn from its residuals where there are any. */
+function predictingEngine({ engine, residuals, seed }: Setting, spanMicros: Micros): EngineConfig {
+  if (residuals !== undefined) return replicaEngines(engine, residuals, seed, 1, spanMicros)(0);
+  const { stepTime } = engine;
+  if (stepTime.kind !== "coefficients") return engine;
+  const { baseMicros, perPrefillTokenMicros, perDecodeMicros } = stepTime;
+  return {
+    ...engine,
+    stepTime: {
+      ...stepTime,
+      baseMicros: PREDICTED_SLOWER * baseMicros,
+      perPrefillTokenMicros: PREDICTED_SLOWER * perPrefillTokenMicros,
+      perDecodeMicros: PREDICTED_SLOWER * perDecodeMicros,
+    },
+  };
+}
+
+/** In shared memory, since every simulated rollout is given them. */
+function predictedTimes({ ttftMicros, tpotMicros, e2eMicros }: CandidateOutcome): PredictedTimes {
+  const shared = (column: Float64Array) => {
+    const copy = new Float64Array(new SharedArrayBuffer(column.byteLength));
+    copy.set(column);
+    return copy;
+  };
+  return { ttft: shared(ttftMicros), tpot: shared(tpotMicros), e2e: shared(e2eMicros) };
+}

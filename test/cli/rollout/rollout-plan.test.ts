@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, type TestContext, test } from "node:test";
+import { rolloutCommand } from "#cli/rollout/rollout.ts";
+import { randomFor } from "#core/random.ts";
+import type { RolloutStudy } from "#shadow/rollout/rollout-study.ts";
+import { inProcess } from "../in-process.ts";
+
+const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-rollout-plan-"));
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+const WORKLOAD = join(FOLDER, "workload.jsonl");
+writeFileSync(WORKLOAD, mooncake(400));
+
+/** Lengths and shared blocks, about seven requests a second. */
+function mooncake(requests: number): string {
+  const random = randomFor(3, 1);
+  let timestamp = 0;
+  const lines = Array.from({ length: requests }, (_, i) => {
+    timestamp += random.below(280);
+    const hash_ids = [random.below(6), 1000 + i];
+    return JSON.stringify({
+      timestamp,
+      input_length: 600 + random.below(400),
+      output_length: 5 + random.below(60),
+      hash_ids,
+    });
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+const plan = (t: TestContext, ...flags: string[]) =>
+  inProcess(t, [rolloutCommand()], ["rollout", "plan", WORKLOAD, "--threads", "1", "--runs", "1", ...flags]);
+
+const ARMS = ["--arm", "gnomon", "--arm", "round-robin"];
+
+test("the verdict comes first, in a sentence; tables fit a terminal", async (t) => {
+  const { code, out, notes } = await plan(t, ...ARMS, "--window", "5", "--design", "switchback,split", "--hours", "2");
+  assert.equal(code, 0);
+  assert.match(out, /^round-robin is expected to .*gnomon's mean\s+E2E: run a/);
+  assert.match(out, /which is a guess/);
+  assert.match(out, /switchback of 5 s/);
+  assert.match(out, /split by request/);
+  assert.doesNotMatch(out, /canary|pools/);
+  assert.match(out, /found in 2 hours/);
+  for (const line of out.split("\n")) assert.ok(line.length <= 100, line);
+  assert.match(notes, /the trace covers 0\.\d minutes/);
+});
+
+test("the plan as JSON has every design's figures", async (t) => {
+  const { out } = await plan(t, ...ARMS, "--window", "5", "--metric", "ttft.p99", "--json", "-");
+  const study = JSON.parse(out) as RolloutStudy;
+  assert.equal(study.figure, "ttft.p99");
+  assert.deepEqual(study.hours, [24]);
+  assert.equal(study.designs.length, 6);
+  for (const { figures } of study.designs) {
+    assert.deepEqual(Object.keys(figures), ["ttft.mean", "ttft.p99", "tpot.mean", "tpot.p99", "e2e.mean", "e2e.p99"]);
+    assert.ok(Number.isFinite(figures["e2e.mean"].truth));
+  }
+});
+
+test("what is asked wrongly is named", async (t) => {
+  assert.match((await plan(t, "--arm", "gnomon")).said, /--arm: expected two profiles, the control first, got 1/);
+  assert.match((await plan(t, ...ARMS, "--design", "swap")).said, /expected switchback, pools, split, canary/);
+  assert.match((await plan(t, ...ARMS, "--steps", "5,1")).said, /expected rising numbers above 0, at most 100/);
+  assert.match((await plan(t, ...ARMS, "--metric", "itl")).said, /--metric.*Allowed choices are ttft\.mean/s);
+  const none = await inProcess(t, [rolloutCommand()], ["rollout", "plan", "/nowhere", ...ARMS]);
+  assert.match(none.said, /got \/nowhere, which is not there/);
+});
