@@ -9,9 +9,19 @@ export const admin = z
         "Variable that holds the bearer token of /gnomon/*; without a token they answer on loopback only, and /gnomon/admin/* to nobody.",
       ),
     tokenFile: z.string().min(1).optional().describe("File that holds it, such as a mounted secret; read at start."),
+    statusTokenEnv: environmentName()
+      .optional()
+      .describe(
+        "Variable that holds another bearer token, which opens the pages of /gnomon/* and nothing below /gnomon/admin/: for who looks and changes nothing.",
+      ),
+    statusTokenFile: z.string().min(1).optional().describe("File that holds that one; read at start."),
     decisionsKept: z.int().min(0).max(100_000).default(256).describe("Decisions that /gnomon/decisions remembers."),
   })
   .refine(({ tokenEnv, tokenFile }) => tokenEnv === undefined || tokenFile === undefined, {
     path: ["tokenFile"],
     message: "tokenEnv or tokenFile, and not both",
+  })
+  .refine(({ statusTokenEnv, statusTokenFile }) => statusTokenEnv === undefined || statusTokenFile === undefined, {
+    path: ["statusTokenFile"],
+    message: "statusTokenEnv or statusTokenFile, and not both",
   });

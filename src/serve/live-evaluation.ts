@@ -15,6 +15,7 @@ export function evaluationOf({ answer, millis, cpuMicros, ...about }: Evaluated)
     millis: Math.round(millis),
     cpuMillis: Math.round(cpuMicros / MICROS_PER_MILLI),
     modelError: perMetric(modelError, ({ meanRelative }) => meanRelative),
+    measuredSeconds: perMetric(modelError, ({ observedMean }) => observedMean / MICROS_PER_SECOND),
     uncompared,
     inside: perMetric(coverage, (figures) => perFigure(figures, ({ inside }) => inside)),
     replicas,

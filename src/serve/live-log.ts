@@ -88,12 +88,17 @@ export function faultOfBreaker(endpoint: EndpointId, change: BreakerChange): Fau
   };
 }
 
-/** Metrics for every request, a line for every fault, and a line for every request where that is asked for. */
-export function requestObserver(metrics: GatewayMetrics, { log, faults, access }: LiveLogs): RequestObserver {
+/** Metrics and the last minutes' figures for every request, a line for every fault, and a line for every request where that is asked for. */
+export function requestObserver(
+  metrics: GatewayMetrics,
+  traffic: Pick<RequestObserver, "finished">,
+  { log, faults, access }: LiveLogs,
+): RequestObserver {
   const debug = log.isLevelEnabled("debug");
   return {
     finished: (summary) => {
       metrics.finished(summary);
+      traffic.finished(summary);
       access?.write(summary);
       if (debug) log.debug(summary, "request");
     },

@@ -1,12 +1,10 @@
-import { readFileSync } from "node:fs";
-import { CommandFailure } from "./command-failure.ts";
 import { emulatedEngines } from "./emulated-engines.ts";
 import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
 import { LoopLoad } from "#live/loop-load.ts";
-import { DecisionRing } from "#live/status/decision-ring.ts";
+import { pageFiles } from "#live/status/page-files.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
@@ -33,6 +31,8 @@ import { hangWatch } from "./live-hangs.ts";
 import { faultOfBreaker, faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { machineDigest } from "./machine-digest.ts";
+import { secretOf, tokensOf } from "./secrets.ts";
+import { lately } from "./lately.ts";
 import { startShadow } from "./live-shadow.ts";
 import { type LivePolicy, gatewayLimits, livePolicy } from "./policy/live-policy.ts";
 import type { ServePlan } from "./serve-plan.ts";
@@ -88,19 +88,19 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
   const known = { router, tap, directory, keeper, hangs, sources };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...shadowStatus, ...config.metrics });
-  const decisions = new DecisionRing(config.admin.decisionsKept);
-  for (const listener of [recorder, metrics, decisions]) if (listener !== undefined) tap.listen(listener);
+  const late = lately(config, tap);
+  for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);
   directory.listen(metrics);
-  const adminToken = adminTokenOf(config, environment);
-  const shown = { ...known, policy: policy.desk, adminToken, decisions, metrics, readiness };
+  const tokens = tokensOf(config, environment);
+  const shown = { ...known, ...late, ...tokens, policy: policy.desk, metrics, readiness };
   const who = identity(config, secret, policy.profileHeader);
   const path = { identity: who, tokenizer: (model: string) => tokenizers.of(model) };
   const gateway = createGateway({
     ...path,
     ...known,
-    observe: requestObserver(metrics, logs),
+    observe: requestObserver(metrics, late.traffic, logs),
     profileOf: policy.profileOf,
-    ...towardsClients(config, adminToken, environment),
+    ...towardsClients(config, tokens.adminToken, environment),
     statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus }),
   });
   running.gateway = gateway;
@@ -115,6 +115,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     report,
     warmUp: async () => {
       log.debug(await warmUpAll(plan, settings, path), "warmed up");
+      pageFiles();
       readiness.warm = true;
     },
     close: async () => {
@@ -135,10 +136,11 @@ function reporterOf(readiness: Readiness, faults: FaultLog): LiveStack["report"]
   };
 }
 
-function pagesOf(status: StatusOptions): NonNullable<GatewayOptions["statusRoutes"]> {
+function pagesOf(status: Omit<StatusOptions, "version">): NonNullable<GatewayOptions["statusRoutes"]> {
+  const version = gnomonVersion();
   return (app) => {
-    statusRoutes(status)(app);
-    enginePages(status.readiness, gnomonVersion())(app);
+    statusRoutes({ ...status, version })(app);
+    enginePages(status.readiness, version)(app);
   };
 }
 
@@ -197,18 +199,6 @@ function hashSecret(config: Config, environment: Environment): Uint8Array {
 
 const SECRET_BYTES = 32;
 const WARM_UP_PATH_MILLIS = 1_000;
-
-function secretOf(variable: string | undefined, environment: Environment): string | undefined {
-  return variable === undefined ? undefined : environment[variable];
-}
-
-/** Throws where the file of the configuration holds none. */
-function adminTokenOf({ admin: { tokenEnv, tokenFile } }: Config, environment: Environment): string | undefined {
-  if (tokenFile === undefined) return secretOf(tokenEnv, environment);
-  const token = readFileSync(tokenFile, "utf8").trim();
-  if (token === "") throw new CommandFailure(`admin.tokenFile: expected a token, got an empty file ${tokenFile}`);
-  return token;
-}
 
 function runOf(plan: ServePlan): Run {
   const { prefix, tokenizer } = plan.config;

@@ -13,21 +13,22 @@ export interface AdminCaller {
 export type AdminVerdict = "allowed" | "unauthorized" | "forbidden";
 
 /**
- * Who may see the status pages. With a token: who sends it. Without one: only peers on a loopback address, and of those
+ * Who may see the status pages. With tokens: who sends one of them. Without any: only peers on a loopback address, and of those
  * only requests that were meant for this machine and came from nobody else. A proxy on this machine, which makes
  * everybody a loopback peer, gives itself away by its headers; a page in a browser here whose name was bound anew to
  * 127.0.0.1, by its Host.
  */
-export function adminAccess(token: string | undefined): (caller: AdminCaller) => AdminVerdict {
-  const expected = token === undefined ? undefined : digest(token);
+export function adminAccess(...tokens: readonly (string | undefined)[]): (caller: AdminCaller) => AdminVerdict {
+  const expected = tokens.filter((token) => token !== undefined).map(digest);
   return ({ headers, remoteAddress }) => {
-    if (expected === undefined) {
+    if (expected.length === 0) {
       const local = isLoopback(remoteAddress) && !isForwarded(headers) && isLoopbackHost(headers.host);
       return local ? "allowed" : "forbidden";
     }
     const apiKey = headers["x-api-key"];
     const sent = givenKeys(headers.authorization, typeof apiKey === "string" ? apiKey : undefined);
-    return sent.some((key) => timingSafeEqual(digest(key), expected)) ? "allowed" : "unauthorized";
+    const given = sent.map(digest);
+    return given.some((key) => expected.some((one) => timingSafeEqual(key, one))) ? "allowed" : "unauthorized";
   };
 }
 

@@ -40,4 +40,8 @@ export class DecisionRing implements TapListener {
     const taken = Math.min(count, length);
     return Array.from({ length: taken }, (_, i) => this.#kept[(this.#next - 1 - i + 2 * length) % length]!);
   }
+
+  find(sequence: number): KeptDecision | undefined {
+    return this.#kept.find(({ decision }) => decision.sequence === sequence);
+  }
 }

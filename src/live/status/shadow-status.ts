@@ -74,6 +74,8 @@ export interface ShadowEvaluation {
   readonly cpuMillis: number;
   /** predicted / observed mean - 1 of the profile in force, by metric; a metric is left out where nothing was observed. */
   readonly modelError: Readonly<Record<string, number>>;
+  /** Mean of what was observed of the profile in force, over the same requests; seconds, by metric. */
+  readonly measuredSeconds: Readonly<Record<string, number>>;
   /** Requests that the model's error leaves out, by reason. */
   readonly uncompared: Readonly<Record<string, number>>;
   /** Whether what was observed of the profile in force lies in its intervals, by metric; none without intervals. */

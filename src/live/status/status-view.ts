@@ -100,7 +100,7 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
     kind,
     endpoint: routed?.endpoint ?? null,
     reason,
-    why: why(decision, promptTokens, promptTokensExact),
+    why: whyText(decision, promptTokens, promptTokensExact),
     hitTokens: routed?.hitTokens ?? null,
     usedLedger: routed?.usedLedger ?? null,
     model: model ?? null,
@@ -113,7 +113,7 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
 }
 
 /** The sentence of the answer's header; for a retry, whose prompt the first decision has, the word alone. */
-function why(decision: Decision, promptTokens: number | undefined, exact = false): string {
+export function whyText(decision: Decision, promptTokens: number | undefined, exact = false): string {
   if (decision.kind === "rejected" || promptTokens === undefined) return decision.reason;
   return decisiveText(decision, { promptTokens, exact });
 }

@@ -1,9 +1,10 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import type { Router } from "#core/router.ts";
+import type { RolloutCard } from "#page/status/overview.ts";
 import { adminAccess } from "./admin-access.ts";
 import { nowMicros } from "../clock.ts";
-import type { DecisionRing } from "./decision-ring.ts";
+import type { DecisionRing, KeptDecision } from "./decision-ring.ts";
 import type { BlockSizeView } from "../discovery/block-size.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
@@ -12,8 +13,11 @@ import { policyRoutes } from "../policy/policy-routes.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Readiness } from "./readiness.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
-import { STATUS_PAGE, STATUS_PAGE_POLICY } from "./status-page.ts";
 import { decisionView, endpointView } from "./status-view.ts";
+import type { RecentTraffic } from "./recent-traffic.ts";
+import type { ShownDecisions } from "./shown-decisions.ts";
+import { type OverviewQuery, overviewOf } from "./overview-view.ts";
+import { pageRoutes } from "./page-routes.ts";
 
 export interface StatusOptions {
   readonly router: Router;
@@ -27,8 +31,15 @@ export interface StatusOptions {
   /** Left out where there is no shadow. */
   readonly shadow?: () => ShadowStatus;
   readonly policy: PolicyDesk;
-  /** Bearer token of /gnomon/*; without one they answer on loopback only. */
+  readonly traffic: RecentTraffic;
+  readonly shownDecisions: ShownDecisions;
+  /** Left out where none can be. */
+  readonly rollouts?: () => readonly RolloutCard[];
+  readonly version: string;
+  /** Bearer token of /gnomon/*; without one, and without the other, they answer on loopback only. */
   readonly adminToken: string | undefined;
+  /** Bearer token that opens all of them but those below /gnomon/admin/. */
+  readonly statusToken?: string | undefined;
 }
 
 type StatusContext = Context<{ Bindings: HttpBindings }>;
@@ -36,12 +47,13 @@ type StatusContext = Context<{ Bindings: HttpBindings }>;
 const DECISIONS_SHOWN = 20;
 
 /**
- * Mounts the pages about the gateway itself. /metrics, /healthz and /readyz are open, for scrapers and probes.
- * /gnomon/endpoints, /gnomon/decisions and /gnomon/shadow are for administrators; the page at /gnomon/ holds no data and asks for the
- * token itself. All but those below /gnomon/admin/ are read-only, and those answer nobody where there is no token.
+ * Mounts the pages about the gateway itself. /metrics, /healthz and /readyz are open, for scrapers and probes. What is
+ * below /gnomon/ is for who sends the status token or the admin token; the page at /gnomon/ holds no data and asks for one
+ * of them itself. All but those below /gnomon/admin/ are read-only, and those want the admin token and answer nobody where
+ * there is none.
  */
 export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: HttpBindings }>) => void {
-  const access = adminAccess(options.adminToken);
+  const access = adminAccess(options.adminToken, options.statusToken);
   return (app) => {
     app.get("/metrics", async (c) => {
       c.header("content-type", options.metrics.contentType);
@@ -52,11 +64,7 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       const waitsFor = options.readiness.waitsFor();
       return c.json({ ready: waitsFor.length === 0, waitsFor }, waitsFor.length === 0 ? 200 : 503);
     });
-    app.get("/gnomon", (c) => c.redirect("/gnomon/", 308));
-    app.get("/gnomon/", (c) => {
-      c.header("content-security-policy", STATUS_PAGE_POLICY);
-      return c.html(STATUS_PAGE);
-    });
+    pageRoutes(app);
     app.use("/gnomon/:page{.+}", async (c, next) => {
       c.header("cache-control", "no-store");
       const { headers, socket } = c.env.incoming;
@@ -68,13 +76,23 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
     app.get("/gnomon/policy", (c) => c.json({ inForce: options.policy.view(), ...options.policy.history() }));
     policyRoutes({
       desk: options.policy,
-      access,
+      access: adminAccess(options.adminToken),
       hasToken: options.adminToken !== undefined,
     })(app);
     app.get("/gnomon/endpoints", (c) => c.json({ prefix: options.blockSizes.view(), endpoints: endpoints(options) }));
     app.get("/gnomon/shadow", (c) => {
       if (options.shadow === undefined) return problem(c, 404, "no shadow runs here; set shadow.enabled");
       return c.json(options.shadow());
+    });
+    app.get("/gnomon/overview", (c) => {
+      const query = readQuery(c);
+      return query === undefined
+        ? problem(c, 400, "decisions and slot must be integers")
+        : c.json(overviewOf(options, query));
+    });
+    app.get("/gnomon/decisions/:id{[0-9]{1,15}}", (c) => {
+      const kept = decisionOf(options, Number(c.req.param("id")));
+      return kept === undefined ? problem(c, 404, "this decision is not remembered") : c.json(decisionView(kept));
     });
     app.get("/gnomon/decisions", (c) => {
       const count = readCount(c.req.query("n"));
@@ -90,6 +108,17 @@ function endpoints({ router, directory, keeper }: StatusOptions) {
   return directory.all().map((entry) => endpointView(entry, rows.get(entry.id), scrapes.get(entry.url)));
 }
 
+function decisionOf({ decisions, shownDecisions }: StatusOptions, sequence: number): KeptDecision | undefined {
+  return shownDecisions.get(sequence) ?? decisions.find(sequence);
+}
+
+function readQuery(c: StatusContext): OverviewQuery | undefined {
+  const [decisions, slot] = [c.req.query("decisions") ?? "-1", c.req.query("slot") ?? "-1"].map(Number);
+  return Number.isSafeInteger(decisions) && Number.isSafeInteger(slot)
+    ? { decisions: decisions!, slot: slot! }
+    : undefined;
+}
+
 function readCount(text: string | undefined): number | undefined {
   if (text === undefined) return DECISIONS_SHOWN;
   const count = /^\d{1,6}$/.test(text) ? Number(text) : 0;
@@ -98,11 +127,15 @@ function readCount(text: string | undefined): number | undefined {
 
 function unauthorized(c: StatusContext): Response {
   c.header("www-authenticate", "Bearer");
-  return problem(c, 401, "send the admin token as a bearer token");
+  return problem(c, 401, "send the status token or the admin token as a bearer token");
 }
 
 function forbidden(c: StatusContext): Response {
-  return problem(c, 403, "without an admin token this page answers on loopback only; set admin.tokenEnv");
+  return problem(
+    c,
+    403,
+    "without a token this page answers on loopback only; set admin.statusTokenEnv or admin.tokenEnv",
+  );
 }
 
 function problem(c: StatusContext, code: 400 | 401 | 403 | 404, message: string): Response {

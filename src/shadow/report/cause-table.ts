@@ -1,6 +1,6 @@
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import { causeWords } from "./cause-words.ts";
-import { escaped, percent, signedTime } from "./markup.ts";
+import { escaped, percent, signedTime } from "#page/part/format.ts";
 
 /** Groups of requests that are listed for each candidate. */
 const CAUSES_SHOWN = 6;

@@ -1,5 +1,5 @@
 import type { DecidedRequest, Divergence } from "./divergence.ts";
-import { escaped, percent, signedTime, time } from "./markup.ts";
+import { escaped, percent, signedTime, time } from "#page/part/format.ts";
 import type { PageData } from "./page-data.ts";
 
 /** Rows of a decision; of a larger fleet the chosen endpoint and the best others. */

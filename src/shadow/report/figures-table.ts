@@ -1,7 +1,7 @@
 import { figuresOf } from "../question/figures.ts";
 import { FIGURES, type FigureInterval } from "../question/uncertainty.ts";
 import type { CandidateAnswer, Metric, WhatIfAnswer } from "../question/what-if.ts";
-import { escaped, millis, percent, signedPercent } from "./markup.ts";
+import { escaped, millis, percent, signedPercent } from "#page/part/format.ts";
 import { OBSERVED, type PageData, type Series, seriesOf } from "./page-data.ts";
 import { seriesValues } from "./series-values.ts";
 

@@ -1,14 +1,14 @@
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import { escaped, point, time } from "./markup.ts";
+import { figure } from "#page/part/figure.ts";
+import { escaped, time } from "#page/part/format.ts";
+import { type Frame, lineChart } from "#page/part/line-chart.ts";
+import { markupText } from "#page/part/markup-text.ts";
 import { endpointsOf, OBSERVED, type PageData, seriesOf } from "./page-data.ts";
-import { linearScale } from "./scale.ts";
+import { linearScale } from "#page/part/scale.ts";
 
 const WIDTH = 460;
 const HEIGHT = 150;
-const LEFT = 34;
-const RIGHT = WIDTH - 10;
-const TOP = 8;
-const BOTTOM = HEIGHT - 26;
+const FRAME: Frame = { width: WIDTH, height: HEIGHT, left: 34, right: WIDTH - 10, top: 8, bottom: HEIGHT - 26 };
 const BINS = 180;
 /** Endpoints drawn one by one; of a larger fleet the busiest, the median and the idlest at each moment. */
 const LINES_MAX = 8;
@@ -50,27 +50,31 @@ function chart(
   highest: number,
 ): string {
   const { names } = endpointsOf(data);
-  const x = linearScale(0, spanMicros / MICROS_PER_SECOND, LEFT, RIGHT);
-  const y = linearScale(0, highest, BOTTOM, TOP, 3);
-  const grid = y.ticks.map(
-    (tick) =>
-      `<line class="grid" x1="${LEFT}" x2="${RIGHT}" y1="${point(y.at(tick))}" y2="${point(y.at(tick))}"/><text class="tick end" x="${LEFT - 6}" y="${point(y.at(tick) + 4)}">${Math.round(tick * 10) / 10}</text>`,
-  );
-  const marks = x.ticks.map(
-    (tick) =>
-      `<text class="tick mid" x="${point(x.at(tick))}" y="${BOTTOM + 17}">${time(tick * MICROS_PER_SECOND)}</text>`,
-  );
-  const paths = lines.map((line, i) => {
-    const points = Array.from(line.values, (value, bin) => {
-      const second = ((bin + 0.5) / BINS) * (spanMicros / MICROS_PER_SECOND);
-      return `${point(x.at(second))},${point(y.at(value))}`;
-    });
-    const label = isBand ? line.name : (names[i] ?? line.name);
-    return `<polyline class="line thin e${i % LINES_MAX}" points="${points.join(" ")}"><title>${escaped(label)}</title></polyline>`;
+  const seconds = spanMicros / MICROS_PER_SECOND;
+  const drawing = lineChart({
+    label: `Requests in flight per endpoint, ${name}`,
+    frame: FRAME,
+    x: {
+      scale: linearScale(0, seconds, FRAME.left, FRAME.right),
+      text: (second) => time(second * MICROS_PER_SECOND),
+      grid: false,
+    },
+    y: {
+      scale: linearScale(0, highest, FRAME.bottom, FRAME.top, 3),
+      text: (tick) => String(Math.round(tick * 10) / 10),
+      grid: true,
+    },
+    series: lines.map((line, i) => ({
+      name: line.name,
+      style: `thin e${i % LINES_MAX}`,
+      points: Array.from(line.values, (value, bin): readonly [number, number] => [
+        ((bin + 0.5) / BINS) * seconds,
+        value,
+      ]),
+      note: isBand ? line.name : (names[i] ?? line.name),
+    })),
   });
-  const heading = name === OBSERVED ? "observed" : `${escaped(name)}, simulated`;
-  return `<figure class="card"><figcaption>${heading}</figcaption>
-<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Requests in flight per endpoint, ${escaped(name)}">${grid.join("")}${marks.join("")}${paths.join("")}</svg></figure>`;
+  return markupText(figure(name === OBSERVED ? "observed" : `${name}, simulated`, drawing));
 }
 
 /** Names of the lines, as the drawings have them. */

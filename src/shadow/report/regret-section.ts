@@ -1,7 +1,7 @@
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { Choice, DecisionRegret } from "../question/regret.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
-import { escaped, percent, signedTime, time } from "./markup.ts";
+import { escaped, percent, signedTime, time } from "#page/part/format.ts";
 
 /** Regret by outcome of each candidate, and its worst decisions; nothing where none was asked for. */
 export function regretSection({ candidates }: WhatIfAnswer): string {

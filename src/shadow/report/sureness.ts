@@ -2,7 +2,7 @@ import { COVERAGE } from "../question/interval.ts";
 import { type CoveredFigure, FIGURES } from "../question/uncertainty.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
 import { METRICS } from "./figures-table.ts";
-import { escaped, percent } from "./markup.ts";
+import { escaped, percent } from "#page/part/format.ts";
 
 const WITHIN = percent(COVERAGE, 0);
 

@@ -1,6 +1,6 @@
 import { METRICS, type Metric } from "../question/metric.ts";
 import type { CandidateAnswer, WhatIfAnswer } from "../question/what-if.ts";
-import { percent, signedPercent } from "./markup.ts";
+import { percent, signedPercent } from "#page/part/format.ts";
 
 /** A model that is further off than this should be calibrated before it is asked. */
 const ERROR_MAX = 0.25;

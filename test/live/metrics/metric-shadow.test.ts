@@ -73,6 +73,7 @@ test("an evaluation's intervals are there where replicas were simulated, and say
     millis: 5,
     cpuMillis: 4,
     modelError: { ttft: -0.125 },
+    measuredSeconds: { ttft: 0.1 },
     uncompared: { early: 20 },
     inside: {},
     replicas: 7,

@@ -11,8 +11,11 @@ import { BlockSize } from "#live/discovery/block-size.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
+import { RecentTraffic } from "#live/status/recent-traffic.ts";
+import { ShownDecisions } from "#live/status/shown-decisions.ts";
 import type { PolicyDesk } from "#live/policy/policy-desk.ts";
 import { statusRoutes } from "#live/status/status.ts";
+import type { Overview } from "#page/status/overview.ts";
 import { FleetUnderTest, until } from "../discovery/fleet-under-test.ts";
 import { answer, engineText, StubEngine } from "../discovery/stub-engine.ts";
 
@@ -55,9 +58,11 @@ class StatusUnderTest {
   readonly fleet = new FleetUnderTest();
   readonly readiness = new Readiness(this.fleet.directory);
   readonly ring = new DecisionRing(4);
+  readonly shown = new ShownDecisions();
+  readonly traffic = new RecentTraffic();
   readonly #server: Server;
 
-  constructor(t: TestContext, adminToken?: string) {
+  constructor(t: TestContext, adminToken?: string, statusToken?: string) {
     const { router, directory, keeper, tap } = this.fleet;
     const metrics = new GatewayMetrics({
       router,
@@ -69,6 +74,7 @@ class StatusUnderTest {
     });
     tap.listen(metrics);
     tap.listen(this.ring);
+    tap.listen(this.shown);
     directory.listen(metrics);
     const app = new Hono<{ Bindings: HttpBindings }>();
     const { readiness, ring } = this;
@@ -83,6 +89,10 @@ class StatusUnderTest {
       metrics,
       adminToken,
       policy: NO_POLICY,
+      statusToken,
+      traffic: this.traffic,
+      shownDecisions: this.shown,
+      version: "1.2.3",
     })(app);
     const listener = getRequestListener(app.fetch);
     this.#server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
@@ -281,6 +291,66 @@ test("with a token the status pages want it, on loopback too", async (t) => {
   assert.deepEqual([status, headers["cache-control"]], [200, "no-store"]);
 });
 
+test("the status token opens the pages and none of the admin API", async (t) => {
+  const made = new StatusUnderTest(t, "admin-secret", "status-secret");
+  const sent = (token: string) => ({ authorization: `Bearer ${token}` });
+  for (const token of ["admin-secret", "status-secret"]) {
+    assert.equal((await made.get("/gnomon/overview", sent(token))).status, 200, token);
+  }
+  assert.equal((await made.get("/gnomon/overview")).status, 401);
+  assert.equal((await made.get("/gnomon/admin/policy/history", sent("status-secret"))).status, 401);
+  assert.equal((await made.get("/gnomon/admin/policy/history", sent("admin-secret"))).status, 200);
+  const alone = new StatusUnderTest(t, undefined, "status-secret");
+  assert.equal((await alone.get("/gnomon/overview")).status, 401, "on loopback too");
+  assert.equal((await alone.get("/gnomon/admin/policy/history", sent("status-secret"))).status, 403);
+});
+
+test("the overview has what the page shows, and of decisions and traffic only what is new", async (t) => {
+  const made = new StatusUnderTest(t);
+  const engine = await stub(t);
+  engine.metrics = answer(200, engineText({ running: 3, waiting: 1 }));
+  made.fleet.keeper.setTargets(
+    "static",
+    staticTargets([{ url: engine.url, apiKey: "sk-engine" }, { url: "http://127.0.0.1:9" }]),
+  );
+  await until("a load", () => made.fleet.loads(engine.url).length > 0);
+  made.arrive("one");
+  const { text } = await made.get("/gnomon/overview");
+  assert.ok(!text.includes("sk-engine"));
+  const overview = JSON.parse(text) as Overview;
+  const byId = new Map(overview.endpoints.map((one) => [one.id, one]));
+  const { running, waiting, inFlight, freshness, breaker } = byId.get(engine.url)!.known!;
+  assert.deepEqual([running, waiting, inFlight, freshness, breaker], [3, 1, 1, "fresh", "closed"]);
+  assert.equal(byId.get("http://127.0.0.1:9")?.known, null);
+  assert.deepEqual([overview.gateway.version, overview.gateway.requestsInFlight, overview.shadow], ["1.2.3", 1, null]);
+  const [decision] = overview.decisions;
+  assert.deepEqual([decision?.requestId, decision?.endpoint], ["one", engine.url]);
+  const { slot } = overview.traffic.slots.at(-1)!;
+  const next = (await made.json(`/gnomon/overview?decisions=${decision!.sequence}&slot=${slot}`)) as Overview;
+  assert.deepEqual([next.decisions, next.traffic.slots.filter((one) => one.slot <= slot)], [[], []]);
+  const detail = (await made.json(`/gnomon/decisions/${decision!.sequence}`)) as DecisionView;
+  assert.equal(detail.candidates[0]?.endpoint, engine.url);
+  assert.equal((await made.get("/gnomon/decisions/99")).status, 404);
+  for (const bad of ["decisions=x", "slot=1.5"]) assert.equal((await made.get(`/gnomon/overview?${bad}`)).status, 400);
+});
+
+test("the page's scripts are served without their types, and nothing else is", async (t) => {
+  const made = new StatusUnderTest(t, "secret");
+  const main = await made.get("/gnomon/page/status/main.ts");
+  assert.deepEqual([main.status, main.headers["content-type"]], [200, "text/javascript; charset=utf-8"]);
+  const imported = [...main.text.matchAll(/from "\.\.?\/([^"]+)"/g)].map(([, name]) => name!);
+  assert.ok(imported.length > 3);
+  for (const name of imported) {
+    const path = name.startsWith("part/") ? name : `status/${name}`;
+    assert.equal((await made.get(`/gnomon/page/${path}`)).status, 200, path);
+  }
+  assert.doesNotMatch(main.text, /interface |: PageState/);
+  assert.match((await made.get("/gnomon/page/library/preact.js")).text, /export/);
+  for (const path of ["tsconfig.json", "../live/status/status.ts", "status/nothing.ts", ""]) {
+    assert.equal((await made.get(`/gnomon/page/${path}`)).status, 401, path);
+  }
+});
+
 test("without a token they answer local requests and none that came through a proxy or by another name", async (t) => {
   const made = new StatusUnderTest(t);
   assert.equal((await made.get("/gnomon/endpoints")).status, 200);
@@ -320,7 +390,7 @@ test("the page holds no data, may run only its own script, and asks nobody else"
   assert.match(headers["content-type"]!, /text\/html/);
   assert.match(
     String(headers["content-security-policy"]),
-    /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-/,
+    /^default-src 'none'; script-src 'self' 'sha256-[^']+'; style-src 'sha256-.*; require-trusted-types-for 'script'/,
   );
   assert.ok(!/https?:\/\//.test(text), "no address of anybody else");
   assert.ok(!/innerHTML|document\.write/.test(text), "what came from clients is text");

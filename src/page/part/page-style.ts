@@ -1,8 +1,8 @@
-/** Colours and measures of the page, for light and dark. No rule names an address. */
+/** Colours and measures of all pages, for light and dark. No rule names an address. */
 export const PAGE_STYLE = `
-:root{color-scheme:light dark;--bg:#f6f7f9;--card:#fff;--ink:#1b1f27;--soft:#5b6472;--line:#dfe3ea;--grid:#e9ecf1;--band:#f3c94a55;--good:#0a7a3d;--bad:#b3261e;
+:root{color-scheme:light dark;--bg:#f6f7f9;--card:#fff;--ink:#1b1f27;--soft:#5b6472;--line:#dfe3ea;--grid:#e9ecf1;--band:#f3c94a55;--good:#0a7a3d;--warn:#8a5300;--bad:#b3261e;
 --live:#11151c;--c0:#2563eb;--c1:#e4572e;--c2:#0f9d7a;--c3:#a43bd1;--c4:#c98a00;--c5:#d6336c;--c6:#0891b2;--c7:#6b7280}
-@media (prefers-color-scheme:dark){:root{--bg:#0f1319;--card:#181d26;--ink:#e8ebf0;--soft:#9aa5b5;--line:#2b3340;--grid:#232a35;--band:#f3c94a2e;--good:#4ade80;--bad:#ff8a80;
+@media (prefers-color-scheme:dark){:root{--bg:#0f1319;--card:#181d26;--ink:#e8ebf0;--soft:#9aa5b5;--line:#2b3340;--grid:#232a35;--band:#f3c94a2e;--good:#4ade80;--warn:#f0b849;--bad:#ff8a80;
 --live:#f5f7fa;--c0:#6ea8ff;--c1:#ff8a65;--c2:#3ddbb0;--c3:#d38bf5;--c4:#f0c04a;--c5:#ff7aa8;--c6:#4fd1ea;--c7:#a3adbb}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -16,10 +16,10 @@ p{margin:4px 0 12px;color:var(--soft);max-width:78ch}
 figcaption{font-weight:600;margin-bottom:6px}
 svg{display:block;width:100%;height:auto}
 svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var(--soft)}
-svg .label{fill:var(--ink);font-size:12px}
+svg .label{fill:var(--ink);font-size:12px;paint-order:stroke;stroke:var(--card);stroke-width:3px;stroke-linejoin:round}
 .mid{text-anchor:middle}.end{text-anchor:end}
 .grid{stroke:var(--grid)}.zero{stroke:var(--soft)}.band{fill:var(--band)}.track{fill:var(--grid)}
-.line{fill:none;stroke-width:2;stroke:currentColor;stroke-linejoin:round}.thin{stroke-width:1.5}.thick{stroke-width:4}
+.line{fill:none;stroke-width:2;stroke:currentColor;stroke-linejoin:round;stroke-linecap:round}.area{fill:currentColor;opacity:.16}.mark{stroke-dasharray:4 4}.thin{stroke-width:1.5}.thick{stroke-width:4}
 .dot,.bar{fill:currentColor}
 polyline.live{stroke-width:3;stroke-dasharray:5 3}
 .live{color:var(--live)}
@@ -39,7 +39,7 @@ em{font-style:normal;font-size:11px;border:1px solid var(--line);border-radius:5
 .text,thead th.text{text-align:left}.below{margin-top:14px}
 .live-row{font-style:italic}
 .chosen{background:color-mix(in srgb,var(--c2) 16%,transparent)}
-.good{color:var(--good)}.bad{color:var(--bad)}
+.good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}.soft{color:var(--soft)}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,580px),1fr));gap:18px}.pair table{font-size:12.5px}.pair th,.pair td{padding:5px 6px}.pair thead th{white-space:normal}.pair section{min-width:0}.tight table{font-size:12.5px}.tight th,.tight td{padding:5px 6px}
 article.card{margin-bottom:14px}
 ul{color:var(--soft);padding-left:20px;margin:4px 0}

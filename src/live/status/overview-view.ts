@@ -1,0 +1,163 @@
+import type { EndpointRow } from "#core/fleet.ts";
+import type { Router } from "#core/router.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type {
+  DecisionLine,
+  EndpointCard,
+  KnownEndpoint,
+  Overview,
+  PolicyCard,
+  PolicyChangeLine,
+  RolloutCard,
+} from "#page/status/overview.ts";
+import { WALL_START_MICROS, nowMicros } from "../clock.ts";
+import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
+import type { FleetKeeper, ScrapeRow } from "../discovery/fleet-keeper.ts";
+import type { PolicyDesk } from "../policy/policy-desk.ts";
+import type { KeptDecision } from "./decision-ring.ts";
+import type { Readiness } from "./readiness.ts";
+import type { RecentTraffic } from "./recent-traffic.ts";
+import { shadowCard } from "./shadow-card.ts";
+import type { ShadowStatus } from "./shadow-status.ts";
+import type { ShownDecisions } from "./shown-decisions.ts";
+import { whyText } from "./status-view.ts";
+
+export interface OverviewParts {
+  readonly router: Router;
+  readonly directory: EndpointDirectory;
+  readonly keeper: Pick<FleetKeeper, "rows">;
+  readonly readiness: Readiness;
+  readonly policy: PolicyDesk;
+  readonly traffic: RecentTraffic;
+  readonly shownDecisions: ShownDecisions;
+  readonly shadow?: () => ShadowStatus;
+  readonly rollouts?: () => readonly RolloutCard[];
+  readonly version: string;
+}
+
+/** What the page knows already. */
+export interface OverviewQuery {
+  /** Decisions up to this sequence; -1 for none. */
+  readonly decisions: number;
+  /** Slots of traffic up to this one; -1 for none. */
+  readonly slot: number;
+}
+
+const DECISIONS_MAX = 30;
+const MODELS_NAMED = 4;
+const CHANGES_SHOWN = 10;
+
+/** Everything that the status page shows, in one answer. No key, no prompt. */
+export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview {
+  const { router, directory, keeper, readiness, policy, traffic, shownDecisions, shadow, rollouts, version } = parts;
+  const at = nowMicros();
+  const rows = new Map(router.endpointRows(at).map((row) => [row.id, row]));
+  const scrapes = new Map(keeper.rows().map((row) => [row.url, row]));
+  return {
+    at: wallMillis(at),
+    gateway: {
+      version,
+      startedAt: wallMillis(0),
+      waitsFor: readiness.waitsFor(),
+      requestsInFlight: router.inFlight,
+    },
+    endpoints: directory.all().map((entry) => endpointCard(entry, rows.get(entry.id), scrapes.get(entry.url))),
+    traffic: traffic.view(query.slot),
+    decisions: shownDecisions.after(query.decisions, DECISIONS_MAX).map(decisionLine),
+    policy: policyCard(policy),
+    shadow: shadow === undefined ? null : shadowCard(shadow()),
+    rollouts: rollouts?.() ?? [],
+  };
+}
+
+function endpointCard(entry: EndpointEntry, row: EndpointRow | undefined, scrape: ScrapeRow | undefined): EndpointCard {
+  const { id, state, detail, models } = entry;
+  return {
+    id,
+    state,
+    detail,
+    models: models.slice(0, MODELS_NAMED).map((model) => model.id),
+    modelsMore: Math.max(0, models.length - MODELS_NAMED),
+    scrapeError: scrape?.lastError ?? "",
+    known: row === undefined ? null : knownEndpoint(row),
+  };
+}
+
+function knownEndpoint(row: EndpointRow): KnownEndpoint {
+  const { endpoint, load } = row;
+  return {
+    cordoned: row.cordoned,
+    breaker: row.breaker,
+    standing: row.standing,
+    freshness: row.freshness,
+    ageMillis: row.loadAgeMicros < 0 ? null : Math.round(row.loadAgeMicros / MICROS_PER_MILLI),
+    running: load?.running ?? null,
+    waiting: load?.waiting ?? null,
+    inFlight: row.requestsInFlight,
+    load: row.effectiveLoad,
+    prefillTokensQueued: Math.round(row.prefillTokensQueued),
+    decodeTokens: Math.round(row.decodeTokens),
+    kvUtilization: thousandths(row.kvUtilization),
+    kvCapacityTokens: endpoint.kvCapacityTokens ?? null,
+    hitRatio: load?.prefixHitRatio === undefined ? null : thousandths(load.prefixHitRatio),
+    indexBlocks: row.indexBlocks,
+    ttftMillis: millis(row.ttftMicros),
+    tpotMillis: millis(row.tpotMicros),
+  };
+}
+
+function decisionLine({
+  decision,
+  model,
+  promptTokens,
+  promptTokensExact,
+  decisionMicros,
+}: KeptDecision): DecisionLine {
+  const { at, sequence, requestId, attempt, profile, policyVersion } = decision;
+  const routed = decision.kind === "routed" ? decision : undefined;
+  return {
+    at: wallMillis(at),
+    sequence,
+    requestId,
+    attempt,
+    model: model ?? null,
+    endpoint: routed?.endpoint ?? null,
+    why: whyText(decision, promptTokens, promptTokensExact),
+    profile,
+    policyVersion,
+    promptTokens: promptTokens ?? null,
+    hitTokens: routed?.hitTokens ?? null,
+    decisionMicros: Math.round(decisionMicros),
+    usedLedger: routed?.usedLedger ?? false,
+  };
+}
+
+function policyCard(desk: PolicyDesk): PolicyCard {
+  const { versions, refused } = desk.history();
+  const inForce = desk.view();
+  const made = versions.map(({ at, version, source, by, note, defaultProfile }): PolicyChangeLine => {
+    const detail = note === "" ? defaultProfile : `${defaultProfile} (${note})`;
+    return { at: Date.parse(at), version, source, by, detail };
+  });
+  const turnedDown = refused.map(({ at, source, by, problems }): PolicyChangeLine => {
+    return { at: Date.parse(at), source, by, detail: problems.join("; ") };
+  });
+  return {
+    version: inForce?.version ?? 0,
+    defaultProfile: inForce?.defaultProfile ?? "",
+    profiles: inForce?.profiles ?? [],
+    changes: [...made, ...turnedDown].sort((a, b) => b.at - a.at).slice(0, CHANGES_SHOWN),
+  };
+}
+
+function wallMillis(at: number): number {
+  return Math.round((WALL_START_MICROS + at) / MICROS_PER_MILLI);
+}
+
+function millis(micros: number | undefined): number | null {
+  return micros === undefined ? null : Math.round(micros) / MICROS_PER_MILLI;
+}
+
+function thousandths(share: number): number {
+  return Math.round(share * 1_000) / 1_000;
+}

@@ -1,0 +1,134 @@
+import { TimeHistogram } from "#core/rollout/judge/time-histogram.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { TimeFigures, TrafficCard, TrafficFigures, TrafficSlot } from "#page/status/overview.ts";
+import type { RequestSummary } from "../request/request-summary.ts";
+
+/** Length of what becomes one point of a line. */
+const SLOT_MILLIS = 5_000;
+/** Slots that are remembered: a quarter of an hour. */
+const SLOTS_MAX = 180;
+/** Slots whose times are kept one by one, for figures over all of them. */
+const DETAILED_MAX = 12;
+
+interface Times {
+  readonly ttft: TimeHistogram;
+  readonly tpot: TimeHistogram;
+  readonly e2e: TimeHistogram;
+}
+
+interface Counts {
+  requests: number;
+  failed: number;
+  refused: number;
+  aborted: number;
+  outputTokens: number;
+  /** Of requests whose cached tokens are known. */
+  promptTokens: number;
+  cachedTokens: number;
+}
+
+interface Slot {
+  readonly slot: number;
+  readonly counts: Counts;
+  readonly times: Times;
+}
+
+/** What requests did over the last minutes, in slots of some seconds. It holds no more than a fixed number of them. */
+export class RecentTraffic {
+  readonly #now: () => number;
+  readonly #startedAt: number;
+  /** Oldest first; the last one is being filled. */
+  readonly #detailed: Slot[] = [];
+  readonly #closed: TrafficSlot[] = [];
+
+  /** `now` in milliseconds since 1970. */
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+    this.#startedAt = now();
+  }
+
+  /** As of RequestObserver. */
+  finished({ outcome, ttftMicros, tpotMicros, e2eMicros, ...summary }: RequestSummary): void {
+    const { counts, times } = this.#open();
+    counts.requests++;
+    if (outcome === "failed" || outcome === "timeout") counts.failed++;
+    if (outcome === "refused") counts.refused++;
+    if (outcome === "aborted") counts.aborted++;
+    counts.outputTokens += summary.outputTokens ?? 0;
+    if (summary.cachedTokens !== undefined) {
+      counts.cachedTokens += summary.cachedTokens;
+      counts.promptTokens += summary.promptTokens ?? 0;
+    }
+    if (ttftMicros !== undefined) times.ttft.add(ttftMicros);
+    if (tpotMicros !== undefined) times.tpot.add(tpotMicros);
+    if (outcome === "ok") times.e2e.add(e2eMicros);
+  }
+
+  /** Slots after `after`, and the last minute. */
+  view(after: number): TrafficCard {
+    this.#open();
+    const slots = [...this.#closed, ...this.#detailed.map(slotOf)];
+    const counts = newCounts();
+    const times = newTimes();
+    for (const slot of this.#detailed) {
+      for (const key of Object.keys(counts) as (keyof Counts)[]) counts[key] += slot.counts[key];
+      for (const key of Object.keys(times) as (keyof Times)[]) times[key].merge(slot.times[key]);
+    }
+    return {
+      slotMillis: SLOT_MILLIS,
+      slotsMax: SLOTS_MAX,
+      slots: slots.filter(({ slot }) => slot > after),
+      lastMinute: { ...figuresOf(counts, times), seconds: this.#detailedSeconds() },
+    };
+  }
+
+  /** Time that the slots kept one by one span until now. */
+  #detailedSeconds(): number {
+    const since = Math.max(this.#startedAt, this.#detailed[0]!.slot * SLOT_MILLIS);
+    return Math.max(1, (this.#now() - since) / 1_000);
+  }
+
+  /** The slot that it is in now; those since the last one are there and empty. */
+  #open(): Slot {
+    const slot = Math.floor(this.#now() / SLOT_MILLIS);
+    let last = this.#detailed.at(-1);
+    // A clock that was set back fills the slot that there is.
+    if (last !== undefined && slot <= last.slot) return last;
+    const first = Math.max(last === undefined ? slot : last.slot + 1, slot - SLOTS_MAX + 1);
+    for (let next = first; next <= slot; next++) {
+      last = { slot: next, counts: newCounts(), times: newTimes() };
+      this.#detailed.push(last);
+      while (this.#detailed.length > DETAILED_MAX) this.#closed.push(slotOf(this.#detailed.shift()!));
+    }
+    this.#closed.splice(0, this.#closed.length + this.#detailed.length - SLOTS_MAX);
+    return last!;
+  }
+}
+
+function newCounts(): Counts {
+  return { requests: 0, failed: 0, refused: 0, aborted: 0, outputTokens: 0, promptTokens: 0, cachedTokens: 0 };
+}
+
+function newTimes(): Times {
+  return { ttft: new TimeHistogram(), tpot: new TimeHistogram(), e2e: new TimeHistogram() };
+}
+
+function slotOf({ slot, counts, times }: Slot): TrafficSlot {
+  return { slot, ...figuresOf(counts, times) };
+}
+
+function figuresOf({ promptTokens, cachedTokens, ...counts }: Counts, { ttft, tpot, e2e }: Times): TrafficFigures {
+  return {
+    ...counts,
+    hitRatio: promptTokens === 0 ? null : cachedTokens / promptTokens,
+    ttft: timesOf(ttft),
+    tpot: timesOf(tpot),
+    e2e: timesOf(e2e),
+  };
+}
+
+function timesOf(histogram: TimeHistogram): TimeFigures | null {
+  if (histogram.count === 0) return null;
+  const millis = (micros: number) => Math.round(micros) / MICROS_PER_MILLI;
+  return { mean: millis(histogram.mean), p50: millis(histogram.quantile(0.5)), p99: millis(histogram.quantile(0.99)) };
+}

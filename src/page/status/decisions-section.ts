@@ -1,0 +1,83 @@
+import { dataTable, type Row } from "../part/data-table.ts";
+import { clock, compact, count } from "../part/format.ts";
+import { type Content, element, type Markup } from "../part/markup.ts";
+import { scoreTable } from "./score-table.ts";
+import { endpointName } from "./endpoint-name.ts";
+import type { DecisionDetail, DecisionLine } from "./overview.ts";
+import type { PageActions, PageState } from "./page-state.ts";
+import { section } from "./section.ts";
+
+type Actions = Pick<PageActions, "toggleDecision" | "hold">;
+
+export function decisionsSection(state: PageState, actions: Actions): Markup {
+  const { decisions, openDecisions, held } = state;
+  const rows = decisions.map((one) => rowOf(one, openDecisions.get(one.sequence), actions));
+  const table = dataTable({
+    caption: "Latest decisions, newest first",
+    columns: [
+      { name: "Time (UTC)", style: "text" },
+      { name: "Endpoint", style: "text name" },
+      { name: "Why", style: "text wrap why" },
+      { name: "Prompt tokens" },
+      { name: "Cached there" },
+      { name: "Model", style: "text wrap" },
+      { name: "Profile", style: "text wrap" },
+    ],
+    rows,
+    folds: true,
+  });
+  return section(
+    "decisions",
+    "Decisions",
+    element(
+      "p",
+      {},
+      "A few of every second, refusals and retries before others. Open one for the scores of all candidates.",
+    ),
+    element(
+      "div",
+      { class: "controls" },
+      element(
+        "button",
+        { type: "button", "aria-pressed": String(held), onclick: () => actions.hold(!held) },
+        held ? "Held: let new ones in" : "Hold",
+      ),
+    ),
+    decisions.length === 0
+      ? element("p", { class: "card" }, "No request was routed yet.")
+      : element("div", { class: "card table" }, table),
+  );
+}
+
+function rowOf(line: DecisionLine, detail: DecisionDetail | string | undefined, actions: Actions): Row {
+  const { sequence, endpoint, model, attempt, promptTokens, hitTokens, why, usedLedger, profile, policyVersion } = line;
+  const isOpen = detail !== undefined;
+  const time = element(
+    "button",
+    { type: "button", class: "open", "aria-expanded": String(isOpen), onclick: () => actions.toggleDecision(sequence) },
+    clock(line.at),
+  );
+  const where: Content = endpoint === null ? element("span", { class: "bad" }, "refused") : endpointName(endpoint);
+  return {
+    key: String(sequence),
+    cells: [
+      time,
+      where,
+      usedLedger ? `${why} (by the router's own ledger)` : why,
+      promptTokens === null ? "–" : compact(promptTokens),
+      hitTokens === null ? "–" : compact(hitTokens),
+      model ?? `attempt ${attempt}`,
+      `${profile} v${policyVersion}`,
+    ],
+    ...(isOpen && { detail: opened(line, detail) }),
+  };
+}
+
+function opened({ requestId, decisionMicros }: DecisionLine, detail: DecisionDetail | string): Markup {
+  return element(
+    "div",
+    {},
+    element("p", {}, `Request ${requestId}, decided in ${count(decisionMicros)} µs.`),
+    typeof detail === "string" ? element("p", {}, detail) : scoreTable(detail),
+  );
+}

@@ -1,0 +1,263 @@
+/** What the status page reads: plain JSON, times in milliseconds since 1970 unless their name ends otherwise. */
+export interface Overview {
+  readonly at: number;
+  readonly gateway: GatewayCard;
+  /** In order of id. */
+  readonly endpoints: readonly EndpointCard[];
+  readonly traffic: TrafficCard;
+  /** Those after the sequence that was asked for, newest first. */
+  readonly decisions: readonly DecisionLine[];
+  readonly policy: PolicyCard;
+  /** Null where no shadow runs. */
+  readonly shadow: ShadowCard | null;
+  readonly rollouts: readonly RolloutCard[];
+}
+
+export interface GatewayCard {
+  readonly version: string;
+  readonly startedAt: number;
+  /** Sentences; empty where it is ready. */
+  readonly waitsFor: readonly string[];
+  readonly requestsInFlight: number;
+}
+
+export interface EndpointCard {
+  readonly id: string;
+  readonly state: "waiting" | "ready" | "lost";
+  readonly detail: string;
+  readonly models: readonly string[];
+  /** Models beyond those named. */
+  readonly modelsMore: number;
+  readonly scrapeError: string;
+  /** Null where the router does not know it. */
+  readonly known: KnownEndpoint | null;
+}
+
+export interface KnownEndpoint {
+  readonly cordoned: boolean;
+  readonly breaker: "closed" | "half-open" | "open";
+  readonly standing: "well" | "returning" | "hung";
+  readonly freshness: "fresh" | "stale" | "unknown";
+  /** Of the scraped signals; null before the first. */
+  readonly ageMillis: number | null;
+  readonly running: number | null;
+  readonly waiting: number | null;
+  readonly inFlight: number;
+  /** Requests that occupy it, those of others included. */
+  readonly load: number;
+  readonly prefillTokensQueued: number;
+  readonly decodeTokens: number;
+  /** In [0, 1]. */
+  readonly kvUtilization: number;
+  readonly kvCapacityTokens: number | null;
+  readonly hitRatio: number | null;
+  readonly indexBlocks: number;
+  readonly ttftMillis: number | null;
+  readonly tpotMillis: number | null;
+}
+
+export interface TrafficCard {
+  readonly slotMillis: number;
+  /** Slots that are remembered. */
+  readonly slotsMax: number;
+  /** Those after the slot that was asked for, oldest first; the last one is still being filled. */
+  readonly slots: readonly TrafficSlot[];
+  /** Over the last minute or so; the process may be younger. */
+  readonly lastMinute: TrafficFigures & { readonly seconds: number };
+}
+
+export interface TrafficSlot extends TrafficFigures {
+  /** Start of it, over its length: counts slots since 1970. */
+  readonly slot: number;
+}
+
+/** Times in milliseconds; null where there was nothing to measure. */
+export interface TrafficFigures {
+  readonly requests: number;
+  /** Answers that an endpoint broke or that ran out of time. */
+  readonly failed: number;
+  /** Turned down by the gateway or an engine. */
+  readonly refused: number;
+  /** Whose client left. */
+  readonly aborted: number;
+  readonly outputTokens: number;
+  /** Share of prompt tokens that engines had cached, where they report it. */
+  readonly hitRatio: number | null;
+  readonly ttft: TimeFigures | null;
+  readonly tpot: TimeFigures | null;
+  readonly e2e: TimeFigures | null;
+}
+
+export interface TimeFigures {
+  readonly mean: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+export interface DecisionLine {
+  readonly at: number;
+  readonly sequence: number;
+  readonly requestId: string;
+  /** 1 for the first try. */
+  readonly attempt: number;
+  /** Null for a retry, whose first decision has it. */
+  readonly model: string | null;
+  /** Null where it was refused. */
+  readonly endpoint: string | null;
+  readonly why: string;
+  readonly profile: string;
+  readonly policyVersion: number;
+  readonly promptTokens: number | null;
+  readonly hitTokens: number | null;
+  readonly decisionMicros: number;
+  readonly usedLedger: boolean;
+}
+
+/** What a decision was made of, as it is asked for by its sequence. */
+export interface DecisionDetail {
+  readonly endpoint: string | null;
+  readonly scorers: readonly { readonly name: string; readonly weight: number }[];
+  readonly candidates: readonly CandidateLine[];
+}
+
+export interface CandidateLine {
+  readonly endpoint: string;
+  /** Filter that removed it, "" if none did. */
+  readonly removedBy: string;
+  readonly scores: Readonly<Record<string, number | null>>;
+  readonly total: number | null;
+  readonly hitTokens: number;
+  readonly effectiveLoad: number;
+  readonly kvUtilization: number;
+  readonly prefillTokensQueued: number;
+  readonly freshness: string;
+  readonly loadAgeMillis: number | null;
+}
+
+export interface PolicyCard {
+  readonly version: number;
+  readonly defaultProfile: string;
+  readonly profiles: readonly string[];
+  /** Versions and refused changes, newest first. */
+  readonly changes: readonly PolicyChangeLine[];
+}
+
+export interface PolicyChangeLine {
+  readonly at: number;
+  /** Undefined where it was refused. */
+  readonly version?: number;
+  readonly source: string;
+  readonly by: string;
+  /** What it made, or why it was not made. */
+  readonly detail: string;
+}
+
+export interface ShadowCard {
+  readonly state: "starting" | "running" | "crashed" | "off";
+  readonly detail: string;
+  readonly decisions: number;
+  readonly differences: number;
+  readonly engine: "configured" | "fitted";
+  /** Null before the first evaluation. */
+  readonly evaluation: ShadowEvaluationCard | null;
+}
+
+export interface ShadowEvaluationCard {
+  readonly inForce: string;
+  readonly requests: number;
+  readonly replicas: number;
+  readonly withoutIntervals: string;
+  /** What was measured of the profile in force over the same requests, mean seconds by metric. */
+  readonly measuredSeconds: Readonly<Record<string, number>>;
+  readonly candidates: readonly ShadowCandidateCard[];
+}
+
+export interface ShadowCandidateCard {
+  readonly name: string;
+  readonly hitRatio: number;
+  /** By metric. */
+  readonly predicted: Readonly<Record<string, ShadowPrediction>>;
+}
+
+/** Seconds. */
+export interface ShadowPrediction {
+  readonly mean: number;
+  /** Where 90 % of what may come lies; absent without replicas. */
+  readonly low?: number;
+  readonly high?: number;
+  /** Candidate less profile in force; absent for that one itself. */
+  readonly difference?: number;
+  readonly exceedsNoise?: boolean;
+}
+
+export type RolloutPhase = "planned" | "running" | "paused" | "promoted" | "rolled-back";
+export type RolloutMetric = "ttft" | "tpot" | "e2e";
+
+export interface RolloutCard {
+  readonly name: string;
+  /** "" for all models. */
+  readonly model: string;
+  readonly phase: RolloutPhase;
+  /** The design with its windows, in a sentence. */
+  readonly design: string;
+  /** Of the last step, and why it was made. */
+  readonly at: number;
+  readonly reason: string;
+  /** The window under way; null while it does not run. */
+  readonly window: { readonly number: number; readonly endsAt: number; readonly arm: string } | null;
+  readonly arms: readonly RolloutArm[];
+  /** Arms but the control, by metric, over time: oldest first. */
+  readonly intervals: readonly RolloutInterval[];
+  readonly guardrails: readonly RolloutGuardrail[];
+  /** Oldest first. */
+  readonly steps: readonly RolloutStepLine[];
+}
+
+export interface RolloutArm {
+  readonly name: string;
+  readonly profile: string;
+  /** Share or pool that it has now; "" where the design gives all in turn. */
+  readonly share: string;
+  readonly requests: number;
+  readonly failed: number;
+  readonly refused: number;
+  readonly hitRatio: number | null;
+  /** Requests of the busiest endpoint over the mean of those that had any. */
+  readonly imbalance: number | null;
+  readonly ttft: TimeFigures | null;
+  readonly tpot: TimeFigures | null;
+  readonly e2e: TimeFigures | null;
+}
+
+/** An arm's mean less the control's, milliseconds; null where there is not enough yet. */
+export interface RolloutInterval {
+  readonly arm: string;
+  readonly metric: RolloutMetric;
+  /** Where the simulator expects it. */
+  readonly predicted?: { readonly low: number; readonly high: number };
+  readonly points: readonly RolloutPoint[];
+}
+
+export interface RolloutPoint {
+  readonly at: number;
+  readonly mean: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface RolloutGuardrail {
+  readonly figure: string;
+  readonly arm: string;
+  /** In words: "at most 2 times the control's". */
+  readonly limit: string;
+  /** The arm's figure over its limit: above 1 it is crossed; null without samples enough. */
+  readonly used: number | null;
+  readonly value: string;
+}
+
+export interface RolloutStepLine {
+  readonly at: number;
+  readonly step: string;
+  readonly by: string;
+  readonly reason: string;
+}

@@ -1,0 +1,130 @@
+import { dataTable, type Row } from "../part/data-table.ts";
+import { age, count, dayAndClock, duration, percent } from "../part/format.ts";
+import { type Content, element, type Markup } from "../part/markup.ts";
+import { meter } from "../part/meter.ts";
+import { pill } from "../part/pill.ts";
+import type { RolloutArm, RolloutCard, RolloutPhase, TimeFigures } from "./overview.ts";
+import { rolloutChart } from "./rollout-chart.ts";
+import { section } from "./section.ts";
+
+const LEVELS: Readonly<Record<RolloutPhase, Parameters<typeof pill>[0]>> = {
+  planned: "plain",
+  running: "good",
+  paused: "warn",
+  promoted: "good",
+  "rolled-back": "bad",
+};
+
+export function rolloutSection(rollouts: readonly RolloutCard[], at: number): Markup {
+  const content =
+    rollouts.length === 0
+      ? [element("p", { class: "card" }, "No rollout. gnomon rollout start begins one.")]
+      : rollouts.map((one) => rolloutOf(one, at));
+  return section("rollout", "Rollout", ...content);
+}
+
+function rolloutOf(rollout: RolloutCard, at: number): Markup {
+  const { name, model, phase, design, reason, intervals, guardrails, steps } = rollout;
+  return element(
+    "article",
+    { key: name, class: "rollout", "aria-label": `Rollout ${name}` },
+    element("h3", {}, name, " ", pill(LEVELS[phase], phase.replace("-", " "))),
+    element("p", { class: "lead" }, `${design}${model === "" ? "" : ` Of model ${model}.`}${windowText(rollout, at)}`),
+    reason !== "" && element("p", {}, `Last step, ${dayAndClock(rollout.at)} UTC: ${reason}.`),
+    element("div", { class: "card table" }, armsTable(rollout)),
+    intervals.length > 0 &&
+      element("p", {}, "Means less the control's, with intervals that hold at every look together; below 0 is faster."),
+    element("div", { class: "cards small" }, intervals.map(rolloutChart)),
+    element(
+      "div",
+      { class: "cards" },
+      element(
+        "div",
+        { class: "card" },
+        element("h4", {}, "Guardrails"),
+        element("div", { class: "table" }, guardrailTable(guardrails)),
+      ),
+      element("div", { class: "card" }, element("h4", {}, "Steps"), stepList(steps)),
+    ),
+  );
+}
+
+function windowText({ window }: RolloutCard, at: number): string {
+  if (window === null) return "";
+  const arm = window.arm === "" ? "" : `, all on ${window.arm}`;
+  return ` Window ${window.number}${arm}, ends in ${age(Math.max(0, window.endsAt - at))}.`;
+}
+
+function armsTable({ arms, name }: RolloutCard): Markup {
+  return dataTable({
+    caption: `Arms of ${name}`,
+    columns: [
+      { name: "Arm", style: "text" },
+      { name: "Profile", style: "text wrap" },
+      { name: "Requests" },
+      { name: "Failed" },
+      { name: "Refused" },
+      { name: "TTFT mean, p99" },
+      { name: "TPOT mean, p99" },
+      { name: "E2E mean, p99" },
+      { name: "Hit ratio" },
+      { name: "Imbalance" },
+    ],
+    rows: arms.map(armRow),
+    folds: true,
+  });
+}
+
+function armRow(arm: RolloutArm, place: number): Row {
+  const of = (part: number): Content => element("span", { class: part > 0 ? "bad" : undefined }, count(part));
+  const pair = (times: TimeFigures | null) => `${duration(times?.mean)}, ${duration(times?.p99)}`;
+  const share = arm.share === "" ? "" : `, ${arm.share}`;
+  return {
+    key: arm.name,
+    cells: [
+      element("span", {}, element("i", { class: `dot s${place}` }), place === 0 ? `${arm.name} (control)` : arm.name),
+      `${arm.profile}${share}`,
+      count(arm.requests),
+      of(arm.failed),
+      of(arm.refused),
+      pair(arm.ttft),
+      pair(arm.tpot),
+      pair(arm.e2e),
+      percent(arm.hitRatio ?? NaN),
+      arm.imbalance === null ? "–" : arm.imbalance.toFixed(2),
+    ],
+  };
+}
+
+function guardrailTable(guardrails: RolloutCard["guardrails"]): Markup {
+  if (guardrails.length === 0) return element("p", {}, "None.");
+  return dataTable({
+    caption: "Guardrails: what takes the rollout back at once",
+    columns: [{ name: "Figure", style: "text wrap" }, { name: "Limit", style: "text wrap" }, { name: "Now" }],
+    rows: guardrails.map(({ figure, arm, limit, used, value }) => ({
+      key: `${figure} ${arm}`,
+      cells: [`${figure}, ${arm}`, limit, used === null ? "too few samples" : meter(used, value)],
+    })),
+    folds: true,
+  });
+}
+
+function stepList(steps: RolloutCard["steps"]): Markup {
+  if (steps.length === 0) return element("p", {}, "None yet.");
+  return element(
+    "ol",
+    { class: "steps" },
+    steps
+      .toReversed()
+      .map(({ at, step, by, reason }) =>
+        element(
+          "li",
+          {},
+          element("b", {}, step),
+          ` by ${by === "" ? "gnomon" : by}`,
+          element("span", {}, dayAndClock(at), " UTC"),
+          reason !== "" && element("span", {}, reason),
+        ),
+      ),
+  );
+}

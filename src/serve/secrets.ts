@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import type { Config } from "#config/schema.ts";
+import { CommandFailure } from "./command-failure.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a variable holds; undefined where none is named or it is not set. */
+export function secretOf(variable: string | undefined, environment: Environment): string | undefined {
+  return variable === undefined ? undefined : environment[variable];
+}
+
+export interface Tokens {
+  /** Opens everything below /gnomon/. */
+  readonly adminToken: string | undefined;
+  /** Opens the pages alone. */
+  readonly statusToken: string | undefined;
+}
+
+/** Throws where a file of the configuration holds none. */
+export function tokensOf({ admin }: Config, environment: Environment): Tokens {
+  return {
+    adminToken: fromFile("admin.tokenFile", admin.tokenFile) ?? secretOf(admin.tokenEnv, environment),
+    statusToken:
+      fromFile("admin.statusTokenFile", admin.statusTokenFile) ?? secretOf(admin.statusTokenEnv, environment),
+  };
+}
+
+function fromFile(key: string, file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  const token = readFileSync(file, "utf8").trim();
+  if (token === "") throw new CommandFailure(`${key}: expected a token, got an empty file ${file}`);
+  return token;
+}

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { RequestSummary } from "#live/request/request-summary.ts";
+import { RecentTraffic } from "#live/status/recent-traffic.ts";
+
+const START = 1_000_000_000_000;
+
+function summary(changes: Partial<RequestSummary> = {}): RequestSummary {
+  return {
+    requestId: "r",
+    method: "POST",
+    route: "/v1/chat/completions",
+    model: "m",
+    endpoint: "e",
+    profile: "gnomon",
+    reason: "only",
+    status: 200,
+    outcome: "ok",
+    stream: true,
+    attempts: 1,
+    ttftMicros: 100_000,
+    tpotMicros: 20_000,
+    e2eMicros: 1_000_000,
+    promptTokens: 100,
+    cachedTokens: 60,
+    outputTokens: 10,
+    hitTokens: 64,
+    ...changes,
+  };
+}
+
+test("requests are counted in the slot in which they end, by what came of them", () => {
+  let now = START;
+  const traffic = new RecentTraffic(() => now);
+  traffic.finished(summary());
+  traffic.finished(
+    summary({ outcome: "failed", ttftMicros: undefined, tpotMicros: undefined, cachedTokens: undefined }),
+  );
+  now += 5_000;
+  traffic.finished(summary({ outcome: "refused", ttftMicros: undefined, tpotMicros: undefined, cachedTokens: 0 }));
+  traffic.finished(summary({ outcome: "timeout", ttftMicros: 300_000 }));
+  traffic.finished(summary({ outcome: "aborted", ttftMicros: 500_000, cachedTokens: 30 }));
+  const { slots, lastMinute, slotMillis } = traffic.view(-1);
+  assert.deepEqual(
+    slots.map(({ slot }) => slot),
+    [START / slotMillis, START / slotMillis + 1],
+  );
+  assert.deepEqual(
+    slots.map(({ requests, failed, refused, aborted, hitRatio }) => [requests, failed, refused, aborted, hitRatio]),
+    [
+      [2, 1, 0, 0, 0.6],
+      [3, 1, 1, 1, 0.3],
+    ],
+  );
+  assert.deepEqual(slots[0]?.ttft, {
+    mean: 100,
+    p50: lastMinute.tpot === null ? 0 : slots[0]!.ttft!.p50,
+    p99: slots[0]!.ttft!.p99,
+  });
+  assert.equal(lastMinute.requests, 5);
+  assert.equal(lastMinute.ttft?.mean, 300);
+  assert.ok(Math.abs(lastMinute.ttft.p50 - 300) < 300 / 128);
+  assert.equal(lastMinute.seconds, 5);
+  assert.equal(lastMinute.e2e?.mean, 1_000);
+});
+
+test("times without requests are slots without figures, and what is asked for is what comes after", () => {
+  let now = START;
+  const traffic = new RecentTraffic(() => now);
+  traffic.finished(summary());
+  now += 15_000;
+  const { slots, slotMillis } = traffic.view(-1);
+  assert.deepEqual(
+    slots.map(({ requests }) => requests),
+    [1, 0, 0, 0],
+  );
+  assert.deepEqual([slots[1]?.ttft, slots[1]?.hitRatio], [null, null]);
+  assert.equal(traffic.view(START / slotMillis + 2).slots.length, 1);
+});
+
+test("it remembers no more than its slots, over a long silence too, and a clock that goes back does no harm", () => {
+  let now = START;
+  const traffic = new RecentTraffic(() => now);
+  for (let i = 0; i < 400; i++, now += 5_000) traffic.finished(summary());
+  const { slots, slotsMax } = traffic.view(-1);
+  assert.equal(slots.length, slotsMax);
+  assert.deepEqual(
+    slots.map(({ slot }) => slot - slots[0]!.slot),
+    Array.from({ length: slotsMax }, (_, i) => i),
+  );
+  now += 86_400_000;
+  const later = traffic.view(-1).slots;
+  assert.equal(later.length, slotsMax);
+  assert.ok(later.every(({ requests }) => requests === 0));
+  now -= 3_600_000;
+  traffic.finished(summary());
+  assert.equal(traffic.view(-1).slots.at(-1)?.requests, 1);
+});
