@@ -67,12 +67,6 @@ export function profileNamed(name: string): ProfileSpec {
   return loadProfile(name).spec;
 }
 
-/** A profile that asks the endpoints of one pool alone. */
-export function within(spec: ProfileSpec, pool: string): ProfileSpec {
-  const parameters = { key: POOL_LABEL, values: pool, allowMissing: false };
-  return { ...spec, filters: [{ plugin: "label", parameters }, ...spec.filters] };
-}
-
 /** `speed` multiplies all step times: 1.1 is a tenth slower. */
 export function clusterOf(
   profiles: Readonly<Record<string, ProfileSpec>>,

@@ -1,17 +1,15 @@
-import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
-import { Judge } from "#core/rollout/judge/judge.ts";
+import type { Judge } from "#core/rollout/judge/judge.ts";
 import type { TimeFigure, TimeMetric, Times } from "#core/rollout/judge/outcome.ts";
 import type { Difference } from "#core/rollout/judge/verdict.ts";
 import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
-import { plannedRollout, type RolloutStep } from "#core/rollout/rollout-state.ts";
-import { RolloutWatch } from "#core/rollout-watch.ts";
+import { JUDGE, type RolloutStep } from "#core/rollout/rollout-state.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
-import { simulate } from "#sim/simulate.ts";
+import { STATUSES } from "#sim/outcomes.ts";
+import { Simulation } from "#sim/simulation.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { ArmArrivals } from "./arm-arrivals.ts";
-import { arrivalsOf, clusterOf, POOL_LABEL, POOLS, profileNamed, within } from "./fleet.ts";
+import { arrivalsOf, clusterOf, POOL_LABEL, POOLS, profileNamed } from "./fleet.ts";
 
 export const SECOND = 1_000_000;
 export const LEVEL = 0.05;
@@ -65,44 +63,37 @@ export function rolloutRun(run: RolloutRun): RolloutRunResult {
     design,
     cooldownMicros: 0,
   };
-  const judge = new Judge({
-    plan,
+  const rules = {
     level: LEVEL,
     plannedCount: run.plannedCount,
     settleMicros: 5 * SECOND,
     windowSamplesMin: 5,
     guardrails: run.guardrails ?? [],
     predictions: [],
-  });
-  const watch = new RolloutWatch(plannedRollout(plan, 0), judge, run.predictionOf ?? (() => undefined));
-  const steps: RolloutStep[] = [];
-  const take = (step: RolloutStep): void => {
-    const refused = watch.accept(step);
-    if (refused !== undefined) throw new Error(refused);
-    steps.push(step);
   };
-  take({ kind: "rollout-step", at: 0, rollout: "study", step: "start", arm: "", reason: "study" });
-  let lookAt = design.windowMicros / LOOKS_PER_WINDOW;
-  const look = (at: Micros): void => {
-    if (at < lookAt) return;
-    lookAt += (Math.floor((at - lookAt) / design.windowMicros) + 1 / LOOKS_PER_WINDOW) * design.windowMicros;
-    const step = watch.look(at);
-    run.looked?.(at, judge);
-    if (step !== undefined) take(step);
-  };
-  const arrivals = new ArmArrivals(arrivalsOf(run.workload, seed), (request, at) => {
-    look(at);
-    return watch.assign(request, at).profile;
+  const profiles = { control: profileNamed(run.control), other: profileNamed(run.other) };
+  const start = { kind: "rollout-step", at: 0, rollout: "study", step: "start", arm: "", reason: "", by: "" } as const;
+  const steps: RolloutStep[] = [start];
+  const { router, ...cluster } = clusterOf(profiles, arrivalsOf(run.workload, seed), seed);
+  const simulation = new Simulation({
+    ...cluster,
+    router: { ...router, ...(run.predictionOf && { predictionOf: run.predictionOf }) },
+    fleetEvents: [{ kind: "rollout-planned", at: 0, plan, rules, profiles }, start],
+    rolloutLookMicros: design.windowMicros / LOOKS_PER_WINDOW,
+    observe: (input) => {
+      if (input.kind === "rollout-look") run.looked?.(input.at, judgeOf());
+      if (input.kind === "rollout-step" && input.by === JUDGE) steps.push(input);
+    },
   });
-  const options = clusterOf(profilesOf(run), arrivals, seed);
-  const { requests } = simulate({ ...options, observe: (input, decision) => watch.observe(input, decision) });
-  look(Number.MAX_SAFE_INTEGER);
-  const failed = Object.values(requests).reduce((sum, count) => sum + count, -requests.completed);
+  const judgeOf = () => simulation.router.routers[0]!.rollouts.watch("study")!.judge;
+  simulation.run();
+  const judge = judgeOf();
+  judge.advance(Number.MAX_SAFE_INTEGER);
+  run.looked?.(Number.MAX_SAFE_INTEGER, judge);
+  const { outcomes } = simulation;
+  const completed = STATUSES.indexOf("completed");
+  const failed = outcomes.status
+    .subarray(0, outcomes.length)
+    .reduce((sum, one) => sum + (one === completed ? 0 : 1), 0);
   return { judge, steps, failed, difference: (metric, figure) => judge.difference(1, metric, figure) };
-}
-
-function profilesOf({ control, other, design }: RolloutRun): Record<string, ProfileSpec> {
-  const named = { control: profileNamed(control), other: profileNamed(other) };
-  if (design.kind !== "pools") return named;
-  return { control: within(named.control, POOLS[0]!), other: within(named.other, POOLS[1]!) };
 }

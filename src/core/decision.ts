@@ -7,6 +7,26 @@ export type Decision = Routed | Rejected;
 /** Sequence of a decision that another router made. */
 export const PEER_SEQUENCE = -1;
 
+/** The rollout that a request is part of. */
+export interface DecisionRollout {
+  readonly name: string;
+  readonly arm: string;
+  /** Number of the window that the request arrived in; -1 while the rollout is paused. */
+  readonly window: number;
+  /** Nobody in the arm's pool could serve it, so it went elsewhere and is not counted. */
+  readonly outsidePool?: true;
+  /** What the arms that decide too would have done; "" for nobody. */
+  readonly alternatives?: readonly ArmAlternative[];
+}
+
+export interface ArmAlternative {
+  /** Place in the plan's arms. */
+  readonly arm: number;
+  readonly endpoint: EndpointId;
+  /** Prompt tokens that this endpoint is believed to hold. */
+  readonly hitTokens: number;
+}
+
 export interface Routed {
   readonly kind: "routed";
   readonly at: Micros;
@@ -18,6 +38,8 @@ export interface Routed {
   readonly profile: string;
   /** Number of the policy in force. */
   readonly policyVersion: number;
+  /** Absent where no rollout is about it. */
+  readonly rollout?: DecisionRollout;
   readonly endpoint: EndpointId;
   /**
    * Why, in one word: "only" (one candidate), the name of the scorer whose weighted lead over the runner-up was the
@@ -41,6 +63,8 @@ export interface Rejected {
   readonly profile: string;
   /** Number of the policy in force. */
   readonly policyVersion: number;
+  /** Absent where no rollout is about it. */
+  readonly rollout?: DecisionRollout;
   readonly reason: RejectReason;
   readonly breakdown: Breakdown;
 }

@@ -141,6 +141,17 @@ export class Fleet {
     return undefined;
   }
 
+  /**
+   * Of those that may serve, only endpoints whose label has the value may from now on. False where none of them has it:
+   * then nothing is changed, since a request that is served elsewhere is better than one that fails.
+   */
+  restrict(label: string, value: string): boolean {
+    const outside = (i: number) => this.states[i]!.endpoint.labels[label] !== value;
+    if (!this.states.some((_, i) => this.ineligible[i] === 0 && !outside(i))) return false;
+    for (let i = 0; i < this.states.length; i++) if (this.ineligible[i] === 0 && outside(i)) this.ineligible[i] = POOL;
+    return true;
+  }
+
   /** Whether some endpoint that is well may take such a request. */
   hasTaker(at: Micros, request: RouteRequest, tried: readonly EndpointId[]): boolean {
     return this.states.some((state) => eligibility(state, at, request, tried) === 0);
@@ -193,6 +204,7 @@ const TRIED = ELIGIBILITY.indexOf("tried");
 const BREAKER = ELIGIBILITY.indexOf("breaker");
 const HUNG = ELIGIBILITY.indexOf("hung");
 const SUBSET = ELIGIBILITY.indexOf("subset");
+const POOL = ELIGIBILITY.indexOf("pool");
 
 function eligibility(
   state: EndpointState,

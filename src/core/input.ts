@@ -4,6 +4,7 @@ import type { PeerLeft, PeerReported } from "./peer-news.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
 import type { PolicySpec, ProfileSpec } from "./plugin/spec.ts";
 import type { RouteRequest } from "./request.ts";
+import type { RolloutInput, RolloutLook } from "./rollout/rollout-input.ts";
 import type { Micros } from "./units.ts";
 import type { Fault } from "./endpoint/fault.ts";
 
@@ -41,6 +42,7 @@ export type ExogenousInput =
   /** One profile is added to those of the policy, or takes the place of one; the policy's number stays. */
   | { readonly kind: "profile-changed"; readonly at: Micros; readonly name: string; readonly profile: ProfileSpec }
   | PolicyChanged
+  | Exclude<RolloutInput, RolloutLook>
   /** Prompts are cut into blocks of another size from now on: what the index holds can never match again. */
   | { readonly kind: "block-size-changed"; readonly at: Micros; readonly blockTokens: number }
   | RequestArrived;
@@ -67,6 +69,7 @@ export type EndogenousInput =
   /** What other routers of the same endpoints did. */
   | PeerReported
   | PeerLeft
+  | RolloutLook
   | { readonly kind: "blocks-cleared"; readonly at: Micros; readonly endpoint: EndpointId };
 
 export interface RequestArrived {

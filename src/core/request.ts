@@ -35,4 +35,6 @@ export interface RouteRequest {
   readonly subset?: readonly EndpointId[];
   /** Profile that the host selected for this request; "" is the router's default. */
   readonly profile: string;
+  /** The client chose the profile, so no rollout changes it. Absent: it did not. */
+  readonly ownProfile?: true;
 }

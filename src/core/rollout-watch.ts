@@ -1,13 +1,15 @@
-import type { Decision } from "./decision.ts";
+import type { Decision, Routed } from "./decision.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
 import type { Input, RequestFinished } from "./input.ts";
 import type { RouteRequest } from "./request.ts";
+import type { Agreement } from "./rollout/agreement.ts";
 import { type Assignment, assignmentOf, clusterOf } from "./rollout/assignment.ts";
-import type { OpenRequest } from "./rollout/judge/guardrail.ts";
+import type { GuardrailReading, OpenRequest } from "./rollout/judge/guardrail.ts";
 import type { Judge } from "./rollout/judge/judge.ts";
+import type { Verdict } from "./rollout/judge/verdict.ts";
 import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
-import { type RolloutState, type RolloutStep, steppedRollout } from "./rollout/rollout-state.ts";
+import type { RolloutState, RolloutStep } from "./rollout/rollout-state.ts";
 import type { Micros } from "./units.ts";
 
 /** A request that an arm routes, between its arrival and its end. */
@@ -29,34 +31,52 @@ const STATUS: Readonly<Record<Outcome, RolloutOutcome["status"]>> = {
   refused: "refused",
 };
 
+const NEVER: Readonly<Agreement> = { decisions: 0, agreed: 0, addedHitTokens: 0 };
+
 /**
- * One running rollout beside a router, in any host: assigns arms, makes outcomes of the router's inputs, and proposes
- * steps. A host gives every input to `observe` after the router took it, asks `look` now and then, and gives back the steps
- * that it accepted. The table holds requests in flight, which the host bounds.
+ * One rollout beside a router, in any host: assigns arms, makes outcomes of the router's inputs, and proposes steps. It
+ * holds the requests in flight that its arms route, which the host bounds.
  */
 export class RolloutWatch {
-  state: RolloutState;
-  readonly #judge: Judge;
+  #state: RolloutState;
+  readonly judge: Judge;
   readonly #predictionOf: (request: RouteRequest) => Times | undefined;
   readonly #open = new Map<string, Watched>();
+  /** By arm; the control's is empty. */
+  readonly agreements: readonly Agreement[];
 
-  constructor(state: RolloutState, judge: Judge, predictionOf: (request: RouteRequest) => Times | undefined) {
-    this.state = state;
-    this.#judge = judge;
+  constructor(
+    state: RolloutState,
+    judge: Judge,
+    predictionOf: (request: RouteRequest) => Times | undefined = () => undefined,
+    agreements: readonly Agreement[] = [],
+  ) {
+    this.#state = state;
+    this.judge = judge;
     this.#predictionOf = predictionOf;
+    this.agreements = state.plan.arms.map((_, arm) => ({ ...NEVER, ...agreements[arm] }));
   }
 
-  /** Before the request reaches the router. */
+  get state(): RolloutState {
+    return this.#state;
+  }
+
+  /** Requests that have not ended. */
+  get inFlight(): number {
+    return this.#open.size;
+  }
+
+  /** Before the request is decided. */
   assign(request: RouteRequest, at: Micros): Assignment {
-    const assignment = assignmentOf(request, at, this.state);
-    const { phase, plan } = this.state;
+    const assignment = assignmentOf(request, at, this.#state);
+    const { phase, plan } = this.#state;
     if (phase === "promoted" || phase === "rolled-back") return assignment;
     const { design } = plan;
-    if (assignment.counted) this.#judge.arrived(assignment.window, assignment.windowEndAt);
+    if (assignment.counted) this.judge.arrived(assignment.window, assignment.windowEndAt);
     this.#open.set(request.id, {
       request,
       assignment,
-      stretch: stretchOf(assignment, this.state, at),
+      stretch: stretchOf(assignment, this.#state, at),
       cluster: "by" in design ? clusterOf(request, design.by) : request.id,
       arrivedAt: at,
       firstTokenAt: undefined,
@@ -68,7 +88,11 @@ export class RolloutWatch {
   observe(input: Input, decision: Decision | undefined): void {
     if (decision?.kind === "routed") {
       const watched = this.#open.get(decision.requestId);
-      if (watched !== undefined) watched.endpoint = decision.endpoint;
+      if (watched === undefined) return;
+      watched.endpoint = decision.endpoint;
+      this.#compare(decision);
+      // It shows nothing of its arm: neither compared nor guarded.
+      if (decision.rollout?.outsidePool === true) this.#open.delete(decision.requestId);
     } else if (input.kind === "first-token") {
       const watched = this.#open.get(input.requestId);
       if (watched !== undefined) watched.firstTokenAt ??= input.at;
@@ -77,17 +101,32 @@ export class RolloutWatch {
 
   /** Closes what is due and returns which step the verdict calls for, if any. */
   look(at: Micros): RolloutStep | undefined {
-    this.#judge.advance(at);
-    return proposedStep(this.state, at, this.#judge.verdict(this.#openRequests(at)));
+    this.judge.advance(at);
+    return proposedStep(this.#state, at, this.verdict(at));
   }
 
-  /** A step was accepted, proposed here or made by an operator; a text states why it could not be. */
-  accept(step: RolloutStep): string | undefined {
-    const next = steppedRollout(this.state, step);
-    if (typeof next === "string") return next;
-    if (next.canaryStep !== this.state.canaryStep) this.#judge.startStage(next.firstWindow);
-    this.state = next;
-    return undefined;
+  verdict(at: Micros): Verdict {
+    return this.judge.verdict(this.#openRequests(at));
+  }
+
+  /** How far each arm is from each guardrail. */
+  readings(at: Micros): GuardrailReading[] {
+    return this.judge.readings(this.#openRequests(at));
+  }
+
+  /** The state after a step, or as it is elsewhere. */
+  move(next: RolloutState): void {
+    if (next.canaryStep !== this.#state.canaryStep) this.judge.startStage(next.firstWindow);
+    this.#state = next;
+  }
+
+  #compare({ endpoint: chosen, hitTokens: found, rollout }: Routed): void {
+    for (const { arm, endpoint, hitTokens } of rollout?.alternatives ?? []) {
+      const agreement = this.agreements[arm]!;
+      agreement.decisions++;
+      if (endpoint === chosen) agreement.agreed++;
+      agreement.addedHitTokens += hitTokens - found;
+    }
   }
 
   #openRequests(at: Micros): OpenRequest[] {
@@ -107,7 +146,7 @@ export class RolloutWatch {
     const { arm, window, counted } = assignment;
     const answered = outcome === "ok" && firstTokenAt !== undefined;
     const predicted = counted ? this.#predictionOf(request) : undefined;
-    this.#judge.observe({
+    this.judge.observe({
       arm,
       window,
       counted,

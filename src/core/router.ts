@@ -1,22 +1,23 @@
 import { assert } from "./assert.ts";
-import { AwaitedAnswers } from "./awaited-answers.ts";
 import type { Decision } from "./decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
-import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
-import { Ledger } from "./endpoint/ledger.ts";
-import type { AttemptFailed, Input, RequestArrived, RequestFinished, RequestMoved, RequestRetried } from "./input.ts";
+import type { Input, RequestArrived, RequestRetried } from "./input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
 import { newPending, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
+import { Placements } from "./placements.ts";
 import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
 import { type Choice, filteredReason } from "./profile/profile.ts";
 import { ProfileSet } from "./profile/profile-set.ts";
 import { type Random, randomFor } from "./random.ts";
+import { applyRolloutInput } from "./rollout-input.ts";
+import { decisionRollout, leavesPool, profileNameOf } from "./rollout-decision.ts";
+import { Rollouts } from "./rollouts.ts";
 import type { RouteRequest } from "./request.ts";
-import { RequestTable } from "./request-table.ts";
+import type { Times } from "./rollout/judge/outcome.ts";
 import { SessionInference } from "./session/session-inference.ts";
 import type { Micros } from "./units.ts";
 
@@ -28,6 +29,10 @@ export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<Polic
   readonly breaker?: BreakerOptions;
   /** The random stream of each decision, by its sequence; one of the seed's where it is left out. */
   readonly streamOf?: (sequence: number) => Random;
+  /** What the simulator expects of a request if a rollout's control routes everything; undefined where it is not known. */
+  readonly predictionOf?: (request: RouteRequest) => Times | undefined;
+  /** Notified of prompts' ends and their conversations while they are inferred, for `sessions-restored` later. */
+  readonly sessionRemembered?: (prompt: number, conversation: number) => void;
   /** False where nobody looks at a decision's breakdown after the next decision: it is then overwritten. */
   readonly keepsBreakdowns?: boolean;
 }
@@ -44,21 +49,20 @@ export class Router {
   readonly #profiles: ProfileSet;
   readonly #index: PrefixIndex;
   readonly #fleet: Fleet;
-  readonly #ledger = new Ledger();
-  readonly #answers: AwaitedAnswers;
-  readonly #sessions = new SessionInference();
-  readonly #pending = new RequestTable<Pending>();
+  readonly #placements: Placements;
+  readonly #sessions: SessionInference;
+  readonly rollouts: Rollouts;
   /** What other routers of the same endpoints reported. */
   readonly peers: PeerBook;
   #sequence = 0;
-  /** Inputs naming requests that are not in flight: one that came after the end, or a gap in a trace. */
-  strayInputs = 0;
 
   constructor(options: RouterOptions) {
     this.#streamOf = options.streamOf ?? ((sequence) => randomFor(options.seed, sequence));
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
-    this.#answers = new AwaitedAnswers(this.#fleet, this.#index);
+    this.#placements = new Placements(this.#fleet, options.index);
+    this.#sessions = new SessionInference(undefined, options.sessionRemembered);
+    this.rollouts = new Rollouts(options.predictionOf);
     const policy = { ...options, version: options.policyVersion ?? FIRST_POLICY_VERSION };
     const profiles = new ProfileSet(policy, options.keepsBreakdowns ?? true);
     this.#profiles = profiles;
@@ -77,11 +81,18 @@ export class Router {
   accept(input: RequestArrived | RequestRetried, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
+    const decision = this.#accepted(input, forced);
+    this.rollouts.observe(input, decision);
+    return decision;
+  }
+
+  #accepted(input: Input, forced: EndpointId | undefined): Decision | undefined {
     if (!this.#profiles.watched) return this.#observed(input, this.#decision(input, forced));
-    const request = "requestId" in input ? this.#pending.get(input.requestId)?.request : undefined;
+    const request = "requestId" in input ? this.#placements.pending.get(input.requestId)?.request : undefined;
     const decision = this.#decision(input, forced);
     const about =
-      request ?? (input.kind === "request-arrived" ? this.#pending.get(input.request.id)?.request : undefined);
+      request ??
+      (input.kind === "request-arrived" ? this.#placements.pending.get(input.request.id)?.request : undefined);
     for (const profile of this.#profiles.all) profile.observe(input, decision, about);
     return decision;
   }
@@ -94,12 +105,17 @@ export class Router {
 
   /** Requests between arrival and end. */
   get inFlight(): number {
-    return this.#pending.size;
+    return this.#placements.pending.size;
   }
 
   /** Requests that are charged to some endpoint. */
   get openCharges(): number {
-    return this.#ledger.open;
+    return this.#placements.openCharges;
+  }
+
+  /** Inputs naming requests that are not in flight: one that came after the end, or a gap in a trace. */
+  get strayInputs(): number {
+    return this.#placements.strayInputs;
   }
 
   /** Number of the policy in force. */
@@ -113,7 +129,7 @@ export class Router {
 
   /** Whether an endpoint that is well, and was not tried for it yet, may take a request that is in flight. */
   hasTaker(at: Micros, requestId: string): boolean {
-    const pending = this.#pending.get(requestId);
+    const pending = this.#placements.pending.get(requestId);
     return pending !== undefined && this.#fleet.hasTaker(at, pending.request, pending.tried);
   }
 
@@ -127,22 +143,12 @@ export class Router {
   #apply(input: Exclude<Input, RequestArrived | RequestRetried>): void {
     switch (input.kind) {
       case "first-token":
-        this.#firstToken(input.at, input.requestId);
-        break;
       case "progress":
-        this.#ledger.progress(input.requestId, input.outputTokens);
-        break;
       case "attempt-failed":
-        this.#attemptFailed(input);
-        break;
       case "request-moved":
-        this.#moved(input);
-        break;
       case "request-finished":
-        this.#finished(input);
-        break;
       case "answer-known":
-        if (!this.#answers.known(input)) this.strayInputs++;
+        this.#placements.follow(input);
         break;
       case "profile-changed":
         this.#profiles.set(input.name, input.profile);
@@ -152,7 +158,15 @@ export class Router {
         break;
       case "block-size-changed":
         this.#fleet.resizeBlocks(input.blockTokens);
-        this.#answers.forget();
+        this.#placements.forgetAnswers();
+        break;
+      case "rollout-planned":
+      case "rollout-step":
+      case "rollout-removed":
+      case "rollout-restored":
+      case "rollout-look":
+      case "sessions-restored":
+        applyRolloutInput(this.rollouts, this.#profiles, this.#sessions, input);
         break;
       case "peer-reported":
       case "peer-left":
@@ -164,31 +178,33 @@ export class Router {
   }
 
   #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
-    assert(!this.#pending.has(asked.id), "a request id is in flight once");
+    assert(!this.#placements.pending.has(asked.id), "a request id is in flight once");
     const request = this.#named(asked);
-    const pending = newPending(request, at);
-    this.#pending.set(request.id, pending);
+    const pending = newPending(request, this.rollouts.assign(request, at), at);
+    this.#placements.pending.set(request.id, pending);
     return this.#decide(at, pending, forced);
   }
 
   #named(request: RouteRequest): RouteRequest {
-    return this.#profiles.readsSessions ? { ...request, session: this.#sessions.sessionOf(request) } : request;
+    const readsSessions = this.#profiles.readsSessions || this.rollouts.readsSessions;
+    return readsSessions ? { ...request, session: this.#sessions.sessionOf(request) } : request;
   }
 
   #retried({ at, requestId }: RequestRetried, forced: EndpointId | undefined): Decision {
-    const pending = this.#pending.get(requestId);
+    const pending = this.#placements.pending.get(requestId);
     assert(pending !== undefined, "a retried request is in flight");
     assert(pending.state === undefined, "a request is retried after its attempt failed");
     return this.#decide(at, pending, forced);
   }
 
   #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
-    const { request } = pending;
+    const { request, place } = pending;
     const fleet = this.#fleet;
-    const profile = this.#profiles.choose(request.profile);
+    const profile = this.#profiles.choose(profileNameOf(request, place?.assignment.profile));
     const sequence = this.#sequence++;
     const usedLedger = fleet.refresh(at, request);
     const refusal = fleet.markIneligible(at, request, pending.tried);
+    const outsidePool = leavesPool(fleet, place);
     const random = this.#streamOf(sequence);
     const choice = this.#unless(forced, profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random));
     const attempt = pending.tried.length + 1;
@@ -199,11 +215,14 @@ export class Router {
       attempt,
       profile: profile.name,
       policyVersion: this.#profiles.version,
+      ...(place !== undefined && {
+        rollout: decisionRollout(place, outsidePool, request, fleet, this.#profiles, () => this.#streamOf(sequence)),
+      }),
       breakdown: choice.breakdown,
     };
     if (choice.index < 0) return { kind: "rejected", ...common, reason: refusal ?? filteredReason(choice) };
     const state = fleet.states[choice.index]!;
-    this.#commit(at, pending, state);
+    this.#placements.place(at, pending, state);
     return {
       kind: "routed",
       ...common,
@@ -218,77 +237,5 @@ export class Router {
     const index = forced === undefined ? -1 : this.#fleet.ids.indexOf(forced);
     if (index < 0 || index === choice.index || this.#fleet.ineligible[index] !== 0) return choice;
     return { ...choice, index, reason: "forced" };
-  }
-
-  #commit(at: Micros, pending: Pending, state: EndpointState): void {
-    const { request } = pending;
-    this.#ledger.charge(request.id, state, {
-      sequences: request.sequences,
-      promptTokens: request.promptTokens,
-      newTokens: Math.max(1, request.promptTokens - state.hitTokens),
-    });
-    pending.insertion = request.blocks.length > 0 ? this.#index.insert(state.slot, request.blocks) : undefined;
-    pending.state = state;
-    pending.sentAt = at;
-    pending.tried.push(state.id);
-    state.breaker.sent(at);
-  }
-
-  #firstToken(at: Micros, requestId: string): void {
-    const pending = this.#pending.get(requestId);
-    if (pending?.state === undefined) {
-      this.strayInputs++;
-      return;
-    }
-    if (pending.firstTokenAt !== undefined) return;
-    pending.firstTokenAt = at;
-    pending.state.firstToken(at, at - pending.sentAt);
-    this.#ledger.firstToken(requestId);
-  }
-
-  #attemptFailed({ at, requestId, fault }: AttemptFailed): void {
-    const pending = this.#pending.get(requestId);
-    if (pending?.state === undefined) {
-      this.strayInputs++;
-      return;
-    }
-    pending.state.attemptFailed(at, fault, pending.sentAt);
-    this.#release(pending, true);
-  }
-
-  #moved({ at, requestId, endpoint }: RequestMoved): void {
-    const pending = this.#pending.get(requestId);
-    const state = this.#fleet.get(endpoint);
-    if (pending === undefined || state === undefined) {
-      this.strayInputs++;
-      return;
-    }
-    if (pending.state === state) return;
-    if (pending.state !== undefined) this.#release(pending, pending.firstTokenAt === undefined);
-    this.#fleet.refresh(at, pending.request);
-    this.#commit(at, pending, state);
-  }
-
-  #finished(input: RequestFinished): void {
-    const { at, requestId, outcome, outputTokens } = input;
-    const pending = this.#pending.get(requestId);
-    if (pending === undefined) {
-      this.strayInputs++;
-      return;
-    }
-    this.#pending.delete(requestId);
-    const { state, sentAt, firstTokenAt } = pending;
-    if (state === undefined) return;
-    state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens });
-    this.#release(pending, outcome !== "ok" && firstTokenAt === undefined);
-    this.#answers.finished(input, state, pending.request.blocks);
-  }
-
-  #release(pending: Pending, withdraw: boolean): void {
-    this.#ledger.release(pending.request.id);
-    if (withdraw && pending.insertion !== undefined) this.#index.withdraw(pending.insertion);
-    pending.insertion = undefined;
-    pending.state = undefined;
-    pending.firstTokenAt = undefined;
   }
 }

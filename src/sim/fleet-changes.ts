@@ -65,6 +65,11 @@ export class FleetChanges {
       case "endpoint-resumed":
       case "profile-changed":
       case "policy-changed":
+      case "rollout-planned":
+      case "rollout-step":
+      case "rollout-removed":
+      case "rollout-restored":
+      case "sessions-restored":
         return this.#host.accept(change);
       case "engine-killed":
       case "engine-vanished":

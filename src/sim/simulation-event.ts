@@ -30,6 +30,8 @@ export type SimulationEvent =
   /** Its client gives up where its engine's clock is not ours. */
   | { readonly kind: "gave-up"; readonly flight: Flight; readonly engine: number }
   | { readonly kind: "sweep" }
+  /** The judges of rollouts look. */
+  | { readonly kind: "look" }
   /** A lost server is asked once more. */
   | { readonly kind: "return"; readonly engine: number; readonly attempt: number };
 
@@ -48,5 +50,6 @@ export const EVENT_PRIORITY = {
   broke: 5,
   "gave-up": 5,
   sweep: 3,
+  look: 3,
   return: 3,
 } as const satisfies Record<SimulationEvent["kind"], number>;

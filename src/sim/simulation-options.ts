@@ -60,6 +60,11 @@ export interface SimulationOptions {
   readonly engines: readonly EngineSpec[];
   /** Joins, leaves, cordons, new profiles and faults, in order of time; below 0, before anything else. */
   readonly fleetEvents?: readonly ScriptEvent[];
+  /**
+   * While a rollout of `fleetEvents` runs its judge looks so often, and the steps that it calls for are taken. Without it
+   * no judge looks, and rollouts move by `fleetEvents` alone.
+   */
+  readonly rolloutLookMicros?: Micros;
   /** What is done about faults; the gateway's own defaults where they are left out. */
   readonly rules?: PathRules;
   /** The engine of an endpoint that joins later; the first engine's configuration where it is left out. */

@@ -17,6 +17,7 @@ import { Flight } from "./flight.ts";
 import { verifyEnd } from "./invariants.ts";
 import { type Ending, Outcomes } from "./outcomes.ts";
 import { RouterGroup } from "./router-group.ts";
+import { RolloutLooks } from "./rollout-looks.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
@@ -43,6 +44,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
   /** Where something is to fail. */
   readonly desk: FaultDesk | undefined;
   readonly #changes: FleetChanges;
+  readonly #looks: RolloutLooks;
   #past = false;
   clock: Micros = 0;
   /** Requests that have arrived and not ended. */
@@ -73,6 +75,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     });
     const faulty = options.rules !== undefined || (options.fleetEvents ?? []).some(isFault);
     this.desk = faulty ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
+    this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
     this.#changes = new FleetChanges(options, this, this.#copies, this.desk?.engines);
     for (const spec of options.engines) this.#changes.join(0, spec);
     while (this.#agenda.nextAt < 0) this.#take(this.#agenda.pop());
@@ -115,9 +118,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     else this.#agenda.push(this.clock + delay, event);
   }
 
-  later(at: Micros, event: SimulationEvent): void {
-    this.#agenda.push(at, event);
-  }
+  readonly later = (at: Micros, event: SimulationEvent): void => this.#agenda.push(at, event);
 
   /** Until then nothing but the reading of gauges happens. */
   #quietUntil(): Micros {
@@ -153,6 +154,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
         if (event.outcome === "ok") this.desk?.completed(event.flight, this.#options.latency.answerMicros);
         this.close(event.flight, event.outcome);
         return this.ended(event.flight, event.status);
+      case "look":
+        return this.#looks.take(this.clock);
       case "broke":
       case "gave-up":
       case "sweep":
@@ -291,6 +294,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     const decision = this.router.accept(input);
     this.#options.observe?.(input, decision);
     this.desk?.probes.follow(input);
+    this.#looks.follow(input);
     return decision;
   }
 }

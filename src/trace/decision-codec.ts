@@ -3,6 +3,7 @@ import type { Breakdown, CandidateRow, Decision, RejectReason } from "#core/deci
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Micros } from "#core/units.ts";
 import { type Fields, expected } from "./fields.ts";
+import { decodeDecisionRollout } from "./rollout-codec.ts";
 import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
@@ -18,6 +19,7 @@ export function encodeDecision(decision: Decision | RecordedDecision, candidates
   const { sequence, attempt, profile, policyVersion, breakdown } = decision;
   let text = `{"sequence":${sequence},"profile":${JSON.stringify(profile)}`;
   if (policyVersion !== NO_POLICY_VERSION) text += `,"policyVersion":${policyVersion}`;
+  if (decision.rollout !== undefined) text += `,"rollout":${JSON.stringify(decision.rollout)}`;
   if (attempt !== 1) text += `,"attempt":${attempt}`;
   if (decision.kind === "rejected") text += `,"rejected":"${decision.reason}"`;
   else {
@@ -38,6 +40,7 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     attempt: fields.integer("attempt", 1, 1),
     profile: fields.string("profile"),
     policyVersion: fields.integer("policyVersion", 1, NO_POLICY_VERSION),
+    ...decodeDecisionRollout(fields),
     breakdown: decodeBreakdown(fields.object("breakdown")),
   };
   if (fields.has("rejected")) return { kind: "rejected", ...common, reason: fields.oneOf("rejected", REJECT_REASONS) };

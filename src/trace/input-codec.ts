@@ -9,6 +9,7 @@ import { type Fields, TraceFormatError, expected } from "./fields.ts";
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
 import { decodePeerReported, encodePeer } from "./peer-codec.ts";
 import { decodeProfile, decodeProfiles } from "./profile-codec.ts";
+import { decodeRollout, encodeRollout, isRolloutKind } from "./rollout-codec.ts";
 
 const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
 const HANG_REASONS: readonly HangReason[] = ["silent", "stalled"];
@@ -57,6 +58,13 @@ export function encodeInput(input: Input): string {
       return `${head},"name":${JSON.stringify(input.name)},"profile":${JSON.stringify(input.profile)}`;
     case "policy-changed":
       return `${head},${policyJson(input)}`;
+    case "rollout-planned":
+    case "rollout-step":
+    case "rollout-removed":
+    case "rollout-restored":
+    case "rollout-look":
+    case "sessions-restored":
+      return `${head}${encodeRollout(input)}`;
     case "blocks-stored":
     case "blocks-removed":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"lanes":"${encodeHashes(input.hashes)}"`;
@@ -70,6 +78,7 @@ export function encodeInput(input: Input): string {
 export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
   const at = fields.integer("at", 0);
   const kind = fields.string("kind") as Input["kind"];
+  if (isRolloutKind(kind)) return decodeRollout(kind, at, fields);
   switch (kind) {
     case "request-arrived":
       return { kind, at, request: decodeRequest(fields.object("request"), chain()) };
@@ -178,6 +187,7 @@ function encodeRequest(request: RouteRequest): string {
   if (request.cacheRead === false) text += `,"cacheRead":false`;
   if (request.subset !== undefined) text += `,"subset":${JSON.stringify(request.subset)}`;
   if (request.profile !== "") text += `,"profile":${JSON.stringify(request.profile)}`;
+  if (request.ownProfile === true) text += `,"ownProfile":true`;
   return `${text}}`;
 }
 
@@ -197,6 +207,7 @@ function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
     ...(fields.boolean("cacheRead", true) ? {} : { cacheRead: false }),
     ...(fields.has("subset") ? { subset: fields.strings("subset") } : {}),
     profile: fields.string("profile", ""),
+    ...(fields.boolean("ownProfile", false) && { ownProfile: true }),
   };
 }
 

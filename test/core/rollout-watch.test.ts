@@ -4,23 +4,21 @@ import type { Routed } from "#core/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Input } from "#core/input.ts";
 import { Judge } from "#core/rollout/judge/judge.ts";
-import { plannedRollout } from "#core/rollout/rollout-state.ts";
+import { plannedRollout, type RolloutStep, steppedRollout } from "#core/rollout/rollout-state.ts";
 import { RolloutWatch } from "#core/rollout-watch.ts";
-import { DESIGNS, planOf, requestOf, stepOf, WINDOW_MICROS } from "./rollout/rollout-case.ts";
+import { DESIGNS, planOf, requestOf, RULES, stepOf, WINDOW_MICROS } from "./rollout/rollout-case.ts";
 
 const SPLIT = planOf({ kind: "split", windowMicros: WINDOW_MICROS, by: "request" });
 
-function watchOf(plan = SPLIT): { watch: RolloutWatch; judge: Judge } {
-  const judge = new Judge({
-    plan,
-    level: 0.05,
-    plannedCount: 20,
-    settleMicros: 1_000_000,
-    windowSamplesMin: 1,
-    guardrails: [{ figure: "error-rate", absoluteMax: 0.5, samplesMin: 3 }],
-    predictions: [],
-  });
-  return { watch: new RolloutWatch(plannedRollout(plan, 0), judge, () => undefined), judge };
+function watchOf(plan = SPLIT): { watch: RolloutWatch; judge: Judge; take: (step: RolloutStep) => void } {
+  const judge = new Judge({ plan, ...RULES });
+  const watch = new RolloutWatch(plannedRollout(plan, 0), judge);
+  const take = (step: RolloutStep): void => {
+    const next = steppedRollout(watch.state, step);
+    if (typeof next === "string") assert.fail(next);
+    watch.move(next);
+  };
+  return { watch, judge, take };
 }
 
 function routed(requestId: string, at: number, endpoint: string): Routed {
@@ -40,10 +38,10 @@ function pass(watch: RolloutWatch, number: number, at: number, outcome: Outcome)
 }
 
 test("the router's inputs become each arm's figures; what is not counted does not", () => {
-  const { watch, judge } = watchOf();
+  const { watch, judge, take } = watchOf();
   pass(watch, 0, 0, "ok");
   assert.equal(judge.totals[0]!.counts.requests, 0);
-  assert.equal(watch.accept(stepOf("start", 1)), undefined);
+  take(stepOf("start", 1));
   for (let number = 0; number < 200; number++) pass(watch, number, 10 + number, number % 4 === 0 ? "aborted" : "ok");
   const counts = judge.totals.map(({ counts }) => counts.requests);
   assert.equal(counts[0]! + counts[1]!, 200);
@@ -59,27 +57,29 @@ test("the router's inputs become each arm's figures; what is not counted does no
 });
 
 test("answers that break take the rollout back, and the control routes from then on", () => {
-  const { watch } = watchOf();
-  watch.accept(stepOf("start", 0));
+  const { watch, take } = watchOf();
+  take(stepOf("start", 0));
   for (let number = 0; number < 60; number++) pass(watch, number, number, "failed");
   const step = watch.look(1000);
   assert.equal(step?.step, "rollback");
-  assert.equal(watch.accept(step), undefined);
+  assert.equal(step.by, "judge");
+  take(step);
   assert.equal(watch.state.phase, "rolled-back");
   const profiles = Array.from({ length: 50 }, (_, number) => watch.assign(requestOf(1000 + number), 2000).profile);
   assert.deepEqual(new Set(profiles), new Set(["profile-0"]));
   assert.equal(watch.look(3000), undefined);
-  assert.match(watch.accept(stepOf("resume", 3000)) ?? "", /resume expects it paused, and it is rolled-back/);
+  const refused = steppedRollout(watch.state, stepOf("resume", 3000));
+  assert.match(typeof refused === "string" ? refused : "", /resume expects it paused/);
 });
 
 test("a canary's next step begins a comparison of its own", () => {
-  const { watch, judge } = watchOf(planOf(DESIGNS.find(({ kind }) => kind === "canary")!));
-  watch.accept(stepOf("start", 0));
+  const { watch, judge, take } = watchOf(planOf(DESIGNS.find(({ kind }) => kind === "canary")!));
+  take(stepOf("start", 0));
   for (let number = 0; number < 500; number++) pass(watch, number, number, "ok");
   assert.ok(judge.difference(1, "ttft", "mean").count > 400);
   const step = watch.look(WINDOW_MICROS);
   assert.equal(step?.step, "advance");
-  watch.accept(step);
+  take(step);
   assert.equal(watch.state.canaryStep, 1);
   assert.equal(judge.difference(1, "ttft", "mean").count, 0);
 });

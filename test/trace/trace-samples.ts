@@ -6,7 +6,10 @@ import type { PeerNews } from "#core/peer-news.ts";
 import { type BlockChain, EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import { mix32 } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
+import { Judge, type SavedJudge } from "#core/rollout/judge/judge.ts";
+import { plannedRollout } from "#core/rollout/rollout-state.ts";
 import type { TraceHeader } from "#trace/record.ts";
+import { DESIGNS, plannedOf, planOf, RULES, stepOf } from "../core/rollout/rollout-case.ts";
 
 /** Arbitrary parts of a trace, for properties over the codec. */
 
@@ -146,6 +149,32 @@ const hashes = fc
   .array(fc.integer({ min: -0x8000_0000, max: 0x7fff_ffff }), { maxLength: 8 })
   .map((words) => Int32Array.from([...words, ...words]));
 
+/** Every kind of input of rollouts, of every design. */
+function rolloutInputs(at: number): fc.Arbitrary<Input> {
+  const plans = fc.tuple(fc.constantFrom(...DESIGNS), fc.nat(1000)).map(([design, seed]) => planOf(design, 2, seed));
+  const guardrails = [{ figure: "ttft.p90", relativeMax: 1.5, samplesMin: 3 }] as const;
+  const predictions = [{ arm: 1, metric: "e2e", figure: "mean", low: -1.5, high: 3 }] as const;
+  const rules = { ...RULES, guardrails, predictions };
+  return fc
+    .tuple(plans, word, fc.integer(), fc.array(fc.nat(Number.MAX_SAFE_INTEGER)))
+    .chain(([plan, reason, shift, keys]) => {
+      const planned = plannedOf(plan, at, rules);
+      const state = { ...plannedRollout(plan, shift), phase: "running", canaryStep: 1, reason } as const;
+      const judge = JSON.parse(JSON.stringify(new Judge({ plan, ...rules }).saved())) as SavedJudge;
+      const restored = { kind: "rollout-restored", at, state, rules, profiles: planned.profiles } as const;
+      const agreements = [{ decisions: 3, agreed: 2, addedHitTokens: -16 }];
+      return fc.constantFrom<Input>(
+        planned,
+        restored,
+        { ...restored, judge, agreements },
+        { ...stepOf("advance", at), reason },
+        { kind: "rollout-removed", at, rollout: reason },
+        { kind: "rollout-look", at },
+        { kind: "sessions-restored", at, keys },
+      );
+    });
+}
+
 export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
   fc.oneof(
     requests.map((request): Input => ({ kind: "request-arrived", at, request })),
@@ -205,6 +234,7 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       const profiles = { weighted: HEADER.router.profiles["weighted"]! };
       return { kind: "policy-changed", at, version: 1 + number, source, profiles, defaultProfile: "weighted" };
     }),
+    rolloutInputs(at),
     fc.tuple(word, hashes).map(([endpoint, words]): Input => ({ kind: "blocks-stored", at, endpoint, hashes: words })),
     fc.tuple(word, hashes).map(([endpoint, words]): Input => ({ kind: "blocks-removed", at, endpoint, hashes: words })),
   ),
@@ -245,7 +275,19 @@ function breakdowns(size: fc.Arbitrary<number>): fc.Arbitrary<Breakdown> {
 export function decisions(size: fc.Arbitrary<number>): fc.Arbitrary<Decision> {
   return fc.tuple(breakdowns(size), fc.nat(9), fc.boolean()).map(([breakdown, sequence, refused]): Decision => {
     const attempt = 1 + (sequence % 3);
-    const common = { at: 0, sequence, requestId: "", attempt, profile: "weighted", policyVersion: attempt, breakdown };
+    const alternatives = [{ arm: 1, endpoint: "http://engine-1:8000", hitTokens: 32 }];
+    const common = {
+      at: 0,
+      sequence,
+      requestId: "",
+      attempt,
+      profile: "weighted",
+      policyVersion: attempt,
+      ...(sequence % 2 === 0 && {
+        rollout: { name: "try", arm: "arm-1", window: sequence - 1, ...(sequence % 4 === 0 && { alternatives }) },
+      }),
+      breakdown,
+    };
     const chosen = breakdown.candidates[sequence % Math.max(1, breakdown.candidates.length)];
     if (refused || chosen === undefined) return { kind: "rejected", ...common, reason: "saturated" };
     return {

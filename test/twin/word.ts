@@ -62,6 +62,18 @@ export class Words {
         return `${input.peer} ${input.news.length}`;
       case "peer-left":
         return input.peer;
+      case "rollout-planned":
+        return input.plan.name;
+      case "rollout-restored":
+        return input.state.plan.name;
+      case "rollout-step":
+        return `${input.rollout} ${input.step} ${input.arm}`;
+      case "rollout-removed":
+        return input.rollout;
+      case "rollout-look":
+        return "";
+      case "sessions-restored":
+        return String(input.keys.length);
       case "block-size-changed":
         return String(input.blockTokens);
     }

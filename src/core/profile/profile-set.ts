@@ -14,7 +14,10 @@ interface Entry {
 /** The profiles of a router, which of them is the default, and the number of the policy that they make up. */
 export class ProfileSet {
   readonly #keepsBreakdowns: boolean;
-  #entries = new Map<string, Entry>();
+  /** Those of the policy, and those that rollouts need beside them. */
+  #policy: Readonly<Record<string, ProfileSpec>> = {};
+  #kept: Readonly<Record<string, ProfileSpec>> = {};
+  #entries: ReadonlyMap<string, Entry> = new Map();
   #defaultProfile: string;
   #version: number;
   #profiles: readonly Profile[] = [];
@@ -63,27 +66,37 @@ export class ProfileSet {
 
   /** Sets one profile beside the others; the policy's number stays. */
   set(name: string, spec: ProfileSpec): void {
-    this.#entries.set(name, this.#built(name, spec));
+    this.#policy = { ...this.#policy, [name]: spec };
+    this.#changed();
+  }
+
+  /** Profiles beside those of the policy, which win where a name is in both; others that were kept are gone. */
+  keep(profiles: Readonly<Record<string, ProfileSpec>>): void {
+    this.#kept = profiles;
     this.#changed();
   }
 
   /**
-   * Another policy, whole: profiles that it does not have are gone. Plugins that a profile of the same name had, with the
+   * Another policy, whole: profiles that it does not have are gone, but for those that are kept. Plugins that a profile of the same name had, with the
    * same parameters, stay with what they learned, so that other weights do not forget sessions, counters or turns.
    */
   replace({ version, profiles, defaultProfile }: PolicySpec): void {
     assert(Object.hasOwn(profiles, defaultProfile), "the default profile is among the profiles");
-    this.#entries = new Map(Object.entries(profiles).map(([name, spec]) => [name, this.#built(name, spec)]));
+    this.#policy = profiles;
     this.#defaultProfile = defaultProfile;
     this.#version = version;
     this.#changed();
   }
 
   #built(name: string, spec: ProfileSpec): Entry {
-    return { spec, profile: buildProfile(name, spec, this.#keepsBreakdowns, this.#entries.get(name)) };
+    const before = this.#entries.get(name);
+    if (before?.spec === spec) return before;
+    return { spec, profile: buildProfile(name, spec, this.#keepsBreakdowns, before) };
   }
 
   #changed(): void {
+    const specs = Object.entries({ ...this.#kept, ...this.#policy });
+    this.#entries = new Map(specs.map(([name, spec]) => [name, this.#built(name, spec)]));
     const entries = [...this.#entries.values()];
     this.#profiles = entries.map(({ profile }) => profile);
     this.#watched = this.#profiles.some((profile) => profile.watches);

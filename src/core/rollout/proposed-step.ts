@@ -1,6 +1,7 @@
-import type { Micros } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import type { GuardrailReading } from "./judge/guardrail.ts";
 import type { Verdict } from "./judge/verdict.ts";
-import type { RolloutState, RolloutStep } from "./rollout-state.ts";
+import { JUDGE, type RolloutState, type RolloutStep } from "./rollout-state.ts";
 
 /**
  * The step that a verdict calls for, undefined for none: a crossed guardrail takes the rollout back at once, a result
@@ -17,19 +18,15 @@ export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict):
     step: kind,
     arm: "",
     reason,
+    by: JUDGE,
   });
   const [crossed] = verdict.crossings;
-  if (crossed !== undefined) {
-    const { figure, absoluteMax, relativeMax } = crossed.guardrail;
-    const relative = Number.isNaN(crossed.control) ? "" : `${relativeMax} times the control's ${crossed.control}`;
-    const limit = relative === "" ? `the limit ${absoluteMax}` : relative;
-    return step("rollback", `${plan.arms[crossed.arm]!.name}: ${figure} is ${crossed.value}, above ${limit}`);
-  }
+  if (crossed !== undefined) return step("rollback", crossingText(plan.arms[crossed.arm]!.name, crossed));
   const [contradiction] = verdict.contradictions;
   if (contradiction !== undefined) {
     const { prediction, difference } = contradiction;
-    const measured = `measured ${difference.low} to ${difference.high} microseconds`;
-    const expected = `predicted ${prediction.low} to ${prediction.high}`;
+    const measured = `measured ${seconds(difference.low)} to ${seconds(difference.high)} s against the control`;
+    const expected = `predicted ${seconds(prediction.low)} to ${seconds(prediction.high)} s`;
     const { name } = plan.arms[difference.arm]!;
     return step(
       "pause",
@@ -40,4 +37,16 @@ export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict):
   if (design.kind !== "canary" || at < state.startedAt + design.windowMicros) return undefined;
   const share = design.stepPercents[state.canaryStep + 1];
   return share === undefined ? undefined : step("advance", `${share} % after a step without objection`);
+}
+
+function crossingText(arm: string, { guardrail, value, control, limit }: GuardrailReading): string {
+  const { figure, relativeMax } = guardrail;
+  const text = (one: number) => (figure.endsWith("-rate") ? `${(100 * one).toFixed(1)} %` : `${seconds(one)} s`);
+  const isRelative = relativeMax !== undefined && limit === relativeMax * control;
+  const of = isRelative ? `, ${relativeMax} times the control's ${text(control)}` : "";
+  return `${arm}: ${figure} is ${text(value)}, above ${text(limit)}${of}`;
+}
+
+function seconds(micros: number): string {
+  return (micros / MICROS_PER_SECOND).toFixed(3);
 }

@@ -1,22 +1,11 @@
 import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { rulesProblems } from "./judge/judge-rules.ts";
+import type { RolloutPlanned, RolloutRemoved, RolloutRestored } from "./rollout-input.ts";
 import { planProblems, type RolloutPlan } from "./rollout-plan.ts";
 import { plannedRollout, type RolloutState, type RolloutStep, steppedRollout } from "./rollout-state.ts";
 
-/** A new rollout is there to be started. An input, as its steps are. */
-export interface RolloutPlanned {
-  readonly kind: "rollout-planned";
-  readonly at: Micros;
-  readonly plan: RolloutPlan;
-}
-
-/** An ended rollout is taken away; what it promoted routes no longer, so the policy must have been changed before. */
-export interface RolloutRemoved {
-  readonly kind: "rollout-removed";
-  readonly at: Micros;
-  readonly rollout: string;
-}
-
-export type RolloutInput = RolloutPlanned | RolloutStep | RolloutRemoved;
+/** What changes the book. */
+export type BookInput = RolloutPlanned | RolloutStep | RolloutRemoved | RolloutRestored;
 
 /** All rollouts by name: plain data. */
 export type RolloutBook = readonly RolloutState[];
@@ -30,8 +19,9 @@ export const ROLLOUTS_MAX = 64;
  * The book after an input; a text that states why it is refused where it is, and then nothing has changed. No two rollouts
  * of one model are under way together; one that is for all models stands in the way of every other.
  */
-export function bookAfter(book: RolloutBook, input: RolloutInput): RolloutBook | string {
+export function bookAfter(book: RolloutBook, input: BookInput): RolloutBook | string {
   if (input.kind === "rollout-planned") return planned(book, input);
+  if (input.kind === "rollout-restored") return restored(book, input);
   const name = input.rollout;
   const state = book.find(({ plan }) => plan.name === name);
   if (state === undefined) {
@@ -50,24 +40,35 @@ export function bookAfter(book: RolloutBook, input: RolloutInput): RolloutBook |
   return typeof next === "string" ? next : book.map((other) => (other === state ? next : other));
 }
 
-/** The rollout that decides how a model is routed: one under way, else the one that was promoted last. */
+/** The rollout under way that decides how a model is routed; where there is none, the policy decides alone. */
 export function rolloutOf(book: RolloutBook, model: string): RolloutState | undefined {
-  let promoted: RolloutState | undefined;
-  for (const state of book) {
-    if (!shareModel(state.plan.model, model)) continue;
-    if (isUnderWay(state)) return state;
-    if (state.phase === "promoted" && state.at >= (promoted?.at ?? -Infinity)) promoted = state;
-  }
-  return promoted;
+  return book.find((state) => isUnderWay(state) && shareModel(state.plan.model, model));
 }
 
-function planned(book: RolloutBook, { at, plan }: RolloutPlanned): RolloutBook | string {
-  const problems = planProblems(plan);
+function restored(book: RolloutBook, { state, rules }: RolloutRestored): RolloutBook | string {
+  const { plan } = state;
+  const problems = [...planProblems(plan), ...rulesProblems(rules, plan)];
+  if (problems.length > 0) return problems.join("; ");
+  const others = book.filter((one) => one.plan.name !== plan.name);
+  const rival = isUnderWay(state) ? rolloutOf(others, plan.model) : undefined;
+  if (rival !== undefined) return `rollout ${plan.name}: ${rival.plan.name} is ${rival.phase}`;
+  if (others.length >= ROLLOUTS_MAX) return TOO_MANY;
+  return [...others, state];
+}
+
+const TOO_MANY = `expected at most ${ROLLOUTS_MAX} rollouts; remove one that has ended`;
+
+function planned(book: RolloutBook, { at, plan, rules, profiles }: RolloutPlanned): RolloutBook | string {
+  const problems = [...planProblems(plan), ...rulesProblems(rules, plan)];
+  plan.arms.forEach(({ profile }, i) => {
+    if (profile === "" || Object.hasOwn(profiles, profile)) return;
+    problems.push(`arms[${i}].profile: expected one of the rollout's profiles, got ${JSON.stringify(profile)}`);
+  });
   if (problems.length > 0) return problems.join("; ");
   if (book.some((state) => state.plan.name === plan.name)) {
     return `name: expected one that no other rollout has, got ${JSON.stringify(plan.name)}`;
   }
-  if (book.length >= ROLLOUTS_MAX) return `expected at most ${ROLLOUTS_MAX} rollouts; remove one that has ended`;
+  if (book.length >= ROLLOUTS_MAX) return TOO_MANY;
   return [...book, plannedRollout(plan, at)];
 }
 
@@ -84,8 +85,14 @@ function whyNotStart(book: RolloutBook, { plan }: RolloutState, at: Micros): str
   return undefined;
 }
 
-function isUnderWay({ phase }: RolloutState): boolean {
+/** Whether requests have arms, or will have them again. */
+export function isUnderWay({ phase }: RolloutState): boolean {
   return phase === "running" || phase === "paused";
+}
+
+/** Whether a plan is about a model's requests. */
+export function isAbout(plan: RolloutPlan, model: string): boolean {
+  return shareModel(plan.model, model);
 }
 
 function isCooling({ phase, at: since, plan }: RolloutState, at: Micros): boolean {

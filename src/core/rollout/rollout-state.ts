@@ -33,7 +33,12 @@ export interface RolloutStep {
   /** The arm to promote; "" for other steps. */
   readonly arm: string;
   readonly reason: string;
+  /** Who asked for it; JUDGE where the comparison itself did. */
+  readonly by: string;
 }
+
+/** Asks for steps in the name of what was measured. */
+export const JUDGE = "judge";
 
 /** What a step is accepted in. */
 const ACCEPTED: Readonly<Record<StepKind, readonly Phase[]>> = {

@@ -18,20 +18,35 @@ export class SessionInference {
   readonly #conversations: RecentMap<number, string>;
   /** Two bits per key of `#conversations`; other keys share bits with them, and a clear bit is proof of absence. */
   readonly #filter = new Int32Array(FILTER_BITS / 32);
-  #started = 0;
+  readonly #remembered: ((key: number, first: number) => void) | undefined;
 
-  constructor(conversationsMax: number = CONVERSATIONS_MAX) {
+  /** `remembered` is notified of every prompt's end with its conversation's key, for `restore` after a restart. */
+  constructor(
+    conversationsMax: number = CONVERSATIONS_MAX,
+    remembered?: (prompt: number, conversation: number) => void,
+  ) {
     this.#conversations = new RecentMap(conversationsMax);
+    this.#remembered = remembered;
   }
 
-  /** The client's own session id, else the inferred one, which starts with "~"; "" for a prompt below one block. */
+  /**
+   * The client's own session id, else the inferred one; "" for a prompt below one block. An inferred one is named by the
+   * prompt that it began with, so that two routers, and one before and after a restart, name it alike.
+   */
   sessionOf(request: RouteRequest): string {
     if (request.session !== "") return request.session;
     const { blocks } = request;
     if (blocks.length === 0) return "";
-    const session = this.#continued(blocks) ?? `~${this.#started++}`;
-    this.#remember(blockKey(blocks, blocks.length - 1), session);
+    const key = blockKey(blocks, blocks.length - 1);
+    const session = this.#continued(blocks) ?? sessionNamed(key);
+    this.#remember(key, session);
+    this.#remembered?.(key, keyOfSession(session));
     return session;
+  }
+
+  /** What `remembered` was notified of, in turn: a prompt's end and its conversation, the latest last. */
+  restore(keys: readonly number[]): void {
+    for (let i = 0; i + 1 < keys.length; i += 2) this.#remember(keys[i]!, sessionNamed(keys[i + 1]!));
   }
 
   /** From the end, a bit test per block and a look at the map for the few that pass it. */
@@ -61,6 +76,14 @@ export class SessionInference {
   #mark(key: number): void {
     for (const bit of [key % FILTER_BITS, Math.floor(key / FILTER_BITS) >>> 11]) this.#filter[bit >>> 5]! |= 1 << bit;
   }
+}
+
+function sessionNamed(key: number): string {
+  return `~${key.toString(36)}`;
+}
+
+function keyOfSession(session: string): number {
+  return parseInt(session.slice(1), 36);
 }
 
 /** 53 bits of a block's hash; 21 of each word are a bit that stands for it in the filter. */

@@ -190,7 +190,7 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
 
 /** Whether requests may be routed otherwise from there on, for no other reason than that somebody wanted it so. */
 function changesPolicy({ kind }: ScriptEvent): boolean {
-  return kind === "policy-changed" || kind === "profile-changed";
+  return kind === "policy-changed" || kind === "profile-changed" || kind.startsWith("rollout-");
 }
 
 /** The setting as a scenario has it. What became of another fleet is not known, so nothing but its policies does. */

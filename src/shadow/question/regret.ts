@@ -4,6 +4,7 @@ import { nameHash, randomFor } from "#core/random.ts";
 import type { Micros } from "#core/units.ts";
 import { rankedCandidates } from "#sim/result/decision-trace.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { shiftedEvent } from "../recorded/shifted-event.ts";
 import {
   type Candidate,
   type CandidateOutcome,
@@ -172,7 +173,7 @@ function sliceOf(setting: Setting, question: RegretQuestion): { readonly setting
     setting: {
       ...setting,
       workload: rows.map((request, index) => ({ ...request, index })),
-      fleetEvents: setting.fleetEvents.map((event) => ({ ...event, at: Math.max(0, event.at - startedAt) })),
+      fleetEvents: setting.fleetEvents.map((event) => shiftedEvent(event, startedAt, 0)),
       rateScale: 1,
     },
   };

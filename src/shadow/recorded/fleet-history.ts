@@ -1,10 +1,14 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
+import { bookAfter, EMPTY_BOOK, isUnderWay, type RolloutBook } from "#core/rollout/rollout-book.ts";
+import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { TraceHeader } from "#trace/record.ts";
 import { routerAfter } from "#trace/transform/router-after.ts";
+import { shiftedEvent } from "./shifted-event.ts";
 
+type RolloutEvent = Extract<FleetEvent, { readonly kind: `rollout-${string}` }>;
 type PolicyEvent = FleetEvent & { readonly kind: "profile-changed" | "policy-changed" };
 
 /** A fleet as it stood at a time, and what became of it since. */
@@ -17,6 +21,9 @@ export class FleetHistory {
   readonly #suspended = new Map<string, HangReason>();
   /** What led from the header's policy to the one that stood: the last whole one, and single profiles after it. */
   #policy: readonly PolicyEvent[] = [];
+  /** Rollouts as they stood, and what those under way are made of. */
+  #rollouts: RolloutBook = EMPTY_BOOK;
+  readonly #rolloutSpecs = new Map<string, Omit<RolloutSpec, "plan">>();
   /** As the header states while it is undefined. */
   #blockTokens: number | undefined;
   readonly #events: FleetEvent[] = [];
@@ -67,6 +74,27 @@ export class FleetHistory {
       case "policy-changed":
         this.#policy = [event];
         break;
+      case "rollout-planned":
+      case "rollout-restored":
+      case "rollout-step":
+      case "rollout-removed":
+        this.#standRollout(event);
+        break;
+      // Conversations that began before are not asked about.
+      case "sessions-restored":
+        break;
+    }
+  }
+
+  #standRollout(event: RolloutEvent): void {
+    const next = bookAfter(this.#rollouts, event);
+    if (typeof next === "string") return;
+    this.#rollouts = next;
+    if (event.kind === "rollout-removed") this.#rolloutSpecs.delete(event.rollout);
+    else if (event.kind !== "rollout-step") {
+      const { rules, profiles } = event;
+      const { name } = event.kind === "rollout-planned" ? event.plan : event.state.plan;
+      this.#rolloutSpecs.set(name, { rules, profiles });
     }
   }
 
@@ -94,7 +122,16 @@ export class FleetHistory {
       endpoint,
       reason,
     }));
-    return [...cordons, ...suspensions, ...this.#events.map((event) => ({ ...event, at: event.at - start }))];
+    const rollouts = this.#rollouts.filter(isUnderWay).map((state): FleetEvent => {
+      const standing = {
+        kind: "rollout-restored",
+        at: -1,
+        state,
+        ...this.#rolloutSpecs.get(state.plan.name)!,
+      } as const;
+      return { ...shiftedEvent(standing, start), at: -1 };
+    });
+    return [...cordons, ...suspensions, ...rollouts, ...this.#events.map((event) => shiftedEvent(event, start))];
   }
 
   /** The header with the profiles as they stood, and the last block size. */

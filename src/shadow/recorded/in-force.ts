@@ -7,7 +7,7 @@ import type { Candidate } from "../question/candidate.ts";
 
 /**
  * What requests were routed by unless they named another profile: the default profile of the trace, or, where `events`
- * (RecordedRun.fleetEvents) make it another one, each of them at its time. Throws an Error where the trace lacks a
+ * (RecordedRun.fleetEvents) make it another one or roll one out, each of them at its time. Throws an Error where the trace lacks a
  * profile, or where one asks for what this version does not have.
  */
 export function inForceOf({ router }: TraceHeader, events: readonly FleetEvent[] = []): Candidate {
@@ -19,6 +19,7 @@ export function inForceOf({ router }: TraceHeader, events: readonly FleetEvent[]
   let now = router;
   const all = new Map(Object.entries(profiles).map(([name, one]) => [one, name]));
   for (const event of events) {
+    if (event.kind === "rollout-restored" || (event.kind === "rollout-step" && event.step === "start")) changes++;
     if (event.kind !== "policy-changed" && event.kind !== "profile-changed") continue;
     now = routerAfter(now, event);
     for (const [name, one] of Object.entries(now.profiles)) all.set(one, name);

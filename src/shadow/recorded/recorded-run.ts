@@ -1,5 +1,5 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
-import type { AnswerKnown, Input, RequestFinished } from "#core/input.ts";
+import type { AnswerKnown, Input, RequestFinished, RequestRetried } from "#core/input.ts";
 import { RecentMap } from "#core/recent-map.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
@@ -131,22 +131,12 @@ export class RunBook {
           sentAt: input.at,
         });
         break;
-      case "request-retried": {
-        const open = this.#open.get(input.requestId);
-        if (open === undefined) break;
-        open.endpoint = endpoint ?? "";
-        open.attempts++;
-        open.sentAt = input.at;
+      case "request-retried":
+        this.#sentAgain(input, endpoint ?? "");
         break;
-      }
-      case "request-moved": {
-        const open = this.#open.get(input.requestId);
-        if (open === undefined) break;
-        open.endpoint = input.endpoint;
-        open.attempts++;
-        open.sentAt = input.at;
+      case "request-moved":
+        this.#sentAgain(input, input.endpoint);
         break;
-      }
       case "first-token": {
         const open = this.#open.get(input.requestId);
         if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = input.at;
@@ -167,6 +157,11 @@ export class RunBook {
       case "endpoint-resumed":
       case "profile-changed":
       case "policy-changed":
+      case "rollout-planned":
+      case "rollout-step":
+      case "rollout-removed":
+      case "rollout-restored":
+      case "sessions-restored":
         // Before the first request it is how things stand; after it, something that happens.
         if (this.#startedAt === undefined) this.#fleet.stand(input);
         else this.#fleet.add(input);
@@ -176,6 +171,7 @@ export class RunBook {
         break;
       // What engines did under the policy in force is no evidence about another one.
       case "attempt-failed":
+      case "rollout-look":
       case "load-observed":
       case "progress":
       case "blocks-stored":
@@ -186,6 +182,14 @@ export class RunBook {
       case "peer-left":
         break;
     }
+  }
+
+  #sentAgain({ at, requestId }: Pick<RequestRetried, "at" | "requestId">, endpoint: string): void {
+    const open = this.#open.get(requestId);
+    if (open === undefined) return;
+    open.endpoint = endpoint;
+    open.attempts++;
+    open.sentAt = at;
   }
 
   /** The run so far. Requests in flight are counted as left out. */

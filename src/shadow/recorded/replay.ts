@@ -3,6 +3,7 @@ import type { Input } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { checkProfile } from "#core/profile/check.ts";
 import { Router } from "#core/router.ts";
+import { JUDGE, type RolloutStep } from "#core/rollout/rollout-state.ts";
 import {
   breakdownDigest,
   NO_POLICY_VERSION,
@@ -121,9 +122,10 @@ export class Replay {
     let replayed: Decision | undefined;
     let what: string | undefined;
     try {
+      what = differingStep(input, this.#router.rollouts.proposals);
       replayed = this.#router.accept(input);
-      if (recorded === undefined && replayed === undefined) return undefined;
-      what = differing(recorded, replayed);
+      if (what === undefined && recorded === undefined && replayed === undefined) return undefined;
+      what ??= differing(recorded, replayed);
     } catch (error) {
       what = `the input was taken when it was recorded, and is refused now: ${messageOf(error)}`;
       this.#stop(`record ${record}: ${what}`);
@@ -169,7 +171,7 @@ function incomparable({ run, segment, derived, router }: TraceHeader): string | 
 
 /** The profiles that an input brings. */
 function profilesOf(input: Input): TraceHeader["router"]["profiles"] {
-  if (input.kind === "policy-changed") return input.profiles;
+  if ("profiles" in input) return input.profiles;
   return input.kind === "profile-changed" ? { [input.name]: input.profile } : {};
 }
 
@@ -192,6 +194,15 @@ export function routerOf({ router: { breaker, ...settings } }: TraceHeader): Rou
   return new Router(breaker === undefined ? options : { ...options, breaker });
 }
 
+/** A step that the judge asked for when it was recorded is asked for again, for the same reason. */
+function differingStep(input: Input, proposals: readonly RolloutStep[]): string | undefined {
+  if (input.kind !== "rollout-step" || input.by !== JUDGE) return undefined;
+  const proposed = proposals.find(({ rollout }) => rollout === input.rollout);
+  if (proposed?.step === input.step && proposed.reason === input.reason) return undefined;
+  const now = proposed === undefined ? "none" : `${proposed.step} (${proposed.reason})`;
+  return `rollout ${input.rollout}: the judge asked for ${input.step} (${input.reason}), and for ${now} when replayed`;
+}
+
 function differing(recorded: RecordedDecision | undefined, replayed: Decision | undefined): string | undefined {
   if (recorded === undefined || replayed === undefined) {
     return `${recorded === undefined ? "no decision" : "a decision"} was recorded, ${replayed === undefined ? "none" : "one"} was made`;
@@ -203,6 +214,9 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
   if (recorded.policyVersion !== NO_POLICY_VERSION && recorded.policyVersion !== replayed.policyVersion) {
     return `policyVersion: ${recorded.policyVersion} recorded, ${replayed.policyVersion} replayed`;
   }
+  if (JSON.stringify(recorded.rollout) !== JSON.stringify(replayed.rollout)) {
+    return `rollout: ${shown(recorded)} recorded, ${shown(replayed)} replayed`;
+  }
   if (recorded.kind === "routed" && replayed.kind === "routed") {
     for (const field of ["endpoint", "hitTokens", "usedLedger"] as const) {
       if (recorded[field] !== replayed[field])
@@ -212,4 +226,8 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
   const digest = breakdownDigest(replayed.breakdown);
   if (recorded.breakdown.digest === digest) return undefined;
   return `scores: digest ${recorded.breakdown.digest} recorded, ${digest} replayed`;
+}
+
+function shown({ rollout }: Pick<Decision, "rollout">): string {
+  return rollout === undefined ? "none" : `${rollout.name}, ${rollout.arm}, window ${rollout.window}`;
 }

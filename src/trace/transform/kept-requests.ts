@@ -59,6 +59,12 @@ export class KeptRequests {
       case "endpoint-resumed":
       case "profile-changed":
       case "policy-changed":
+      case "rollout-planned":
+      case "rollout-step":
+      case "rollout-removed":
+      case "rollout-restored":
+      case "rollout-look":
+      case "sessions-restored":
       case "block-size-changed":
       case "load-observed":
       case "blocks-stored":

@@ -5,23 +5,23 @@ import {
   bookAfter,
   EMPTY_BOOK,
   type RolloutBook,
-  type RolloutInput,
+  type BookInput,
   rolloutOf,
   ROLLOUTS_MAX,
 } from "#core/rollout/rollout-book.ts";
 import { planProblems, type RolloutPlan } from "#core/rollout/rollout-plan.ts";
 import { type StepKind, windowAt } from "#core/rollout/rollout-state.ts";
-import { after, DESIGNS, planOf, stepOf, WINDOW_MICROS } from "./rollout-case.ts";
+import { after, DESIGNS, plannedOf, planOf, RULES, stepOf, WINDOW_MICROS } from "./rollout-case.ts";
 
 const PLAN = planOf(DESIGNS[0]!);
 const named = (name: string, model: string): RolloutPlan => ({ ...PLAN, name, model });
-const planned = (plan: RolloutPlan, at = 0): RolloutInput => ({ kind: "rollout-planned", at, plan });
-const step = (rollout: string, kind: StepKind, at: number, arm = ""): RolloutInput => ({
+const planned = (plan: RolloutPlan, at = 0): BookInput => plannedOf(plan, at);
+const step = (rollout: string, kind: StepKind, at: number, arm = ""): BookInput => ({
   ...stepOf(kind, at, arm),
   rollout,
 });
 
-function bookOf(...inputs: readonly RolloutInput[]): RolloutBook {
+function bookOf(...inputs: readonly BookInput[]): RolloutBook {
   let book = EMPTY_BOOK;
   for (const input of inputs) {
     const next = bookAfter(book, input);
@@ -47,7 +47,7 @@ test("whatever is asked, no two rollouts of one model are under way, and a refus
       for (const [rollout, kind, seconds] of all) {
         at += seconds * 1_000_000;
         const before = JSON.stringify(book);
-        const input: RolloutInput =
+        const input: BookInput =
           kind === "remove" ? { kind: "rollout-removed", at, rollout } : step(rollout, kind, at, "arm-1");
         const next = bookAfter(book, input);
         assert.equal(JSON.stringify(book), before);
@@ -79,15 +79,23 @@ test("a second rollout of a model waits for the first, and after a rollback for 
   assert.notEqual(typeof bookAfter(back, step("b", "start", 600_000_005)), "string");
 });
 
-test("the arm that was promoted last routes until another rollout is under way", () => {
-  const inputs = [planned(named("a", "llama")), step("a", "start", 1), step("a", "promote", 2, "arm-1")];
-  const book = bookOf(...inputs, planned(named("b", "llama")));
-  assert.equal(rolloutOf(book, "llama")?.plan.name, "a");
-  assert.equal(rolloutOf(book, "qwen"), undefined);
-  assert.equal(
-    rolloutOf(bookOf(...inputs, planned(named("b", "llama")), step("b", "start", 3)), "llama")?.plan.name,
-    "b",
-  );
+test("once it has ended, the policy decides; another one under way decides before it", () => {
+  const inputs = [planned(named("a", "llama")), step("a", "start", 1)];
+  assert.equal(rolloutOf(bookOf(...inputs), "llama")?.plan.name, "a");
+  assert.equal(rolloutOf(bookOf(...inputs), "qwen"), undefined);
+  const ended = [...inputs, step("a", "promote", 2, "arm-1"), planned(named("b", "llama"))];
+  assert.equal(rolloutOf(bookOf(...ended), "llama"), undefined);
+  assert.equal(rolloutOf(bookOf(...ended, step("b", "start", 3)), "llama")?.plan.name, "b");
+});
+
+test("rules that cannot be and profiles that are not there are refused with their path", () => {
+  const rules = { ...RULES, level: 1, guardrails: [{ figure: "ttft.p90" as const, samplesMin: 0 }] };
+  const text = refusal(bookAfter(EMPTY_BOOK, plannedOf(PLAN, 0, rules)));
+  assert.match(text, /rules\.level: expected a number between 0 and 1, got 1/);
+  assert.match(text, /rules\.guardrails\[0\]: expected absoluteMax or relativeMax above 0/);
+  assert.match(text, /rules\.guardrails\[0\]\.samplesMin: expected an integer of at least 1, got 0/);
+  const without = refusal(bookAfter(EMPTY_BOOK, { ...plannedOf(PLAN), profiles: {} }));
+  assert.match(without, /arms\[0\]\.profile: expected one of the rollout's profiles, got "profile-0"/);
 });
 
 test("a bad plan and a full book are refused with what is expected", () => {

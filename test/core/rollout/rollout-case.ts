@@ -1,6 +1,9 @@
 import type { RouteRequest } from "#core/request.ts";
 import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
 import { plannedRollout, type RolloutState, type RolloutStep, steppedRollout } from "#core/rollout/rollout-state.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
+import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
+import type { RolloutPlanned } from "#core/rollout/rollout-input.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 
 export const WINDOW_MICROS = 60_000_000;
@@ -28,7 +31,22 @@ export const DESIGNS: readonly Design[] = [
 ];
 
 export function stepOf(step: RolloutStep["step"], at: number, arm = ""): RolloutStep {
-  return { kind: "rollout-step", at, rollout: "try", step, arm, reason: "test" };
+  return { kind: "rollout-step", at, rollout: "try", step, arm, reason: "test", by: "test" };
+}
+
+export const RULES: JudgeRules = {
+  level: 0.05,
+  plannedCount: 20,
+  settleMicros: 1_000_000,
+  windowSamplesMin: 1,
+  guardrails: [{ figure: "error-rate", absoluteMax: 0.5, samplesMin: 3 }],
+  predictions: [],
+};
+
+export function plannedOf(plan: RolloutPlan, at = 0, rules = RULES): RolloutPlanned {
+  const spec: ProfileSpec = { filters: [], scorers: [], picker: { plugin: "random", parameters: {} } };
+  const profiles = Object.fromEntries(plan.arms.map(({ profile }) => [profile, spec]));
+  return { kind: "rollout-planned", at, plan, rules, profiles };
 }
 
 /** The state after steps, all of which must be accepted. */

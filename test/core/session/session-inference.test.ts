@@ -9,7 +9,6 @@ import { chain, request } from "../state.ts";
 class Plain {
   readonly #known: { key: string; session: string }[] = [];
   readonly #max: number;
-  #started = 0;
 
   constructor(max: number) {
     this.#max = max;
@@ -22,7 +21,7 @@ class Plain {
       (_, i) => `${blocks.hashes[2 * i]},${blocks.hashes[2 * i + 1]! >>> 11}`,
     );
     const found = keys.toReversed().flatMap((key) => this.#known.filter((one) => one.key === key))[0];
-    const session = found?.session ?? `~${this.#started++}`;
+    const session = found?.session ?? `~${nameOf(blocks)}`;
     const last = keys.at(-1)!;
     const at = this.#known.findIndex(({ key }) => key === last);
     if (at >= 0) this.#known.splice(at, 1);
@@ -30,6 +29,11 @@ class Plain {
     if (this.#known.length > this.#max) this.#known.splice(0, this.#known.length - this.#max + (this.#max >> 3));
     return session;
   }
+}
+
+/** An inferred session's name is its first prompt's end: 32 bits of the one word, and 21 of the other. */
+function nameOf({ hashes, length }: BlockChain): string {
+  return ((hashes[2 * length - 2]! >>> 0) * 2 ** 21 + (hashes[2 * length - 1]! >>> 11)).toString(36);
 }
 
 test("a turn continues the conversation of the longest known prompt that it starts with, also when others are forgotten", () => {
@@ -59,4 +63,22 @@ test("a named session stays as it is named, and a shared system prompt joins nob
     inference.sessionOf(request({ id: "c", blocks: turn(9) })),
   );
   assert.equal(inference.sessionOf(request({ id: "d", blocks: chain(1, 0) })), "");
+});
+
+test("what was remembered goes on in another one: turns join the conversations that they had", () => {
+  const keys: number[] = [];
+  const inference = new SessionInference(64, (prompt, conversation) => keys.push(prompt, conversation));
+  const named = Array.from({ length: 20 }, (_, i) =>
+    inference.sessionOf(request({ id: `a${i}`, blocks: chain(i, 3) })),
+  );
+  inference.sessionOf(request({ id: "named", session: "mine", blocks: chain(99, 3) }));
+  assert.equal(keys.length, 40);
+  const again = new SessionInference(64);
+  again.restore(keys);
+  const fresh = new SessionInference(64);
+  named.forEach((session, i) => {
+    const turn = request({ id: `b${i}`, blocks: chain(i, 7) });
+    assert.equal(again.sessionOf(turn), session);
+    assert.notEqual(fresh.sessionOf(turn), session);
+  });
 });

@@ -1,5 +1,11 @@
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
-import { type Crossing, crossing, type GuardedRequests, type Guardrail, type OpenRequest } from "./guardrail.ts";
+import {
+  type GuardedRequests,
+  type Guardrail,
+  type GuardrailReading,
+  guardrailReading,
+  type OpenRequest,
+} from "./guardrail.ts";
 import type { RolloutOutcome } from "./outcome.ts";
 
 /** Stretches of an arm that are kept: the latest, and the one before it. */
@@ -35,7 +41,12 @@ export class Guard {
   }
 
   /** Limits that an arm is beyond, with what has not ended yet. */
-  crossings(open: readonly OpenRequest[]): Crossing[] {
+  crossings(open: readonly OpenRequest[]): GuardrailReading[] {
+    return this.readings(open).filter(({ crossed }) => crossed);
+  }
+
+  /** Each arm's latest stretch against every limit. */
+  readings(open: readonly OpenRequest[]): GuardrailReading[] {
     if (this.#guardrails.length === 0) return [];
     for (const { arm, stretch } of open) this.#stretch(arm, stretch);
     const requests = this.#arms.map((stretches, arm) => {
@@ -48,7 +59,7 @@ export class Guard {
     return others.flatMap((stretches, i) => {
       const latest = stretches.at(-1);
       if (latest === undefined) return [];
-      return this.#guardrails.flatMap((guardrail) => crossing(guardrail, i + 1, latest, control!) ?? []);
+      return this.#guardrails.map((guardrail) => guardrailReading(guardrail, i + 1, latest, control!));
     });
   }
 

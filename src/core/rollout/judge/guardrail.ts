@@ -1,10 +1,17 @@
 import type { Micros } from "../../units.ts";
 import type { ArmTally } from "./arm-tally.ts";
-import type { TimeFigure, TimeMetric } from "./outcome.ts";
+import { TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
 import { TimeHistogram } from "./time-histogram.ts";
 
 /** What a guardrail watches: a time in microseconds, or a share of requests in [0, 1]. */
 export type GuardedFigure = `${TimeMetric}.${TimeFigure}` | "error-rate" | "refused-rate" | "overdue-rate";
+
+export const GUARDED_FIGURES: readonly GuardedFigure[] = [
+  ...TIME_METRICS.flatMap((metric) => TIME_FIGURES.map((figure) => `${metric}.${figure}` as const)),
+  "error-rate",
+  "refused-rate",
+  "overdue-rate",
+];
 
 /** A limit that takes an arm back as soon as it is crossed, whatever the comparison shows so far. */
 export interface Guardrail {
@@ -40,34 +47,40 @@ export interface GuardedRequests {
   readonly open: readonly OpenRequest[];
 }
 
-export interface Crossing {
+/** How far an arm is from a limit. */
+export interface GuardrailReading {
   readonly arm: number;
   readonly guardrail: Guardrail;
+  /** NaN without samples. */
   readonly value: number;
-  /** What the control's figure was taken for; NaN where it was not asked. */
+  /** What the control's figure was taken for; NaN where it was not asked or has too few samples. */
   readonly control: number;
+  /** The lowest limit that holds; NaN while none does. */
+  readonly limit: number;
+  readonly samples: number;
+  readonly crossed: boolean;
 }
 
 /**
- * Whether an arm is beyond a limit in its latest stretch. A request that has not ended counts for as long as it has lasted,
+ * An arm in its latest stretch against a limit. A request that has not ended counts for as long as it has lasted,
  * which it will at least have taken: an arm that answers nothing is found by what waits there. Of the control both of its
  * last stretches are asked, and the worse one counts: the newest one may have nothing but its quickest answers yet.
  */
-export function crossing(
+export function guardrailReading(
   guardrail: Guardrail,
   arm: number,
   latest: GuardedRequests,
   control: readonly GuardedRequests[],
-): Crossing | undefined {
+): GuardrailReading {
   const { absoluteMax, relativeMax, samplesMin } = guardrail;
-  const measured = measuredOf(guardrail, latest);
-  if (measured.samples < samplesMin) return undefined;
-  const { value } = measured;
-  if (absoluteMax !== undefined && value > absoluteMax) return { arm, guardrail, value, control: NaN };
-  if (relativeMax === undefined) return undefined;
-  const known = control.map((one) => measuredOf(guardrail, one)).filter(({ samples }) => samples >= samplesMin);
-  const worse = Math.max(0, ...known.map((one) => one.value));
-  return worse > 0 && value > relativeMax * worse ? { arm, guardrail, value, control: worse } : undefined;
+  const { samples, value } = measuredOf(guardrail, latest);
+  const asked = relativeMax === undefined ? [] : control.map((one) => measuredOf(guardrail, one));
+  const known = asked.filter((one) => one.samples >= samplesMin);
+  const worse = known.length === 0 ? NaN : Math.max(0, ...known.map((one) => one.value));
+  const relative = relativeMax !== undefined && worse > 0 ? relativeMax * worse : Infinity;
+  const limit = Math.min(absoluteMax ?? Infinity, relative);
+  const crossed = samples >= samplesMin && value > limit;
+  return { arm, guardrail, value, control: worse, limit: limit === Infinity ? NaN : limit, samples, crossed };
 }
 
 interface Measured {

@@ -7,25 +7,13 @@ import { addBlock, adjustedEstimate, type BlockSums, noBlocks, plainEstimate } f
 import { ClusterMeans, type SavedClusters } from "./cluster-means.ts";
 import { evidence, type MeanEstimate, priorFor, reach } from "./confidence-sequence.ts";
 import { Guard, type SavedGuard } from "./guard.ts";
-import type { Guardrail, OpenRequest } from "./guardrail.ts";
+import type { GuardrailReading, OpenRequest } from "./guardrail.ts";
+import type { JudgeRules } from "./judge-rules.ts";
 import { type RolloutOutcome, TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
-import type { Difference, Prediction, Verdict } from "./verdict.ts";
+import type { Difference, Verdict } from "./verdict.ts";
 
-export interface JudgeOptions {
+export interface JudgeOptions extends JudgeRules {
   readonly plan: RolloutPlan;
-  /** Probability that an interval, at any look, leaves out a true difference; in (0, 1). */
-  readonly level: number;
-  /** Blocks or clusters at which the intervals are to be narrowest: those that the plan counts with. */
-  readonly plannedCount: number;
-  /**
-   * A window is compared when all its requests have ended; those that have not so long after its end are left out, and
-   * count for the totals alone.
-   */
-  readonly settleMicros: Micros;
-  /** An arm's window with fewer samples of a time has no figure of it. */
-  readonly windowSamplesMin: number;
-  readonly guardrails: readonly Guardrail[];
-  readonly predictions: readonly Prediction[];
 }
 
 export interface SavedJudge {
@@ -163,6 +151,11 @@ export class Judge {
       return difference.low > high || difference.high < low ? [{ prediction, difference }] : [];
     });
     return { differences, crossings: this.#guard.crossings(open), contradictions };
+  }
+
+  /** How far each arm is from each guardrail, with the requests that have not ended. */
+  readings(open: readonly OpenRequest[] = []): GuardrailReading[] {
+    return this.#guard.readings(open);
   }
 
   difference(arm: number, metric: TimeMetric, figure: TimeFigure): Difference {

@@ -1,4 +1,4 @@
-import type { Crossing } from "./guardrail.ts";
+import type { GuardrailReading } from "./guardrail.ts";
 import type { TimeFigure, TimeMetric } from "./outcome.ts";
 
 /** Where the simulator expects an arm's figure to be, less the control's, in microseconds. */
@@ -36,6 +36,6 @@ export interface Contradiction {
 
 export interface Verdict {
   readonly differences: readonly Difference[];
-  readonly crossings: readonly Crossing[];
+  readonly crossings: readonly GuardrailReading[];
   readonly contradictions: readonly Contradiction[];
 }

@@ -1,0 +1,145 @@
+import { AwaitedAnswers } from "./awaited-answers.ts";
+import type { EndpointState } from "./endpoint/endpoint-state.ts";
+import { Ledger } from "./endpoint/ledger.ts";
+import type { Fleet } from "./fleet.ts";
+import type { AttemptFailed, Input, RequestFinished, RequestMoved } from "./input.ts";
+import type { Pending } from "./pending.ts";
+import type { PrefixIndex } from "./prefix/prefix-index.ts";
+import { RequestTable } from "./request-table.ts";
+import type { Micros } from "./units.ts";
+
+/** What becomes of requests after they were decided. */
+export type PlacementInput = Extract<
+  Input,
+  {
+    readonly kind:
+      | "first-token"
+      | "progress"
+      | "attempt-failed"
+      | "request-moved"
+      | "request-finished"
+      | "answer-known";
+  }
+>;
+
+/** Requests in flight, what each is charged where, and which blocks are expected there because of it. */
+export class Placements {
+  readonly pending = new RequestTable<Pending>();
+  readonly #ledger = new Ledger();
+  readonly #fleet: Fleet;
+  readonly #index: PrefixIndex;
+  readonly #answers: AwaitedAnswers;
+  /** Inputs naming requests that are not in flight: one that came after the end, or a gap in a trace. */
+  strayInputs = 0;
+
+  constructor(fleet: Fleet, index: PrefixIndex) {
+    this.#fleet = fleet;
+    this.#index = index;
+    this.#answers = new AwaitedAnswers(fleet, index);
+  }
+
+  /** Requests that are charged to some endpoint. */
+  get openCharges(): number {
+    return this.#ledger.open;
+  }
+
+  /** Blocks have another size from now on. */
+  forgetAnswers(): void {
+    this.#answers.forget();
+  }
+
+  follow(input: PlacementInput): void {
+    switch (input.kind) {
+      case "first-token":
+        this.#firstToken(input.at, input.requestId);
+        break;
+      case "progress":
+        this.#ledger.progress(input.requestId, input.outputTokens);
+        break;
+      case "attempt-failed":
+        this.#attemptFailed(input);
+        break;
+      case "request-moved":
+        this.#moved(input);
+        break;
+      case "request-finished":
+        this.#finished(input);
+        break;
+      case "answer-known":
+        if (!this.#answers.known(input)) this.strayInputs++;
+    }
+  }
+
+  /** A decision was made: the request is charged there, and its blocks are expected there. */
+  place(at: Micros, pending: Pending, state: EndpointState): void {
+    const { request } = pending;
+    this.#ledger.charge(request.id, state, {
+      sequences: request.sequences,
+      promptTokens: request.promptTokens,
+      newTokens: Math.max(1, request.promptTokens - state.hitTokens),
+    });
+    pending.insertion = request.blocks.length > 0 ? this.#index.insert(state.slot, request.blocks) : undefined;
+    pending.state = state;
+    pending.sentAt = at;
+    pending.tried.push(state.id);
+    state.breaker.sent(at);
+  }
+
+  #firstToken(at: Micros, requestId: string): void {
+    const pending = this.pending.get(requestId);
+    if (pending?.state === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    if (pending.firstTokenAt !== undefined) return;
+    pending.firstTokenAt = at;
+    pending.state.firstToken(at, at - pending.sentAt);
+    this.#ledger.firstToken(requestId);
+  }
+
+  #attemptFailed({ at, requestId, fault }: AttemptFailed): void {
+    const pending = this.pending.get(requestId);
+    if (pending?.state === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    pending.state.attemptFailed(at, fault, pending.sentAt);
+    this.#release(pending, true);
+  }
+
+  #moved({ at, requestId, endpoint }: RequestMoved): void {
+    const pending = this.pending.get(requestId);
+    const state = this.#fleet.get(endpoint);
+    if (pending === undefined || state === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    if (pending.state === state) return;
+    if (pending.state !== undefined) this.#release(pending, pending.firstTokenAt === undefined);
+    this.#fleet.refresh(at, pending.request);
+    this.place(at, pending, state);
+  }
+
+  #finished(input: RequestFinished): void {
+    const { at, requestId, outcome, outputTokens } = input;
+    const pending = this.pending.get(requestId);
+    if (pending === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    this.pending.delete(requestId);
+    const { state, sentAt, firstTokenAt } = pending;
+    if (state === undefined) return;
+    state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens });
+    this.#release(pending, outcome !== "ok" && firstTokenAt === undefined);
+    this.#answers.finished(input, state, pending.request.blocks);
+  }
+
+  #release(pending: Pending, withdraw: boolean): void {
+    this.#ledger.release(pending.request.id);
+    if (withdraw && pending.insertion !== undefined) this.#index.withdraw(pending.insertion);
+    pending.insertion = undefined;
+    pending.state = undefined;
+    pending.firstTokenAt = undefined;
+  }
+}

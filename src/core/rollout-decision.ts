@@ -1,0 +1,41 @@
+import type { ArmAlternative, DecisionRollout } from "./decision.ts";
+import type { Fleet } from "./fleet.ts";
+import type { ProfileSet } from "./profile/profile-set.ts";
+import type { Random } from "./random.ts";
+import type { RouteRequest } from "./request.ts";
+import type { RolloutPlace } from "./rollouts.ts";
+
+/** The profile of a request: that of its arm, where the arm names one, else what the host selected. */
+export function profileNameOf(request: RouteRequest, profile: string | undefined): string {
+  return profile === undefined || profile === "" ? request.profile : profile;
+}
+
+/** Only endpoints of the arm's pool may serve it; true where none of them can, and others may. */
+export function leavesPool(fleet: Fleet, place: RolloutPlace | undefined): boolean {
+  const pool = place?.assignment.pool;
+  return pool !== undefined && !fleet.restrict(pool.label, pool.value);
+}
+
+/** What a decision states of its rollout. Arms that decide too see the same fleet and draw the same numbers. */
+export function decisionRollout(
+  { rollout: name, arm, assignment, shadows }: RolloutPlace,
+  outsidePool: boolean,
+  request: RouteRequest,
+  fleet: Fleet,
+  profiles: ProfileSet,
+  stream: () => Random,
+): DecisionRollout {
+  const alternatives = shadows.map(({ arm: other, profile: asked }): ArmAlternative => {
+    const profile = profiles.choose(profileNameOf(request, asked));
+    const { index } = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, stream());
+    const state = fleet.states[index];
+    return { arm: other, endpoint: state?.id ?? "", hitTokens: state?.hitTokens ?? 0 };
+  });
+  return {
+    name,
+    arm,
+    window: assignment.window,
+    ...(outsidePool && { outsidePool }),
+    ...(alternatives.length > 0 && { alternatives }),
+  };
+}

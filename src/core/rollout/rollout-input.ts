@@ -1,0 +1,63 @@
+import type { ProfileSpec } from "../plugin/spec.ts";
+import type { Micros } from "../units.ts";
+import type { SavedJudge } from "./judge/judge.ts";
+import type { JudgeRules } from "./judge/judge-rules.ts";
+import type { Agreement } from "./agreement.ts";
+import type { RolloutPlan } from "./rollout-plan.ts";
+import type { RolloutState, RolloutStep } from "./rollout-state.ts";
+
+/** What a rollout is made of, whole: who is compared how, what by, and the policies themselves. */
+export interface RolloutSpec {
+  readonly plan: RolloutPlan;
+  readonly rules: JudgeRules;
+  /** Every profile that an arm names, so that no later change of the policy takes it away. */
+  readonly profiles: Readonly<Record<string, ProfileSpec>>;
+}
+
+/** A new rollout is there to be started. */
+export interface RolloutPlanned extends RolloutSpec {
+  readonly kind: "rollout-planned";
+  readonly at: Micros;
+}
+
+/** An ended rollout is taken away. */
+export interface RolloutRemoved {
+  readonly kind: "rollout-removed";
+  readonly at: Micros;
+  readonly rollout: string;
+}
+
+/**
+ * A rollout as it stood elsewhere, with times of this router's clock, which may lie below 0: in this gateway before it
+ * started again, or in another replica. It takes the place of one of its name; without `judge` that one's judge stays.
+ */
+export interface RolloutRestored extends Omit<RolloutSpec, "plan"> {
+  readonly kind: "rollout-restored";
+  readonly at: Micros;
+  readonly state: RolloutState;
+  readonly judge?: SavedJudge;
+  /** Of the arms that decide too, by arm. */
+  readonly agreements?: readonly Agreement[];
+}
+
+/** The judge of every rollout that runs looks at what was measured until now; what it proposes is for the host to accept. */
+export interface RolloutLook {
+  readonly kind: "rollout-look";
+  readonly at: Micros;
+}
+
+/** Conversations as they were inferred before a restart: keys of prompts' ends and of the conversation's, in turn. */
+export interface SessionsRestored {
+  readonly kind: "sessions-restored";
+  readonly at: Micros;
+  readonly keys: readonly number[];
+}
+
+/** What moves a rollout. All of it is in the trace, so that a rollout replays to the same decisions. */
+export type RolloutInput =
+  | RolloutPlanned
+  | RolloutStep
+  | RolloutRemoved
+  | RolloutRestored
+  | RolloutLook
+  | SessionsRestored;
