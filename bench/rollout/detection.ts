@@ -1,90 +1,102 @@
-import { valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
-import type { TimeMetric } from "#core/rollout/judge/outcome.ts";
-import type { RouteRequest } from "#core/request.ts";
-import { simulate } from "#sim/simulate.ts";
-import type { WorkloadRequest } from "#trace/workload-request.ts";
-import { CONVERSATIONS_PER_SECOND, countIn, WINDOW_SECONDS } from "./false-alarms.ts";
-import { arrivalsOf, clusterOf, profileNamed, TRAFFICS, workloadOf } from "./fleet.ts";
-import { designsOf, LEVEL, rolloutRun } from "./rollout-run.ts";
+import type { FigureKey } from "#shadow/rollout/rollout-sample.ts";
+import { runCandidate } from "#shadow/question/candidate.ts";
+import type { DesignStudy } from "#shadow/rollout/design-study.ts";
+import { predictedTimes, predictingCandidate } from "#shadow/rollout/prediction.ts";
+import { namedDesigns } from "#shadow/rollout/rollout-design.ts";
+import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
+import { simulatedRollout } from "#shadow/rollout/simulated-rollout.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { candidateNamed, madeSetting } from "./study-setting.ts";
 
-const PILOT_SEEDS = 15;
-/** Normal quantile of the power that is planned with: 80 %. */
-const STANDARD_ERRORS = 0.84;
-/** A prediction whose engines are a tenth slower than those that serve. */
-const PREDICTED_SPEED = 1.1;
-const METRIC: TimeMetric = "e2e";
+const POWER = 0.8;
+const LEVEL = 0.05;
+const KEY: FigureKey = "e2e.mean";
+const CONVERSATIONS_PER_SECOND = 6;
+const PILOT_SEED = 5001;
+const PILOT_SECONDS = 600;
+const PILOT_RUNS = 4;
+const WINDOW_SECONDS: readonly number[] = [10, 20];
+/** Before the rollout caches fill, as in the plan. */
+const START_SECONDS = 30;
+/** A plan beyond it is not run. */
+const SECONDS_MAX = 1800;
 
 /**
- * A known difference: planned from pilot runs (the effect, the deviation of a block), then run for as long as planned. With
- * predictions of the control's simulator, whose engines are wrong by a tenth, and without.
+ * A known difference: planned from one trace of ten minutes, as `gnomon rollout plan` does, then run on other traffic of the
+ * same kind for as long as planned, without and with predictions of a simulator whose engines are a tenth too slow.
  */
-export function detection(control: string, other: string, runs: number, pilotSeconds: number): void {
+export async function detection(control: string, other: string, runs: number, design?: string): Promise<void> {
   print(
-    `A/B: ${control} against ${other}, mean E2E, power 80 %, ${runs} runs each, pilot ${PILOT_SEEDS} x ${pilotSeconds} s`,
+    `A/B: ${control} against ${other}, mean E2E, power ${100 * POWER} %, ${runs} runs each, planned from ${PILOT_SECONDS} s`,
   );
-  print("design             adjusted   effect ms   deviation ms   variance left   planned s   found by then");
-  for (const [name, design] of Object.entries(designsOf(WINDOW_SECONDS))) {
-    if (name === "split by request") continue;
+  print("design               predictions   truth ms   shows ms   variance left   planned s   found by then");
+  const setting = madeSetting(CONVERSATIONS_PER_SECOND, PILOT_SECONDS, PILOT_SEED);
+  const arms = [candidateNamed(control), candidateNamed(other)] as const;
+  const all = namedDesigns({
+    spanMicros: PILOT_SECONDS * MICROS_PER_SECOND,
+    requests: setting.workload.length,
+    endpoints: setting.endpoints.length,
+    hasSessions: true,
+    hasTenants: true,
+    canarySteps: [25],
+    windowMicros: WINDOW_SECONDS.map((seconds) => seconds * MICROS_PER_SECOND),
+  });
+  const designs = all.filter(({ name }) => design === undefined || name.startsWith(design));
+  const asked = { power: POWER, level: LEVEL, figure: KEY, hours: [1] };
+  const study = await rolloutStudy({ setting, control: arms[0], other: arms[1], designs, runs: PILOT_RUNS, ...asked });
+  for (const one of study.designs) {
     for (const adjusted of [false, true]) {
-      const run = (seconds: number, seed: number, looked?: Parameters<typeof rolloutRun>[0]["looked"]) => {
-        const workload = workloadOf(TRAFFICS[0]!, CONVERSATIONS_PER_SECOND, seconds, seed);
-        const predictionOf = adjusted ? predictionsOf(workload, control, seed) : undefined;
-        return rolloutRun({
-          control,
-          other,
-          design,
-          workload,
-          seed,
-          plannedCount: countIn(name, seconds),
-          ...(predictionOf !== undefined && { predictionOf }),
-          ...(looked !== undefined && { looked }),
-        }).difference(METRIC, "mean");
-      };
-      const pilots = Array.from({ length: PILOT_SEEDS }, (_, i) => run(pilotSeconds, 1000 + 7919 * i));
-      const effect = mean(pilots.map((pilot) => pilot.mean));
-      const variance = mean(pilots.map(({ deviation }) => deviation ** 2));
-      const options = { level: LEVEL, standardErrors: STANDARD_ERRORS, valuesMax: countIn(name, 3600) };
-      const needed = valuesToFind(effect, Math.sqrt(variance), options);
-      const head = [
-        `${name.padEnd(18)} ${(adjusted ? "yes" : "no").padEnd(8)}`,
-        (effect / 1000).toFixed(1).padStart(11),
-        (Math.sqrt(variance) / 1000).toFixed(1).padStart(14),
-        mean(pilots.map(({ varianceLeft }) => varianceLeft))
-          .toFixed(2)
-          .padStart(15),
-      ].join(" ");
-      if (needed === undefined) {
-        print(`${head}   above an hour`);
-        continue;
-      }
-      const seconds = Math.ceil(needed / countIn(name, 2 * WINDOW_SECONDS)) * 2 * WINDOW_SECONDS;
-      let found = 0;
-      for (let seed = 1; seed <= runs; seed++) {
-        let seen = false;
-        const last = run(seconds, seed, (_, judge) => {
-          const { low, high } = judge.difference(1, METRIC, "mean");
-          seen ||= effect > 0 ? low > 0 : high < 0;
-        });
-        if (seen || (effect > 0 ? last.low > 0 : last.high < 0)) found++;
-      }
-      print(`${head} ${String(seconds).padStart(11)} ${((100 * found) / runs).toFixed(0).padStart(13)} %`);
+      const { truth, estimate, varianceLeft, hours, hoursAdjusted } = one.figures[KEY];
+      const seconds = 3600 * ((adjusted ? hoursAdjusted : hours) ?? Infinity);
+      const cells = [ms(truth), ms(estimate), (adjusted ? varianceLeft : 1).toFixed(3).padStart(15)];
+      const head = `${one.name.padEnd(20)} ${(adjusted ? "with" : "without").padEnd(11)} ${cells.join(" ")}`;
+      if (!(seconds <= SECONDS_MAX))
+        print(`${head} ${Number.isFinite(seconds) ? seconds.toFixed(0).padStart(11) : "   too long"}   not run`);
+      else
+        print(
+          `${head} ${seconds.toFixed(0).padStart(11)} ${foundShare(one, arms, { seconds, adjusted, runs }).toFixed(0).padStart(13)} %`,
+        );
     }
   }
 }
 
-/** What the simulator says of each request if the control routes all. */
-function predictionsOf(workload: readonly WorkloadRequest[], control: string, seed: number) {
-  const arrivals = arrivalsOf(workload, seed);
-  const { outcomes } = simulate(clusterOf({ control: profileNamed(control) }, arrivals, seed + 1, PREDICTED_SPEED));
-  const rows = new Map(outcomes.ids.map((id, row) => [id, row]));
-  return ({ id }: RouteRequest) => {
-    const row = rows.get(id);
-    return row === undefined ? undefined : { ttft: outcomes.ttft[row]!, tpot: undefined, e2e: outcomes.e2e[row]! };
-  };
+interface Plan {
+  readonly seconds: number;
+  readonly adjusted: boolean;
+  readonly runs: number;
 }
 
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+/** Of so many rollouts, the percentage that found what the design shows by then. */
+function foundShare(
+  { design, figures }: DesignStudy,
+  arms: Parameters<typeof simulatedRollout>[1]["arms"],
+  { seconds, adjusted, runs }: Plan,
+): number {
+  const { estimate, valuesPerHour } = figures[KEY];
+  let found = 0;
+  for (let seed = 1; seed <= runs; seed++) {
+    const setting = madeSetting(CONVERSATIONS_PER_SECOND, START_SECONDS + seconds, seed);
+    const predicted = adjusted
+      ? predictedTimes(runCandidate(setting, predictingCandidate(setting, arms[0])))
+      : undefined;
+    const startMicros = START_SECONDS * MICROS_PER_SECOND;
+    const plannedCount = Math.max(3, (valuesPerHour * seconds) / 3600);
+    let seen = false;
+    simulatedRollout(
+      setting,
+      { arms, design, seed, replica: 0, startMicros, predicted, level: LEVEL, plannedCount },
+      (_, judge) => {
+        const { low, high } = judge.difference(1, "e2e", "mean");
+        seen ||= estimate > 0 ? low > 0 : high < 0;
+      },
+    );
+    if (seen) found++;
+  }
+  return (100 * found) / runs;
+}
+
+function ms(micros: number): string {
+  return (micros / 1000).toFixed(1).padStart(10);
 }
 
 function print(line: string): void {

@@ -1,58 +1,97 @@
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import { TRAFFICS, workloadOf } from "./fleet.ts";
-import { designsOf, LEVEL, rolloutRun, SECOND } from "./rollout-run.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import type { Setting } from "#shadow/question/candidate.ts";
+import { type NamedDesign, namedDesigns } from "#shadow/rollout/rollout-design.ts";
+import { simulatedRollout } from "#shadow/rollout/simulated-rollout.ts";
+import { candidateNamed } from "./study-setting.ts";
 
-export const WINDOW_SECONDS = 6;
-export const CONVERSATIONS_PER_SECOND = 6;
+const LEVEL = 0.05;
+/** Steps of the canary, each as long as a tenth of the rollout. */
+const STEPS: readonly number[] = [1, 5, 25, 50];
 
-/** Blocks, windows or clusters that a run of that many seconds has. */
-export function countIn(design: string, seconds: number): number {
-  if (design === "switchback") return seconds / WINDOW_SECONDS / 2;
-  if (design === "pools") return seconds / WINDOW_SECONDS;
-  return seconds * CONVERSATIONS_PER_SECOND * (design === "split by session" ? 1 : 3);
+export interface AaQuestion {
+  readonly about: string;
+  /** The traffic of a run, the same or another one each time. */
+  readonly settingOf: (run: number) => Setting;
+  readonly spanSeconds: number;
+  readonly windowSeconds: number;
+  readonly runs: number;
+  /** Of all where it is left out. */
+  readonly design?: string | undefined;
 }
 
 /**
  * A profile rolled out against itself: whatever is found is a false alarm. Looked at twice in each window, from the first to
  * the last; one interval that leaves out 0 at one look is enough. Each figure has the level for itself.
  */
-export function falseAlarms(runs: number, seconds: number): void {
-  const figures = TIME_METRICS.map((metric) => `${metric}.mean`).join("  ");
+export function falseAlarms({ about, settingOf, spanSeconds, windowSeconds, runs, design }: AaQuestion): void {
   print(
-    `A/A: ${runs} rollouts of gnomon against itself, ${seconds} s each, windows of ${WINDOW_SECONDS} s, level ${LEVEL}`,
+    `A/A on ${about}: ${runs} rollouts of gnomon against itself, ${spanSeconds} s each, windows of ${windowSeconds} s, level ${LEVEL}`,
   );
-  print(`runs with an alarm at any look\ndesign             ${figures}  ttft.p99   requests failed`);
-  for (const [name, design] of Object.entries(designsOf(WINDOW_SECONDS))) {
-    const alarms = [0, 0, 0, 0];
-    let failed = 0;
-    for (let seed = 1; seed <= runs; seed++) {
-      const workload = workloadOf(TRAFFICS[0]!, CONVERSATIONS_PER_SECOND, seconds, seed);
-      const found = [false, false, false, false];
-      const plannedCount = countIn(name, seconds);
-      const result = rolloutRun({
-        control: "gnomon",
-        other: "gnomon",
-        design,
-        workload,
-        seed,
-        plannedCount,
-        looked: (at, judge) => {
-          if (at > seconds * SECOND) return;
-          const looks = TIME_METRICS.map((metric) => judge.difference(1, metric, "mean"));
-          looks.push(judge.difference(1, "ttft", "p99"));
-          looks.forEach(({ low, high }, i) => (found[i] ||= low > 0 || high < 0));
-        },
+  const keys = [...TIME_METRICS.map((metric) => [metric, "mean"] as const), ["ttft", "p99"] as const];
+  print(
+    `runs with an alarm at any look\ndesign              ${keys.map((key) => key.join(".").padStart(10)).join("")}`,
+  );
+  for (const named of designs(settingOf(1), spanSeconds, windowSeconds)) {
+    if (design !== undefined && !named.name.startsWith(design)) continue;
+    const alarms = keys.map(() => 0);
+    for (let run = 1; run <= runs; run++) {
+      const found = keys.map(() => false);
+      const arms = [candidateNamed("gnomon"), candidateNamed("gnomon")] as const;
+      const rollout = {
+        arms,
+        design: named.design,
+        seed: run,
+        replica: 0,
+        startMicros: 0,
+        predicted: undefined,
+        level: LEVEL,
+        plannedCount: countIn(named, spanSeconds),
+      };
+      simulatedRollout(settingOf(run), rollout, (_, judge) => {
+        keys.forEach(([metric, figure], i) => {
+          const { low, high } = judge.difference(1, metric, figure);
+          found[i] ||= low > 0 || high < 0;
+        });
       });
-      failed += result.failed;
       found.forEach((one, i) => (alarms[i]! += one ? 1 : 0));
     }
-    const cells = alarms.map((count) => `${((100 * count) / runs).toFixed(1)} %`.padStart(8));
-    print(`${name.padEnd(16)} ${cells.map((cell) => cell.padStart(10)).join(" ")} ${failed}`);
+    const cells = alarms.map((count) => `${((100 * count) / runs).toFixed(1)} %`.padStart(10));
+    print(`${named.name.padEnd(20)}${cells.join("")}`);
   }
   const error = Math.sqrt((LEVEL * (1 - LEVEL)) / runs);
   print(
     `promised: at most ${100 * LEVEL} %; the standard error of a share that is exactly that: ${(100 * error).toFixed(1)} %`,
   );
+}
+
+/** Every design, the canary with all its steps. */
+function designs(setting: Setting, spanSeconds: number, windowSeconds: number): NamedDesign[] {
+  const rows = [...setting.workload];
+  const all = namedDesigns({
+    spanMicros: spanSeconds * MICROS_PER_SECOND,
+    requests: rows.length,
+    endpoints: setting.endpoints.length,
+    hasSessions: rows.some(({ session, blockIds }) => session !== "" || blockIds !== undefined),
+    hasTenants: new Set(rows.map(({ tenant }) => tenant)).size > 1,
+    canarySteps: STEPS,
+    windowMicros: [windowSeconds * MICROS_PER_SECOND],
+  });
+  const canary = all.find(({ design }) => design.kind === "canary")!;
+  const dwell = Math.round((spanSeconds / (STEPS.length + 1)) * MICROS_PER_SECOND);
+  const stepped: NamedDesign = {
+    name: `canary ${STEPS.join(" ")} %`,
+    design: { ...canary.design, windowMicros: dwell, stepPercents: STEPS } as NamedDesign["design"],
+    stages: STEPS.length,
+  };
+  return [...all.filter(({ design }) => design.kind !== "canary"), stepped];
+}
+
+/** Blocks or clusters that the plan counts with; that a guess is wrong widens intervals, and nothing else. */
+function countIn({ design }: NamedDesign, seconds: number): number {
+  const windows = (seconds * MICROS_PER_SECOND) / design.windowMicros;
+  if (design.kind === "switchback") return windows / 2;
+  return design.kind === "pools" ? windows : 20 * windows;
 }
 
 function print(line: string): void {

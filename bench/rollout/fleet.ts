@@ -12,12 +12,12 @@ import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { PLAIN_CLUSTER } from "../plain-cluster.ts";
 
-const ENGINES = 4;
+export const ENGINES = 4;
 /** Label of the endpoints that says which pool they are in. */
 export const POOL_LABEL = "pool";
 export const POOLS: readonly string[] = ["a", "b"];
 
-const ENGINE: EngineConfig = engineDefaults({
+export const ENGINE: EngineConfig = engineDefaults({
   kvBlocks: 2001,
   modelTokensMax: 16_384,
   batchTokensMax: 8192,

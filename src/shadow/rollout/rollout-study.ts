@@ -1,19 +1,17 @@
 import { availableParallelism } from "node:os";
 import type { Micros } from "#core/units.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
-import type { EngineConfig } from "#engine/config.ts";
 import { type Candidate, type CandidateOutcome, type Setting, spanOf } from "../question/candidate.ts";
 import { figuresOf } from "../question/figures.ts";
 import { JobPool } from "../question/job-pool.ts";
 import { type PerMetric, perMetric } from "../question/metric.ts";
 import { normalQuantile } from "../question/normal-quantile.ts";
-import { replicaEngines } from "../question/replica.ts";
 import { type DesignStudy, designStudy, type PowerQuestion } from "./design-study.ts";
 import { type Recommendation, recommended } from "./recommendation.ts";
 import type { NamedDesign } from "./rollout-design.ts";
 import type { FigureKey } from "./rollout-sample.ts";
 import { rolloutTruth } from "./rollout-truth.ts";
-import type { PredictedTimes } from "./simulated-rollout.ts";
+import { predictedTimes, predictingCandidate } from "./prediction.ts";
 
 export interface RolloutQuestion {
   readonly setting: Setting;
@@ -55,9 +53,6 @@ export interface RolloutStudy {
 
 /** Of the trace: until then caches fill, and nothing is compared. */
 const START_SHARE = 0.1;
-/** The engines that predictions come from, where no calibration states how far it may be off: a tenth slower. */
-const PREDICTED_SLOWER = 1.1;
-
 /** Simulates each design as it would run, and the truth beside it. Same question, same answer, on any number of threads. */
 export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutStudy> {
   const { setting, control, other, designs, runs, figure, level, power, hours } = question;
@@ -76,11 +71,10 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
   };
   try {
     const outcome = (candidate: Candidate) => pool.run({ kind: "outcome", candidate }).then(counted);
-    const expecting = { label: "predicted", engine: predictingEngine(setting, spanMicros), residuals: undefined };
     const [ofControl, ofOther, predicting] = await Promise.all([
       outcome(control),
       outcome(other),
-      outcome({ ...control, scenario: expecting }),
+      outcome(predictingCandidate(setting, control)),
     ]);
     const predicted = predictedTimes(predicting);
     const arms = [control, other] as const;
@@ -130,31 +124,4 @@ function armTruth(outcome: CandidateOutcome, startMicros: Micros): ArmTruth {
   return perMetric((metric) =>
     figuresOf(outcome[metric].filter((_, row) => outcome.arrivalMicros[row]! >= startMicros)),
   );
-}
-
-/** One that is off as a calibration may be: drawn from its residuals where there are any. */
-function predictingEngine({ engine, residuals, seed }: Setting, spanMicros: Micros): EngineConfig {
-  if (residuals !== undefined) return replicaEngines(engine, residuals, seed, 1, spanMicros)(0);
-  const { stepTime } = engine;
-  if (stepTime.kind !== "coefficients") return engine;
-  const { baseMicros, perPrefillTokenMicros, perDecodeMicros } = stepTime;
-  return {
-    ...engine,
-    stepTime: {
-      ...stepTime,
-      baseMicros: PREDICTED_SLOWER * baseMicros,
-      perPrefillTokenMicros: PREDICTED_SLOWER * perPrefillTokenMicros,
-      perDecodeMicros: PREDICTED_SLOWER * perDecodeMicros,
-    },
-  };
-}
-
-/** In shared memory, since every simulated rollout is given them. */
-function predictedTimes({ ttftMicros, tpotMicros, e2eMicros }: CandidateOutcome): PredictedTimes {
-  const shared = (column: Float64Array) => {
-    const copy = new Float64Array(new SharedArrayBuffer(column.byteLength));
-    copy.set(column);
-    return copy;
-  };
-  return { ttft: shared(ttftMicros), tpot: shared(tpotMicros), e2e: shared(e2eMicros) };
 }

@@ -1,4 +1,5 @@
 import type { RouteRequest } from "#core/request.ts";
+import type { Judge } from "#core/rollout/judge/judge.ts";
 import type { Times } from "#core/rollout/judge/outcome.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
 import type { Micros } from "#core/units.ts";
@@ -28,16 +29,27 @@ export interface SimulatedRollout {
   /** Until then the control routes everything, and nothing is compared. */
   readonly startMicros: Micros;
   readonly predicted: PredictedTimes | undefined;
+  /** Probability of a false alarm, and the count of blocks or clusters at which intervals are to be narrowest. */
+  readonly level?: number;
+  readonly plannedCount?: number;
 }
+
+const LEVEL_DEFAULT = 0.05;
+const COUNT_DEFAULT = 100;
 
 /** How often a rollout under way is looked at: the judge closes its windows then. */
 const LOOKS_PER_WINDOW = 2;
 
-/** Simulates one rollout from the first request to the last and returns what it found. */
-export function simulatedRollout(setting: Setting, rollout: SimulatedRollout): RolloutSample {
+/** Simulates one rollout from the first request to the last and returns what it found; `looked` sees every look at it. */
+export function simulatedRollout(
+  setting: Setting,
+  rollout: SimulatedRollout,
+  looked?: (at: Micros, judge: Judge) => void,
+): RolloutSample {
   const { arms, design, seed, replica, startMicros, predicted } = rollout;
   const plan = twoArmPlan(design, seed);
-  const { plan: _plan, ...rules } = judgeOptions(plan, 0.05, 100);
+  const { level = LEVEL_DEFAULT, plannedCount = COUNT_DEFAULT } = rollout;
+  const { plan: _plan, ...rules } = judgeOptions(plan, level, plannedCount);
   const [control, other] = arms;
   const profiles = { control: control.spec, other: other.spec };
   const step = { kind: "rollout-step", rollout: plan.name, step: "start", arm: "", reason: "", by: "plan" } as const;
@@ -57,10 +69,13 @@ export function simulatedRollout(setting: Setting, rollout: SimulatedRollout): R
       ...(options.fleetEvents ?? []),
     ],
     rolloutLookMicros: design.windowMicros / LOOKS_PER_WINDOW,
+    ...(looked && { observe: ({ kind, at }) => kind === "rollout-look" && looked(at, judgeOf()) }),
   });
+  const judgeOf = () => simulation.router.routers[0]!.rollouts.watch(plan.name)!.judge;
   simulation.run();
-  const { judge } = simulation.router.routers[0]!.rollouts.watch(plan.name)!;
+  const judge = judgeOf();
   judge.advance(Infinity);
+  looked?.(Infinity, judge);
   return sampleOf(judge, plan);
 }
 
