@@ -12,7 +12,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { arrivalsOf, clusterOf, POOL_LABEL, POOLS, profileNamed } from "./fleet.ts";
 
 export const SECOND = 1_000_000;
-export const LEVEL = 0.05;
+const LEVEL = 0.05;
 
 /** The designs that the studies compare, with windows of that many seconds. */
 export function designsOf(windowSeconds: number): Readonly<Record<string, Design>> {
