@@ -1,7 +1,7 @@
 import Table from "cli-table3";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
-import { PreciseIndex } from "#core/prefix/precise.ts";
-import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
+import { DualIndex } from "#core/prefix/dual-index.ts";
+import type { Insertion, PrefixIndex } from "#core/prefix/prefix-index.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { fastHasher } from "#core/prompt/block-hash.ts";
 import { randomFor, type Random } from "#core/random.ts";
@@ -20,6 +20,9 @@ import { randomFor, type Random } from "#core/random.ts";
 
 const CAPACITY_BLOCKS = 31_250;
 const SYSTEM_BLOCKS = 64;
+/** Requests without a first token, of all endpoints, and the time from one to the next. */
+const UNDER_WAY = 64;
+const MICROS_APART = 10_000;
 const TURN_BLOCKS = 24;
 const RECENT = 32;
 const CHATS = 300;
@@ -116,6 +119,7 @@ function sample(
   count: number,
 ) {
   const hits = new Int32Array(endpoints);
+  const under: Insertion[] = [];
   const match = new Float64Array(count);
   const insert = new Float64Array(count);
   for (let i = 0; i < count; i++) {
@@ -124,13 +128,18 @@ function sample(
     if (shape === "warm") index.insert(slot, chain);
     if (shape === "half") index.insert(slot, { ...chain, length: chain.length >>> 1 });
     const started = performance.now();
-    index.match(chain, hits);
+    index.match(chain, hits, true);
     const matched = performance.now();
-    index.insert(slot, chain);
+    const insertion = index.insert(slot, chain, true);
     const inserted = performance.now();
+    // As many requests are under way as an endpoint or two have.
+    under.push(insertion);
+    if (under.length > UNDER_WAY) index.computed?.(under.shift()!, i * MICROS_APART);
+    index.advance?.(i * MICROS_APART);
     match[i] = 1_000 * (matched - started);
     insert[i] = 1_000 * (inserted - matched);
   }
+  for (const insertion of under) index.withdraw(insertion);
   return { match, insert };
 }
 
@@ -144,9 +153,9 @@ function fullApproximate({ endpoints, blocks }: Setting, prompts: Prompts): Appr
   return index;
 }
 
-function fullPrecise({ endpoints, blocks }: Setting, prompts: Prompts): PreciseIndex {
-  const index = new PreciseIndex();
-  for (let slot = 0; slot < endpoints; slot++) index.join(`endpoint-${slot}`, CAPACITY_BLOCKS);
+function fullPrecise({ endpoints, blocks }: Setting, prompts: Prompts): DualIndex {
+  const index = new DualIndex();
+  for (let slot = 0; slot < endpoints; slot++) index.followed(index.join(`endpoint-${slot}`, CAPACITY_BLOCKS), true);
   for (let slot = 0; slot < endpoints; slot++) {
     while (index.size(slot) < CAPACITY_BLOCKS - blocks) index.stored(slot, prompts.next("cold").hashes, 0);
   }
@@ -171,7 +180,7 @@ function fullPrecise({ endpoints, blocks }: Setting, prompts: Prompts): PreciseI
   return index;
 }
 
-function addMemoryRow(kind: string, index: ApproximateIndex | PreciseIndex, endpoints: number, blocks: number): void {
+function addMemoryRow(kind: string, index: ApproximateIndex | DualIndex, endpoints: number, blocks: number): void {
   let held = 0;
   for (let slot = 0; slot < endpoints; slot++) held += index.size(slot);
   memory.push([kind, endpoints, blocks, held, (index.bytes / held).toFixed(1)]);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { admin } from "./admin-section.ts";
 import { discovery } from "./discovery-section.ts";
 import { health } from "./health-section.ts";
+import { kvEvents } from "./kv-events-section.ts";
 import { limits } from "./limits-section.ts";
 import { policy, profiles } from "./policy-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
@@ -250,6 +251,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   policy: policy.prefault({}).describe("Changes of profiles, routing and limits while the gateway runs."),
   clients: clients.prefault({}).describe("Who asks."),
   routes: routes.prefault({}).describe("What passes to engines beside the known routes of inference."),
+  kvEvents: kvEvents.prefault({}).describe("What engines report of their caches."),
   prefix: prefix.prefault({}).describe("The prefix index."),
   tokenizer: tokenizerShape
     .extend({ models: z.record(z.string(), tokenizer).default({}).describe("Tokenizer per model, where it differs.") })

@@ -5,7 +5,7 @@ import type { Freshness, Snapshot } from "./endpoint/snapshot.ts";
 /** Stands in `values` for a scorer that abstained. */
 export const ABSTAINED = -1;
 
-const COLUMNS = 7;
+const COLUMNS = 8;
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 
 const SLAB_DOUBLES = 8192;
@@ -77,6 +77,7 @@ export class ColumnBreakdown implements Breakdown {
       this.#signals[at + 4] = snapshot.requestsInFlight;
       this.#signals[at + 5] = snapshot.prefillTokensQueued;
       this.#signals[at + 6] = snapshot.hitTokens;
+      this.#signals[at + 7] = snapshot.prefixSource === "precise" ? 1 : 0;
     }
   }
 
@@ -105,6 +106,7 @@ export class ColumnBreakdown implements Breakdown {
       requestsInFlight: this.#signals[at + 4]!,
       prefillTokensQueued: this.#signals[at + 5]!,
       hitTokens: this.#signals[at + 6]!,
+      prefixSource: this.#signals[at + 7] === 1 ? "precise" : "approximate",
     };
   }
 }

@@ -1,4 +1,5 @@
 import type { EndpointId } from "./endpoint/endpoint.ts";
+import type { PrefixSource } from "./endpoint/knowledge.ts";
 import type { Freshness } from "./endpoint/snapshot.ts";
 import type { Micros } from "./units.ts";
 
@@ -49,6 +50,8 @@ export interface Routed {
   readonly reason: string;
   /** Prompt tokens that the chosen endpoint is believed to hold. */
   readonly hitTokens: number;
+  /** Where that belief comes from. */
+  readonly prefixSource: PrefixSource;
   /** Some candidate's signal was missing or too old, and the router's own ledger stood in for it. */
   readonly usedLedger: boolean;
   readonly breakdown: Breakdown;
@@ -103,4 +106,5 @@ export interface CandidateRow {
   readonly requestsInFlight: number;
   readonly prefillTokensQueued: number;
   readonly hitTokens: number;
+  readonly prefixSource: PrefixSource;
 }

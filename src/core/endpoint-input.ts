@@ -1,11 +1,11 @@
 import type { Fleet } from "./fleet.ts";
-import type { Input } from "./input.ts";
-import type { PrefixIndex } from "./prefix/prefix-index.ts";
+import type { BlocksStored, Input } from "./input.ts";
+import { type PrefixIndex, type ReportedIndex, takesReports } from "./prefix/prefix-index.ts";
 
 /** What happens to an endpoint, or is reported by it, apart from any request. */
 export type EndpointInput = Extract<
   Input,
-  { readonly kind: `endpoint-${string}` | `blocks-${string}` | "load-observed" }
+  { readonly kind: `endpoint-${string}` | `blocks-${string}` | `kv-events-${string}` | "load-observed" }
 >;
 
 /** Inputs naming an endpoint that is not here change nothing. */
@@ -33,21 +33,56 @@ export function applyEndpointInput(fleet: Fleet, index: PrefixIndex, input: Endp
     case "load-observed":
       fleet.get(input.endpoint)?.observeLoad(input.at, input.load);
       break;
+    case "blocks-cleared":
+      clear(fleet, index, input);
+      break;
     case "blocks-stored":
     case "blocks-removed":
-    case "blocks-cleared":
-      applyBlocks(fleet, index, input);
+    case "kv-events-alive":
+    case "kv-events-missed":
+    case "kv-events-lost":
+      applyReport(fleet, index, input);
   }
 }
 
-function applyBlocks(
-  fleet: Fleet,
-  index: PrefixIndex,
-  input: Extract<EndpointInput, { readonly kind: `blocks-${string}` }>,
-): void {
-  const slot = fleet.get(input.endpoint)?.slot;
+type BlocksCleared = Extract<Input, { kind: "blocks-cleared" }>;
+
+/** An engine that was started anew lost what was on its way to it, too. */
+function clear(fleet: Fleet, index: PrefixIndex, { at, endpoint, inOrder }: BlocksCleared): void {
+  const slot = fleet.get(endpoint)?.slot;
   if (slot === undefined) return;
-  if (input.kind === "blocks-stored") index.stored?.(slot, input.hashes, input.at);
-  else if (input.kind === "blocks-removed") index.removed?.(slot, input.hashes, input.at);
+  if (inOrder === true && takesReports(index)) index.emptied(slot, at);
   else index.clear(slot);
+}
+
+type Report = Extract<Input, { readonly kind: "blocks-stored" | "blocks-removed" | `kv-events-${string}` }>;
+
+function applyReport(fleet: Fleet, index: PrefixIndex, input: Report): void {
+  const slot = fleet.get(input.endpoint)?.slot;
+  if (slot === undefined || !takesReports(index)) return;
+  switch (input.kind) {
+    case "blocks-stored":
+      store(index, slot, input);
+      break;
+    case "blocks-removed":
+      index.removed(slot, input.hashes, input.at, input.unknownBlocks);
+      break;
+    case "kv-events-alive":
+      index.followed(slot, input.isComplete);
+      break;
+    case "kv-events-missed":
+      index.missed(slot);
+      break;
+    case "kv-events-lost":
+      index.lost(slot, input.reason);
+  }
+}
+
+function store(index: ReportedIndex, slot: number, { at, hashes, starts = [] }: BlocksStored): void {
+  let from = 0;
+  for (const start of starts) {
+    index.stored(slot, hashes.subarray(2 * from, 2 * start), at);
+    from = start;
+  }
+  index.stored(slot, from === 0 ? hashes : hashes.subarray(2 * from), at);
 }

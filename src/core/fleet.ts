@@ -1,5 +1,6 @@
 import { assert } from "./assert.ts";
-import type { PrefixIndex } from "./prefix/prefix-index.ts";
+import { GUESSED, type Knowledge } from "./endpoint/knowledge.ts";
+import { type PrefixIndex, type ReportedIndex, takesReports } from "./prefix/prefix-index.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "./units.ts";
 import type { BreakerChange, BreakerOptions, BreakerState } from "./endpoint/breaker.ts";
@@ -29,6 +30,7 @@ export interface EndpointRow extends Snapshot {
   readonly breaker: BreakerState;
   readonly standing: Standing;
   readonly indexBlocks: number;
+  readonly knowledge: Knowledge;
 }
 
 /** Why no endpoint may serve a request at all. */
@@ -44,9 +46,12 @@ export class Fleet {
   /** Why states[i] may not serve the request at hand: an index into ELIGIBILITY, 0 when it may. */
   ineligible = new Uint8Array(0);
   #hits = new Int32Array(0);
+  /** The index, where it takes the engines' events. */
+  readonly #reported: ReportedIndex | undefined;
 
   constructor(options: FleetOptions) {
     this.#options = options;
+    this.#reported = takesReports(options.index) ? options.index : undefined;
     this.#blockTokens = options.blockTokens;
   }
 
@@ -95,13 +100,15 @@ export class Fleet {
   /** Brings every snapshot up to this request; true when a ledger stands in for a scrape. */
   refresh(at: Micros, request: RouteRequest): boolean {
     this.#options.index.advance?.(at);
-    if (request.blocks.length > 0 && request.cacheRead !== false) this.#options.index.match(request.blocks, this.#hits);
+    if (request.blocks.length > 0 && request.cacheRead !== false)
+      this.#options.index.match(request.blocks, this.#hits, request.promptTokensExact);
     else this.#hits.fill(0);
     let usedLedger = false;
     for (const state of this.states) {
       state.refresh(at, this.#options.staleAfterMicros);
       state.hitBlocks = this.#hits[state.slot]!;
       state.hitTokens = hitTokens(request, state.hitBlocks);
+      state.prefixSource = request.promptTokensExact ? this.#knowledge(state).source : "approximate";
       if (state.freshness !== "fresh") usedLedger = true;
     }
     return usedLedger;
@@ -176,14 +183,20 @@ export class Fleet {
         promptTokensInFlight: state.promptTokensInFlight,
         hitBlocks: 0,
         hitTokens: 0,
+        prefixSource: this.#knowledge(state).source,
         ttftMicros: state.ttftMicros,
         tpotMicros: state.tpotMicros,
         cordoned: state.cordoned,
         breaker: state.breaker.state(at),
         standing: state.slowReturn.standing,
         indexBlocks: this.#options.index.size(state.slot),
+        knowledge: this.#knowledge(state),
       };
     });
+  }
+
+  #knowledge({ slot }: EndpointState): Knowledge {
+    return this.#reported?.knowledge(slot) ?? GUESSED["no-events"];
   }
 
   #capacityBlocks(endpoint: Endpoint): number {

@@ -3,6 +3,7 @@ import type { HangReason } from "./endpoint/hang-reason.ts";
 import type { PeerLeft, PeerReported } from "./peer-news.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
 import type { PolicySpec, ProfileSpec } from "./plugin/spec.ts";
+import type { KvEventsLostReason } from "./endpoint/knowledge.ts";
 import type { RouteRequest } from "./request.ts";
 import type { RolloutInput, RolloutLook } from "./rollout/rollout-input.ts";
 import type { Micros } from "./units.ts";
@@ -70,7 +71,17 @@ export type EndogenousInput =
   | PeerReported
   | PeerLeft
   | RolloutLook
-  | { readonly kind: "blocks-cleared"; readonly at: Micros; readonly endpoint: EndpointId };
+  | BlocksCleared
+  | KvEventsAlive
+  /** Some of an endpoint's events are missing for good; those to come are followed. */
+  | { readonly kind: "kv-events-missed"; readonly at: Micros; readonly endpoint: EndpointId }
+  /** They are not followed any more. */
+  | {
+      readonly kind: "kv-events-lost";
+      readonly at: Micros;
+      readonly endpoint: EndpointId;
+      readonly reason: KvEventsLostReason;
+    };
 
 export interface RequestArrived {
   readonly kind: "request-arrived";
@@ -145,6 +156,8 @@ export interface BlocksStored {
   readonly at: Micros;
   readonly endpoint: EndpointId;
   readonly hashes: Int32Array;
+  /** Blocks at which another chain begins, ascending, where there are several; each in (0, blocks). */
+  readonly starts?: readonly number[];
 }
 
 export interface BlocksRemoved {
@@ -152,4 +165,24 @@ export interface BlocksRemoved {
   readonly at: Micros;
   readonly endpoint: EndpointId;
   readonly hashes: Int32Array;
+  /** So many more, of which nobody knows what they held: their stores were never seen. */
+  readonly unknownBlocks?: number;
+}
+
+/** An engine's cache is empty. */
+export interface BlocksCleared {
+  readonly kind: "blocks-cleared";
+  readonly at: Micros;
+  readonly endpoint: EndpointId;
+  /** It reported that itself, in order with what it stores; otherwise the engine was found to be another one. */
+  readonly inOrder?: true;
+}
+
+/** An endpoint's KV events are followed from now on. */
+export interface KvEventsAlive {
+  readonly kind: "kv-events-alive";
+  readonly at: Micros;
+  readonly endpoint: EndpointId;
+  /** Whatever its cache holds was or will be reported; otherwise it had content before. */
+  readonly isComplete: boolean;
 }

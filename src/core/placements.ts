@@ -78,7 +78,8 @@ export class Placements {
       promptTokens: request.promptTokens,
       newTokens: Math.max(1, request.promptTokens - state.hitTokens),
     });
-    pending.insertion = request.blocks.length > 0 ? this.#index.insert(state.slot, request.blocks) : undefined;
+    const { blocks, promptTokensExact } = request;
+    pending.insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
     pending.state = state;
     pending.sentAt = at;
     pending.tried.push(state.id);
@@ -95,6 +96,7 @@ export class Placements {
     pending.firstTokenAt = at;
     pending.state.firstToken(at, at - pending.sentAt);
     this.#ledger.firstToken(requestId);
+    if (pending.insertion !== undefined) this.#index.computed?.(pending.insertion, at);
   }
 
   #attemptFailed({ at, requestId, fault }: AttemptFailed): void {
@@ -104,7 +106,7 @@ export class Placements {
       return;
     }
     pending.state.attemptFailed(at, fault, pending.sentAt);
-    this.#release(pending, true);
+    this.#release(pending, at, true);
   }
 
   #moved({ at, requestId, endpoint }: RequestMoved): void {
@@ -115,7 +117,7 @@ export class Placements {
       return;
     }
     if (pending.state === state) return;
-    if (pending.state !== undefined) this.#release(pending, pending.firstTokenAt === undefined);
+    if (pending.state !== undefined) this.#release(pending, at, pending.firstTokenAt === undefined);
     this.#fleet.refresh(at, pending.request);
     this.place(at, pending, state);
   }
@@ -131,13 +133,16 @@ export class Placements {
     const { state, sentAt, firstTokenAt } = pending;
     if (state === undefined) return;
     state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens });
-    this.#release(pending, outcome !== "ok" && firstTokenAt === undefined);
+    this.#release(pending, at, outcome !== "ok" && firstTokenAt === undefined);
     this.#answers.finished(input, state, pending.request.blocks);
   }
 
-  #release(pending: Pending, withdraw: boolean): void {
+  #release(pending: Pending, at: Micros, withdraw: boolean): void {
     this.#ledger.release(pending.request.id);
-    if (withdraw && pending.insertion !== undefined) this.#index.withdraw(pending.insertion);
+    if (pending.insertion !== undefined) {
+      if (withdraw) this.#index.withdraw(pending.insertion);
+      else this.#index.computed?.(pending.insertion, at);
+    }
     pending.insertion = undefined;
     pending.state = undefined;
     pending.firstTokenAt = undefined;

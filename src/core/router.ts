@@ -229,6 +229,7 @@ export class Router {
       endpoint: state.id,
       reason: choice.reason,
       hitTokens: state.hitTokens,
+      prefixSource: state.prefixSource,
       usedLedger,
     };
   }

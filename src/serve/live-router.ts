@@ -1,4 +1,4 @@
-import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { DualIndex } from "#core/prefix/dual-index.ts";
 import { BLOCK_TOKENS_DEFAULT } from "#live/discovery/block-size.ts";
 import { FIRST_POLICY_VERSION, type ProfileSpec } from "#core/plugin/spec.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
@@ -32,6 +32,6 @@ export function newRouter(
   { breaker, ...settings }: TraceRouter,
   breakerChanged: RouterOptions["breakerChanged"] = () => {},
 ): Router {
-  const options: RouterOptions = { ...settings, index: new ApproximateIndex(), breakerChanged };
+  const options: RouterOptions = { ...settings, index: new DualIndex(), breakerChanged };
   return new Router(breaker === undefined ? options : { ...options, breaker });
 }

@@ -27,6 +27,7 @@ import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import { openRecorder } from "./live-recorder.ts";
+import { liveKvEvents } from "./live-kv-events.ts";
 import { hangWatch } from "./live-hangs.ts";
 import { faultOfBreaker, faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
@@ -87,12 +88,14 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const policy = livePolicy({ plan, environment, tap, report: faults.report, gateway: () => running.gateway });
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
   const known = { router, tap, directory, keeper, hangs, sources };
-  const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...shadowStatus, ...config.metrics });
+  const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
+  const also = { ...shadowStatus, ...events.metrics };
+  const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);
   directory.listen(metrics);
   const tokens = tokensOf(config, environment);
-  const shown = { ...known, ...late, ...tokens, policy: policy.desk, metrics, readiness };
+  const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, metrics, readiness };
   const who = identity(config, secret, policy.profileHeader);
   const path = { identity: who, tokenizer: (model: string) => tokenizers.of(model) };
   const gateway = createGateway({
@@ -121,7 +124,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     close: async () => {
       readiness.draining = true;
       await drain(gateway, config, environment, log);
-      for (const part of [policy, power, keeper]) await part.stop();
+      for (const part of [policy, power, keeper, events]) await part.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
       watch.stop();
       logs.close();

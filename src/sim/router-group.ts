@@ -4,7 +4,7 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input, RequestArrived, RequestRetried } from "#core/input.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import type { PeerReported } from "#core/peer-news.ts";
-import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { DualIndex } from "#core/prefix/dual-index.ts";
 import type { PrefixIndex } from "#core/prefix/prefix-index.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
@@ -65,7 +65,7 @@ export class RouterGroup {
         this.#news[number]?.breaker(endpoint, change);
       };
       const keepsBreakdowns = observe !== undefined;
-      const own = { ...router, keepsBreakdowns, index: index ?? new ApproximateIndex(), breakerChanged };
+      const own = { ...router, keepsBreakdowns, index: index ?? new DualIndex(), breakerChanged };
       return new Router(count === 1 ? own : { ...own, streamOf: () => streamOf(this.#decisions++) });
     });
   }

@@ -25,6 +25,7 @@ export function encodeDecision(decision: Decision | RecordedDecision, candidates
   else {
     text += `,"endpoint":${JSON.stringify(decision.endpoint)},"reason":${JSON.stringify(decision.reason)}`;
     if (decision.hitTokens !== 0) text += `,"hitTokens":${decision.hitTokens}`;
+    if (decision.prefixSource === "precise") text += `,"precise":true`;
     if (decision.usedLedger) text += `,"usedLedger":true`;
   }
   const chosen = decision.kind === "routed" ? decision.endpoint : "";
@@ -50,11 +51,15 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     endpoint: fields.string("endpoint"),
     reason: fields.string("reason"),
     hitTokens: fields.number("hitTokens", 0),
+    prefixSource: fields.boolean("precise", false) ? "precise" : "approximate",
     usedLedger: fields.boolean("usedLedger", false),
   };
 }
 
-/** `[endpoint, removedBy, freshness, loadAge, load, kv, inFlight, prefill, hit, total, one value per scorer]` a row. */
+/**
+ * `[endpoint, removedBy, freshness, loadAge, load, kv, inFlight, prefill, hit, total, one value per scorer]` a row. What
+ * comes from the engine's own events has a freshness that is higher by as many as there are.
+ */
 function encodeBreakdown(breakdown: Breakdown, chosen: string, candidatesMax: number): string {
   const { scorers, totals, values } = breakdown;
   const count = totals.length;
@@ -77,7 +82,11 @@ function isRecorded(breakdown: Breakdown): breakdown is RecordedBreakdown {
 
 function rowHead(row: CandidateRow): string {
   const signals = `${row.loadAgeMicros},${finite(row.effectiveLoad)},${finite(row.kvUtilization)},${row.requestsInFlight},${row.prefillTokensQueued},${row.hitTokens}`;
-  return `${JSON.stringify(row.endpoint)},${JSON.stringify(row.removedBy)},${FRESHNESS.indexOf(row.freshness)},${signals}`;
+  return `${JSON.stringify(row.endpoint)},${JSON.stringify(row.removedBy)},${freshnessOf(row)},${signals}`;
+}
+
+function freshnessOf({ freshness, prefixSource }: CandidateRow): number {
+  return FRESHNESS.indexOf(freshness) + (prefixSource === "precise" ? FRESHNESS.length : 0);
 }
 
 /** Indexes of all candidates up to the bound; beyond it of the chosen one and the highest totals, in order of id. */
@@ -163,7 +172,7 @@ function decodeBreakdown(fields: Fields): RecordedBreakdown {
 function decodeRow(entry: unknown, columns: number, path: string): { candidate: CandidateRow; numbers: number[] } {
   if (!Array.isArray(entry) || entry.length !== columns) throw expected(path, `a row of ${columns}`, entry);
   const [endpoint, removedBy, freshness, ...rest] = entry as unknown[];
-  const name = typeof freshness === "number" ? FRESHNESS[freshness] : undefined;
+  const name = typeof freshness === "number" ? FRESHNESS[freshness % FRESHNESS.length] : undefined;
   if (typeof endpoint !== "string" || typeof removedBy !== "string" || name === undefined)
     throw expected(path, "endpoint, removedBy and freshness first", entry);
   const numbers = rest.map((value) => {
@@ -181,6 +190,7 @@ function decodeRow(entry: unknown, columns: number, path: string): { candidate: 
       requestsInFlight: numbers[3]!,
       prefillTokensQueued: numbers[4]!,
       hitTokens: numbers[5]!,
+      prefixSource: Number(freshness) < FRESHNESS.length ? "approximate" : "precise",
     },
     numbers: numbers.slice(6),
   };

@@ -8,6 +8,7 @@ import type { RouteRequest } from "#core/request.ts";
 import { type Fields, TraceFormatError, expected } from "./fields.ts";
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
 import { decodePeerReported, encodePeer } from "./peer-codec.ts";
+import { decodeReport, encodeReport } from "./report-codec.ts";
 import { decodeProfile, decodeProfiles } from "./profile-codec.ts";
 import { decodeRollout, encodeRollout, isRolloutKind } from "./rollout-codec.ts";
 
@@ -46,7 +47,6 @@ export function encodeInput(input: Input): string {
       return `${head},"endpoint":${JSON.stringify(input.endpoint)}${input.lost === true ? ',"lost":true' : ""}`;
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
-    case "blocks-cleared":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)}`;
     case "endpoint-suspended":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"reason":"${input.reason}"`;
@@ -65,12 +65,16 @@ export function encodeInput(input: Input): string {
     case "rollout-look":
     case "sessions-restored":
       return `${head}${encodeRollout(input)}`;
-    case "blocks-stored":
-    case "blocks-removed":
-      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"lanes":"${encodeHashes(input.hashes)}"`;
     case "peer-reported":
     case "peer-left":
       return `${head},${encodePeer(input)}`;
+    case "blocks-stored":
+    case "blocks-removed":
+    case "blocks-cleared":
+    case "kv-events-alive":
+    case "kv-events-missed":
+    case "kv-events-lost":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)}${encodeReport(input)}`;
   }
 }
 
@@ -106,7 +110,6 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     }
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
-    case "blocks-cleared":
       return { kind, at, endpoint: fields.string("endpoint") };
     case "endpoint-suspended":
       return { kind, at, endpoint: fields.string("endpoint"), reason: fields.oneOf("reason", HANG_REASONS) };
@@ -125,12 +128,11 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
       return decodePolicy(at, fields);
     case "blocks-stored":
     case "blocks-removed":
-      return {
-        kind,
-        at,
-        endpoint: fields.string("endpoint"),
-        hashes: decodeHashes(fields.string("lanes"), fields.pathOf("lanes")),
-      };
+    case "blocks-cleared":
+    case "kv-events-alive":
+    case "kv-events-missed":
+    case "kv-events-lost":
+      return decodeReport(kind, at, fields);
     case "peer-reported":
       return decodePeerReported(at, fields, chain);
     case "peer-left":

@@ -45,6 +45,7 @@ export function snapshot(given: Partial<Snapshot> & { readonly id: string }): Sn
     promptTokensInFlight: 0,
     hitBlocks: 0,
     hitTokens: 0,
+    prefixSource: "approximate" as const,
     ttftMicros: undefined,
     tpotMicros: undefined,
     ...given,

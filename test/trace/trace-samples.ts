@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type { Breakdown, Decision } from "#core/decision.ts";
 import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
+import { KV_EVENTS_LOST_REASONS } from "#core/endpoint/knowledge.ts";
 import type { Input } from "#core/input.ts";
 import type { PeerNews } from "#core/peer-news.ts";
 import { type BlockChain, EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
@@ -237,6 +238,25 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     rolloutInputs(at),
     fc.tuple(word, hashes).map(([endpoint, words]): Input => ({ kind: "blocks-stored", at, endpoint, hashes: words })),
     fc.tuple(word, hashes).map(([endpoint, words]): Input => ({ kind: "blocks-removed", at, endpoint, hashes: words })),
+    fc.tuple(word, hashes, fc.integer({ min: 1, max: 9 })).map(([endpoint, words, unknownBlocks]): Input => ({
+      kind: "blocks-removed",
+      at,
+      endpoint,
+      hashes: words,
+      unknownBlocks,
+    })),
+    fc.tuple(word, hashes).map(([endpoint, words]): Input => {
+      const starts = Array.from({ length: Math.max(0, words.length / 2 - 1) }, (_, i) => i + 1);
+      return { kind: "blocks-stored", at, endpoint, hashes: words, ...(starts.length > 0 && { starts }) };
+    }),
+    word.map((endpoint): Input => ({ kind: "blocks-cleared", at, endpoint, inOrder: true })),
+    word.map((endpoint): Input => ({ kind: "kv-events-missed", at, endpoint })),
+    fc
+      .tuple(word, fc.boolean())
+      .map(([endpoint, isComplete]): Input => ({ kind: "kv-events-alive", at, endpoint, isComplete })),
+    fc
+      .tuple(word, fc.constantFrom(...KV_EVENTS_LOST_REASONS))
+      .map(([endpoint, reason]): Input => ({ kind: "kv-events-lost", at, endpoint, reason })),
   ),
 );
 
@@ -261,6 +281,7 @@ function breakdowns(size: fc.Arbitrary<number>): fc.Arbitrary<Breakdown> {
         requestsInFlight: row.tokens,
         prefillTokensQueued: row.tokens,
         hitTokens: row.tokens,
+        prefixSource: row.tokens % 3 === 0 ? "precise" : "approximate",
       })),
       scorers: [
         { name: "a", weight: 0.1 },
@@ -296,6 +317,7 @@ export function decisions(size: fc.Arbitrary<number>): fc.Arbitrary<Decision> {
       endpoint: chosen.endpoint,
       reason: "tie",
       hitTokens: sequence * 16,
+      prefixSource: chosen.prefixSource,
       usedLedger: true,
     };
   });

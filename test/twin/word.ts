@@ -53,6 +53,9 @@ export class Words {
       case "blocks-cleared":
       case "blocks-stored":
       case "blocks-removed":
+      case "kv-events-alive":
+      case "kv-events-missed":
+      case "kv-events-lost":
         return input.endpoint;
       case "profile-changed":
         return input.name;

@@ -113,6 +113,7 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
     endpoint: chosen.id,
     reason: choice.reason,
     hitTokens: chosen.hitTokens,
+    prefixSource: chosen.prefixSource,
     usedLedger,
   };
 }
@@ -158,6 +159,7 @@ function snapshotOf(given: State["endpoints"][number], state: State): Snapshot {
     promptTokensInFlight: given.promptTokensInFlight,
     hitBlocks: Math.floor(Math.min(hitTokens, state.request.promptTokens) / state.blockTokens),
     hitTokens: Math.min(hitTokens, state.request.promptTokens),
+    prefixSource: "approximate",
     ttftMicros: micros(given.ttftMillis),
     tpotMicros: micros(given.tpotMillis),
   };

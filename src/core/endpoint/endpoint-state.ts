@@ -4,6 +4,7 @@ import { MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { Breaker, type BreakerChange, type BreakerOptions } from "./breaker.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
 import { Ewma } from "./ewma.ts";
+import type { PrefixSource } from "./knowledge.ts";
 import type { Account } from "./ledger.ts";
 import { SlowReturn } from "./slow-return.ts";
 import type { Freshness, Snapshot } from "./snapshot.ts";
@@ -44,6 +45,7 @@ export class EndpointState implements Snapshot, Account {
   promptTokensInFlight = 0;
   hitBlocks = 0;
   hitTokens = 0;
+  prefixSource: PrefixSource = "approximate";
 
   #loadObservedAt: Micros = 0;
   /** Requests that the last scrape showed beyond our own. */

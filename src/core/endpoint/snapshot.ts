@@ -1,5 +1,6 @@
 import type { Micros } from "../units.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
+import type { PrefixSource } from "./knowledge.ts";
 
 /** fresh: scraped within its bound. stale: scraped before. unknown: never scraped. */
 export type Freshness = "fresh" | "stale" | "unknown";
@@ -39,6 +40,8 @@ export interface Snapshot {
   readonly hitBlocks: number;
   /** The same in tokens, at most the prompt's length. */
   readonly hitTokens: number;
+  /** Where that belief comes from. No policy reads it; it is written down with the decision. */
+  readonly prefixSource: PrefixSource;
   /** Moving averages of what this router saw there; undefined before the first. */
   readonly ttftMicros: number | undefined;
   readonly tpotMicros: number | undefined;

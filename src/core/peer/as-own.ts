@@ -28,7 +28,8 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
   const { endpoint, attempt, profile, reason, promptTokens, newTokens } = news;
   const hitTokens = Math.max(0, promptTokens - newTokens);
   const chosen = { endpoint, removedBy: "", freshness: "unknown", loadAgeMicros: -1, effectiveLoad: 0 } as const;
-  const row = { ...chosen, kvUtilization: 0, requestsInFlight: 0, prefillTokensQueued: 0, hitTokens };
+  const prefixSource = "approximate" as const;
+  const row = { ...chosen, kvUtilization: 0, requestsInFlight: 0, prefillTokensQueued: 0, hitTokens, prefixSource };
   const none = new Float64Array(0);
   return {
     kind: "routed",
@@ -41,6 +42,7 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
     endpoint,
     reason,
     hitTokens,
+    prefixSource,
     usedLedger: false,
     breakdown: { candidates: [row], scorers: [], values: none, totals: none, clamped: 0 },
   };

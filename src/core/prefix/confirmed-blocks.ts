@@ -1,8 +1,8 @@
 import { assert } from "../assert.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
-import { BlockRuns, NO_RUN, NOWHERE } from "./block-runs.ts";
+import { BlockRuns, NOWHERE } from "./block-runs.ts";
 import { HoldingPool, NO_HOLDING } from "./holding-pool.ts";
-import { RUN_BLOCKS_MAX } from "./run-arena.ts";
+import { RunJoiner } from "./run-joiner.ts";
 
 /** References that one endpoint may have, as a multiple of its capacity: beyond it, removals were lost on the way. */
 const REFERENCES_PER_CAPACITY_MAX = 4;
@@ -14,7 +14,9 @@ interface Endpoint {
   /** Distinct blocks. */
   blocks: number;
   /** Copies beyond the first, by hash. */
-  readonly copies: Map<string, number>;
+  readonly copies: Map<number, number>;
+  /** Blocks that must be there although nobody reported them: the high word of each, by hash. */
+  readonly inferred: Map<number, number>;
 }
 
 /**
@@ -28,6 +30,7 @@ interface Endpoint {
 export class ConfirmedBlocks {
   readonly #runs = new BlockRuns();
   readonly #holdings = new HoldingPool(this.#runs);
+  readonly #joiner = new RunJoiner(this.#runs, this.#holdings);
   readonly #endpoints: (Endpoint | undefined)[] = [];
   #capacityBlocks = 0;
   /** Removed blocks that were not there. */
@@ -48,7 +51,7 @@ export class ConfirmedBlocks {
   }
 
   join(slot: number, capacityBlocks: number): void {
-    this.#endpoints[slot] = { capacityBlocks: 0, references: 0, blocks: 0, copies: new Map() };
+    this.#endpoints[slot] = { capacityBlocks: 0, references: 0, blocks: 0, copies: new Map(), inferred: new Map() };
     this.#holdings.addSlot(slot);
     this.resize(slot, capacityBlocks);
   }
@@ -75,6 +78,7 @@ export class ConfirmedBlocks {
     endpoint.references = 0;
     endpoint.blocks = 0;
     endpoint.copies.clear();
+    endpoint.inferred.clear();
   }
 
   /** Distinct blocks that the endpoint holds. */
@@ -93,6 +97,10 @@ export class ConfirmedBlocks {
         this.refusedBlocks += blocks - block;
         return;
       }
+      if (endpoint.inferred.size > 0 && endpoint.inferred.delete(keyOf(hashes, block))) {
+        holding = NO_HOLDING;
+        continue;
+      }
       endpoint.references++;
       const place = this.#runs.find(hashes, block);
       if (place === NOWHERE) holding = this.#storeNew(slot, hashes, block, holding, endpoint);
@@ -103,9 +111,60 @@ export class ConfirmedBlocks {
   removed(slot: number, hashes: Int32Array): void {
     const endpoint = this.#endpoint(slot);
     for (let block = 0; block < hashes.length >> 1; block++) {
+      if (endpoint.inferred.size > 0) endpoint.inferred.delete(keyOf(hashes, block));
       if (this.#remove(slot, hashes, block, endpoint)) endpoint.references--;
       else this.strayRemovals++;
     }
+  }
+
+  /** Takes all blocks of the chain as held, since the engine has just computed it, whether they were reported or not. */
+  infer(slot: number, { hashes, length }: BlockChain): void {
+    const endpoint = this.#endpoint(slot);
+    const referencesMax = REFERENCES_PER_CAPACITY_MAX * endpoint.capacityBlocks;
+    let holding = NO_HOLDING;
+    for (let block = 0; block < length && endpoint.references < referencesMax; block++) {
+      const place = this.#runs.find(hashes, block);
+      if (place !== NOWHERE && this.#holds(slot, place)) {
+        holding = NO_HOLDING;
+        continue;
+      }
+      endpoint.references++;
+      endpoint.inferred.set(keyOf(hashes, block), hashes[2 * block + 1]!);
+      if (place === NOWHERE) holding = this.#storeNew(slot, hashes, block, holding, endpoint);
+      else holding = this.#storeKnown(slot, hashes, block, place, endpoint);
+    }
+  }
+
+  /** Forgets what was inferred and not reported since. */
+  forgetInferred(slot: number): void {
+    const endpoint = this.#endpoint(slot);
+    if (endpoint.inferred.size === 0) return;
+    const words = new Int32Array(2);
+    for (const [key, high] of endpoint.inferred) {
+      words[0] = key % WORD;
+      words[1] = high;
+      if (this.#remove(slot, words, 0, endpoint)) endpoint.references--;
+    }
+    endpoint.inferred.clear();
+  }
+
+  /** Leading blocks of the chain that one endpoint holds. */
+  leading(slot: number, chain: BlockChain): number {
+    const runs = this.#runs;
+    let depth = 0;
+    while (depth < chain.length) {
+      const place = runs.find(chain.hashes, depth);
+      if (place === NOWHERE) return depth;
+      const run = runs.runAt(place);
+      const position = runs.positionAt(place);
+      const limit = Math.min(runs.length[run]! - position, chain.length - depth);
+      const equal = runs.common(run, position, chain.hashes, depth, limit);
+      const holding = this.#holdings.find(run, slot);
+      const held = holding === NO_HOLDING ? 0 : Math.min(this.#holdings.blocks[holding]! - position, equal);
+      if (held < equal) return depth + Math.max(0, held);
+      depth += equal;
+    }
+    return depth;
   }
 
   /** Raises hits[slot], 0 at first, to the number of leading blocks of the chain that each slot holds. */
@@ -134,43 +193,7 @@ export class ConfirmedBlocks {
 
   /** Learns from a chain which runs follow each other, and joins those that the same endpoints hold whole. */
   learn(chain: BlockChain): void {
-    const runs = this.#runs;
-    let depth = 0;
-    let before = NO_RUN;
-    while (depth < chain.length) {
-      const place = runs.find(chain.hashes, depth);
-      if (place === NOWHERE || runs.positionAt(place) !== 0) return;
-      const run = runs.runAt(place);
-      const length = runs.length[run]!;
-      if (runs.common(run, 0, chain.hashes, depth, Math.min(length, chain.length - depth)) < length) return;
-      depth += length;
-      if (before !== NO_RUN && runs.length[before]! + length <= RUN_BLOCKS_MAX && this.#sameHolders(before, run)) {
-        this.#join(before, run);
-      } else {
-        before = run;
-      }
-    }
-  }
-
-  #sameHolders(run: number, next: number): boolean {
-    const holdings = this.#holdings;
-    if (holdings.countOf(run) !== holdings.countOf(next)) return false;
-    for (let h = this.#runs.firstHolding[next]!; h !== NO_HOLDING; h = holdings.next[h]!) {
-      if (holdings.blocks[h] !== this.#runs.length[next]) return false;
-      const above = holdings.find(run, holdings.slot[h]!);
-      if (above === NO_HOLDING || holdings.blocks[above] !== this.#runs.length[run]) return false;
-    }
-    return true;
-  }
-
-  #join(run: number, next: number): void {
-    const holdings = this.#holdings;
-    const { firstHolding } = this.#runs;
-    for (let h = firstHolding[next]!; h !== NO_HOLDING; h = firstHolding[next]!) holdings.remove(h);
-    this.#runs.merge(run, next);
-    for (let h = firstHolding[run]!; h !== NO_HOLDING; h = holdings.next[h]!) {
-      holdings.blocks[h] = this.#runs.length[run]!;
-    }
+    this.#joiner.learn(chain);
   }
 
   #storeNew(slot: number, hashes: Int32Array, block: number, before: number, endpoint: Endpoint): number {
@@ -244,6 +267,11 @@ export class ConfirmedBlocks {
     if (kept < before) this.#runs.truncate(run, kept);
   }
 
+  #holds(slot: number, place: number): boolean {
+    const holding = this.#holdings.find(this.#runs.runAt(place), slot);
+    return holding !== NO_HOLDING && this.#runs.positionAt(place) < this.#holdings.blocks[holding]!;
+  }
+
   #endpoint(slot: number): Endpoint {
     const endpoint = this.#endpoints[slot];
     assert(endpoint !== undefined, "the slot belongs to an endpoint");
@@ -251,11 +279,14 @@ export class ConfirmedBlocks {
   }
 }
 
-function keyOf(hashes: Int32Array, block: number): string {
-  return `${hashes[2 * block]},${hashes[2 * block + 1]}`;
+const WORD = 2 ** 32;
+
+/** 53 bits of the hash: among n copies two are taken for one with a chance of n^2 / 2^54. */
+function keyOf(hashes: Int32Array, block: number): number {
+  return (hashes[2 * block + 1]! & 0x1f_ffff) * WORD + (hashes[2 * block]! >>> 0);
 }
 
-function takeCopy(copies: Map<string, number>, key: string): boolean {
+function takeCopy(copies: Map<number, number>, key: number): boolean {
   const count = copies.get(key);
   if (count === undefined) return false;
   if (count === 1) copies.delete(key);

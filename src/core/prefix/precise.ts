@@ -1,45 +1,74 @@
 import { assert } from "../assert.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { EMPTY_CHAIN, type BlockChain } from "../prompt/block-chain.ts";
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import type { BlockChain } from "../prompt/block-chain.ts";
+import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { ApproximateIndex } from "./approximate.ts";
 import { ConfirmedBlocks } from "./confirmed-blocks.ts";
-import type { Insertion, PrefixIndex } from "./prefix-index.ts";
+import { Speculation } from "./speculation.ts";
 
-/** Insertions that wait for their end; with more, the oldest ends early. */
+/** Prompts that wait to be computed; with more, the oldest counts no longer. */
 export const SPECULATIONS_MAX = 65_536;
 
-/** llm-d's time from a decision until its blocks must have been reported. */
-const SPECULATION_MICROS_DEFAULT: Micros = 2 * MICROS_PER_SECOND;
+export interface PreciseTimes {
+  /** A prompt that was not computed after so long counts as held no longer. */
+  readonly speculationMicros: Micros;
+  /** Events of a step may come so much later than the first token that it made. */
+  readonly graceMicros: Micros;
+  /** An engine that computes and reports nothing for so long is silent. */
+  readonly silentMicros: Micros;
+}
 
-interface Speculation {
-  readonly insertion: Insertion;
-  readonly at: Micros;
+export const PRECISE_TIMES: PreciseTimes = {
+  speculationMicros: 60 * MICROS_PER_SECOND,
+  graceMicros: 500 * MICROS_PER_MILLI,
+  silentMicros: 2 * MICROS_PER_SECOND,
+};
+
+/** An endpoint whose events are followed. */
+interface Followed {
+  /** False where it may hold blocks that were never reported to us. */
+  complete: boolean;
+  /** Blocks reported since it was followed. */
+  reported: number;
+  eventAt: Micros;
+  /** Since when it computes and reports nothing; -1 where that is not so. */
+  doubtSince: Micros;
+  /** In order of insertion. */
+  open: Speculation[];
 }
 
 /**
- * Knows what each engine's prefix cache holds from the engines' own events. Between a decision and the events that it
- * causes, its chain counts as held: an insertion is a speculation that ends after a set time, or when it is withdrawn.
- * An endpoint's match is the longer one of what its engine reported and what is speculated.
+ * Knows what each engine's prefix cache holds from the engine's own events. Between a decision and the events that it
+ * causes, its chain counts as held: a speculation, which ends soon after the first token, when the events have come, or
+ * when it is withdrawn. An endpoint's match is the longer one of what its engine reported and what is speculated.
  *
- * Time is what `advance`, `stored` and `removed` were given last.
+ * Where an engine may hold more than it reported to us, what our own requests computed there is inferred at their first
+ * tokens; an engine that removes blocks which we do not know takes all that was inferred with them.
+ *
+ * Time is what `advance` and the events were given last. Slots are the caller's, the lowest free one first.
  */
-export class PreciseIndex implements PrefixIndex {
-  readonly #speculationMicros: Micros;
+export class PreciseIndex {
+  readonly #times: PreciseTimes;
   readonly #confirmed = new ConfirmedBlocks();
   readonly #speculated = new ApproximateIndex();
+  readonly #capacities: number[] = [];
+  /** By slot. */
+  readonly #followed: (Followed | undefined)[] = [];
   /** In order of time, from `#first` on. */
   readonly #speculations: Speculation[] = [];
   #first = 0;
+  /** Those whose first token was seen, in its order, from `#firstBegun` on. */
+  readonly #begun: Speculation[] = [];
+  #firstBegun = 0;
   #now: Micros = 0;
   #speculatedHits = new Int32Array(0);
   /** Speculations that ended because there were too many. */
   endedEarly = 0;
+  /** Prompts that were computed without a report of their blocks, where all is reported: the tokens are not the engine's. */
+  unreported = 0;
 
-  /** `speculationMicros` 0 speculates not at all. */
-  constructor(speculationMicros: Micros = SPECULATION_MICROS_DEFAULT) {
-    assert(speculationMicros >= 0, "a time span is not negative");
-    this.#speculationMicros = speculationMicros;
+  constructor(times: PreciseTimes = PRECISE_TIMES) {
+    this.#times = times;
   }
 
   get bytes(): number {
@@ -61,30 +90,80 @@ export class PreciseIndex implements PrefixIndex {
     return this.#confirmed.refusedBlocks;
   }
 
-  join(endpoint: EndpointId, capacityBlocks: number): number {
-    const slot = this.#speculated.join(endpoint, capacityBlocks);
-    this.#confirmed.join(slot, capacityBlocks);
-    return slot;
+  join(slot: number, endpoint: EndpointId, capacityBlocks: number): void {
+    const own = this.#speculated.join(endpoint, capacityBlocks);
+    assert(own === slot, "slots are given lowest first");
+    this.#capacities[slot] = capacityBlocks;
   }
 
   leave(slot: number): void {
-    this.#confirmed.leave(slot);
+    this.unfollow(slot);
     this.#speculated.leave(slot);
   }
 
   resize(slot: number, capacityBlocks: number): void {
+    this.#capacities[slot] = capacityBlocks;
     this.#speculated.resize(slot, capacityBlocks);
-    this.#confirmed.resize(slot, capacityBlocks);
+    if (this.#followed[slot] !== undefined) this.#confirmed.resize(slot, capacityBlocks);
   }
 
-  clear(slot: number): void {
-    this.#confirmed.clear(slot);
+  /** The endpoint's events come from now on, of an empty cache or with all before (`complete`). */
+  follow(slot: number, complete: boolean): void {
+    this.unfollow(slot);
+    this.#confirmed.join(slot, this.#capacities[slot]!);
+    this.#followed[slot] = { complete, reported: 0, eventAt: this.#now, doubtSince: -1, open: [] };
+  }
+
+  unfollow(slot: number): void {
+    const followed = this.#followed[slot];
+    if (followed === undefined) return;
+    for (const speculation of followed.open) speculation.retire();
+    this.#followed[slot] = undefined;
     this.#speculated.clear(slot);
+    this.#confirmed.leave(slot);
+  }
+
+  /** Forgets everything of the endpoint, which was started anew. */
+  clear(slot: number): void {
+    const followed = this.#followed[slot];
+    if (followed !== undefined) this.follow(slot, followed.complete);
+  }
+
+  /** The engine reports that its cache is empty: in order with what it stores, so prompts under way come after it. */
+  emptied(slot: number, at: Micros): void {
+    this.advance(at);
+    const followed = this.#reports(slot);
+    if (followed === undefined) return;
+    this.#confirmed.clear(slot);
+    followed.complete = true;
+  }
+
+  /** Events are missing: which blocks went with them nobody knows. */
+  missed(slot: number): void {
+    const followed = this.#followed[slot];
+    if (followed === undefined) return;
+    this.#confirmed.clear(slot);
+    followed.complete = false;
   }
 
   /** Distinct blocks that the engine reported. */
   size(slot: number): number {
-    return this.#confirmed.size(slot);
+    return this.#followed[slot] === undefined ? 0 : this.#confirmed.size(slot);
+  }
+
+  /** Blocks that it stored since it is followed. */
+  reported(slot: number): number {
+    return this.#followed[slot]?.reported ?? 0;
+  }
+
+  isSilent(slot: number): boolean {
+    const followed = this.#followed[slot];
+    if (followed === undefined || followed.doubtSince < 0) return false;
+    return this.#now - followed.doubtSince >= this.#times.silentMicros;
+  }
+
+  isComplete(slot: number): boolean {
+    return this.#followed[slot]?.complete === true;
   }
 
   match(chain: BlockChain, hits: Int32Array): void {
@@ -96,49 +175,108 @@ export class PreciseIndex implements PrefixIndex {
     for (let slot = 0; slot < hits.length; slot++) hits[slot] = Math.max(hits[slot]!, this.#speculatedHits[slot]!);
   }
 
-  insert(slot: number, chain: BlockChain): Insertion {
+  /** A prompt was sent to an endpoint that is followed. */
+  speculate(slot: number, chain: BlockChain): Speculation {
+    const followed = this.#followed[slot];
+    assert(followed !== undefined, "speculations are about endpoints that are followed");
     this.#confirmed.learn(chain);
-    if (this.#speculationMicros === 0) return this.#speculated.insert(slot, EMPTY_CHAIN);
-    const insertion = this.#speculated.insert(slot, chain);
+    const speculation = new Speculation(slot, this.#speculated.insert(slot, chain), chain, this.#now);
     if (this.#speculations.length - this.#first === SPECULATIONS_MAX) {
-      this.#endFirst();
+      this.#end(this.#speculations[this.#first]!);
+      this.#first++;
       this.endedEarly++;
     }
-    this.#speculations.push({ insertion, at: this.#now });
-    return insertion;
+    this.#speculations.push(speculation);
+    followed.open.push(speculation);
+    return speculation;
   }
 
-  withdraw(insertion: Insertion): void {
-    this.#speculated.withdraw(insertion);
+  withdraw(speculation: Speculation): void {
+    if (speculation.ended) return;
+    this.#speculated.withdraw(speculation.insertion);
+    this.#end(speculation);
+  }
+
+  /** The engine computed the prompt: its blocks are there, and reported soon. */
+  computed(speculation: Speculation, at: Micros): void {
+    this.advance(at);
+    const followed = this.#followed[speculation.slot];
+    if (speculation.ended || speculation.begunAt >= 0 || followed === undefined) return;
+    const { slot, chain } = speculation;
+    speculation.begunAt = at;
+    speculation.unreported = this.#confirmed.leading(slot, chain) < chain.length;
+    if (speculation.unreported && !followed.complete) this.#confirmed.infer(slot, chain);
+    this.#begun.push(speculation);
   }
 
   stored(slot: number, hashes: Int32Array, at: Micros): void {
     this.advance(at);
+    const followed = this.#reports(slot);
+    if (followed === undefined) return;
+    followed.reported += hashes.length >> 1;
     this.#confirmed.stored(slot, hashes);
   }
 
-  removed(slot: number, hashes: Int32Array, at: Micros): void {
+  /** `unknownBlocks`: so many more, of which nobody knows what they held. */
+  removed(slot: number, hashes: Int32Array, at: Micros, unknownBlocks = 0): void {
     this.advance(at);
+    if (this.#reports(slot) === undefined) return;
     this.#confirmed.removed(slot, hashes);
+    if (unknownBlocks > 0) this.#confirmed.forgetInferred(slot);
   }
 
-  /** Ends the speculations that are as old as they may get. */
+  /** Ends the speculations whose time is over. */
   advance(at: Micros): void {
-    this.#now = at;
-    for (;;) {
-      const first = this.#speculations[this.#first];
-      if (first === undefined || first.at + this.#speculationMicros > at) return;
-      this.#endFirst();
+    this.#now = Math.max(this.#now, at);
+    for (; this.#firstBegun < this.#begun.length; this.#firstBegun++) {
+      const begun = this.#begun[this.#firstBegun]!;
+      if (begun.begunAt + this.#times.graceMicros > this.#now) break;
+      if (!begun.ended) this.#settle(begun);
     }
+    this.#firstBegun = dropEnded(this.#begun, this.#firstBegun);
+    for (; this.#first < this.#speculations.length; this.#first++) {
+      const first = this.#speculations[this.#first]!;
+      if (!first.ended && first.at + this.#times.speculationMicros > this.#now) break;
+      this.#end(first);
+    }
+    this.#first = dropEnded(this.#speculations, this.#first);
   }
 
-  #endFirst(): void {
-    const first = this.#speculations[this.#first];
-    if (first !== undefined) this.#speculated.expire(first.insertion);
-    this.#first++;
-    // The ended part is dropped once it is the larger one: constant work per insertion.
-    if (2 * this.#first < this.#speculations.length) return;
-    this.#speculations.splice(0, this.#first);
-    this.#first = 0;
+  /** Its events have come, or will not. */
+  #settle(speculation: Speculation): void {
+    const { slot, chain, at, unreported } = speculation;
+    const followed = this.#followed[slot]!;
+    if (unreported && followed.eventAt < at && followed.doubtSince < 0) followed.doubtSince = this.#now;
+    if (unreported && followed.complete && this.#confirmed.leading(slot, chain) < chain.length) this.unreported++;
+    this.#end(speculation);
   }
+
+  /** Also what older ones touched that have ended is forgotten, once no older one is open. */
+  #end(speculation: Speculation): void {
+    if (speculation.ended) return;
+    speculation.retire();
+    const followed = this.#followed[speculation.slot];
+    if (followed === undefined) return;
+    const { open } = followed;
+    let ended = 0;
+    while (ended < open.length && open[ended]!.ended) ended++;
+    if (ended === 0) return;
+    this.#speculated.expire(open[ended - 1]!.insertion);
+    open.splice(0, ended);
+  }
+
+  #reports(slot: number): Followed | undefined {
+    const followed = this.#followed[slot];
+    if (followed === undefined) return undefined;
+    followed.eventAt = this.#now;
+    followed.doubtSince = -1;
+    return followed;
+  }
+}
+
+/** Drops the part before `first` once it is the larger one: constant work per entry. */
+function dropEnded(entries: unknown[], first: number): number {
+  if (first === 0 || 2 * first < entries.length) return first;
+  entries.splice(0, first);
+  return 0;
 }

@@ -1,6 +1,7 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
 import type { Micros } from "../units.ts";
+import type { Knowledge, KvEventsLostReason } from "../endpoint/knowledge.ts";
 
 /** Which endpoint is believed to hold which prefix. Endpoints are addressed by the small slot number that join gave. */
 export interface PrefixIndex {
@@ -12,19 +13,46 @@ export interface PrefixIndex {
   resize(slot: number, capacityBlocks: number): void;
   /** Forgets all blocks of the endpoint, which stays. */
   clear(slot: number): void;
-  /** Writes into hits[slot] the number of leading blocks of `chain` that each slot holds, 0 for none. */
-  match(chain: BlockChain, hits: Int32Array): void;
-  /** The endpoint is about to hold the chain: touches what it has, adds the rest, evicts the least recently used. */
-  insert(slot: number, chain: BlockChain): Insertion;
+  /**
+   * Writes into hits[slot] the number of leading blocks of `chain` that each slot holds, 0 for none. `isReported`: the
+   * chain is of the engines' own tokens, as their events are.
+   */
+  match(chain: BlockChain, hits: Int32Array, isReported?: boolean): void;
+  /**
+   * The endpoint is about to hold the chain: touches what it has, adds the rest, evicts the least recently used.
+   * `isReported`: the endpoint's events are about to report it, where they are followed.
+   */
+  insert(slot: number, chain: BlockChain, isReported?: boolean): Insertion;
   /** Takes an insertion back: what it added and nobody has touched since. Does nothing when the endpoint has left. */
   withdraw(insertion: Insertion): void;
-  /** An engine reported blocks (chain hashes, parent first); only an index that is fed by events has it. */
-  stored?(slot: number, hashes: Int32Array, at: Micros): void;
-  removed?(slot: number, hashes: Int32Array, at: Micros): void;
+  /** The engine computed what was inserted. */
+  computed?(insertion: Insertion, at: Micros): void;
   /** Time has come this far: to be called before match and insert; only an index whose insertions expire has it. */
   advance?(at: Micros): void;
   /** Blocks held by the endpoint. */
   size(slot: number): number;
+}
+
+/** An index that takes the events of engines too. Slots are those of endpoints that are here. */
+export interface ReportedIndex extends PrefixIndex {
+  /** Events come from now on. `isComplete`: of a cache that was empty, or with all that came before. */
+  followed(slot: number, isComplete: boolean): void;
+  /** They are not followed any more. */
+  lost(slot: number, reason: KvEventsLostReason): void;
+  /** Some are missing for good, between those before and those to come. */
+  missed(slot: number): void;
+  /** The engine reported blocks: chain hashes, parent first. */
+  stored(slot: number, hashes: Int32Array, at: Micros): void;
+  /** It removed these, and `unknownBlocks` of which nobody knows what they held. */
+  removed(slot: number, hashes: Int32Array, at: Micros, unknownBlocks?: number): void;
+  /** It reports that its cache is empty, in order with what it stores. */
+  emptied(slot: number, at: Micros): void;
+  /** Where what is known of the endpoint comes from. */
+  knowledge(slot: number): Knowledge;
+}
+
+export function takesReports(index: PrefixIndex): index is ReportedIndex {
+  return "knowledge" in index;
 }
 
 /** Receipt for one insert, to withdraw it by. Opaque to callers. */

@@ -22,6 +22,8 @@ export const FAULT_KINDS = {
   "endpoint-uncordoned": { level: "info", message: "an endpoint takes requests again" },
   "block-size-changed": { level: "info", message: "prompts are cut into blocks of another size" },
   "block-size-differs": { level: "warn", message: "an endpoint's block size differs" },
+  "kv-events-alive": { level: "info", message: "an endpoint's KV events are followed" },
+  "kv-events-lost": { level: "warn", message: "an endpoint's KV events are lost" },
   "policy-changed": { level: "info", message: "the policy changed" },
   "policy-refused": { level: "warn", message: "a change of policy was refused" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },

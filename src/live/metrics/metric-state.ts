@@ -8,6 +8,7 @@ import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { SourceBoard } from "../discovery/source-board.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
+import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
 import { registerShadow } from "./metric-shadow.ts";
 import { registerSources } from "./metric-sources.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
@@ -17,7 +18,7 @@ import type { HangWatch } from "../upstream/hang-watch.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
-export interface StateSources {
+export interface StateSources extends KvEventSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused">;
@@ -91,6 +92,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerTokenizers(sources, family, row);
   registerPolicy(sources, family, row);
   registerLogs(sources, family, row);
+  registerKvEvents(sources, family, row);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }
 
@@ -139,8 +141,13 @@ const ENDPOINT_GAUGES: readonly (readonly [
   ["endpoint_index_blocks", "Blocks that the prefix index believes it to hold.", (row) => row.indexBlocks],
   ["endpoint_breaker_state", "0 closed, 1 half-open, 2 open.", (row) => BREAKER_STATES[row.breaker]],
   ["endpoint_standing", "0 well, 1 returning, 2 hung.", (row) => STANDINGS[row.standing]],
+  ["endpoint_prefix_precise", "1 when what it holds is known by its events.", precise],
   ["endpoint_cordoned", "1 when it takes no new requests.", (row) => (row.cordoned ? 1 : 0)],
 ];
+
+function precise({ knowledge }: EndpointRow): number {
+  return knowledge.source === "precise" ? 1 : 0;
+}
 
 function registerEndpoints(sources: StateSources, family: Family, row: Row): void {
   const { router, directory, endpointsMax = ENDPOINTS_MAX_DEFAULT } = sources;

@@ -5,13 +5,19 @@ import { WALL_START_MICROS } from "../clock.ts";
 import { decisiveText } from "./decisive.ts";
 import type { KeptDecision } from "./decision-ring.ts";
 import type { ScrapeRow } from "../discovery/fleet-keeper.ts";
+import type { FollowerRow } from "../kv-events/follower.ts";
 import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 
 /**
  * One endpoint as /gnomon/endpoints shows it. `row` is undefined while the router does not know it: what only the router
  * knows is null then. No key.
  */
-export function endpointView(entry: EndpointEntry, row: EndpointRow | undefined, scrape: ScrapeRow | undefined) {
+export function endpointView(
+  entry: EndpointEntry,
+  row: EndpointRow | undefined,
+  scrape: ScrapeRow | undefined,
+  events: FollowerRow | undefined,
+) {
   return {
     id: entry.id,
     url: entry.url,
@@ -22,6 +28,7 @@ export function endpointView(entry: EndpointEntry, row: EndpointRow | undefined,
     blockTokens: entry.blockTokens ?? null,
     ...(row === undefined ? ROUTER_VIEW_EMPTY : routerView(row)),
     scrape: scrape === undefined ? null : scrapeView(scrape),
+    kvEvents: events === undefined ? null : eventsView(events),
   };
 }
 
@@ -58,7 +65,12 @@ function routerView(row: EndpointRow) {
     kvUtilization: row.kvUtilization,
     observed: { ttftMillis: millis(row.ttftMicros), tpotMillis: millis(row.tpotMicros) },
     indexBlocks: row.indexBlocks,
+    prefix: { source: row.knowledge.source, reason: row.knowledge.reason },
   };
+}
+
+function eventsView({ publisher, replay, state, link, feed, knownBlocks }: FollowerRow) {
+  return { publisher, replay: replay ?? null, state, knownBlocks, ...link, ...feed };
 }
 
 const ROUTER_VIEW_EMPTY: Readonly<Record<keyof ReturnType<typeof routerView>, null>> = {
@@ -74,6 +86,7 @@ const ROUTER_VIEW_EMPTY: Readonly<Record<keyof ReturnType<typeof routerView>, nu
   kvUtilization: null,
   observed: null,
   indexBlocks: null,
+  prefix: null,
 };
 
 function scrapeView({ counts, ageMicros, lastError }: ScrapeRow) {
@@ -102,6 +115,7 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
     reason,
     why: whyText(decision, promptTokens, promptTokensExact),
     hitTokens: routed?.hitTokens ?? null,
+    prefixSource: routed?.prefixSource ?? null,
     usedLedger: routed?.usedLedger ?? null,
     model: model ?? null,
     promptTokens: promptTokens ?? null,

@@ -8,6 +8,7 @@ import type { DecisionRing, KeptDecision } from "./decision-ring.ts";
 import type { BlockSizeView } from "../discovery/block-size.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
+import type { KvEvents } from "../kv-events/kv-events.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
 import { policyRoutes } from "../policy/policy-routes.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
@@ -36,6 +37,8 @@ export interface StatusOptions {
   /** Left out where none can be. */
   readonly rollouts?: () => readonly RolloutCard[];
   readonly version: string;
+  /** Left out where no KV events are followed. */
+  readonly kvEvents?: Pick<KvEvents, "rowOf">;
   /** Bearer token of /gnomon/*; without one, and without the other, they answer on loopback only. */
   readonly adminToken: string | undefined;
   /** Bearer token that opens all of them but those below /gnomon/admin/. */
@@ -102,10 +105,12 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
   };
 }
 
-function endpoints({ router, directory, keeper }: StatusOptions) {
+function endpoints({ router, directory, keeper, kvEvents }: StatusOptions) {
   const rows = new Map(router.endpointRows(nowMicros()).map((row) => [row.id, row]));
   const scrapes = new Map(keeper.rows().map((row) => [row.url, row]));
-  return directory.all().map((entry) => endpointView(entry, rows.get(entry.id), scrapes.get(entry.url)));
+  return directory
+    .all()
+    .map((entry) => endpointView(entry, rows.get(entry.id), scrapes.get(entry.url), kvEvents?.rowOf(entry.id)));
 }
 
 function decisionOf({ decisions, shownDecisions }: StatusOptions, sequence: number): KeptDecision | undefined {

@@ -180,6 +180,9 @@ export class RunBook {
       // Whoever asks about the traffic of several gateways needs the traces of all of them.
       case "peer-reported":
       case "peer-left":
+      case "kv-events-alive":
+      case "kv-events-missed":
+      case "kv-events-lost":
         break;
     }
   }

@@ -1,6 +1,6 @@
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
-import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { DualIndex } from "#core/prefix/dual-index.ts";
 import { checkProfile } from "#core/profile/check.ts";
 import { Router } from "#core/router.ts";
 import { JUDGE, type RolloutStep } from "#core/rollout/rollout-state.ts";
@@ -190,7 +190,7 @@ function messageOf(error: unknown): string {
 
 /** A router as the recorded one was at its start. */
 export function routerOf({ router: { breaker, ...settings } }: TraceHeader): Router {
-  const options = { ...settings, index: new ApproximateIndex() };
+  const options = { ...settings, index: new DualIndex() };
   return new Router(breaker === undefined ? options : { ...options, breaker });
 }
 
@@ -218,7 +218,7 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
     return `rollout: ${shown(recorded)} recorded, ${shown(replayed)} replayed`;
   }
   if (recorded.kind === "routed" && replayed.kind === "routed") {
-    for (const field of ["endpoint", "hitTokens", "usedLedger"] as const) {
+    for (const field of ["endpoint", "hitTokens", "prefixSource", "usedLedger"] as const) {
       if (recorded[field] !== replayed[field])
         return `${field}: ${recorded[field]} recorded, ${replayed[field]} replayed`;
     }

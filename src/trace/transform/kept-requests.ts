@@ -72,6 +72,9 @@ export class KeptRequests {
       case "blocks-cleared":
       case "peer-reported":
       case "peer-left":
+      case "kv-events-alive":
+      case "kv-events-missed":
+      case "kv-events-lost":
         return true;
     }
   }

@@ -85,6 +85,7 @@ function wentTo(
     endpoint,
     reason: "recorded",
     hitTokens: 0,
+    prefixSource: "approximate",
     usedLedger: false,
     breakdown: {
       ...NO_CANDIDATES,

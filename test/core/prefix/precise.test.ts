@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { PreciseIndex, SPECULATIONS_MAX } from "#core/prefix/precise.ts";
+import { PRECISE_TIMES, SPECULATIONS_MAX } from "#core/prefix/precise.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { randomFor, type Random } from "#core/random.ts";
 import { keyOf, NaiveLru } from "./naive-lru.ts";
+import { ReportedEndpoints } from "./reported-endpoints.ts";
 import { chain, hitsOf, prefixIndexContract } from "./prefix-index.contract.ts";
 import { chainOf, RandomChains } from "./random-chains.ts";
 
 const SEED = 40_409;
 const SPECULATION_MICROS = 1_000;
+const TIMES = { ...PRECISE_TIMES, speculationMicros: SPECULATION_MICROS };
 
 interface Workload {
   readonly rounds: number;
@@ -26,9 +28,9 @@ const WORKLOADS: Record<string, Workload> = {
   "runs longer than a run may be": { rounds: 2, operations: 40, endpoints: 2, lengthMax: 9_000, disorder: 0.02 },
 };
 
-prefixIndexContract("PreciseIndex", () => new PreciseIndex());
+prefixIndexContract("DualIndex of endpoints that report", () => new ReportedEndpoints(PRECISE_TIMES));
 
-describe("PreciseIndex", () => {
+describe("what engines report", () => {
   const text = chain(1, 2, 3, 4, 5, 6);
 
   it("keeps a block until each of its copies is removed", () => {
@@ -71,7 +73,7 @@ describe("PreciseIndex", () => {
   });
 
   it("speculates until the time is over, or as long as the engine confirms", () => {
-    const index = new PreciseIndex(SPECULATION_MICROS);
+    const index = new ReportedEndpoints(TIMES);
     index.join("a", 100);
     index.join("b", 100);
     index.advance(10);
@@ -85,7 +87,7 @@ describe("PreciseIndex", () => {
   });
 
   it("bounds its speculations", () => {
-    const index = new PreciseIndex(SPECULATION_MICROS);
+    const index = new ReportedEndpoints(TIMES);
     index.join("a", 100);
     for (let i = 0; i < SPECULATIONS_MAX + 3; i++) index.insert(0, text);
     assert.equal(index.endedEarly, 3);
@@ -120,8 +122,8 @@ describe("PreciseIndex", () => {
     });
   }
 
-  function confirmedOnly(capacity = 100): PreciseIndex {
-    const index = new PreciseIndex(0);
+  function confirmedOnly(capacity = 100): ReportedEndpoints {
+    const index = new ReportedEndpoints(TIMES);
     index.join("endpoint", capacity);
     return index;
   }
@@ -133,7 +135,7 @@ class Comparison {
   readonly #random: Random;
   readonly #where: string;
   readonly #chains: RandomChains;
-  readonly #index = new PreciseIndex(SPECULATION_MICROS);
+  readonly #index = new ReportedEndpoints(TIMES);
   readonly #speculated = new NaiveLru();
   readonly #counts: Map<string, number>[] = [];
   readonly #inserted: { readonly slot: number; readonly stamp: number; readonly at: number }[] = [];

@@ -200,6 +200,7 @@ test("AIBrix: throughput prefers the least token work per request", () => {
         endpoint: `p${i}`,
         reason: "only",
         hitTokens: 0,
+        prefixSource: "approximate" as const,
         usedLedger: false,
         breakdown: {
           candidates: [],

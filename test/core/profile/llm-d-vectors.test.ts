@@ -103,6 +103,7 @@ test("llm-d NH3: cold requests go round, the longest unused first", () => {
       endpoint: snapshots[choice.index]!.id,
       reason: choice.reason,
       hitTokens: 0,
+      prefixSource: "approximate",
       usedLedger: false,
     };
     profile.observe({ kind: "request-arrived", at: sequence, request }, decision, request);

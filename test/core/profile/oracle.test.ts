@@ -52,6 +52,7 @@ class Driven {
       endpoint: ids[choice.index]!,
       reason: choice.reason,
       hitTokens: snapshots[choice.index]!.hitTokens,
+      prefixSource: "approximate",
       usedLedger: true,
     };
     this.#profile.observe({ kind: "request-arrived", at, request: asked }, decision, asked);

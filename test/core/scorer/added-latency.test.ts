@@ -41,6 +41,7 @@ function sent(made: ReturnType<typeof scorer>, at: number, endpoint: string, pro
     endpoint,
     reason: "only",
     hitTokens: 0,
+    prefixSource: "approximate",
     usedLedger: true,
     breakdown: { candidates: [], scorers: [], values: new Float64Array(0), totals: new Float64Array(0), clamped: 0 },
   };

@@ -1,0 +1,145 @@
+import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
+import type { CacheScope } from "../tokenizer/tokenizer.ts";
+import { EngineBlockTable, NO_PLACE } from "./engine-block-table.ts";
+import type { BlockStored, EngineHash } from "./kv-event.ts";
+
+const VALUE_WORDS = 8;
+
+export interface TranslatorOptions {
+  /** Cuts and hashes as it does prompts. */
+  readonly hasher: BlockHasher;
+  /** The chain value before the first block, not to be written to. */
+  readonly rootOf: (scope: CacheScope) => ChainValue;
+  /** Name by which clients ask for what the engine serves without an adapter. */
+  readonly modelOf: () => string;
+  /** Blocks that may be known; with more, all are forgotten. */
+  readonly blocksMax: number;
+}
+
+/** Blocks in our own hashes, and those that could not be put into them. */
+export interface Translated {
+  /** Two words a block. */
+  readonly hashes: Int32Array;
+  /** Blocks of the engine's of which nothing is known. */
+  readonly unknownBlocks: number;
+}
+
+/**
+ * Puts one engine's blocks into hashes of our own, from the tokens that it reports: whatever algorithm, seed and width its
+ * hashes have, they are only names here.
+ */
+export class BlockTranslator {
+  readonly #options: TranslatorOptions;
+  #table = new EngineBlockTable(1);
+  /** Tokens of an engine's block; 0 before the first. */
+  #engineBlockTokens = 0;
+  readonly #value: ChainValue = new Int32Array(VALUE_WORDS);
+  #words = new Int32Array(0);
+  /** Stored blocks whose parent is not known, or that depend on more than tokens. */
+  untranslated = 0;
+
+  constructor(options: TranslatorOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#table.size;
+  }
+
+  get bytes(): number {
+    return this.#table.bytes;
+  }
+
+  /** Whether an engine's blocks of so many tokens are whole numbers of ours. */
+  fits(blockTokens: number): boolean {
+    return blockTokens % this.#options.hasher.blockWords === 0;
+  }
+
+  /** Whether more blocks are known than the engine can have: removals were lost. */
+  get isFull(): boolean {
+    return this.#table.size >= this.#options.blocksMax;
+  }
+
+  stored(event: BlockStored): Translated {
+    const { hashes, tokens, blockTokens } = event;
+    const parts = this.#partsOf(blockTokens);
+    const known = tokens.length > 0 && this.#begin(event) ? plainBlocks(event) : 0;
+    this.untranslated += hashes.length - known;
+    const ours = new Int32Array(2 * parts * known);
+    const words = this.#wordsOf(tokens, known * blockTokens);
+    for (let i = 0; i < known; i++) {
+      this.#options.hasher.extend(this.#value, words, i * blockTokens, parts, ours, i * parts);
+      this.#table.add(hashes[i]!, this.#value, ours, i * parts);
+    }
+    return { hashes: ours, unknownBlocks: hashes.length - known };
+  }
+
+  removed(hashes: readonly EngineHash[]): Translated {
+    const parts = Math.max(1, this.#engineBlockTokens / this.#options.hasher.blockWords);
+    const ours = new Int32Array(2 * parts * hashes.length);
+    let found = 0;
+    for (const hash of hashes) {
+      const place = this.#table.find(hash);
+      if (place === NO_PLACE) continue;
+      this.#table.hashesAt(place, ours, parts * found++);
+      this.#table.removeAt(place);
+    }
+    return { hashes: ours.subarray(0, 2 * parts * found), unknownBlocks: hashes.length - found };
+  }
+
+  /** Removals may have been missed: what is known goes on to name blocks, and counts as stored once at most. */
+  missed(): void {
+    this.#table.forgetCopies();
+  }
+
+  /** The engine's cache is empty. */
+  clear(): void {
+    this.#table.clear();
+  }
+
+  #partsOf(blockTokens: number): number {
+    const parts = blockTokens / this.#options.hasher.blockWords;
+    if (blockTokens !== this.#engineBlockTokens) {
+      this.#engineBlockTokens = blockTokens;
+      this.#table = new EngineBlockTable(parts);
+    }
+    return parts;
+  }
+
+  /** Puts the value before the first block into `#value`; false where it is not known. */
+  #begin(event: BlockStored): boolean {
+    if (event.parent !== undefined) {
+      const place = this.#table.find(event.parent);
+      if (place === NO_PLACE) return false;
+      this.#table.valueAt(place, this.#value);
+      return true;
+    }
+    const salt = saltOf(event);
+    if (salt === undefined) return false;
+    const model = event.adapter === "" ? this.#options.modelOf() : event.adapter;
+    this.#value.set(this.#options.rootOf({ model, salt }));
+    return true;
+  }
+
+  #wordsOf(tokens: readonly number[], count: number): Int32Array {
+    if (this.#words.length < count) this.#words = new Int32Array(2 * count);
+    for (let i = 0; i < count; i++) this.#words[i] = tokens[i]!;
+    return this.#words;
+  }
+}
+
+/** The cache salt, which the first block of a prompt covers; undefined where that covers something else. */
+function saltOf({ extraKeys, adapter }: BlockStored): string | undefined {
+  const others = (extraKeys[0] ?? []).filter((key) => key !== adapter || adapter === "");
+  if (others.length === 0) return "";
+  const [salt] = others;
+  return others.length === 1 && typeof salt === "string" ? salt : undefined;
+}
+
+/** Leading blocks whose hashes cover tokens, adapter and salt alone: no image, no embeddings. */
+function plainBlocks({ hashes, extraKeys, adapter, parent }: BlockStored): number {
+  for (let i = parent === undefined ? 1 : 0; i < hashes.length; i++) {
+    if (extraKeys[i]?.some((key) => key !== adapter) === true) return i;
+  }
+  return hashes.length;
+}

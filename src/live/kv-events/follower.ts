@@ -1,0 +1,116 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
+import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
+import type { Micros } from "#core/units.ts";
+import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
+import type { FaultEvent } from "../log/fault-log.ts";
+import type { RouterTap } from "../router-tap.ts";
+import type { CacheScope } from "../tokenizer/tokenizer.ts";
+import { BlockTranslator } from "./block-translator.ts";
+import { EndpointFeed, type FeedCounts } from "./endpoint-feed.ts";
+import type { EventAddress } from "./event-address.ts";
+import type { LinkCounts, LinkTimes } from "./link-listener.ts";
+import { PublisherLink } from "./publisher-link.ts";
+
+/** Blocks of one engine that may be known, where its room is not; and as a multiple of that, since removals may be lost. */
+const BLOCKS_MAX = 4_194_304;
+
+export interface FollowerContext {
+  readonly tap: RouterTap;
+  readonly now: () => Micros;
+  readonly report: (event: FaultEvent) => void;
+  readonly hasher: BlockHasher;
+  readonly rootOf: (scope: CacheScope) => ChainValue;
+  readonly times: LinkTimes;
+}
+
+/** How one endpoint's events stand. */
+export interface FollowerRow {
+  readonly endpoint: EndpointId;
+  readonly publisher: string;
+  readonly replay: string | undefined;
+  readonly state: "connecting" | "alive" | KvEventsLostReason;
+  readonly link: Readonly<LinkCounts>;
+  readonly feed: Readonly<FeedCounts>;
+  /** Blocks of the engine that can be named, and the memory which that takes. */
+  readonly knownBlocks: number;
+  readonly tableBytes: number;
+}
+
+/** One endpoint's publisher, from its address to the router. */
+export class Follower {
+  readonly address: EventAddress;
+  readonly #entry: EndpointEntry;
+  readonly #translator: BlockTranslator;
+  readonly #feed: EndpointFeed;
+  readonly #link: PublisherLink;
+  #state: FollowerRow["state"] = "connecting";
+  #running: Promise<void> | undefined;
+
+  constructor(entry: EndpointEntry, address: EventAddress, context: FollowerContext) {
+    const { tap, now, report, hasher, rootOf, times } = context;
+    const { id: endpoint } = entry;
+    this.#entry = entry;
+    this.address = address;
+    this.#translator = new BlockTranslator({ hasher, rootOf, modelOf: () => baseModel(entry), blocksMax: BLOCKS_MAX });
+    const changed = (state: "precise" | "late" | KvEventsLostReason): void => {
+      this.#state = state === "precise" || state === "late" ? "alive" : state;
+      report(faultOf(endpoint, state));
+    };
+    this.#feed = new EndpointFeed({ endpoint, tap, translator: this.#translator, now, changed });
+    this.#link = new PublisherLink(address, this.#feed, times);
+  }
+
+  start(): void {
+    this.#running = this.#link.run();
+  }
+
+  /** The router is to believe this endpoint's events no longer. */
+  give(reason: KvEventsLostReason): void {
+    this.#feed.lost(reason);
+  }
+
+  async stop(): Promise<void> {
+    this.#feed.stop();
+    this.#link.stop();
+    await this.#running;
+  }
+
+  row(): FollowerRow {
+    const { publisher, replay } = this.address;
+    return {
+      endpoint: this.#entry.id,
+      publisher,
+      replay,
+      state: this.#state,
+      link: this.#link.counts,
+      feed: this.#feed.counts,
+      knownBlocks: this.#translator.size,
+      tableBytes: this.#translator.bytes,
+    };
+  }
+}
+
+/** The first model that is no adapter of another. */
+function baseModel({ models }: EndpointEntry): string {
+  const base = models.find((model) => model["parent"] === undefined || model["parent"] === null) ?? models[0];
+  return base?.id ?? "";
+}
+
+function faultOf(endpoint: EndpointId, state: "precise" | "late" | KvEventsLostReason): FaultEvent {
+  if (state === "precise")
+    return {
+      kind: "kv-events-alive",
+      endpoint,
+      detail: "all are known",
+      done: "its cache is known, no longer guessed",
+    };
+  if (state === "late")
+    return {
+      kind: "kv-events-alive",
+      endpoint,
+      detail: "those before are not known: it has no replay socket, or kept too few",
+      done: "its cache is guessed until what it held is replaced",
+    };
+  return { kind: "kv-events-lost", endpoint, detail: state, done: "its cache is guessed from what is sent there" };
+}

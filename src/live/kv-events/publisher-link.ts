@@ -1,0 +1,286 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Subscriber } from "zeromq";
+import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
+import type { EventAddress } from "./event-address.ts";
+import { LINK_TIMES, type LinkCounts, type LinkListener, type LinkTimes } from "./link-listener.ts";
+import { numberOf, replay } from "./replay.ts";
+import { Sequence } from "./sequence.ts";
+
+/** Messages that wait in the socket; with more, the publisher's are dropped, which is seen as a gap. */
+const WAITING_MAX = 10_000;
+const MESSAGE_BYTES_MAX = 256 * 1024 * 1024;
+/** Messages in a row that cannot be read. */
+const UNDECODABLE_MAX = 8;
+/** A replay that was not answered is not asked for again so soon. */
+const REPLAY_PAUSE_MILLIS = 10_000;
+
+/**
+ * Follows one publisher of KV events: connects, learns what it sent before by its replay socket, keeps the order of its
+ * messages, closes gaps, and notices another publisher in its place. Runs until it is stopped.
+ */
+export class PublisherLink {
+  readonly counts: LinkCounts = {
+    messages: 0,
+    bytes: 0,
+    seen: 0,
+    gaps: 0,
+    closed: 0,
+    missed: 0,
+    restarts: 0,
+    disconnects: 0,
+    undecodable: 0,
+  };
+  readonly #address: EventAddress;
+  readonly #listener: LinkListener;
+  readonly #times: LinkTimes;
+  readonly #sequence = new Sequence();
+  readonly #stop = new AbortController();
+  #socket: Subscriber | undefined;
+  #isAlive = false;
+  #undecodable = 0;
+  #replayAfterMillis = 0;
+
+  constructor(address: EventAddress, listener: LinkListener, times: LinkTimes = LINK_TIMES) {
+    this.#address = address;
+    this.#listener = listener;
+    this.#times = times;
+  }
+
+  /** Resolves once it was stopped. */
+  async run(): Promise<void> {
+    let failures = 0;
+    while (!this.#stopped) {
+      if (await this.#connected()) failures = 0;
+      else await this.#pause(Math.min(this.#times.retryMillis * 2 ** failures++, this.#times.retryMillisMax));
+    }
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    this.#socket?.close();
+  }
+
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** One connection, from its beginning to its end; false where there was none. */
+  async #connected(): Promise<boolean> {
+    const socket = this.#open();
+    try {
+      if (!(await this.#shaken(socket))) return false;
+      await this.#follow(socket);
+    } catch {
+      // The socket was closed, by its end or ours.
+    } finally {
+      socket.close();
+    }
+    return true;
+  }
+
+  #open(): Subscriber {
+    const { heartbeatMillis } = this.#times;
+    const socket = new Subscriber({
+      linger: 0,
+      ipv6: true,
+      receiveHighWaterMark: WAITING_MAX,
+      maxMessageSize: MESSAGE_BYTES_MAX,
+      heartbeatInterval: heartbeatMillis,
+      heartbeatTimeout: 3 * heartbeatMillis,
+      // A broken connection is made anew here, with a socket of its own.
+      reconnectInterval: -1,
+    });
+    this.#socket = socket;
+    return socket;
+  }
+
+  /** Whether the publisher is there. Gives it up after a while where it was. */
+  async #shaken(socket: Subscriber): Promise<boolean> {
+    const shaken = new Promise<boolean>((resolve) => {
+      socket.events.on("handshake", () => resolve(true));
+      for (const ended of ["disconnect", "close", "end", "connect:retry"] as const)
+        socket.events.on(ended, () => {
+          resolve(false);
+          socket.close();
+        });
+      const timer = setTimeout(resolve, this.#times.reconnectMillis, false);
+      this.#stop.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    });
+    socket.subscribe(this.#address.topic);
+    socket.connect(this.#address.publisher);
+    const isThere = await shaken;
+    if (!isThere) this.#lose("disconnected");
+    return isThere;
+  }
+
+  async #follow(socket: Subscriber): Promise<void> {
+    if (this.#isAlive) await this.#resume();
+    else await this.#begin();
+    try {
+      for (;;) {
+        const frames = await socket.receive();
+        const [number, payload] = [frames.at(-2), frames.at(-1)];
+        if (frames.length === 3 && number?.length === 8 && payload !== undefined)
+          await this.#received(numberOf(number), payload);
+        else this.#unread();
+      }
+    } finally {
+      if (!this.#stopped) this.counts.disconnects++;
+    }
+  }
+
+  /** Everything that the publisher kept, from its first message on if it has it still. */
+  async #begin(): Promise<void> {
+    this.#sequence.restart();
+    const { taken, answered } = await this.#replay(0, Infinity);
+    if (this.#stopped) return;
+    if (taken > 0) return;
+    this.#live(answered);
+    this.#sequence.begun = answered;
+  }
+
+  /** After a short break: what was sent meanwhile, if it is the publisher that it was. */
+  async #resume(): Promise<void> {
+    if (this.#sequence.expected === 0) return this.#begin();
+    const isSame = await this.#isSame();
+    if (this.#stopped) return;
+    if (isSame === undefined) return this.#miss(1);
+    if (!isSame) this.#restarted();
+    await this.#replay(this.#sequence.expected, Infinity);
+  }
+
+  /** Whether the publisher still has the last message under its number; undefined where it cannot be asked. */
+  async #isSame(): Promise<boolean | undefined> {
+    const { replay: address } = this.#address;
+    const { expected, seconds } = this.#sequence;
+    if (address === undefined) return undefined;
+    try {
+      for await (const { number, payload } of replay(address, expected - 1, this.#times.replayMillis))
+        return number === expected - 1 && secondsOf(payload) === seconds;
+      return false;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #received(number: number, payload: Uint8Array): Promise<void> {
+    const sequence = this.#sequence;
+    const seconds = secondsOf(payload);
+    if (!sequence.begun) {
+      if (number === 0) this.#live(true);
+      sequence.expected = number;
+    }
+    switch (sequence.placeOf(number, seconds)) {
+      case "seen":
+        this.counts.seen++;
+        return;
+      case "restarted":
+        this.#restarted();
+        if (number > 0) await this.#close(number);
+        break;
+      case "gap":
+        await this.#close(number);
+        break;
+      case "next":
+    }
+    // A replay may have brought it with those before it.
+    if (sequence.expected <= number) await this.#take(number, seconds, payload);
+  }
+
+  /** Brings what is missing before message `number`, or gives it up. */
+  async #close(number: number): Promise<void> {
+    this.counts.gaps++;
+    await this.#replay(this.#sequence.expected, number);
+    if (this.#sequence.expected >= number) this.counts.closed++;
+    else this.#miss(number - this.#sequence.expected);
+  }
+
+  /** Takes the kept messages from `from` on that follow in order, up to `to`. */
+  async #replay(from: number, to: number): Promise<{ taken: number; answered: boolean }> {
+    const { replay: address } = this.#address;
+    let taken = 0;
+    let first = -1;
+    if (address === undefined || performance.now() < this.#replayAfterMillis) return { taken, answered: false };
+    try {
+      for await (const { number, payload } of replay(address, from, this.#times.replayMillis)) {
+        if (this.#stopped) break;
+        const seconds = secondsOf(payload);
+        if (first < 0) {
+          first = number;
+          this.#firstReplayed(number);
+        }
+        if (number !== this.#sequence.expected) continue;
+        await this.#take(number, seconds, payload);
+        taken++;
+        if (number + 1 >= to) break;
+      }
+      return { taken, answered: true };
+    } catch {
+      this.#replayAfterMillis = performance.now() + REPLAY_PAUSE_MILLIS;
+      return { taken, answered: false };
+    }
+  }
+
+  /** It may not have kept as much as was asked for. */
+  #firstReplayed(number: number): void {
+    const sequence = this.#sequence;
+    if (!this.#isAlive) this.#live(number === 0);
+    else if (number > sequence.expected) this.#miss(number - sequence.expected);
+    sequence.expected = Math.max(number, sequence.expected);
+  }
+
+  async #take(number: number, seconds: number, payload: Uint8Array): Promise<void> {
+    this.counts.messages++;
+    this.counts.bytes += payload.length;
+    this.#sequence.take(number, seconds);
+    try {
+      await this.#listener.message(payload);
+      this.#undecodable = 0;
+    } catch {
+      this.#unread();
+    }
+  }
+
+  #unread(): void {
+    this.counts.undecodable++;
+    this.#miss(1);
+    if (++this.#undecodable === UNDECODABLE_MAX) this.#lose("undecodable");
+  }
+
+  #live(isComplete: boolean): void {
+    this.#isAlive = true;
+    this.#listener.alive(isComplete);
+  }
+
+  #restarted(): void {
+    this.counts.restarts++;
+    this.#sequence.restart();
+    this.#sequence.begun = true;
+    this.#listener.restarted();
+  }
+
+  #miss(messages: number): void {
+    this.counts.missed += messages;
+    this.#listener.missed(messages);
+  }
+
+  #lose(reason: KvEventsLostReason): void {
+    if (!this.#isAlive) return;
+    this.#isAlive = false;
+    this.#listener.lost(reason);
+  }
+
+  async #pause(millis: number): Promise<void> {
+    await sleep(millis, undefined, { signal: this.#stop.signal }).catch(() => {});
+  }
+}
+
+const FLOAT64 = 0xcb;
+const SECONDS_AT = 2;
+const DOUBLE_BYTES = 8;
+
+/** The first element of a batch, an array; -Infinity where that is no double. */
+function secondsOf(payload: Uint8Array): number {
+  if (payload[1] !== FLOAT64 || payload.length < SECONDS_AT + DOUBLE_BYTES) return -Infinity;
+  return new DataView(payload.buffer, payload.byteOffset, payload.length).getFloat64(SECONDS_AT);
+}

@@ -1,0 +1,63 @@
+import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { blake3Hasher, fastHasher } from "#core/prompt/block-hash.ts";
+import { KvEvents } from "#live/kv-events/kv-events.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import { HitAccuracy } from "#live/metrics/hit-accuracy.ts";
+import type { KvEventSources } from "#live/metrics/metric-kv-events.ts";
+import type { RouterTap } from "#live/router-tap.ts";
+import type { StatusOptions } from "#live/status/status.ts";
+import { ScopeRoots } from "#live/tokenizer/scope-roots.ts";
+import type { Config } from "#config/schema.ts";
+import type { Tokenizers } from "./tokenizers.ts";
+
+interface Surroundings {
+  readonly config: Config;
+  readonly secret: Uint8Array;
+  readonly tap: RouterTap;
+  readonly directory: EndpointDirectory;
+  readonly tokenizers: Tokenizers;
+  readonly blockSizes: { readonly blockTokens: number };
+  readonly faults: Pick<FaultLog, "report">;
+}
+
+/** Kinds whose prompts are the engines' own tokens. */
+const EXACT: ReadonlySet<string> = new Set(["huggingface", "vllm"]);
+
+/** What is followed, for the pages that show it. */
+export interface LiveKvEvents {
+  readonly metrics: KvEventSources;
+  readonly status: Pick<StatusOptions, "kvEvents">;
+  stop(): Promise<void>;
+}
+
+/** Follows engines' KV events as configured, and compares what is expected of caches with what engines report. */
+export function liveKvEvents(surroundings: Surroundings): LiveKvEvents {
+  const events = kvEvents(surroundings);
+  const hitAccuracy = new HitAccuracy(surroundings.config.metrics.endpointsMax);
+  surroundings.tap.listen(hitAccuracy);
+  if (events === undefined) return { metrics: { hitAccuracy }, status: {}, stop: async () => {} };
+  surroundings.tap.listen(events);
+  return {
+    metrics: { hitAccuracy, kvEvents: () => events.rows() },
+    status: { kvEvents: events },
+    stop: () => events.stop(),
+  };
+}
+
+function kvEvents(surroundings: Surroundings): KvEvents | undefined {
+  const { config, secret, tap, directory, tokenizers, blockSizes, faults } = surroundings;
+  const { mode, discover, port, replayPort, topic, replayMillis } = config.kvEvents;
+  if (mode === "off") return undefined;
+  return new KvEvents({
+    tap,
+    directory,
+    hasherOf: config.prefix.blockHash === "fast" ? fastHasher : blake3Hasher,
+    roots: new ScopeRoots(secret),
+    isExact: (model) => mode === "on" || EXACT.has(tokenizers.of(model).name),
+    discover,
+    ports: { port, replayPort, topic },
+    blockTokens: () => blockSizes.blockTokens,
+    report: faults.report,
+    times: { replayMillis },
+  });
+}

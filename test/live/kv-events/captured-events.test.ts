@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { encode } from "@msgpack/msgpack";
+import { blake3Hasher } from "#core/prompt/block-hash.ts";
+import { BlockTranslator } from "#live/kv-events/block-translator.ts";
+import { decodeBatch, KvEventFormatError } from "#live/kv-events/decode-batch.ts";
+import type { BlockStored, KvEvent } from "#live/kv-events/kv-event.ts";
+import { PromptChains } from "#live/tokenizer/prompt-chains.ts";
+import { ScopeRoots } from "#live/tokenizer/scope-roots.ts";
+import { captured } from "./captured.ts";
+
+const BLOCK_TOKENS = 32;
+const ROOTS = new ScopeRoots("secret");
+const CHAINS = new PromptChains(blake3Hasher(BLOCK_TOKENS), ROOTS, { memoEntriesMax: 16, memoBytesMax: 65_536 });
+
+function translator(blockTokens = BLOCK_TOKENS, model = "tiny"): BlockTranslator {
+  const rootOf = ROOTS.root.bind(ROOTS);
+  return new BlockTranslator({ hasher: blake3Hasher(blockTokens), rootOf, modelOf: () => model, blocksMax: 100 });
+}
+
+/** The blocks of a prompt of the gateway's own. */
+function promptHashes(tokens: readonly number[], scope = { model: "tiny", salt: "" }): number[] {
+  const chain = CHAINS.encodeWords(scope, Int32Array.from(tokens));
+  assert.ok(!(chain instanceof Promise));
+  return [...chain.hashes];
+}
+
+function eventsOf(name: string): KvEvent[] {
+  return captured(name).flatMap(({ payload }) => decodeBatch(payload).events);
+}
+
+function storedOf(events: readonly KvEvent[]): BlockStored[] {
+  return events.filter((event) => event.kind === "stored");
+}
+
+test("blocks of a captured publisher become those of the gateway's own prompts, whatever the engine's hashes are", () => {
+  for (const name of ["reset_int", "bytes"]) {
+    const [first, branch] = storedOf(eventsOf(name));
+    assert.ok(first !== undefined && branch !== undefined);
+    const own = translator();
+    assert.deepEqual([...own.stored(first).hashes], promptHashes(first.tokens), name);
+    // The second prompt shares two blocks and goes on with another one.
+    const prompt = [...first.tokens.slice(0, 2 * BLOCK_TOKENS), ...branch.tokens];
+    assert.deepEqual([...own.stored(branch).hashes], promptHashes(prompt).slice(4), name);
+    assert.equal(own.untranslated, 0, name);
+  }
+});
+
+test("adapters and cache salts are scopes of their own", () => {
+  const salted = storedOf(eventsOf("bytes")).at(-1)!;
+  assert.deepEqual(salted.extraKeys[0], ["tenant-a"]);
+  assert.deepEqual(
+    [...translator().stored(salted).hashes],
+    promptHashes(salted.tokens, { model: "tiny", salt: "tenant-a" }),
+  );
+  const [adapted, base] = storedOf(eventsOf("lora_bytes"));
+  const own = translator();
+  assert.deepEqual([...own.stored(adapted!).hashes], promptHashes(adapted!.tokens, { model: "adapter-a", salt: "" }));
+  assert.deepEqual([...own.stored(base!).hashes], promptHashes(base!.tokens));
+});
+
+test("what a captured engine overwrites is what it stored, in its order, and nothing is left that it has no room for", () => {
+  const own = translator();
+  const held = new Map<string, number>();
+  let removed = 0;
+  for (const event of eventsOf("evict_int")) {
+    if (event.kind === "cleared") own.clear();
+    else if (event.kind === "stored")
+      for (const key of keysOf(own.stored(event).hashes)) held.set(key, (held.get(key) ?? 0) + 1);
+    else {
+      const { hashes, unknownBlocks } = own.removed(event.hashes);
+      assert.equal(unknownBlocks, 0);
+      for (const key of keysOf(hashes)) {
+        removed++;
+        const copies = held.get(key) ?? 0;
+        assert.ok(copies > 0, "it was stored before");
+        if (copies === 1) held.delete(key);
+        else held.set(key, copies - 1);
+      }
+    }
+  }
+  assert.ok(removed > 10);
+  assert.ok(held.size <= 48 && own.size === held.size);
+});
+
+test("both ranks of one engine publish the same prompt with the same hashes, each by itself", () => {
+  const [first, second] = captured("ranks_int").map(({ payload }) => decodeBatch(payload).events);
+  assert.deepEqual(first, second);
+});
+
+test("an engine's block of several of ours becomes all of them, and goes as one", () => {
+  const [first] = storedOf(eventsOf("reset_int"));
+  const own = translator(16);
+  const { hashes } = own.stored(first!);
+  assert.equal(hashes.length, 2 * 2 * 3);
+  assert.deepEqual([...own.removed([first!.hashes[1]!]).hashes], [...hashes.subarray(4, 8)]);
+  assert.ok(!translator(24).fits(32));
+});
+
+test("blocks without a known parent are counted, and so are their removals; copies go one by one", () => {
+  const [first, branch] = storedOf(eventsOf("reset_int"));
+  const own = translator();
+  assert.deepEqual(own.stored(branch!), { hashes: new Int32Array(0), unknownBlocks: 1 });
+  assert.equal(own.removed(branch!.hashes).unknownBlocks, 1);
+  own.stored(first!);
+  own.stored({ ...first!, hashes: first!.hashes.slice(0, 1), tokens: first!.tokens.slice(0, BLOCK_TOKENS) });
+  assert.deepEqual([own.removed(first!.hashes.slice(0, 1)).unknownBlocks, own.size], [0, 3]);
+  assert.deepEqual([own.removed(first!.hashes.slice(0, 1)).unknownBlocks, own.size], [0, 2]);
+  own.missed();
+  assert.deepEqual([own.removed(first!.hashes.slice(1)).unknownBlocks, own.size], [0, 0]);
+});
+
+test("arrays as older engines send them, other types and fields that are not known are read or passed over", () => {
+  const tokens = Array.from({ length: 16 }, (_, i) => i);
+  const batch = [
+    1.5,
+    [
+      ["BlockStored", [-5, 7n], null, [...tokens, ...tokens], 16, null, "GPU"],
+      ["BlockRemoved", [9], "CPU_PINNED"],
+      ["AllBlocksCleared"],
+      { type: "BlockMoved", block_hashes: [1] },
+      { type: "BlockStored", block_hashes: [3], token_ids: tokens, block_size: 16, group_idx: 1, novelty: {} },
+      {
+        type: "BlockStored",
+        block_hashes: [4],
+        token_ids: tokens,
+        block_size: 16,
+        kv_cache_spec_kind: "sliding_window",
+      },
+    ],
+  ];
+  const { seconds, events, ignored } = decodeBatch(encode(batch, { useBigInt64: true }));
+  assert.deepEqual([seconds, ignored, events.map((event) => event.kind)], [1.5, 3, ["stored", "removed", "cleared"]]);
+  const [stored, removed] = events;
+  assert.ok(stored?.kind === "stored" && removed?.kind === "removed");
+  assert.deepEqual(stored.hashes, [
+    { low: -5, high: -1 },
+    { low: 7, high: 0 },
+  ]);
+  assert.deepEqual([stored.medium, removed.medium], ["device", "host"]);
+});
+
+test("what is no batch is refused with the place and what was expected", () => {
+  const stored = { type: "BlockStored", block_hashes: [1], token_ids: [1, 2], block_size: 2 };
+  const wrong: readonly (readonly [unknown, RegExp])[] = [
+    [{}, /^batch: expected \[seconds, events/],
+    [[1, [7]], /^events\[0\]: expected an event with a type/],
+    [[1, [{ ...stored, block_hashes: ["a"] }]], /^events\[0\]\.block_hashes\[0\]: expected an integer or a digest/],
+    [[1, [{ ...stored, token_ids: [1] }]], /^events\[0\]\.token_ids: expected 2 of them, got 1/],
+    [[1, [{ ...stored, block_size: 0 }]], /^events\[0\]\.block_size/],
+    [[1, [{ ...stored, medium: 3 }]], /^events\[0\]\.medium/],
+    [[1, [{ ...stored, extra_keys: [null, null] }]], /^events\[0\]\.extra_keys/],
+  ];
+  for (const [batch, message] of wrong) {
+    assert.throws(
+      () => decodeBatch(encode(batch)),
+      (error) => error instanceof KvEventFormatError && message.test(error.message),
+    );
+  }
+  const [first] = captured("reset_int");
+  for (let length = 0; length < first!.payload.length; length += 7)
+    assert.throws(() => decodeBatch(first!.payload.subarray(0, length)), KvEventFormatError);
+});
+
+function keysOf(hashes: Int32Array): string[] {
+  return Array.from({ length: hashes.length / 2 }, (_, i) => `${hashes[2 * i]},${hashes[2 * i + 1]}`);
+}
