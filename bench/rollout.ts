@@ -2,11 +2,14 @@
  * Rollouts of one routing policy against another in the simulator: how often a profile is found to differ from itself, how
  * soon a known difference is found, what each design gets wrong, and how soon harm is taken back.
  *
- *     npx node bench/rollout.ts [--part aa|aa-trace|ab|bias|harm] [--runs N] [--seconds N] [--design NAME]
- *         [--trace FILE --endpoints N --rate-scale N,N --limit N --window SECONDS]
+ *     npx node bench/rollout.ts [--part aa|aa-trace|ab|bias|harm] [--runs N] [--seconds N] [--design NAME] [--case NAME]
+ *         [--control PROFILE] [--other PROFILE]
  *
- * aa-trace and bias are about a trace; --design leaves out the designs whose names do not begin with it.
+ * --design leaves out the designs whose names do not begin with it. aa-trace and bias need GNOMON_TRACES, a folder with
+ * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-moderate and
+ * weka-high, or the one case that is named.
  */
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { spanOf } from "#shadow/question/candidate.ts";
@@ -22,11 +25,9 @@ const { values } = parseArgs({
     runs: { type: "string" },
     seconds: { type: "string" },
     design: { type: "string" },
-    trace: { type: "string", default: "" },
-    endpoints: { type: "string", default: "8" },
-    "rate-scale": { type: "string", default: "1" },
-    limit: { type: "string", default: "4000" },
-    window: { type: "string", default: "60" },
+    case: { type: "string" },
+    control: { type: "string", default: "gnomon" },
+    other: { type: "string", default: "round-robin" },
   },
 });
 
@@ -35,14 +36,11 @@ const CONVERSATIONS_PER_SECOND = 6;
 const WINDOW_SECONDS = 6;
 
 const [runs, seconds] = [values.runs, values.seconds].map((text) => (text === undefined ? undefined : Number(text)));
-const { design, trace } = values;
-const rates = values["rate-scale"].split(",").map(Number);
-const windowSeconds = Number(values.window);
-
-function settingAt(rateScale: number) {
-  if (trace === "") throw new RangeError("--trace: expected a recorded workload");
-  return traceSetting(trace, { endpoints: Number(values.endpoints), rateScale, limit: Number(values.limit) });
-}
+const { design } = values;
+const traces = process.env["GNOMON_TRACES"] ?? "../shared/traces";
+/** Of the trace's requests on four engines. */
+const TRACE_REQUESTS = 2_000;
+const TRACE_WINDOW_SECONDS = 30;
 
 const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   aa: () => {
@@ -52,15 +50,15 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
     falseAlarms({ about, settingOf, spanSeconds, windowSeconds: WINDOW_SECONDS, runs: runs ?? 200, design });
   },
   "aa-trace": async () => {
-    const setting = await settingAt(rates[0]!);
+    const path = join(traces, "mooncake/conversation_trace.jsonl");
+    const setting = await traceSetting(path, { endpoints: 4, engine: "emulated-default", limit: TRACE_REQUESTS });
     const spanSeconds = Math.round(spanOf(setting) / MICROS_PER_SECOND);
-    falseAlarms({ about: trace, settingOf: () => setting, spanSeconds, windowSeconds, runs: runs ?? 200, design });
+    const about = `the first ${TRACE_REQUESTS} requests of Mooncake's trace`;
+    const windowSeconds = TRACE_WINDOW_SECONDS;
+    falseAlarms({ about, settingOf: () => setting, spanSeconds, windowSeconds, runs: runs ?? 200, design });
   },
-  ab: () => detection("gnomon", "round-robin", runs ?? 40, design),
-  bias: async () => {
-    const settings = rates.map(async (rate) => ({ name: `rate x ${rate}`, setting: await settingAt(rate) }));
-    await bias(await Promise.all(settings), runs ?? 4, windowSeconds);
-  },
+  ab: () => detection(values.control, values.other, runs ?? 40, design),
+  bias: () => bias(traces, values.case),
   harm: () => harm(runs ?? 10, seconds ?? 100),
 };
 

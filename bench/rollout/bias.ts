@@ -1,77 +1,103 @@
-import { availableParallelism } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import { type Setting, spanOf } from "#shadow/question/candidate.ts";
+import type { FigureKey } from "#shadow/rollout/rollout-sample.ts";
 import { namedDesigns } from "#shadow/rollout/rollout-design.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
-import { candidateNamed } from "./study-setting.ts";
+import { CASES, type ClosedLoopCase } from "../closed-loop/case.ts";
+import { prepareWorkload } from "../closed-loop/prepared-workload.ts";
+import { candidateNamed, traceSetting } from "./study-setting.ts";
 
 const PAIRS: readonly (readonly [string, string])[] = [
   ["gnomon", "round-robin"],
   ["round-robin", "prefix-affinity"],
   ["gnomon", "least-loaded"],
 ];
-const COLUMN_CHARS = 19;
-
-export interface BiasTraffic {
-  readonly name: string;
-  readonly setting: Setting;
-}
+const KEYS: readonly FigureKey[] = ["ttft.mean", "e2e.mean"];
+const WINDOW_SECONDS = 20;
+const RUNS = 8;
+/** More than are sent live, so that windows are many. */
+const REQUESTS = 8_000;
+const COPIES = 60;
+const NAME_CHARS = 30;
+const CELL_CHARS = 17;
 
 /**
- * What each design would show of the change of mean E2E, beside the truth: the whole fleet by one against the whole fleet by
- * the other on the same arrivals. Arms that share engines share queues and caches: a split lets one arm eat what the other
- * saves.
+ * What each design would show of a change, beside the truth: the whole fleet by one against the whole fleet by the other on
+ * the same requests. Arms that share engines share queues and caches: a split lets one arm eat what the other saves. The
+ * cases are those of the closed-loop bench, which run live as well.
  */
-export async function bias(traffics: readonly BiasTraffic[], runs: number, windowSeconds: number): Promise<void> {
-  print(`Change of mean E2E, ms: the truth, and what each design shows (+- its standard error; ${runs} rollouts each)`);
-  let headed = false;
-  for (const { name, setting } of traffics) {
-    for (const [control, other] of PAIRS) {
-      const rows = [...setting.workload];
-      const designs = namedDesigns({
-        spanMicros: spanOf(setting),
-        requests: rows.length,
-        endpoints: setting.endpoints.length,
-        hasSessions: rows.some(({ session, blockIds }) => session !== "" || blockIds !== undefined),
-        hasTenants: false,
-        canarySteps: [5],
-        windowMicros: [windowSeconds * MICROS_PER_SECOND],
-      }).filter((design) => design.name !== "split by request" && design.name !== "canary at 25 %");
-      if (!headed) {
-        const heads = ["control", "truth", ...designs.map((design) => design.name)];
-        print(
-          `${"traffic".padEnd(20)} ${"pair".padEnd(30)} ${heads.map((head) => head.padStart(COLUMN_CHARS)).join(" ")}`,
-        );
-        headed = true;
-      }
-      const study = await rolloutStudy({
-        setting,
-        control: candidateNamed(control),
-        other: candidateNamed(other),
-        designs,
-        runs,
-        power: 0.8,
-        level: 0.05,
-        figure: "e2e.mean",
-        hours: [24],
-        threadsMax: availableParallelism(),
+export async function bias(traces: string, load: string | undefined): Promise<void> {
+  print(`Change of the mean, ms: the truth, and what each design shows (+- its standard error; ${RUNS} rollouts each)`);
+  const folder = mkdtempSync(join(tmpdir(), "gnomon-bias-"));
+  try {
+    for (const one of CASES) {
+      if (load !== undefined && `${one.workload}-${one.load}` !== load) continue;
+      await biasOf(one, traces, folder);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function biasOf(one: ClosedLoopCase, traces: string, folder: string): Promise<void> {
+  const file = join(folder, `${one.workload}-${one.load}.jsonl`);
+  const more = { ...one, requests: REQUESTS, copies: one.copies === 1 ? 1 : COPIES };
+  await prepareWorkload(more, join(traces, one.path), file, 1);
+  const setting = await traceSetting(file, { endpoints: one.engines, engine: one.engine, limit: REQUESTS });
+  for (const [control, other] of PAIRS) {
+    const study = await rolloutStudy({
+      setting,
+      control: candidateNamed(control),
+      other: candidateNamed(other),
+      designs: (spanMicros) =>
+        namedDesigns({
+          spanMicros,
+          requests: setting.workload.length,
+          endpoints: one.engines,
+          hasSessions: true,
+          hasTenants: false,
+          canarySteps: [5],
+          windowMicros: [WINDOW_SECONDS * MICROS_PER_SECOND],
+        }),
+      runs: RUNS,
+      power: 0.8,
+      level: 0.05,
+      figure: "e2e.mean",
+      hours: [24],
+    });
+    const minutes = (study.spanMicros / 60e6).toFixed(1);
+    print(
+      `\n${one.workload}, ${one.load} load, ${study.requests} requests in ${minutes} minutes: ${control} -> ${other}`,
+    );
+    print(
+      ["".padEnd(NAME_CHARS), ...KEYS.flatMap((key) => [key, "bias"]).map((head) => head.padStart(CELL_CHARS))].join(
+        " ",
+      ),
+    );
+    const truth = KEYS.flatMap((key) => {
+      const metric = key === "ttft.mean" ? "ttftMicros" : "e2eMicros";
+      const [before, after] = [study.truth.control, study.truth.other].map((arm) => arm[metric]?.mean ?? NaN);
+      return [`${ms(before!)} ${signed(after! - before!)}`, ""];
+    });
+    print(["control, truth".padEnd(NAME_CHARS), ...truth.map((cell) => cell.padStart(CELL_CHARS))].join(" "));
+    for (const { name, figures } of study.designs) {
+      const cells = KEYS.flatMap((key) => {
+        const { estimate, bias: off, biasError } = figures[key];
+        return [signed(estimate), `${signed(off)} +- ${ms(biasError)}`];
       });
-      const before = study.truth.control.e2eMicros?.mean ?? NaN;
-      const after = study.truth.other.e2eMicros?.mean ?? NaN;
-      const cells = [ms(before), ms(after - before)];
-      for (const { figures } of study.designs) {
-        const { estimate, biasError } = figures["e2e.mean"];
-        cells.push(`${ms(estimate)} +- ${ms(biasError)}`);
-      }
-      print(
-        `${name.padEnd(20)} ${`${control} -> ${other}`.padEnd(30)} ${cells.map((cell) => cell.padStart(COLUMN_CHARS)).join(" ")}`,
-      );
+      print([name.padEnd(NAME_CHARS), ...cells.map((cell) => cell.padStart(CELL_CHARS))].join(" "));
     }
   }
 }
 
 function ms(micros: number): string {
   return (micros / 1000).toFixed(Math.abs(micros) < 100_000 ? 1 : 0);
+}
+
+function signed(micros: number): string {
+  return `${micros < 0 ? "" : "+"}${ms(micros)}`;
 }
 
 function print(line: string): void {

@@ -43,7 +43,14 @@ export async function detection(control: string, other: string, runs: number, de
   });
   const designs = all.filter(({ name }) => design === undefined || name.startsWith(design));
   const asked = { power: POWER, level: LEVEL, figure: KEY, hours: [1] };
-  const study = await rolloutStudy({ setting, control: arms[0], other: arms[1], designs, runs: PILOT_RUNS, ...asked });
+  const study = await rolloutStudy({
+    setting,
+    control: arms[0],
+    other: arms[1],
+    designs: () => designs,
+    runs: PILOT_RUNS,
+    ...asked,
+  });
   for (const one of study.designs) {
     for (const adjusted of [false, true]) {
       const { truth, estimate, varianceLeft, hours, hoursAdjusted } = one.figures[KEY];

@@ -23,26 +23,29 @@ export function madeSetting(conversationsPerSecond: number, seconds: number, see
   return settingWith(
     workload.map((request) => ({ ...request, tenant: tenantOf(request) })),
     ENGINES,
-    1,
     seed,
   );
 }
 
-/** A trace's first requests on so many engines, so many times as fast. */
+/** A workload's first requests on so many engines. */
 export async function traceSetting(
   path: string,
-  { endpoints, rateScale, limit }: { readonly endpoints: number; readonly rateScale: number; readonly limit: number },
+  { endpoints, engine: name, limit }: { readonly endpoints: number; readonly engine: string; readonly limit: number },
 ): Promise<Setting> {
   const { requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: 0 });
   const packer = new WorkloadPacker();
   for await (const request of requests) {
     if (packer.length < limit) packer.push(request);
   }
-  const { engine } = loadCalibratedEngine("emulated-default");
-  return { ...settingWith(new PackedWorkload(packer.columns()), endpoints, rateScale, 0), engine };
+  const { engine } = loadCalibratedEngine(name);
+  return {
+    ...settingWith(new PackedWorkload(packer.columns()), endpoints, 0),
+    engine,
+    blockTokens: engine.blockTokens,
+  };
 }
 
-function settingWith(workload: Setting["workload"], endpoints: number, rateScale: number, seed: number): Setting {
+function settingWith(workload: Setting["workload"], endpoints: number, seed: number): Setting {
   return {
     seed,
     workload,
@@ -60,7 +63,7 @@ function settingWith(workload: Setting["workload"], endpoints: number, rateScale
     staleAfterMicros: 3 * MICROS_PER_SECOND,
     requestMicros: 0,
     answerMicros: 0,
-    rateScale,
+    rateScale: 1,
   };
 }
 

@@ -26,14 +26,14 @@ export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): s
     wrapped(
       `What each design shows of ${titleOf(study.figure)}, ${other} less ${control} (${runs} simulated rollouts each; ` +
         `+- a standard error), and how long it runs to find that with a power of ${percent(study.power)}, ` +
-        `without and with the simulator's predictions of each window:`,
+        `as measured, and adjusted by the simulator's predictions of each window:`,
     ),
     designTable(study),
     wrapped("Bias of each design, by figure; * more than chance and more than a fifth of the truth:"),
     biasTable(study),
     ...hours.flatMap((duration, i) => [
       wrapped(
-        `Smallest difference that is found in ${duration} hours, without predictions and below with them; ` +
+        `Smallest difference that is found in ${duration} hours, and below it adjusted by predictions; ` +
           `p99 is that of windows, averaged:`,
       ),
       detectableTable(study, i),
@@ -59,15 +59,22 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
       : `${other} is expected to ${change < 0 ? "take" : "add"} ${size} ${change < 0 ? "off" : "to"} ${control}'s ${titleOf(figure)}`;
   const time = recommendation.hours === undefined ? "" : ` for ${duration(recommendation.hours)}`;
   const finds = recommendation.hours === undefined ? "" : `, which finds that with a probability of ${percent(power)}`;
-  const advice = `run a ${recommendation.design}${time}${finds}`;
+  const advice = `run a ${spoken(recommendation.design)}${time}${finds}`;
   const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
   const wrong = designs.filter((one) => isBiased(one, figure, before) && one.name !== recommendation.design);
   const worst = wrong.toSorted((a, b) => Math.abs(b.figures[figure].bias) - Math.abs(a.figures[figure].bias))[0];
   const would =
-    worst === undefined ? "" : ` A ${worst.name} would have shown ${signedMillis(worst.figures[figure].estimate)} ms.`;
+    worst === undefined
+      ? ""
+      : ` A ${spoken(worst.name)} would have shown ${signedMillis(worst.figures[figure].estimate)} ms.`;
   const guess =
     guessedEngine === undefined ? "" : ` All of this rests on the engine ${guessedEngine}, which is a guess.`;
   return `${known}: ${advice}${warning}.${would}${guess}`;
+}
+
+/** A design's name in a sentence. */
+function spoken(design: string): string {
+  return design.replace("switchback ", "switchback with windows of ");
 }
 
 function truthTable({ truth, control, other }: RolloutStudy): string {
@@ -84,7 +91,7 @@ function truthTable({ truth, control, other }: RolloutStudy): string {
 }
 
 function designTable({ designs, figure }: RolloutStudy): string {
-  const heads = ["design", "truth", "shows", "bias", "runs for", "with predictions", "variance left"];
+  const heads = ["design", "truth", "shows", "bias", "runs for", "adjusted", "variance left"];
   const table = figureTable(heads, [NAME_WIDTH, 10, 10, 18, 12, 12, 10]);
   for (const study of designs) {
     const one = study.figures[figure];

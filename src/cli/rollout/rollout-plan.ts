@@ -2,10 +2,10 @@ import { existsSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile } from "#config/profile-file.ts";
-import { MICROS_PER_SECOND } from "#core/units.ts";
-import { type Candidate, type Setting, spanOf } from "#shadow/question/candidate.ts";
+import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
+import { type Candidate, type Setting } from "#shadow/question/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/rollout/rollout-design.ts";
-import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
+import { type RolloutStudy, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { checkOutputFile } from "../check-output-file.ts";
 import { notesOf, trafficOf } from "../what-if/what-if-traffic.ts";
 import { type RolloutPlanFlags, rolloutPlanOptions } from "./rollout-plan-flags.ts";
@@ -24,17 +24,15 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   const startedAt = performance.now();
   const traffic = await trafficOf(path, flags);
   const { setting } = traffic;
-  const designs = designsOf(setting, flags);
-  const runs = flags.runs ?? affordableRuns(setting, designs.length);
-  const notes = [...notesOf(traffic), ...notesOn(setting)];
+  const notes = notesOf(traffic);
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
   const { power, level, metric, threads, hours } = flags;
   const study = await rolloutStudy({
     setting,
     control,
     other,
-    designs,
-    runs,
+    designs: (spanMicros) => designsOf(setting, spanMicros, flags),
+    runs: flags.runs,
     power,
     level,
     figure: metric,
@@ -43,13 +41,16 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
     progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
   });
   if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-  if (flags.json !== undefined) write(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes })}\n`);
+  const known = notesOn(study);
+  for (const line of known) process.stderr.write(`note: ${line}\n`);
+  if (flags.json !== undefined)
+    write(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes: [...notes, ...known] })}\n`);
   if (flags.json !== "-") {
     const { name, isGuess } = traffic.engine;
     process.stdout.write(rolloutPlanTable(study, isGuess ? name : undefined));
   }
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  const much = `${setting.workload.length} requests x (3 + ${designs.length} designs x ${runs} rollouts)`;
+  const much = `${setting.workload.length} requests x (3 + ${study.designs.length} designs x ${study.runs} rollouts)`;
   process.stderr.write(`${much} in ${seconds} s\n`);
 }
 
@@ -63,7 +64,11 @@ function armsOf({ arm }: RolloutPlanFlags): readonly [Candidate, Candidate] {
   return [control, other];
 }
 
-function designsOf(setting: Setting, { design, window, steps }: RolloutPlanFlags): readonly NamedDesign[] {
+function designsOf(
+  setting: Setting,
+  spanMicros: Micros,
+  { design, window, steps }: RolloutPlanFlags,
+): readonly NamedDesign[] {
   const { workload, endpoints } = setting;
   const tenants = new Set<string>();
   let hasSessions = false;
@@ -73,7 +78,7 @@ function designsOf(setting: Setting, { design, window, steps }: RolloutPlanFlags
     if (tenants.size < 2) tenants.add(tenant);
   }
   const all = namedDesigns({
-    spanMicros: spanOf(setting),
+    spanMicros,
     requests: workload.length,
     endpoints: endpoints.length,
     hasSessions,
@@ -86,24 +91,12 @@ function designsOf(setting: Setting, { design, window, steps }: RolloutPlanFlags
   return chosen;
 }
 
-/** Requests that all rollouts simulate together, unless more are asked for: about a minute on two cores. */
-const REQUESTS_AFFORDED = 1_500_000;
-/** Fewer show little of what chance does; more narrow it by little. */
-const RUNS_MIN = 3;
-const RUNS_MAX = 40;
-
-function affordableRuns({ workload }: Setting, designs: number): number {
-  const affordable = Math.floor(REQUESTS_AFFORDED / (workload.length * designs));
-  return Math.min(RUNS_MAX, Math.max(RUNS_MIN, affordable));
-}
-
 /** A trace shorter than this shows one hour of a day. */
-const SHORT_HOURS = 1;
+const SHORT_MICROS = 3600 * MICROS_PER_SECOND;
 
-function notesOn(setting: Setting): string[] {
-  const hours = spanOf(setting) / (3600 * MICROS_PER_SECOND);
-  if (hours >= SHORT_HOURS) return [];
-  const span = `${(60 * hours).toFixed(1)} minutes`;
+function notesOn({ spanMicros }: RolloutStudy): string[] {
+  if (spanMicros >= SHORT_MICROS) return [];
+  const span = `${(spanMicros / (60 * MICROS_PER_SECOND)).toFixed(1)} minutes`;
   return [`the trace covers ${span}; durations beyond it take it that traffic goes on like that`];
 }
 

@@ -55,7 +55,7 @@ export function namedDesigns(question: DesignQuestion): NamedDesign[] {
   const switchbacks = lengths.map((length): NamedDesign => {
     const washoutMicros = Math.round(WASHOUT_SHARE * length);
     return {
-      name: `switchback of ${seconds(length)} s`,
+      name: `switchback ${seconds(length)} s`,
       design: { kind: "switchback", windowMicros: length, washoutMicros },
       stages: 1,
     };

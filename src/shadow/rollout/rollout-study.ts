@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Micros } from "#core/units.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
-import { type Candidate, type CandidateOutcome, type Setting, spanOf } from "../question/candidate.ts";
+import { type Candidate, type CandidateOutcome, type Setting } from "../question/candidate.ts";
 import { figuresOf } from "../question/figures.ts";
 import { JobPool } from "../question/job-pool.ts";
 import { type PerMetric, perMetric } from "../question/metric.ts";
@@ -17,9 +17,10 @@ export interface RolloutQuestion {
   readonly setting: Setting;
   readonly control: Candidate;
   readonly other: Candidate;
-  readonly designs: readonly NamedDesign[];
-  /** Simulated rollouts of each design, each with its own draw of arms. */
-  readonly runs: number;
+  /** To compare, on traffic that lasts so long. */
+  readonly designs: (spanMicros: Micros) => readonly NamedDesign[];
+  /** Simulated rollouts of each design, each with its own draw of arms; as many as take about a minute where left out. */
+  readonly runs?: number | undefined;
   /** Probability to find the difference, and the one to find one where there is none, at any look. */
   readonly power: number;
   readonly level: number;
@@ -51,20 +52,20 @@ export interface RolloutStudy {
   readonly recommendation: Recommendation;
 }
 
+/** Requests that all rollouts simulate together, unless more are asked for: about a minute on two cores. */
+const REQUESTS_AFFORDED = 1_500_000;
+/** Fewer show little of what chance does; more narrow it by little. */
+const RUNS_MIN = 3;
+const RUNS_MAX = 40;
 /** Of the trace: until then caches fill, and nothing is compared. */
 const START_SHARE = 0.1;
 /** Simulates each design as it would run, and the truth beside it. Same question, same answer, on any number of threads. */
 export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutStudy> {
-  const { setting, control, other, designs, runs, figure, level, power, hours } = question;
-  const spanMicros = spanOf(setting);
-  const startMicros = Math.round(START_SHARE * spanMicros);
-  const simulations = 3 + runs * designs.length;
-  const pool = new JobPool(
-    setting,
-    simulations * setting.workload.length,
-    question.threadsMax ?? availableParallelism(),
-  );
+  const { setting, control, other, figure, level, power, hours } = question;
+  const requests = setting.workload.length;
+  const pool = new JobPool(setting, REQUESTS_AFFORDED, question.threadsMax ?? availableParallelism());
   let done = 0;
+  let simulations = 3;
   const counted = <T>(result: T): T => {
     question.progress?.(++done, simulations);
     return result;
@@ -76,6 +77,12 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
       outcome(other),
       outcome(predictingCandidate(setting, control)),
     ]);
+    // Of conversations the first turns alone have a time of their own: how long all takes is known when it has been run.
+    const spanMicros = ofControl.arrivalMicros.reduce((last, at) => (at > last ? at : last), 0);
+    const startMicros = Math.round(START_SHARE * spanMicros);
+    const designs = question.designs(spanMicros);
+    const runs = question.runs ?? affordableRuns(requests, designs.length);
+    simulations += runs * designs.length;
     const predicted = predictedTimes(predicting);
     const arms = [control, other] as const;
     const asked: PowerQuestion = { level, standardErrors: normalQuantile(power), hours };
@@ -97,7 +104,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
     return {
       control: control.name,
       other: other.name,
-      requests: setting.workload.length,
+      requests,
       spanMicros,
       startMicros,
       runs,
@@ -112,6 +119,10 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
   } finally {
     await pool.close();
   }
+}
+
+function affordableRuns(requests: number, designs: number): number {
+  return Math.min(RUNS_MAX, Math.max(RUNS_MIN, Math.floor(REQUESTS_AFFORDED / (requests * designs))));
 }
 
 /** What an arm's figure is on the whole fleet; NaN where no request has it. */

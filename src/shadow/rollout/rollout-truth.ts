@@ -19,7 +19,7 @@ export function rolloutTruth(
   const { windowMicros } = design;
   // Every window has both arms, as with pools.
   const plan = twoArmPlan({ kind: "pools", windowMicros, by: "request", label: "none" }, 0);
-  const judge = new Judge(judgeOptions(plan, 0.05, 100));
+  const judge = new Judge({ ...judgeOptions(plan, 0.05, 100), windowSamplesMin: 1 });
   const [control] = outcomes;
   control.arrivalMicros.forEach((at, row) => {
     const since = at - startMicros;

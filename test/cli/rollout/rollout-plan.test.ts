@@ -41,7 +41,7 @@ test("the verdict comes first, in a sentence; tables fit a terminal", async (t) 
   assert.equal(code, 0);
   assert.match(out, /^round-robin is expected to .*gnomon's mean\s+E2E: run a/);
   assert.match(out, /which is a guess/);
-  assert.match(out, /switchback of 5 s/);
+  assert.match(out, /switchback 5 s/);
   assert.match(out, /split by request/);
   assert.doesNotMatch(out, /canary|pools/);
   assert.match(out, /found in 2 hours/);

@@ -9,15 +9,16 @@ const SETTING = caseSetting(caseWorkload());
 const SECOND = 1_000_000;
 
 function question(control: string, other: string): RolloutQuestion {
-  const designs = namedDesigns({
-    spanMicros: 12 * SECOND,
-    requests: SETTING.workload.length,
-    endpoints: 3,
-    hasSessions: true,
-    hasTenants: false,
-    canarySteps: [25, 50],
-    windowMicros: [SECOND],
-  });
+  const designs = (spanMicros: number) =>
+    namedDesigns({
+      spanMicros,
+      requests: SETTING.workload.length,
+      endpoints: 3,
+      hasSessions: true,
+      hasTenants: false,
+      canarySteps: [25, 50],
+      windowMicros: [SECOND],
+    });
   return {
     setting: SETTING,
     control: namedProfile(control),
@@ -37,7 +38,7 @@ test("a profile against itself: the truth is nothing, and every design shows not
   assert.deepEqual(truth.control, truth.other);
   assert.deepEqual(
     designs.map(({ name }) => name),
-    ["switchback of 1 s", "pools", "split by session", "split by request", "canary at 5 %", "canary at 25 %"],
+    ["switchback 1 s", "pools", "split by session", "split by request", "canary at 5 %", "canary at 25 %"],
   );
   for (const { name, figures } of designs) {
     for (const [key, { truth: known, bias, biasError }] of Object.entries(figures)) {
