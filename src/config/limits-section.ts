@@ -42,6 +42,23 @@ export const limits = z.strictObject({
     .default(4096)
     .describe("Sockets to one endpoint, and so requests given to it at once."),
   attemptsMax: z.int().min(1).max(16).default(3).describe("Endpoints that one request may be sent to."),
+  continuationsMax: z
+    .int()
+    .min(0)
+    .max(64)
+    .default(8)
+    .describe("Times that one stream goes on at another endpoint after its own broke; 0 cuts it."),
+  continuationTokensKept: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(32_768)
+    .describe(
+      "Tokens of prompt and answer kept of one stream, so that it can go on; a longer one is cut where it breaks.",
+    ),
+  continuationBytesKept: bytes()
+    .default(256 * MIB)
+    .describe("What the tokens kept of all streams may take; a stream without room is cut where it breaks."),
   retryRatio: z
     .number()
     .min(0)
@@ -61,6 +78,9 @@ export const limits = z.strictObject({
   cutMillisMax: millis(1, MILLIS_PER_DAY)
     .default(10_000)
     .describe("Silence of an answer that began, at an engine that is lost or hangs, until it is cut."),
+  continueMillisMax: millis(1, MILLIS_PER_DAY)
+    .default(1000)
+    .describe("The same of a stream that can go on at another endpoint; it goes there then."),
   writeStallMillisMax: millis(1, MILLIS_PER_DAY)
     .default(120_000)
     .describe("A client that reads nothing while bytes wait for it."),

@@ -54,6 +54,12 @@ export const clients = z.strictObject({
     .describe(
       "Ask engines for token counts in every stream. Clients that did not ask do not see them, nor vLLM's system_fingerprint, which comes with them.",
     ),
+  continueStreams: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Ask vLLM for the token ids of chat and completion streams (return_token_ids), so that one whose engine dies, hangs or drains goes on at another; clients that did not ask do not see them.",
+    ),
   ownHeaders: z
     .boolean()
     .default(true)

@@ -63,6 +63,7 @@ export type EndogenousInput =
   | AttemptFailed
   | RequestRetried
   | RequestMoved
+  | RequestContinued
   | RequestFinished
   | AnswerKnown
   | BlocksStored
@@ -82,6 +83,13 @@ export type EndogenousInput =
       readonly endpoint: EndpointId;
       readonly reason: KvEventsLostReason;
     };
+
+/** Those that a decision answers. */
+export type AskingInput = RequestArrived | RequestRetried | RequestContinued;
+
+export function isAsking(input: Input): input is AskingInput {
+  return input.kind === "request-arrived" || input.kind === "request-retried" || input.kind === "request-continued";
+}
 
 export interface RequestArrived {
   readonly kind: "request-arrived";
@@ -120,6 +128,21 @@ export interface RequestMoved {
   readonly at: Micros;
   readonly requestId: string;
   readonly endpoint: EndpointId;
+}
+
+/**
+ * An answer broke off of which the client has a part: the charge is released, and another endpoint is asked for, to go on
+ * behind the tokens that the client has. Those count as prompt there.
+ */
+export interface RequestContinued {
+  readonly kind: "request-continued";
+  readonly at: Micros;
+  readonly requestId: string;
+  readonly fault: Fault;
+  /** Output tokens of all endpoints so far behind which it goes on; 0 where it begins anew. */
+  readonly outputTokens: number;
+  /** As of RequestFinished, of these tokens; absent where they are not known or fill no block. */
+  readonly answerHashes?: Int32Array;
 }
 
 /** The end of a request, once and on every path. */

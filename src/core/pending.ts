@@ -7,11 +7,17 @@ import type { Micros } from "./units.ts";
 
 /** A request between its arrival and its end. */
 export interface Pending {
-  readonly request: RouteRequest;
+  /** As it is sent now: where it goes on behind a part of its answer, that part is prompt. */
+  request: RouteRequest;
+  /** As it arrived. */
+  readonly asked: RouteRequest;
   /** Its place in a rollout, for all its attempts. */
   readonly place: RolloutPlace | undefined;
-  /** Endpoints that this request was sent to; a retry leaves them out. */
-  readonly tried: EndpointId[];
+  /** Endpoints that this request was sent to since it arrived or last went on; a retry leaves them out. */
+  tried: EndpointId[];
+  attempts: number;
+  /** Output tokens that other endpoints made, behind which it goes on. */
+  continuedTokens: number;
   /** Where the current attempt is, and what it will release; undefined between attempts. */
   state: EndpointState | undefined;
   insertion: Insertion | undefined;
@@ -21,5 +27,6 @@ export interface Pending {
 
 /** One that arrives, before its first decision. */
 export function newPending(request: RouteRequest, place: RolloutPlace | undefined, at: Micros): Pending {
-  return { request, place, tried: [], state: undefined, insertion: undefined, sentAt: at, firstTokenAt: undefined };
+  const attempt = { state: undefined, insertion: undefined, sentAt: at, firstTokenAt: undefined };
+  return { request, asked: request, place, tried: [], attempts: 0, continuedTokens: 0, ...attempt };
 }

@@ -2,7 +2,9 @@ import { AwaitedAnswers } from "./awaited-answers.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { Fleet } from "./fleet.ts";
-import type { AttemptFailed, Input, RequestFinished, RequestMoved } from "./input.ts";
+import { assert } from "./assert.ts";
+import { continuedRequest } from "./continued-request.ts";
+import type { AttemptFailed, Input, RequestContinued, RequestFinished, RequestMoved } from "./input.ts";
 import type { Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { RequestTable } from "./request-table.ts";
@@ -83,6 +85,7 @@ export class Placements {
     pending.state = state;
     pending.sentAt = at;
     pending.tried.push(state.id);
+    pending.attempts++;
     state.breaker.sent(at);
   }
 
@@ -109,6 +112,23 @@ export class Placements {
     this.#release(pending, at, true);
   }
 
+  /**
+   * The attempt broke off behind a part of its answer, with which the request goes on. Endpoints that had failed it before
+   * this one made tokens may have it again.
+   */
+  sever(input: RequestContinued): Pending {
+    const { at, requestId, fault, outputTokens } = input;
+    const pending = this.pending.get(requestId);
+    assert(pending?.state !== undefined, "a request that goes on was under way");
+    const begun = pending.firstTokenAt !== undefined;
+    if (begun) pending.tried = [pending.state.id];
+    pending.state.attemptFailed(at, fault, pending.sentAt);
+    this.#release(pending, at, !begun);
+    pending.continuedTokens = outputTokens;
+    pending.request = continuedRequest(pending.asked, input);
+    return pending;
+  }
+
   #moved({ at, requestId, endpoint }: RequestMoved): void {
     const pending = this.pending.get(requestId);
     const state = this.#fleet.get(endpoint);
@@ -132,9 +152,10 @@ export class Placements {
     this.pending.delete(requestId);
     const { state, sentAt, firstTokenAt } = pending;
     if (state === undefined) return;
-    state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens });
+    const own = outputTokens === undefined ? undefined : outputTokens - pending.continuedTokens;
+    state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens: own });
     this.#release(pending, at, outcome !== "ok" && firstTokenAt === undefined);
-    this.#answers.finished(input, state, pending.request.blocks);
+    this.#answers.finished(input, state, pending.asked.blocks);
   }
 
   #release(pending: Pending, at: Micros, withdraw: boolean): void {

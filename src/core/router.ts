@@ -4,7 +4,7 @@ import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
 import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
-import type { Input, RequestArrived, RequestRetried } from "./input.ts";
+import type { AskingInput, Input, RequestArrived, RequestContinued, RequestRetried } from "./input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
 import { newPending, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
@@ -78,7 +78,7 @@ export class Router {
    * With `forced` a request goes to that endpoint if it may serve it, whatever the policy and its filters say; the
    * breakdown is what the policy saw. For questions of what would have been; live and in a replay nothing is forced.
    */
-  accept(input: RequestArrived | RequestRetried, forced?: EndpointId): Decision;
+  accept(input: AskingInput, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
     const decision = this.#accepted(input, forced);
@@ -136,11 +136,12 @@ export class Router {
   #decision(input: Input, forced: EndpointId | undefined): Decision | undefined {
     if (input.kind === "request-arrived") return this.#arrived(input, forced);
     if (input.kind === "request-retried") return this.#retried(input, forced);
+    if (input.kind === "request-continued") return this.#continued(input, forced);
     this.#apply(input);
     return undefined;
   }
 
-  #apply(input: Exclude<Input, RequestArrived | RequestRetried>): void {
+  #apply(input: Exclude<Input, AskingInput>): void {
     switch (input.kind) {
       case "first-token":
       case "progress":
@@ -197,6 +198,10 @@ export class Router {
     return this.#decide(at, pending, forced);
   }
 
+  #continued(input: RequestContinued, forced: EndpointId | undefined): Decision {
+    return this.#decide(input.at, this.#placements.sever(input), forced);
+  }
+
   #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
     const { request, place } = pending;
     const fleet = this.#fleet;
@@ -207,12 +212,11 @@ export class Router {
     const outsidePool = leavesPool(fleet, place);
     const random = this.#streamOf(sequence);
     const choice = this.#unless(forced, profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random));
-    const attempt = pending.tried.length + 1;
     const common = {
       at,
       sequence,
       requestId: request.id,
-      attempt,
+      attempt: pending.attempts + 1,
       profile: profile.name,
       policyVersion: this.#profiles.version,
       ...(place !== undefined && {

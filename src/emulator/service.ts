@@ -1,8 +1,9 @@
-import { nameHash, randomFor } from "#core/random.ts";
+import { nameHash } from "#core/random.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { EngineHost } from "./engine-host.ts";
 import { FaultPlan } from "./fault/fault-plan.ts";
-import { hashBlocks, hashRoot, hashTokens } from "./generation/block-hash.ts";
+import { answerDraws, begunAnswer } from "./generation/answer-draws.ts";
+import { hashBlocks, hashRoot } from "./generation/block-hash.ts";
 import { naturalLength } from "./generation/natural-length.ts";
 import { planOutput } from "./generation/output-plan.ts";
 import { isComplete, newSequence, type Answer, type Sequence } from "./generation/sequence.ts";
@@ -113,17 +114,26 @@ export class Service {
     throw TOKEN_BACKLOG_FULL;
   }
 
-  /** One sequence per choice. Same prompt and parameters, same answer, whatever else the server does. */
+  /**
+   * One sequence per choice. Same prompt and parameters, same answer, whatever else the server does; and where the prompt
+   * holds a part of an answer, the same rest.
+   */
   sequencesOf(job: PromptJob, maxTokens: number, exchange: Exchange): Sequence[] {
     const { prompt, sampling, model } = job;
-    const base = hashTokens(prompt);
+    const begun = begunAnswer(prompt, this.tokenizer.headerEnd);
+    const generated = begun?.generated;
     const adapter = model === this.options.model ? "" : model;
     const root = hashRoot(adapter, sampling.cacheSalt);
     const group = { n: sampling.n, open: sampling.n, producedMax: 0 };
     return Array.from({ length: sampling.n }, (_, index) => {
-      const random = randomFor(base, sampling.seed * 65_537 + index);
+      const random = answerDraws(prompt, begun, sampling.seed * 65_537 + index);
       const naturalTokens = naturalLength(random, this.options.naturalTokensMean);
-      const plan = planOutput(this.tokenizer, random, sampling, { maxTokens, naturalTokens, forced: job.forced });
+      const plan = planOutput(this.tokenizer, random, sampling, {
+        maxTokens,
+        naturalTokens,
+        generated,
+        forced: job.forced,
+      });
       return newSequence({
         id: String(this.#sequences++),
         choice: job.firstChoice + index,

@@ -1,5 +1,6 @@
 import { Forward } from "./upstream/forward.ts";
-import { askBody } from "./request/ask.ts";
+import { keepStream } from "./continuation/keep-stream.ts";
+import { type Routing, askBody } from "./request/ask.ts";
 import type { Exchange } from "./request/exchange.ts";
 import { readBody } from "./request/request-body.ts";
 import { BODY_READ } from "./request-state/request-event.ts";
@@ -20,10 +21,11 @@ export function serveChat(exchange: Exchange): void {
       exchange.dispatch(BODY_READ);
       if (exchange.over) return;
       if (!Buffer.isBuffer(body)) return exchange.refuse(body);
-      askBody(exchange, body, (decision, sent, hidesUsage) => {
+      const routed: Routing = (decision, sent, hidesUsage) => {
         context.attempts.retries.earn();
         exchange.forward(new Forward(exchange, sent, decision, hidesUsage));
-      });
+      };
+      askBody(exchange, body, routed, (parsed, prompt) => keepStream(exchange, parsed, prompt));
     },
   });
 }

@@ -53,6 +53,10 @@ export interface GatewayParts {
   readonly answers: AnswerQueue;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;
+  /** Keeps the tokens of streams, so that one that breaks can go on at another endpoint. */
+  readonly continuesStreams: boolean;
+  /** What these take. */
+  continuationBytes: number;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
   /** Answers carry x-gnomon-* headers. */

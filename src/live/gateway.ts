@@ -50,6 +50,8 @@ export interface GatewayOptions {
   readonly requestUsage?: boolean;
   /** Which answers go into the prefix index; "ids" when left out. */
   readonly answersIndexed?: AnswersIndexed;
+  /** Asks engines for the token ids of streams, so that one that breaks can go on elsewhere; false when left out. */
+  readonly continuesStreams?: boolean;
   /** Whether work that can be left undone is; it never is when left out. */
   readonly load?: { readonly isBusy: boolean };
   /** Paths beside the known ones that take POST and go to one engine each. */
@@ -102,32 +104,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     load: options.load ?? { isBusy: false },
     bug: (error) => options.observe.bug?.(error),
   });
-  const context: GatewayParts = {
-    ...options,
-    pools,
-    limits,
-    counters,
-    identifier: new Identifier(options.identity),
-    attempts: {
-      retries: new RetryPolicy(retryOptions(limits)),
-      now: nowMicros,
-      accept: options.tap.accept.bind(options.tap),
-    },
-    waits: waitLimits(limits),
-    hangs,
-    answersIndexed: options.answersIndexed ?? "ids",
-    answers,
-    profileOf: options.profileOf ?? ((_model, asked) => asked),
-    requestUsage: options.requestUsage ?? false,
-    keepsAuthorization: options.clientKeys !== undefined,
-    sendsOwnHeaders: options.sendsOwnHeaders ?? true,
-    cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
-    inFlight: new InFlight(limits.sweepMillis, hangs),
-    bodyBytesInFlight: 0,
-    sequence: 0,
-    leaving: false,
-    draining: false,
-  };
+  const context = partsOf(options, { pools, limits, counters, hangs, answers });
   const app: GatewayApp = new Hono();
   options.statusRoutes?.(app);
   const allowed = options.clientKeys === undefined ? () => true : clientAuth(options.clientKeys);
@@ -156,6 +133,36 @@ export function createGateway(options: GatewayOptions): Gateway {
       await caller.destroy();
       return drained;
     },
+  };
+}
+
+type OwnParts = Pick<GatewayParts, "pools" | "limits" | "counters" | "hangs" | "answers">;
+
+function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
+  const { limits, hangs } = own;
+  return {
+    ...options,
+    ...own,
+    identifier: new Identifier(options.identity),
+    attempts: {
+      retries: new RetryPolicy(retryOptions(limits)),
+      now: nowMicros,
+      accept: options.tap.accept.bind(options.tap),
+    },
+    waits: waitLimits(limits),
+    answersIndexed: options.answersIndexed ?? "ids",
+    profileOf: options.profileOf ?? ((_model, asked) => asked),
+    requestUsage: options.requestUsage ?? false,
+    continuesStreams: options.continuesStreams ?? false,
+    continuationBytes: 0,
+    keepsAuthorization: options.clientKeys !== undefined,
+    sendsOwnHeaders: options.sendsOwnHeaders ?? true,
+    cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
+    inFlight: new InFlight(limits.sweepMillis, hangs),
+    bodyBytesInFlight: 0,
+    sequence: 0,
+    leaving: false,
+    draining: false,
   };
 }
 
@@ -204,8 +211,9 @@ function limitServer(server: Server, limits: GatewayLimits): void {
   server.maxConnections = limits.clientConnectionsMax;
 }
 
-function retryOptions({ attemptsMax, retryRatio: ratio, retryBurst: burst }: GatewayLimits): RetryOptions {
-  return { attemptsMax, ratio, burst };
+function retryOptions(limits: GatewayLimits): RetryOptions {
+  const { attemptsMax, continuationsMax, retryRatio: ratio, retryBurst: burst } = limits;
+  return { attemptsMax, continuationsMax, ratio, burst };
 }
 
 /** Node looks only every 30 s for requests that are too slow, which a shorter limit would not notice. */

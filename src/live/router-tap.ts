@@ -1,5 +1,5 @@
 import type { Decision } from "#core/decision.ts";
-import type { Input, RequestArrived, RequestRetried } from "#core/input.ts";
+import { type AskingInput, type Input, isAsking } from "#core/input.ts";
 import type { Router } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 
@@ -27,10 +27,10 @@ export class RouterTap {
     this.#listeners.push(listener);
   }
 
-  accept(input: RequestArrived | RequestRetried): Decision;
+  accept(input: AskingInput): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input): Decision | undefined {
-    const isTimed = input.kind === "request-arrived" || input.kind === "request-retried";
+    const isTimed = isAsking(input);
     const startMillis = isTimed ? performance.now() : 0;
     const decision = this.router.accept(input);
     const decisionMicros = isTimed ? (performance.now() - startMillis) * MICROS_PER_MILLI : 0;

@@ -269,6 +269,7 @@ function towardsClients(
     load: new LoopLoad(),
     limits: gatewayLimits(config),
     requestUsage: clients.requestUsage,
+    continuesStreams: clients.continueStreams,
     sendsOwnHeaders: clients.ownHeaders,
     corsOrigins: clients.corsOrigins,
     extraRoutes: routes.extra,

@@ -77,21 +77,23 @@ export class EngineObserver {
   }
 
   #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
-    const { row, source } = flightOf(request);
+    const { row, source, continuations } = flightOf(request);
+    if (continuations > 0) return;
     this.#outcomes.queueDelay[row] = at - source.arrivalAt;
     this.#outcomes.cachedTokens[row] = cachedTokens;
   }
 
   #token(at: Micros, engine: number, request: EngineRequest, outputTokens: number): void {
     const flight = flightOf(request);
-    this.#outcomes.outputTokens[flight.row] = outputTokens;
+    this.#outcomes.outputTokens[flight.row] = flight.continuedTokens + outputTokens;
     if (outputTokens === 1) {
       const first = flight.firstTokenAt < 0;
       flight.firstTokenAt = at;
-      this.#outcomes.ttft[flight.row] = at - flight.source.arrivalAt + this.#perTokenMicros;
+      const goesOn = flight.continuations > 0;
+      if (!goesOn) this.#outcomes.ttft[flight.row] = at - flight.source.arrivalAt + this.#perTokenMicros;
       if (first) {
         const sums = this.sums[engine]!;
-        sums.ttftMicros += at - flight.source.arrivalAt;
+        sums.ttftMicros += at - (goesOn ? flight.sentAt : flight.source.arrivalAt);
         sums.firstTokens++;
         this.#decoding(at, engine, 1);
         this.#listener.firstToken(at, flight);

@@ -11,8 +11,9 @@ export class Flight implements EngineRequest {
   readonly source: SimulatedRequest;
   route: RouteRequest;
   readonly id: string;
-  readonly promptTokens: number;
-  readonly outputTokens: number;
+  /** As the engine at hand has it: where the answer goes on there, the part before is prompt. */
+  promptTokens: number;
+  outputTokens: number;
   readonly deadlineAt: number | undefined;
   readonly cacheRead: boolean;
   hashes: Int32Array = NO_LANES;
@@ -27,6 +28,11 @@ export class Flight implements EngineRequest {
   closed = false;
   /** The client has part of the answer. */
   begun = false;
+  /** The rest of the answer was asked for elsewhere, and nothing of it came. */
+  resuming = false;
+  /** Tokens of the answer that engines before made, and how often it went on elsewhere. */
+  continuedTokens = 0;
+  continuations = 0;
   /** Its place among those in flight. */
   slot = 0;
   /** Of the attempt under way: when it was sent, since when nothing came, its endpoint's trouble, tokens that came. */
@@ -58,6 +64,29 @@ export class Flight implements EngineRequest {
     this.trouble = undefined;
     this.tokensSeen = 0;
     this.progressed = false;
+  }
+
+  /** Output tokens that the client has, as far as is known. */
+  get tokensOfAll(): number {
+    return this.continuedTokens + this.tokensSeen;
+  }
+
+  /** The answer goes on at another engine, behind what the client has of it. */
+  goOn(): void {
+    this.continuedTokens = this.tokensOfAll;
+    this.continuations++;
+    this.promptTokens = this.source.route.promptTokens + this.continuedTokens;
+    this.outputTokens = this.source.outputTokens - this.continuedTokens;
+    this.reset();
+    this.resuming = true;
+  }
+
+  /** Blocks that the first tokens of the answer fill behind the prompt's, where the router gets to know them. */
+  blocksOf(tokens: number): { readonly answerHashes?: Int32Array } {
+    const { promptTokens, blocks } = this.source.route;
+    const whole = this.source.answerHashes?.();
+    const count = Math.floor((promptTokens + tokens) / blocks.blockTokens) - blocks.length;
+    return whole === undefined || count <= 0 ? {} : { answerHashes: whole.slice(0, 2 * count) };
   }
 
   /** What the router gets to know of a whole answer beside its counts. */

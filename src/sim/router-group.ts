@@ -1,7 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Decision } from "#core/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Input, RequestArrived, RequestRetried } from "#core/input.ts";
+import { type AskingInput, type Input, isAsking } from "#core/input.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import type { PeerReported } from "#core/peer-news.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
@@ -86,7 +86,7 @@ export class RouterGroup {
     return this.routers[this.#takers.get(requestId) ?? 0]!.hasTaker(at, requestId);
   }
 
-  accept(input: RequestArrived | RequestRetried, forced?: EndpointId): Decision;
+  accept(input: AskingInput, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
     if (this.routers.length === 1) return accepted(this.routers[0]!, input, forced);
@@ -143,6 +143,6 @@ export class RouterGroup {
 }
 
 function accepted(router: Router, input: Input, forced: EndpointId | undefined): Decision | undefined {
-  if (input.kind === "request-arrived" || input.kind === "request-retried") return router.accept(input, forced);
+  if (isAsking(input)) return router.accept(input, forced);
   return router.accept(input);
 }

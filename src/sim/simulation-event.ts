@@ -15,7 +15,7 @@ export type SimulationEvent =
   | { readonly kind: "first-token"; readonly flight: Flight; readonly engine: number }
   /** What one router did reaches the others. */
   | { readonly kind: "peer-news"; readonly take: (at: Micros) => void }
-  | { readonly kind: "progress"; readonly flight: Flight }
+  | { readonly kind: "progress"; readonly flight: Flight; readonly engine: number }
   | { readonly kind: "over"; readonly flight: Flight; readonly engine: number; readonly outcome: Outcome }
   /** `status` is how it ended, where that is not written down yet. */
   | {

@@ -1,7 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Decision, Routed } from "#core/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { Input, RequestArrived } from "#core/input.ts";
+import type { AskingInput, Input, RequestArrived } from "#core/input.ts";
 import { PATH_RULES } from "#core/retry/path-rules.ts";
 import type { Micros } from "#core/units.ts";
 import { queueMicros } from "#engine/config.ts";
@@ -146,7 +146,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
         this.desk?.firstToken(event.flight);
         return this.#progressLater(event.flight);
       case "progress":
-        return this.#progress(event.flight);
+        return event.flight.engine === event.engine ? this.#progress(event.flight) : undefined;
       case "over":
         return event.flight.engine === event.engine ? this.close(event.flight, event.outcome) : undefined;
       case "ended":
@@ -184,7 +184,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     this.send(flight, decision);
   }
 
-  decide(input: Input & { kind: "request-arrived" | "request-retried" }, flight: Flight): Decision {
+  decide(input: AskingInput, flight: Flight): Decision {
     this.signals.beforeDecision(this.clock);
     const decision = this.router.accept(input, this.#options.forced?.get(flight.id));
     this.#options.observe?.(input, decision);
@@ -205,7 +205,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     flight.hashes = flight.source.engineHashes(this.fleet.blockTokens(flight.engine));
     const { modelTokensMax, queueDelay } = this.fleet.specs[flight.engine]!.config;
     // As vLLM, which refuses what might not end within the model's length.
-    const fits = flight.promptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;
+    const fits = flight.source.route.promptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;
     const submitted = fits ? this.fleet.submit(this.clock, flight) : "too-long";
     if (submitted === "queued") return;
     assert(submitted !== "duplicate", "a request is submitted to an engine once");
@@ -224,7 +224,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
 
   #progressLater(flight: Flight): void {
     const { progressMicros = Infinity } = this.#options;
-    if (progressMicros < Infinity) this.#agenda.push(this.clock + progressMicros, { kind: "progress", flight });
+    const event = { kind: "progress", flight, engine: flight.engine } as const;
+    if (progressMicros < Infinity) this.#agenda.push(this.clock + progressMicros, event);
   }
 
   #progress(flight: Flight): void {
@@ -248,8 +249,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
   /** An engine is done with a request. */
   finished(at: Micros, flight: Flight, reason: FinishReason): void {
     if (reason === "abort") return;
-    const { latency } = this.#options;
-    const { row } = flight;
+    const [{ latency }, { row }] = [this.#options, flight];
     const answered = reason !== "deadline";
     this.outcomes.end(row, answered ? (reason === "stop" ? "completed" : "length") : "timed-out");
     if (answered) {
@@ -275,8 +275,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
       at: this.clock,
       requestId: flight.id,
       outcome,
-      promptTokens: ok ? flight.promptTokens : undefined,
-      cachedTokens: ok ? this.outcomes.cachedTokens[row]! : undefined,
+      promptTokens: ok ? flight.source.route.promptTokens : undefined,
+      cachedTokens: ok && flight.continuations === 0 ? this.outcomes.cachedTokens[row]! : undefined,
       outputTokens: ok ? this.outcomes.outputTokens[row]! : outputTokens,
       ...(ok && flight.answered),
     });

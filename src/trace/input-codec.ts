@@ -2,7 +2,7 @@ import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import type { AnswerKnown, Input, PolicyChanged, RequestFinished } from "#core/input.ts";
+import type { AnswerKnown, Input, PolicyChanged, RequestContinued, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 import { type Fields, TraceFormatError, expected } from "./fields.ts";
@@ -34,6 +34,8 @@ export function encodeInput(input: Input): string {
       return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}"`;
     case "request-moved":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"endpoint":${JSON.stringify(input.endpoint)}`;
+    case "request-continued":
+      return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}","outputTokens":${number(input.outputTokens)}${answer(input)}`;
     case "request-finished":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"outcome":"${input.outcome}"${counts(input)}`;
     case "answer-known":
@@ -95,6 +97,8 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
       return { kind, at, requestId: fields.string("requestId"), fault: fields.oneOf("fault", FAULTS) };
     case "request-moved":
       return { kind, at, requestId: fields.string("requestId"), endpoint: fields.string("endpoint") };
+    case "request-continued":
+      return decodeContinued(at, fields);
     case "request-finished":
       return decodeFinished(at, fields);
     case "answer-known":
@@ -231,6 +235,17 @@ function answer({ answerHashes }: Pick<AnswerKnown, "answerHashes">): string {
 function decodeAnswer(fields: Fields): Pick<AnswerKnown, "answerHashes"> {
   if (!fields.has("answerLanes")) return {};
   return { answerHashes: decodeHashes(fields.string("answerLanes"), fields.pathOf("answerLanes")) };
+}
+
+function decodeContinued(at: number, fields: Fields): RequestContinued {
+  return {
+    kind: "request-continued",
+    at,
+    requestId: fields.string("requestId"),
+    fault: fields.oneOf("fault", FAULTS),
+    outputTokens: fields.integer("outputTokens", 0),
+    ...decodeAnswer(fields),
+  };
 }
 
 function decodeFinished(at: number, fields: Fields): RequestFinished {

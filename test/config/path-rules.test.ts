@@ -9,7 +9,12 @@ import { hangRules } from "#serve/live-hangs.ts";
 test("a gateway that is not configured and a simulation go by the same rules about faults", () => {
   const { limits, health, scrape } = CONFIG_SCHEMA.parse({});
   assert.deepEqual(
-    { attemptsMax: limits.attemptsMax, ratio: limits.retryRatio, burst: limits.retryBurst },
+    {
+      attemptsMax: limits.attemptsMax,
+      continuationsMax: limits.continuationsMax,
+      ratio: limits.retryRatio,
+      burst: limits.retryBurst,
+    },
     PATH_RULES.retry,
   );
   assert.deepEqual(waitLimits({ ...DEFAULT_LIMITS, ...limits }), PATH_RULES.waits);

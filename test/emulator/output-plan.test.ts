@@ -24,7 +24,12 @@ const given = fc.record({
 
 function plan({ seed, maxTokens, naturalTokens }: Given, body: Record<string, unknown> = {}): OutputPlan {
   const sampling = readSampling(new FieldReader(body), maxTokens);
-  return planOutput(tokenizer, randomFor(seed, 0), sampling, { maxTokens, naturalTokens, forced: undefined });
+  return planOutput(tokenizer, randomFor(seed, 0), sampling, {
+    maxTokens,
+    naturalTokens,
+    generated: 0,
+    forced: undefined,
+  });
 }
 
 test("an answer ends at its natural end or at the ceiling, whichever comes first", () => {

@@ -11,6 +11,8 @@ import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-
 import { cluster, engines, listed, ROUND_ROBIN } from "./cluster.ts";
 
 const SECOND = MICROS_PER_SECOND;
+/** Answers that break are cut; those that go on have a file of their own. */
+const CUTS = { ...PATH_RULES, retry: { ...PATH_RULES.retry, continuationsMax: 0 } };
 /** Every step takes 10 ms. */
 const STEP = { kind: "coefficients", baseMicros: 10_000, perPrefillTokenMicros: 0, perDecodeMicros: 0 } as const;
 
@@ -43,6 +45,7 @@ function play(
       arrivals: new ListedArrivals(arrivals),
       fleetEvents,
       observe,
+      rules: CUTS,
       ...overrides,
     }),
   );
@@ -68,6 +71,7 @@ test("a killed engine: what had no token is tried elsewhere, what had is cut, it
     retries: 1,
     retriesDenied: 0,
     moved: { lost: 0, hung: 0 },
+    continuations: 0,
     cuts: 1,
     timeouts: 0,
   });
@@ -183,7 +187,7 @@ test("attempts are limited, and so is the budget that all requests share", () =>
     [1, 3, 2],
     "three attempts at four endpoints",
   );
-  const rules = { ...PATH_RULES, retry: { attemptsMax: 3, ratio: 0, burst: 1 } };
+  const rules = { ...PATH_RULES, retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0, burst: 1 } };
   const arrivals = Array.from({ length: 6 }, (_, i) => listed(i, 2_000 + i, 10, 5));
   const two = play(arrivals, [happens("engine-killed", 1_000, 0)], { rules }, 2);
   assert.deepEqual([two.path.retries, two.path.retriesDenied, two.requests.lost], [1, 2, 2]);

@@ -18,7 +18,7 @@ export const ROUTER = {
 };
 export const SCRAPE_MICROS = MICROS_PER_SECOND;
 /** A budget that a script can spend. */
-export const RULES = { ...PATH_RULES, retry: { attemptsMax: 3, ratio: 0.1, burst: 6 } };
+export const RULES = { ...PATH_RULES, retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0.1, burst: 6 } };
 /** Every step takes 20 ms. */
 export const ENGINE: EngineConfig = engineDefaults({
   check: true,

@@ -54,6 +54,7 @@ async function compare(t: TestContext, script: TwinScript, kinds: readonly strin
       faults: { ...counters.faults },
       retries: counters.retries,
       retriesDenied: counters.retriesDenied,
+      continuations: Object.values(counters.continuations).reduce((sum, count) => sum + count, 0),
       cuts: counters.cuts,
       timeouts: counters.timeouts,
       moved: { lost: 0, hung: 0, ...counters.moved },

@@ -27,6 +27,8 @@ export class Words {
       case "first-token":
       case "answer-known":
         return `#${this.#numbers.get(input.requestId)}`;
+      case "request-continued":
+        return `#${this.#numbers.get(input.requestId)} ${input.fault} ${input.outputTokens}`;
       case "attempt-failed":
         return `#${this.#numbers.get(input.requestId)} ${input.fault}`;
       case "request-finished":

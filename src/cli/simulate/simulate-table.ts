@@ -112,11 +112,14 @@ function figures(result: SimulationResult): string {
 }
 
 /** What became of attempts, where any failed. */
-function faultRows({ path: { faults, retries, retriesDenied, cuts } }: SimulationResult): [string, string][] {
+function faultRows({
+  path: { faults, retries, retriesDenied, continuations, cuts },
+}: SimulationResult): [string, string][] {
   const failed = Object.entries(faults).map(([fault, count]) => `${count} ${fault}`);
-  if (failed.length === 0 && cuts === 0) return [];
+  if (failed.length === 0 && continuations + cuts === 0) return [];
   const attempts = failed.length === 0 ? "no attempt failed" : `attempts failed: ${failed.join(", ")}`;
-  return [["faults", `${attempts}; ${retries} retried, ${retriesDenied} denied by the budget, ${cuts} answers cut`]];
+  const again = `${retries} retried, ${retriesDenied} denied by the budget`;
+  return [["faults", `${attempts}; ${again}, ${continuations} answers continued, ${cuts} cut`]];
 }
 
 function tierText({ cacheHitRate, offloadedBlocks, kvThrashingRate }: Metrics): string {

@@ -91,24 +91,26 @@ function placement({ candidates, ranking, inForce }: WhatIfAnswer): string {
 function faults({ candidates, requests }: WhatIfAnswer): string[] {
   if (!candidates.some(({ path }) => hasFaults(path))) return [];
   const table = figureTable(
-    ["profile", "attempts failed", "retried", "retries denied", "cut", "without an answer"],
-    [PROFILE_WIDTH, 20, 10, 16, 8, 20],
+    ["profile", "attempts failed", "retried", "retries denied", "continued", "cut", "without an answer"],
+    [PROFILE_WIDTH, 18, 9, 16, 11, 6, 19],
   );
   for (const one of candidates) {
-    const { faults: failed, retries, retriesDenied, cuts } = one.path;
+    const { faults: failed, retries, retriesDenied, continuations, cuts } = one.path;
     const kinds = Object.entries(failed).map(([fault, count]) => `${count} ${fault}`);
     const unanswered = requests - one.completed - cuts;
     table.push([
       nameOf(one),
       kinds.length === 0 ? "0" : kinds.join("\n"),
-      ...[retries, retriesDenied, cuts, unanswered].map(String),
+      ...[retries, retriesDenied, continuations, cuts, unanswered].map(String),
     ]);
   }
-  return [wrapped("What failed: attempts before the first token, answers cut after it"), table.toString()];
+  const title =
+    "What failed: attempts before the first token; answers that broke after it and went on elsewhere, or were cut";
+  return [wrapped(title), table.toString()];
 }
 
-function hasFaults({ faults: failed, cuts, timeouts }: PathCounts): boolean {
-  return Object.keys(failed).length + cuts + timeouts > 0;
+function hasFaults({ faults: failed, continuations, cuts, timeouts }: PathCounts): boolean {
+  return Object.keys(failed).length + continuations + cuts + timeouts > 0;
 }
 
 /** How sure each place in the order is. */

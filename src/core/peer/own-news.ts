@@ -1,7 +1,8 @@
 import type { Decision, Routed } from "../decision.ts";
 import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import type { AnswerKnown, Input, RequestFinished } from "../input.ts";
+import { continuedRequest } from "../continued-request.ts";
+import type { AnswerKnown, Input, RequestContinued, RequestFinished } from "../input.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
 import { RecentMap } from "../recent-map.ts";
 import type { RouteRequest } from "../request.ts";
@@ -16,6 +17,8 @@ const AWAITED_MAX = 1_024;
 interface Sent {
   readonly number: number;
   readonly request: RouteRequest;
+  /** Output tokens that endpoints before made, behind which it goes on. */
+  continuedTokens: number;
   /** Its current attempt; undefined between attempts. */
   charged: PeerCharged | undefined;
   sentAt: Micros;
@@ -62,7 +65,8 @@ export class OwnNews {
     } else if (kind === "request-retried") {
       const sent = this.#requests.get(input.requestId);
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
-    } else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
+    } else if (kind === "request-continued") this.#continued(input, decision);
+    else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
     else if (kind === "request-finished") this.#finished(input);
     else if (kind === "answer-known") this.#answer(input);
   }
@@ -74,15 +78,32 @@ export class OwnNews {
   }
 
   #arrived(at: Micros, request: RouteRequest, decision: Routed): void {
-    const rest = { charged: undefined, sentAt: at, firstTokenAt: undefined, outputTokens: 0 };
+    const rest = { continuedTokens: 0, charged: undefined, sentAt: at, firstTokenAt: undefined, outputTokens: 0 };
     const sent: Sent = { number: ++this.#numbered, request, ...rest };
     this.#requests.set(request.id, sent);
     this.#open.set(sent.number, sent);
     this.#charge(at, sent, decision);
   }
 
-  #charge(at: Micros, sent: Sent, { attempt, endpoint, profile, reason, hitTokens }: Routed): void {
-    const { model, tenant, session, sequences, promptTokens, blocks } = sent.request;
+  #continued(input: RequestContinued, decision: Decision | undefined): void {
+    const sent = this.#requests.get(input.requestId);
+    if (sent === undefined) return;
+    this.#failed(sent);
+    sent.continuedTokens = input.outputTokens;
+    if (decision?.kind !== "routed") return;
+    this.#charge(input.at, sent, decision, continuedRequest(sent.request, input));
+  }
+
+  #failed(sent: Sent): void {
+    sent.charged = undefined;
+    sent.firstTokenAt = undefined;
+    sent.outputTokens = 0;
+    this.#news.push({ kind: "failed", request: sent.number });
+  }
+
+  #charge(at: Micros, sent: Sent, decision: Routed, asSent: RouteRequest = sent.request): void {
+    const { attempt, endpoint, profile, reason, hitTokens } = decision;
+    const { model, tenant, session, sequences, promptTokens, blocks } = asSent;
     const newTokens = Math.max(1, promptTokens - hitTokens);
     const what = { request: sent.number, attempt, endpoint, profile, reason, model, tenant, session };
     const charged = { kind: "charged", ...what, sequences, promptTokens, newTokens, blocks } as const;
@@ -95,12 +116,8 @@ export class OwnNews {
     const sent = this.#requests.get(input.requestId);
     if (sent?.charged === undefined) return;
     const { number: request } = sent;
-    if (input.kind === "attempt-failed") {
-      sent.charged = undefined;
-      sent.firstTokenAt = undefined;
-      sent.outputTokens = 0;
-      this.#news.push({ kind: "failed", request });
-    } else if (input.kind === "progress") {
+    if (input.kind === "attempt-failed") this.#failed(sent);
+    else if (input.kind === "progress") {
       if (sent.firstTokenAt === undefined || input.outputTokens <= sent.outputTokens) return;
       sent.outputTokens = input.outputTokens;
       this.#news.push({ kind: "progress", request, outputTokens: input.outputTokens });
@@ -119,7 +136,8 @@ export class OwnNews {
     this.#open.delete(sent.number);
     const { charged, firstTokenAt, request } = sent;
     const decodeMicros = firstTokenAt === undefined ? undefined : at - firstTokenAt;
-    const counts = { promptTokens, outputTokens, decodeMicros };
+    const own = outputTokens === undefined ? undefined : outputTokens - sent.continuedTokens;
+    const counts = { promptTokens, outputTokens: own, decodeMicros };
     this.#news.push({ kind: "released", request: sent.number, outcome, ...counts });
     if (charged === undefined) return;
     const ended = { endpoint: charged.endpoint, blocks: request.blocks };

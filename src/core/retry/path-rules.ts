@@ -25,13 +25,14 @@ const MINUTE = 60 * MICROS_PER_SECOND;
 
 /** What the gateway does unless it is configured otherwise, and a simulation unless it is given other rules. */
 export const PATH_RULES: PathRules = {
-  retry: { attemptsMax: 3, ratio: 0.2, burst: 1_000 },
+  retry: { attemptsMax: 3, continuationsMax: 8, ratio: 0.2, burst: 1_000 },
   waits: {
     totalMicrosMax: 60 * MINUTE,
     firstByteMicrosMax: 10 * MINUTE,
     idleMicrosMax: 2 * MINUTE,
     lostMicrosMax: 5 * MICROS_PER_SECOND,
     cutMicrosMax: 10 * MICROS_PER_SECOND,
+    continueMicrosMax: MICROS_PER_SECOND,
     writeStallMicrosMax: 2 * MINUTE,
   },
   hang: HANG_DEFAULTS,

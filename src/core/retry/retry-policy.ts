@@ -3,6 +3,8 @@ import type { Fault } from "../endpoint/fault.ts";
 export interface RetryOptions {
   /** Endpoints that one request may be sent to, at least 1. */
   readonly attemptsMax: number;
+  /** Times that one answer may go on elsewhere after it broke, at least 0. */
+  readonly continuationsMax: number;
   /** Retries that each request earns, in [0, 10]. */
   readonly ratio: number;
   /** Retries that can be saved up, and are there at the start. */
@@ -40,6 +42,16 @@ export class RetryPolicy {
   denial(fault: Fault, attempts: number): RetryDenial | undefined {
     if (fault === "timeout") return "time";
     if (attempts >= this.#options.attemptsMax) return "attempts";
+    return this.#saved < 1 ? "budget" : undefined;
+  }
+
+  /**
+   * Why an answer that the client has a part of does not go on elsewhere, having gone on so many times before, or
+   * undefined when it may. It is paid for as a retry is.
+   */
+  continuationDenial(fault: Fault, continuations: number): RetryDenial | undefined {
+    if (fault === "timeout") return "time";
+    if (continuations >= this.#options.continuationsMax) return "attempts";
     return this.#saved < 1 ? "budget" : undefined;
   }
 

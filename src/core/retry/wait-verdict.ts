@@ -12,6 +12,8 @@ export interface WaitLimits {
   readonly lostMicrosMax: Micros;
   /** Silence of an answer that began, at an endpoint that is lost or hangs. */
   readonly cutMicrosMax: Micros;
+  /** The same where the answer may go on at another endpoint. */
+  readonly continueMicrosMax: Micros;
   /** A client that does not read. */
   readonly writeStallMicrosMax: Micros;
 }
@@ -33,6 +35,8 @@ export interface Waiting {
   readonly quietMicros: Micros;
   /** The client has part of the answer. */
   readonly begun: boolean;
+  /** The answer began and could go on at another endpoint. */
+  readonly continues: boolean;
   /** An answer that comes in one piece is on its way. */
   readonly held: boolean;
   readonly streams: boolean;
@@ -45,7 +49,7 @@ export interface Waiting {
  * - wait: nothing is to be done
  * - move: to another endpoint, which there is; the client has seen nothing
  * - give-up: there is none, and this one is lost
- * - cut: an answer that began ends here
+ * - cut: an answer that began ends here, or goes on at another endpoint
  * - time-out: a limit is reached
  * - stalled: by a client that does not read
  */
@@ -57,11 +61,12 @@ export type WaitVerdict = "wait" | "move" | "give-up" | "cut" | "time-out" | "st
  * only then), a hung one may still answer, and is waited for.
  */
 export function waitVerdict(waiting: Waiting, limits: WaitLimits, mayMove: () => boolean): WaitVerdict {
-  const { at, arrivedAt, quietMicros, begun, held, streams, blocked, trouble } = waiting;
+  const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;
   const waited = at - arrivedAt;
   if (waited > limits.totalMicrosMax) return "time-out";
   if (trouble !== undefined) {
-    if (begun && !blocked && quietMicros > limits.cutMicrosMax) return "cut";
+    const silentMax = continues ? limits.continueMicrosMax : limits.cutMicrosMax;
+    if (begun && !blocked && quietMicros > silentMax) return "cut";
     if (!begun && mayMove()) return "move";
     if (!begun && trouble.kind === "lost" && at - trouble.since > limits.lostMicrosMax) return "give-up";
   }

@@ -40,6 +40,11 @@ export function hashTokens(tokens: Int32Array): number {
   return finish(hash) >>> 0;
 }
 
+/** The chain of a token behind those before it: a number for a sequence, which a further token continues. */
+export function chainToken(chain: number, token: number): number {
+  return step(chain, token, 0xcc9e2d51, 0x1b873593);
+}
+
 function step(hash: number, token: number, first: number, second: number): number {
   let k = Math.imul(token, first);
   k = Math.imul((k << 15) | (k >>> 17), second);

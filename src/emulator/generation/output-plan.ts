@@ -1,4 +1,4 @@
-import type { Random } from "#core/random.ts";
+import type { AnswerDraws } from "./answer-draws.ts";
 import type { Sampling } from "../openai/sampling.ts";
 import type { Piece, Tokenizer } from "../tokenizer/tokenizer.ts";
 
@@ -17,15 +17,23 @@ export interface OutputLimits {
   readonly maxTokens: number;
   /** Tokens after which the answer ends by itself, the ending token included. */
   readonly naturalTokens: number;
+  /** Tokens of the answer that the prompt holds already; undefined where that cannot be known. */
+  readonly generated: number | undefined;
   /** Text that the answer must be, for tool calls and JSON; undefined for free text. */
   readonly forced: readonly Piece[] | undefined;
 }
 
 /** Draws an answer within a request's limits: same draws, same answer. */
-export function planOutput(tokenizer: Tokenizer, random: Random, sampling: Sampling, limits: OutputLimits): OutputPlan {
+export function planOutput(
+  tokenizer: Tokenizer,
+  random: AnswerDraws,
+  sampling: Sampling,
+  limits: OutputLimits,
+): OutputPlan {
   const { minTokens, stopTokenIds, stop } = sampling;
-  const { forced, maxTokens } = limits;
-  const natural = forced === undefined ? naturalEnd(sampling, limits.naturalTokens) : forced.length + 1;
+  const { forced, maxTokens, generated = 0 } = limits;
+  const natural = forced === undefined ? naturalEnd(sampling, limits.naturalTokens, generated) : forced.length + 1;
+  for (let i = 0; i < generated; i++) tokenizer.draw(random, i === 0);
   const count = Math.min(maxTokens, natural);
   const tokens = new Int32Array(count);
   const texts: string[] = [];
@@ -36,7 +44,8 @@ export function planOutput(tokenizer: Tokenizer, random: Random, sampling: Sampl
       texts.push("");
       return ended({ tokens, texts, finish: "stop", stopReason: null }, stops);
     }
-    const piece = forced?.[i] ?? tokenizer.draw(random, i === 0);
+    const piece = forced?.[i] ?? tokenizer.draw(random, i === 0 && limits.generated === 0);
+    random.follow?.(piece.id);
     tokens[i] = piece.id;
     if (i >= minTokens && stopTokenIds.includes(piece.id)) {
       texts.push("");
@@ -50,8 +59,8 @@ export function planOutput(tokenizer: Tokenizer, random: Random, sampling: Sampl
   return ended({ tokens, texts, finish: "length", stopReason: null }, stops);
 }
 
-function naturalEnd(sampling: Sampling, naturalTokens: number): number {
-  return sampling.ignoreEos ? Number.POSITIVE_INFINITY : Math.max(naturalTokens, sampling.minTokens + 1);
+function naturalEnd({ ignoreEos, minTokens }: Sampling, naturalTokens: number, generated: number): number {
+  return ignoreEos ? Number.POSITIVE_INFINITY : Math.max(1, naturalTokens - generated, minTokens + 1);
 }
 
 function ended(plan: OutputPlan, stops: StopSearch | undefined): OutputPlan {

@@ -23,6 +23,7 @@ interface Words {
 export class HuggingFaceTokenizer implements Tokenizer {
   readonly name = "huggingface";
   readonly endToken: number;
+  readonly headerEnd: number | undefined;
   readonly #native: NativeTokenizer;
   readonly #template: ChatTemplate;
   readonly #texts: TokenText;
@@ -33,6 +34,7 @@ export class HuggingFaceTokenizer implements Tokenizer {
     this.#template = template;
     this.#texts = texts;
     this.#words = words;
+    this.headerEnd = native.tokenToId("<|end_header_id|>") ?? undefined;
     this.endToken = native.tokenToId(template.endText) ?? 0;
   }
 

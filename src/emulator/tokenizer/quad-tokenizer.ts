@@ -34,6 +34,7 @@ const PIECE_COUNT = 2_048;
 export class QuadTokenizer implements Tokenizer {
   readonly name = "quad";
   readonly endToken = SPECIAL + 9;
+  readonly headerEnd = SPECIAL + 7;
   readonly #pieces = drawPieces();
   #scratch = new Int32Array(4_096);
 

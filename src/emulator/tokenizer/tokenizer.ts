@@ -15,6 +15,8 @@ export interface Tokenizer {
   readonly name: string;
   /** The token that ends an answer. */
   readonly endToken: number;
+  /** The token behind which, after a line break, a turn of a chat begins; left out where templates have none. */
+  readonly headerEnd?: number | undefined;
   encode(text: string): Promise<Int32Array> | Int32Array;
   /** A conversation with its template applied. */
   encodeChat(prompt: ChatPrompt): Promise<Int32Array> | Int32Array;

@@ -1,5 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
+import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ClientWriter } from "./client-writer.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
@@ -58,6 +59,10 @@ export interface Delivery {
   readonly hidesUsage: boolean;
   /** Where the tokens of the answer are to be found out. */
   readonly answerReader: AnswerReader | undefined;
+  /** What is kept of a stream so that it can go on elsewhere; undefined where nothing is. */
+  readonly kept: KeptStream | undefined;
+  /** The client has a part of a stream that could go on elsewhere. */
+  readonly continues: boolean;
   /**
    * Headers for the client; the engine's content-length stays only where the body will have that length. Where the
    * engine's count of the prompt is known, no more of it is called cached.
@@ -81,6 +86,8 @@ export interface Delivery {
   /** The engine ended the answer with an error event of its own, which the client has. */
   engineError(): void;
   broke(fault: Fault): void;
+  /** An endpoint at which a stream went on does not repeat what the client has: it is cut. */
+  diverged(): void;
   /** The answer is no good and the client has seen none of it: another endpoint is tried, or an error is sent. */
   attemptFailed(fault: Fault, kept?: KeptAnswer): void;
 }

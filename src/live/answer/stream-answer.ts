@@ -49,7 +49,8 @@ export class StreamAnswer implements Answer {
     if (rest.length > 0) {
       this.#scanner.push(BLANK_LINE);
       if (this.#scan() < 0) return;
-      this.#pass(rest, 0, rest.length);
+      // A torn event would stand in the way of what follows it.
+      if (this.#scanner.kind !== "garbage" || !this.#delivery.continues) this.#pass(rest, 0, rest.length);
     }
     this.#delivery.completed(this.#outcome, promisesEnd(this.#delivery.dialect));
   }
@@ -89,11 +90,13 @@ export class StreamAnswer implements Answer {
         case "token":
           this.#remember();
           delivery.answerReader?.event(scanner.bytes, scanner.start, scanner.end);
+          from = this.#keep(from);
           if (this.#tokens++ === 0) delivery.firstToken();
           else delivery.progress(this.#tokens);
           break;
         case "usage":
           this.#remember();
+          if (delivery.kept !== undefined) delivery.kept.counted = true;
           if (!delivery.hidesUsage) break;
           this.#pass(scanner.bytes, from, scanner.start);
           from = scanner.end;
@@ -104,6 +107,7 @@ export class StreamAnswer implements Answer {
           break;
         case "meta":
           this.#remember();
+          from = this.#keep(from);
           break;
         case "done":
           if (this.#isUnbegun()) {
@@ -130,6 +134,18 @@ export class StreamAnswer implements Answer {
       if (delivery.stage === "over") return -1;
     }
     return from;
+  }
+
+  /** Keeps an event's tokens; ids of the prompt that the client did not ask for are left out. Returns where what may pass begins. */
+  #keep(from: number): number {
+    const { kept } = this.#delivery;
+    if (kept === undefined) return from;
+    const { bytes, start, end } = this.#scanner;
+    const hidden = kept.read(bytes, start, end);
+    if (hidden === undefined) return from;
+    this.#pass(bytes, from, hidden[0]);
+    this.#pass(NULL, 0, NULL.length);
+    return hidden[1];
   }
 
   /**
@@ -164,8 +180,9 @@ export class StreamAnswer implements Answer {
       }
       return -1;
     }
-    this.#pass(bytes, from, kind === "abort" ? start : end);
+    this.#pass(bytes, from, kind === "abort" || delivery.continues ? start : end);
     if (kind === "abort") delivery.broke("draining");
+    else if (delivery.continues) delivery.broke(faultOfEvent(this.#errorCode(), bytes.subarray(start, end)));
     else delivery.engineError();
     return -1;
   }
@@ -218,6 +235,7 @@ function hasOutputItems(event: Fields | undefined): boolean {
 }
 
 const BLANK_LINE = Buffer.from("\n\n");
+const NULL = Buffer.from("null");
 
 /** These streams end with a mark of completion, so that its absence means a cut. */
 function promisesEnd(dialect: Dialect): boolean {

@@ -26,6 +26,18 @@ export function retriedEvent(failed: AttemptSubject, fault: Fault, to: string): 
   return { ...subject(failed), kind: "attempt-failed", detail: FAULT_TEXTS[fault], done: `sent to ${to}` };
 }
 
+/** A stream broke after the client got a part of it, and goes on at another endpoint. */
+export function continuedEvent(broken: AttemptSubject, fault: Fault, to: string, outputTokens: number): FaultEvent {
+  const event = subject(broken);
+  return {
+    ...event,
+    kind: "stream-continued",
+    detail: FAULT_TEXTS[fault],
+    done: `goes on at ${to}`,
+    figures: { ...event.figures, outputTokens },
+  };
+}
+
 const DENIAL_TEXTS: Readonly<Record<GiveUpReason, string>> = {
   time: "its time is over",
   attempts: "it had all its attempts",

@@ -11,8 +11,14 @@ export interface GatewayCounters {
   reconnects: number;
   /** Requests without a byte that left an endpoint, by what it was: lost or hung. */
   readonly moved: Record<string, number>;
-  /** Answers that broke after the client got bytes. */
+  /** Answers that broke after the client got bytes, and did not go on. */
   cuts: number;
+  /** Streams that went on at another endpoint, once for each time, by the fault. */
+  readonly continuations: Record<string, number>;
+  /** Streams that broke and did not go on, by why. */
+  readonly continuationsDenied: Record<string, number>;
+  /** Tokens that went into continuations as prompt, of the prompts and of the answers so far. */
+  continuationTokens: number;
   clientAborts: number;
   /** Clients cut off since they did not read. */
   clientStalls: number;
@@ -47,6 +53,9 @@ export function newCounters(): GatewayCounters {
     reconnects: 0,
     moved: {},
     cuts: 0,
+    continuations: {},
+    continuationsDenied: {},
+    continuationTokens: 0,
     clientAborts: 0,
     clientStalls: 0,
     timeouts: 0,

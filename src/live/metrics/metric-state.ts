@@ -213,7 +213,12 @@ type Total = { [K in keyof GatewayCounters]: GatewayCounters[K] extends number ?
 const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[] = [
   ["retriesDenied", "retries_denied_total", "Retries that the budget did not allow."],
   ["reconnects", "reconnects_total", "Requests sent again since a kept connection had closed."],
-  ["cuts", "cut_answers_total", "Answers that broke after the client got bytes."],
+  ["cuts", "cut_answers_total", "Answers that broke after the client got bytes, and did not go on."],
+  [
+    "continuationTokens",
+    "continuation_tokens_total",
+    "Prompt and answer tokens sent to endpoints where streams went on.",
+  ],
   ["clientAborts", "client_aborts_total", "Requests whose client left."],
   ["clientStalls", "client_stalls_total", "Clients cut off since they did not read."],
   ["timeouts", "timeouts_total", "Requests whose limit ran out."],
@@ -239,6 +244,8 @@ function registerCounters({ counters }: StateSources, family: Family, row: Row):
       return all === undefined ? [] : Object.entries(of(all)).map(([value, count]) => row(count, { [label]: value }));
     });
   byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
+  byKey("streams_continued_total", "Streams that went on elsewhere, by fault.", "fault", (all) => all.continuations);
+  byKey("streams_not_continued_total", "Streams cut, by why.", "reason", (all) => all.continuationsDenied);
   byKey("requests_moved_total", "Requests without a byte that left an endpoint, by why.", "from", (all) => all.moved);
   byKey("answers_indexed_total", "Answers put into the prefix index.", "from", (all) => all.answersKnown);
   byKey("answers_unknown_total", "Answers whose tokens were not found out.", "reason", (all) => all.answersUnknown);

@@ -19,6 +19,12 @@ export interface AskRetry {
   readonly fault: Fault;
 }
 
+/** Asks policy and router for an endpoint where the answer goes on behind what the client has: `rerouted` or `denied`. */
+export interface AskContinuation {
+  readonly kind: "ask-continuation";
+  readonly fault: Fault;
+}
+
 /** What the client gets of an answer. */
 export interface AnswerEffect {
   readonly kind:
@@ -47,7 +53,7 @@ export interface PlainReport {
 }
 
 export interface FaultReport {
-  readonly kind: "report-retried" | "report-cut";
+  readonly kind: "report-retried" | "report-continued" | "report-cut";
   readonly fault: Fault;
 }
 
@@ -58,7 +64,7 @@ export interface ReportGivenUp {
 }
 
 export type ReportEffect = PlainReport | FaultReport | ReportGivenUp;
-export type AttemptEffect = UpstreamEffect | AskRetry | AnswerEffect | ErrorEffect | ReportEffect;
+export type AttemptEffect = UpstreamEffect | AskRetry | AskContinuation | AnswerEffect | ErrorEffect | ReportEffect;
 
 /** What is done with the client's side. */
 export interface PlainClientEffect {

@@ -31,7 +31,7 @@ export interface PlainEvent {
     | "client-left"
     /** The client does not read what waits for it. */
     | "client-stalled"
-    /** A retry was allowed, and another endpoint was chosen. */
+    /** A retry or a continuation was allowed, and another endpoint was chosen. */
     | "rerouted"
     /** The code failed on this request. */
     | "defect";
@@ -75,6 +75,8 @@ export interface AnswerEnded {
 export interface UpstreamBroke {
   readonly kind: "upstream-broke";
   readonly fault: Fault;
+  /** Of a stream that could go on at another endpoint, behind what the client has of it. */
+  readonly continues: boolean;
 }
 
 /** No other endpoint is tried. */
@@ -113,3 +115,6 @@ export const CLIENT_LEFT = plain("client-left");
 export const CLIENT_STALLED = plain("client-stalled");
 export const REROUTED = plain("rerouted");
 export const DEFECT = plain("defect");
+
+/** The endpoint could not be asked, or its answer is none. */
+export const attemptFailed = (fault: Fault): AttemptFailed => ({ kind: "attempt-failed", fault, kept: false });

@@ -47,7 +47,7 @@ export interface Holding {
   readonly content: Content;
 }
 
-/** The client has bytes of this answer; nothing can be tried again. */
+/** The client has bytes of this answer; it can go on elsewhere at most, behind what the client has. */
 export interface Passing {
   readonly kind: "passing";
   readonly attempts: number;
@@ -65,6 +65,20 @@ export interface Failed {
   readonly kept: boolean;
 }
 
+/** The attempt broke off after the client got a part of its answer; whether that goes on elsewhere is being asked. */
+export interface Severed {
+  readonly kind: "severed";
+  readonly attempts: number;
+  readonly fault: Fault;
+}
+
+/** The client has a part of an answer, and another endpoint was asked for the rest; the client has none of that. */
+export interface Resuming {
+  readonly kind: "resuming";
+  readonly attempts: number;
+  readonly content: "silent" | "token";
+}
+
 /** All is written and reported; the client has yet to take the rest. */
 export interface Ended {
   readonly kind: "ended";
@@ -80,6 +94,17 @@ export interface Closed {
 }
 
 /** Where an inference request is between its head and its client's last byte. */
-export type RequestState = Reading | Preparing | Deciding | Waiting | Holding | Passing | Failed | Ended | Closed;
+export type RequestState =
+  | Reading
+  | Preparing
+  | Deciding
+  | Waiting
+  | Holding
+  | Passing
+  | Failed
+  | Severed
+  | Resuming
+  | Ended
+  | Closed;
 
 export const READING: Reading = { kind: "reading", attempts: 0 };

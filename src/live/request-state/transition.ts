@@ -1,26 +1,27 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 
-import type { AskRetry, ErrorEffect, FaultReport, RequestEffect } from "./request-effect.ts";
-import type { AnswerEnded, AttemptFailed, EventKind, Marked, RequestEvent, WholeOutcome } from "./request-event.ts";
-import type { Failed, Holding, Passing, RequestState, Waiting } from "./request-state.ts";
-
-export interface Step {
-  readonly state: RequestState;
-  readonly effects: readonly RequestEffect[];
-}
-
-type StateKind = RequestState["kind"];
-type StateOf<S extends StateKind> = Extract<RequestState, { kind: S }>;
-/** The event of a kind; those without more than their name share a type. */
-type EventOf<E extends EventKind> = RequestEvent extends infer One
-  ? One extends { kind: infer K }
-    ? E extends K
-      ? One
-      : never
-    : never
-  : never;
-type Row<S extends StateKind> = { readonly [E in EventKind]?: (state: StateOf<S>, event: EventOf<E>) => Step };
+import {
+  DESTROY_CLIENT,
+  END_CLIENT,
+  FORGET,
+  RELEASE,
+  REPORT_CLIENT_LEFT,
+  REPORT_FIRST_TOKEN,
+  REPORT_TIMEOUT,
+  SEND,
+  WRITE_HELD,
+  WRITE_REFUSAL,
+  plain,
+  faulty,
+  outcomeOf,
+} from "./plain-effect.ts";
+import type { RequestEffect } from "./request-effect.ts";
+import type { AnswerEnded, AttemptFailed, Marked, RequestEvent, UpstreamBroke, WholeOutcome } from "./request-event.ts";
+import { cutShort, severed } from "./severed-step.ts";
+import type { Row, StateKind } from "./row.ts";
+import type { Step } from "./step.ts";
+import type { Failed, Holding, Passing, RequestState, Resuming, Severed, Waiting } from "./request-state.ts";
 
 /**
  * What an event does to a request. An event without a meaning in a state changes nothing: one that may come late is
@@ -33,20 +34,8 @@ export function transition(state: RequestState, event: RequestEvent): Step {
   return row[event.kind]?.(state, event) ?? illegal(state, event);
 }
 
-type Handed = Waiting | Holding | Passing;
+type Handed = Waiting | Holding | Passing | Resuming;
 type State = RequestState;
-
-const plain = <K extends RequestEffect["kind"]>(kind: K): { readonly kind: K } => ({ kind });
-const SEND = plain("send");
-const RELEASE = plain("release-attempt");
-const REPORT_FIRST_TOKEN = plain("report-first-token");
-const WRITE_HELD = plain("write-held");
-const END_CLIENT = plain("end-client");
-const DESTROY_CLIENT = plain("destroy-client");
-const WRITE_REFUSAL = plain("write-refusal");
-const REPORT_CLIENT_LEFT = plain("report-client-left");
-const FORGET = plain("forget");
-const REPORT_TIMEOUT = plain("report-timeout");
 
 const NOTHING: readonly RequestEffect[] = [];
 const SENT: readonly RequestEffect[] = [SEND];
@@ -56,9 +45,6 @@ const HEAD_SHOWN: readonly RequestEffect[] = [plain("show-head")];
 const DESTROYED: readonly RequestEffect[] = [DESTROY_CLIENT];
 const STALLED: readonly RequestEffect[] = [plain("report-client-stalled"), DESTROY_CLIENT];
 const FORGOTTEN: readonly RequestEffect[] = [FORGET];
-
-const faulty = (kind: (ErrorEffect | FaultReport | AskRetry)["kind"], fault: Fault): RequestEffect => ({ kind, fault });
-const outcomeOf = (fault: Fault): Outcome => (fault === "timeout" ? "timeout" : "failed");
 
 const late = (state: State): Step => ({ state, effects: NOTHING });
 const stalled = (state: State): Step => ({ state, effects: STALLED });
@@ -91,6 +77,11 @@ function leftBefore(state: State): Step {
     REPORT_CLIENT_LEFT,
     abortion(state.kind !== "reading" && state.kind !== "preparing", "none"),
   ]);
+}
+
+/** No attempt is under way, and the client has a part of the answer. */
+function leftBetween(state: Severed): Step {
+  return closed(state, [FORGET, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
 }
 
 function left(state: Handed): Step {
@@ -154,6 +145,11 @@ function broke(state: Holding | Passing, fault: Fault): Step {
     : cut(state, fault, DESTROYED);
 }
 
+function passingBroke(state: Passing, { fault, continues }: UpstreamBroke): Step {
+  const goesOn = continues && state.carriage === "stream" && markedOutcome(state) === undefined;
+  return goesOn ? severed(state, fault) : broke(state, fault);
+}
+
 function cut(state: Passing, fault: Fault, last: readonly RequestEffect[]): Step {
   const outcome = outcomeOf(fault);
   const finish: RequestEffect = { kind: "finish", outcome, known: true, counts: "answer" };
@@ -164,7 +160,7 @@ function marked(state: Holding | Passing, { outcome }: Marked): Step {
   return { state: { ...state, content: outcome === "ok" ? "complete" : "turned-down" }, effects: NOTHING };
 }
 
-function firstToken(state: Holding | Passing): Step {
+function firstToken(state: Holding | Passing | Resuming): Step {
   if (state.content !== "silent" && state.content !== "due") return late(state);
   return { state: { ...state, content: "token" }, effects: FIRST_TOKEN };
 }
@@ -232,7 +228,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
     marked,
     "answer-ended": answerEnded,
     "engine-error": (state) => cut(state, "status", [END_CLIENT]),
-    "upstream-broke": (state, { fault }) => broke(state, fault),
+    "upstream-broke": passingBroke,
     "timed-out": (state) => {
       const { state: next, effects } = broke(state, "timeout");
       return { state: next, effects: [REPORT_TIMEOUT, ...effects] };
@@ -249,6 +245,33 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
     denied: (state, { why }) => gaveUp(state, why),
     defect: failedInside,
     "client-left": leftBefore,
+  },
+  severed: {
+    rerouted: ({ attempts, fault }) => ({
+      state: { kind: "resuming", attempts: attempts + 1, content: "silent" },
+      effects: [faulty("report-continued", fault), SEND],
+    }),
+    denied: (state) => cutShort(state, state.fault),
+    defect: destroyed,
+    "client-left": leftBetween,
+  },
+  resuming: {
+    "first-token": firstToken,
+    "first-bytes": (state, event) =>
+      state.content === "token"
+        ? { state: { kind: "passing", attempts: state.attempts, carriage: "stream", content: "token" }, effects: HELD }
+        : illegal(state, event),
+    "attempt-failed": (state, { fault }) => severed(state, fault),
+    "upstream-broke": (state, { fault }) => severed(state, fault),
+    "answer-ended": (state) => severed(state, "cut"),
+    "timed-out": (state) => {
+      const { state: next, effects } = cutShort(state, "timeout");
+      return { state: next, effects: [REPORT_TIMEOUT, ...effects] };
+    },
+    refused: (state) => cutShort(state, "garbage"),
+    defect: destroyed,
+    "client-left": left,
+    "client-stalled": stalled,
   },
   ended: {
     "client-left": ({ attempts, outcome }) => ({ state: { kind: "closed", attempts, outcome }, effects: FORGOTTEN }),

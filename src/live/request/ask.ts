@@ -16,7 +16,7 @@ import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 import { laxBoolean } from "./lax-boolean.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "./parse-request.ts";
-import { withField } from "./request-body.ts";
+import { withFields } from "./request-body.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 import type { Route } from "./route.ts";
 import { tokensOfAll, truncated } from "./truncation.ts";
@@ -49,13 +49,16 @@ export interface AskingRequest extends Asker {
 /** What follows a decision: the endpoint, the body that it gets, and whether usage was added to its stream. */
 export type Routing = (decision: Routed, body: Buffer, hidesUsage: boolean) => void;
 
+/** What a host keeps of an answer is prepared; true where the engine is to be asked for its token ids. */
+export type Keeping = (parsed: ParsedRequest, prompt: TokenizedPrompt) => boolean;
+
 /**
  * From a whole body to the decision, the same for every host: what it asks, who asks, its tokens and block hashes, the
  * router. Either `routed` is called, or the request is refused; a defect on the way is the request's own.
  */
-export function askBody(asking: AskingRequest, body: Buffer, routed: Routing): void {
+export function askBody(asking: AskingRequest, body: Buffer, routed: Routing, keep: Keeping = () => false): void {
   try {
-    ask({ asking, body, routed });
+    ask({ asking, body, routed, keep });
   } catch (error) {
     asking.bug(error);
   }
@@ -65,6 +68,7 @@ interface Question {
   readonly asking: AskingRequest;
   readonly body: Buffer;
   readonly routed: Routing;
+  readonly keep: Keeping;
 }
 
 function ask(question: Question): void {
@@ -102,7 +106,7 @@ function later<T>(asking: AskingRequest, promised: Promise<T>, goOn: (known: T) 
 }
 
 function decide(
-  { asking, body, routed }: Question,
+  { asking, body, routed, keep }: Question,
   parsed: ParsedRequest,
   whole: TokenizedPrompt,
   tokenizer?: Tokenizer,
@@ -144,7 +148,8 @@ function decide(
     asking.rejected = decision;
     return asking.refuse(rejection(context, decision, model));
   }
-  routed(decision, bodyFor(body, parsed, model, hidesUsage), hidesUsage);
+  const asksIds = keep(parsed, prompt);
+  routed(decision, bodyFor(body, parsed, model, { hidesUsage, asksIds }), hidesUsage);
 }
 
 const NO_PROMPT: TokenizedPrompt = { blocks: EMPTY_CHAIN, promptTokens: 0, exact: false, fellBack: false };
@@ -185,11 +190,20 @@ function addsUsage({ context, route }: AskingRequest, { stream, fields }: Parsed
   return !isFields(options) || laxBoolean(options["include_usage"]) !== true;
 }
 
-/** The client's own bytes, but for a field that must be there. */
-function bodyFor(body: Buffer, parsed: ParsedRequest, model: string, asksUsage: boolean): Buffer {
-  const named = parsed.model === "" && parsed.fields !== undefined ? withField(body, "model", model) : body;
-  if (!asksUsage) return named;
-  const options = parsed.fields?.["stream_options"];
+/** The client's own bytes, but for fields that must be there. */
+function bodyFor(
+  body: Buffer,
+  { model: asked, fields }: ParsedRequest,
+  model: string,
+  { hidesUsage, asksIds }: { readonly hidesUsage: boolean; readonly asksIds: boolean },
+): Buffer {
+  const isNamed = asked !== "" || fields === undefined;
+  if (isNamed && !hidesUsage && !asksIds) return body;
+  const options = fields?.["stream_options"];
   const merged = { ...(isFields(options) ? options : {}), include_usage: true, continuous_usage_stats: false };
-  return withField(named, "stream_options", merged);
+  return withFields(body, {
+    ...(!isNamed && { model }),
+    ...(hidesUsage && { stream_options: merged }),
+    ...(asksIds && { return_token_ids: true }),
+  });
 }

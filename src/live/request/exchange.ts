@@ -12,7 +12,8 @@ import { ClientWriter } from "../answer/client-writer.ts";
 import { nowMicros } from "../clock.ts";
 import type { Asker } from "../loop-turn.ts";
 import { ERRORS, type ErrorReason, type Refusal, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
-import type { Forward, ForwardResult } from "../upstream/forward.ts";
+import type { Forward } from "../upstream/forward.ts";
+import type { ForwardResult } from "../upstream/forward-result.ts";
 import { type OwnHeaders, pushOwn } from "./headers.ts";
 import { profileText } from "./profile-text.ts";
 import { givenRequestId } from "./identity.ts";
@@ -20,6 +21,7 @@ import type { Swept } from "./in-flight.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { RequestHeaders } from "./request-headers.ts";
 import { summarize } from "./summarize.ts";
+import type { KeptStream, UnfitStream } from "../continuation/kept-stream.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { Place } from "./place.ts";
 import type { Finish, RequestEffect } from "../request-state/request-effect.ts";
@@ -61,6 +63,9 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   stream = false;
   /** Where the answer's tokens can be found out and continue the prompt's blocks. */
   answerReader: AnswerReader | undefined;
+  /** What is kept of a stream so that it can go on elsewhere, or why nothing is. */
+  kept: KeptStream | undefined;
+  unfit: UnfitStream | undefined;
   /** As the router knows its length. */
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   /** The decision that no endpoint may serve it. */
@@ -168,6 +173,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
       case "send":
       case "release-attempt":
       case "ask-retry":
+      case "ask-continuation":
       case "show-head":
       case "write-held":
       case "write-whole":
@@ -177,6 +183,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
       case "report-first-token":
       case "report-timeout":
       case "report-retried":
+      case "report-continued":
       case "report-given-up":
       case "report-cut":
         return this.#forward?.perform(effect);
@@ -237,6 +244,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
         ...answer,
       });
     }
+    this.kept?.close();
     context.bodyBytesInFlight -= this.#bodyBytes;
     if (result.usage?.promptTokens !== undefined && this.#prompt !== undefined) {
       this.#tokenizer?.learn(this.model, this.#prompt, result.usage.promptTokens);
@@ -247,7 +255,8 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   /** What an engine computed before its client left stays in its cache; one that broke may have lost it. */
   #answer({ outcome, usage }: ForwardResult): AnswerReport | undefined {
     if (outcome !== "ok" && outcome !== "aborted") return undefined;
-    return this.answerReader?.ended(this.routeId, usage);
+    if (this.kept === undefined || this.kept.continuations === 0) return this.answerReader?.ended(this.routeId, usage);
+    return this.kept.answer();
   }
 
   answersOn(socket: Duplex): boolean {

@@ -27,6 +27,12 @@ export interface GatewayLimits extends JsonLimits {
   readonly upstreamConnectionsMax: number;
   /** Endpoints that one request may be sent to. */
   readonly attemptsMax: number;
+  /** Times that one stream may go on at another endpoint after it broke; 0 cuts it, as one is cut that cannot go on. */
+  readonly continuationsMax: number;
+  /** Tokens kept of one stream, prompt and answer together; one that is longer is cut where it breaks. */
+  readonly continuationTokensKept: number;
+  /** Bytes that the tokens kept of all streams may take; a stream for which there is no room is cut where it breaks. */
+  readonly continuationBytesKept: number;
   /** Retries allowed per request in the long run, beyond `retryBurst`. */
   readonly retryRatio: number;
   /** Retries that may come at once, as when an endpoint dies with this many in flight. */
@@ -46,6 +52,8 @@ export interface GatewayLimits extends JsonLimits {
   readonly lostMillisMax: number;
   /** Silence of an answer that began, at an engine that is lost or hung; it is cut then. */
   readonly cutMillisMax: number;
+  /** The same of a stream that can go on at another endpoint; it is sent there then. */
+  readonly continueMillisMax: number;
   /** A client that reads nothing while bytes wait for it. */
   readonly writeStallMillisMax: number;
   /** Head of a request. */
@@ -100,6 +108,9 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   clientConnectionsMax: 32_768,
   upstreamConnectionsMax: 4_096,
   attemptsMax: retry.attemptsMax,
+  continuationsMax: retry.continuationsMax,
+  continuationTokensKept: 32_768,
+  continuationBytesKept: 256 * MIB,
   retryRatio: retry.ratio,
   retryBurst: retry.burst,
   connectMillisMax: 5_000,
@@ -108,6 +119,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   totalMillisMax: millis(waits.totalMicrosMax),
   lostMillisMax: millis(waits.lostMicrosMax),
   cutMillisMax: millis(waits.cutMicrosMax),
+  continueMillisMax: millis(waits.continueMicrosMax),
   writeStallMillisMax: millis(waits.writeStallMicrosMax),
   headersMillisMax: MINUTE,
   requestReadMillisMax: 5 * MINUTE,
@@ -133,6 +145,7 @@ export function waitLimits(limits: GatewayLimits): WaitLimits {
     idleMicrosMax: limits.idleMillisMax * MICROS_PER_MILLI,
     lostMicrosMax: limits.lostMillisMax * MICROS_PER_MILLI,
     cutMicrosMax: limits.cutMillisMax * MICROS_PER_MILLI,
+    continueMicrosMax: limits.continueMillisMax * MICROS_PER_MILLI,
     writeStallMicrosMax: limits.writeStallMillisMax * MICROS_PER_MILLI,
   };
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 import { type Refusal, refusal } from "../answer/errors.ts";
+import type { Fields } from "../fields.ts";
 import { type BodyTaker, GatewayMessage } from "./gateway-message.ts";
 
 export interface BodyReader {
@@ -83,15 +84,15 @@ function tooLarge(bytesMax: number): Refusal {
 }
 
 /**
- * The same JSON object with one more field at its end, where a reader takes it over an earlier one of the same name.
- * `json` must be an object, as JSON.parse found.
+ * The same JSON object with more fields at its end, where a reader takes them over earlier ones of the same names.
+ * `json` must be an object, as JSON.parse found; `fields` has at least one.
  */
-export function withField(json: Buffer, name: string, value: unknown): Buffer {
+export function withFields(json: Buffer, fields: Fields): Buffer {
   let end = json.length - 1;
   while (json[end] !== 0x7d) end--;
   let before = end - 1;
   while (json[before]! <= 0x20) before--;
   const comma = json[before] === 0x7b ? "" : ",";
-  const field = Buffer.from(`${comma}${JSON.stringify(name)}:${JSON.stringify(value)}`);
-  return Buffer.concat([json.subarray(0, end), field, json.subarray(end)]);
+  const more = Buffer.from(comma + JSON.stringify(fields).slice(1, -1));
+  return Buffer.concat([json.subarray(0, end), more, json.subarray(end)]);
 }

@@ -1,6 +1,7 @@
 import type { Micros } from "#core/units.ts";
 
-import type { Forward, ForwardResult } from "../upstream/forward.ts";
+import type { Forward } from "../upstream/forward.ts";
+import type { ForwardResult } from "../upstream/forward-result.ts";
 import type { Exchange } from "./exchange.ts";
 import type { RequestSummary } from "./request-summary.ts";
 

@@ -3,6 +3,8 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { AnswerHead, AnswerStage, Delivery, KeptAnswer } from "../answer/answer.ts";
 import { PassAnswer } from "../answer/pass-answer.ts";
 import { nowMicros } from "../clock.ts";
+import { ClientEvents, DONE_EVENT } from "../continuation/client-event.ts";
+import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { clientHeaders } from "../request/headers.ts";
 import {
@@ -13,6 +15,7 @@ import {
   LET_THROUGH,
   type WholeOutcome,
 } from "../request-state/request-event.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
 import { decisiveText } from "../status/decisive.ts";
 import type { Forward } from "./forward.ts";
 
@@ -44,9 +47,18 @@ export class AnswerDelivery implements Delivery {
     return this.#exchange.answerReader;
   }
 
+  get kept(): KeptStream | undefined {
+    return this.#exchange.kept;
+  }
+  get continues(): boolean {
+    const { state, kept } = this.#exchange;
+    return state.kind === "passing" && state.carriage === "stream" && kept !== undefined && kept.unfit === undefined;
+  }
+
   get stage(): AnswerStage {
     const { state } = this.#exchange;
     if (state.kind === "passing") return "passing";
+    if (state.kind === "resuming") return "held";
     if (state.kind !== "holding") return "over";
     return state.content === "silent" ? "held" : "due";
   }
@@ -90,6 +102,7 @@ export class AnswerDelivery implements Delivery {
   }
 
   completed(outcome: WholeOutcome, promisesMark: boolean): void {
+    if (promisesMark && this.continues && !this.#isMarked) return this.broke("cut");
     this.#exchange.dispatch({ kind: "answer-ended", outcome, promisesMark });
   }
 
@@ -97,12 +110,43 @@ export class AnswerDelivery implements Delivery {
     this.#exchange.dispatch(ENGINE_ERROR);
   }
 
+  /** A stream of which nothing is missing but its counts and its mark of completion gets them here. */
   broke(fault: Fault): void {
-    this.#exchange.dispatch({ kind: "upstream-broke", fault });
+    const { kept } = this.#exchange;
+    if (this.continues && kept?.ended === true && !this.#isMarked) {
+      this.write(Buffer.from(closing(kept)));
+      this.marked("ok");
+    } else if (this.#exchange.state.kind === "passing" && !this.continues) this.#countDenied();
+    this.#exchange.dispatch({ kind: "upstream-broke", fault, continues: this.continues });
+  }
+
+  diverged(): void {
+    const { counters } = this.#exchange.context;
+    countUp(counters.continuationsDenied, "diverged");
+    this.#exchange.dispatch({ kind: "upstream-broke", fault: "garbage", continues: false });
+  }
+
+  get #isMarked(): boolean {
+    const { state } = this.#exchange;
+    return state.kind === "passing" && (state.content === "complete" || state.content === "turned-down");
+  }
+
+  /** A stream is cut that was to be kept, or could not be. */
+  #countDenied(): void {
+    const { kept, unfit, context } = this.#exchange;
+    const why = unfit ?? kept?.unfit;
+    if (why !== undefined && !this.#isMarked) countUp(context.counters.continuationsDenied, why);
   }
 
   attemptFailed(fault: Fault, kept?: KeptAnswer): void {
     this.#forward.keep(kept);
     this.#exchange.dispatch({ kind: "attempt-failed", fault, kept: kept !== undefined });
   }
+}
+
+/** What a stream lacks whose model has ended. */
+function closing(kept: KeptStream): string {
+  const { name, plan, promptTokens, outputTokens, counted } = kept;
+  if (counted || name === undefined) return DONE_EVENT;
+  return new ClientEvents(plan, name).usage({ promptTokens, outputTokens }, undefined) + DONE_EVENT;
 }

@@ -1,35 +1,35 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import type { Outcome } from "#core/endpoint/outcome.ts";
 import { afterFault } from "#core/retry/after-fault.ts";
-import { waitVerdict } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
 import { AttemptSigns } from "./attempt-signs.ts";
+import { attemptVerdict, isUnderWay } from "./attempt-verdict.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
+import { continueStream } from "../continuation/continue-stream.ts";
+import { ContinuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../answer/errors.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { cutRefusal, errorEvent, faultOfError, giveUpRefusal } from "../answer/fault-words.ts";
 import { type AnswerHeaders, upstreamHeaders } from "../request/headers.ts";
 import { retriedEvent } from "../log/attempt-events.ts";
+import type { ForwardResult } from "./forward-result.ts";
 import { reportAttempt } from "./report-attempt.ts";
 import type { AttemptEffect, Finish } from "../request-state/request-effect.ts";
-import { CLIENT_STALLED, HOLD_OVER, REROUTED, type RequestEvent, TIMED_OUT } from "../request-state/request-event.ts";
+import {
+  CLIENT_STALLED,
+  HOLD_OVER,
+  REROUTED,
+  type RequestEvent,
+  TIMED_OUT,
+  attemptFailed,
+} from "../request-state/request-event.ts";
 import { TokenProgress } from "./token-progress.ts";
-import type { Usage } from "../answer/usage.ts";
 import { writeKept } from "./write-kept.ts";
-
-/** How a forwarded request went. */
-export interface ForwardResult {
-  readonly outcome: Outcome;
-  readonly usage: Usage | undefined;
-  readonly outputTokens: number | undefined;
-  readonly firstTokenAt: Micros | undefined;
-}
 
 /**
  * The endpoint's side of a routed request: makes events of what its attempts do, and carries out what the request's state
@@ -37,7 +37,8 @@ export interface ForwardResult {
  */
 export class Forward implements AttemptListener {
   readonly #exchange: Exchange;
-  readonly #body: Buffer;
+  #path: string;
+  #body: Buffer;
   readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
   #routed: Routed;
@@ -47,9 +48,12 @@ export class Forward implements AttemptListener {
   #kept: KeptAnswer | undefined;
   #tokens: TokenProgress;
   #signs: AttemptSigns;
+  /** Of the whole answer, where it went on elsewhere; else the attempt's own. */
+  #firstTokenAt: Micros | undefined;
 
   constructor(exchange: Exchange, body: Buffer, routed: Routed, hidesUsage: boolean) {
     this.#exchange = exchange;
+    this.#path = exchange.path;
     this.#body = body;
     this.#routed = routed;
     this.#tokens = this.#newTokens();
@@ -76,7 +80,10 @@ export class Forward implements AttemptListener {
   }
   /** Output tokens of the answer under way; undefined where it does not stream. */
   get tokensSeen(): number | undefined {
-    return this.#answer?.carriage === "stream" ? this.#tokens.seen : undefined;
+    return this.#answer?.carriage === "stream" ? this.#tokensOfAll : undefined;
+  }
+  get #tokensOfAll(): number {
+    return this.#tokens.seen + (this.#exchange.kept?.continuedTokens ?? 0);
   }
 
   /** Carries out an effect; returns the event that answers one that asks. */
@@ -91,6 +98,8 @@ export class Forward implements AttemptListener {
         break;
       case "ask-retry":
         return this.#askRetry(effect.fault);
+      case "ask-continuation":
+        return this.#askContinuation(effect.fault);
       case "show-head":
         this.#answer?.showHead();
         break;
@@ -110,6 +119,7 @@ export class Forward implements AttemptListener {
       case "report-first-token":
       case "report-timeout":
       case "report-retried":
+      case "report-continued":
       case "report-given-up":
       case "report-cut":
         reportAttempt(this.#exchange, this, effect);
@@ -119,21 +129,22 @@ export class Forward implements AttemptListener {
 
   /** Sends the request to the endpoint that was decided on. */
   #send(): RequestEvent | undefined {
-    const { context, headers: given, requestId, path, answerReader } = this.#exchange;
+    const { context, headers: given, requestId, answerReader, kept, state } = this.#exchange;
     this.#answer = undefined;
     if (this.attempts > 1) {
       this.#tokens = this.#newTokens();
       this.#signs = new AttemptSigns(this.#exchange, this.endpoint, nowMicros());
     }
     answerReader?.reset();
+    if (state.kind !== "resuming") kept?.reset();
     const upstream = context.pools.get(this.#routed.endpoint);
-    if (upstream === undefined) return failure("connect");
-    if (upstream.inFlight >= this.#exchange.limits.upstreamConnectionsMax) return failure("saturated");
+    if (upstream === undefined) return attemptFailed("connect");
+    if (upstream.inFlight >= this.#exchange.limits.upstreamConnectionsMax) return attemptFailed("saturated");
     const headers = upstreamHeaders(given, upstream.entry, {
       requestId,
       dropAuthorization: context.keepsAuthorization,
     });
-    this.#attempt = new Attempt(upstream, { path, headers, body: this.#body }, this);
+    this.#attempt = new Attempt(upstream, { path: this.#path, headers, body: this.#body }, this);
     this.#attempt.send();
     return undefined;
   }
@@ -149,9 +160,25 @@ export class Forward implements AttemptListener {
     return REROUTED;
   }
 
+  #askContinuation(fault: Fault): RequestEvent {
+    this.#firstTokenAt ??= this.#tokens.firstAt;
+    const found = continueStream(this.#exchange, this, fault);
+    if ("kind" in found) return found;
+    this.#routed = found.routed;
+    this.#path = found.path;
+    this.#body = found.body;
+    return found.event;
+  }
+
   answerStarted(status: number, headers: AnswerHeaders): void {
     const head: AnswerHead = { status, headers };
+    const { state, kept } = this.#exchange;
     try {
+      if (state.kind === "resuming" && kept !== undefined) {
+        if (!isContinuation(head)) return this.#delivery.attemptFailed(status === 503 ? "saturated" : "status");
+        this.#answer = new ContinuedAnswer(this.#delivery, kept);
+        return;
+      }
       const answer = chooseAnswer(this.#delivery, head);
       this.#answer = answer;
       // The head of a stream comes before its prompt is computed, and is no sign of the engine.
@@ -211,19 +238,18 @@ export class Forward implements AttemptListener {
 
   /** Looks at the limits of time, and at what is known of the endpoint. */
   sweep(at: Micros): void {
-    const { arrivedAt, context, routeId, state, stream: streams, writer } = this.#exchange;
-    if (state.kind !== "waiting" && state.kind !== "holding" && state.kind !== "passing") return;
-    const { blocked } = writer;
+    const { arrivedAt, context, state, writer } = this.#exchange;
+    if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
-    const quietMicros = this.#signs.sweep(at, !blocked);
+    const quietMicros = this.#signs.sweep(at, !writer.blocked);
     const trouble = this.#signs.trouble(at);
     const fault = trouble?.kind === "lost" ? "connect" : "hung";
-    const begun = state.kind === "passing";
-    const held = state.kind === "holding" && state.carriage !== "stream";
-    const waiting = { at, arrivedAt, quietMicros, begun, held, streams, blocked, trouble };
-    const verdict = waitVerdict(waiting, this.#exchange.waits, () => {
-      const denied = context.attempts.retries.denial(fault, state.attempts) !== undefined;
-      return !denied && context.tap.router.hasTaker(at, routeId);
+    const verdict = attemptVerdict(this.#exchange, {
+      at,
+      quietMicros,
+      trouble,
+      fault,
+      continues: this.#delivery.continues,
     });
     const { moved } = context.counters;
     switch (verdict) {
@@ -253,9 +279,10 @@ export class Forward implements AttemptListener {
   /** How it went, for the router and the observer. */
   result({ outcome, counts }: Finish): ForwardResult {
     const end = counts === "answer" ? this.#answer?.counts() : undefined;
-    const tokensSeen = counts === "seen" ? this.#tokens.seen : end?.tokensSeen;
-    const { firstAt: firstTokenAt } = this.#tokens;
-    if (outcome === "ok") this.#signs.completed(firstTokenAt, nowMicros());
+    const tokensSeen = counts === "seen" ? this.#tokensOfAll : end?.tokensSeen;
+    const { firstAt } = this.#tokens;
+    const firstTokenAt = this.#firstTokenAt ?? firstAt;
+    if (outcome === "ok") this.#signs.completed(firstAt, nowMicros());
     this.#answer = undefined;
     return { outcome, usage: end?.usage, outputTokens: end?.usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
@@ -265,8 +292,4 @@ export class Forward implements AttemptListener {
     const { tap, counters } = context;
     return new TokenProgress({ tap, limits, counters, requestId });
   }
-}
-
-function failure(fault: Fault): RequestEvent {
-  return { kind: "attempt-failed", fault, kept: false };
 }

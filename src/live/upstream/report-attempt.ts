@@ -1,5 +1,6 @@
 import { nowMicros } from "../clock.ts";
 import { cutEvent, givenUpEvent } from "../log/attempt-events.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { ReportEffect } from "../request-state/request-effect.ts";
 import type { Forward } from "./forward.ts";
@@ -21,6 +22,9 @@ export function reportAttempt({ context, status }: Exchange, forward: Forward, e
     case "report-given-up":
       if (effect.why === "budget") counters.retriesDenied++;
       observe.fault?.(givenUpEvent(forward, effect.fault, effect.why, status));
+      break;
+    case "report-continued":
+      countUp(counters.continuations, effect.fault);
       break;
     case "report-cut":
       counters.cuts++;

@@ -132,6 +132,7 @@ export class RunBook {
         });
         break;
       case "request-retried":
+      case "request-continued":
         this.#sentAgain(input, endpoint ?? "");
         break;
       case "request-moved":

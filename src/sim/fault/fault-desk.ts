@@ -3,7 +3,8 @@ import type { Decision, Routed } from "#core/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { AttemptFailed, Input, RequestRetried } from "#core/input.ts";
+import type { AskingInput, AttemptFailed, Input, RequestContinued, RequestRetried } from "#core/input.ts";
+import { afterBreak } from "#core/retry/after-break.ts";
 import { type AttemptHost, afterFault } from "#core/retry/after-fault.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { RetryPolicy } from "#core/retry/retry-policy.ts";
@@ -23,8 +24,8 @@ export interface FaultHost extends ProbeHost, EngineFaultHost {
   readonly router: RouterGroup;
   readonly outcomes: Outcomes;
   accept(input: Input): Decision | undefined;
-  /** A retry, which whoever counterfactually forces decisions may force as well. */
-  decide(input: RequestRetried, flight: Flight): Decision;
+  /** A retry or a continuation, which whoever counterfactually forces decisions may force as well. */
+  decide(input: AskingInput, flight: Flight): Decision;
   send(flight: Flight, decision: Routed): void;
   close(flight: Flight, outcome: Outcome, outputTokens?: number): void;
   ended(flight: Flight, status: Ending): void;
@@ -59,8 +60,8 @@ export class FaultDesk implements AttemptHost {
   }
 
   accept(input: AttemptFailed): void;
-  accept(input: RequestRetried): Decision;
-  accept(input: AttemptFailed | RequestRetried): Decision | undefined {
+  accept(input: RequestRetried | RequestContinued): Decision;
+  accept(input: AttemptFailed | RequestRetried | RequestContinued): Decision | undefined {
     if (input.kind === "attempt-failed") return this.#host.accept(input);
     assert(this.#retried !== undefined, "a request is retried at the desk");
     return this.#host.decide(input, this.#retried);
@@ -93,6 +94,7 @@ export class FaultDesk implements AttemptHost {
 
   firstToken(flight: Flight): void {
     flight.begun = true;
+    flight.resuming = false;
     flight.progressed = true;
   }
 
@@ -120,14 +122,33 @@ export class FaultDesk implements AttemptHost {
 
   /** The gateway sees a fault. */
   #broke(flight: Flight, fault: Fault): void {
-    if (flight.begun) this.#cut(flight, fault);
+    if (flight.begun) this.#severed(flight, fault);
     else this.#attemptFailed(flight, fault);
+  }
+
+  /** The client has a part of the answer: it goes on elsewhere, or is cut. */
+  #severed(flight: Flight, fault: Fault): void {
+    if (!this.#continues(flight)) return this.#cut(flight, fault);
+    const { id: requestId, tokensOfAll: outputTokens, continuations } = flight;
+    this.#retried = flight;
+    const broken = { requestId, fault, outputTokens, ...flight.blocksOf(outputTokens), continuations };
+    const after = afterBreak(this, broken);
+    if (after.kind === "give-up") return this.#cut(flight, fault);
+    this.counts.continuations++;
+    flight.goOn();
+    this.#host.send(flight, after.decision);
+  }
+
+  /** One answer that streams, as every simulated one does. */
+  #continues(flight: Flight): boolean {
+    const lacksSome = flight.tokensOfAll < flight.source.outputTokens;
+    return this.#rules.retry.continuationsMax > 0 && flight.route.sequences === 1 && lacksSome;
   }
 
   #cut(flight: Flight, fault: Fault): void {
     this.counts.cuts++;
     if (fault === "timeout") this.counts.timeouts++;
-    this.#host.close(flight, fault === "timeout" ? "timeout" : "failed", flight.tokensSeen);
+    this.#host.close(flight, fault === "timeout" ? "timeout" : "failed", flight.tokensOfAll);
     this.#host.ended(flight, fault === "timeout" ? "timed-out" : "cut");
   }
 
@@ -151,7 +172,7 @@ export class FaultDesk implements AttemptHost {
 
   #gaveUp(flight: Flight): void {
     if (!this.engines.takeBack(flight)) return;
-    this.#host.close(flight, "aborted", flight.tokensSeen > 0 ? flight.tokensSeen : undefined);
+    this.#host.close(flight, "aborted", flight.tokensOfAll > 0 ? flight.tokensOfAll : undefined);
     this.#host.ended(flight, "timed-out");
   }
 
@@ -170,7 +191,7 @@ export class FaultDesk implements AttemptHost {
     const { clock: at, fleet, router, outcomes } = this.#host;
     const { hangs } = this.probes;
     const endpoint = this.#endpointOf(flight);
-    const seen = flight.begun ? (fleet.outputTokens(at, flight) ?? flight.tokensSeen) : 0;
+    const seen = flight.begun && !flight.resuming ? (fleet.outputTokens(at, flight) ?? flight.tokensSeen) : 0;
     if (flight.progressed || seen > flight.tokensSeen) {
       flight.quietSince = at;
       hangs.answered(endpoint, at);
@@ -183,14 +204,19 @@ export class FaultDesk implements AttemptHost {
       at,
       arrivedAt: flight.source.arrivalAt,
       quietMicros: at - flight.quietSince,
-      begun: flight.begun,
-      held: false,
+      begun: flight.begun && !flight.resuming,
+      continues: this.#continues(flight),
+      held: flight.resuming,
       streams: true,
       blocked: false,
       trouble: flight.trouble,
     };
-    const mayMove = (): boolean =>
-      this.retries.denial(fault, outcomes.attempts[flight.row]!) === undefined && router.hasTaker(at, flight.id);
+    const mayMove = (): boolean => {
+      const denied = flight.resuming
+        ? this.retries.continuationDenial(fault, flight.continuations)
+        : this.retries.denial(fault, outcomes.attempts[flight.row]!);
+      return denied === undefined && router.hasTaker(at, flight.id);
+    };
     const verdict = waitVerdict(waiting, this.#rules.waits, mayMove);
     if (verdict === "wait" || verdict === "stalled") return;
     if (verdict === "move" && flight.trouble !== undefined) this.counts.moved[flight.trouble.kind]++;

@@ -10,12 +10,22 @@ export interface PathCounts {
   retriesDenied: number;
   /** Requests without a byte that left an endpoint, by what it was. */
   readonly moved: Record<TroubleKind, number>;
-  /** Answers that broke after the client had part of them. */
+  /** Times that an answer went on elsewhere after it broke. */
+  continuations: number;
+  /** Answers that broke after the client had part of them, and did not go on. */
   cuts: number;
   /** Requests whose limit ran out. */
   timeouts: number;
 }
 
 export function newPathCounts(): PathCounts {
-  return { faults: {}, retries: 0, retriesDenied: 0, moved: { lost: 0, hung: 0 }, cuts: 0, timeouts: 0 };
+  return {
+    faults: {},
+    retries: 0,
+    retriesDenied: 0,
+    moved: { lost: 0, hung: 0 },
+    continuations: 0,
+    cuts: 0,
+    timeouts: 0,
+  };
 }

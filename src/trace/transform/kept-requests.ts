@@ -40,6 +40,7 @@ export class KeptRequests {
       case "attempt-failed":
       case "request-retried":
       case "request-moved":
+      case "request-continued":
         return this.#inFlight.has(input.requestId);
       case "request-finished":
         if (!this.#inFlight.delete(input.requestId)) return false;

@@ -73,7 +73,7 @@ class ArrivalLine {
     if (input.kind === "request-arrived") {
       this.#arrive(input.request, input.at, endpoint);
       if (this.#line.length - this.#head > WAITING_MAX) yield* this.#giveUpFirst();
-    } else if (input.kind === "request-retried") {
+    } else if (input.kind === "request-retried" || input.kind === "request-continued") {
       const open = this.#open.get(input.requestId);
       if (open !== undefined && endpoint !== "") open.endpoint = endpoint;
     } else if (input.kind === "first-token") {

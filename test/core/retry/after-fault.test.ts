@@ -19,7 +19,7 @@ const rejected = { kind: "rejected", ...COMMON, reason: "no-endpoint" } as unkno
 function host(decision: unknown, burst: number) {
   const kinds: string[] = [];
   const made = {
-    retries: new RetryPolicy({ attemptsMax: 3, ratio: 0, burst }),
+    retries: new RetryPolicy({ attemptsMax: 3, continuationsMax: 2, ratio: 0, burst }),
     now: () => 7,
     accept: (input: AttemptFailed | RequestRetried) => {
       kinds.push(input.kind);

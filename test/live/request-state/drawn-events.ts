@@ -36,7 +36,7 @@ export const EVENTS: readonly RequestEvent[] = [
   ...(["ok", "refused"] as const).flatMap((outcome) =>
     BOTH.map((promisesMark) => ({ kind: "answer-ended", outcome, promisesMark }) as const),
   ),
-  ...FAULTS.map((fault) => ({ kind: "upstream-broke", fault }) as const),
+  ...FAULTS.flatMap((fault) => BOTH.map((continues) => ({ kind: "upstream-broke", fault, continues }) as const)),
   ...(["time", "attempts", "budget", "no-endpoint"] as const).map((why) => ({ kind: "denied", why }) as const),
 ];
 
@@ -57,6 +57,8 @@ export const STATES: readonly RequestState[] = [
   ...FAULTS.flatMap((fault) =>
     BOTH.flatMap((shown) => BOTH.map((kept) => ({ kind: "failed", attempts: 2, fault, shown, kept }) as const)),
   ),
+  ...FAULTS.map((fault) => ({ kind: "severed", attempts: 2, fault }) as const),
+  ...(["silent", "token"] as const).map((content) => ({ kind: "resuming", attempts: 2, content }) as const),
   ...(["ended", "closed"] as const).flatMap((kind) =>
     (["ok", "failed", "aborted", "timeout", "refused"] as const).map(
       (outcome) => ({ kind, attempts: 2, outcome }) as const,

@@ -21,8 +21,9 @@ const CLIENT: ReadonlySet<string> = new Set([
   "report-client-stalled",
   "forget",
 ]);
-const ALIVE: ReadonlySet<RequestState["kind"]> = new Set(["waiting", "holding", "passing"]);
+const ALIVE: ReadonlySet<RequestState["kind"]> = new Set(["waiting", "holding", "passing", "resuming"]);
 
+const ASKS: ReadonlySet<string> = new Set(["send", "ask-retry", "ask-continuation"]);
 const ATTEMPTS_MAX = 4;
 
 /** One request whose effects are written down; what asks is answered by draws. */
@@ -48,7 +49,7 @@ class Recorded implements EffectPerformer {
     if (effect.kind === "send" && draw % 4 === 1) {
       return { kind: "attempt-failed", fault: draw % 8 === 1 ? "connect" : "saturated", kept: false };
     }
-    if (effect.kind !== "ask-retry") return undefined;
+    if (effect.kind !== "ask-retry" && effect.kind !== "ask-continuation") return undefined;
     return draw % 3 === 0 || this.run.state.attempts >= ATTEMPTS_MAX
       ? { kind: "denied", why: "budget" }
       : { kind: "rerouted" };
@@ -94,6 +95,7 @@ function assertLawful(request: Recorded): void {
   let known = false;
   let tokens = 0;
   let head = false;
+  let goesOn = false;
   for (const { kind } of log) {
     if (kind === "arrived") known = true;
     if (kind === "send") {
@@ -102,8 +104,14 @@ function assertLawful(request: Recorded): void {
     }
     if (kind === "release-attempt") assert.equal(--alive, 0, "an attempt is released once");
     if (kind === "report-first-token") assert.equal(++tokens, 1, "one first token an attempt");
-    if (kind === "send" || kind === "ask-retry" || kind === "report-retried") {
-      assert.ok(!bytes, "no retry once the client has a byte");
+    if (kind === "ask-retry" || kind === "report-retried") assert.ok(!bytes, "no retry once the client has a byte");
+    if (kind === "ask-continuation") {
+      assert.ok(bytes, "no continuation before the client has a byte");
+      goesOn = true;
+    }
+    if (kind === "send" && bytes) {
+      assert.ok(goesOn, "nothing is sent once the client has a byte but a continuation that was asked for");
+      goesOn = false;
     }
     if (kind === "bytes" || kind === "mark" || WRITES.has(kind)) assert.ok(!ended, `${kind} after the end`);
     if (kind === "bytes") bytes = true;
@@ -210,7 +218,7 @@ describe("whatever happens to a request, in whatever order", () => {
       fc.property(SEQUENCES, DRAWS, fc.constantFrom("connect", "cut", "timeout", "hung"), (events, draws, fault) => {
         const request = played(events, draws);
         for (let i = 0; i < ATTEMPTS_MAX && ALIVE.has(request.run.state.kind); i++)
-          request.dispatch({ kind: "upstream-broke", fault });
+          request.dispatch({ kind: "upstream-broke", fault, continues: false });
         for (let i = 0; i < 3; i++) request.dispatch({ kind: "refused", outcome: "refused" });
         assert.ok(request.run.state.kind === "ended" || request.run.state.kind === "closed");
         assertLawful(request);
@@ -221,14 +229,16 @@ describe("whatever happens to a request, in whatever order", () => {
   });
 
   test("a state is never left backwards but by a retry", () => {
-    const order = ["reading", "preparing", "deciding", "waiting", "holding", "passing", "failed", "ended", "closed"];
+    const order = "reading preparing deciding waiting holding passing failed resuming ended closed".split(" ");
+    const back = (kind: string, before: string): boolean =>
+      (kind === "waiting" && before === "holding") || (kind === "passing" && before === "resuming");
     fc.assert(
       fc.property(SEQUENCES, DRAWS, (events, draws) => {
         const { states } = played(events, draws);
         states.forEach((kind, i) => {
           const before = states[i - 1] ?? "reading";
-          const back = order.indexOf(kind) < order.indexOf(before);
-          assert.ok(!back || (kind === "waiting" && before === "holding"), `${before} to ${kind}`);
+          const isBack = order.indexOf(kind) < order.indexOf(before);
+          assert.ok(!isBack || back(kind, before), `${before} to ${kind}`);
         });
       }),
       RUNS,
@@ -246,9 +256,9 @@ describe("whatever happens to a request, in whatever order", () => {
       }),
       RUNS,
     );
-    // "failed" lasts only until policy and router answered.
+    // Two last only until policy and router answered.
     assert.deepEqual(
-      STATES.filter(({ kind }) => !seen.has(kind) && kind !== "failed"),
+      STATES.filter(({ kind }) => !seen.has(kind) && kind !== "failed" && kind !== "severed"),
       [],
     );
     const possible = new Set(STATES.flatMap((state) => EVENTS.flatMap((event) => transition(state, event).effects)));
@@ -281,7 +291,7 @@ describe("an event without a meaning in a state", () => {
   test("effects that ask stand last, one a step", () => {
     for (const state of STATES) {
       for (const event of EVENTS) {
-        const asks = transition(state, event).effects.map(({ kind }) => kind === "send" || kind === "ask-retry");
+        const asks = transition(state, event).effects.map(({ kind }) => ASKS.has(kind));
         assert.ok(!asks.slice(0, -1).includes(true), `${state.kind} ${event.kind}`);
       }
     }
@@ -297,7 +307,8 @@ const streams: readonly RequestEvent[] = [...began("stream"), { kind: "first-tok
 const through: readonly RequestEvent[] = [...began("through"), { kind: "first-bytes" }];
 const marked: RequestEvent = { kind: "marked", outcome: "ok" };
 const ends: RequestEvent = { kind: "answer-ended", outcome: "ok", promisesMark: true };
-const breaks: RequestEvent = { kind: "upstream-broke", fault: "cut" };
+const breaks: RequestEvent = { kind: "upstream-broke", fault: "cut", continues: false };
+const severs: RequestEvent = { ...breaks, continues: true };
 
 test("the table of states is as the code has it", () => {
   const text = readFileSync(new URL("../../../src/live/request-state/README.md", import.meta.url), "utf8");
@@ -357,6 +368,13 @@ describe("what becomes of an answer", () => {
         "timeout",
       ],
       ["an engine's own error ends a stream as it is", [...streams, { kind: "engine-error" }], "end-client", "failed"],
+      [
+        "a stream that breaks and does not go on is cut",
+        [...streams, severs],
+        "write-error-event end-client",
+        "failed",
+      ],
+      ["a stream that breaks behind its mark does not go on", [...streams, marked, severs], "end-client", "ok"],
       ["an unread answer that breaks takes the connection with it", [...through, breaks], "destroy-client", "failed"],
       [
         "a stream that broke whole before it was passed on is whole",
@@ -404,6 +422,17 @@ describe("what becomes of an answer", () => {
         "aborted",
       ],
     ];
+  test("a stream that breaks goes on elsewhere, and again", () => {
+    const goOn: readonly RequestEvent[] = [severs, { kind: "first-token" }, { kind: "first-bytes" }];
+    const request = played([...streams, ...goOn, ...goOn, marked, ends], [2]);
+    const asked = request.log.map(({ kind }) => kind).filter((kind) => kind.includes("contin"));
+    assert.deepEqual(asked, ["ask-continuation", "report-continued", "ask-continuation", "report-continued"]);
+    assert.equal(request.finish().outcome, "ok");
+    assert.equal(request.run.state.attempts, 3);
+    assertLawful(request);
+    assertAnswered(request);
+  });
+
   for (const [name, events, effects, outcome] of cases) {
     test(name, () => {
       const request = played(events, [0]);

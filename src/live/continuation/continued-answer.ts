@@ -1,0 +1,178 @@
+import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
+import { faultOfEvent } from "../answer/fault-of-status.ts";
+import { eventData } from "../answer/sse-event.ts";
+import { SseScanner } from "../answer/sse-scanner.ts";
+import { findUsage } from "../answer/usage.ts";
+import { isFields } from "../fields.ts";
+import { headerOf } from "../request/headers.ts";
+import { ClientEvents, DONE_EVENT } from "./client-event.ts";
+import { eventFacts } from "./event-facts.ts";
+import type { KeptStream } from "./kept-stream.ts";
+import { stopAcross } from "./stop-across.ts";
+
+/**
+ * Carries the rest of a stream that broke: a completion of another endpoint, written as the first endpoint's stream goes
+ * on. Its events are read and written anew, one for one.
+ *
+ * What the client has already of the text is left out, and has to be the same; where it is not, the stream is cut: it can
+ * only be made of two different answers.
+ */
+export class ContinuedAnswer implements Answer {
+  readonly carriage = "stream";
+  readonly #delivery: Delivery;
+  readonly #kept: KeptStream;
+  readonly #scanner: SseScanner;
+  readonly #events: ClientEvents;
+  /** Text that the client has and that comes again. */
+  #again: string;
+  #out = "";
+  #began = false;
+  #outputTokens: number;
+  #fingerprint: unknown;
+
+  constructor(delivery: Delivery, kept: KeptStream) {
+    this.#delivery = delivery;
+    this.#kept = kept;
+    this.#scanner = new SseScanner("completions", delivery.limits.eventBytesInspected);
+    this.#events = new ClientEvents(kept.plan, kept.name!);
+    this.#again = kept.seam.behind;
+    this.#outputTokens = kept.continuedTokens;
+  }
+
+  data(chunk: Buffer): void {
+    const scanner = this.#scanner;
+    scanner.push(chunk);
+    while (this.#delivery.stage !== "over" && scanner.next()) {
+      switch (scanner.kind) {
+        case "token":
+          if (!this.#piece()) return;
+          break;
+        case "usage":
+          this.#count();
+          break;
+        case "done":
+          return this.#done();
+        case "error":
+        case "abort":
+        case "garbage":
+          return this.#broke();
+        case "end":
+        case "meta":
+        case "comment":
+      }
+    }
+    this.#flush();
+  }
+
+  ended(): void {
+    this.#delivery.broke("cut");
+  }
+
+  /** The client has a head. */
+  showHead(): void {}
+
+  writeHeld(): void {
+    const out = this.#out;
+    this.#out = "";
+    if (out !== "") this.#delivery.write(Buffer.from(out));
+  }
+
+  counts(): AnswerCounts {
+    const { promptTokens } = this.#kept;
+    const usage = { promptTokens, cachedTokens: undefined, outputTokens: this.#outputTokens };
+    return { usage: this.#kept.ended ? usage : undefined, tokensSeen: this.#outputTokens };
+  }
+
+  /** False where nothing of what follows is wanted. */
+  #piece(): boolean {
+    const { bytes, start, end } = this.#scanner;
+    const facts = eventFacts(bytes, start, end, "completions");
+    const choice = firstChoice(eventData(bytes.subarray(start, end)));
+    if (facts === undefined || choice === undefined) return true;
+    const ids = facts.ids ?? [];
+    const newIds = ids.slice(this.#kept.idsAgain);
+    this.#begin();
+    let shown = this.#new(facts.text);
+    if (shown === undefined) {
+      this.#flush();
+      this.#delivery.diverged();
+      return false;
+    }
+    const stopped = stopAcross(this.#kept, shown);
+    if (stopped !== undefined) shown = shown.slice(0, stopped.length);
+    this.#outputTokens += ids.length;
+    this.#kept.goOn(ids, facts.text, shown);
+    const finish = choice["finish_reason"];
+    const finishReason = stopped !== undefined ? "stop" : typeof finish === "string" ? finish : null;
+    const stopReason = stopped?.stop ?? choice["stop_reason"] ?? null;
+    if (shown !== "" || finishReason !== null || (this.#kept.plan.showsIds && newIds.length > 0))
+      this.#out += this.#events.piece({ text: shown, ids: newIds, finishReason, stopReason }, this.#counts);
+    this.#kept.ended ||= finishReason !== null;
+    this.#delivery.progress(this.#outputTokens - this.#kept.continuedTokens);
+    if (stopped !== undefined) this.#done();
+    return stopped === undefined;
+  }
+
+  /** The router is notified of the first token once. */
+  #begin(): void {
+    if (this.#began) return;
+    this.#began = true;
+    this.#delivery.firstToken();
+  }
+
+  /** What of a text the client has not; undefined where it has another text in its place. */
+  #new(text: string): string | undefined {
+    const again = this.#again;
+    if (again === "") return text;
+    const both = Math.min(again.length, text.length);
+    if (again.slice(0, both) !== text.slice(0, both)) return undefined;
+    this.#again = again.slice(both);
+    return text.slice(both);
+  }
+
+  #count(): void {
+    const { bytes, start, end } = this.#scanner;
+    const counted = findUsage(bytes, start, end)?.outputTokens;
+    if (counted !== undefined) this.#outputTokens = this.#kept.continuedTokens + counted;
+    this.#fingerprint = eventData(bytes.subarray(start, end))?.["system_fingerprint"];
+  }
+
+  get #counts() {
+    return { promptTokens: this.#kept.promptTokens, outputTokens: this.#outputTokens };
+  }
+
+  #done(): void {
+    if (!this.#kept.ended) return this.#broke();
+    this.#out += this.#events.usage(this.#counts, this.#fingerprint) + DONE_EVENT;
+    this.#flush();
+    this.#delivery.marked("ok");
+    this.#delivery.completed("ok", true);
+  }
+
+  /** The engine failed here too. */
+  #broke(): void {
+    const { bytes, start, end, kind } = this.#scanner;
+    this.#flush();
+    if (kind !== "error") return this.#delivery.broke(kind === "garbage" ? "garbage" : "draining");
+    const error = eventData(bytes.subarray(start, end))?.["error"];
+    const code = isFields(error) && typeof error["code"] === "number" ? error["code"] : 0;
+    this.#delivery.broke(faultOfEvent(code, bytes.subarray(start, end)));
+  }
+
+  #flush(): void {
+    if (this.#out === "") return;
+    if (this.#delivery.stage === "passing") this.writeHeld();
+    else this.#delivery.firstBytes();
+  }
+}
+
+/** The head is that of an answer with which a stream can go on. */
+export function isContinuation({ status, headers }: AnswerHead): boolean {
+  return status === 200 && headerOf(headers, "content-type").startsWith("text/event-stream");
+}
+
+function firstChoice(event: Record<string, unknown> | undefined) {
+  const choices = event?.["choices"];
+  const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  return isFields(first) ? first : undefined;
+}

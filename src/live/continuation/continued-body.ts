@@ -1,0 +1,22 @@
+import type { KeptStream } from "./kept-stream.ts";
+import type { Seam } from "./seam.ts";
+
+/**
+ * The completion that goes on behind a seam: prompt and answer so far as token ids, whatever route the stream came by, so
+ * that no chat template and no tokenizer stands between.
+ */
+export function continuedBody(kept: KeptStream, seam: Seam): Buffer {
+  const { plan, prompt } = kept;
+  const { carried, outputTokensMax, outputTokensMin, modelTokensMax } = plan;
+  const whole = outputTokensMax ?? modelTokensMax - prompt.length;
+  const body = {
+    ...carried,
+    prompt: [...prompt, ...kept.tokensBefore(seam)],
+    max_tokens: Math.max(1, whole - seam.tokens),
+    ...(outputTokensMin > seam.tokens && { min_tokens: outputTokensMin - seam.tokens }),
+    stream: true,
+    stream_options: { include_usage: true },
+    return_token_ids: true,
+  };
+  return Buffer.from(JSON.stringify(body));
+}

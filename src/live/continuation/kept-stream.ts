@@ -1,0 +1,269 @@
+import type { AnswerReport } from "../answer/answer-reader.ts";
+import type { ChainEnd } from "../tokenizer/chain-state.ts";
+import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
+import { type EventFacts, eventFacts } from "./event-facts.ts";
+import { BEFORE_IDS, blankIds, idsAtEnd, readIds } from "./event-ids.ts";
+import { type Seam, SeamFinder, codePoints } from "./seam.ts";
+import { TokenList } from "./token-list.ts";
+
+/**
+ * Why a stream cannot go on.
+ * - no-ids: its engine does not send token ids
+ * - long, room: it has more tokens than are kept of one stream, or of all
+ * - reasoning: it broke inside what a parser of the engine makes of the model's text
+ * - seam: it broke between tokens that went out together, of an answer that another draw would not repeat
+ */
+export type UnfitStream = UnfitRequest | "no-ids" | "long" | "room" | "reasoning" | "seam";
+
+export interface KeptStreamOptions {
+  readonly plan: ContinuationPlan;
+  /** Where the chain of the prompt's blocks ends, where it is known. */
+  readonly end: ChainEnd | undefined;
+  /** Prompt and answer together. */
+  readonly tokensMax: number;
+  /** Asked before so many bytes more are kept, or fewer where negative; false where there is no room for them. */
+  readonly hold: (bytes: number) => boolean;
+}
+
+/** What names a stream for its client, as the first event has it. */
+export interface StreamName {
+  readonly id: unknown;
+  readonly object: unknown;
+  readonly created: unknown;
+  readonly model: unknown;
+}
+
+/**
+ * What is kept of a stream while it passes, so that it can go on where it breaks: the ids of its prompt and of its answer,
+ * and the last place between two tokens at which another engine can begin.
+ *
+ * An event in the form that vLLM writes costs a comparison of some 50 bytes and its digits (no object is made); any other
+ * is read as JSON.
+ */
+export class KeptStream {
+  readonly plan: ContinuationPlan;
+  readonly #options: KeptStreamOptions;
+  readonly #finder: SeamFinder;
+  #tokens = new TokenList();
+  #prompt: TokenList | undefined;
+  #heldBytes = 0;
+  /** Offset of the text's opening quote from an event's beginning, where all events so far had it. */
+  #textAt = -1;
+  #name: StreamName | undefined;
+  #inParts = false;
+  #unfit: UnfitStream | undefined;
+  /** Of the prompt; 0 while that is not known. */
+  promptTokens = 0;
+  /** The model has ended: only counts and the mark of completion may be missing. */
+  ended = false;
+  /** The client has the counts, or is not to have them. */
+  counted = false;
+  /** Tokens that went before the endpoint at hand. */
+  continuedTokens = 0;
+  continuations = 0;
+  /** Ids that the client has and that come again. */
+  idsAgain = 0;
+  /** The last characters that the client has, where a stop string may have begun in them. */
+  lastText = "";
+
+  constructor(options: KeptStreamOptions) {
+    this.#options = options;
+    this.plan = options.plan;
+    const { stops, includesStop } = options.plan;
+    this.#finder = new SeamFinder(
+      includesStop ? 0 : Math.max(0, ...stops.map(codePoints)) - (stops.length > 0 ? 1 : 0),
+    );
+    this.#account();
+  }
+
+  get prompt(): Int32Array {
+    return this.#prompt?.first(this.#prompt.length) ?? new Int32Array(0);
+  }
+  get name(): StreamName | undefined {
+    return this.#name;
+  }
+  /** Output tokens of all endpoints. */
+  get outputTokens(): number {
+    return this.#tokens.length;
+  }
+  get seam(): Seam {
+    return this.#finder.seam;
+  }
+  tokensBefore(seam: Seam): Int32Array {
+    return this.#tokens.first(seam.tokens);
+  }
+
+  /** Blocks that the first tokens of the answer fill behind the prompt's; undefined where they fill none. */
+  blocksOf(tokens: number): Int32Array | undefined {
+    const hashes = this.#options.end?.hashesBehind(this.#tokens.first(tokens));
+    return hashes === undefined || hashes.length === 0 ? undefined : hashes;
+  }
+
+  /** What the end of a request reports of the whole answer. The last token was sampled and never computed. */
+  answer(): AnswerReport {
+    const answerHashes = this.blocksOf(this.outputTokens - 1);
+    return answerHashes === undefined ? {} : { answerHashes };
+  }
+
+  /** Why the stream cannot go on where it is; undefined where it can. */
+  get unfit(): UnfitStream | undefined {
+    if (this.#unfit !== undefined) return this.#unfit;
+    if (this.#prompt === undefined || this.#name === undefined) return "no-ids";
+    if (this.#inParts) return "reasoning";
+    const { tokens, behind } = this.seam;
+    const comesAgain = behind !== "" || (this.plan.showsIds && tokens < this.outputTokens);
+    return comesAgain && !this.plan.greedy ? "seam" : undefined;
+  }
+
+  /** Another endpoint answers anew. */
+  reset(): void {
+    if (this.#unfit !== undefined && this.#unfit !== "no-ids") return;
+    this.#unfit = undefined;
+    this.#tokens.truncate(0);
+    this.#prompt = undefined;
+    this.#name = undefined;
+    this.#finder.whole(0);
+    this.#textAt = -1;
+    this.#inParts = false;
+    this.promptTokens = 0;
+    this.ended = false;
+    this.counted = false;
+    this.lastText = "";
+    this.#account();
+  }
+
+  /** Nothing is kept any more. */
+  close(): void {
+    this.#options.hold(-this.#heldBytes);
+    this.#heldBytes = 0;
+    this.#tokens = new TokenList();
+    this.#prompt = undefined;
+    this.#unfit = "no-ids";
+  }
+
+  /**
+   * Reads an event of the first endpoint in bytes[start..end), and hides ids that the client did not ask for. Returns
+   * where a list of the prompt's ids begins that is to be left out, and where it ends; undefined where there is none.
+   */
+  read(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined {
+    const { dialect, stops, showsIds } = this.plan;
+    const bracket = this.#textAt < 0 || stops.length > 0 ? -1 : idsAtEnd(bytes, start, end, BEFORE_IDS[dialect]);
+    const quote = start + this.#textAt;
+    if (bracket < 0 || bytes[quote] !== QUOTE || bytes[quote - 1] !== COLON) return this.#readSlowly(bytes, start, end);
+    if (this.#unfit !== undefined) {
+      if (!showsIds)
+        blankIds(
+          bytes,
+          bracket,
+          readIds(bytes, bracket, () => {}),
+        );
+      return undefined;
+    }
+    const before = this.#tokens.length;
+    const behind = readIds(bytes, bracket, this.#push);
+    const count = this.#tokens.length;
+    if (count !== before + 1) {
+      const facts = eventFacts(bytes, start, end, dialect);
+      this.#finder.add(count - before, count, facts?.text ?? "", facts?.text ?? "");
+    } else if (bytes[quote + 1] !== QUOTE) {
+      this.#finder.whole(count);
+      this.#inParts = false;
+    }
+    if (!showsIds) blankIds(bytes, bracket, behind);
+    this.#look();
+    return undefined;
+  }
+
+  /** Output of an endpoint at which the stream went on: of its text, `shown` reached the client. */
+  goOn(ids: readonly number[], made: string, shown: string): void {
+    for (const id of ids) this.#push(id);
+    this.idsAgain = Math.max(0, this.idsAgain - ids.length);
+    this.#finder.add(ids.length, this.#tokens.length, made, shown);
+    this.#remember(shown);
+    this.#look();
+  }
+
+  /** It goes on at another endpoint, behind the seam. */
+  resume(): void {
+    const { tokens } = this.seam;
+    this.idsAgain = this.#tokens.length - tokens + this.idsAgain;
+    this.#tokens.truncate(tokens);
+    this.#finder.resume();
+    this.continuedTokens = tokens;
+    this.continuations++;
+  }
+
+  #readSlowly(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined {
+    const facts = eventFacts(bytes, start, end, this.plan.dialect);
+    if (facts === undefined) return undefined;
+    if (this.#unfit === undefined) {
+      this.#name ??= facts.name;
+      this.#take(facts);
+      this.#look();
+    }
+    const hides = !this.plan.showsIds;
+    for (const at of hides ? facts.idsAt : [])
+      blankIds(
+        bytes,
+        at,
+        readIds(bytes, at, () => {}),
+      );
+    if (facts.textAt > 0 && facts.text !== "") this.#textAt = facts.textAt - start;
+    if (!hides || facts.promptIdsAt < 0) return undefined;
+    return [facts.promptIdsAt, readIds(bytes, facts.promptIdsAt, () => {})];
+  }
+
+  #take({ ids, promptIds, text, otherPart, ended }: EventFacts): void {
+    if (promptIds !== undefined && this.#prompt === undefined) {
+      const kept = promptIds.slice(0, this.#options.tokensMax + 1);
+      this.#prompt = new TokenList(kept.length);
+      for (const id of kept) this.#prompt.push(id);
+      this.promptTokens = promptIds.length;
+    }
+    this.ended ||= ended;
+    if (otherPart === "tool_calls") this.#unfit = "tools";
+    else if (otherPart !== undefined) this.#inParts = true;
+    if (text !== "") {
+      // What an engine holds back for stop strings it holds back of all text, whatever part it becomes.
+      if (this.#inParts && this.plan.stops.length > 0) this.#unfit = "reasoning";
+      this.#inParts = false;
+      // Output before the prompt's ids came, or without ids of its own.
+      if (ids === undefined || this.#prompt === undefined) this.#unfit ??= "no-ids";
+    }
+    for (const id of ids ?? []) this.#push(id);
+    this.#finder.add(ids?.length ?? 0, this.#tokens.length, text, text);
+    this.#remember(text);
+  }
+
+  readonly #push = (id: number): void => {
+    this.#tokens.push(id);
+  };
+
+  #remember(text: string): void {
+    const { stops, includesStop } = this.plan;
+    if (!includesStop || stops.length === 0) return;
+    const longest = Math.max(...stops.map((one) => one.length));
+    this.lastText = longest < 2 ? "" : (this.lastText + text).slice(1 - longest);
+  }
+
+  #look(): void {
+    if (this.#unfit !== undefined) return;
+    if (this.#tokens.length + this.promptTokens > this.#options.tokensMax) this.#giveUp("long");
+    else if (this.#tokens.bytes + (this.#prompt?.bytes ?? 0) !== this.#heldBytes) this.#account();
+  }
+
+  /** Counts what is kept; a stream for which there is no room is not kept. */
+  #account(): void {
+    const bytes = this.#tokens.bytes + (this.#prompt?.bytes ?? 0);
+    if (!this.#options.hold(bytes - this.#heldBytes)) return this.#giveUp("room");
+    this.#heldBytes = bytes;
+  }
+
+  #giveUp(why: UnfitStream): void {
+    this.close();
+    this.#unfit = why;
+  }
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;

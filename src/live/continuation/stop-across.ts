@@ -1,0 +1,27 @@
+import type { KeptStream } from "./kept-stream.ts";
+
+export interface StopAcross {
+  readonly stop: string;
+  /** Length of what of the new text belongs to the answer. */
+  readonly length: number;
+}
+
+/**
+ * A stop string that begins in what the client has and ends in `text`, where an answer ends with its stop string: the
+ * endpoint that goes on sees only what it generates itself. Where answers end before theirs, no part of one was shown.
+ */
+export function stopAcross(
+  { plan, lastText }: Pick<KeptStream, "plan" | "lastText">,
+  text: string,
+): StopAcross | undefined {
+  if (lastText === "" || text === "") return undefined;
+  const joined = lastText + text;
+  let first: StopAcross | undefined;
+  for (const stop of plan.stops) {
+    const at = joined.indexOf(stop);
+    if (at < 0 || at >= lastText.length) continue;
+    const length = at + stop.length - lastText.length;
+    if (length > 0 && (first === undefined || length < first.length)) first = { stop, length };
+  }
+  return first;
+}

@@ -1,0 +1,40 @@
+import type { Fault } from "#core/endpoint/fault.ts";
+import { type Trouble, type WaitVerdict, waitVerdict } from "#core/retry/wait-verdict.ts";
+import type { Micros } from "#core/units.ts";
+import type { Exchange } from "../request/exchange.ts";
+import type { RequestState } from "../request-state/request-state.ts";
+
+/** An attempt as a sweep finds it. */
+export interface FoundAttempt {
+  readonly at: Micros;
+  readonly quietMicros: Micros;
+  readonly trouble: Trouble | undefined;
+  /** What it would fail by. */
+  readonly fault: Fault;
+  /** The answer could go on elsewhere. */
+  readonly continues: boolean;
+}
+
+/** What is to be done with the attempt of a request that is under way. */
+export function attemptVerdict(
+  exchange: Exchange,
+  { at, quietMicros, trouble, fault, continues }: FoundAttempt,
+): WaitVerdict {
+  const { arrivedAt, context, routeId, state, stream: streams, writer, waits, kept } = exchange;
+  const begun = state.kind === "passing";
+  const resuming = state.kind === "resuming";
+  const held = resuming || (state.kind === "holding" && state.carriage !== "stream");
+  const { blocked } = writer;
+  return waitVerdict({ at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble }, waits, () => {
+    const { retries } = context.attempts;
+    const denied = resuming
+      ? retries.continuationDenial(fault, kept?.continuations ?? 0)
+      : retries.denial(fault, state.attempts);
+    return denied === undefined && context.tap.router.hasTaker(at, routeId);
+  });
+}
+
+/** An attempt waits, or its answer is on the way. */
+export function isUnderWay({ kind }: RequestState): boolean {
+  return kind === "waiting" || kind === "holding" || kind === "passing" || kind === "resuming";
+}

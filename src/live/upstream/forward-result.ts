@@ -1,0 +1,12 @@
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Micros } from "#core/units.ts";
+
+import type { Usage } from "../answer/usage.ts";
+
+/** How a forwarded request went. */
+export interface ForwardResult {
+  readonly outcome: Outcome;
+  readonly usage: Usage | undefined;
+  readonly outputTokens: number | undefined;
+  readonly firstTokenAt: Micros | undefined;
+}

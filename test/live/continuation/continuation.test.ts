@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+
+import fc from "fast-check";
+
+import type { Reply } from "../gateway/stub-engine.ts";
+import { STREAM_END, STREAM_HEAD } from "../gateway/stub-engine.ts";
+import { type Got, NEVER_OPEN, type Rig, ask, startRig } from "../gateway/rig.ts";
+import { type ModelAnswer, eventsOf } from "./model-engine.ts";
+
+/** What the engines do with the requests of one run, in the order in which these come. */
+interface Script {
+  answer: ModelAnswer;
+  groups: readonly number[];
+  /** Bytes after which the connection breaks, in thousandths of the whole; 1,000 and more for never. */
+  cuts: readonly number[];
+  /** Lengths of the pieces that go out at once. */
+  pieces: readonly number[];
+  asked: number;
+}
+
+const script: Script = { answer: { promptTokens: 3, tokens: [] }, groups: [1], cuts: [], pieces: [1_000], asked: 0 };
+
+const reply: Reply = (request, socket) => {
+  const cut = script.cuts[script.asked++] ?? 1_000;
+  const events = eventsOf(script.answer, request, script.groups).map((data) => `data: ${data}\n\n`);
+  const body = Buffer.from(events.join(""));
+  const sent = body.subarray(0, Math.floor((body.length * Math.min(1_000, cut)) / 1_000));
+  socket.write(STREAM_HEAD);
+  for (let at = 0, piece = 0; at < sent.length; piece++) {
+    const part = sent.subarray(at, at + script.pieces[piece % script.pieces.length]!);
+    socket.write(Buffer.concat([Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from("\r\n")]));
+    at += part.length;
+  }
+  if (cut >= 1_000) socket.write(STREAM_END);
+  else socket.end();
+};
+
+/** Tokens as bytes: words, stop strings in pieces, and characters in one, two and three tokens. */
+const TOKENS: readonly (readonly Buffer[])[] = [
+  ...["a", " bc", "END", "E", "N", "D", ' x\\"', "\n", "\u00e9"].map((text) => [Buffer.from(text)]),
+  [Buffer.from([0xf0, 0x9f]), Buffer.from([0x98, 0x80])],
+  [Buffer.from([0x20, 0xe6]), Buffer.from([0xbc]), Buffer.from([0xa2])],
+];
+const ANSWER = fc
+  .array(fc.constantFrom(...TOKENS), { minLength: 3, maxLength: 25 })
+  .map((parts) => ({ promptTokens: 3, tokens: [...parts.flat(), Buffer.from("")] }));
+const RUN = fc.record({
+  answer: ANSWER,
+  groups: fc.array(fc.constantFrom(1, 1, 1, 2, 3), { minLength: 1, maxLength: 6 }),
+  cuts: fc.array(fc.integer({ min: 0, max: 1_100 }), { maxLength: 3 }),
+  pieces: fc.array(fc.integer({ min: 3, max: 900 }), { minLength: 1, maxLength: 5 }),
+});
+const ASK = fc.record({
+  isChat: fc.boolean(),
+  usage: fc.boolean(),
+  ids: fc.boolean(),
+  maxTokens: fc.integer({ min: 1, max: 40 }),
+  stops: fc.constantFrom<readonly string[]>([], [], ["END"], ["ND", "bcaE"]),
+  includesStop: fc.boolean(),
+});
+
+interface Chunk {
+  readonly id: string;
+  readonly object: string;
+  readonly choices: readonly {
+    readonly text?: string;
+    readonly delta?: { readonly content?: string; readonly role?: string };
+    readonly finish_reason: string | null;
+    readonly stop_reason?: string | null;
+    readonly token_ids?: readonly number[] | null;
+  }[];
+  readonly usage?: {
+    readonly prompt_tokens: number;
+    readonly completion_tokens: number;
+    readonly total_tokens: number;
+  };
+}
+
+/** What a client makes of a stream. */
+function seenIn({ body }: Got) {
+  const events = body.split("\n\n").filter((one) => one !== "");
+  assert.ok(
+    events.every((one) => one.startsWith("data: ")),
+    body,
+  );
+  assert.equal(events.at(-1), "data: [DONE]", body);
+  const chunks = events.slice(0, -1).map((one) => JSON.parse(one.slice(6)) as Chunk);
+  const choices = chunks.flatMap((chunk) => chunk.choices);
+  const ends = choices.filter(({ finish_reason }) => finish_reason !== null);
+  return {
+    names: new Set(chunks.map(({ id, object }) => `${id} ${object}`)).size,
+    roles: choices.filter(({ delta }) => delta?.role !== undefined).length,
+    text: choices.map(({ text, delta }) => text ?? delta?.content ?? "").join(""),
+    ids: choices.flatMap(({ token_ids }) => token_ids ?? []),
+    ends: ends.map(({ finish_reason, stop_reason }) => `${finish_reason} ${stop_reason}`),
+    lastHasEnd: choices.at(-1)?.finish_reason !== null,
+    usage: chunks.flatMap(({ usage }) => (usage === undefined ? [] : [usage])),
+  };
+}
+
+describe("a stream whose engine breaks", () => {
+  let rig: Rig;
+  before(async () => {
+    const limits = { attemptsMax: 8, continuationsMax: 8, retryBurst: 1e6 };
+    rig = await startRig([reply, reply, reply, reply, reply], {
+      breaker: NEVER_OPEN,
+      continuesStreams: true,
+      requestUsage: true,
+      limits,
+    });
+  });
+  after(() => rig.close());
+
+  test("is for its client the stream that it would have been, wherever it breaks and however its bytes come", async () => {
+    await fc.assert(
+      fc.asyncProperty(RUN, ASK, async (run, { isChat, usage, ids, maxTokens, stops, includesStop }) => {
+        const prompt = isChat ? { messages: [{ role: "user", content: "hi" }] } : { prompt: "hi" };
+        const body = {
+          model: "tiny",
+          ...prompt,
+          stream: true,
+          temperature: 0,
+          max_tokens: maxTokens,
+          ...(usage && { stream_options: { include_usage: true } }),
+          ...(ids && { return_token_ids: true }),
+          ...(stops.length > 0 && { stop: stops, include_stop_str_in_output: includesStop }),
+        };
+        const path = isChat ? "/v1/chat/completions" : "/v1/completions";
+        Object.assign(script, run, { asked: 0, cuts: [] });
+        const whole = seenIn(await ask(rig.url, body, { path }));
+        Object.assign(script, run, { asked: 0 });
+        const got = await ask(rig.url, body, { path });
+        assert.equal(got.status, 200, got.body);
+        assert.deepEqual(seenIn(got), whole);
+        assert.equal(whole.ends.length, 1);
+        assert.equal(whole.names, 1);
+        assert.equal(whole.usage.length, usage ? 1 : 0);
+      }),
+      { numRuns: 60 },
+    );
+    const { continuations, cuts } = rig.gateway.counters;
+    assert.ok(continuations["cut"]! > 12, JSON.stringify(continuations));
+    assert.equal(cuts, 0);
+  });
+});
