@@ -26,6 +26,7 @@ export interface RolloutPlanFlags extends TrafficFlags {
   readonly runs?: number;
   readonly threads?: number;
   readonly json?: string;
+  readonly write?: string;
 }
 
 /** Names of designs that --design accepts; each stands for all that begin with it. */
@@ -107,6 +108,7 @@ export function rolloutPlanOptions(): Command {
     .option("--answer-delay <micros>", "from the engine until the client has a token", whole(0, 1e9), 0)
     .option("--seed <n>", "of the router's draws where the trace has none, and of the arms", whole(0, Infinity), 0)
     .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
+    .option("--write <file>", "write the recommended rollout as YAML, as rollout start takes it; - for stdout")
     .option("--json <file>", "write the plan as JSON; - for stdout, without the tables");
   return addSizeFlags(command);
 }

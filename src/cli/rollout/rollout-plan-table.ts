@@ -31,6 +31,7 @@ export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): s
     designTable(study),
     wrapped("Bias of each design, by figure; * more than chance and more than a fifth of the truth:"),
     biasTable(study),
+    ...predictionLines(study),
     ...hours.flatMap((duration, i) => [
       wrapped(
         `Smallest difference that is found in ${duration} hours, and below it adjusted by predictions; ` +
@@ -106,6 +107,14 @@ function designTable({ designs, figure }: RolloutStudy): string {
     ]);
   }
   return table.toString();
+}
+
+/** What is to be seen in the end, so that a rollout can be held against it. */
+function predictionLines({ shown, recommendation, figure }: RolloutStudy): string[] {
+  const interval = shown[figure];
+  if (interval === undefined) return [];
+  const range = `${signedMillis(interval.low)} to ${signedMillis(interval.high)} ms`;
+  return [wrapped(`The ${spoken(recommendation.design)} is predicted to show ${range} of ${titleOf(figure)} (90 %).`)];
 }
 
 function timeCell({ truth, estimate, biasError }: FigureStudy, hours: number | undefined): string {

@@ -1,10 +1,12 @@
 import { existsSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
+import { stringify } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
 import { type Candidate, type Setting } from "#shadow/question/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/rollout/rollout-design.ts";
+import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
 import { type RolloutStudy, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { checkOutputFile } from "../check-output-file.ts";
 import { notesOf, trafficOf } from "../what-if/what-if-traffic.ts";
@@ -21,6 +23,7 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
     throw new ConfigError([`rollout plan: expected a trace or a workload, got ${path}, which is not there`]);
   const [control, other] = armsOf(flags);
   checkOutputFile("--json", flags.json);
+  checkOutputFile("--write", flags.write);
   const startedAt = performance.now();
   const traffic = await trafficOf(path, flags);
   const { setting } = traffic;
@@ -45,7 +48,10 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   for (const line of known) process.stderr.write(`note: ${line}\n`);
   if (flags.json !== undefined)
     write(flags.json, `${JSON.stringify({ ...study, left: traffic.left, notes: [...notes, ...known] })}\n`);
-  if (flags.json !== "-") {
+  if (flags.write !== undefined) {
+    write(flags.write, stringify(rolloutDocument(study, `${control.name}-to-${other.name}`)));
+  }
+  if (flags.json !== "-" && flags.write !== "-") {
     const { name, isGuess } = traffic.engine;
     process.stdout.write(rolloutPlanTable(study, isGuess ? name : undefined));
   }

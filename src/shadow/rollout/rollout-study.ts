@@ -9,6 +9,7 @@ import { normalQuantile } from "../question/normal-quantile.ts";
 import { type DesignStudy, designStudy, type PowerQuestion } from "./design-study.ts";
 import { type Recommendation, recommended } from "./recommendation.ts";
 import type { NamedDesign } from "./rollout-design.ts";
+import { type ShownIntervals, shownIntervals } from "./shown-interval.ts";
 import type { FigureKey } from "./rollout-sample.ts";
 import { rolloutTruth } from "./rollout-truth.ts";
 import { predictedTimes, predictingCandidate } from "./prediction.ts";
@@ -50,6 +51,8 @@ export interface RolloutStudy {
   readonly truth: { readonly control: ArmTruth; readonly other: ArmTruth };
   readonly designs: readonly DesignStudy[];
   readonly recommendation: Recommendation;
+  /** What the recommended design is predicted to show in the end, with a probability of 90 %. */
+  readonly shown: ShownIntervals;
 }
 
 /** Requests that all rollouts simulate together, unless more are asked for: about a minute on two cores. */
@@ -59,6 +62,9 @@ const RUNS_MIN = 3;
 const RUNS_MAX = 40;
 /** Of the trace: until then caches fill, and nothing is compared. */
 const START_SHARE = 0.1;
+/** Drawn engines that the true difference is simulated on, where a calibration states how far it may be off. */
+const REPLICAS = 10;
+
 /** Simulates each design as it would run, and the truth beside it. Same question, same answer, on any number of threads. */
 export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutStudy> {
   const { setting, control, other, figure, level, power, hours } = question;
@@ -82,7 +88,8 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
     const startMicros = Math.round(START_SHARE * spanMicros);
     const designs = question.designs(spanMicros);
     const runs = question.runs ?? affordableRuns(requests, designs.length);
-    simulations += runs * designs.length;
+    const replicas = setting.residuals === undefined ? 0 : REPLICAS;
+    simulations += runs * designs.length + 2 * replicas;
     const predicted = predictedTimes(predicting);
     const arms = [control, other] as const;
     const asked: PowerQuestion = { level, standardErrors: normalQuantile(power), hours };
@@ -100,7 +107,14 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
       }),
     );
     const truth = { control: armTruth(ofControl, startMicros), other: armTruth(ofOther, startMicros) };
-    const controlMicros = controlFigure(truth.control, figure);
+    const recommendation = recommended(studies, figure, controlFigure(truth.control, figure));
+    const drawn = (candidate: Candidate) =>
+      Promise.all(
+        Array.from({ length: replicas }, (_, i) =>
+          pool.run({ kind: "replica", candidate, replica: i + 1 }).then(counted),
+        ),
+      );
+    const chosen = studies.find(({ name }) => name === recommendation.design)!;
     return {
       control: control.name,
       other: other.name,
@@ -114,7 +128,8 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
       hours,
       truth,
       designs: studies,
-      recommendation: recommended(studies, figure, controlMicros),
+      recommendation,
+      shown: shownIntervals(chosen, await drawn(control), await drawn(other)),
     };
   } finally {
     await pool.close();

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
+import { parse } from "yaml";
 import { rolloutCommand } from "#cli/rollout/rollout.ts";
 import { randomFor } from "#core/random.ts";
 import type { RolloutStudy } from "#shadow/rollout/rollout-study.ts";
@@ -59,6 +60,40 @@ test("the plan as JSON has every design's figures", async (t) => {
     assert.deepEqual(Object.keys(figures), ["ttft.mean", "ttft.p99", "tpot.mean", "tpot.p99", "e2e.mean", "e2e.p99"]);
     assert.ok(Number.isFinite(figures["e2e.mean"].truth));
   }
+});
+
+interface RolloutDocument {
+  readonly arms: readonly object[];
+  readonly design: object;
+  readonly plannedCount: number;
+  readonly predictions: readonly { metric: string; figure: string; lowMillis: number; highMillis: number }[];
+}
+
+test("the recommended rollout is written as it is started, with what is predicted of it", async (t) => {
+  const { out } = await plan(
+    t,
+    ...ARMS,
+    "--window",
+    "5",
+    "--design",
+    "switchback",
+    "--step-error",
+    "0.1",
+    "--write",
+    "-",
+  );
+  const { arms, design, plannedCount, predictions } = parse(out) as RolloutDocument;
+  assert.deepEqual(arms, [
+    { name: "control", profile: "gnomon" },
+    { name: "other", profile: "round-robin" },
+  ]);
+  assert.deepEqual(design, { kind: "switchback", windowMillis: 5000, washoutMillis: 1000 });
+  assert.ok(plannedCount >= 10);
+  assert.deepEqual(
+    predictions.map(({ metric, figure }) => `${metric}.${figure}`),
+    ["ttft.mean", "tpot.mean", "e2e.mean"],
+  );
+  for (const { lowMillis, highMillis } of predictions) assert.ok(lowMillis < highMillis);
 });
 
 test("what is asked wrongly is named", async (t) => {
