@@ -5,7 +5,7 @@ import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { RequestObserver } from "#live/gateway-parts.ts";
 import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
 import { type FaultEvent, FaultLog } from "#live/log/fault-log.ts";
-import type { LogCounts } from "#live/metrics/metric-state.ts";
+import type { LogCounts } from "#live/metrics/metric-logs.ts";
 import type { GatewayMetrics } from "#live/metrics/metrics.ts";
 import type { Config } from "#config/schema.ts";
 import { type AccessLog, openAccessLog } from "./access-log.ts";

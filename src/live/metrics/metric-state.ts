@@ -9,9 +9,13 @@ import type { SourceBoard } from "../discovery/source-board.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
+import { type LogCounts, registerLogs } from "./metric-logs.ts";
+import { registerPolicy } from "./metric-policy.ts";
+import { registerRollouts } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
 import { registerSources } from "./metric-sources.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
+import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { ShadowStatus } from "../status/shadow-status.ts";
 import type { HangWatch } from "../upstream/hang-watch.ts";
@@ -32,6 +36,8 @@ export interface StateSources extends KvEventSources {
   readonly recorder: () => RecorderStatus | undefined;
   /** Left out where no policy can change. */
   readonly policy?: Pick<PolicyDesk, "counts">;
+  /** Left out where there can be no rollout. */
+  readonly rollouts?: Pick<RolloutDesk, "view">;
   /** What the tokenizers counted, one of the configuration each. */
   readonly tokenizers?: () => readonly TokenizerCounts[];
   /** Left out where there is no shadow. */
@@ -40,13 +46,6 @@ export interface StateSources extends KvEventSources {
   readonly logs?: LogCounts;
   /** Endpoints, and servers, with lines of their own; the first by id have them. */
   readonly endpointsMax?: number;
-}
-
-export interface LogCounts {
-  /** Faults that were only counted, by kind. */
-  readonly withheld: () => Readonly<Record<string, number>>;
-  /** Lines of the access log that were dropped. */
-  readonly accessDropped: () => number;
 }
 
 export interface TokenizerCounts extends Pick<TokenizerDescription, "name" | "counters"> {
@@ -91,18 +90,10 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerRecorder(sources, family, row);
   registerTokenizers(sources, family, row);
   registerPolicy(sources, family, row);
-  registerLogs(sources, family, row);
+  registerLogs(sources.logs, family, row);
   registerKvEvents(sources, family, row);
+  registerRollouts(registry, sources.rollouts);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
-}
-
-function registerPolicy({ policy, router }: StateSources, family: Family, row: Row): void {
-  family("gauge", "policy_version", "Number of the policy in force, counted up from 1 at every start.", () => [
-    row(router.policyVersion),
-  ]);
-  family("counter", "policy_changes_total", "Changes of policy that were asked for, by what came of them.", () =>
-    (policy?.counts() ?? []).map(({ source, outcome, count }) => row(count, { source, outcome })),
-  );
 }
 
 type Row = (value: number, labels?: LabelTexts) => MetricRow;
@@ -287,14 +278,4 @@ function registerTokenizers({ tokenizers }: StateSources, family: Family, row: R
       Object.entries(counters).map(([event, count]) => row(count, { for: model, tokenizer: name, event })),
     ),
   );
-}
-
-function registerLogs({ logs }: StateSources, family: Family, row: Row): void {
-  if (logs === undefined) return;
-  family("counter", "log_lines_withheld_total", "Faults beyond the log's rate, counted in a line of sum.", () =>
-    Object.entries(logs.withheld()).map(([event, count]) => row(count, { event })),
-  );
-  family("counter", "access_log_lines_dropped_total", "Lines of the access log that nobody read in time.", () => [
-    row(logs.accessDropped()),
-  ]);
 }

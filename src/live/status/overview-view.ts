@@ -8,15 +8,16 @@ import type {
   Overview,
   PolicyCard,
   PolicyChangeLine,
-  RolloutCard,
 } from "#page/status/overview.ts";
 import { WALL_START_MICROS, nowMicros } from "../clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
 import type { FleetKeeper, ScrapeRow } from "../discovery/fleet-keeper.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
+import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import type { KeptDecision } from "./decision-ring.ts";
 import type { Readiness } from "./readiness.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
+import { rolloutCard } from "./rollout-card.ts";
 import { shadowCard } from "./shadow-card.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
 import type { ShownDecisions } from "./shown-decisions.ts";
@@ -31,7 +32,8 @@ export interface OverviewParts {
   readonly traffic: RecentTraffic;
   readonly shownDecisions: ShownDecisions;
   readonly shadow?: () => ShadowStatus;
-  readonly rollouts?: () => readonly RolloutCard[];
+  /** Left out where none can be. */
+  readonly rollouts?: Pick<RolloutDesk, "view">;
   readonly version: string;
 }
 
@@ -46,6 +48,7 @@ export interface OverviewQuery {
 const DECISIONS_MAX = 30;
 const MODELS_NAMED = 4;
 const CHANGES_SHOWN = 10;
+const ROLLOUTS_SHOWN = 4;
 
 /** Everything that the status page shows, in one answer. No key, no prompt. */
 export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview {
@@ -66,7 +69,7 @@ export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview
     decisions: shownDecisions.after(query.decisions, DECISIONS_MAX).map(decisionLine),
     policy: policyCard(policy),
     shadow: shadow === undefined ? null : shadowCard(shadow()),
-    rollouts: rollouts?.() ?? [],
+    rollouts: (rollouts?.view().rollouts ?? []).slice(0, ROLLOUTS_SHOWN).map(rolloutCard),
   };
 }
 

@@ -1,7 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import type { Router } from "#core/router.ts";
-import type { RolloutCard } from "#page/status/overview.ts";
 import { adminAccess } from "./admin-access.ts";
 import { nowMicros } from "../clock.ts";
 import type { DecisionRing, KeptDecision } from "./decision-ring.ts";
@@ -10,6 +9,7 @@ import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { KvEvents } from "../kv-events/kv-events.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
+import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import { policyRoutes } from "../policy/policy-routes.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Readiness } from "./readiness.ts";
@@ -35,7 +35,7 @@ export interface StatusOptions {
   readonly traffic: RecentTraffic;
   readonly shownDecisions: ShownDecisions;
   /** Left out where none can be. */
-  readonly rollouts?: () => readonly RolloutCard[];
+  readonly rollouts?: Pick<RolloutDesk, "view">;
   readonly version: string;
   /** Left out where no KV events are followed. */
   readonly kvEvents?: Pick<KvEvents, "rowOf">;

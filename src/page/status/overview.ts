@@ -203,14 +203,25 @@ export interface RolloutCard {
   /** Of the last step, and why it was made. */
   readonly at: number;
   readonly reason: string;
+  /** After a rollback: until when no rollout of the model starts. */
+  readonly cooldownEndsAt: number | null;
   /** The window under way; null while it does not run. */
-  readonly window: { readonly number: number; readonly endsAt: number; readonly arm: string } | null;
+  readonly window: RolloutWindow | null;
   readonly arms: readonly RolloutArm[];
   /** Arms but the control, by metric, over time: oldest first. */
   readonly intervals: readonly RolloutInterval[];
   readonly guardrails: readonly RolloutGuardrail[];
   /** Oldest first. */
   readonly steps: readonly RolloutStepLine[];
+}
+
+export interface RolloutWindow {
+  readonly number: number;
+  readonly endsAt: number;
+  /** That the whole fleet is on; "" where arms run side by side. */
+  readonly arm: string;
+  /** What arrives now is not counted. */
+  readonly isWashout: boolean;
 }
 
 export interface RolloutArm {
@@ -233,8 +244,12 @@ export interface RolloutArm {
 export interface RolloutInterval {
   readonly arm: string;
   readonly metric: RolloutMetric;
-  /** Where the simulator expects it. */
-  readonly predicted?: { readonly low: number; readonly high: number };
+  /** Where the simulator expects it, and what the measurement makes of that. */
+  readonly predicted?: {
+    readonly low: number;
+    readonly high: number;
+    readonly verdict: "open" | "agrees" | "contradicted";
+  };
   readonly points: readonly RolloutPoint[];
 }
 

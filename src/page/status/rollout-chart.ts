@@ -44,14 +44,18 @@ export function rolloutChart({ arm, metric, predicted, points }: RolloutInterval
     ],
   });
   const text = `${signed(last.mean)} [${signed(last.low)}, ${signed(last.high)}]`;
-  const expectedText = predicted === undefined ? "" : `predicted ${signed(predicted.low)} to ${signed(predicted.high)}`;
+  const expectedText =
+    predicted === undefined
+      ? ""
+      : `predicted ${signed(predicted.low)} to ${signed(predicted.high)}: ${predicted.verdict}`;
   return figure(
     name,
     element(
       "span",
       { class: "legend" },
       element("b", { class: last.low > 0 ? "bad" : last.high < 0 ? "good" : undefined }, text),
-      expectedText !== "" && element("span", { class: "value" }, expectedText),
+      expectedText !== "" &&
+        element("span", { class: predicted?.verdict === "contradicted" ? "bad" : undefined }, expectedText),
     ),
     chart,
   );

@@ -49,10 +49,14 @@ function rolloutOf(rollout: RolloutCard, at: number): Markup {
   );
 }
 
-function windowText({ window }: RolloutCard, at: number): string {
+function windowText({ window, cooldownEndsAt }: RolloutCard, at: number): string {
+  if (cooldownEndsAt !== null && cooldownEndsAt > at) {
+    return ` No other one of this model starts for ${age(cooldownEndsAt - at)}.`;
+  }
   if (window === null) return "";
   const arm = window.arm === "" ? "" : `, all on ${window.arm}`;
-  return ` Window ${window.number}${arm}, ends in ${age(Math.max(0, window.endsAt - at))}.`;
+  const washout = window.isWashout ? ", not counted yet" : "";
+  return ` Window ${window.number}${arm}${washout}, ends in ${age(window.endsAt - at)}.`;
 }
 
 function armsTable({ arms, name }: RolloutCard): Markup {

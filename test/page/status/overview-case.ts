@@ -169,15 +169,31 @@ export function rolloutCase(more: Partial<RolloutCard> = {}): RolloutCard {
       "Switchback: the whole fleet alternates between the arms in windows of 60 s, the first 10 s of each left out.",
     at: AT - 24 * 60_000,
     reason: "started",
-    window: { number: 24, endsAt: AT + 34_000, arm: "gnomon" },
+    cooldownEndsAt: null,
+    window: { number: 24, endsAt: AT + 34_000, arm: "gnomon", isWashout: false },
     arms: [
       { ...arm, name: "llm-d", profile: "llm-d", requests: 141_200, failed: 3, ttft: times(151) },
       { ...arm, name: "gnomon", profile: "gnomon", requests: 139_900, failed: 0, ttft: times(118), hitRatio: 0.66 },
     ],
     intervals: [
-      { arm: "gnomon", metric: "ttft", predicted: { low: -50, high: -18 }, points: pointsCase(-38, 160) },
-      { arm: "gnomon", metric: "tpot", predicted: { low: -1.2, high: 0.4 }, points: pointsCase(-0.4, 5) },
-      { arm: "gnomon", metric: "e2e", predicted: { low: -400, high: -60 }, points: pointsCase(-210, 1_400) },
+      {
+        arm: "gnomon",
+        metric: "ttft",
+        predicted: { low: -50, high: -18, verdict: "agrees" },
+        points: pointsCase(-38, 160),
+      },
+      {
+        arm: "gnomon",
+        metric: "tpot",
+        predicted: { low: -1.2, high: 0.4, verdict: "open" },
+        points: pointsCase(-0.4, 5),
+      },
+      {
+        arm: "gnomon",
+        metric: "e2e",
+        predicted: { low: -400, high: -60, verdict: "open" },
+        points: pointsCase(-210, 1_400),
+      },
     ],
     guardrails: [
       { figure: "error-rate", arm: "gnomon", limit: "at most 1 %", used: 0, value: "0 %" },

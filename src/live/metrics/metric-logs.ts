@@ -1,0 +1,22 @@
+import type { MetricFamily, MetricRow } from "./metric-family.ts";
+
+type Row = (value: number, labels?: Readonly<Record<string, string>>) => MetricRow;
+type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
+
+export interface LogCounts {
+  /** Faults that were only counted, by kind. */
+  readonly withheld: () => Readonly<Record<string, number>>;
+  /** Lines of the access log that were dropped. */
+  readonly accessDropped: () => number;
+}
+
+/** Lines that the logs left out; no families where nothing logs. */
+export function registerLogs(logs: LogCounts | undefined, family: Family, row: Row): void {
+  if (logs === undefined) return;
+  family("counter", "log_lines_withheld_total", "Faults beyond the log's rate, counted in a line of sum.", () =>
+    Object.entries(logs.withheld()).map(([event, count]) => row(count, { event })),
+  );
+  family("counter", "access_log_lines_dropped_total", "Lines of the access log that nobody read in time.", () => [
+    row(logs.accessDropped()),
+  ]);
+}

@@ -1,0 +1,21 @@
+import type { Router } from "#core/router.ts";
+import type { PolicyDesk } from "../policy/policy-desk.ts";
+import type { MetricFamily, MetricRow } from "./metric-family.ts";
+
+type Row = (value: number, labels?: Readonly<Record<string, string>>) => MetricRow;
+type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
+
+interface PolicySources {
+  readonly router: Pick<Router, "policyVersion">;
+  readonly policy?: Pick<PolicyDesk, "counts">;
+}
+
+/** The policy in force, and what became of changes that were asked for. */
+export function registerPolicy({ policy, router }: PolicySources, family: Family, row: Row): void {
+  family("gauge", "policy_version", "Number of the policy in force, counted up from 1 at every start.", () => [
+    row(router.policyVersion),
+  ]);
+  family("counter", "policy_changes_total", "Changes of policy that were asked for, by what came of them.", () =>
+    (policy?.counts() ?? []).map(({ source, outcome, count }) => row(count, { source, outcome })),
+  );
+}

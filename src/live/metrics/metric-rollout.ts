@@ -1,0 +1,77 @@
+import type { Registry } from "prom-client";
+import type { Phase } from "#core/rollout/rollout-state.ts";
+import { MILLIS_PER_SECOND } from "#core/units.ts";
+import type { RolloutDesk } from "../rollout/rollout-desk.ts";
+import type { DifferenceView, RolloutView } from "../rollout/rollout-view.ts";
+import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
+
+const PHASES: readonly Phase[] = ["planned", "running", "paused", "promoted", "rolled-back"];
+/** Rollouts with lines of their own: those under way, and the newest of the others. */
+const ROLLOUTS_MAX = 8;
+/** A page asks for each family by itself; what is there holds for all of them. */
+const VIEW_MILLIS = 500;
+
+type Labels = Readonly<Record<string, string>>;
+type Rows = (rollout: RolloutView) => readonly (readonly [value: number | null, labels: Labels])[];
+
+const ENDS = [
+  ["mean", "An arm's mean less the control's", (one: DifferenceView) => one.meanMillis],
+  ["low", "Lower end of that difference's interval, which holds at every look", (one: DifferenceView) => one.lowMillis],
+  ["high", "Upper end of it", (one: DifferenceView) => one.highMillis],
+] as const;
+
+/** Rollouts in numbers; none where there is no desk. */
+export function registerRollouts(registry: Registry, desk: Pick<RolloutDesk, "view"> | undefined): void {
+  const rollouts = remembered(() => desk?.view().rollouts.slice(0, ROLLOUTS_MAX) ?? []);
+  const family = (type: MetricFamily["type"], name: string, help: string, rowsOf: Rows): void => {
+    const rows = () => rollouts().flatMap((one) => rowsOf(one).flatMap(([value, labels]) => line(one, value, labels)));
+    registerFamily(registry, { name: `gnomon_rollout_${name}`, help, type, rows });
+  };
+  family("gauge", "phase", "1 for the phase that the rollout is in.", ({ phase }) =>
+    PHASES.map((one) => [one === phase ? 1 : 0, { phase: one }]),
+  );
+  family("gauge", "arm_share_ratio", "Share of the requests that arrive now.", ({ arms }) =>
+    arms.map(({ name, sharePercent }) => [sharePercent / 100, { arm: name }]),
+  );
+  family("counter", "requests_total", "Requests that count for an arm.", ({ arms }) =>
+    arms.map(({ name, total }) => [total.requests, { arm: name }]),
+  );
+  family("counter", "failures_total", "Those of them whose answer broke.", ({ arms }) =>
+    arms.map(({ name, total }) => [total.failed, { arm: name }]),
+  );
+  for (const [end, help, of] of ENDS) {
+    family("gauge", `difference_${end}_seconds`, `${help}.`, ({ differences }) =>
+      differences
+        .filter(({ figure }) => figure === "mean")
+        .map((one) => [seconds(of(one)), { arm: one.arm, metric: one.metric }]),
+    );
+  }
+  family("gauge", "contradicted", "1 where a measured mean contradicts its prediction.", ({ predictions }) =>
+    predictions
+      .filter(({ figure }) => figure === "mean")
+      .map(({ arm, metric, verdict }) => [verdict === "contradicted" ? 1 : 0, { arm, metric }]),
+  );
+  family("gauge", "guardrail_used_ratio", "An arm's figure over its limit: above 1 it is crossed.", ({ guardrails }) =>
+    guardrails.map(({ arm, figure, value, limit }) => [
+      value === null || limit === null || limit <= 0 ? null : value / limit,
+      { arm, figure },
+    ]),
+  );
+}
+
+function line({ name }: RolloutView, value: number | null, labels: Labels): MetricRow[] {
+  return value === null ? [] : [{ value, labels: { rollout: name, ...labels }, sharedLabels: NO_LABELS }];
+}
+
+function seconds(millis: number | null): number | null {
+  return millis === null ? null : millis / MILLIS_PER_SECOND;
+}
+
+function remembered<T>(of: () => T): () => T {
+  let known: { readonly value: T; readonly at: number } | undefined;
+  return () => {
+    const at = performance.now();
+    if (known === undefined || at - known.at > VIEW_MILLIS) known = { value: of(), at };
+    return known.value;
+  };
+}
