@@ -2,13 +2,15 @@
  * Rollouts of one routing policy against another in the simulator: how often a profile is found to differ from itself, how
  * soon a known difference is found, what each design gets wrong, and how soon harm is taken back.
  *
- *     npx node bench/rollout.ts [--part aa|aa-trace|ab|bias|harm] [--runs N] [--seconds N] [--design NAME] [--case NAME]
+ *     npx node bench/rollout.ts [--part aa|aa-trace|ab|bias|live|harm] [--runs N] [--seconds N] [--design NAME] [--case NAME]
  *         [--control PROFILE] [--other PROFILE]
  *
  * --design leaves out the designs whose names do not begin with it. aa-trace and bias need GNOMON_TRACES, a folder with
  * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-moderate and
- * weka-high, or the one case that is named.
+ * weka-high, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them in --out
+ * and reports them; --case is then one of its runs, or "report".
  */
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { MICROS_PER_SECOND } from "#core/units.ts";
@@ -17,6 +19,7 @@ import { bias } from "./rollout/bias.ts";
 import { detection } from "./rollout/detection.ts";
 import { falseAlarms } from "./rollout/false-alarms.ts";
 import { harm } from "./rollout/harm.ts";
+import { live } from "./rollout/live.ts";
 import { madeSetting, traceSetting } from "./rollout/study-setting.ts";
 
 const { values } = parseArgs({
@@ -26,6 +29,7 @@ const { values } = parseArgs({
     seconds: { type: "string" },
     design: { type: "string" },
     case: { type: "string" },
+    out: { type: "string", default: join(tmpdir(), "gnomon-rollout-live") },
     control: { type: "string", default: "gnomon" },
     other: { type: "string", default: "round-robin" },
   },
@@ -59,6 +63,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   },
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
+  live: () => live(traces, values.out, values.case),
   harm: () => harm(runs ?? 10, seconds ?? 100),
 };
 

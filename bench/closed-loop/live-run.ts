@@ -19,6 +19,8 @@ export interface LiveRunOptions {
   /** Seconds of the engines and of the workload per second of the wall clock. */
   readonly timeScale: number;
   readonly seed: number;
+  /** Of the gateway, beside its flags; the run's name where the profile is not all there is to it. */
+  readonly config?: { readonly file: string; readonly name: string } | undefined;
   /** The last engine is killed so long after the workload's start, and a new one takes its place after `forMillis`. */
   readonly loss?: { readonly afterMillis: number; readonly forMillis: number } | undefined;
 }
@@ -56,7 +58,8 @@ const STARVED_SHARE_MAX = 0.05;
 /** Runs a fresh fleet and a fresh gateway under one profile, and drives the workload through them. */
 export async function liveRun(options: LiveRunOptions): Promise<LiveRun> {
   const { one, profile, folder, port, loss } = options;
-  const trace = join(folder, loss === undefined ? profile : `${profile}-lost`);
+  const name = options.config?.name ?? profile;
+  const trace = join(folder, loss === undefined ? name : `${name}-lost`);
   rmSync(trace, { recursive: true, force: true });
   const urls = Array.from({ length: one.engines }, (_, i) => `http://127.0.0.1:${port + 1 + i}`);
   const fleet = await Program.start(fleetOrder(options), "gnomon emulates");
@@ -114,8 +117,10 @@ function enginesOrder({ one, timeScale, seed }: LiveRunOptions, count: number, p
   return { command: "emulate", flags };
 }
 
-function gatewayOrder({ profile, port, seed }: LiveRunOptions, endpoint: readonly string[], record: string): Order {
-  return { command: "serve", flags: { endpoint, port, profile, record, seed, "log-level": "warn" } };
+function gatewayOrder(options: LiveRunOptions, endpoint: readonly string[], record: string): Order {
+  const { profile, port, seed, config } = options;
+  const file = config === undefined ? {} : { config: config.file };
+  return { command: "serve", flags: { ...file, endpoint, port, profile, record, seed, "log-level": "warn" } };
 }
 
 function driveOrder(options: LiveRunOptions, url: readonly string[], trace: string, json?: string): Order {

@@ -14,6 +14,8 @@ export interface FigureStudy {
   readonly bias: number;
   /** Standard error of the bias, from so few simulated rollouts. */
   readonly biasError: number;
+  /** Standard deviation of what one rollout shows, as measured, that is as long as the trace. */
+  readonly runError: number;
   /** Variance of the estimate with the simulator's predictions, over the variance without. */
   readonly varianceLeft: number;
   /** How long it must run to find what it shows; undefined where that is beyond `HOURS_MAX`. */
@@ -102,6 +104,7 @@ function figureStudy(
     estimate: adjusted.mean,
     bias: adjusted.mean - truth,
     biasError: error,
+    runError: Math.sqrt((plain.deviation ** 2 / plain.count) * found.length),
     varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
     hours: hoursToFind(plain),
     hoursAdjusted: hoursToFind(adjusted),

@@ -11,6 +11,7 @@ function studyOf(name: string, figure: Partial<FigureStudy>): DesignStudy {
     estimate: 100 * MILLI,
     bias: 0,
     biasError: MILLI,
+    runError: MILLI,
     varianceLeft: 1,
     hours: 5,
     hoursAdjusted: 1,
