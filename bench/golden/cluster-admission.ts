@@ -1,5 +1,5 @@
 import { ADMIT, type AdmissionPolicy } from "#core/admission/admission.ts";
-import { tokenBucket } from "#core/admission/token-bucket.ts";
+import { TokenBucket } from "#core/admission/token-bucket.ts";
 import type { SeenLoad } from "./seen-load.ts";
 import { SLO_URGENCY_MAX } from "./slo-class.ts";
 
@@ -33,11 +33,11 @@ export function admissionOf(form: AdmissionForm): GoldenAdmission | undefined {
       return () => rejecting("reject-all", () => true);
     case "token-bucket":
       return () =>
-        tokenBucket({
+        new TokenBucket({
           bucketTokens: form.token_bucket_capacity ?? 10_000,
           refillPerSecond: form.token_bucket_refill_rate ?? 1_000,
           cost: "prompt-tokens",
-          perTenant: false,
+          per: "all",
           onEmpty: "reject",
         });
     case "tier-shed":
@@ -75,7 +75,10 @@ function gaieLegacy(seen: SeenLoad, queueMax: number, kvMax: number): AdmissionP
 function rejecting(reason: string, refuses: (priority: number) => boolean): AdmissionPolicy {
   return {
     name: reason,
-    decide: (request) => (refuses(SLO_URGENCY_MAX - request.priority) ? { action: "reject", reason } : ADMIT),
+    holds: false,
+    continues: false,
+    check: (request) => (refuses(SLO_URGENCY_MAX - request.priority) ? { action: "reject", reason } : ADMIT),
+    admitted: () => {},
     ended: () => {},
   };
 }

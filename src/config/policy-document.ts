@@ -10,6 +10,7 @@ import { type Path, nodeAt, schemaNode } from "./schema-node.ts";
 export interface PolicyDocument {
   readonly routing: Pick<Config["routing"], LiveRouting>;
   readonly profiles: Readonly<Record<string, ProfileSpec>>;
+  readonly admission: Config["admission"];
   readonly limits: Partial<Config["limits"]>;
 }
 
@@ -27,13 +28,16 @@ const FIXED_LIMITS: ReadonlySet<string> = new Set([
 
 /** Whether a key of the configuration may change while the gateway runs. */
 function isLive([section, key]: Path): boolean {
-  if (section === "profiles") return true;
+  if (section === "profiles" || section === "admission") return true;
   if (section === "routing") return LIVE_ROUTING.some((live) => live === key);
   return section === "limits" && key !== undefined && !FIXED_LIMITS.has(String(key));
 }
 
 /** The policy of a configuration and its profiles. */
-export function policyDocument({ routing, limits }: Config, { profile, profiles }: ResolvedProfiles): PolicyDocument {
+export function policyDocument(
+  { routing, limits, admission }: Config,
+  { profile, profiles }: ResolvedProfiles,
+): PolicyDocument {
   const nameOf = (key: string): string => profiles[key]?.name ?? key;
   const { models, profilesAllowed, profileHeader } = routing;
   return {
@@ -44,13 +48,14 @@ export function policyDocument({ routing, limits }: Config, { profile, profiles 
       profileHeader,
     },
     profiles: Object.fromEntries(Object.values(profiles).map(({ name, spec }) => [name, spec])),
+    admission,
     limits: Object.fromEntries(Object.entries(limits).filter(([key]) => !FIXED_LIMITS.has(key))),
   };
 }
 
 /** How a document from outside meets the policy that is there. */
 export type PolicyMerge =
-  /** Keys of routing and limits that it leaves out stay as they are in the base; its profiles and models are all. */
+  /** Keys of routing and limits that it leaves out stay as they are in the base; its profiles, models and admission are all. */
   | "replace"
   /** A merge patch (RFC 7396): what it leaves out stays, null takes away. */
   | "merge";
@@ -59,11 +64,12 @@ export type PolicyMerge =
 export function configOver(running: Config, base: PolicyDocument, document: unknown, how: PolicyMerge): Config {
   const given = expectedPlain(document);
   const policy = how === "merge" ? mergePatch(base, given) : replaced(base, given);
-  const { routing, profiles, limits, ...fixed } = policy as Record<string, unknown>;
+  const { routing, profiles, admission, limits, ...fixed } = policy as Record<string, unknown>;
   const asked = {
     ...(mergePatch(running, fixed) as object),
     routing: isMapping(routing) ? { ...running.routing, ...routing } : routing,
     profiles,
+    admission,
     limits: isMapping(limits) ? { ...running.limits, ...limits } : limits,
   };
   const checked = checkShape(CONFIG_SCHEMA, asked);
@@ -77,6 +83,7 @@ function replaced(base: PolicyDocument, given: Readonly<Record<string, unknown>>
     ...given,
     routing: over(base.routing, given["routing"]),
     profiles: given["profiles"] ?? base.profiles,
+    admission: given["admission"] ?? base.admission,
     limits: over(base.limits, given["limits"]),
   };
 }

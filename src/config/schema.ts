@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { admission } from "./admission-section.ts";
 import { admin } from "./admin-section.ts";
 import { discovery } from "./discovery-section.ts";
 import { health } from "./health-section.ts";
@@ -248,7 +249,8 @@ export const CONFIG_SCHEMA = z.strictObject({
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
   profiles,
-  policy: policy.prefault({}).describe("Changes of profiles, routing and limits while the gateway runs."),
+  admission: admission.prefault({}).describe("Who is let in, who waits, and who is refused."),
+  policy: policy.prefault({}).describe("Changes of profiles, routing, admission and limits while the gateway runs."),
   clients: clients.prefault({}).describe("Who asks."),
   routes: routes.prefault({}).describe("What passes to engines beside the known routes of inference."),
   kvEvents: kvEvents.prefault({}).describe("What engines report of their caches."),

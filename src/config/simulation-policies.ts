@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { AdmissionSpec } from "#core/admission/create.ts";
+import { ADMIT_ALL, type AdmissionSpec } from "#core/admission/admission-spec.ts";
+import type { LimitSpec } from "#core/admission/create.ts";
 import type { PrioritySpec } from "#core/priority/create.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import {
@@ -141,7 +142,7 @@ export function readSimulationPolicies(file: string): SimulationPolicies {
   const { value, lineOf } = yaml.value;
   const given = check(value, (problem) => problemLine(problem, `${file} line ${lineOf(problem.path)}`));
   return {
-    admission: given.admission && admissionOf(given.admission),
+    admission: given.admission && asAdmission(limitOf(given.admission)),
     priority: given.priority && priorityOf(given.priority),
     routing: given.routing && routingOf(given.routing),
     scheduler: given.scheduler?.type,
@@ -149,10 +150,33 @@ export function readSimulationPolicies(file: string): SimulationPolicies {
   };
 }
 
+/**
+ * The one limit as a simulation's router has it. A request that is delayed waits without an end, and for nothing but the
+ * limit: no endpoint is ever too full for it.
+ */
+function asAdmission(limit: LimitSpec): AdmissionSpec {
+  const forever = Number.MAX_SAFE_INTEGER;
+  return {
+    ...ADMIT_ALL,
+    limits: limit.type === "always-admit" ? {} : { [limit.type]: limit },
+    queue: {
+      requestsMax: forever,
+      promptTokensMax: forever,
+      ttlMicros: forever,
+      waitAt: forever,
+      fairness: "first-come",
+      inputWeight: 1,
+      outputWeight: 1,
+      shares: {},
+      emptyPool: { requestsMax: 0, ttlMicros: forever, models: [] },
+    },
+  };
+}
+
 /** A policy of that name with its default parameters; throws ConfigError naming the accepted ones. */
 export function admissionByName(name: string): AdmissionSpec {
   const given = check({ admission: { type: name } }, ({ message }) => `--admission-policy: ${message}`);
-  return given.admission === undefined ? { type: "always-admit" } : admissionOf(given.admission);
+  return asAdmission(given.admission === undefined ? { type: "always-admit" } : limitOf(given.admission));
 }
 
 export function priorityByName(name: string): PrioritySpec {
@@ -179,25 +203,32 @@ function check(value: unknown, lineOf: (problem: Problem) => string): z.output<t
   return SCHEMA.parse(value);
 }
 
-function admissionOf(given: z.output<typeof admission>): AdmissionSpec {
+function limitOf(given: z.output<typeof admission>): LimitSpec {
   switch (given.type) {
     case "always-admit":
       return { type: given.type };
     case "token-bucket": {
       const { bucket_size, refill_rate, per_tenant, cost, on_limit } = given.params;
       const sizes = { bucketTokens: bucket_size, refillPerSecond: refill_rate };
-      return { type: given.type, ...sizes, perTenant: per_tenant, cost, onEmpty: on_limit };
+      return { type: given.type, ...sizes, per: per_tenant ? "tenant" : "all", cost, onEmpty: on_limit };
     }
     case "rate-limit": {
       const { requests, window_seconds, per_tenant, on_limit } = given.params;
       const windowMicros = Math.round(window_seconds * MICROS_PER_SECOND);
-      return { type: given.type, requestsMax: requests, windowMicros, perTenant: per_tenant, onLimit: on_limit };
+      return {
+        type: given.type,
+        requestsMax: requests,
+        windowMicros,
+        per: per_tenant ? "tenant" : "all",
+        onLimit: on_limit,
+      };
     }
     case "tenant-quota": {
       const { max_in_flight, by_tenant, on_limit, retry_millis } = given.params;
       const limits = { requestsMax: max_in_flight, byTenant: by_tenant };
       return {
         type: given.type,
+        per: "tenant",
         ...limits,
         onLimit: on_limit,
         retryMicros: Math.round(retry_millis * MICROS_PER_MILLI),

@@ -30,6 +30,15 @@ export class DoubleSlab {
   }
 }
 
+/** Of a request that nothing was scored for. */
+export const EMPTY_BREAKDOWN: Breakdown = {
+  candidates: [],
+  scorers: [],
+  values: new Float64Array(0),
+  totals: new Float64Array(0),
+  clamped: 0,
+};
+
 /**
  * What a decision saw, in columns, not in one object per endpoint. Rows are made when somebody looks at them.
  */

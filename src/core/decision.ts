@@ -1,9 +1,15 @@
+import type { RefusalReason } from "./admission/held.ts";
+import type { WaitReason } from "./admission/waiting-request.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { PrefixSource } from "./endpoint/knowledge.ts";
 import type { Freshness } from "./endpoint/snapshot.ts";
 import type { Micros } from "./units.ts";
 
-export type Decision = Routed | Rejected;
+/** A queued request is decided on again when its turn comes. */
+export type Decision = Placed | Queued;
+
+/** Of a request that does not wait. */
+export type Placed = Routed | Rejected;
 
 /** Sequence of a decision that another router made. */
 export const PEER_SEQUENCE = -1;
@@ -54,6 +60,8 @@ export interface Routed {
   readonly prefixSource: PrefixSource;
   /** Some candidate's signal was missing or too old, and the router's own ledger stood in for it. */
   readonly usedLedger: boolean;
+  /** vLLM's priority by the policy's rule, which takes the place of the client's; absent where there is none. */
+  readonly priority?: number;
   readonly breakdown: Breakdown;
 }
 
@@ -69,14 +77,36 @@ export interface Rejected {
   /** Absent where no rollout is about it. */
   readonly rollout?: DecisionRollout;
   readonly reason: RejectReason;
+  /** Name of the limit that refused it; absent where none did. */
+  readonly limit?: string;
+  /** After which asking again may help; absent where that is not known. */
+  readonly retryMicros?: Micros;
+  readonly breakdown: Breakdown;
+}
+
+/** A request that waits: for room, for an endpoint, or for a limit to let it in. */
+export interface Queued {
+  readonly kind: "queued";
+  readonly at: Micros;
+  readonly sequence: number;
+  readonly requestId: string;
+  readonly attempt: number;
+  readonly profile: string;
+  /** Number of the policy in force. */
+  readonly policyVersion: number;
+  readonly reason: WaitReason;
+  /** Name of the limit that delays it; absent where none does. */
+  readonly limit?: string;
+  /** Absent where no rollout is about it. */
+  readonly rollout?: DecisionRollout;
   readonly breakdown: Breakdown;
 }
 
 /**
  * no-endpoint: none is known or none is left to try. unknown-model: none serves it. excluded: the profile's filters take
- * none for what they are. saturated: filters refused all, some for how busy they are.
+ * none for what they are. saturated: filters refused all, some for how busy they are. Others: admission refused it.
  */
-export type RejectReason = "no-endpoint" | "unknown-model" | "excluded" | "saturated";
+export type RejectReason = "no-endpoint" | "unknown-model" | "excluded" | "saturated" | RefusalReason;
 
 /** Everything that led to a decision, a row per endpoint in order of id. */
 export interface Breakdown {

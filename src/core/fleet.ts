@@ -159,6 +159,19 @@ export class Fleet {
     return true;
   }
 
+  /** Mean of a value over the endpoints that are well and may take such a request; undefined where there is none. */
+  meanOverTakers(at: Micros, request: RouteRequest, valueOf: (state: EndpointState) => number): number | undefined {
+    let sum = 0;
+    let count = 0;
+    for (const state of this.states) {
+      if (eligibility(state, at, request, NONE_TRIED) !== 0) continue;
+      state.refresh(at, this.#options.staleAfterMicros);
+      sum += valueOf(state);
+      count++;
+    }
+    return count === 0 ? undefined : sum / count;
+  }
+
   /** Whether some endpoint that is well may take such a request. */
   hasTaker(at: Micros, request: RouteRequest, tried: readonly EndpointId[]): boolean {
     return this.states.some((state) => eligibility(state, at, request, tried) === 0);
@@ -211,6 +224,7 @@ export class Fleet {
   }
 }
 
+const NONE_TRIED: readonly EndpointId[] = [];
 const UNKNOWN_MODEL = ELIGIBILITY.indexOf("unknown-model");
 const CORDONED = ELIGIBILITY.indexOf("cordoned");
 const TRIED = ELIGIBILITY.indexOf("tried");

@@ -64,6 +64,7 @@ export type EndogenousInput =
   | RequestRetried
   | RequestMoved
   | RequestContinued
+  | RequestReleased
   | RequestFinished
   | AnswerKnown
   | BlocksStored
@@ -85,10 +86,20 @@ export type EndogenousInput =
     };
 
 /** Those that a decision answers. */
-export type AskingInput = RequestArrived | RequestRetried | RequestContinued;
+export type AskingInput = RequestArrived | RequestReleased | RequestAgain;
+
+/** Those about a request that was let in before, so that it waits for nothing. */
+export type RequestAgain = RequestRetried | RequestContinued;
+
+const ASKING: ReadonlySet<Input["kind"]> = new Set<AskingInput["kind"]>([
+  "request-arrived",
+  "request-released",
+  "request-retried",
+  "request-continued",
+]);
 
 export function isAsking(input: Input): input is AskingInput {
-  return input.kind === "request-arrived" || input.kind === "request-retried" || input.kind === "request-continued";
+  return ASKING.has(input.kind);
 }
 
 export interface RequestArrived {
@@ -143,6 +154,13 @@ export interface RequestContinued {
   readonly outputTokens: number;
   /** As of RequestFinished, of these tokens; absent where they are not known or fill no block. */
   readonly answerHashes?: Int32Array;
+}
+
+/** A request that waits is decided on again: its turn has come, or its time is over. */
+export interface RequestReleased {
+  readonly kind: "request-released";
+  readonly at: Micros;
+  readonly requestId: string;
 }
 
 /** The end of a request, once and on every path. */

@@ -1,3 +1,5 @@
+import type { Permit } from "./admission/permit.ts";
+import type { WaitingRequest } from "./admission/waiting-request.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import type { Insertion } from "./prefix/prefix-index.ts";
@@ -23,10 +25,15 @@ export interface Pending {
   insertion: Insertion | undefined;
   sentAt: Micros;
   firstTokenAt: Micros | undefined;
+  /** What it holds since it was let in; undefined before. */
+  permit: Permit | undefined;
+  /** Its place in the queue; undefined where it waits for nothing. */
+  waiting: WaitingRequest | undefined;
 }
 
 /** One that arrives, before its first decision. */
 export function newPending(request: RouteRequest, place: RolloutPlace | undefined, at: Micros): Pending {
   const attempt = { state: undefined, insertion: undefined, sentAt: at, firstTokenAt: undefined };
-  return { request, asked: request, place, tried: [], attempts: 0, continuedTokens: 0, ...attempt };
+  const admission = { permit: undefined, waiting: undefined };
+  return { request, asked: request, place, tried: [], attempts: 0, continuedTokens: 0, ...attempt, ...admission };
 }

@@ -1,3 +1,4 @@
+import type { AdmissionDesk } from "./admission-desk.ts";
 import { AwaitedAnswers } from "./awaited-answers.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
@@ -31,13 +32,15 @@ export class Placements {
   readonly #fleet: Fleet;
   readonly #index: PrefixIndex;
   readonly #answers: AwaitedAnswers;
+  readonly #admission: AdmissionDesk;
   /** Inputs naming requests that are not in flight: one that came after the end, or a gap in a trace. */
   strayInputs = 0;
 
-  constructor(fleet: Fleet, index: PrefixIndex) {
+  constructor(fleet: Fleet, index: PrefixIndex, admission: AdmissionDesk) {
     this.#fleet = fleet;
     this.#index = index;
     this.#answers = new AwaitedAnswers(fleet, index);
+    this.#admission = admission;
   }
 
   /** Requests that are charged to some endpoint. */
@@ -56,7 +59,7 @@ export class Placements {
         this.#firstToken(input.at, input.requestId);
         break;
       case "progress":
-        this.#ledger.progress(input.requestId, input.outputTokens);
+        this.#progress(input.requestId, input.outputTokens);
         break;
       case "attempt-failed":
         this.#attemptFailed(input);
@@ -100,6 +103,12 @@ export class Placements {
     pending.state.firstToken(at, at - pending.sentAt);
     this.#ledger.firstToken(requestId);
     if (pending.insertion !== undefined) this.#index.computed?.(pending.insertion, at);
+  }
+
+  #progress(requestId: string, outputTokens: number): void {
+    this.#ledger.progress(requestId, outputTokens);
+    const pending = this.#admission.counts ? this.pending.get(requestId) : undefined;
+    if (pending !== undefined) this.#admission.progress(pending, outputTokens);
   }
 
   #attemptFailed({ at, requestId, fault }: AttemptFailed): void {
@@ -150,6 +159,7 @@ export class Placements {
       return;
     }
     this.pending.delete(requestId);
+    this.#admission.ended(pending, input);
     const { state, sentAt, firstTokenAt } = pending;
     if (state === undefined) return;
     const own = outputTokens === undefined ? undefined : outputTokens - pending.continuedTokens;

@@ -35,6 +35,13 @@ export class RequestTable<V> {
     if (2 * this.#size > this.#mask) this.#grow();
   }
 
+  /** In no particular order; the table must not change meanwhile. */
+  *values(): Generator<V, void> {
+    for (let slot = 0; slot < this.#keys.length; slot++) {
+      if (this.#keys[slot] !== undefined) yield this.#values[slot]!;
+    }
+  }
+
   /** False when there was none. */
   delete(id: string): boolean {
     let hole = this.#find(id);

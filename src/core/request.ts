@@ -12,6 +12,8 @@ export interface RouteRequest {
   readonly model: string;
   /** Who asks; "" when unknown. */
   readonly tenant: string;
+  /** Who asks within the tenant; absent when unknown. */
+  readonly user?: string;
   /** Conversation that the client named; "" when it named none. */
   readonly session: string;
   /** Service class, for example "critical" or "batch"; "" when unset. */

@@ -1,10 +1,20 @@
 import { assert } from "./assert.ts";
-import type { Decision } from "./decision.ts";
+import { AdmissionDesk } from "./admission-desk.ts";
+import { EMPTY_BREAKDOWN } from "./breakdown.ts";
+import type { Decision, Placed } from "./decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
 import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
-import type { AskingInput, Input, RequestArrived, RequestContinued, RequestRetried } from "./input.ts";
+import type {
+  AskingInput,
+  Input,
+  RequestAgain,
+  RequestArrived,
+  RequestContinued,
+  RequestReleased,
+  RequestRetried,
+} from "./input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
 import { newPending, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
@@ -54,13 +64,17 @@ export class Router {
   readonly rollouts: Rollouts;
   /** What other routers of the same endpoints reported. */
   readonly peers: PeerBook;
+  /** Who is let in, and who waits. */
+  readonly admission: AdmissionDesk;
   #sequence = 0;
 
   constructor(options: RouterOptions) {
     this.#streamOf = options.streamOf ?? ((sequence) => randomFor(options.seed, sequence));
     this.#index = options.index;
     this.#fleet = new Fleet({ ...options, breaker: options.breaker ?? BREAKER_DEFAULTS });
-    this.#placements = new Placements(this.#fleet, options.index);
+    this.admission = new AdmissionDesk(this.#fleet);
+    this.admission.configure(options.admission, 0, []);
+    this.#placements = new Placements(this.#fleet, options.index, this.admission);
     this.#sessions = new SessionInference(undefined, options.sessionRemembered);
     this.rollouts = new Rollouts(options.predictionOf);
     const policy = { ...options, version: options.policyVersion ?? FIRST_POLICY_VERSION };
@@ -78,6 +92,7 @@ export class Router {
    * With `forced` a request goes to that endpoint if it may serve it, whatever the policy and its filters say; the
    * breakdown is what the policy saw. For questions of what would have been; live and in a replay nothing is forced.
    */
+  accept(input: RequestAgain, forced?: EndpointId): Placed;
   accept(input: AskingInput, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
@@ -137,6 +152,7 @@ export class Router {
     if (input.kind === "request-arrived") return this.#arrived(input, forced);
     if (input.kind === "request-retried") return this.#retried(input, forced);
     if (input.kind === "request-continued") return this.#continued(input, forced);
+    if (input.kind === "request-released") return this.#released(input, forced);
     this.#apply(input);
     return undefined;
   }
@@ -156,6 +172,7 @@ export class Router {
         break;
       case "policy-changed":
         this.#profiles.replace(input);
+        this.admission.configure(input.admission, input.at, this.#placements.pending.values());
         break;
       case "block-size-changed":
         this.#fleet.resizeBlocks(input.blockTokens);
@@ -180,7 +197,7 @@ export class Router {
 
   #arrived({ at, request: asked }: RequestArrived, forced: EndpointId | undefined): Decision {
     assert(!this.#placements.pending.has(asked.id), "a request id is in flight once");
-    const request = this.#named(asked);
+    const request = this.admission.stamped(this.#named(asked), at);
     const pending = newPending(request, this.rollouts.assign(request, at), at);
     this.#placements.pending.set(request.id, pending);
     return this.#decide(at, pending, forced);
@@ -191,15 +208,27 @@ export class Router {
     return readsSessions ? { ...request, session: this.#sessions.sessionOf(request) } : request;
   }
 
-  #retried({ at, requestId }: RequestRetried, forced: EndpointId | undefined): Decision {
+  #retried({ at, requestId }: RequestRetried, forced: EndpointId | undefined): Placed {
     const pending = this.#placements.pending.get(requestId);
     assert(pending !== undefined, "a retried request is in flight");
     assert(pending.state === undefined, "a request is retried after its attempt failed");
-    return this.#decide(at, pending, forced);
+    return this.#again(at, pending, forced);
   }
 
-  #continued(input: RequestContinued, forced: EndpointId | undefined): Decision {
-    return this.#decide(input.at, this.#placements.sever(input), forced);
+  #continued(input: RequestContinued, forced: EndpointId | undefined): Placed {
+    return this.#again(input.at, this.#placements.sever(input), forced);
+  }
+
+  #again(at: Micros, pending: Pending, forced: EndpointId | undefined): Placed {
+    const decision = this.#decide(at, pending, forced);
+    assert(decision.kind !== "queued", "a request is let in once");
+    return decision;
+  }
+
+  #released({ at, requestId }: RequestReleased, forced: EndpointId | undefined): Decision {
+    const pending = this.#placements.pending.get(requestId);
+    assert(pending?.waiting !== undefined, "a request that is released waits");
+    return this.#decide(at, pending, forced);
   }
 
   #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
@@ -207,34 +236,49 @@ export class Router {
     const fleet = this.#fleet;
     const profile = this.#profiles.choose(profileNameOf(request, place?.assignment.profile));
     const sequence = this.#sequence++;
-    const usedLedger = fleet.refresh(at, request);
     const refusal = fleet.markIneligible(at, request, pending.tried);
-    const outsidePool = leavesPool(fleet, place);
-    const random = this.#streamOf(sequence);
-    const choice = this.#unless(forced, profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random));
-    const common = {
+    const head = {
       at,
       sequence,
       requestId: request.id,
       attempt: pending.attempts + 1,
       profile: profile.name,
       policyVersion: this.#profiles.version,
+    };
+    // What admission holds back is not scored.
+    const held = this.admission.hold(at, pending, refusal);
+    if (held !== undefined) return { ...held, ...head, breakdown: EMPTY_BREAKDOWN };
+    const usedLedger = fleet.refresh(at, request);
+    const outsidePool = leavesPool(fleet, place);
+    const random = this.#streamOf(sequence);
+    const choice = this.#unless(forced, profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random));
+    const common = {
+      ...head,
       ...(place !== undefined && {
         rollout: decisionRollout(place, outsidePool, request, fleet, this.#profiles, () => this.#streamOf(sequence)),
       }),
       breakdown: choice.breakdown,
     };
-    if (choice.index < 0) return { kind: "rejected", ...common, reason: refusal ?? filteredReason(choice) };
-    const state = fleet.states[choice.index]!;
+    const state = fleet.states[choice.index];
+    if (state === undefined) {
+      const reason = refusal ?? filteredReason(choice);
+      return { kind: "rejected", reason, ...this.admission.unplaced(at, pending, reason), ...common };
+    }
+    const refused = this.admission.place(at, pending, state);
+    if (refused !== undefined) return { ...refused, ...common };
     this.#placements.place(at, pending, state);
+    const { id: endpoint, hitTokens, prefixSource } = state;
+    const priority = this.admission.priorityOf(request);
+    const given = priority === undefined ? undefined : { priority };
     return {
       kind: "routed",
       ...common,
-      endpoint: state.id,
+      endpoint,
       reason: choice.reason,
-      hitTokens: state.hitTokens,
-      prefixSource: state.prefixSource,
+      hitTokens,
+      prefixSource,
       usedLedger,
+      ...given,
     };
   }
 

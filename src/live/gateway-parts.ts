@@ -2,6 +2,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 
 import type { AttemptHost } from "#core/retry/after-fault.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
+import type { QueueTurns } from "./admission/queue-turns.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { AnswerQueue } from "./answer/answer-queue.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
@@ -51,6 +52,8 @@ export interface GatewayParts {
   readonly hangs: HangWatch;
   readonly answersIndexed: AnswersIndexed;
   readonly answers: AnswerQueue;
+  /** Requests that wait for their turn. */
+  readonly turns: QueueTurns;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;
   /** Keeps the tokens of streams, so that one that breaks can go on at another endpoint. */

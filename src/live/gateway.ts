@@ -5,6 +5,7 @@ import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 
 import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
+import { QueueTurns } from "./admission/queue-turns.ts";
 import { AnswerQueue } from "./answer/answer-queue.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { GatewayParts, RequestObserver } from "./gateway-parts.ts";
@@ -130,6 +131,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     close: async (graceMillis, noticeMillis = 0) => {
       const drained = await drainGateway(server, context, { graceMillis, noticeMillis });
       answers.close();
+      context.turns.stop();
       await caller.destroy();
       return drained;
     },
@@ -150,6 +152,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
       accept: options.tap.accept.bind(options.tap),
     },
     waits: waitLimits(limits),
+    turns: new QueueTurns(options.tap),
     answersIndexed: options.answersIndexed ?? "ids",
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     requestUsage: options.requestUsage ?? false,

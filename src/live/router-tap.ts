@@ -1,5 +1,5 @@
-import type { Decision } from "#core/decision.ts";
-import { type AskingInput, type Input, isAsking } from "#core/input.ts";
+import type { Decision, Placed } from "#core/decision.ts";
+import { type AskingInput, type Input, isAsking, type RequestAgain } from "#core/input.ts";
 import type { Router } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 
@@ -27,6 +27,7 @@ export class RouterTap {
     this.#listeners.push(listener);
   }
 
+  accept(input: RequestAgain): Placed;
   accept(input: AskingInput): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input): Decision | undefined {

@@ -1,3 +1,4 @@
+import { admissionSpec } from "#config/admission-spec.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { BLOCK_TOKENS_DEFAULT } from "#live/discovery/block-size.ts";
 import { FIRST_POLICY_VERSION, type ProfileSpec } from "#core/plugin/spec.ts";
@@ -9,12 +10,14 @@ import type { ServePlan } from "./serve-plan.ts";
 /** What a plan states of the router; a trace's header holds the same. */
 export function routerSettings({ config, profile, profiles }: ServePlan): TraceRouter {
   const { breaker, seed } = config.routing;
+  const admission = admissionSpec(config.admission);
   const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
   return {
     seed,
     profiles: Object.fromEntries(specs),
     defaultProfile: profile.name,
     policyVersion: FIRST_POLICY_VERSION,
+    ...(admission && { admission }),
     blockTokens: config.prefix.blockTokens === "engine" ? BLOCK_TOKENS_DEFAULT : config.prefix.blockTokens,
     staleAfterMicros: config.scrape.staleAfterMillis * MICROS_PER_MILLI,
     breaker: {

@@ -3,7 +3,7 @@ import type { Flight } from "./flight.ts";
 import type { Outcomes } from "./outcomes.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
 
-/** Admission, and the priority of whoever passes. */
+/** Admission and priority by rules that are not the router's own, as other simulators have them in front of it. */
 export class AdmissionGate {
   /** Requests that admission refused, by its reason, and times that it asked one to wait. */
   readonly rejections: Map<string, number> = new Map();
@@ -19,7 +19,7 @@ export class AdmissionGate {
   /** Whether it may go on now, or after how many microseconds to ask again, at least 1. */
   admits(flight: Flight, at: Micros): "admitted" | "refused" | Micros {
     const { admission, priority } = this.#options;
-    const verdict = admission?.decide(flight.route, at);
+    const verdict = admission?.check(flight.route, at);
     if (verdict?.action === "delay") {
       this.delays++;
       return Math.max(1, verdict.micros);
@@ -28,6 +28,7 @@ export class AdmissionGate {
       this.rejections.set(verdict.reason, (this.rejections.get(verdict.reason) ?? 0) + 1);
       return "refused";
     }
+    admission?.admitted(flight.route, at);
     if (priority !== undefined) {
       flight.priority = priority.priorityOf(flight.route, at);
       flight.route = { ...flight.route, priority: flight.priority };

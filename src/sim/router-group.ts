@@ -86,6 +86,20 @@ export class RouterGroup {
     return this.routers[this.#takers.get(requestId) ?? 0]!.hasTaker(at, requestId);
   }
 
+  /** Whose turn it is among the requests that wait at any router. */
+  due(at: Micros): string | undefined {
+    for (const { admission } of this.routers) {
+      const requestId = admission.due(at);
+      if (requestId !== undefined) return requestId;
+    }
+    return undefined;
+  }
+
+  /** When `due` is to be asked again though nothing came; Infinity for never. */
+  get dueAt(): Micros {
+    return this.routers.reduce((least, { admission }) => Math.min(least, admission.nextAt), Infinity);
+  }
+
   accept(input: AskingInput, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {

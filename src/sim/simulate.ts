@@ -37,14 +37,14 @@ export interface SimulationResult {
 export function simulate(options: SimulationOptions, targets: SloTargets = {}): SimulationResult {
   const simulation = new Simulation(options);
   simulation.run();
-  const { outcomes, fleet, observer, gate, events, clock } = simulation;
+  const { outcomes, fleet, observer, gate, routing, events, clock } = simulation;
   const endedAt = simulation.open > 0 && options.horizonMicros < Infinity ? options.horizonMicros : clock;
   return {
     outcomes,
     endedAt,
     requests: countByStatus(outcomes),
-    rejections: Object.fromEntries([...gate.rejections].sort(([a], [b]) => (a < b ? -1 : 1))),
-    delays: gate.delays,
+    rejections: Object.fromEntries([...gate.rejections, ...routing.refusals].sort(([a], [b]) => (a < b ? -1 : 1))),
+    delays: gate.delays + routing.waits,
     path: simulation.desk?.counts ?? newPathCounts(),
     stranded: options.arrivals.stranded,
     metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? observer.gaps : undefined, targets),

@@ -29,6 +29,10 @@ export type SimulationEvent =
   | { readonly kind: "broke"; readonly flight: Flight; readonly engine: number; readonly fault: Fault }
   /** Its client gives up where its engine's clock is not ours. */
   | { readonly kind: "gave-up"; readonly flight: Flight; readonly engine: number }
+  /** The router is asked whose turn it is among those that wait. */
+  | { readonly kind: "queue-turn" }
+  /** The client of a request that waits in the queue gives up. */
+  | { readonly kind: "waited-out"; readonly flight: Flight }
   | { readonly kind: "sweep" }
   /** The judges of rollouts look. */
   | { readonly kind: "look" }
@@ -49,6 +53,8 @@ export const EVENT_PRIORITY = {
   ended: 5,
   broke: 5,
   "gave-up": 5,
+  "queue-turn": 4,
+  "waited-out": 5,
   sweep: 3,
   look: 3,
   return: 3,

@@ -73,7 +73,7 @@ export interface SimulationOptions {
   readonly signals: SignalOptions;
   readonly prefixes: PrefixSignal;
   readonly latency: Latency;
-  /** Everything is admitted where it is left out. */
+  /** A gate in front of the router, by rules that are not the router's own; nothing is held back where it is left out. */
   readonly admission?: AdmissionPolicy;
   /** The request's own priority where it is left out. */
   readonly priority?: PriorityPolicy;

@@ -1,7 +1,7 @@
 import { assert } from "#core/assert.ts";
-import type { Decision, Routed } from "#core/decision.ts";
+import type { Decision, Placed, Routed } from "#core/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { AskingInput, Input, RequestArrived } from "#core/input.ts";
+import type { Input, RequestAgain } from "#core/input.ts";
 import { PATH_RULES } from "#core/retry/path-rules.ts";
 import type { Micros } from "#core/units.ts";
 import { queueMicros } from "#engine/config.ts";
@@ -18,6 +18,7 @@ import { verifyEnd } from "./invariants.ts";
 import { type Ending, Outcomes } from "./outcomes.ts";
 import { RouterGroup } from "./router-group.ts";
 import { RolloutLooks } from "./rollout-looks.ts";
+import { type RoutingHost, RoutingDesk } from "./routing-desk.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
@@ -32,7 +33,7 @@ const PROGRESS_EVENTS = 65_536;
  * live. Engines advance in the order of their events, so a decision at t sees what engines did before t and nothing of
  * what they do at t. Same options, same bytes.
  */
-export class Simulation implements EngineListener, FaultHost, ChangeHost {
+export class Simulation implements EngineListener, FaultHost, ChangeHost, RoutingHost {
   readonly outcomes: Outcomes = new Outcomes();
   readonly fleet: EngineFleet = new EngineFleet();
   readonly observer: EngineObserver;
@@ -51,11 +52,13 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
   open = 0;
   events = 0;
   readonly gate: AdmissionGate;
+  readonly routing: RoutingDesk;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
     this.#agenda = new Agenda(options.fleetEvents ?? []);
     this.gate = new AdmissionGate(options, this.outcomes);
+    this.routing = new RoutingDesk(this, options);
     const { prefixes } = options;
     this.observer = new EngineObserver(this.outcomes, this, options);
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
@@ -133,10 +136,14 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
       case "admit":
         return this.#admit(event.flight);
       case "route":
-        return this.#route(event.flight, { kind: "request-arrived", at: this.clock, request: event.flight.route });
+        return this.routing.route(event.flight);
       case "deliver":
         // Another endpoint may have been chosen while the request was on its way.
         return event.flight.engine === event.engine ? this.deliver(event.flight) : undefined;
+      case "queue-turn":
+        return this.routing.turn();
+      case "waited-out":
+        return this.routing.waitedOut(event.flight);
       case "signal":
       case "peer-news":
         return event.take(this.clock);
@@ -173,26 +180,16 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     this.#agenda.push(this.clock + verdict, { kind: "admit", flight });
   }
 
-  #route(flight: Flight, input: RequestArrived): void {
-    const decision = this.decide(input, flight);
-    if (decision.kind === "rejected") {
-      this.close(flight, "refused");
-      this.ended(flight, "unplaced");
-      return;
-    }
-    this.desk?.retries.earn();
-    this.send(flight, decision);
-  }
-
-  decide(input: AskingInput, flight: Flight): Decision {
-    this.signals.beforeDecision(this.clock);
-    const decision = this.router.accept(input, this.#options.forced?.get(flight.id));
-    this.#options.observe?.(input, decision);
-    return decision;
+  decide(input: RequestAgain, flight: Flight): Placed {
+    return this.routing.decide(input, flight);
   }
 
   send(flight: Flight, decision: Routed): void {
     flight.engine = this.fleet.numberOf(decision.endpoint);
+    if (decision.priority !== undefined) {
+      flight.priority = decision.priority;
+      this.outcomes.priority[flight.row] = decision.priority;
+    }
     this.outcomes.endpoint[flight.row] = flight.engine;
     this.outcomes.attempts[flight.row] = decision.attempt;
     this.outcomes.expectedTokens[flight.row] = decision.hitTokens;
@@ -286,7 +283,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     if (status !== undefined) this.outcomes.end(flight.row, status);
     this.open--;
     this.desk?.departed(flight);
-    if (admitted) this.#options.admission?.ended(flight.route, this.clock);
+    if (admitted) this.#options.admission?.ended(flight.route, this.clock, flight);
     this.#options.arrivals.ended(flight.source, this.clock);
   }
 
@@ -295,6 +292,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost {
     this.#options.observe?.(input, decision);
     this.desk?.probes.follow(input);
     this.#looks.follow(input);
+    this.routing.accepted();
     return decision;
   }
 }

@@ -1,4 +1,5 @@
 import { ColumnBreakdown } from "#core/breakdown.ts";
+import { REFUSAL_REASONS, WAIT_REASONS } from "#core/admission/held.ts";
 import type { Breakdown, CandidateRow, Decision, RejectReason } from "#core/decision.ts";
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Micros } from "#core/units.ts";
@@ -7,7 +8,13 @@ import { decodeDecisionRollout } from "./rollout-codec.ts";
 import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
-const REJECT_REASONS: readonly RejectReason[] = ["no-endpoint", "unknown-model", "excluded", "saturated"];
+const REJECT_REASONS: readonly RejectReason[] = [
+  "no-endpoint",
+  "unknown-model",
+  "excluded",
+  "saturated",
+  ...REFUSAL_REASONS,
+];
 /** Columns of a row before the total and the scorers' values. */
 const ROW_COLUMNS = 9;
 
@@ -21,12 +28,16 @@ export function encodeDecision(decision: Decision | RecordedDecision, candidates
   if (policyVersion !== NO_POLICY_VERSION) text += `,"policyVersion":${policyVersion}`;
   if (decision.rollout !== undefined) text += `,"rollout":${JSON.stringify(decision.rollout)}`;
   if (attempt !== 1) text += `,"attempt":${attempt}`;
-  if (decision.kind === "rejected") text += `,"rejected":"${decision.reason}"`;
+  if (decision.kind === "rejected") {
+    text += `,"rejected":"${decision.reason}"${limitJson(decision)}`;
+    if (decision.retryMicros !== undefined) text += `,"retryMicros":${decision.retryMicros}`;
+  } else if (decision.kind === "queued") text += `,"queued":"${decision.reason}"${limitJson(decision)}`;
   else {
     text += `,"endpoint":${JSON.stringify(decision.endpoint)},"reason":${JSON.stringify(decision.reason)}`;
     if (decision.hitTokens !== 0) text += `,"hitTokens":${decision.hitTokens}`;
     if (decision.prefixSource === "precise") text += `,"precise":true`;
     if (decision.usedLedger) text += `,"usedLedger":true`;
+    if (decision.priority !== undefined) text += `,"priority":${decision.priority}`;
   }
   const chosen = decision.kind === "routed" ? decision.endpoint : "";
   return `${text},"breakdown":${encodeBreakdown(breakdown, chosen, candidatesMax)}}`;
@@ -44,7 +55,14 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     ...decodeDecisionRollout(fields),
     breakdown: decodeBreakdown(fields.object("breakdown")),
   };
-  if (fields.has("rejected")) return { kind: "rejected", ...common, reason: fields.oneOf("rejected", REJECT_REASONS) };
+  const limit = fields.has("limit") && { limit: fields.string("limit") };
+  if (fields.has("rejected")) {
+    const retry = fields.has("retryMicros") && { retryMicros: fields.integer("retryMicros", 0) };
+    return { kind: "rejected", ...common, reason: fields.oneOf("rejected", REJECT_REASONS), ...limit, ...retry };
+  }
+  if (fields.has("queued")) {
+    return { kind: "queued", ...common, reason: fields.oneOf("queued", WAIT_REASONS), ...limit };
+  }
   return {
     kind: "routed",
     ...common,
@@ -53,7 +71,12 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     hitTokens: fields.number("hitTokens", 0),
     prefixSource: fields.boolean("precise", false) ? "precise" : "approximate",
     usedLedger: fields.boolean("usedLedger", false),
+    ...(fields.has("priority") && { priority: fields.number("priority") }),
   };
+}
+
+function limitJson({ limit }: { readonly limit?: string }): string {
+  return limit === undefined ? "" : `,"limit":${JSON.stringify(limit)}`;
 }
 
 /**

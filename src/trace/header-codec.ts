@@ -1,6 +1,7 @@
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import { Fields, TraceFormatError, TraceVersionError } from "./fields.ts";
 import { decodeEndpoint } from "./input-codec.ts";
+import { decodeAdmission } from "./admission-codec.ts";
 import { decodeProfiles } from "./profile-codec.ts";
 import {
   TRACE_VERSION,
@@ -89,6 +90,7 @@ function decodeRouter(fields: Fields): TraceRouter {
     ...(fields.has("policyVersion") ? { policyVersion: fields.integer("policyVersion", 1) } : {}),
     blockTokens: fields.number("blockTokens"),
     staleAfterMicros: fields.integer("staleAfterMicros", 0),
+    ...(fields.has("admission") && { admission: decodeAdmission(fields.object("admission")) }),
     breaker: fields.has("breaker") ? decodeBreaker(fields.object("breaker")) : undefined,
   };
 }

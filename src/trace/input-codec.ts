@@ -2,14 +2,15 @@ import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
-import type { AnswerKnown, Input, PolicyChanged, RequestContinued, RequestFinished } from "#core/input.ts";
+import type { AnswerKnown, Input, RequestContinued, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
-import { type Fields, TraceFormatError, expected } from "./fields.ts";
+import { type Fields, TraceFormatError } from "./fields.ts";
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
+import { decodePolicy, encodePolicy } from "./policy-codec.ts";
 import { decodePeerReported, encodePeer } from "./peer-codec.ts";
 import { decodeReport, encodeReport } from "./report-codec.ts";
-import { decodeProfile, decodeProfiles } from "./profile-codec.ts";
+import { decodeProfile } from "./profile-codec.ts";
 import { decodeRollout, encodeRollout, isRolloutKind } from "./rollout-codec.ts";
 
 const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
@@ -26,6 +27,7 @@ export function encodeInput(input: Input): string {
     case "request-arrived":
       return `${head},"request":${encodeRequest(input.request)}`;
     case "request-retried":
+    case "request-released":
     case "first-token":
       return `${head},"requestId":${JSON.stringify(input.requestId)}`;
     case "progress":
@@ -59,7 +61,7 @@ export function encodeInput(input: Input): string {
     case "profile-changed":
       return `${head},"name":${JSON.stringify(input.name)},"profile":${JSON.stringify(input.profile)}`;
     case "policy-changed":
-      return `${head},${policyJson(input)}`;
+      return `${head},${encodePolicy(input)}`;
     case "rollout-planned":
     case "rollout-step":
     case "rollout-removed":
@@ -89,6 +91,7 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     case "request-arrived":
       return { kind, at, request: decodeRequest(fields.object("request"), chain()) };
     case "request-retried":
+    case "request-released":
     case "first-token":
       return { kind, at, requestId: fields.string("requestId") };
     case "progress":
@@ -149,26 +152,6 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
   }
 }
 
-function policyJson({ version, source, defaultProfile, profiles }: PolicyChanged): string {
-  return JSON.stringify({ version, source, defaultProfile, profiles }).slice(1, -1);
-}
-
-function decodePolicy(at: number, fields: Fields): PolicyChanged {
-  const profiles = decodeProfiles(fields.object("profiles"));
-  const defaultProfile = fields.string("defaultProfile");
-  if (!Object.hasOwn(profiles, defaultProfile)) {
-    throw expected(fields.pathOf("defaultProfile"), "the name of one of its profiles", defaultProfile);
-  }
-  return {
-    kind: "policy-changed",
-    at,
-    version: fields.integer("version", 1),
-    source: fields.string("source"),
-    defaultProfile,
-    profiles,
-  };
-}
-
 export function decodeEndpoint(fields: Fields): Endpoint {
   const labels = fields.object("labels");
   return {
@@ -185,6 +168,7 @@ function encodeRequest(request: RouteRequest): string {
   let text = `{"id":${JSON.stringify(request.id)},"model":${JSON.stringify(request.model)},"promptTokens":${number(request.promptTokens)}`;
   if (request.promptTokensExact) text += `,"promptTokensExact":true`;
   if (request.tenant !== "") text += `,"tenant":${JSON.stringify(request.tenant)}`;
+  if (request.user !== undefined) text += `,"user":${JSON.stringify(request.user)}`;
   if (request.session !== "") text += `,"session":${JSON.stringify(request.session)}`;
   if (request.sloClass !== "") text += `,"sloClass":${JSON.stringify(request.sloClass)}`;
   if (request.priority !== 0) text += `,"priority":${number(request.priority)}`;
@@ -202,6 +186,7 @@ function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
     id: fields.string("id"),
     model: fields.string("model"),
     tenant: fields.string("tenant", ""),
+    ...(fields.has("user") && { user: fields.string("user") }),
     session: fields.string("session", ""),
     sloClass: fields.string("sloClass", ""),
     priority: fields.number("priority", 0),

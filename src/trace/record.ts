@@ -1,4 +1,5 @@
-import type { Breakdown, Rejected, Routed } from "#core/decision.ts";
+import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
+import type { Breakdown, Queued, Rejected, Routed } from "#core/decision.ts";
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
@@ -87,6 +88,8 @@ export interface TraceRouter {
   readonly defaultProfile: string;
   /** Number of the policy that these make up; absent in traces from before policies had one, and for the first. */
   readonly policyVersion?: number;
+  /** Who is let in; absent where everybody is. */
+  readonly admission?: AdmissionSpec | undefined;
   readonly blockTokens: number;
   readonly staleAfterMicros: Micros;
   readonly breaker: BreakerOptions | undefined;
@@ -132,7 +135,7 @@ export const NO_POLICY_VERSION = 0;
  * A decision as it was written: exact but for candidates beyond the bound, whose values only the digest covers. Its
  * policyVersion is NO_POLICY_VERSION where none was written.
  */
-export type RecordedDecision = (Omit<Routed, "breakdown"> | Omit<Rejected, "breakdown">) & {
+export type RecordedDecision = (Omit<Routed, "breakdown"> | Omit<Rejected, "breakdown"> | Omit<Queued, "breakdown">) & {
   readonly breakdown: RecordedBreakdown;
 };
 

@@ -24,6 +24,7 @@ export class Words {
       case "request-arrived":
         return `#${this.#numbers.get(input.request.id)}`;
       case "request-retried":
+      case "request-released":
       case "first-token":
       case "answer-known":
         return `#${this.#numbers.get(input.requestId)}`;

@@ -1,8 +1,7 @@
 import { ConfigError } from "#config/config-error.ts";
 import { type NamedProfile, gaugeMillisOf } from "#config/profile-file.ts";
-import { createAdmission } from "#core/admission/create.ts";
+import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import { numberedIds } from "#core/endpoint/numbered-ids.ts";
-import { createPriority } from "#core/priority/create.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
@@ -27,14 +26,15 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
   const engines = instances(flags.numInstances, config);
   const routers = routersOf(flags.routers, flags);
   const gaugeMillis = flags.scrapeInterval ?? gaugeMillisOf(profile);
+  const { priority } = policies;
+  const admission = priority === undefined ? policies.admission : { ...(policies.admission ?? ADMIT_ALL), priority };
   return {
     profile,
-    ...(policies.admission && { admission: createAdmission(policies.admission) }),
-    ...(policies.priority && { priority: createPriority(policies.priority) }),
     router: {
       seed: flags.seed,
       profiles: { [profile.name]: profile.spec },
       defaultProfile: profile.name,
+      ...(admission !== undefined && { admission }),
       blockTokens: config.blockTokens,
       staleAfterMicros: (flags.staleAfter ?? Math.max(STALE_AFTER_MILLIS, 3 * gaugeMillis)) * MICROS_PER_MILLI,
     },

@@ -1,19 +1,48 @@
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
 
-/** What becomes of a request at the door. A delayed one is asked about again after the delay. */
+/** Why a policy holds a request back. */
+export type LimitReason = "bucket-empty" | "rate-limit" | "tenant-quota" | "usage-quota" | "hard-cap";
+
+/**
+ * What becomes of a request at the door. A delayed one is asked about again after `micros`, at least 1; of a rejected one
+ * they are the time after which asking again may help, where that is known.
+ */
 export type Admission =
   | { readonly action: "admit" }
-  | { readonly action: "reject"; readonly reason: string }
-  | { readonly action: "delay"; readonly micros: Micros; readonly reason: string };
+  | { readonly action: "reject"; readonly reason: string; readonly micros?: Micros }
+  | { readonly action: "delay"; readonly reason: string; readonly micros: Micros };
 
-/** Decides whether a request may be routed at all. Knows the request and what it admitted itself; no endpoint. */
+/** What a request had used by its end. */
+export interface UsedTokens {
+  readonly promptTokens: number;
+  /** Undefined where nobody knows. */
+  readonly outputTokens: number | undefined;
+}
+
+/**
+ * Decides whether a request may be routed at all. It knows the request and what it admitted itself; no endpoint. Times do
+ * not run backwards.
+ */
 export interface AdmissionPolicy {
   readonly name: string;
-  /** Times do not run backwards. An admitted request is counted until `ended`. */
-  decide(request: RouteRequest, at: Micros): Admission;
+  /** It counts what is in flight, so that one that is new has to be given what is under way already. */
+  readonly holds: boolean;
+  /** It goes on from what another one counted, in whose place it is. */
+  readonly continues: boolean;
+  /** Changes nothing that a later answer could depend on: hosts may ask as often as they like. */
+  check(request: RouteRequest, at: Micros): Admission;
+  /** It goes on, having been asked about at the same time. */
+  admitted(request: RouteRequest, at: Micros): void;
   /** An admitted request is over, once and on every path. */
-  ended(request: RouteRequest, at: Micros): void;
+  ended(request: RouteRequest, at: Micros, used: UsedTokens): void;
 }
 
 export const ADMIT: Admission = { action: "admit" };
+
+/** What is done with a request above a limit: refused at once, or it waits. */
+export type OnLimit = "reject" | "delay";
+
+export function above(onLimit: OnLimit, reason: LimitReason, micros: Micros): Admission {
+  return { action: onLimit, reason, micros: Math.max(1, Math.ceil(micros)) };
+}

@@ -2,5 +2,12 @@ import { ADMIT, type AdmissionPolicy } from "./admission.ts";
 
 /** Everything is admitted. */
 export function alwaysAdmit(): AdmissionPolicy {
-  return { name: "always-admit", decide: () => ADMIT, ended: () => {} };
+  return {
+    name: "always-admit",
+    holds: false,
+    continues: false,
+    check: () => ADMIT,
+    admitted: () => {},
+    ended: () => {},
+  };
 }

@@ -1,30 +1,40 @@
-import { assert } from "../assert.ts";
-import { ADMIT, type AdmissionPolicy } from "./admission.ts";
+import type { Micros } from "../units.ts";
+import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import { InFlightCount } from "./in-flight-count.ts";
 
 export interface HardCapOptions {
   /** Requests in flight at most, of all tenants together. */
   readonly requestsMax: number;
-  readonly onLimit: "reject" | "delay";
+  readonly onLimit: OnLimit;
   /** Until a delayed request is asked about again. */
-  readonly retryMicros: number;
+  readonly retryMicros: Micros;
 }
 
 /** At most so many requests in flight. */
-export function hardCap({ requestsMax, onLimit, retryMicros }: HardCapOptions): AdmissionPolicy {
-  let inFlight = 0;
-  return {
-    name: "hard-cap",
-    decide() {
-      if (inFlight < requestsMax) {
-        inFlight++;
-        return ADMIT;
-      }
-      const reason = "hard-cap";
-      return onLimit === "reject" ? { action: "reject", reason } : { action: "delay", micros: retryMicros, reason };
-    },
-    ended() {
-      assert(inFlight > 0, "a request that ends was admitted");
-      inFlight--;
-    },
-  };
+export class HardCap implements AdmissionPolicy {
+  readonly name = "hard-cap";
+  readonly holds = true;
+  readonly continues: boolean;
+  readonly #options: HardCapOptions;
+  readonly #inFlight: InFlightCount;
+
+  /** With `previous` it goes on counting where that one was. */
+  constructor(options: HardCapOptions, previous?: HardCap) {
+    this.#options = options;
+    this.continues = previous !== undefined;
+    this.#inFlight = previous === undefined ? new InFlightCount() : previous.#inFlight;
+  }
+
+  check(): Admission {
+    const { requestsMax, onLimit, retryMicros } = this.#options;
+    return this.#inFlight.of("") < requestsMax ? ADMIT : above(onLimit, "hard-cap", retryMicros);
+  }
+
+  admitted(): void {
+    this.#inFlight.add("");
+  }
+
+  ended(): void {
+    this.#inFlight.remove("");
+  }
 }

@@ -1,41 +1,71 @@
 import type { RouteRequest } from "../request.ts";
-import type { Micros } from "../units.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
-import { ADMIT, type Admission, type AdmissionPolicy } from "./admission.ts";
+import type { Micros } from "../units.ts";
+import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import { type Subject, subjectOf } from "./subject.ts";
 
 export interface RateLimitOptions {
   /** Requests admitted in any window at most. */
   readonly requestsMax: number;
   readonly windowMicros: Micros;
-  /** A limit for each tenant in place of one for all. */
-  readonly perTenant: boolean;
-  readonly onLimit: "reject" | "delay";
+  /** Who has a limit of their own. */
+  readonly per: Subject;
+  readonly onLimit: OnLimit;
 }
+
+/** Room for times that a subject begins with; it grows up to the limit. */
+const TIMES_MIN = 16;
 
 /** Times of the last admissions, the oldest overwritten first. */
 interface Recent {
-  readonly times: Float64Array;
+  times: Float64Array;
   next: number;
   count: number;
 }
 
 /** At most so many admissions in every window that slides over time: the one so many before must lie a window back. */
-export function rateLimit({ requestsMax, windowMicros, perTenant, onLimit }: RateLimitOptions): AdmissionPolicy {
-  const recents = new BoundedTenants((): Recent => ({ times: new Float64Array(requestsMax), next: 0, count: 0 }));
-  return {
-    name: "rate-limit",
-    decide(request: RouteRequest, at: Micros): Admission {
-      const recent = recents.of(perTenant ? request.tenant : "", at);
-      const freeAt = recent.count < requestsMax ? -Infinity : recent.times[recent.next]! + windowMicros;
-      if (at < freeAt) {
-        const reason = "rate-limit";
-        return onLimit === "reject" ? { action: "reject", reason } : { action: "delay", micros: freeAt - at, reason };
-      }
-      recent.times[recent.next] = at;
-      recent.next = (recent.next + 1) % requestsMax;
-      recent.count = Math.min(requestsMax, recent.count + 1);
-      return ADMIT;
-    },
-    ended: () => {},
-  };
+export class RateLimit implements AdmissionPolicy {
+  readonly name = "rate-limit";
+  readonly holds = false;
+  readonly continues: boolean;
+  readonly #options: RateLimitOptions;
+  readonly #recents: BoundedTenants<Recent>;
+
+  /** With `previous` admissions of before count on, if they are of the same subjects. */
+  constructor(options: RateLimitOptions, previous?: RateLimit) {
+    this.#options = options;
+    const same = previous !== undefined && previous.#options.per === options.per;
+    this.continues = same;
+    this.#recents = same
+      ? previous.#recents
+      : new BoundedTenants(() => ({ times: new Float64Array(TIMES_MIN), next: 0, count: 0 }));
+  }
+
+  check(request: RouteRequest, at: Micros): Admission {
+    const { requestsMax, windowMicros, per, onLimit } = this.#options;
+    const recent = this.#recents.peek(subjectOf(per, request));
+    if (recent === undefined || recent.count < requestsMax) return ADMIT;
+    const { times, next } = recent;
+    const freeAt = times[(next - requestsMax + times.length) % times.length]! + windowMicros;
+    return at >= freeAt ? ADMIT : above(onLimit, "rate-limit", freeAt - at);
+  }
+
+  admitted(request: RouteRequest, at: Micros): void {
+    const { requestsMax, per } = this.#options;
+    const recent = this.#recents.of(subjectOf(per, request), at);
+    if (recent.count === recent.times.length && recent.count < requestsMax) grow(recent, requestsMax);
+    recent.times[recent.next] = at;
+    recent.next = (recent.next + 1) % recent.times.length;
+    recent.count = Math.min(recent.times.length, recent.count + 1);
+  }
+
+  ended(): void {}
+}
+
+function grow(recent: Recent, requestsMax: number): void {
+  const { times, next, count } = recent;
+  const grown = new Float64Array(Math.min(requestsMax, 2 * times.length));
+  for (let i = 0; i < count; i++) grown[i] = times[(next - count + i + times.length) % times.length]!;
+  recent.times = grown;
+  recent.next = count % grown.length;
 }

@@ -1,36 +1,48 @@
-import { assert } from "../assert.ts";
-import { ADMIT, type AdmissionPolicy } from "./admission.ts";
+import type { RouteRequest } from "../request.ts";
+import type { Micros } from "../units.ts";
+import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import { InFlightCount } from "./in-flight-count.ts";
+import { type Subject, subjectOf } from "./subject.ts";
 
 export interface TenantQuotaOptions {
+  readonly per: Subject;
   /** Requests of a tenant in flight at most. */
   readonly requestsMax: number;
   /** Others for named tenants. */
   readonly byTenant: Readonly<Record<string, number>>;
-  readonly onLimit: "reject" | "delay";
+  readonly onLimit: OnLimit;
   /** Until a delayed request is asked about again. */
-  readonly retryMicros: number;
+  readonly retryMicros: Micros;
 }
 
-/** Each tenant has at most so many requests in flight. Memory is that of the tenants that have any. */
-export function tenantQuota({ requestsMax, byTenant, onLimit, retryMicros }: TenantQuotaOptions): AdmissionPolicy {
-  const inFlight = new Map<string, number>();
-  return {
-    name: "tenant-quota",
-    decide({ tenant }) {
-      const count = inFlight.get(tenant) ?? 0;
-      const quota = Object.hasOwn(byTenant, tenant) ? byTenant[tenant]! : requestsMax;
-      if (count < quota) {
-        inFlight.set(tenant, count + 1);
-        return ADMIT;
-      }
-      const reason = "tenant-quota";
-      return onLimit === "reject" ? { action: "reject", reason } : { action: "delay", micros: retryMicros, reason };
-    },
-    ended({ tenant }) {
-      const count = inFlight.get(tenant) ?? 0;
-      assert(count > 0, "a request that ends was admitted");
-      if (count === 1) inFlight.delete(tenant);
-      else inFlight.set(tenant, count - 1);
-    },
-  };
+/** Each tenant (or user, or model) has at most so many requests in flight. */
+export class TenantQuota implements AdmissionPolicy {
+  readonly name = "tenant-quota";
+  readonly holds = true;
+  readonly continues: boolean;
+  readonly #options: TenantQuotaOptions;
+  readonly #inFlight: InFlightCount;
+
+  /** With `previous` it goes on counting where that one was, if it counts by the same. */
+  constructor(options: TenantQuotaOptions, previous?: TenantQuota) {
+    this.#options = options;
+    const same = previous !== undefined && previous.#options.per === options.per;
+    this.continues = same;
+    this.#inFlight = same ? previous.#inFlight : new InFlightCount();
+  }
+
+  check(request: RouteRequest): Admission {
+    const { per, requestsMax, byTenant, onLimit, retryMicros } = this.#options;
+    const { tenant } = request;
+    const quota = Object.hasOwn(byTenant, tenant) ? byTenant[tenant]! : requestsMax;
+    return this.#inFlight.of(subjectOf(per, request)) < quota ? ADMIT : above(onLimit, "tenant-quota", retryMicros);
+  }
+
+  admitted(request: RouteRequest): void {
+    this.#inFlight.add(subjectOf(this.#options.per, request));
+  }
+
+  ended(request: RouteRequest): void {
+    this.#inFlight.remove(subjectOf(this.#options.per, request));
+  }
 }

@@ -1,7 +1,8 @@
 import type { RouteRequest } from "../request.ts";
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
-import { ADMIT, type Admission, type AdmissionPolicy } from "./admission.ts";
+import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import { type Subject, subjectOf } from "./subject.ts";
 
 export interface TokenBucketOptions {
   /** Tokens that a full bucket holds. */
@@ -9,10 +10,10 @@ export interface TokenBucketOptions {
   readonly refillPerSecond: number;
   /** What a request takes: its prompt's tokens, or one. */
   readonly cost: "prompt-tokens" | "requests";
-  /** A bucket for each tenant in place of one for all. */
-  readonly perTenant: boolean;
+  /** Who has a bucket of their own. */
+  readonly per: Subject;
   /** A request that finds too few tokens is refused, or waits until there are enough. */
-  readonly onEmpty: "reject" | "delay";
+  readonly onEmpty: OnLimit;
 }
 
 interface Bucket {
@@ -26,26 +27,46 @@ interface Bucket {
  *
  *     tokens(t) = min(bucketTokens, tokens(t0) + (t - t0) * refillPerSecond)
  */
-export function tokenBucket(options: TokenBucketOptions): AdmissionPolicy {
-  const { bucketTokens, refillPerSecond, perTenant, onEmpty } = options;
-  const buckets = new BoundedTenants((at): Bucket => ({ tokens: bucketTokens, at }));
-  const costOf = (request: RouteRequest) => (options.cost === "requests" ? 1 : request.promptTokens);
-  return {
-    name: "token-bucket",
-    decide(request: RouteRequest, at: Micros): Admission {
-      const bucket = buckets.of(perTenant ? request.tenant : "", at);
-      bucket.tokens = Math.min(bucketTokens, bucket.tokens + ((at - bucket.at) * refillPerSecond) / MICROS_PER_SECOND);
-      bucket.at = at;
-      const cost = costOf(request);
-      if (cost <= bucket.tokens) {
-        bucket.tokens -= cost;
-        return ADMIT;
-      }
-      const reason = "bucket-empty";
-      if (onEmpty === "reject" || cost > bucketTokens) return { action: "reject", reason };
-      const micros = Math.ceil(((cost - bucket.tokens) * MICROS_PER_SECOND) / refillPerSecond);
-      return { action: "delay", micros, reason };
-    },
-    ended: () => {},
-  };
+export class TokenBucket implements AdmissionPolicy {
+  readonly name = "token-bucket";
+  readonly holds = false;
+  readonly continues: boolean;
+  readonly #options: TokenBucketOptions;
+  readonly #buckets: BoundedTenants<Bucket>;
+
+  /** With `previous` its buckets go on as they are, if they are of the same subjects and unit. */
+  constructor(options: TokenBucketOptions, previous?: TokenBucket) {
+    this.#options = options;
+    const { per, cost, bucketTokens } = options;
+    const same = previous !== undefined && previous.#options.per === per && previous.#options.cost === cost;
+    this.continues = same;
+    this.#buckets = same ? previous.#buckets : new BoundedTenants((at): Bucket => ({ tokens: bucketTokens, at }));
+  }
+
+  check(request: RouteRequest, at: Micros): Admission {
+    const { bucketTokens, refillPerSecond, per, onEmpty } = this.#options;
+    const tokens = this.#tokensAt(this.#buckets.peek(subjectOf(per, request)), at);
+    const cost = this.#costOf(request);
+    if (cost <= tokens) return ADMIT;
+    if (cost > bucketTokens) return { action: "reject", reason: "bucket-empty" };
+    return above(onEmpty, "bucket-empty", ((cost - tokens) * MICROS_PER_SECOND) / refillPerSecond);
+  }
+
+  admitted(request: RouteRequest, at: Micros): void {
+    const bucket = this.#buckets.of(subjectOf(this.#options.per, request), at);
+    bucket.tokens = this.#tokensAt(bucket, at) - this.#costOf(request);
+    bucket.at = at;
+  }
+
+  ended(): void {}
+
+  #tokensAt(bucket: Bucket | undefined, at: Micros): number {
+    const { bucketTokens, refillPerSecond } = this.#options;
+    if (bucket === undefined) return bucketTokens;
+    return Math.min(bucketTokens, bucket.tokens + ((at - bucket.at) * refillPerSecond) / MICROS_PER_SECOND);
+  }
+
+  #costOf(request: RouteRequest): number {
+    return this.#options.cost === "requests" ? 1 : request.promptTokens;
+  }
 }

@@ -61,8 +61,9 @@ export class OwnNews {
   follow(input: Input, decision: Decision | undefined): void {
     const { kind } = input;
     if (kind === "request-arrived") {
-      if (decision?.kind === "routed") this.#arrived(input.at, input.request, decision);
-    } else if (kind === "request-retried") {
+      if (decision?.kind === "routed") this.#charge(input.at, this.#arrived(input.at, input.request), decision);
+      else if (decision?.kind === "queued") this.#arrived(input.at, input.request);
+    } else if (kind === "request-retried" || kind === "request-released") {
       const sent = this.#requests.get(input.requestId);
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
     } else if (kind === "request-continued") this.#continued(input, decision);
@@ -77,12 +78,11 @@ export class OwnNews {
     this.#news.push({ kind: "breaker", endpoint, state: change.state, pauseMicros });
   }
 
-  #arrived(at: Micros, request: RouteRequest, decision: Routed): void {
+  #arrived(at: Micros, request: RouteRequest): Sent {
     const rest = { continuedTokens: 0, charged: undefined, sentAt: at, firstTokenAt: undefined, outputTokens: 0 };
     const sent: Sent = { number: ++this.#numbered, request, ...rest };
     this.#requests.set(request.id, sent);
-    this.#open.set(sent.number, sent);
-    this.#charge(at, sent, decision);
+    return sent;
   }
 
   #continued(input: RequestContinued, decision: Decision | undefined): void {
@@ -109,6 +109,7 @@ export class OwnNews {
     const charged = { kind: "charged", ...what, sequences, promptTokens, newTokens, blocks } as const;
     sent.charged = { ...charged, blocks: EMPTY_CHAIN };
     sent.sentAt = at;
+    this.#open.set(sent.number, sent);
     this.#news.push(charged);
   }
 
@@ -133,7 +134,8 @@ export class OwnNews {
     const sent = this.#requests.get(requestId);
     if (sent === undefined) return;
     this.#requests.delete(requestId);
-    this.#open.delete(sent.number);
+    // One that only waited was sent nowhere.
+    if (!this.#open.delete(sent.number)) return;
     const { charged, firstTokenAt, request } = sent;
     const decodeMicros = firstTokenAt === undefined ? undefined : at - firstTokenAt;
     const own = outputTokens === undefined ? undefined : outputTokens - sent.continuedTokens;

@@ -1,3 +1,5 @@
+import type { AdmissionSpec } from "../admission/admission-spec.ts";
+
 /** A profile as a file or a trace holds it: plain data, names from the catalog. */
 export interface ProfileSpec {
   readonly filters: readonly PluginSpec[];
@@ -29,4 +31,6 @@ export interface PolicySpec {
   readonly profiles: Readonly<Record<string, ProfileSpec>>;
   /** Names the one for requests that select none. */
   readonly defaultProfile: string;
+  /** Who is let in; everybody where it is left out. */
+  readonly admission?: AdmissionSpec | undefined;
 }

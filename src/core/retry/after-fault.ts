@@ -1,6 +1,6 @@
-import type { Decision, Routed } from "../decision.ts";
+import type { Placed, Routed } from "../decision.ts";
 import type { Fault } from "../endpoint/fault.ts";
-import type { AttemptFailed, RequestContinued, RequestRetried } from "../input.ts";
+import type { AttemptFailed, RequestAgain } from "../input.ts";
 import type { Micros } from "../units.ts";
 import type { RetryDenial, RetryPolicy } from "./retry-policy.ts";
 
@@ -9,7 +9,7 @@ export interface AttemptHost {
   readonly retries: RetryPolicy;
   now(): Micros;
   accept(input: AttemptFailed): void;
-  accept(input: RequestRetried | RequestContinued): Decision;
+  accept(input: RequestAgain): Placed;
 }
 
 /** no-endpoint: none is left that may take the request. */

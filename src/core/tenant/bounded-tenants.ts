@@ -14,6 +14,11 @@ export class BoundedTenants<T> {
     this.#create = create;
   }
 
+  /** The tenant's state, or undefined where it has none; looking changes nothing. */
+  peek(tenant: string): T | undefined {
+    return this.#byTenant.get(tenant);
+  }
+
   /** The tenant's state, which counts as used now. */
   of(tenant: string, at: Micros): T {
     const known = this.#byTenant.get(tenant);

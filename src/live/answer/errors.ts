@@ -1,7 +1,9 @@
+import type { RefusalReason } from "#core/admission/held.ts";
 import type { Dialect } from "../request/route.ts";
 
 /** Why the gateway itself answers with an error. */
 export type ErrorReason =
+  | RefusalReason
   | "bad-request"
   | "unauthorized"
   | "forbidden"
@@ -41,6 +43,16 @@ export const ERRORS: Readonly<Record<ErrorReason, ErrorRow>> = {
   compressed: { status: 415, type: "UnsupportedMediaTypeError", retryAfter: undefined },
   "headers-too-large": { status: 431, type: "RequestTooLargeError", retryAfter: undefined },
   saturated: { status: 429, type: "RateLimitError", retryAfter: 1 },
+  "bucket-empty": { status: 429, type: "RateLimitError", retryAfter: 1 },
+  "rate-limit": { status: 429, type: "RateLimitError", retryAfter: 1 },
+  "tenant-quota": { status: 429, type: "RateLimitError", retryAfter: 1 },
+  "usage-quota": { status: 429, type: "RateLimitError", retryAfter: 1 },
+  shed: { status: 429, type: "RateLimitError", retryAfter: 1 },
+  "queue-full": { status: 429, type: "RateLimitError", retryAfter: 1 },
+  "queue-evicted": { status: 429, type: "RateLimitError", retryAfter: 1 },
+  "hard-cap": { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },
+  "model-cap": { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },
+  "queue-timeout": { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },
   internal: { status: 500, type: "InternalServerError", retryAfter: undefined },
   "upstream-broke": { status: 502, type: "BadGatewayError", retryAfter: 1 },
   "no-endpoint": { status: 503, type: "ServiceUnavailableError", retryAfter: 2 },
@@ -56,6 +68,8 @@ export interface Refusal {
   readonly message: string;
   /** The field at fault, as OpenAI names it. */
   readonly param: string | null;
+  /** In place of the reason's own, where more is known. */
+  readonly retryAfterSeconds?: number;
 }
 
 export function refusal(reason: ErrorReason, message: string, param: string | null = null): Refusal {
@@ -89,11 +103,11 @@ function typeOfClass(status: number): string {
 }
 
 /** Flat header list of an error answer, without those that every answer carries. `sendsOwn` adds the gateway's own. */
-export function errorHeaders({ reason }: Refusal, bodyBytes: number, sendsOwn = true): string[] {
+export function errorHeaders({ reason, retryAfterSeconds }: Refusal, bodyBytes: number, sendsOwn = true): string[] {
   const headers = ["content-type", "application/json", "content-length", String(bodyBytes)];
   if (sendsOwn) headers.push("x-gnomon-reason", reason);
   if (reason === "compressed") headers.push("accept-encoding", "identity");
-  const { retryAfter } = ERRORS[reason];
+  const retryAfter = retryAfterSeconds ?? ERRORS[reason].retryAfter;
   if (retryAfter !== undefined) headers.push("retry-after", String(retryAfter));
   return headers;
 }

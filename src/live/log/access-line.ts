@@ -23,6 +23,7 @@ export function accessLine(summary: RequestSummary, time: Date = new Date()): st
     stream,
     retries: Math.max(0, attempts - 1),
     durationMillis: millis(summary.e2eMicros),
+    ...(summary.queuedMicros > 0 && { queuedMillis: millis(summary.queuedMicros) }),
     ttftMillis: millis(summary.ttftMicros),
     promptTokens: summary.promptTokens,
     cachedTokens: summary.cachedTokens,

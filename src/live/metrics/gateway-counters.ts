@@ -2,6 +2,10 @@
 export interface GatewayCounters {
   /** Requests answered by the gateway itself, by reason. */
   readonly refused: Record<string, number>;
+  /** Requests that limits refused, by the limit's name. */
+  readonly limited: Record<string, number>;
+  /** Requests that had to wait for their turn, by what for. */
+  readonly queued: Record<string, number>;
   /** Attempts that failed before the client got a byte, by fault. */
   readonly faults: Record<string, number>;
   retries: number;
@@ -47,6 +51,8 @@ export interface GatewayCounters {
 export function newCounters(): GatewayCounters {
   return {
     refused: {},
+    limited: {},
+    queued: {},
     faults: {},
     retries: 0,
     retriesDenied: 0,

@@ -9,6 +9,7 @@ import type { SourceBoard } from "../discovery/source-board.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
+import { registerAdmission } from "./metric-admission.ts";
 import { type LogCounts, registerLogs } from "./metric-logs.ts";
 import { registerPolicy } from "./metric-policy.ts";
 import { registerRollouts } from "./metric-rollout.ts";
@@ -90,14 +91,15 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerRecorder(sources, family, row);
   registerTokenizers(sources, family, row);
   registerPolicy(sources, family, row);
+  registerAdmission(sources.router, sources.counters, family, row);
   registerLogs(sources.logs, family, row);
   registerKvEvents(sources, family, row);
   registerRollouts(registry, sources.rollouts);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }
 
-type Row = (value: number, labels?: LabelTexts) => MetricRow;
-type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
+export type Row = (value: number, labels?: LabelTexts) => MetricRow;
+export type Family = (type: MetricFamily["type"], name: string, help: string, rows: () => MetricRow[]) => void;
 
 const STANDINGS = { well: 0, returning: 1, hung: 2 } as const;
 const BREAKER_STATES = { closed: 0, "half-open": 1, open: 2 } as const;

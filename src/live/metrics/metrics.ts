@@ -27,6 +27,7 @@ const TTFT_BOUNDS = [
 ];
 const TPOT_BOUNDS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80];
 const E2E_BOUNDS = [0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680];
+const QUEUE_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
 const DECISION_BOUNDS = [5e-6, 1e-5, 2e-5, 3e-5, 5e-5, 7.5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 0.05, 0.1];
 
 /** Gauges with a counter's name; each is the sum of a family that stays. */
@@ -63,6 +64,11 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
   readonly #ttft: HistogramTable;
   readonly #tpot: HistogramTable;
   readonly #e2e: HistogramTable;
+  readonly #queued = new HistogramTable(
+    this.#registry,
+    { name: "gnomon_queue_seconds", help: "Time that requests waited for their turn.", bounds: QUEUE_BOUNDS },
+    () => NO_LABELS,
+  );
   #ledgerDecisions = 0;
   #clampedScores = 0;
 
@@ -159,6 +165,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       this.#ttft.observe(2 * model + (summary.stream ? 1 : 0), ttftMicros / MICROS_PER_SECOND);
     }
     if (tpotMicros !== undefined) this.#tpot.observe(model, tpotMicros / MICROS_PER_SECOND);
+    if (summary.queuedMicros > 0) this.#queued.observe(0, summary.queuedMicros / MICROS_PER_SECOND);
     if (outcome === "ok") this.#e2e.observe(model, summary.e2eMicros / MICROS_PER_SECOND);
     if (promptTokens !== undefined) this.#promptTokens.add(promptTokens, model);
     if (cachedTokens !== undefined) this.#cachedTokens.add(cachedTokens, model);
@@ -191,6 +198,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       this.#rejections.add(1, this.#refusals.slot(decision.reason));
       return;
     }
+    if (decision.kind === "queued") return;
     if (decision.usedLedger) this.#ledgerDecisions++;
     const endpoint = this.#endpoints.known(decision.endpoint) ?? this.#endpoints.other();
     this.#decisions.add(1, endpoint, this.#reasons.slot(decision.reason));

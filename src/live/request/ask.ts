@@ -1,16 +1,19 @@
-import type { Rejected, Routed } from "#core/decision.ts";
+import type { Placed, Rejected, Routed } from "#core/decision.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
 
+import { awaitTurn } from "../admission/await-turn.ts";
+import { refusalOf } from "../admission/refusal-of.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";
 import { chooseReader } from "../answer/choose-reader.ts";
 import { type Refusal, refusal } from "../answer/errors.ts";
 import { nowMicros } from "../clock.ts";
-import { onlyModel, servedModels, unknownModelMessage } from "../discovery/models.ts";
+import { onlyModel, servedModels } from "../discovery/models.ts";
 import { isFields } from "../fields.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 import { type Asker, AskerLeft } from "../loop-turn.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 import { laxBoolean } from "./lax-boolean.ts";
@@ -36,6 +39,8 @@ export interface AskingRequest extends Asker {
   stream: boolean;
   prompt: CountedPrompt;
   answerReader: AnswerReader | undefined;
+  /** Time that it waited for its turn. */
+  queuedMicros: Micros;
   /** The decision that no endpoint may serve it. */
   rejected: Rejected | undefined;
   /** The tokenizer is to be given the engine's own count of the prompt. */
@@ -122,13 +127,14 @@ function decide(
     const { dialect } = asking.route;
     asking.answerReader = chooseReader(context, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
-  const { tenant, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
+  const { tenant, user, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
   const chosen = context.profileOf(model, profile);
   if (typeof chosen !== "string") return asking.refuse(chosen);
   const request: RouteRequest = {
     id: asking.routeId,
     model,
     tenant,
+    ...(user !== "" && user !== tenant && { user }),
     session,
     sloClass,
     priority: priorityOf(asking, parsed),
@@ -143,13 +149,22 @@ function decide(
   };
   asking.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
   asking.arrived();
+  const decided = (decision: Placed): void => {
+    if (decision.kind === "rejected") return reject(asking, decision);
+    const asksIds = keep(parsed, prompt);
+    routed(decision, bodyFor(body, parsed, model, { hidesUsage, asksIds }), hidesUsage);
+  };
   const decision = context.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
-  if (decision.kind === "rejected") {
-    asking.rejected = decision;
-    return asking.refuse(rejection(context, decision, model));
-  }
-  const asksIds = keep(parsed, prompt);
-  routed(decision, bodyFor(body, parsed, model, { hidesUsage, asksIds }), hidesUsage);
+  if (decision.kind === "queued") awaitTurn(asking, decision, decided);
+  else decided(decision);
+}
+
+/** There is no endpoint for it, or admission keeps it out. */
+function reject(asking: AskingRequest, rejected: Rejected): void {
+  const { counters, directory } = asking.context;
+  if (rejected.limit !== undefined) countUp(counters.limited, rejected.limit);
+  asking.rejected = rejected;
+  asking.refuse(refusalOf(rejected, asking.model, directory));
 }
 
 const NO_PROMPT: TokenizedPrompt = { blocks: EMPTY_CHAIN, promptTokens: 0, exact: false, fellBack: false };
@@ -165,22 +180,6 @@ function noModel({ directory }: GatewayParts): Refusal {
   if (directory.all().length === 0) return refusal("no-endpoint", "No engine is known to this gateway.");
   if (servedModels(directory).length === 0) return refusal("no-endpoint", "No engine has reported what it serves yet.");
   return refusal("bad-request", "`model` is required, since not exactly one model is served.", "model");
-}
-
-function rejection({ directory }: GatewayParts, { reason, profile }: Rejected, model: string): Refusal {
-  switch (reason) {
-    case "unknown-model":
-      return refusal("unknown-model", unknownModelMessage(directory, model), "model");
-    case "no-endpoint":
-      return refusal("no-endpoint", "No engine is ready for this request.");
-    case "excluded":
-      return refusal(
-        "no-endpoint",
-        `The filters of profile ${profile} take none of the engines that serve this model.`,
-      );
-    case "saturated":
-      return refusal("saturated", "All engines that serve this model are at their limit; try again later.");
-  }
 }
 
 /** Where the gateway is to ask for usage: a stream of OpenAI's whose client did not ask itself. */

@@ -70,6 +70,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   /** The decision that no endpoint may serve it. */
   rejected: Rejected | undefined;
+  queuedMicros: Micros = 0;
   readonly #run = new StateRunner(this);
   #forward: Forward | undefined;
   #bodyBytes = 0;

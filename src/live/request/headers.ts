@@ -29,6 +29,9 @@ const NOT_FOR_ENGINES: ReadonlySet<string> = new Set([
   "x-request-id",
 ]);
 
+/** vLLM lets it go before the body's. */
+const PRIORITY = "x-vllm-priority";
+
 const CORS_PREFIX = "access-control-";
 
 /** Headers of this gateway, in both directions. */
@@ -38,13 +41,15 @@ export interface UpstreamHeaderOptions {
   readonly requestId: string;
   /** The client's Authorization or x-api-key was meant for the gateway and stays here. */
   readonly dropAuthorization: boolean;
+  /** vLLM's priority in place of the client's; undefined leaves that. */
+  readonly priority?: number | undefined;
 }
 
 /** Flat list of the client's headers as an endpoint gets them. */
 export function upstreamHeaders(
   given: RequestHeaders,
   entry: EndpointEntry,
-  { requestId, dropAuthorization }: UpstreamHeaderOptions,
+  { requestId, dropAuthorization, priority }: UpstreamHeaderOptions,
 ): string[] {
   const { names, raw } = given;
   const named = namedByConnection(given.get("connection"));
@@ -54,9 +59,10 @@ export function upstreamHeaders(
     const name = names[i]!;
     if (NOT_FOR_ENGINES.has(name) || name.startsWith(OWN_PREFIX)) continue;
     if (dropAuth && (name === "authorization" || name === "x-api-key")) continue;
-    if (named?.has(name) === true) continue;
+    if (named?.has(name) === true || (priority !== undefined && name === PRIORITY)) continue;
     headers.push(name, raw[2 * i + 1]!);
   }
+  if (priority !== undefined) headers.push(PRIORITY, String(priority));
   if (entry.apiKey !== undefined) headers.push("authorization", `Bearer ${entry.apiKey}`);
   if (entry.dataParallelRank !== undefined) headers.push("x-data-parallel-rank", String(entry.dataParallelRank));
   return headers;

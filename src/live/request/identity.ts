@@ -23,6 +23,8 @@ export interface IdentityOptions {
  */
 export interface Identity {
   readonly tenant: string;
+  /** Who asks within the tenant, as the body names it; a digest. */
+  readonly user: string;
   readonly session: string;
   readonly profile: string;
   readonly sloClass: string;
@@ -41,8 +43,10 @@ export class Identifier {
 
   identify(headers: RequestHeaders, fields: Fields | undefined): Identity {
     const { tenantHeaders, sessionHeaders, profileHeader, sloHeader } = this.#options;
+    const user = this.#user(fields);
     return {
-      tenant: this.#id("tenant", firstHeader(headers, tenantHeaders)) || this.#keyOf(headers) || this.#user(fields),
+      tenant: this.#id("tenant", firstHeader(headers, tenantHeaders)) || this.#keyOf(headers) || user,
+      user,
       session: this.#id("session", firstHeader(headers, sessionHeaders)) || this.#sessionOf(fields),
       profile: profileHeader === undefined ? "" : bounded(headers.get(profileHeader)),
       sloClass: sloHeader === undefined ? "" : bounded(headers.get(sloHeader)),

@@ -22,6 +22,8 @@ export interface RequestSummary {
   readonly ttftMicros: number | undefined;
   /** Mean time per output token after the first; undefined below two tokens or where the engine did not count. */
   readonly tpotMicros: number | undefined;
+  /** Waited for its turn; 0 where it did not. */
+  readonly queuedMicros: number;
   /** Request read to last byte. */
   readonly e2eMicros: number;
   readonly promptTokens: number | undefined;

@@ -29,6 +29,7 @@ export function summarize(
     attempts: exchange.state.attempts,
     ttftMicros: ttftEnd === undefined || forward === undefined ? undefined : ttftEnd - forward.decidedAt,
     tpotMicros: counted ? (at - firstTokenAt) / (outputTokens - 1) : undefined,
+    queuedMicros: exchange.queuedMicros,
     e2eMicros: at - exchange.arrivedAt,
     promptTokens: usage?.promptTokens,
     cachedTokens: usage?.cachedTokens,

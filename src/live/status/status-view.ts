@@ -128,7 +128,7 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
 
 /** The sentence of the answer's header; for a retry, whose prompt the first decision has, the word alone. */
 export function whyText(decision: Decision, promptTokens: number | undefined, exact = false): string {
-  if (decision.kind === "rejected" || promptTokens === undefined) return decision.reason;
+  if (decision.kind !== "routed" || promptTokens === undefined) return decision.reason;
   return decisiveText(decision, { promptTokens, exact });
 }
 

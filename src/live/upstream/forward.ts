@@ -143,6 +143,7 @@ export class Forward implements AttemptListener {
     const headers = upstreamHeaders(given, upstream.entry, {
       requestId,
       dropAuthorization: context.keepsAuthorization,
+      priority: this.#routed.priority,
     });
     this.#attempt = new Attempt(upstream, { path: this.#path, headers, body: this.#body }, this);
     this.#attempt.send();

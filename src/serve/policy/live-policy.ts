@@ -1,3 +1,4 @@
+import { admissionSpec } from "#config/admission-spec.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Config } from "#config/schema.ts";
 import { nowMicros } from "#live/clock.ts";
@@ -44,7 +45,8 @@ export function livePolicy({ plan, environment, tap, report, gateway }: LivePoli
   const start = policyOf(plan, running);
   let chooser = profileChooser(start, define);
   const apply = ({ policy, version, source }: PolicyChange): void => {
-    const { profiles, profile } = policy;
+    const { profiles, profile, config } = policy;
+    const admission = admissionSpec(config.admission);
     const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
     // All of it in one run of the event loop: between two decisions.
     tap.accept({
@@ -54,6 +56,7 @@ export function livePolicy({ plan, environment, tap, report, gateway }: LivePoli
       source,
       profiles: Object.fromEntries(specs),
       defaultProfile: profile.name,
+      ...(admission && { admission }),
     });
     chooser = profileChooser(policy, define);
     gateway()?.changeLimits(gatewayLimits(policy.config));

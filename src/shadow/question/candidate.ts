@@ -1,3 +1,4 @@
+import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { Decision } from "#core/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { PolicySpec, ProfileSpec } from "#core/plugin/spec.ts";
@@ -31,6 +32,8 @@ export interface Setting {
   readonly requestMicros: Micros;
   readonly answerMicros: Micros;
   readonly rateScale: number;
+  /** Who was let in at the start; everybody where it is left out. Changes of it are among the events. */
+  readonly admission?: AdmissionSpec | undefined;
   /** One where it is left out. */
   readonly routers?: RoutersOptions;
 }
@@ -161,14 +164,13 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
       ...(candidate.asRecorded ?? { profiles: { [candidate.name]: candidate.spec }, defaultProfile: candidate.name }),
       blockTokens: setting.blockTokens,
       staleAfterMicros: setting.staleAfterMicros,
+      ...(setting.admission && { admission: setting.admission }),
     },
     ...(setting.routers && { routers: setting.routers }),
     engines: endpoints.map((endpoint, i) => ({ endpoint: sized(endpoint, engine), config: engineOf(i) })),
-    fleetEvents: setting.fleetEvents
-      .filter((event) => candidate.asRecorded !== undefined || !changesPolicy(event))
-      .map((event) =>
-        event.kind === "endpoint-joined" ? { ...event, endpoint: sized(event.endpoint, engine) } : event,
-      ),
+    fleetEvents: policiesFor(candidate, setting).map((event) =>
+      event.kind === "endpoint-joined" ? { ...event, endpoint: sized(event.endpoint, engine) } : event,
+    ),
     engineOf: () => engineOf(joined++),
     arrivals: new WorkloadArrivals(workload, {
       seed: setting.seed,
@@ -186,6 +188,20 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
     progressMicros: MICROS_PER_SECOND,
     check: false,
   };
+}
+
+/** Under one profile from the start to the end, who is let in changes as it did all the same. */
+function policiesFor(
+  { name, spec, asRecorded }: Candidate,
+  { fleetEvents, admission }: Setting,
+): readonly ScriptEvent[] {
+  if (asRecorded !== undefined) return fleetEvents;
+  const isOpen = admission === undefined && !fleetEvents.some((one) => one.kind === "policy-changed" && one.admission);
+  return fleetEvents.flatMap((event) => {
+    if (!changesPolicy(event)) return [event];
+    if (isOpen || event.kind !== "policy-changed") return [];
+    return [{ ...event, profiles: { [name]: spec }, defaultProfile: name }];
+  });
 }
 
 /** Whether requests may be routed otherwise from there on, for no other reason than that somebody wanted it so. */

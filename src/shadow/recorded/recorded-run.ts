@@ -133,10 +133,14 @@ export class RunBook {
         break;
       case "request-retried":
       case "request-continued":
-        this.#sentAgain(input, endpoint ?? "");
+        this.#sentAgain(input, endpoint ?? "", 1);
         break;
       case "request-moved":
-        this.#sentAgain(input, input.endpoint);
+        this.#sentAgain(input, input.endpoint, 1);
+        break;
+      // It waited in the gateway until now.
+      case "request-released":
+        if (endpoint !== undefined) this.#sentAgain(input, endpoint, 0);
         break;
       case "first-token": {
         const open = this.#open.get(input.requestId);
@@ -188,11 +192,11 @@ export class RunBook {
     }
   }
 
-  #sentAgain({ at, requestId }: Pick<RequestRetried, "at" | "requestId">, endpoint: string): void {
+  #sentAgain({ at, requestId }: Pick<RequestRetried, "at" | "requestId">, endpoint: string, attempts: number): void {
     const open = this.#open.get(requestId);
     if (open === undefined) return;
     open.endpoint = endpoint;
-    open.attempts++;
+    open.attempts += attempts;
     open.sentAt = at;
   }
 

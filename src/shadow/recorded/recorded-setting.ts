@@ -32,5 +32,6 @@ export function recordedSetting(run: RecordedRun, assumed: Assumed): Setting {
     requestMicros: assumed.requestMicros ?? 0,
     answerMicros: assumed.answerMicros ?? 0,
     rateScale: 1,
+    ...(router.admission && { admission: router.admission }),
   };
 }

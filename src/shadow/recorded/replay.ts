@@ -218,7 +218,7 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
     return `rollout: ${shown(recorded)} recorded, ${shown(replayed)} replayed`;
   }
   if (recorded.kind === "routed" && replayed.kind === "routed") {
-    for (const field of ["endpoint", "hitTokens", "prefixSource", "usedLedger"] as const) {
+    for (const field of ["endpoint", "hitTokens", "prefixSource", "usedLedger", "priority"] as const) {
       if (recorded[field] !== replayed[field])
         return `${field}: ${recorded[field]} recorded, ${replayed[field]} replayed`;
     }

@@ -1,9 +1,9 @@
 import { assert } from "#core/assert.ts";
-import type { Decision, Routed } from "#core/decision.ts";
+import type { Decision, Placed, Routed } from "#core/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { AskingInput, AttemptFailed, Input, RequestContinued, RequestRetried } from "#core/input.ts";
+import type { AttemptFailed, Input, RequestAgain } from "#core/input.ts";
 import { afterBreak } from "#core/retry/after-break.ts";
 import { type AttemptHost, afterFault } from "#core/retry/after-fault.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
@@ -25,7 +25,7 @@ export interface FaultHost extends ProbeHost, EngineFaultHost {
   readonly outcomes: Outcomes;
   accept(input: Input): Decision | undefined;
   /** A retry or a continuation, which whoever counterfactually forces decisions may force as well. */
-  decide(input: AskingInput, flight: Flight): Decision;
+  decide(input: RequestAgain, flight: Flight): Placed;
   send(flight: Flight, decision: Routed): void;
   close(flight: Flight, outcome: Outcome, outputTokens?: number): void;
   ended(flight: Flight, status: Ending): void;
@@ -60,8 +60,8 @@ export class FaultDesk implements AttemptHost {
   }
 
   accept(input: AttemptFailed): void;
-  accept(input: RequestRetried | RequestContinued): Decision;
-  accept(input: AttemptFailed | RequestRetried | RequestContinued): Decision | undefined {
+  accept(input: RequestAgain): Placed;
+  accept(input: AttemptFailed | RequestAgain): Decision | undefined {
     if (input.kind === "attempt-failed") return this.#host.accept(input);
     assert(this.#retried !== undefined, "a request is retried at the desk");
     return this.#host.decide(input, this.#retried);

@@ -41,6 +41,7 @@ export class KeptRequests {
       case "request-retried":
       case "request-moved":
       case "request-continued":
+      case "request-released":
         return this.#inFlight.has(input.requestId);
       case "request-finished":
         if (!this.#inFlight.delete(input.requestId)) return false;

@@ -45,6 +45,9 @@ export async function* recordedTraffic(items: AsyncIterable<TraceItem>, left: Ta
 }
 
 /** Requests wait here, in order of arrival, until it is known how they ended. */
+/** Inputs after which a request may be at another endpoint. */
+const SENT_AGAIN: ReadonlySet<Input["kind"]> = new Set(["request-retried", "request-continued", "request-released"]);
+
 class ArrivalLine {
   readonly #left: Tally;
   readonly #open = new Map<string, Open>();
@@ -73,7 +76,7 @@ class ArrivalLine {
     if (input.kind === "request-arrived") {
       this.#arrive(input.request, input.at, endpoint);
       if (this.#line.length - this.#head > WAITING_MAX) yield* this.#giveUpFirst();
-    } else if (input.kind === "request-retried" || input.kind === "request-continued") {
+    } else if (SENT_AGAIN.has(input.kind) && "requestId" in input) {
       const open = this.#open.get(input.requestId);
       if (open !== undefined && endpoint !== "") open.endpoint = endpoint;
     } else if (input.kind === "first-token") {

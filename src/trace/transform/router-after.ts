@@ -7,8 +7,9 @@ export function routerAfter(router: TraceRouter, input: Input): TraceRouter {
     return { ...router, profiles: { ...router.profiles, [input.name]: input.profile } };
   }
   if (input.kind === "policy-changed") {
-    const { profiles, defaultProfile, version: policyVersion } = input;
-    return { ...router, profiles, defaultProfile, policyVersion };
+    const { profiles, defaultProfile, version: policyVersion, admission } = input;
+    const { admission: _before, ...rest } = router;
+    return { ...rest, profiles, defaultProfile, policyVersion, ...(admission && { admission }) };
   }
   return input.kind === "block-size-changed" ? { ...router, blockTokens: input.blockTokens } : router;
 }

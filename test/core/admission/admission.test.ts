@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { AdmissionPolicy } from "#core/admission/admission.ts";
-import { type AdmissionSpec, createAdmission } from "#core/admission/create.ts";
+import { createAdmission, type LimitSpec } from "#core/admission/create.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 
@@ -54,15 +54,16 @@ function run(policy: AdmissionPolicy, given: Arrivals): { admitted: Admitted[]; 
     assert.ok(next !== undefined);
     const asked = request(next.id, next.tenant, next.promptTokens);
     if (next.ends) {
-      policy.ended(asked, next.at);
+      policy.ended(asked, next.at, { promptTokens: next.promptTokens, outputTokens: 0 });
       continue;
     }
-    const verdict = policy.decide(asked, next.at);
+    const verdict = policy.check(asked, next.at);
     if (verdict.action === "reject") rejected++;
     else if (verdict.action === "delay") {
       assert.ok(verdict.micros > 0 && next.asked < 10_000, "a delay passes");
       due.push({ ...next, at: next.at + Math.ceil(verdict.micros), asked: next.asked + 1 });
     } else {
+      policy.admitted(asked, next.at);
       admitted.push({ ...next, endsAt: next.at + next.service });
       due.push({ ...next, at: next.at + next.service, ends: true });
     }
@@ -75,12 +76,12 @@ const actions = fc.constantFrom("reject" as const, "delay" as const);
 test("a token bucket never gives more than its size and what refilled since", () => {
   fc.assert(
     fc.property(arrivals, actions, fc.boolean(), (given, onEmpty, perTenant) => {
-      const spec: AdmissionSpec = {
+      const spec: LimitSpec = {
         type: "token-bucket",
         bucketTokens: 50,
         refillPerSecond: 60,
         cost: "prompt-tokens",
-        perTenant,
+        per: perTenant ? "tenant" : "all",
         onEmpty,
       };
       const { admitted, rejected } = run(createAdmission(spec), given);
@@ -106,19 +107,20 @@ test("a request dearer than a full bucket is refused even where others wait", ()
     bucketTokens: 10,
     refillPerSecond: 1,
     cost: "prompt-tokens",
-    perTenant: false,
+    per: "all",
     onEmpty: "delay",
   });
-  assert.equal(policy.decide(request(0, "", 11), 0).action, "reject");
-  assert.equal(policy.decide(request(1, "", 10), 0).action, "admit");
-  assert.deepEqual(policy.decide(request(2, "", 2), 0), { action: "delay", micros: 2_000_000, reason: "bucket-empty" });
+  assert.equal(policy.check(request(0, "", 11), 0).action, "reject");
+  assert.equal(policy.check(request(1, "", 10), 0).action, "admit");
+  policy.admitted(request(1, "", 10), 0);
+  assert.deepEqual(policy.check(request(2, "", 2), 0), { action: "delay", micros: 2_000_000, reason: "bucket-empty" });
 });
 
 test("a rate limit holds in every window, and admits as soon as it may", () => {
   fc.assert(
     fc.property(arrivals, actions, (given, onLimit) => {
       const windowMicros = 1_000_000;
-      const policy = createAdmission({ type: "rate-limit", requestsMax: 3, windowMicros, perTenant: false, onLimit });
+      const policy = createAdmission({ type: "rate-limit", requestsMax: 3, windowMicros, per: "all", onLimit });
       const { admitted, rejected } = run(policy, given);
       assert.equal(rejected, onLimit === "delay" ? 0 : given.length - admitted.length);
       admitted.forEach(({ at }, i) => {
@@ -134,7 +136,9 @@ test("quota and cap bound what is in flight, and refuse nothing below it", () =>
     fc.property(arrivals, actions, fc.boolean(), (given, onLimit, capped) => {
       const common = { requestsMax: 2, onLimit, retryMicros: 50_000 };
       const policy = createAdmission(
-        capped ? { type: "hard-cap", ...common } : { type: "tenant-quota", byTenant: { b: 1 }, ...common },
+        capped
+          ? { type: "hard-cap", ...common }
+          : { type: "tenant-quota", per: "tenant", byTenant: { b: 1 }, ...common },
       );
       const { admitted, rejected } = run(policy, given);
       assert.equal(admitted.length + rejected, given.length);

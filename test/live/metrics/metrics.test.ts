@@ -83,6 +83,7 @@ function summary(changes: Partial<RequestSummary> = {}): RequestSummary {
     attempts: 1,
     ttftMicros: 50_000,
     tpotMicros: 20_000,
+    queuedMicros: 0,
     e2eMicros: 2_000_000,
     promptTokens: 1000,
     cachedTokens: 600,

@@ -20,6 +20,7 @@ function summary(changes: Partial<RequestSummary> = {}): RequestSummary {
     attempts: 1,
     ttftMicros: 100_000,
     tpotMicros: 20_000,
+    queuedMicros: 0,
     e2eMicros: 1_000_000,
     promptTokens: 100,
     cachedTokens: 60,

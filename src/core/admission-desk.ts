@@ -1,0 +1,263 @@
+import type { RejectReason } from "./decision.ts";
+import type { EndpointState } from "./endpoint/endpoint-state.ts";
+import type { Fleet } from "./fleet.ts";
+import type { RequestFinished } from "./input.ts";
+import type { Pending } from "./pending.ts";
+import { createPriority } from "./priority/create.ts";
+import type { PriorityPolicy } from "./priority/priority.ts";
+import type { RouteRequest } from "./request.ts";
+import { ServiceCounters } from "./tenant/service-counters.ts";
+import type { Micros } from "./units.ts";
+import type { AdmissionPolicy } from "./admission/admission.ts";
+import { ADMIT_ALL, type AdmissionSpec } from "./admission/admission-spec.ts";
+import { createAdmission } from "./admission/create.ts";
+import type { Held, RefusalReason } from "./admission/held.ts";
+import { ModelCap } from "./admission/model-cap.ts";
+import { RequestQueue } from "./admission/request-queue.ts";
+import { fullness } from "./admission/saturation.ts";
+import type { WaitReason } from "./admission/waiting-request.ts";
+
+/**
+ * Who may be routed now, who waits, and who is refused: all of it from the router's own inputs, so that both hosts and
+ * every replay come to the same. A request is let in once, where it is first placed, and holds what it took until its
+ * end, whatever becomes of its attempts.
+ */
+export class AdmissionDesk {
+  readonly #fleet: Fleet;
+  #spec: AdmissionSpec = ADMIT_ALL;
+  #active = false;
+  #limits: ReadonlyMap<string, AdmissionPolicy> = new Map();
+  #modelCap: ModelCap | undefined;
+  #priority: PriorityPolicy | undefined;
+  #counters: ServiceCounters | undefined;
+  #queue: RequestQueue | undefined;
+
+  constructor(fleet: Fleet) {
+    this.#fleet = fleet;
+  }
+
+  /** It counts what requests are served. */
+  get counts(): boolean {
+    return this.#counters !== undefined;
+  }
+
+  /** Requests that wait. */
+  get waiting(): number {
+    return this.#queue?.size ?? 0;
+  }
+
+  /** The same by class. */
+  waitingByBand(): ReadonlyMap<number, number> {
+    return this.#queue?.sizes() ?? new Map<number, number>();
+  }
+
+  /** When `due` is to be asked again though nothing came; Infinity for never. */
+  get nextAt(): Micros {
+    return this.#queue?.nextAt ?? Infinity;
+  }
+
+  /**
+   * Another spec from now on; undefined lets all in. What was counted so far counts on, requests in flight count in what
+   * is new, and what waits goes on waiting, or where there is no queue any more, is released in turn.
+   */
+  configure(spec: AdmissionSpec | undefined, at: Micros, inFlight: Iterable<Pending>): void {
+    this.#active = spec !== undefined;
+    this.#spec = spec ?? ADMIT_ALL;
+    const { limits, modelCap, priority, queue } = this.#spec;
+    this.#limits = new Map(
+      Object.entries(limits).map(([name, limit]) => [name, createAdmission(limit, this.#limits.get(name))]),
+    );
+    this.#modelCap = modelCap && new ModelCap(modelCap, this.#modelCap);
+    this.#priority = priority && createPriority(priority);
+    if (queue !== undefined) {
+      this.#counters ??= new ServiceCounters(queue);
+      this.#counters.configure(queue);
+      this.#queue ??= new RequestQueue(queue, this.#counters);
+      this.#queue.configure(queue);
+    }
+    for (const pending of inFlight) if (pending.state !== undefined) this.#catchUp(at, pending, pending.state);
+  }
+
+  /** As it is routed: with the priority that the policy gives it. */
+  stamped(request: RouteRequest, at: Micros): RouteRequest {
+    return this.#priority === undefined ? request : { ...request, priority: this.#priority.priorityOf(request, at) };
+  }
+
+  /** What is to be written into the request as vLLM's priority; undefined leaves it as it is. */
+  priorityOf({ priority }: RouteRequest): number | undefined {
+    return this.#priority === undefined ? undefined : priority;
+  }
+
+  /** Before endpoints are scored: why the request is not to go on, or undefined. `refusal` is why no endpoint may serve. */
+  hold(at: Micros, pending: Pending, refusal: "no-endpoint" | "unknown-model" | undefined): Held | undefined {
+    const { request, waiting } = pending;
+    if (waiting?.evicted === true) return this.#refused(pending, "queue-evicted");
+    if (waiting !== undefined && at >= waiting.expiresAt) return this.#refused(pending, "queue-timeout");
+    if (this.#isIn(pending)) return undefined;
+    const limited = this.#limited(at, pending);
+    if (limited !== undefined) return limited;
+    const { queue, shedAt } = this.#spec;
+    if (
+      refusal === "no-endpoint" ||
+      (refusal !== undefined && queue?.emptyPool.models.includes(request.model) === true)
+    )
+      return this.#wait(at, pending, "no-endpoint");
+    if (refusal !== undefined || (queue === undefined && shedAt === undefined)) return undefined;
+    const band = this.#bandOf(request);
+    const saturation = this.#saturation(at, request);
+    if (shedAt !== undefined && band < 0 && waiting === undefined && saturation >= shedAt) {
+      return this.#refused(pending, "shed");
+    }
+    if (queue === undefined) return undefined;
+    const heldUp = waiting === undefined && this.#queue?.holdsUp(request.model, band) === true;
+    return saturation >= queue.waitAt || heldUp ? this.#wait(at, pending, "saturated") : undefined;
+  }
+
+  /** No endpoint was found; it waits where those that may serve it are all too busy. */
+  unplaced(at: Micros, pending: Pending, reason: RejectReason): Held | undefined {
+    if (reason !== "saturated") {
+      this.#leave(pending, false);
+      return undefined;
+    }
+    if (this.#isIn(pending)) return undefined;
+    return this.#wait(at, pending, "saturated");
+  }
+
+  /** An endpoint was chosen: takes what the request holds from now on, or is why it is refused. */
+  place(at: Micros, pending: Pending, state: EndpointState): Held | undefined {
+    if (this.#isIn(pending)) {
+      this.#leave(pending, true);
+      return undefined;
+    }
+    const { request } = pending;
+    const model = this.#modelCap?.permitFor(request, state.endpoint.labels);
+    if (model !== undefined && this.#modelCap?.allows(model) === false) return this.#refused(pending, "model-cap");
+    this.#leave(pending, true);
+    if (model !== undefined) this.#modelCap?.take(model);
+    for (const limit of this.#limits.values()) limit.admitted(request, at);
+    pending.permit = { limits: this.#limits, model, outputTokens: 0 };
+    this.#counters?.served(request.tenant, Math.max(1, request.promptTokens - state.hitTokens), 0);
+    return undefined;
+  }
+
+  /** It has so many output tokens so far. */
+  progress({ permit, request }: Pending, outputTokens: number): void {
+    if (permit === undefined || outputTokens <= permit.outputTokens) return;
+    this.#counters?.served(request.tenant, 0, outputTokens - permit.outputTokens);
+    permit.outputTokens = outputTokens;
+  }
+
+  /** The end of a request, once and on every path. */
+  ended(pending: Pending, { at, outcome, promptTokens, outputTokens }: RequestFinished): void {
+    this.#leave(pending, false);
+    const { permit, request } = pending;
+    if (permit === undefined) return;
+    this.progress(pending, outputTokens ?? 0);
+    pending.permit = undefined;
+    // Of an answer that its client broke off, nobody knows how much the engine made: it counts as taken.
+    const unknown = outcome === "aborted" ? undefined : permit.outputTokens;
+    const used = { promptTokens: promptTokens ?? request.promptTokens, outputTokens: outputTokens ?? unknown };
+    for (const limit of permit.limits.values()) limit.ended(request, at, used);
+    if (permit.model !== undefined) this.#modelCap?.release(permit.model);
+  }
+
+  /** The request whose turn it is, to go on or to be refused. Asking changes no decision. */
+  due(at: Micros): string | undefined {
+    const room = new Map<string, boolean>();
+    const waiting = this.#queue?.due(at, ({ request }) => {
+      const { model, subset } = request;
+      const hasRoom = (subset === undefined ? room.get(model) : undefined) ?? this.#hasRoom(at, request);
+      if (subset === undefined) room.set(model, hasRoom);
+      if (!hasRoom) return "pool-full";
+      const limited = this.#checked(at, request);
+      return limited?.action === "delay" ? limited.micros : "yes";
+    });
+    return waiting?.request.id;
+  }
+
+  /** Nobody is kept out, or it was let in before. */
+  #isIn({ permit, attempts }: Pending): boolean {
+    return !this.#active || permit !== undefined || attempts > 0;
+  }
+
+  #hasRoom(at: Micros, request: RouteRequest): boolean {
+    if (this.#fleet.markIneligible(at, request, NONE_TRIED) !== undefined) return false;
+    return this.#saturation(at, request) < (this.#spec.queue?.waitAt ?? Infinity);
+  }
+
+  /** 0 where no endpoint that is well may serve it: the router may still try one that is not. */
+  #saturation(at: Micros, request: RouteRequest): number {
+    const { saturation } = this.#spec;
+    return this.#fleet.meanOverTakers(at, request, (state) => Math.min(1, fullness(state, saturation))) ?? 0;
+  }
+
+  #bandOf({ sloClass }: RouteRequest): number {
+    const { scores, defaultScore } = this.#spec.classes;
+    return Object.hasOwn(scores, sloClass) ? scores[sloClass]! : defaultScore;
+  }
+
+  #checked(at: Micros, request: RouteRequest) {
+    for (const [limit, policy] of this.#limits) {
+      const verdict = policy.check(request, at);
+      if (verdict.action !== "admit") return { limit, ...verdict };
+    }
+    return undefined;
+  }
+
+  #limited(at: Micros, pending: Pending): Held | undefined {
+    const verdict = this.#checked(at, pending.request);
+    if (verdict === undefined) return undefined;
+    const { limit, micros } = verdict;
+    const reason = verdict.reason as RefusalReason & WaitReason;
+    if (verdict.action === "delay") {
+      const waits = this.#wait(at, pending, reason);
+      if (waits !== undefined) return { ...waits, limit };
+    }
+    this.#leave(pending, false);
+    return { kind: "rejected", reason, limit, ...(micros !== undefined && { retryMicros: micros }) };
+  }
+
+  #refused(pending: Pending, reason: RefusalReason): Held {
+    this.#leave(pending, false);
+    return { kind: "rejected", reason };
+  }
+
+  /** Undefined where there is no queue, or none for requests without an endpoint. */
+  #wait(at: Micros, pending: Pending, reason: WaitReason): Held | undefined {
+    const { queue } = this.#spec;
+    if (queue === undefined || this.#queue === undefined) return undefined;
+    const { request, waiting } = pending;
+    if (waiting !== undefined) {
+      this.#queue.waitsFor(waiting, reason);
+      return { kind: "queued", reason };
+    }
+    pending.waiting = this.#queue.enter(at, request, this.#bandOf(request), reason);
+    if (pending.waiting !== undefined) return { kind: "queued", reason };
+    return reason === "no-endpoint" ? undefined : { kind: "rejected", reason: "queue-full" };
+  }
+
+  #leave(pending: Pending, goesOn: boolean): void {
+    const { waiting } = pending;
+    if (waiting === undefined) return;
+    pending.waiting = undefined;
+    this.#queue?.remove(waiting, goesOn);
+  }
+
+  /** What a request in flight holds of policies that are new, and no more of those that are gone. */
+  #catchUp(at: Micros, pending: Pending, { endpoint }: EndpointState): void {
+    const { permit, request } = pending;
+    const limits = new Map<string, AdmissionPolicy>();
+    for (const [name, limit] of this.#limits) {
+      const had = permit?.limits.has(name) === true && limit.continues;
+      if (!had && limit.holds) limit.admitted(request, at);
+      if (had || limit.holds) limits.set(name, limit);
+    }
+    const cap = this.#modelCap;
+    const held = permit?.model !== undefined && cap?.continues === true ? permit.model : undefined;
+    const model = held ?? cap?.permitFor(request, endpoint.labels);
+    if (held === undefined && model !== undefined) cap?.take(model);
+    pending.permit = { limits, model, outputTokens: permit?.outputTokens ?? 0 };
+  }
+}
+
+const NONE_TRIED: readonly string[] = [];
