@@ -6,8 +6,8 @@
  *         [--control PROFILE] [--other PROFILE]
  *
  * --design leaves out the designs whose names do not begin with it. aa-trace and bias need GNOMON_TRACES, a folder with
- * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-moderate and
- * weka-high, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them in --out
+ * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-light and
+ * weka-moderate, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them in --out
  * and reports them; --case is then one of its runs, or "report".
  */
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import { TRAFFICS, workloadOf } from "./fleet.ts";
-import { designsOf, rolloutRun, SECOND } from "./rollout-run.ts";
+import { designsOf, rolloutRun, SECOND, START_MICROS } from "./rollout-run.ts";
 
 const WINDOW_SECONDS = 10;
 const CONVERSATIONS_PER_SECOND = 14;
@@ -24,7 +24,7 @@ export function harm(runs: number, seconds: number): void {
         const guardrails = GUARDRAILS;
         const run = rolloutRun({ control: "gnomon", other, design, workload, seed, plannedCount: 20, guardrails });
         const back = run.steps.find(({ step }) => step === "rollback");
-        if (back !== undefined) windows.push(back.at / (WINDOW_SECONDS * SECOND));
+        if (back !== undefined) windows.push((back.at - START_MICROS) / (WINDOW_SECONDS * SECOND));
         failed += run.failed;
       }
       const mean = windows.reduce((sum, value) => sum + value, 0) / windows.length;

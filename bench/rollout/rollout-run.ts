@@ -47,7 +47,9 @@ export interface RolloutRunResult {
   difference(metric: TimeMetric, figure: TimeFigure): Difference;
 }
 
-const LOOKS_PER_WINDOW = 2;
+const LOOKS_PER_WINDOW = 10;
+/** Until then the control alone routes, as live: guardrails know it from then on. */
+export const START_MICROS = 10 * SECOND;
 
 /** One rollout from the first request to the last, in the simulator, with its judge looking and acting. */
 export function rolloutRun(run: RolloutRun): RolloutRunResult {
@@ -72,7 +74,15 @@ export function rolloutRun(run: RolloutRun): RolloutRunResult {
     predictions: [],
   };
   const profiles = { control: profileNamed(run.control), other: profileNamed(run.other) };
-  const start = { kind: "rollout-step", at: 0, rollout: "study", step: "start", arm: "", reason: "", by: "" } as const;
+  const start = {
+    kind: "rollout-step",
+    at: START_MICROS,
+    rollout: "study",
+    step: "start",
+    arm: "",
+    reason: "",
+    by: "",
+  } as const;
   const steps: RolloutStep[] = [start];
   const { router, ...cluster } = clusterOf(profiles, arrivalsOf(run.workload, seed), seed);
   const simulation = new Simulation({
