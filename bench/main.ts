@@ -59,6 +59,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "policies that change under load, by file and admin API: failed requests, versions, parity",
     onDemand: true,
   },
+  "status-page": {
+    about: "the gateway with its status page open in a browser and closed; takes 3 minutes",
+    onDemand: true,
+  },
   calibrate: { about: "fitted engines against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
 };
 
