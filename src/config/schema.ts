@@ -5,6 +5,7 @@ import { discovery } from "./discovery-section.ts";
 import { health } from "./health-section.ts";
 import { kvEvents } from "./kv-events-section.ts";
 import { limits } from "./limits-section.ts";
+import { picker } from "./picker-section.ts";
 import { policy, profiles } from "./policy-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
 import { routes } from "./routes-section.ts";
@@ -241,6 +242,7 @@ const emulate = z
 /** Root of the configuration. Every section may be left out. */
 export const CONFIG_SCHEMA = z.strictObject({
   listen: listen.prefault({}).describe("Where the gateway listens."),
+  picker: picker.prefault({}).describe("Where a proxy asks which endpoint a request goes to."),
   endpoints: z
     .array(endpoint)
     .max(4096)

@@ -76,6 +76,9 @@ export interface AdministrationOptions {
 
 export interface Gateway {
   readonly app: GatewayApp;
+  /** What its requests share, for another host of the same router. */
+  readonly parts: GatewayParts;
+  readonly routes: Routes;
   readonly counters: GatewayCounters;
   /** Those in force. */
   readonly limits: GatewayLimits;
@@ -116,6 +119,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const server = newServer(app, context, door);
   return {
     app,
+    parts: context,
+    routes,
     counters,
     get limits() {
       return context.limits;

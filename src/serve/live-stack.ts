@@ -189,7 +189,7 @@ async function drain(gateway: Gateway, config: Config, environment: Environment,
 }
 
 /** A pod stays among its service's endpoints for a moment after it was asked to stop. */
-function drainNoticeMillis({ listen }: Config, environment: Environment): number {
+export function drainNoticeMillis({ listen }: Config, environment: Environment): number {
   return listen.drainNoticeMillis ?? (environment["KUBERNETES_SERVICE_HOST"] === undefined ? 0 : POD_NOTICE_MILLIS);
 }
 

@@ -3,7 +3,8 @@ import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { Config } from "#config/schema.ts";
 import { listedTargets, startSources } from "./endpoint-sources.ts";
 import { openLog } from "./live-log.ts";
-import { type LiveStack, createLiveStack } from "./live-stack.ts";
+import { startLivePicker } from "./live-picker.ts";
+import { type LiveStack, createLiveStack, drainNoticeMillis } from "./live-stack.ts";
 import { readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { exitSoon, stopSignal } from "./stop-signal.ts";
@@ -27,7 +28,7 @@ export async function runGateway(plan: ServePlan): Promise<void> {
     log.info({ event: "draining", signal, requestsInFlight, drainNoticeMillis, drainMillis }, "draining");
   });
   const started = start(stack, config, listed);
-  const { url, sources } = await started.catch(async (error: unknown) => {
+  const { url, picker, sources } = await started.catch(async (error: unknown) => {
     await stack.close();
     throw error;
   });
@@ -35,7 +36,7 @@ export async function runGateway(plan: ServePlan): Promise<void> {
   stack.policy.start();
   await announce(stack, { url, plan, emulated: sources.emulated });
   await over;
-  await stack.close();
+  await Promise.all([stack.close(), picker?.stop(config.listen.drainMillis, drainNoticeMillis(config, process.env))]);
   await sources.stop();
   log.info({ event: "stopped", upSeconds: Math.round(performance.now() / MILLIS_PER_SECOND) }, "stopped");
   exitSoon();
@@ -43,7 +44,8 @@ export async function runGateway(plan: ServePlan): Promise<void> {
 
 async function start(stack: LiveStack, config: Config, listed: readonly Target[]) {
   const url = await listen(stack, config);
-  return { url, sources: await startSources(stack, config, listed, process.env) };
+  const picker = await startLivePicker(stack, config);
+  return { url, picker, sources: await startSources(stack, config, listed, process.env) };
 }
 
 async function listen({ gateway }: LiveStack, { listen: { host, port } }: Config): Promise<string> {

@@ -19,6 +19,11 @@ const KEY_FLAGS: readonly KeyFlag[] = [
   { flags: "--host <address>", path: ["listen", "host"], meaning: "address to listen on" },
   { flags: "-p, --port <port>", path: ["listen", "port"], meaning: "port to listen on; 0 takes a free one" },
   {
+    flags: "--picker-port <port>",
+    path: ["picker", "port"],
+    meaning: "port on which Envoy asks for endpoints (external processing); none by default",
+  },
+  {
     flags: "--profile <name>",
     path: ["routing", "profile"],
     meaning: `routing profile by name, or the path of ${PROFILE_FILES}`,

@@ -61,6 +61,11 @@ export function givenUpEvent(
   };
 }
 
+/** The only attempt that a proxy made failed, and its client gets what the engine answered. */
+export function passedOnEvent(failed: AttemptSubject, fault: Fault): FaultEvent {
+  return { ...subject(failed), kind: "attempt-failed", detail: FAULT_TEXTS[fault], done: "the proxy passed it on" };
+}
+
 /** An answer broke after the client got a part of it. */
 export function cutEvent(cut: AttemptSubject, fault: Fault, outputTokens: number | undefined): FaultEvent {
   const event = subject(cut);

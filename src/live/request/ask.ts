@@ -32,6 +32,8 @@ export interface AskingRequest extends Asker {
   readonly route: Route;
   /** As the router knows it. */
   readonly routeId: string;
+  /** Somebody else writes the answer, and would not keep an added chunk from the client. */
+  readonly answeredElsewhere?: true;
   /** Endpoints that it may go to; any where undefined. */
   readonly subset?: readonly string[] | undefined;
   arrivedAt: Micros;
@@ -67,6 +69,34 @@ export function askBody(asking: AskingRequest, body: Buffer, routed: Routing, ke
   } catch (error) {
     asking.bug(error);
   }
+}
+
+/** The same for a request of which only the headers are known: it goes to an endpoint that serves anything at all. */
+export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed) => void): void {
+  const { context, headers } = asking;
+  const model = onlyModel(context.directory) ?? servedModels(context.directory)[0]?.id;
+  if (model === undefined) return asking.refuse(noModel(context));
+  asking.model = model;
+  const { tenant, user, session, profile, sloClass } = context.identifier.identify(headers, undefined);
+  const chosen = context.profileOf(model, profile);
+  if (typeof chosen !== "string") return asking.refuse(chosen);
+  const request: RouteRequest = {
+    id: asking.routeId,
+    model,
+    tenant,
+    ...(user !== "" && user !== tenant && { user }),
+    session,
+    sloClass,
+    priority: 0,
+    promptTokens: 0,
+    promptTokensExact: false,
+    outputTokensMax: undefined,
+    sequences: 1,
+    blocks: EMPTY_CHAIN,
+    ...(asking.subset !== undefined && { subset: asking.subset }),
+    profile: chosen,
+  };
+  accept(asking, request, routed);
 }
 
 interface Question {
@@ -148,13 +178,20 @@ function decide(
     profile: chosen,
   };
   asking.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
-  asking.arrived();
-  const decided = (decision: Placed): void => {
-    if (decision.kind === "rejected") return reject(asking, decision);
+  accept(asking, request, (decision) => {
     const asksIds = keep(parsed, prompt);
     routed(decision, bodyFor(body, parsed, model, { hidesUsage, asksIds }), hidesUsage);
+  });
+}
+
+/** The router's decision, once it is this request's turn; a rejection refuses it. */
+function accept(asking: AskingRequest, request: RouteRequest, routed: (decision: Routed) => void): void {
+  asking.arrived();
+  const decided = (decision: Placed): void => {
+    if (decision.kind === "rejected") reject(asking, decision);
+    else routed(decision);
   };
-  const decision = context.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
+  const decision = asking.context.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
   if (decision.kind === "queued") awaitTurn(asking, decision, decided);
   else decided(decision);
 }
@@ -183,8 +220,9 @@ function noModel({ directory }: GatewayParts): Refusal {
 }
 
 /** Where the gateway is to ask for usage: a stream of OpenAI's whose client did not ask itself. */
-function addsUsage({ context, route }: AskingRequest, { stream, fields }: ParsedRequest): boolean {
-  if (!context.requestUsage || !stream || (route.dialect !== "chat" && route.dialect !== "completions")) return false;
+function addsUsage({ context, answeredElsewhere, route }: AskingRequest, { stream, fields }: ParsedRequest): boolean {
+  if (!context.requestUsage || answeredElsewhere === true || !stream) return false;
+  if (route.dialect !== "chat" && route.dialect !== "completions") return false;
   const options = fields?.["stream_options"];
   return !isFields(options) || laxBoolean(options["include_usage"]) !== true;
 }

@@ -1,0 +1,32 @@
+import * as z from "zod";
+
+const PORT_MAX = 65_535;
+const FALLBACKS_MAX = 16;
+
+export const picker = z
+  .strictObject({
+    port: z
+      .int()
+      .min(0)
+      .max(PORT_MAX)
+      .optional()
+      .describe("Port for Envoy's external processing (gRPC), as an endpoint picker behind a Gateway; unset: none."),
+    healthPort: z
+      .int()
+      .min(0)
+      .max(PORT_MAX)
+      .optional()
+      .describe("Port on which gRPC health alone is served in plain text, for probes where the other has TLS."),
+    fallbacks: z
+      .int()
+      .min(0)
+      .max(FALLBACKS_MAX)
+      .default(1)
+      .describe("Endpoints named behind the chosen one, which a proxy that retries goes down in order."),
+    certFile: z.string().min(1).optional().describe("Certificate (PEM) of the picker's port; unset: plain text."),
+    keyFile: z.string().min(1).optional().describe("Its private key (PEM)."),
+  })
+  .refine((value) => (value.certFile === undefined) === (value.keyFile === undefined), {
+    path: ["keyFile"],
+    message: "certFile and keyFile together",
+  });

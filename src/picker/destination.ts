@@ -1,0 +1,93 @@
+import type { Routed } from "#core/decision.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import type { ProcessingRequest, Struct, StructValue } from "./wire.ts";
+
+/** Names of the Endpoint Picker Protocol. */
+export const DESTINATION = "x-gateway-destination-endpoint";
+export const SERVED = "x-gateway-destination-endpoint-served";
+export const SUBSET = "x-gateway-destination-endpoint-subset";
+export const METADATA_NAMESPACE = "envoy.lb";
+export const SUBSET_NAMESPACE = "envoy.lb.subset_hint";
+
+/** `IP:PORT` of an endpoint's origin, as a proxy names it; an IPv6 address keeps its brackets. */
+export function addressOf(url: string): string {
+  const { hostname, port, protocol } = new URL(url);
+  return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+}
+
+/** Endpoints by the address that a proxy names them by. Several at one address are ranks of one engine; the first is it. */
+export class Addresses {
+  readonly #addresses = new Map<string, string>();
+  readonly #ids = new Map<string, EndpointId[]>();
+
+  constructor(directory: EndpointDirectory) {
+    directory.listen({
+      joined: ({ id, url }) => {
+        const address = addressOf(url);
+        this.#addresses.set(id, address);
+        this.#ids.set(address, [...(this.#ids.get(address) ?? []), id].sort());
+      },
+      left: ({ id, url }) => {
+        const address = addressOf(url);
+        this.#addresses.delete(id);
+        const others = (this.#ids.get(address) ?? []).filter((other) => other !== id);
+        if (others.length === 0) this.#ids.delete(address);
+        else this.#ids.set(address, others);
+      },
+    });
+  }
+
+  /** All endpoints at an address; none where nobody is known there. */
+  at(address: string): readonly EndpointId[] {
+    return this.#ids.get(address) ?? [];
+  }
+
+  /**
+   * The decision's endpoint, then up to `fallbacksMax` others that its filters left, the highest totals first: what a
+   * proxy goes down where the first does not answer. Undefined where the endpoint is gone since the decision.
+   */
+  destination({ endpoint, breakdown }: Routed, fallbacksMax: number): string | undefined {
+    const first = this.#addresses.get(endpoint);
+    if (first === undefined || fallbacksMax === 0) return first;
+    const { candidates, totals } = breakdown;
+    const others = candidates
+      .map(({ endpoint: id }, i) => ({ id, total: totals[i]! }))
+      .filter(({ id, total }) => id !== endpoint && !Number.isNaN(total))
+      .sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1))
+      .map(({ id }) => this.#addresses.get(id))
+      .filter((address) => address !== undefined && address !== first);
+    return [first, ...new Set(others)].slice(0, fallbacksMax + 1).join(",");
+  }
+
+  /**
+   * Endpoints that the proxy allows for this request; undefined where it leaves the choice open. An empty list, or one of
+   * unknown addresses, allows none.
+   */
+  subset({ metadataContext }: ProcessingRequest): readonly EndpointId[] | undefined {
+    const hint = metadataContext?.filterMetadata?.[SUBSET_NAMESPACE]?.fields?.[SUBSET];
+    if (hint === undefined) return undefined;
+    return addressesIn(hint).flatMap((address) => this.at(address));
+  }
+
+  /** Where the proxy states that a response came from; undefined where it does not, or the address is unknown. */
+  served({ metadataContext }: ProcessingRequest): EndpointId | undefined {
+    const served = metadataContext?.filterMetadata?.[METADATA_NAMESPACE]?.fields?.[SERVED]?.stringValue;
+    return served === undefined ? undefined : this.at(served)[0];
+  }
+}
+
+/** Proxies send a list, or one string with commas. */
+function addressesIn({ listValue, stringValue }: StructValue): string[] {
+  const texts = listValue?.values?.map((value) => value.stringValue ?? "") ?? [stringValue ?? ""];
+  return texts
+    .flatMap((text) => text.split(","))
+    .map((text) => text.trim())
+    .filter((text) => text !== "");
+}
+
+/** Metadata that names the destination where load balancing looks for it. */
+export function destinationMetadata(destination: string): Struct {
+  const inner: Struct = { fields: { [DESTINATION]: { stringValue: destination } } };
+  return { fields: { [METADATA_NAMESPACE]: { structValue: inner } } };
+}

@@ -1,0 +1,117 @@
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { AnswerReader } from "#live/answer/answer-reader.ts";
+import { faultOfStatus } from "#live/answer/fault-of-status.ts";
+import { SseScanner } from "#live/answer/sse-scanner.ts";
+import { type Usage, findUsage } from "#live/answer/usage.ts";
+import { nowMicros } from "#live/clock.ts";
+import type { RequestHeaders } from "#live/request/request-headers.ts";
+import type { Dialect } from "#live/request/route.ts";
+import type { GatewayLimits } from "#live/request/limits.ts";
+import type { TokenProgress } from "#live/upstream/token-progress.ts";
+
+export interface ResponseParts {
+  readonly dialect: Dialect;
+  readonly limits: GatewayLimits;
+  readonly tokens: TokenProgress;
+  readonly reader: AnswerReader | undefined;
+}
+
+/** How a response went, by what passed; a fault where its engine failed. */
+export interface ObservedEnd {
+  readonly outcome: Outcome;
+  readonly fault: Fault | undefined;
+  readonly usage: Usage | undefined;
+  readonly outputTokens: number | undefined;
+}
+
+/**
+ * Reads a response that a proxy carries, as its pieces pass: first token, progress, usage, end. It changes nothing of it.
+ * Where the proxy does not send the body, only the head and the end are known.
+ */
+export class ObservedResponse {
+  readonly status: number;
+  readonly #parts: ResponseParts;
+  readonly #scanner: SseScanner | undefined;
+  #whole: Buffer[] | undefined;
+  #bytes = 0;
+  #tokens = 0;
+  #lastEvent: Buffer = EMPTY;
+  #broke: Fault | undefined;
+  #marked = false;
+  #sawBody = false;
+
+  constructor(headers: RequestHeaders, parts: ResponseParts) {
+    this.#parts = parts;
+    this.status = Number(headers.get(":status")) || 0;
+    const type = headers.get("content-type");
+    const readable = headers.get("content-encoding") === "";
+    const streams = readable && this.status === 200 && type.startsWith("text/event-stream");
+    this.#scanner = streams ? new SseScanner(parts.dialect, parts.limits.eventBytesInspected) : undefined;
+    this.#whole = !streams && readable && type.startsWith("application/json") ? [] : undefined;
+  }
+
+  data(chunk: Buffer): void {
+    this.#sawBody = true;
+    if (this.#scanner !== undefined) this.#scan(this.#scanner, chunk);
+    else if (this.#whole !== undefined) this.#keep(this.#whole, chunk);
+  }
+
+  /** The response is over: as its engine ended it, or broken off before that. */
+  ended(complete: boolean): ObservedEnd {
+    const { reader, tokens } = this.#parts;
+    const body = this.#whole === undefined || this.#whole.length === 0 ? undefined : Buffer.concat(this.#whole);
+    const usage = this.#scanner === undefined ? body && findUsage(body) : findUsage(this.#lastEvent);
+    const fault = this.#fault(complete, body);
+    if (fault !== undefined) return { outcome: "failed", fault, usage, outputTokens: usage?.outputTokens };
+    if (!complete) return { outcome: "aborted", fault: undefined, usage, outputTokens: this.#tokens || undefined };
+    if (this.status >= 400) return { outcome: "refused", fault: undefined, usage, outputTokens: undefined };
+    if (body !== undefined) reader?.whole(body);
+    const seen = this.#scanner === undefined ? undefined : tokens.seen;
+    return { outcome: "ok", fault: undefined, usage, outputTokens: usage?.outputTokens ?? seen };
+  }
+
+  /** A stream without its mark of completion was cut, unless nobody showed it here. */
+  #fault(complete: boolean, body: Buffer | undefined): Fault | undefined {
+    if (this.#broke !== undefined) return this.#broke;
+    if (this.status >= 500) return faultOfStatus(this.status, body ?? EMPTY);
+    const promised = this.#scanner !== undefined && this.#parts.dialect !== "other";
+    return complete && promised && this.#sawBody && !this.#marked ? "cut" : undefined;
+  }
+
+  #scan(scanner: SseScanner, chunk: Buffer): void {
+    scanner.push(chunk);
+    while (scanner.next()) {
+      const { kind, bytes, start, end } = scanner;
+      if (kind === "token") {
+        this.#token(bytes, start, end);
+      } else if (kind === "done") this.#marked = true;
+      else if (kind === "error") this.#broke = "status";
+      else if (kind === "abort") this.#broke = "draining";
+      if (kind !== "comment" && kind !== "garbage" && !this.#isBareMark(kind))
+        this.#lastEvent = bytes.subarray(start, end);
+    }
+  }
+
+  /** OpenAI's [DONE] counts nothing; the last event of its responses does. */
+  #isBareMark(kind: string): boolean {
+    return kind === "done" && this.#parts.dialect !== "responses";
+  }
+
+  #token(bytes: Buffer, start: number, end: number): void {
+    const { reader, tokens } = this.#parts;
+    reader?.event(bytes, start, end);
+    this.#tokens++;
+    if (this.#tokens === 1) tokens.first(nowMicros());
+    else if (tokens.reaches(this.#tokens)) tokens.report(nowMicros());
+  }
+
+  #keep(whole: Buffer[], chunk: Buffer): void {
+    const { answerBytesInspected, errorBytesKept } = this.#parts.limits;
+    this.#bytes += chunk.length;
+    if (this.#bytes <= (this.status >= 400 ? errorBytesKept : answerBytesInspected)) whole.push(chunk);
+    else this.#whole = undefined;
+  }
+}
+
+const EMPTY = Buffer.alloc(0);

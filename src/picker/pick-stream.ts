@@ -1,0 +1,245 @@
+import type { Routed } from "#core/decision.ts";
+import { type Refusal, refusal } from "#live/answer/errors.ts";
+import type { GatewayParts } from "#live/gateway-parts.ts";
+import { askBody, askWithoutBody } from "#live/request/ask.ts";
+import { decisiveText } from "#live/status/decisive.ts";
+import type { Addresses } from "./destination.ts";
+import { ObservedResponse } from "./observed-response.ts";
+import { PickRequest } from "./pick-request.ts";
+import type { PickedPath } from "./picked-path.ts";
+import { proxyHeaders } from "./proxy-headers.ts";
+import { CONTINUE, immediate, routedBody, routedHeaders, setHeaders, streamedBody } from "./replies.ts";
+import {
+  BODY_MODE,
+  type CommonReply,
+  type HttpBody,
+  type HttpHeaders,
+  type ProcessingRequest,
+  type ProcessingResponse,
+} from "./wire.ts";
+
+/** What all streams share. */
+export interface PickerParts {
+  readonly context: GatewayParts;
+  readonly addresses: Addresses;
+  readonly pathOf: (target: string) => PickedPath;
+  /** Further endpoints named behind the chosen one. */
+  readonly fallbacksMax: number;
+  readonly counts: PickerCounts;
+}
+
+export interface PickerCounts {
+  /** Streams that were opened, one an HTTP request. */
+  streams: number;
+  /** Requests that the proxy took to another endpoint than the chosen one. */
+  moved: number;
+  /** Bodies, or pieces of them, that came again after the last one; some versions of Envoy send it twice. */
+  repeated: number;
+}
+
+/**
+ * One HTTP request of a proxy and its response, on one stream of external processing: a host of the core beside the
+ * gateway. From the body to the decision the path is the gateway's own; the proxy carries the bytes.
+ */
+export class PickStream {
+  readonly #shared: PickerParts;
+  readonly #send: (response: ProcessingResponse) => void;
+  #requestMode: number = BODY_MODE.fullDuplexStreamed;
+  #responseMode: number = BODY_MODE.fullDuplexStreamed;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #asked: "no" | "by-headers" | "by-body" = "no";
+  #trailersWait = false;
+  #request: PickRequest | undefined;
+  #response: ObservedResponse | undefined;
+
+  constructor(shared: PickerParts, send: (response: ProcessingResponse) => void) {
+    this.#shared = shared;
+    this.#send = send;
+    shared.counts.streams++;
+  }
+
+  /** Takes one message of the proxy in. A defect on the way is this request's own. */
+  message(message: ProcessingRequest): void {
+    try {
+      this.#message(message);
+    } catch (error) {
+      this.#request?.bug(error);
+    }
+  }
+
+  /** The proxy closed the stream: the exchange is over, or was broken off. */
+  closed(): void {
+    this.#finish(this.#responseMode === BODY_MODE.none && this.#response !== undefined);
+  }
+
+  #message(message: ProcessingRequest): void {
+    if (message.requestHeaders !== undefined) return this.#requestHeaders(message, message.requestHeaders);
+    const request = this.#request;
+    if (request === undefined) return;
+    if (message.requestBody !== undefined) this.#requestBody(request, message.requestBody);
+    else if (message.requestTrailers !== undefined) this.#requestTrailers(request);
+    else if (message.responseHeaders !== undefined) this.#responseHeaders(request, message, message.responseHeaders);
+    else if (message.responseBody !== undefined) this.#responseBody(request, message.responseBody);
+    else if (message.responseTrailers !== undefined) {
+      this.#send({ responseTrailers: {} });
+      this.#finish(true);
+    }
+  }
+
+  #requestHeaders(message: ProcessingRequest, sent: HttpHeaders): void {
+    if (this.#request !== undefined) return;
+    const { protocolConfig: modes } = message;
+    if (modes !== undefined) {
+      this.#requestMode = modes.requestBodyMode ?? BODY_MODE.none;
+      this.#responseMode = modes.responseBodyMode ?? BODY_MODE.none;
+    }
+    const { context, addresses, pathOf } = this.#shared;
+    const headers = proxyHeaders(sent);
+    const { route, takesBody } = pathOf(headers.get(":path"));
+    const request = new PickRequest({
+      context,
+      headers,
+      route,
+      subset: addresses.subset(message),
+      refused: (why) => this.#send(immediate(why, route.dialect, context.sendsOwnHeaders)),
+      defect: () => this.#defect(),
+    });
+    this.#request = request;
+    request.seen = { status: 0, showsBodies: this.#responseMode !== BODY_MODE.none };
+    if (context.draining) return request.refuse(DRAINING);
+    if (context.inFlight.size > request.limits.requestsInFlightMax) return request.refuse(FULL);
+    if (sent.endOfStream === true || !takesBody || UNREAD_MODES.has(this.#requestMode)) {
+      this.#asked = "by-headers";
+      return askWithoutBody(request, (decision) => this.#place(request, decision));
+    }
+    if (Number(headers.get("content-length")) > request.limits.bodyBytesMax) return request.refuse(tooLarge(request));
+    if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send({ requestHeaders: CONTINUE });
+  }
+
+  #requestBody(request: PickRequest, { body = EMPTY, endOfStream = false }: HttpBody): void {
+    const duplex = this.#requestMode === BODY_MODE.fullDuplexStreamed;
+    if (this.#asked === "by-body") this.#shared.counts.repeated++;
+    else if (this.#asked === "by-headers") this.#passBody(body, endOfStream);
+    else if (!request.over && this.#hold(request, body) && (endOfStream || !duplex)) this.#ask(request, true);
+  }
+
+  /** The body of a request that was placed by its headers goes on as it comes. */
+  #passBody(body: Buffer, ends: boolean): void {
+    if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send({ requestBody: CONTINUE });
+    else for (const piece of streamedBody("requestBody", body, ends)) this.#send(piece);
+  }
+
+  #requestTrailers(request: PickRequest): void {
+    if (this.#asked !== "no" || request.over) return this.#send({ requestTrailers: {} });
+    this.#trailersWait = true;
+    this.#ask(request, false);
+  }
+
+  #hold(request: PickRequest, body: Buffer): boolean {
+    this.#bytes += body.length;
+    if (this.#bytes > request.limits.bodyBytesMax) request.refuse(tooLarge(request));
+    else if (!request.holdBody(body.length)) request.refuse(TOO_MANY_BYTES);
+    else this.#chunks.push(body);
+    return !request.over;
+  }
+
+  #ask(request: PickRequest, ends: boolean): void {
+    this.#asked = "by-body";
+    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
+    this.#chunks = [];
+    askBody(request, body, (decision, sent) => this.#place(request, decision, { given: body, sent, ends }));
+  }
+
+  /** The decision goes out, and with it, in full duplex, the body that waited for it. */
+  #place(request: PickRequest, decision: Routed, body?: WaitingBody): void {
+    if (request.over) return;
+    request.took(decision);
+    const addresses = this.#shared.addresses.destination(decision, this.#shared.fallbacksMax);
+    if (addresses === undefined) return request.refuse(GONE);
+    const changed = body === undefined || body.sent === body.given ? undefined : body.sent;
+    const destination = { addresses, bodyBytes: changed?.length };
+    if (body === undefined) this.#send(routedHeaders(destination));
+    else if (this.#requestMode !== BODY_MODE.fullDuplexStreamed) this.#send(routedBody(destination, changed));
+    else {
+      this.#send(routedHeaders(destination));
+      for (const piece of streamedBody("requestBody", body.sent, body.ends)) this.#send(piece);
+      if (this.#trailersWait) this.#send({ requestTrailers: {} });
+    }
+    request.releaseBody();
+  }
+
+  #responseHeaders(request: PickRequest, message: ProcessingRequest, sent: HttpHeaders): void {
+    const served = this.#shared.addresses.served(message);
+    if (served !== undefined && request.routed !== undefined && served !== request.endpoint) {
+      this.#shared.counts.moved++;
+      request.movedTo(served);
+    }
+    const { tokens, limits, answerReader: reader, route } = request;
+    if (tokens !== undefined) {
+      this.#response = new ObservedResponse(proxyHeaders(sent), { dialect: route.dialect, limits, tokens, reader });
+      request.seen = { ...request.seen, status: this.#response.status };
+      if (!request.stream) request.alive();
+    }
+    this.#send({ responseHeaders: ownHeaders(request) });
+    if (sent.endOfStream === true) this.#finish(true);
+  }
+
+  #responseBody(request: PickRequest, { body = EMPTY, endOfStream = false }: HttpBody): void {
+    if (!request.over) {
+      request.alive();
+      this.#response?.data(body);
+    }
+    if (this.#responseMode !== BODY_MODE.fullDuplexStreamed) this.#send({ responseBody: CONTINUE });
+    else for (const piece of streamedBody("responseBody", body, endOfStream)) this.#send(piece);
+    if (endOfStream) this.#finish(true);
+  }
+
+  #finish(complete: boolean): void {
+    this.#request?.end(
+      this.#response?.ended(complete) ?? {
+        outcome: "aborted",
+        fault: undefined,
+        usage: undefined,
+        outputTokens: undefined,
+      },
+    );
+  }
+
+  /** A response that began goes on, unread. */
+  #defect(): void {
+    if (this.#response === undefined) this.#request?.refuse(INTERNAL);
+    else this.#finish(false);
+  }
+}
+
+interface WaitingBody {
+  readonly given: Buffer;
+  /** Another one where the picker changed it. */
+  readonly sent: Buffer;
+  /** False where trailers follow. */
+  readonly ends: boolean;
+}
+
+function ownHeaders({ routed, context, endpoint, prompt }: PickRequest): CommonReply {
+  if (routed === undefined || !context.sendsOwnHeaders) return CONTINUE;
+  const own: [string, string][] = [
+    ["x-gnomon-endpoint", endpoint],
+    ["x-gnomon-hit-tokens", String(routed.hitTokens)],
+    ["x-gnomon-reason", decisiveText(routed, prompt)],
+  ];
+  return { response: { headerMutation: setHeaders(own) } };
+}
+
+function tooLarge({ limits }: PickRequest): Refusal {
+  return refusal("too-large", `The request body is larger than ${limits.bodyBytesMax} bytes.`);
+}
+
+const EMPTY = Buffer.alloc(0);
+/** In these modes no body comes before the answer to the headers, which alone may name a destination. */
+const UNREAD_MODES: ReadonlySet<number> = new Set([BODY_MODE.none, BODY_MODE.streamed, BODY_MODE.grpc]);
+const DRAINING = refusal("draining", "This picker is shutting down.");
+const FULL = refusal("full", "This picker has as many requests in flight as it may.");
+const GONE = refusal("no-endpoint", "The endpoint left as it was chosen.");
+const INTERNAL = refusal("internal", "The picker failed on this request.");
+const TOO_MANY_BYTES = refusal("saturated", "The picker holds as many request bytes as it may; try again later.");

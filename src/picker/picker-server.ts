@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
+import type { GatewayParts } from "#live/gateway-parts.ts";
+import type { Routes } from "#live/request/route.ts";
+import { Addresses } from "./destination.ts";
+import { PickerHealth } from "./health.ts";
+import { type PickerCounts, type PickerParts, PickStream } from "./pick-stream.ts";
+import { pathReader } from "./picked-path.ts";
+import { EXTERNAL_PROCESSOR, HEALTH, serviceOf } from "./protocol.ts";
+import type { ProcessingRequest, ProcessingResponse } from "./wire.ts";
+
+export interface PickerOptions {
+  /** The gateway's own: one router, one tap, one set of limits and counters. */
+  readonly context: GatewayParts;
+  readonly routes: Routes;
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** A port on which health alone is served, always in plain text, as Kubernetes' probes ask; undefined for none. */
+  readonly healthPort: number | undefined;
+  /** Undefined: plain text. */
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  /** Endpoints named behind the chosen one, which a proxy with retries goes down. */
+  readonly fallbacksMax: number;
+  readonly ready: () => boolean;
+}
+
+export interface Picker {
+  readonly port: number;
+  readonly healthPort: number | undefined;
+  readonly counts: Readonly<PickerCounts>;
+  /**
+   * Goes on for `noticeMillis`, while proxies learn that it leaves; then takes no new streams and waits for those that
+   * are open; cuts what is left after `graceMillis` more.
+   */
+  stop(graceMillis: number, noticeMillis?: number): Promise<void>;
+}
+
+type Stream = ServerDuplexStream<ProcessingRequest, ProcessingResponse>;
+
+/** What a message holds beside the body. */
+const MESSAGE_BYTES = 256 * 1024;
+
+/** Serves Envoy's external processing protocol; rejects with the system's error where the address cannot be had. */
+export async function startPicker(options: PickerOptions): Promise<Picker> {
+  const { context, routes, host, port, healthPort, tls, fallbacksMax, ready } = options;
+  const counts: PickerCounts = { streams: 0, moved: 0, repeated: 0 };
+  const addresses = new Addresses(context.directory);
+  const shared: PickerParts = { context, addresses, pathOf: pathReader(routes), fallbacksMax, counts };
+  const health = new PickerHealth(ready);
+  const healthService = serviceOf("health.proto", HEALTH);
+  const server = new Server({
+    "grpc.max_receive_message_length": context.limits.bodyBytesMax + MESSAGE_BYTES,
+    "grpc.max_send_message_length": -1,
+    "grpc.max_concurrent_streams": context.limits.requestsInFlightMax,
+  });
+  server.addService(serviceOf("external_processor.proto", EXTERNAL_PROCESSOR), {
+    Process: (stream: Stream) => serve(stream, shared),
+  });
+  server.addService(healthService, health.handlers);
+  const credentials =
+    tls === undefined
+      ? ServerCredentials.createInsecure()
+      : ServerCredentials.createSsl(null, [{ cert_chain: tls.cert, private_key: tls.key }]);
+  const bound = await bind(server, `${host}:${port}`, credentials);
+  const beside = healthPort === undefined ? undefined : new Server();
+  beside?.addService(healthService, health.handlers);
+  const besidePort = beside && (await bind(beside, `${host}:${healthPort}`, ServerCredentials.createInsecure()));
+  return {
+    port: bound,
+    healthPort: besidePort,
+    counts,
+    stop: async (graceMillis, noticeMillis = 0) => {
+      if (noticeMillis > 0) await sleep(noticeMillis);
+      health.stop();
+      beside?.forceShutdown();
+      await shutDown(server, graceMillis);
+    },
+  };
+}
+
+function serve(stream: Stream, shared: PickerParts): void {
+  const pick = new PickStream(shared, (response) => {
+    if (!stream.write(response)) stream.pause();
+  });
+  stream.on("drain", () => stream.resume());
+  stream.on("data", (message: ProcessingRequest) => pick.message(message));
+  stream.on("end", () => {
+    pick.closed();
+    stream.end();
+  });
+  stream.on("cancelled", () => pick.closed());
+  stream.on("error", () => pick.closed());
+}
+
+function bind(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, credentials, (error, port) => {
+      if (error === null) resolve(port);
+      else reject(error);
+    });
+  });
+}
+
+function shutDown(server: Server, graceMillis: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => server.forceShutdown(), graceMillis);
+    server.tryShutdown(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

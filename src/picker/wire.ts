@@ -1,0 +1,85 @@
+/** Messages of proto/external_processor.proto as they are decoded: what was not sent is undefined. */
+export interface ProcessingRequest {
+  readonly requestHeaders?: HttpHeaders;
+  readonly responseHeaders?: HttpHeaders;
+  readonly requestBody?: HttpBody;
+  readonly responseBody?: HttpBody;
+  readonly requestTrailers?: object;
+  readonly responseTrailers?: object;
+  readonly metadataContext?: { readonly filterMetadata?: Readonly<Record<string, Struct>> };
+  readonly observabilityMode?: boolean;
+  readonly protocolConfig?: { readonly requestBodyMode?: number; readonly responseBodyMode?: number };
+}
+
+export interface HttpHeaders {
+  readonly headers?: { readonly headers?: readonly HeaderValue[] };
+  readonly endOfStream?: boolean;
+}
+
+export interface HttpBody {
+  readonly body?: Buffer;
+  readonly endOfStream?: boolean;
+}
+
+export interface HeaderValue {
+  readonly key?: string;
+  readonly value?: string;
+  readonly rawValue?: Buffer;
+}
+
+export interface ProcessingResponse {
+  readonly requestHeaders?: CommonReply;
+  readonly responseHeaders?: CommonReply;
+  readonly requestBody?: CommonReply;
+  readonly responseBody?: CommonReply;
+  readonly requestTrailers?: object;
+  readonly responseTrailers?: object;
+  readonly immediateResponse?: ImmediateResponse;
+  readonly dynamicMetadata?: Struct;
+}
+
+export interface CommonReply {
+  readonly response?: {
+    readonly headerMutation?: HeaderMutation;
+    readonly bodyMutation?: {
+      readonly body?: Buffer;
+      readonly streamedResponse?: { readonly body?: Buffer; readonly endOfStream?: boolean };
+    };
+    readonly clearRouteCache?: boolean;
+  };
+}
+
+export interface ImmediateResponse {
+  readonly status: { readonly code: number };
+  readonly headers: HeaderMutation;
+  readonly body: Buffer;
+  readonly details: string;
+}
+
+export interface HeaderMutation {
+  readonly setHeaders?: readonly { readonly header: HeaderValue; readonly appendAction: number }[];
+  readonly removeHeaders?: readonly string[];
+}
+
+/** google.protobuf.Struct. */
+export interface Struct {
+  readonly fields?: Readonly<Record<string, StructValue>>;
+}
+
+export interface StructValue {
+  readonly stringValue?: string;
+  readonly structValue?: Struct;
+  readonly listValue?: { readonly values?: readonly StructValue[] };
+}
+
+/** How Envoy sends a body (envoy.extensions.filters.http.ext_proc.v3.ProcessingMode.BodySendMode). */
+export const BODY_MODE = {
+  none: 0,
+  streamed: 1,
+  buffered: 2,
+  bufferedPartial: 3,
+  fullDuplexStreamed: 4,
+  grpc: 5,
+} as const;
+
+export type BodyMode = (typeof BODY_MODE)[keyof typeof BODY_MODE];

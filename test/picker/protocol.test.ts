@@ -1,0 +1,367 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { nowMicros } from "#live/clock.ts";
+import { until } from "../live/discovery/fleet-under-test.ts";
+import { BUFFERED, DUPLEX, headerOf, metadataOf, NONE, pieceOf, ProxyRig, STREAMED } from "./proxy.ts";
+
+const DESTINATION = "x-gateway-destination-endpoint";
+const chat = (more: object = {}): string =>
+  JSON.stringify({ model: "m", messages: [{ role: "user", content: "one two three four five" }], ...more });
+const ANSWER = JSON.stringify({
+  choices: [{ index: 0, message: { content: "x" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 5, completion_tokens: 7, prompt_tokens_details: { cached_tokens: 4 } },
+});
+const event = (content: string): string =>
+  `data: {"choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]}\n\n`;
+
+test("the destination is one value in header and metadata, before any byte of the body goes on", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat());
+  const [head, piece] = await exchange.nexts(2);
+  assert.equal(headerOf(head!, DESTINATION), "10.0.0.1:8000");
+  assert.equal(metadataOf(head!), "10.0.0.1:8000");
+  assert.equal(head!.requestHeaders?.response?.clearRouteCache, true);
+  assert.deepEqual(pieceOf(piece!), { body: chat(), endOfStream: true });
+});
+
+test("full duplex: nothing is answered before the body is whole, and it goes on byte for byte in pieces below 64 KiB", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  const body = chat({ messages: [{ role: "user", content: "word ".repeat(40_000) }] });
+  exchange.head();
+  for (let at = 0; at < body.length; at += 50_000)
+    exchange.body(body.slice(at, at + 50_000), at + 50_000 >= body.length);
+  const head = await exchange.next();
+  assert.equal(metadataOf(head), "10.0.0.1:8000");
+  let got = "";
+  for (let ends = false; !ends;) {
+    const piece = pieceOf(await exchange.next());
+    assert.ok(piece.body.length <= 65_536);
+    got += piece.body;
+    ends = piece.endOfStream;
+  }
+  assert.equal(got, body);
+});
+
+test("full duplex: where trailers end the request, they follow the last piece", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat(), false);
+  exchange.send({ requestTrailers: {} });
+  const [head, piece, trailers] = await exchange.nexts(3);
+  assert.equal(metadataOf(head!), "10.0.0.1:8000");
+  assert.deepEqual(pieceOf(piece!), { body: chat(), endOfStream: false });
+  assert.ok(trailers!.requestTrailers);
+});
+
+test("full duplex: a last piece that comes twice, as some versions of Envoy send it, changes nothing", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat());
+  await exchange.nexts(2);
+  exchange.body(chat());
+  exchange.response(200);
+  assert.ok((await exchange.next()).responseHeaders);
+  assert.equal(proxy.picker.counts.repeated, 1);
+  assert.equal(proxy.rig.decisions.length, 1);
+});
+
+test("buffered: the head goes on at once, the answer to the body names the destination and leaves the body alone", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head({ modes: [BUFFERED, NONE] });
+  assert.equal(headerOf(await exchange.next(), DESTINATION), undefined);
+  exchange.body(chat());
+  const reply = await exchange.next();
+  assert.ok(reply.requestBody);
+  assert.equal(headerOf(reply, DESTINATION), "10.0.0.1:8000");
+  assert.equal(metadataOf(reply), "10.0.0.1:8000");
+  assert.equal(reply.requestBody.response?.bodyMutation, undefined);
+});
+
+test("without a body, or where the proxy sends none in time, the headers alone decide", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  for (const options of [
+    { path: "/v1/models", method: "GET", endOfStream: true },
+    { modes: [NONE, NONE] as const },
+    { modes: [STREAMED, STREAMED] as const },
+    { path: "/custom/thing" },
+  ]) {
+    const exchange = proxy.open();
+    exchange.head(options);
+    const reply = await exchange.next();
+    assert.match(headerOf(reply, DESTINATION) ?? "", /:8000$/);
+    assert.equal(headerOf(reply, DESTINATION), metadataOf(reply));
+    exchange.cancel();
+  }
+});
+
+test("a body on an unknown path goes on as it comes", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head({ path: "/custom/thing" });
+  await exchange.next();
+  exchange.body("first", false);
+  exchange.body("last", true);
+  const [first, last] = await exchange.nexts(2);
+  assert.deepEqual(
+    [pieceOf(first!), pieceOf(last!)],
+    [
+      { body: "first", endOfStream: false },
+      { body: "last", endOfStream: true },
+    ],
+  );
+});
+
+test("fallbacks follow the chosen endpoint in order of their totals, as many as configured, IPv6 in brackets", async (t) => {
+  const proxy = await ProxyRig.start(t, {}, { fallbacksMax: 2 });
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat());
+  assert.equal(metadataOf(await exchange.next()), "10.0.0.1:8000,10.0.0.2:8000,[fd00::3]:8000");
+});
+
+test("only endpoints of the subset hint are picked, fallbacks included, as a list and as a text", async (t) => {
+  const proxy = await ProxyRig.start(t, {}, { fallbacksMax: 2 });
+  for (const subset of [["10.0.0.2:8000", "[fd00::3]:8000"], "10.0.0.2:8000, [fd00::3]:8000"]) {
+    const exchange = proxy.open();
+    exchange.head({ subset });
+    exchange.body(chat());
+    assert.equal(metadataOf(await exchange.next()), "10.0.0.2:8000,[fd00::3]:8000");
+    exchange.cancel();
+    await until("over", () => proxy.rig.router.inFlight === 0);
+  }
+});
+
+test("an empty subset, or one that nobody of is eligible, is answered with 503", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  for (const subset of [[], ["10.9.9.9:8000"]]) {
+    const exchange = proxy.open();
+    exchange.head({ subset });
+    exchange.body(chat());
+    const { immediateResponse } = await exchange.next();
+    assert.equal(immediateResponse?.status.code, 503);
+    assert.match(immediateResponse.body.toString(), /"code":503/);
+  }
+});
+
+test("no ready endpoint is 503; a guard that refuses all is 429; both as OpenAI's errors with a reason", async (t) => {
+  const none = await ProxyRig.start(t, {}, {}, []);
+  const nobody = none.open();
+  nobody.head();
+  nobody.body(chat());
+  const refused = await nobody.next();
+  assert.equal(refused.immediateResponse?.status.code, 503);
+  assert.equal(headerOf(refused, "x-gnomon-reason"), "no-endpoint");
+
+  const full = await ProxyRig.start(t);
+  full.rig.tap.accept({
+    kind: "profile-changed",
+    at: nowMicros(),
+    name: "default",
+    profile: {
+      filters: [{ plugin: "concurrency-saturation", parameters: { requestsMax: 1 } }],
+      scorers: [{ plugin: "queue-depth", weight: 1, parameters: {} }],
+      picker: { plugin: "max-score", parameters: {} },
+    },
+  });
+  for (let i = 0; i < 3; i++) {
+    const exchange = full.open();
+    exchange.head();
+    exchange.body(chat());
+    await exchange.next();
+  }
+  const dropped = full.open();
+  dropped.head();
+  dropped.body(chat());
+  const reply = await dropped.next();
+  assert.equal(reply.immediateResponse?.status.code, 429);
+  assert.equal(headerOf(reply, "retry-after"), "1");
+  assert.match(reply.immediateResponse.body.toString(), /"type":"RateLimitError"/);
+});
+
+test("what the gateway refuses the picker refuses in the same words", async (t) => {
+  const proxy = await ProxyRig.start(t, { limits: { bodyBytesMax: 2_000 } });
+  const cases: [body: string, status: number][] = [
+    ["{", 400],
+    ["[]", 400],
+    [chat({ model: "other" }), 404],
+    [chat({ messages: [{ role: "user", content: "w".repeat(3_000) }] }), 413],
+  ];
+  for (const [body, status] of cases) {
+    const exchange = proxy.open();
+    exchange.head();
+    exchange.body(body);
+    const { immediateResponse } = await exchange.next();
+    assert.equal(immediateResponse?.status.code, status);
+    const direct = await fetch(`${proxy.rig.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
+    assert.equal(direct.status, status);
+    if (status !== 413) assert.equal(immediateResponse.body.toString(), await direct.text());
+  }
+  const declared = proxy.open();
+  declared.head({ headers: { "content-length": "5000" } });
+  assert.equal((await declared.next()).immediateResponse?.status.code, 413);
+  assert.equal(proxy.rig.router.openCharges, 0);
+});
+
+test("the router gets the same request as through the gateway", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const body = chat({ session_id: "s", max_tokens: 9, n: 2, priority: 3, cache_salt: "x" });
+  const headers = { "x-tenant-id": "t", authorization: "Bearer k", "x-request-id": "r" };
+  const exchange = proxy.open();
+  exchange.head({ headers });
+  exchange.body(body);
+  await exchange.next();
+  const json = { "content-type": "application/json" };
+  const init = { method: "POST", headers: { ...headers, ...json }, body };
+  await (await fetch(`${proxy.rig.url}/v1/chat/completions`, { ...init, signal: AbortSignal.timeout(5_000) })).text();
+  const [picked, direct] = proxy.rig.inputs.flatMap((input) =>
+    input.kind === "request-arrived" ? [{ ...input.request, id: "" }] : [],
+  );
+  assert.deepEqual(picked, direct);
+});
+
+test("a response that streams: first token, progress, usage and end reach the router, every byte the client", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat({ stream: true, stream_options: { include_usage: true } }));
+  await exchange.nexts(2);
+  exchange.response(200, "text/event-stream", "10.0.0.1:8000");
+  const head = await exchange.next();
+  assert.equal(headerOf(head, "x-gnomon-endpoint"), "a");
+  const sent = [
+    event("a").slice(0, 20),
+    event("a").slice(20) + event("b"),
+    'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}\n\n',
+    "data: [DONE]\n\n",
+  ];
+  for (const [i, text] of sent.entries()) {
+    exchange.answer(text, i === sent.length - 1);
+    assert.deepEqual(pieceOf(await exchange.next()), { body: text, endOfStream: i === sent.length - 1 });
+  }
+  await exchange.end();
+  assert.deepEqual(proxy.rig.kinds(), ["request-arrived", "first-token", "request-finished"]);
+  const { at: _, requestId: __, ...end } = proxy.rig.inputs.at(-1) as unknown as Record<string, unknown>;
+  assert.deepEqual(end, { kind: "request-finished", outcome: "ok", promptTokens: 5, cachedTokens: 4, outputTokens: 2 });
+  assert.equal(proxy.rig.summaries[0]!.status, 200);
+  assert.ok(proxy.rig.summaries[0]!.ttftMicros !== undefined);
+});
+
+test("a response in one piece counts by its usage; one that is broken off is the client's leaving", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head({ modes: [BUFFERED, STREAMED] });
+  await exchange.next();
+  exchange.body(chat());
+  await exchange.next();
+  exchange.response(200);
+  await exchange.next();
+  exchange.answer(ANSWER, true);
+  assert.equal((await exchange.next()).responseBody?.response?.bodyMutation, undefined);
+  await exchange.end();
+  assert.deepEqual(
+    proxy.rig.summaries.map(({ outcome, outputTokens, cachedTokens }) => ({ outcome, outputTokens, cachedTokens })),
+    [{ outcome: "ok", outputTokens: 7, cachedTokens: 4 }],
+  );
+  const left = proxy.open();
+  left.head();
+  left.body(chat());
+  await left.nexts(2);
+  left.cancel();
+  await until("aborted", () => proxy.rig.summaries.length === 2);
+  assert.equal(proxy.rig.summaries[1]!.outcome, "aborted");
+});
+
+test("an engine that fails, ends its stream early or reports an error in it counts against it", async (t) => {
+  const cases: [status: number, type: string, body: string, fault: string | undefined][] = [
+    [503, "application/json", '{"error":{}}', "status"],
+    [200, "text/event-stream", event("a"), undefined],
+    [200, "text/event-stream", 'data: {"error":{"code":500}}\n\n', "status"],
+  ];
+  for (const [status, type, body, fault] of cases) {
+    const proxy = await ProxyRig.start(t);
+    const exchange = proxy.open();
+    exchange.head();
+    exchange.body(chat({ stream: true }));
+    await exchange.nexts(2);
+    exchange.response(status, type);
+    await exchange.next();
+    exchange.answer(body, true);
+    await exchange.next();
+    const failed = proxy.rig.inputs.flatMap((input) => (input.kind === "attempt-failed" ? [input.fault] : []));
+    assert.deepEqual(failed, fault === undefined ? [] : [fault]);
+    assert.equal(proxy.rig.summaries[0]!.outcome, "failed");
+  }
+});
+
+test("where no bytes of responses come, head and the stream's end are the response, and nothing is known of its tokens", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head({ modes: [DUPLEX, NONE] });
+  exchange.body(chat({ stream: true }));
+  await exchange.nexts(2);
+  exchange.response(200, "text/event-stream");
+  await exchange.next();
+  assert.equal(proxy.rig.router.openCharges, 1);
+  await exchange.end();
+  assert.deepEqual(proxy.rig.kinds(), ["request-arrived", "request-finished"]);
+  assert.equal(proxy.rig.summaries[0]!.outcome, "ok");
+});
+
+test("an endpoint that the proxy served from instead gets charge and blocks, and the chosen one a failure", async (t) => {
+  const proxy = await ProxyRig.start(t, {}, { fallbacksMax: 1 });
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat());
+  assert.equal(metadataOf(await exchange.next()), "10.0.0.1:8000,10.0.0.2:8000");
+  await exchange.next();
+  exchange.response(200, "application/json", "10.0.0.2:8000");
+  assert.equal(headerOf(await exchange.next(), "x-gnomon-endpoint"), "b");
+  assert.deepEqual(proxy.rig.kinds(), ["request-arrived", "attempt-failed", "request-moved"]);
+  const inFlight = proxy.rig.router.endpointRows(1e12).map(({ requestsInFlight }) => requestsInFlight);
+  assert.deepEqual(inFlight, [0, 1, 0]);
+  exchange.answer(ANSWER, true);
+  await exchange.next();
+  assert.equal(proxy.picker.counts.moved, 1);
+  assert.deepEqual([proxy.rig.summaries[0]!.endpoint, proxy.rig.summaries[0]!.attempts], ["b", 2]);
+});
+
+test("a picker that shuts down refuses with 503 and lets what is under way end", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat());
+  await exchange.nexts(2);
+  const late = proxy.open();
+  await until("open", () => proxy.picker.counts.streams === 2);
+  proxy.rig.gateway.parts.draining = true;
+  late.head();
+  assert.equal((await late.next()).immediateResponse?.status.code, 503);
+  exchange.response(200);
+  await exchange.next();
+  exchange.answer(ANSWER, true);
+  await exchange.next();
+  assert.equal(proxy.rig.summaries.at(-1)!.outcome, "ok");
+  proxy.rig.gateway.parts.draining = false;
+});
+
+test("a model without a name is the only one, written into the body with its new length", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const exchange = proxy.open();
+  const nameless = '{"messages":[{"role":"user","content":"hi"}]}';
+  exchange.head({ headers: { "content-length": String(nameless.length) } });
+  exchange.body(nameless);
+  const [head, piece] = await exchange.nexts(2);
+  const sent = pieceOf(piece!).body;
+  assert.deepEqual(JSON.parse(sent), { messages: [{ role: "user", content: "hi" }], model: "m" });
+  assert.equal(headerOf(head!, "content-length"), String(sent.length));
+});
