@@ -60,14 +60,14 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
       : `${other} is expected to ${change < 0 ? "take" : "add"} ${size} ${change < 0 ? "off" : "to"} ${control}'s ${titleOf(figure)}`;
   const time = recommendation.hours === undefined ? "" : ` for ${duration(recommendation.hours)}`;
   const finds = recommendation.hours === undefined ? "" : `, which finds that with a probability of ${percent(power)}`;
-  const advice = `run a ${spoken(recommendation.design)}${time}${finds}`;
+  const advice = `run ${spoken(recommendation.design)}${time}${finds}`;
   const warning = recommendation.warning === "" ? "" : ` (${recommendation.warning})`;
   const wrong = designs.filter((one) => isBiased(one, figure, before) && one.name !== recommendation.design);
   const worst = wrong.toSorted((a, b) => Math.abs(b.figures[figure].bias) - Math.abs(a.figures[figure].bias))[0];
   const would =
     worst === undefined
       ? ""
-      : ` A ${spoken(worst.name)} would have shown ${signedMillis(worst.figures[figure].estimate)} ms.`;
+      : ` ${capital(spoken(worst.name))} would have shown ${signedMillis(worst.figures[figure].estimate)} ms.`;
   const guess =
     guessedEngine === undefined ? "" : ` All of this rests on the engine ${guessedEngine}, which is a guess.`;
   return `${known}: ${advice}${warning}.${would}${guess}`;
@@ -75,7 +75,11 @@ function verdict(study: RolloutStudy, guessedEngine: string | undefined): string
 
 /** A design's name in a sentence. */
 function spoken(design: string): string {
-  return design.replace("switchback ", "switchback with windows of ");
+  return design === "pools" ? "two pools" : `a ${design.replace("switchback ", "switchback with windows of ")}`;
+}
+
+function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 function truthTable({ truth, control, other }: RolloutStudy): string {
@@ -114,7 +118,9 @@ function predictionLines({ shown, recommendation, figure }: RolloutStudy): strin
   const interval = shown[figure];
   if (interval === undefined) return [];
   const range = `${signedMillis(interval.low)} to ${signedMillis(interval.high)} ms`;
-  return [wrapped(`The ${spoken(recommendation.design)} is predicted to show ${range} of ${titleOf(figure)} (90 %).`)];
+  return [
+    wrapped(`${capital(spoken(recommendation.design))} would show ${range} of ${titleOf(figure)} in the end (90 %).`),
+  ];
 }
 
 function timeCell({ truth, estimate, biasError }: FigureStudy, hours: number | undefined): string {

@@ -8,10 +8,14 @@ export interface Recommendation {
   readonly warning: string;
 }
 
+/** Times that take hardly longer than the shortest. */
+const NEAR = 1.25;
 /** A bias below that part of the truth is no reason against a design. */
 const BIAS_SHARE = 0.2;
 /** Errors of a bias, beyond which it is not chance. */
 const BIAS_ERRORS = 2;
+/** Pools need their endpoints marked, and halve the fleet: they must be as many times as quick. */
+const POOLS_QUICKER = 2;
 /** A difference below that part of the control's figure is none, and biases are measured against it. */
 const DIFFERENCE_SHARE = 0.01;
 
@@ -41,8 +45,9 @@ export function recommended(studies: readonly DesignStudy[], key: FigureKey, con
     const { name } = least(sound, (study) => of(study).detectable[0] ?? Infinity);
     return { design: name, hours: undefined, warning: "no design finds a difference as small within two months" };
   }
-  const shortest = of(least(timed, (study) => of(study).hours!)).hours!;
-  const near = timed.filter((study) => of(study).hours! <= 1.25 * shortest);
+  const hoursOf = (study: DesignStudy) => of(study).hours! * (study.design.kind === "pools" ? POOLS_QUICKER : 1);
+  const shortest = hoursOf(least(timed, hoursOf));
+  const near = timed.filter((study) => hoursOf(study) <= NEAR * shortest);
   const { name, figures } = least(near, (study) => Math.abs(of(study).bias));
   return { design: name, hours: figures[key].hours, warning: "" };
 }

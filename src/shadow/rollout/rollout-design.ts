@@ -39,13 +39,15 @@ export interface DesignQuestion {
   readonly windowMicros?: readonly Micros[];
 }
 
-/** Lengths of windows that so much traffic allows, longest first; the shortest one where it allows none. */
+/** Lengths of windows that so much traffic allows, longest first; where it allows none, an eighth of it. */
 export function windowLengths({ spanMicros, requests }: Pick<DesignQuestion, "spanMicros" | "requests">): Micros[] {
   const fits = WINDOW_SECONDS.map((seconds) => seconds * MICROS_PER_SECOND).filter((window) => {
     return spanMicros / window >= WINDOWS_MIN && (requests * window) / spanMicros >= WINDOW_REQUESTS_MIN;
   });
   const chosen = fits.toReversed().slice(0, LENGTHS_MAX);
-  return chosen.length > 0 ? chosen : [Math.max(1, Math.floor(spanMicros / WINDOWS_MIN))];
+  return chosen.length > 0
+    ? chosen
+    : [Math.max(1, Math.floor(spanMicros / WINDOWS_MIN / MICROS_PER_SECOND)) * MICROS_PER_SECOND];
 }
 
 /** The designs that a plan compares. */

@@ -1,5 +1,6 @@
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
+import { POOLS } from "./rollout-design.ts";
 import type { RolloutStudy } from "./rollout-study.ts";
 
 /**
@@ -16,11 +17,12 @@ export function rolloutDocument(study: RolloutStudy, name: string): object {
       ? [{ arm: "other", metric, figure: of, lowMillis: inMillis(low), highMillis: inMillis(high) }]
       : [];
   });
+  const pool = (arm: number) => (chosen.design.kind === "pools" ? { pool: POOLS[arm]! } : {});
   return {
     name,
     arms: [
-      { name: "control", profile: control },
-      { name: "other", profile: other },
+      { name: "control", profile: control, ...pool(0) },
+      { name: "other", profile: other, ...pool(1) },
     ],
     design: designDocument(chosen.design),
     level: study.level,

@@ -37,6 +37,16 @@ test("the quickest design that shows the truth is recommended, not one that show
   assert.deepEqual(recommended([split, slow, quick, near], ...OF).design, "near", "as long, and with less bias");
 });
 
+test("pools, which halve the fleet, must be twice as quick", () => {
+  const switchback = studyOf("switchback", { hours: 5 });
+  const pools = (hours: number): DesignStudy => ({
+    ...studyOf("pools", { hours }),
+    design: { kind: "pools", windowMicros: 1, by: "session", label: "pool" },
+  });
+  assert.equal(recommended([switchback, pools(4)], ...OF).design, "switchback");
+  assert.equal(recommended([switchback, pools(1.5)], ...OF).design, "pools");
+});
+
 test("a bias is one that is more than chance, and more than a fifth of the truth", () => {
   assert.ok(!isBiased(studyOf("chance", { bias: 30 * MILLI, biasError: 6 * MILLI }), ...OF));
   assert.ok(isBiased(studyOf("sure", { bias: 30 * MILLI, biasError: 4 * MILLI }), ...OF));

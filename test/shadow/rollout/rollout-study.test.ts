@@ -71,5 +71,5 @@ test("windows are as long as the trace has room for", () => {
     60 * SECOND,
   ]);
   assert.deepEqual(windowLengths({ spanMicros: 3600 * SECOND, requests: 900 }), [300 * SECOND]);
-  assert.deepEqual(windowLengths({ spanMicros: 60 * SECOND, requests: 100 }), [7.5 * SECOND]);
+  assert.deepEqual(windowLengths({ spanMicros: 60 * SECOND, requests: 100 }), [7 * SECOND]);
 });
