@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { kept } from "./children.ts";
@@ -46,4 +46,10 @@ export function cpuMicros(pids: readonly number[]): number {
 /** Without taskset the scheduler places the processes, and figures are noisier. */
 export function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
   return process.platform === "linux" ? ["taskset", ["-c", String(core), command, ...args]] : [command, [...args]];
+}
+
+/** All threads of this process, where the system can. */
+export function pinSelf(core: number): void {
+  const [taskset] = pinned(core, "", []);
+  if (process.platform === "linux") spawnSync(taskset, ["-a", "-c", "-p", String(core), String(process.pid)]);
 }

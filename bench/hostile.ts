@@ -11,14 +11,14 @@
  * sizes that the limits as shipped let pass and refuse by turns; `--mix` does that alone.
  * Exponents are slopes of logarithms by least squares, over the lowest of the rounds' figures.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { connect } from "node:net";
 import { availableParallelism, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
-import { type GatewayProcess, cpuMicros, pinned, startGateway } from "./gateway-process.ts";
+import { type GatewayProcess, cpuMicros, pinned, pinSelf, startGateway } from "./gateway-process.ts";
 import type { HealthReport } from "./health-probe.ts";
 import { HOSTILE_REQUESTS, type HostileRequest, type Sent } from "./hostile-requests.ts";
 
@@ -56,7 +56,7 @@ try {
 }
 
 async function main(): Promise<void> {
-  if (process.platform === "linux") spawnSync("taskset", ["-a", "-c", "-p", String(lastCore), String(process.pid)]);
+  pinSelf(lastCore);
   const probe = child("health-probe.ts", []);
   await message(probe);
   setPriority(SENDER_NICENESS);

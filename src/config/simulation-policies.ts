@@ -9,6 +9,7 @@ import {
   type PreemptionPolicy,
   type SchedulerPolicy,
 } from "#engine/config.ts";
+import { AUTOSCALE_SCHEMA, autoscaleOf, type AutoscaleSection } from "./autoscale-policy.ts";
 import { ConfigError } from "./config-error.ts";
 import type { Policy } from "./policy-config.ts";
 import { checkShape, type Problem, problemLine, unknownWord } from "./problem.ts";
@@ -21,6 +22,7 @@ export interface SimulationPolicies {
   readonly routing: Policy | undefined;
   readonly scheduler: SchedulerPolicy | undefined;
   readonly preemption: PreemptionPolicy | undefined;
+  readonly autoscale: AutoscaleSection | undefined;
 }
 
 const above0 = (max: number) => z.number().gt(0).max(max);
@@ -112,6 +114,7 @@ const routing = z.discriminatedUnion("type", [
         queue_depth_weight: weight.default(2),
         kv_utilization_weight: weight.default(0),
         load_balance_weight: weight.default(0),
+        prefix_match_bonus: weight.default(0),
       })
       .prefault({}),
   }),
@@ -123,7 +126,13 @@ const routing = z.discriminatedUnion("type", [
 
 const scheduler = z.strictObject({
   type: z.enum(SCHEDULER_POLICIES),
-  params: z.strictObject({ preemption_policy: z.enum(PREEMPTION_POLICIES).default("tail") }).prefault({}),
+  params: z
+    .strictObject({
+      preemption_policy: z.enum(PREEMPTION_POLICIES).default("tail"),
+      respect_priority: z.boolean().default(true),
+      preemption_enabled: z.literal(true, "expected true: an engine without free blocks has to preempt").default(true),
+    })
+    .prefault({}),
 });
 
 const SCHEMA = z.strictObject({
@@ -131,9 +140,10 @@ const SCHEMA = z.strictObject({
   priority: priority.optional(),
   routing: routing.optional(),
   scheduler: scheduler.optional(),
+  autoscale: AUTOSCALE_SCHEMA.optional(),
 });
 
-const SECTIONS = { admission, priority, routing } as const;
+const SECTIONS = { admission, priority, routing, autoscale: AUTOSCALE_SCHEMA } as const;
 
 /** Reads a file with the sections admission, priority, routing and scheduler. Throws ConfigError with every problem. */
 export function readSimulationPolicies(file: string): SimulationPolicies {
@@ -145,8 +155,9 @@ export function readSimulationPolicies(file: string): SimulationPolicies {
     admission: given.admission && asAdmission(limitOf(given.admission)),
     priority: given.priority && priorityOf(given.priority),
     routing: given.routing && routingOf(given.routing),
-    scheduler: given.scheduler?.type,
+    scheduler: given.scheduler && schedulerOf(given.scheduler),
     preemption: given.scheduler?.params.preemption_policy,
+    autoscale: given.autoscale && autoscaleOf(given.autoscale),
   };
 }
 
@@ -171,6 +182,10 @@ function asAdmission(limit: LimitSpec): AdmissionSpec {
       emptyPool: { requestsMax: 0, ttlMicros: forever, models: [] },
     },
   };
+}
+
+function schedulerOf({ type, params }: z.output<typeof scheduler>): SchedulerPolicy {
+  return type === "priority-fcfs" && !params.respect_priority ? "fcfs" : type;
 }
 
 /** A policy of that name with its default parameters; throws ConfigError naming the accepted ones. */
@@ -274,6 +289,8 @@ function routingOf(given: z.output<typeof routing>): Policy {
         { name: "queue-depth", weight: params.queue_depth_weight },
         { name: "kv-utilization", weight: params.kv_utilization_weight },
         { name: "load-balance", weight: params.load_balance_weight },
+        // Where the prompt's first block is held, whatever follows.
+        { name: "prefix-affinity", weight: params.prefix_match_bonus, parameters: { leadingBlocksMax: 1 } },
       ];
       return { policy: "weighted", scorers: weights.filter((one) => one.weight > 0) };
     }

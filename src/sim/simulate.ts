@@ -10,6 +10,7 @@ import {
 } from "./result/metrics.ts";
 import { newPathCounts, type PathCounts } from "./result/path-counts.ts";
 import type { SloTargets } from "./result/slo.ts";
+import type { ScalingFigures } from "./scaling/scaling-options.ts";
 import { Simulation } from "./simulation.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
 
@@ -29,6 +30,8 @@ export interface SimulationResult {
   readonly metrics: Metrics;
   readonly endpoints: readonly EndpointFigures[];
   readonly tenants: readonly TenantFigures[];
+  /** Where the number of engines followed the load. */
+  readonly scaling?: ScalingFigures | undefined;
   /** Events that the run took, for judging its cost. */
   readonly events: number;
 }
@@ -50,6 +53,7 @@ export function simulate(options: SimulationOptions, targets: SloTargets = {}): 
     metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? observer.gaps : undefined, targets),
     endpoints: endpointFigures(outcomes, fleet, endedAt),
     tenants: tenantFigures(outcomes),
+    ...(simulation.scaling && { scaling: simulation.scaling.figures(endedAt) }),
     events,
   };
 }

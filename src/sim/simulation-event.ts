@@ -15,6 +15,8 @@ export type SimulationEvent =
   | { readonly kind: "first-token"; readonly flight: Flight; readonly engine: number }
   /** What one router did reaches the others. */
   | { readonly kind: "peer-news"; readonly take: (at: Micros) => void }
+  /** An autoscaler looks, or acts on what it saw; a replica that it ordered takes requests. */
+  | { readonly kind: "scale-check" | "replica-ready"; readonly take: (at: Micros) => void }
   | { readonly kind: "progress"; readonly flight: Flight; readonly engine: number }
   | { readonly kind: "over"; readonly flight: Flight; readonly engine: number; readonly outcome: Outcome }
   /** `status` is how it ended, where that is not written down yet. */
@@ -42,6 +44,7 @@ export type SimulationEvent =
 /** Order at one instant. What engines do at that instant comes after all of these. */
 export const EVENT_PRIORITY = {
   fleet: 1,
+  "replica-ready": 1,
   admit: 2,
   route: 3,
   deliver: 3,
@@ -58,4 +61,5 @@ export const EVENT_PRIORITY = {
   sweep: 3,
   look: 3,
   return: 3,
+  "scale-check": 6,
 } as const satisfies Record<SimulationEvent["kind"], number>;

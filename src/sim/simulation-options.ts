@@ -11,6 +11,7 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
 import type { EngineEvent } from "./fault/engine-event.ts";
 import type { RoutersOptions } from "./router-group.ts";
+import type { ScalingOptions } from "./scaling/scaling-options.ts";
 import type { SignalOptions } from "./signal/signal-options.ts";
 import type { ArrivalSource } from "./source/arrival-source.ts";
 
@@ -69,6 +70,8 @@ export interface SimulationOptions {
   readonly rules?: PathRules;
   /** The engine of an endpoint that joins later; the first engine's configuration where it is left out. */
   readonly engineOf?: (joined: FleetEvent & { readonly kind: "endpoint-joined" }) => EngineConfig;
+  /** The number of engines follows the load; it stays as it is where this is left out. */
+  readonly scaling?: ScalingOptions | undefined;
   readonly arrivals: ArrivalSource;
   readonly signals: SignalOptions;
   readonly prefixes: PrefixSignal;

@@ -11,15 +11,17 @@ import { Agenda } from "./agenda.ts";
 import { type EngineListener, EngineObserver } from "./engine-observer.ts";
 import { EngineFleet } from "./engine-fleet.ts";
 import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
-import { isFault } from "./fault/is-fault.ts";
+import { mayFail } from "./fault/is-fault.ts";
 import { type ChangeHost, FleetChanges } from "./fleet-changes.ts";
 import { Flight } from "./flight.ts";
 import { verifyEnd } from "./invariants.ts";
 import { type Ending, Outcomes } from "./outcomes.ts";
+import { progress, progressLater } from "./progress-report.ts";
 import { RouterGroup } from "./router-group.ts";
 import { RolloutLooks } from "./rollout-looks.ts";
 import { type RoutingHost, RoutingDesk } from "./routing-desk.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
+import { ScalingDesk, type ScalingHost } from "./scaling/scaling-desk.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
@@ -33,7 +35,7 @@ const PROGRESS_EVENTS = 65_536;
  * live. Engines advance in the order of their events, so a decision at t sees what engines did before t and nothing of
  * what they do at t. Same options, same bytes.
  */
-export class Simulation implements EngineListener, FaultHost, ChangeHost, RoutingHost {
+export class Simulation implements EngineListener, FaultHost, ChangeHost, RoutingHost, ScalingHost {
   readonly outcomes: Outcomes = new Outcomes();
   readonly fleet: EngineFleet = new EngineFleet();
   readonly observer: EngineObserver;
@@ -44,8 +46,9 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   readonly #copies: CacheCopies | undefined;
   /** Where something is to fail. */
   readonly desk: FaultDesk | undefined;
-  readonly #changes: FleetChanges;
+  readonly changes: FleetChanges;
   readonly #looks: RolloutLooks;
+  readonly scaling: ScalingDesk | undefined;
   #past = false;
   clock: Micros = 0;
   /** Requests that have arrived and not ended. */
@@ -76,11 +79,11 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
       failed: (_at, engine, found) => this.desk?.probes.failed(engine, found),
       probeMicrosMax: (options.rules ?? PATH_RULES).probeMicrosMax,
     });
-    const faulty = options.rules !== undefined || (options.fleetEvents ?? []).some(isFault);
-    this.desk = faulty ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
+    this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
     this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
-    this.#changes = new FleetChanges(options, this, this.#copies, this.desk?.engines);
-    for (const spec of options.engines) this.#changes.join(0, spec);
+    this.changes = new FleetChanges(options, this, this.#copies, this.desk?.engines);
+    for (const spec of options.engines) this.changes.join(0, spec);
+    this.scaling = options.scaling && new ScalingDesk(options.scaling, options.engines, this);
     while (this.#agenda.nextAt < 0) this.#take(this.#agenda.pop());
   }
 
@@ -132,7 +135,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   #take(event: SimulationEvent): void {
     switch (event.kind) {
       case "fleet":
-        return this.#changes.take(event.change);
+        return this.changes.take(event.change);
       case "admit":
         return this.#admit(event.flight);
       case "route":
@@ -146,14 +149,17 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
         return this.routing.waitedOut(event.flight);
       case "signal":
       case "peer-news":
+      case "scale-check":
+      case "replica-ready":
         return event.take(this.clock);
       case "first-token":
         if (event.flight.closed || event.flight.engine !== event.engine) return;
         this.accept({ kind: "first-token", at: this.clock, requestId: event.flight.id });
         this.desk?.firstToken(event.flight);
-        return this.#progressLater(event.flight);
+        return progressLater(this, this.#options.progressMicros, event.flight);
       case "progress":
-        return event.flight.engine === event.engine ? this.#progress(event.flight) : undefined;
+        if (event.flight.engine !== event.engine) return;
+        return progress(this, this.#options.progressMicros, event.flight);
       case "over":
         return event.flight.engine === event.engine ? this.close(event.flight, event.outcome) : undefined;
       case "ended":
@@ -217,19 +223,6 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     } as const;
     if (this.#options.over === "answered") return this.answer(this.clock, ended);
     this.#agenda.push(this.clock + queueMicros(queueDelay, flight.promptTokens), ended);
-  }
-
-  #progressLater(flight: Flight): void {
-    const { progressMicros = Infinity } = this.#options;
-    const event = { kind: "progress", flight, engine: flight.engine } as const;
-    if (progressMicros < Infinity) this.#agenda.push(this.clock + progressMicros, event);
-  }
-
-  #progress(flight: Flight): void {
-    const outputTokens = flight.closed ? undefined : this.fleet.outputTokens(this.clock, flight);
-    if (outputTokens === undefined) return;
-    this.accept({ kind: "progress", at: this.clock, requestId: flight.id, outputTokens });
-    this.#progressLater(flight);
   }
 
   /** An engine made a request's first token. */

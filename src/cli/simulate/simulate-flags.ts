@@ -2,6 +2,8 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { ADMISSION_POLICIES } from "#core/admission/create.ts";
 import { PRIORITY_POLICIES } from "#core/priority/create.ts";
+import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
+import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { FITNESS_KEYS } from "#sim/result/fitness.ts";
@@ -9,7 +11,9 @@ import { HARDWARE } from "#engine/hardware.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
 /** What was given to `simulate`, with defaults. Times as the flags' texts state. */
-export interface SimulateFlags extends RouterFlags {
+export interface SimulateFlags extends RouterFlags, AutoscaleFlags {
+  readonly autoscalerEnabled: boolean;
+  readonly autoscalerPolicy?: string;
   readonly numInstances: number;
   readonly routers: number;
   readonly engine?: string;
@@ -67,9 +71,26 @@ export interface SimulateFlags extends RouterFlags {
 
 export function addSimulateFlags(command: Command): Command {
   const adder = new FlagAdder(command);
-  for (const addAll of [addClusterFlags, addWorkloadFlags, addPolicyFlags, addSignalFlags, addResultFlags])
+  for (const addAll of [
+    addClusterFlags,
+    addScalingFlags,
+    addWorkloadFlags,
+    addPolicyFlags,
+    addSignalFlags,
+    addResultFlags,
+  ])
     addAll(adder);
   return command;
+}
+
+function addScalingFlags(to: FlagAdder): void {
+  to.flag("--autoscaler-enabled", "the number of engines follows the load, from --num-instances on");
+  to.add(
+    "--autoscaler-policy <name>",
+    `${SCALE_POLICIES.join(", ")}, perhaps with parameters as a policies file has them: ` +
+      "target-utilization:target_utilization=0.5 (default: the file's, else threshold)",
+  );
+  for (const option of autoscaleOptions()) to.option(option);
 }
 
 function addClusterFlags(to: FlagAdder): void {

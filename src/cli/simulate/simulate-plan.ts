@@ -7,6 +7,7 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts";
+import { scalingOf } from "../autoscale-flags.ts";
 import { faultsOf } from "../lost-endpoint.ts";
 import { routersOf } from "../router-flags.ts";
 import { engineOf } from "./simulate-engine.ts";
@@ -39,6 +40,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
       staleAfterMicros: (flags.staleAfter ?? Math.max(STALE_AFTER_MILLIS, 3 * gaugeMillis)) * MICROS_PER_MILLI,
     },
     ...(routers && { routers }),
+    ...(policies.autoscale && { scaling: scalingOf(policies.autoscale, flags, flags.numInstances) }),
     engines,
     ...(flags.lose.length > 0 && {
       fleetEvents: faultsOf(

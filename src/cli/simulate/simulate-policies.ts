@@ -1,3 +1,4 @@
+import type { AutoscaleSection } from "#config/autoscale-policy.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { parseScorers, type Policy, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { loadProfile, type NamedProfile } from "#config/profile-file.ts";
@@ -8,6 +9,7 @@ import {
   type SimulationPolicies,
 } from "#config/simulation-policies.ts";
 import { readYamlFile } from "#config/yaml-file.ts";
+import { scalePolicyOf } from "../autoscale-flags.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 
 export type SimulatePolicies = Omit<SimulationPolicies, "routing"> & { readonly profile: NamedProfile };
@@ -18,6 +20,7 @@ const NONE: SimulationPolicies = {
   routing: undefined,
   scheduler: undefined,
   preemption: undefined,
+  autoscale: undefined,
 };
 
 /** All policies, a flag's in place of the file's. Throws ConfigError with what is wrong. */
@@ -30,7 +33,17 @@ export function policiesOf(flags: SimulateFlags): SimulatePolicies {
     priority: priorityPolicy === undefined ? file.priority : priorityByName(priorityPolicy),
     scheduler: scheduler ?? file.scheduler,
     preemption: file.preemption,
+    autoscale: autoscaleFrom(flags, file.autoscale),
   };
+}
+
+/** Where it is asked for, by a flag or by a file; with a flag alone, the threshold policy. */
+function autoscaleFrom(
+  { autoscalerEnabled, autoscalerPolicy }: SimulateFlags,
+  fromFile: AutoscaleSection | undefined,
+): AutoscaleSection | undefined {
+  if (autoscalerPolicy !== undefined) return scalePolicyOf(autoscalerPolicy, "--autoscaler-policy");
+  return fromFile ?? (autoscalerEnabled ? scalePolicyOf("threshold", "--autoscaler-enabled") : undefined);
 }
 
 /** A file with the routing policy alone, or with a section for each kind of policy. */

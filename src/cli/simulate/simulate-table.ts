@@ -5,6 +5,7 @@ import type { TraceSummary } from "#sim/result/decision-trace.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import type { Fitness } from "#sim/result/fitness.ts";
 import type { Metrics } from "#sim/result/metrics.ts";
+import type { ScalingFigures } from "#sim/scaling/scaling-options.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
 import { percent } from "../figure-text.ts";
 import { plainTableChars } from "../plain-table-chars.ts";
@@ -23,6 +24,7 @@ export function simulationTable(result: SimulationResult, extras: Extras): strin
     latencies(result),
     figures(result),
     endpoints(result),
+    scalingText(result.scaling),
     ...more(extras),
     plot(result),
   ];
@@ -50,6 +52,26 @@ function more({ fitness, summary, counterfactuals }: Extras): string[] {
   }
   return lines;
 }
+
+/** What an autoscaler did; "" without one. */
+function scalingText(scaling: ScalingFigures | undefined): string {
+  if (scaling === undefined) return "";
+  const { ups, downs, oscillations, replicaSeconds, replicasMean, replicasMax, actions } = scaling;
+  const lines = [
+    `${"replicas".padEnd(12)} ${replicasMean.toFixed(2)} on average, ${replicasMax} at most; ` +
+      `${(replicaSeconds / SECONDS_PER_HOUR).toFixed(3)} replica-hours`,
+    `${"scaling".padEnd(12)} ${ups} up, ${downs} down, ${oscillations} back within cooldown or stabilization`,
+  ];
+  const shown = actions.slice(0, ACTIONS_SHOWN);
+  for (const { at, from, to, reason } of shown) {
+    lines.push(`${"".padEnd(12)} ${(at / MICROS_PER_SECOND).toFixed(0).padStart(6)} s  ${from} -> ${to}  ${reason}`);
+  }
+  if (actions.length > shown.length) lines.push(`${"".padEnd(12)} and ${actions.length - shown.length} more`);
+  return lines.join("\n");
+}
+
+const SECONDS_PER_HOUR = 3_600;
+const ACTIONS_SHOWN = 12;
 
 function headline({ requests, endedAt, outcomes }: SimulationResult): string {
   const counts = Object.entries(requests).filter(([, count]) => count > 0);

@@ -5,12 +5,14 @@ import { MICROS_PER_SECOND } from "#core/units.ts";
 import { counterfactuals } from "#sim/counterfactual.ts";
 import { DecisionTrace } from "#sim/result/decision-trace.ts";
 import { fitnessOf } from "#sim/result/fitness.ts";
+import { foreseeing } from "#sim/scaling/foreseeing.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
 import { checkOutputFile } from "../check-output-file.ts";
 import { clusterPlan } from "./simulate-plan.ts";
 import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";
 import { simulationTable } from "./simulate-table.ts";
-import { parseFitness, parseSlo } from "./simulate-targets.ts";
+import { parseSlo } from "../slo-flag.ts";
+import { parseFitness } from "./fitness-flag.ts";
 import { workloadPlan } from "./simulate-workload.ts";
 
 /** `gnomon simulate`: the results to standard output, everything else to standard error. */
@@ -27,8 +29,10 @@ export function simulateCommand(): Command {
     const workload = await workloadPlan(flags, cluster.router.blockTokens);
     const traced = flags.traceLevel === "decisions";
     const trace = traced || flags.summarizeTrace ? new DecisionTrace(1 + flags.counterfactualK, traced) : undefined;
+    const scaling = cluster.scaling && foreseeing(cluster.scaling, cluster, () => workload.arrivals());
     const options = {
       ...cluster,
+      ...(scaling && { scaling }),
       arrivals: workload.arrivals(),
       ...(trace && { observe: trace.observe }),
       progress: progressLine(),
@@ -36,7 +40,7 @@ export function simulateCommand(): Command {
     const startedAt = performance.now();
     const result = simulate(options, asked ?? workload.targets);
     const seconds = (performance.now() - startedAt) / 1000;
-    const again = () => ({ ...clusterPlan(flags), arrivals: workload.arrivals() });
+    const again = () => ({ ...clusterPlan(flags), ...(scaling && { scaling }), arrivals: workload.arrivals() });
     const results = {
       ...resultsOf(result, cluster.profile.name, workload.name),
       fitness: fitnessOf(result.metrics, fitness),

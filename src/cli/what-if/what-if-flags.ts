@@ -1,12 +1,18 @@
 import { Command, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
+import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
+import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { amount, listOf, share, whole } from "../flag-number.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
-export interface WhatIfFlags extends SizeFlags, RouterFlags {
+export interface WhatIfFlags extends SizeFlags, RouterFlags, AutoscaleFlags {
+  readonly autoscale: readonly string[];
+  readonly slo?: string;
+  readonly hpa?: string;
+  readonly hpaDeployment: string;
   readonly routers: readonly number[];
   readonly profile: readonly string[];
   readonly inForce?: string;
@@ -35,6 +41,11 @@ export interface WhatIfFlags extends SizeFlags, RouterFlags {
 export type TrafficFlags = Omit<
   WhatIfFlags,
   | keyof RouterFlags
+  | keyof AutoscaleFlags
+  | "autoscale"
+  | "slo"
+  | "hpa"
+  | "hpaDeployment"
   | "profile"
   | "lose"
   | "routers"
@@ -128,7 +139,26 @@ export function whatIfOptions(): Command {
     .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
     .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
     .option("--html <file>", "write the answer as a page to look at, which loads nothing");
-  return addSizeFlags(withRouters(command));
+  return addSizeFlags(withAutoscaler(withRouters(command)));
+}
+
+function withAutoscaler(command: Command): Command {
+  const meaning =
+    `ask about a fleet that follows the load by this policy: ${SCALE_POLICIES.join(", ")}, perhaps with parameters ` +
+    "(target-utilization:target_utilization=0.5); repeat for more";
+  const add = (text: string, before: readonly string[]): readonly string[] => [...before, text];
+  command.option("--autoscale <policy>", meaning, add, []);
+  for (const option of autoscaleOptions()) command.addOption(option);
+  return command
+    .option(
+      "--slo <targets>",
+      "class:ttft:tpot:e2e in milliseconds, comma-separated, for goodput; an empty part holds always, * is any class",
+    )
+    .option(
+      "--hpa <file>",
+      "write a HorizontalPodAutoscaler: the cheapest --autoscale queue-depth within a point of the best goodput",
+    )
+    .option("--hpa-deployment <name>", "the engines' Deployment in it", "vllm");
 }
 
 function withRouters(command: Command): Command {

@@ -29,6 +29,7 @@ export function whatIfTable(answer: WhatIfAnswer, guessedEngine?: string): strin
     ),
     predictions(answer),
     placement(answer),
+    ...cost(answer),
     ...faults(answer),
     rankingWords(answer),
     ...differences(answer),
@@ -85,6 +86,27 @@ function placement({ candidates, ranking, inForce }: WhatIfAnswer): string {
     ]);
   });
   return table.toString();
+}
+
+/** Replicas and what requests were promised, where either was asked about: cost against goodput. */
+function cost({ candidates }: WhatIfAnswer): string[] {
+  if (!candidates.some(({ scaling, goodput }) => scaling !== undefined || goodput !== undefined)) return [];
+  const heads = ["profile", "replica-hours", "goodput", "most", "up", "down", "back again"];
+  const table = figureTable(heads, [36, 15, 10, 7, 6, 7, 12]);
+  for (const { name, replicaHours, goodput, scaling } of candidates) {
+    table.push([
+      brokenName(name, 36),
+      replicaHours.toFixed(3),
+      goodput === undefined ? "-" : percent(goodput),
+      ...(scaling === undefined
+        ? ["", "", "", ""]
+        : [scaling.replicasMax, scaling.ups, scaling.downs, scaling.oscillations].map(String)),
+    ]);
+  }
+  return [
+    wrapped("What it costs: hours of all replicas from order to end, and the part of requests within --slo"),
+    table.toString(),
+  ];
 }
 
 /** What became of attempts, where any failed. */

@@ -18,6 +18,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { givenSizes, sizedEngine } from "../calibrate/engine-sizes.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
+import { scalePolicyOf, scalingOf } from "../autoscale-flags.ts";
 import { faultsOf, lostText } from "../lost-endpoint.ts";
 import { routersOf, routersText } from "../router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
@@ -180,16 +181,30 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
     return routers === undefined ? [] : [{ label: routersText(count, flags), routers }];
   });
   const lost = lossScenario(traffic.setting, flags);
+  const autoscaled = flags.autoscale.map((text) => autoscaleScenario(traffic.setting, text, flags));
   const gauges = flags.signals === "own" ? gaugeScenarios(flags) : [];
   const timed = gauges.flatMap(({ scenario, names }) =>
     [traffic.inForce, ...others.filter(({ name }) => names.has(name))].map((one) => {
       return { ...one, name: `${one.name}, ${scenario.label}`, scenario };
     }),
   );
-  const scaled = [...lost, ...gateways, ...fleets, ...rates, ...engines].flatMap((scenario) =>
+  const scaled = [...lost, ...gateways, ...autoscaled, ...fleets, ...rates, ...engines].flatMap((scenario) =>
     [traffic.inForce, ...others].map((one) => ({ ...one, name: `${one.name}, ${scenario.label}`, scenario })),
   );
   return [...new Map([...others, ...timed, ...scaled].map((one) => [one.name, one])).values()];
+}
+
+/** A fleet that follows the load; it begins as it is, or within the bounds. */
+function autoscaleScenario({ endpoints }: Setting, text: string, flags: WhatIfFlags): Scenario {
+  const section = scalePolicyOf(text, "--autoscale");
+  const most = flags.autoscalerMax ?? section.maxReplicas ?? endpoints.length;
+  const count = Math.max(flags.autoscalerMin ?? section.minReplicas ?? 1, Math.min(most, endpoints.length));
+  const scaling = scalingOf(section, flags, count);
+  return {
+    label: `autoscaled, ${text}`,
+    scaling,
+    endpoints: count <= endpoints.length ? endpoints.slice(0, count) : equalEndpoints(count),
+  };
 }
 
 /** The fleet as it is, with engines that are killed; none where none is asked for. */

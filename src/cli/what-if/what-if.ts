@@ -1,9 +1,12 @@
 import { existsSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
-import type { CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
-import { whatIf } from "#shadow/question/what-if.ts";
+import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
+import { type WhatIfAnswer, whatIf } from "#shadow/question/what-if.ts";
+import { CommandFailure } from "#serve/command-failure.ts";
 import { checkOutputFile } from "../check-output-file.ts";
+import { parseSlo } from "../slo-flag.ts";
+import { type Autoscaled, chosenForHpa, hpaManifest } from "./hpa-manifest.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
 import { writeWhatIfPage } from "./what-if-html.ts";
 import { whatIfTable } from "./what-if-table.ts";
@@ -20,6 +23,8 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
   if (flags.html === "-") throw new ConfigError(["--html: expected a file, got -, which --json alone accepts"]);
   checkOutputFile("--html", flags.html);
   checkOutputFile("--json", flags.json);
+  checkHpa(flags);
+  const targets = flags.slo === undefined ? undefined : parseSlo(flags.slo);
   const startedAt = performance.now();
   const traffic = await trafficOf(path, flags);
   const { setting, observed, inForce } = traffic;
@@ -36,6 +41,7 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
     observed,
     replicas,
     ...(flags.regret > 0 && { regret: { decisions: flags.regret, alternatives: flags.counterfactualK } }),
+    ...(targets && { targets }),
     ...(flags.threads !== undefined && { threadsMax: flags.threads }),
     ...(flags.html !== undefined && { onOutcomes: (all) => (outcomes = all) }),
     progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
@@ -46,10 +52,31 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
     const profiles = [inForce, ...candidates];
     writeWhatIfPage(flags.html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
   }
+  if (flags.hpa !== undefined) writeFileSync(flags.hpa, hpaText(candidates, result, flags));
   if (flags.json !== "-") process.stdout.write(whatIfTable(result, isEngineGuess ? engine : undefined));
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const runs = `${result.candidates.length} candidates${replicas === 0 ? "" : ` x ${1 + replicas} simulations`}`;
   process.stderr.write(`${setting.workload.length} requests x ${runs} in ${seconds} s\n`);
+}
+
+function checkHpa({ hpa, slo, autoscale }: WhatIfFlags): void {
+  if (hpa === undefined) return;
+  checkOutputFile("--hpa", hpa);
+  if (slo === undefined) throw new ConfigError(["--hpa: expected together with --slo, by which targets are chosen"]);
+  if (!autoscale.some((policy) => policy.startsWith("queue-depth")))
+    throw new ConfigError(["--hpa: expected together with --autoscale queue-depth:target_per_replica=..."]);
+}
+
+/** Of the profile in force. */
+function hpaText(candidates: readonly Candidate[], result: WhatIfAnswer, { hpaDeployment }: WhatIfFlags): string {
+  const asked = candidates.flatMap(({ name, scenario }): Autoscaled[] => {
+    const answer = result.candidates.find((one) => one.name === name);
+    const isInForce = name === `${result.inForce}, ${scenario?.label}`;
+    return scenario?.scaling === undefined || answer === undefined || !isInForce ? [] : [{ scenario, answer }];
+  });
+  const chosen = chosenForHpa(asked);
+  if (chosen === undefined) throw new CommandFailure("--hpa: nothing to choose from");
+  return hpaManifest(chosen, hpaDeployment);
 }
 
 const REPLICAS_DEFAULT = 20;

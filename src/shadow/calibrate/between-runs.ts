@@ -62,7 +62,7 @@ export function betweenRunsOf(runs: readonly RunDeviation[], given: BetweenRuns,
 /**
  * A machine whose step times wander within a run has neighbours, and they are others another day: what is stated of any
  * machine, and what this one was seen to do. Six runs of one vLLM on a machine that others loaded wandered by 10 to 29 %
- * and lay up to a factor of 2 apart, two on one at rest by 3 to 7 % and lay 3 to 10 % apart. 0 says that there is no other run.
+ * and lay up to a factor of 2 apart, two on one at rest by 3 to 7 % and lay 3 to 10 % apart. 0 stands for no other run.
  */
 function statedLevel(stated: number, wander: number): number {
   return stated === 0 ? 0 : Math.min(APART_MAX, Math.hypot(stated, wander));

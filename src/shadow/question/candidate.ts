@@ -5,6 +5,8 @@ import type { PolicySpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
+import { foreseeing } from "#sim/scaling/foreseeing.ts";
+import type { ScalingFigures, ScalingOptions } from "#sim/scaling/scaling-options.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import type { RoutersOptions } from "#sim/router-group.ts";
 import { Simulation } from "#sim/simulation.ts";
@@ -34,6 +36,7 @@ export interface Setting {
   readonly rateScale: number;
   /** Who was let in at the start; everybody where it is left out. Changes of it are among the events. */
   readonly admission?: AdmissionSpec | undefined;
+  readonly scaling?: ScalingOptions | undefined;
   /** One where it is left out. */
   readonly routers?: RoutersOptions;
 }
@@ -47,6 +50,8 @@ export interface Scenario {
   /** Goes with the engine. */
   readonly residuals?: StepResiduals | undefined;
   readonly rateScale?: number;
+  /** The number of endpoints follows the load, from those of the setting on. */
+  readonly scaling?: ScalingOptions | undefined;
   /** Happen beside what the setting has. */
   readonly faults?: readonly EngineEvent[];
   /** Goes with the time after which they are stale, where that must be longer. */
@@ -89,6 +94,10 @@ export interface CandidateOutcome {
   readonly path: PathCounts;
   /** Most requests in flight at one endpoint over the mean, averaged over decisions. */
   readonly imbalance: number;
+  /** When the last request was over. */
+  readonly endedMicros: Micros;
+  /** Where the number of endpoints followed the load. */
+  readonly scaling: ScalingFigures | undefined;
 }
 
 export interface RunOptions {
@@ -104,8 +113,12 @@ export interface RunOptions {
 export function runCandidate(setting: Setting, candidate: Candidate, options: RunOptions = {}): CandidateOutcome {
   const loads = new LoadWatch();
   const inFlight = new Float64Array(setting.workload.length).fill(NaN);
+  const asked = settingOf(setting, candidate.scenario);
+  const { scaling } = asked;
+  const cluster = () => simulationOf(asked, candidate, options.replica ?? 0);
   const simulation = new Simulation({
-    ...simulationOf(settingOf(setting, candidate.scenario), candidate, options.replica ?? 0),
+    ...cluster(),
+    ...(scaling && { scaling: foreseeing(scaling, cluster(), () => cluster().arrivals) }),
     ...(options.forced && { forced: options.forced }),
     observe: (input, decision) => {
       if (input.kind === "request-arrived" && decision !== undefined) {
@@ -131,6 +144,8 @@ export function runCandidate(setting: Setting, candidate: Candidate, options: Ru
     completed: 0,
     path: simulation.desk?.counts ?? newPathCounts(),
     imbalance: loads.imbalance,
+    endedMicros: simulation.clock,
+    scaling: simulation.scaling?.figures(simulation.clock),
   };
   for (let row = 0; row < outcomes.length; row++) {
     const index = requestIndexOf(outcomes.ids[row]!);
@@ -212,7 +227,7 @@ function changesPolicy({ kind }: ScriptEvent): boolean {
 /** The setting as a scenario has it. What became of another fleet is not known, so nothing but its policies does. */
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
-  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults, routers } = scenario;
+  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults, routers, scaling } = scenario;
   const happened = endpoints === undefined ? setting.fleetEvents : setting.fleetEvents.filter(changesPolicy);
   return {
     ...setting,
@@ -222,6 +237,7 @@ export function settingOf(setting: Setting, scenario: Scenario | undefined): Set
     ...(rateScale !== undefined && { rateScale }),
     ...(signals && { signals }),
     ...(routers && { routers }),
+    ...(scaling && { scaling }),
     ...(staleAfterMicros !== undefined && { staleAfterMicros }),
   };
 }

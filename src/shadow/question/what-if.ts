@@ -1,4 +1,6 @@
 import { availableParallelism } from "node:os";
+import type { ScalingFigures } from "#sim/scaling/scaling-options.ts";
+import type { SloTargets } from "#sim/result/slo.ts";
 import type { PathCounts } from "#sim/result/path-counts.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import { type Candidate, type CandidateOutcome, type Setting, settingOf } from "./candidate.ts";
@@ -14,6 +16,7 @@ import { type PairedDifference, pairedDifference } from "./paired.ts";
 import { type BlockSums, blockSumsOf, type Ranking, rankingOf } from "./ranking.ts";
 import type { Observed } from "../recorded/recorded-run.ts";
 import { profileErrors } from "./profile-errors.ts";
+import { goodputOf, replicaHoursOf } from "./cost.ts";
 import { regretQuestions, REGRET_REQUESTS_MAX } from "./regret.ts";
 import { type RegretSummary, regretSummary } from "./regret-summary.ts";
 import {
@@ -41,6 +44,12 @@ export interface CandidateAnswer {
   /** Prompt tokens found in the engines' caches over all prompt tokens. */
   readonly hitRatio: number;
   readonly imbalance: number;
+  /** What is paid for: each endpoint's time, from its order until it was gone. */
+  readonly replicaHours: number;
+  /** Part of all requests that got what they are promised; undefined without targets. */
+  readonly goodput: number | undefined;
+  /** Where the number of endpoints followed the load. */
+  readonly scaling: ScalingFigures | undefined;
   /** Part of all requests that the busiest endpoint got. */
   readonly busiestShare: number;
   /** Against the profile in force: the mean as it is predicted, and what is chance over requests around it. */
@@ -87,6 +96,8 @@ export interface WhatIfQuestion {
   readonly replicas?: number;
   /** Counterfactual decisions of every candidate, as things were, and how many other endpoints are tried. */
   readonly regret?: { readonly decisions: number; readonly alternatives: number };
+  /** What requests are promised, by class. */
+  readonly targets?: SloTargets | undefined;
   /** Threads at most; 1 stays in this one. All cores where it is left out. */
   readonly threadsMax?: number;
   readonly progress?: (done: number, all: number) => void;
@@ -155,7 +166,11 @@ async function partOf({ question, pool, base, replicas, progress }: Run, candida
   });
   const [outcome, own, figures, regrets] = await Promise.all([first, base, Promise.all(drawn), asked]);
   return {
-    answer: { ...answered(setting, candidate, outcome, own), regret: regrets && regretSummary(regrets) },
+    answer: {
+      ...answered(setting, candidate, outcome, own),
+      goodput: question.targets && goodputOf(setting.workload, outcome, question.targets),
+      regret: regrets && regretSummary(regrets),
+    },
     e2e: blockSumsOf(outcome.e2eMicros),
     replicas: figures,
     outcome: onOutcomes === undefined ? undefined : outcome,
@@ -164,11 +179,12 @@ async function partOf({ question, pool, base, replicas, progress }: Run, candida
 }
 
 function answered(
-  { workload, seed }: Setting,
+  setting: Setting,
   { name, scenario }: Candidate,
   outcome: CandidateOutcome,
   base: CandidateOutcome,
-): Omit<Part["answer"], "regret"> {
+): Omit<Part["answer"], "regret" | "goodput"> {
+  const { workload, seed } = setting;
   let cached = 0;
   let prompt = 0;
   let same = 0;
@@ -191,6 +207,8 @@ function answered(
     predicted: perMetric((metric) => figuresOf(outcome[metric])),
     hitRatio: prompt === 0 ? 0 : cached / prompt,
     imbalance: outcome.imbalance,
+    replicaHours: replicaHoursOf(outcome, settingOf(setting, scenario).endpoints.length),
+    scaling: outcome.scaling,
     busiestShare: outcome.completed === 0 ? 0 : Math.max(0, ...perEndpoint.values()) / outcome.completed,
     difference: perMetric((metric) => pairedDifference(outcome[metric], base[metric], seed)),
     agreement: !isComparable ? undefined : outcome.completed === 0 ? 0 : same / outcome.completed,

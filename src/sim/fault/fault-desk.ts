@@ -224,6 +224,18 @@ export class FaultDesk implements AttemptHost {
     this.#broke(flight, verdict === "time-out" ? "timeout" : fault);
   }
 
+  /** What has no token yet there goes to another engine, as if that one had turned it down as it leaves. */
+  redirect(engine: number): void {
+    const leaving: Flight[] = [];
+    this.#flights.each((flight) => {
+      if (flight.engine === engine && !flight.begun && !flight.closed) leaving.push(flight);
+    });
+    for (const flight of leaving) {
+      this.#host.fleet.abort(this.#host.clock, flight);
+      this.#broke(flight, "draining");
+    }
+  }
+
   #endpointOf(flight: Flight): EndpointId {
     return this.#host.fleet.specs[flight.engine]!.endpoint.id;
   }

@@ -1,7 +1,13 @@
-import type { ScriptEvent } from "../simulation-options.ts";
+import type { ScriptEvent, SimulationOptions } from "../simulation-options.ts";
+
+/** Whether requests may have to leave an endpoint, or are to be watched all the same. */
+export function mayFail({ rules, scaling, fleetEvents = [] }: SimulationOptions): boolean {
+  const leave = scaling !== undefined && scaling.drain !== "wait";
+  return leave || rules !== undefined || fleetEvents.some(isFault);
+}
 
 /** Whether requests may fail by it: where none can, nothing is watched. */
-export function isFault(event: ScriptEvent): boolean {
+function isFault(event: ScriptEvent): boolean {
   if (event.kind === "endpoint-left") return event.lost === true;
   return event.kind.startsWith("engine-") || event.kind === "answers-cut" || event.kind === "endpoint-suspended";
 }

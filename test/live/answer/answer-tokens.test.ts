@@ -36,7 +36,7 @@ test("where the engine counts other tokens than it sent, nothing is known of the
   assert.deepEqual([hashed, counters.answersUnknown], [[], { count: 1 }]);
 });
 
-test("law: any number of ids is kept up to the bound, the rest is counted, and an attempt begins anew", () => {
+test("law: ids are kept up to the bound, whatever their number, the rest is counted, and an attempt begins anew", () => {
   for (const [count, tokensMax] of [
     [1, 10],
     [2, 10],

@@ -21,6 +21,9 @@ function candidate(name: string, differences: Differences): CandidateAnswer {
     hitRatio: 0,
     imbalance: 1,
     busiestShare: 1,
+    replicaHours: 1,
+    goodput: undefined,
+    scaling: undefined,
     difference: perMetric((metric) => {
       const [mean, isBeyond] = of(metric);
       const reach = isBeyond ? 1 : Math.abs(mean) + 1;

@@ -1,0 +1,27 @@
+import type { Input } from "#core/input.ts";
+import type { Micros } from "#core/units.ts";
+import type { EngineFleet } from "./engine-fleet.ts";
+import type { Flight } from "./flight.ts";
+import type { SimulationEvent } from "./simulation-event.ts";
+
+/** The simulation as reports of progress see it. */
+export interface ProgressHost {
+  readonly clock: Micros;
+  readonly fleet: EngineFleet;
+  later(at: Micros, event: SimulationEvent): void;
+  accept(input: Input): void;
+}
+
+/** The router gets to know how many tokens a request has after each `everyMicros`; never where there are none. */
+export function progressLater(host: ProgressHost, everyMicros: Micros | undefined, flight: Flight): void {
+  if (everyMicros === undefined || everyMicros === Infinity) return;
+  host.later(host.clock + everyMicros, { kind: "progress", flight, engine: flight.engine });
+}
+
+/** It is time to. */
+export function progress(host: ProgressHost, everyMicros: Micros | undefined, flight: Flight): void {
+  const outputTokens = flight.closed ? undefined : host.fleet.outputTokens(host.clock, flight);
+  if (outputTokens === undefined) return;
+  host.accept({ kind: "progress", at: host.clock, requestId: flight.id, outputTokens });
+  progressLater(host, everyMicros, flight);
+}
