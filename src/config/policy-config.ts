@@ -10,9 +10,7 @@ import { readYamlFile } from "./yaml-file.ts";
 export interface Policy {
   readonly policy: string;
   /** Undefined takes the default weights 3/2/2. */
-  readonly scorers:
-    | readonly { readonly name: string; readonly weight: number; readonly parameters?: ScorerSpec["parameters"] }[]
-    | undefined;
+  readonly scorers: readonly { readonly name: string; readonly weight: number }[] | undefined;
 }
 
 const REMOVED: Readonly<Record<string, string>> = {
@@ -58,7 +56,7 @@ export interface PolicyOrigin {
 /** The profile that a policy stands for. Throws ConfigError with every problem. */
 export function profileOfPolicy({ policy, scorers }: Policy, from: PolicyOrigin): NamedProfile {
   if (policy !== "weighted") return namedPolicy(policy, scorers, from);
-  const given = scorers?.map(({ name, weight, parameters = {} }): ScorerSpec => ({ plugin: name, weight, parameters }));
+  const given = scorers?.map(({ name, weight }): ScorerSpec => ({ plugin: name, weight, parameters: {} }));
   const spec = {
     filters: [],
     scorers: given ?? loadNativeProfile("weighted").spec.scorers,

@@ -12,6 +12,7 @@ import {
 import { AUTOSCALE_SCHEMA, autoscaleOf, type AutoscaleSection } from "./autoscale-policy.ts";
 import { ConfigError } from "./config-error.ts";
 import type { Policy } from "./policy-config.ts";
+import { ROUTING_SCHEMA, routingOf } from "./routing-policy.ts";
 import { checkShape, type Problem, problemLine, unknownWord } from "./problem.ts";
 import { readYamlFile } from "./yaml-file.ts";
 
@@ -104,26 +105,6 @@ const priority = z.discriminatedUnion("type", [
   }),
 ]);
 
-const weight = z.number().min(0).max(1e6);
-const routing = z.discriminatedUnion("type", [
-  z.strictObject({
-    type: z.literal("weighted-scoring"),
-    params: z
-      .strictObject({
-        cache_affinity_weight: weight.default(3),
-        queue_depth_weight: weight.default(2),
-        kv_utilization_weight: weight.default(0),
-        load_balance_weight: weight.default(0),
-        prefix_match_bonus: weight.default(0),
-      })
-      .prefault({}),
-  }),
-  z.strictObject({ type: z.literal("profile"), params: z.strictObject({ name: z.string().min(1) }) }),
-  ...(["round-robin", "least-loaded", "prefix-affinity"] as const).map((name) =>
-    z.strictObject({ type: z.literal(name), params: z.strictObject({}).default({}) }),
-  ),
-]);
-
 const scheduler = z.strictObject({
   type: z.enum(SCHEDULER_POLICIES),
   params: z
@@ -138,12 +119,12 @@ const scheduler = z.strictObject({
 const SCHEMA = z.strictObject({
   admission: admission.optional(),
   priority: priority.optional(),
-  routing: routing.optional(),
+  routing: ROUTING_SCHEMA.optional(),
   scheduler: scheduler.optional(),
   autoscale: AUTOSCALE_SCHEMA.optional(),
 });
 
-const SECTIONS = { admission, priority, routing, autoscale: AUTOSCALE_SCHEMA } as const;
+const SECTIONS = { admission, priority, routing: ROUTING_SCHEMA, autoscale: AUTOSCALE_SCHEMA } as const;
 
 /** Reads a file with the sections admission, priority, routing and scheduler. Throws ConfigError with every problem. */
 export function readSimulationPolicies(file: string): SimulationPolicies {
@@ -275,28 +256,5 @@ function priorityOf(given: z.output<typeof priority>): PrioritySpec {
       const { target_millis, default_target_millis } = given.params;
       return { type: given.type, targetMillis: target_millis, defaultTargetMillis: default_target_millis };
     }
-  }
-}
-
-function routingOf(given: z.output<typeof routing>): Policy {
-  switch (given.type) {
-    case "profile":
-      return { policy: given.params.name, scorers: undefined };
-    case "weighted-scoring": {
-      const { params } = given;
-      const weights = [
-        { name: "prefix-affinity", weight: params.cache_affinity_weight },
-        { name: "queue-depth", weight: params.queue_depth_weight },
-        { name: "kv-utilization", weight: params.kv_utilization_weight },
-        { name: "load-balance", weight: params.load_balance_weight },
-        // Where the prompt's first block is held, whatever follows.
-        { name: "prefix-affinity", weight: params.prefix_match_bonus, parameters: { leadingBlocksMax: 1 } },
-      ];
-      return { policy: "weighted", scorers: weights.filter((one) => one.weight > 0) };
-    }
-    case "round-robin":
-    case "least-loaded":
-    case "prefix-affinity":
-      return { policy: given.type, scorers: undefined };
   }
 }

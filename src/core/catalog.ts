@@ -35,6 +35,7 @@ import { noHitLru } from "./scorer/no-hit-lru.ts";
 import { power } from "./scorer/power.ts";
 import { precisePrefixCache } from "./scorer/precise-prefix-cache.ts";
 import { prefixAffinity } from "./scorer/prefix-affinity.ts";
+import { prefixHeld } from "./scorer/prefix-held.ts";
 import { queue } from "./scorer/queue.ts";
 import { queueDepth } from "./scorer/queue-depth.ts";
 import { queueHeadroom } from "./scorer/queue-headroom.ts";
@@ -66,6 +67,7 @@ export const CATALOG = {
   },
   scorers: {
     "prefix-affinity": prefixAffinity,
+    "prefix-held": prefixHeld,
     "queue-depth": queueDepth,
     "kv-utilization": kvUtilization,
     "load-balance": loadBalance,

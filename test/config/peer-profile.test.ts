@@ -171,8 +171,9 @@ routing:
     ],
   );
   const bonus = "routing: {type: weighted-scoring, params: {prefix_match_bonus: 0.5}}\n";
-  assert.match(
-    refused(() => loadProfile(file(t, bonus))),
-    /routing\.params\.prefix_match_bonus: .*given\.yaml line 1/,
-  );
+  assert.deepEqual(loadProfile(file(t, bonus)).spec.scorers.at(-1), {
+    plugin: "prefix-held",
+    weight: 0.5,
+    parameters: {},
+  });
 });

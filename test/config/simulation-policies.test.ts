@@ -56,11 +56,7 @@ autoscale:
 
 test("the example with all five sections loads as it is", () => {
   const { routing, scheduler, preemption, autoscale } = read(EXAMPLE);
-  assert.deepEqual(routing?.scorers?.at(-1), {
-    name: "prefix-affinity",
-    weight: 0.5,
-    parameters: { leadingBlocksMax: 1 },
-  });
+  assert.deepEqual(routing?.scorers?.at(-1), { name: "prefix-held", weight: 0.5 });
   assert.deepEqual([scheduler, preemption], ["priority-fcfs", "lowest-priority"]);
   assert.deepEqual(autoscale?.policy, { type: "threshold", up: 0.8, down: 0.3 });
   assert.equal(autoscale?.cooldownSeconds, 60);

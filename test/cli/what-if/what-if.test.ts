@@ -176,7 +176,7 @@ test("what if an endpoint is lost: every profile with and without, and what beca
   assert.ok(lost!.retries > 0 && lost!.continuations > 0, "what had begun goes on at the other one");
   assert.equal(lost!.completed, 240 - lost!.cuts);
   const { out } = await ask(t, ...lose);
-  assert.match(out, /What failed: attempts before the first token, answers/);
+  assert.match(out, /What failed: attempts before the first token; answers that broke/);
   const { said } = await ask(t, "--endpoints", "2", "--lose", "endpoint_7@2");
   assert.match(said, /--lose: expected an endpoint of endpoint_0, endpoint_1, got endpoint_7/);
 });
