@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import("#cli/explain/explain.ts")).explainCommand(),
   policy: async () => (await import("./cli/policy/policy.ts")).policyCommand(),
   rollout: async () => (await import("./cli/rollout/rollout.ts")).rolloutCommand(),
+  keys: async () => (await import("./cli/keys.ts")).keysCommand(),
   config: async () => (await import("./cli/config.ts")).configCommand(),
 };
 

@@ -39,9 +39,17 @@ export const clients = z.strictObject({
     .describe(
       "Variable with the API keys that clients must send, comma-separated; without it everybody is let in and Authorization is passed on.",
     ),
+  keysFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("YAML file with the digests of further keys and whose they are; `gnomon keys new` makes entries."),
+  keysWatchMillis: millis(0, MILLIS_PER_DAY).default(1000).describe("Time between two looks at it; 0 for none."),
   tenantHeaders: headers()
     .default(["x-gnomon-tenant"])
-    .describe("Request headers that say who asks; else a digest of the API key, or of the body's user."),
+    .describe(
+      "Request headers that say who asks, of keys that are bound to no tenant; else a digest of the API key, or of the body's user.",
+    ),
   sessionHeaders: headers()
     .default(["x-session-id", "x-gnomon-session"])
     .describe(

@@ -72,7 +72,7 @@ const PATH_SHOWN_MAX = 200;
 
 function isAllowed(allowed: ClientAuth, { headers }: IncomingMessage): boolean {
   const apiKey = headers["x-api-key"];
-  return allowed(headers.authorization, typeof apiKey === "string" ? apiKey : undefined);
+  return allowed(headers.authorization, typeof apiKey === "string" ? apiKey : undefined) !== undefined;
 }
 
 /** An error as a response, in the shape of the API whose path was asked for. */

@@ -9,7 +9,8 @@ import { QueueTurns } from "./admission/queue-turns.ts";
 import { AnswerQueue } from "./answer/answer-queue.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { GatewayParts, RequestObserver } from "./gateway-parts.ts";
-import { clientAuth } from "./request/client-auth.ts";
+import { ANYBODY } from "./request/client.ts";
+import { type ClientAuth, ClientKeys, plainKeys } from "./request/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
@@ -47,6 +48,8 @@ export interface GatewayOptions {
   readonly hangs?: HangWatch;
   /** Bearer tokens that clients must send; none lets everybody in and passes their Authorization on to the engines. */
   readonly clientKeys?: readonly string[];
+  /** The same with whose they are, in their place. */
+  readonly clientAuth?: ClientAuth | undefined;
   /** Asks engines for usage in every stream, and keeps the chunk that this adds from clients that did not ask. */
   readonly requestUsage?: boolean;
   /** Which answers go into the prefix index; "ids" when left out. */
@@ -111,7 +114,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const context = partsOf(options, { pools, limits, counters, hangs, answers });
   const app: GatewayApp = new Hono();
   options.statusRoutes?.(app);
-  const allowed = options.clientKeys === undefined ? () => true : clientAuth(options.clientKeys);
+  const allowed = authOf(options) ?? (() => ANYBODY);
   const routes = new Routes(options.extraRoutes);
   const door = new InferenceDoor(context, allowed, routes);
   const caller = new EngineCaller(() => context.limits);
@@ -143,6 +146,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
+/** Undefined where everybody is let in. */
+function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefined {
+  return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
+}
+
 type OwnParts = Pick<GatewayParts, "pools" | "limits" | "counters" | "hangs" | "answers">;
 
 function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
@@ -163,7 +171,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     requestUsage: options.requestUsage ?? false,
     continuesStreams: options.continuesStreams ?? false,
     continuationBytes: 0,
-    keepsAuthorization: options.clientKeys !== undefined,
+    keepsAuthorization: authOf(options) !== undefined,
     sendsOwnHeaders: options.sendsOwnHeaders ?? true,
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
     inFlight: new InFlight(limits.sweepMillis, hangs),

@@ -26,6 +26,7 @@ import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
+import { liveKeys } from "./live-keys.ts";
 import { openRecorder } from "./live-recorder.ts";
 import { liveKvEvents } from "./live-kv-events.ts";
 import { hangWatch } from "./live-hangs.ts";
@@ -94,7 +95,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const late = lately(config, tap);
   for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);
   directory.listen(metrics);
-  const tokens = tokensOf(config, environment);
+  const [tokens, keys] = [tokensOf(config, environment), liveKeys(config, environment, faults.report)];
   const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, metrics, readiness };
   const who = identity(config, secret, policy.profileHeader);
   const path = { identity: who, tokenizer: (model: string) => tokenizers.of(model) };
@@ -103,7 +104,8 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     ...known,
     observe: requestObserver(metrics, late.traffic, logs),
     profileOf: policy.profileOf,
-    ...towardsClients(config, tokens.adminToken, environment),
+    ...towardsClients(config, tokens.adminToken),
+    clientAuth: keys.auth,
     statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus }),
   });
   running.gateway = gateway;
@@ -124,7 +126,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     close: async () => {
       readiness.draining = true;
       await drain(gateway, config, environment, log);
-      for (const part of [policy, power, keeper, events]) await part.stop();
+      for (const part of [policy, power, keeper, events, keys]) await part.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
       watch.stop();
       logs.close();
@@ -258,11 +260,7 @@ function identity({ clients }: Config, secret: Uint8Array, profileHeader: () => 
 }
 
 /** What the configuration states of clients, and what it lets pass. */
-function towardsClients(
-  config: Config,
-  adminToken: string | undefined,
-  environment: Environment,
-): Partial<GatewayOptions> {
+function towardsClients(config: Config, adminToken: string | undefined): Partial<GatewayOptions> {
   const { clients, routes, prefix } = config;
   return {
     answersIndexed: prefix.answers,
@@ -278,14 +276,5 @@ function towardsClients(
       access: adminAccess(adminToken),
       millisMax: routes.administrationMillisMax,
     },
-    ...clientKeys(config, environment),
   };
-}
-
-function clientKeys({ clients }: Config, environment: Environment): { clientKeys?: readonly string[] } {
-  const keys = secretOf(clients.keysEnv, environment)
-    ?.split(",")
-    .map((key) => key.trim())
-    .filter((key) => key !== "");
-  return keys === undefined ? {} : { clientKeys: keys };
 }

@@ -27,6 +27,8 @@ export const FAULT_KINDS = {
   "kv-events-lost": { level: "warn", message: "an endpoint's KV events are lost" },
   "policy-changed": { level: "info", message: "the policy changed" },
   "policy-refused": { level: "warn", message: "a change of policy was refused" },
+  "keys-changed": { level: "info", message: "the clients' keys changed" },
+  "keys-refused": { level: "warn", message: "a change of the clients' keys was refused" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
   "source-recovered": { level: "info", message: "a source of endpoints recovered" },
   "recorder-failed": { level: "error", message: "the recorder failed" },

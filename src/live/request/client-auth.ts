@@ -1,12 +1,56 @@
-import { createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 
-/** Decides whether an Authorization header, or an x-api-key, holds one of the keys that clients of this gateway may use. */
-export type ClientAuth = (authorization: string | undefined, apiKey: string | undefined) => boolean;
+import { ANYBODY, type Client } from "./client.ts";
 
-/** Keys are kept and compared as digests. The scheme's case does not matter, as in vLLM. */
-export function clientAuth(keys: readonly string[]): ClientAuth {
-  const digests = new Set(keys.map(digest));
-  return (authorization, apiKey) => givenKeys(authorization, apiKey).some((key) => digests.has(digest(key)));
+/** Who sends an Authorization header, or an x-api-key; undefined for nobody who may use this gateway. */
+export type ClientAuth = (authorization: string | undefined, apiKey: string | undefined) => Client | undefined;
+
+/** A key at rest, and whose it is. */
+export interface ClientKey {
+  /** SHA-256 of the key, 32 bytes. */
+  readonly sha256: Buffer;
+  readonly client: Client;
+  /** Wall time from which on it opens nothing, in milliseconds since 1970. */
+  readonly expiresMillis?: number | undefined;
+}
+
+/** Keys that the configuration holds in the clear, which are bound to nobody. */
+export function plainKeys(keys: readonly string[]): ClientKey[] {
+  return keys.map((key) => ({ sha256: digest(key), client: ANYBODY }));
+}
+
+/**
+ * Keys are kept and compared as digests, in a time that does not depend on how much of a digest is right. The scheme's
+ * case does not matter, as in vLLM. The keys may be replaced while requests come.
+ */
+export class ClientKeys {
+  #byDigest: ReadonlyMap<string, ClientKey>;
+
+  constructor(keys: readonly ClientKey[]) {
+    this.#byDigest = byDigest(keys);
+  }
+
+  get size(): number {
+    return this.#byDigest.size;
+  }
+
+  replace(keys: readonly ClientKey[]): void {
+    this.#byDigest = byDigest(keys);
+  }
+
+  readonly of: ClientAuth = (authorization, apiKey) => {
+    for (const given of givenKeys(authorization, apiKey)) {
+      const found = this.#find(digest(given));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+
+  #find(given: Buffer): Client | undefined {
+    const key = this.#byDigest.get(bucketOf(given));
+    if (key === undefined || !timingSafeEqual(given, key.sha256)) return undefined;
+    return key.expiresMillis !== undefined && Date.now() >= key.expiresMillis ? undefined : key.client;
+  }
 }
 
 /** The keys that a request brings: that of a bearer token, and an x-api-key. */
@@ -15,6 +59,15 @@ export function givenKeys(authorization: string | undefined, apiKey: string | un
   return [bearer, apiKey ?? ""].filter((key) => key !== "");
 }
 
-function digest(key: string): string {
-  return createHash("sha256").update(key).digest("base64");
+function digest(key: string): Buffer {
+  return createHash("sha256").update(key).digest();
+}
+
+/** The first half finds the key; the whole is compared. */
+function bucketOf(sha256: Buffer): string {
+  return sha256.toString("base64", 0, sha256.length / 2);
+}
+
+function byDigest(keys: readonly ClientKey[]): Map<string, ClientKey> {
+  return new Map(keys.map((key) => [bucketOf(key.sha256), key]));
 }

@@ -19,7 +19,7 @@ export interface IdentityOptions {
 
 /**
  * Who asks, and for which conversation. Safe to write down: tenant and session are keyed digests, which are equal where
- * what the client sent is; "" where it sent nothing.
+ * what the client sent is, or the name of the tenant that a key is bound to; "" where it sent nothing.
  */
 export interface Identity {
   readonly tenant: string;
@@ -44,12 +44,15 @@ export class Identifier {
   identify(headers: RequestHeaders, fields: Fields | undefined): Identity {
     const { tenantHeaders, sessionHeaders, profileHeader, sloHeader } = this.#options;
     const user = this.#user(fields);
+    const { client } = headers;
+    const asked = sloHeader === undefined ? "" : bounded(headers.get(sloHeader));
     return {
-      tenant: this.#id("tenant", firstHeader(headers, tenantHeaders)) || this.#keyOf(headers) || user,
+      tenant:
+        client.tenant ?? (this.#id("tenant", firstHeader(headers, tenantHeaders)) || this.#keyOf(headers) || user),
       user,
       session: this.#id("session", firstHeader(headers, sessionHeaders)) || this.#sessionOf(fields),
       profile: profileHeader === undefined ? "" : bounded(headers.get(profileHeader)),
-      sloClass: sloHeader === undefined ? "" : bounded(headers.get(sloHeader)),
+      sloClass: client.tenant === undefined || client.sloClasses.includes(asked) ? asked : client.sloClass,
     };
   }
 

@@ -71,7 +71,9 @@ export class InferenceDoor {
 
   #refusal({ headers }: Exchange): Refusal | undefined {
     const { draining, inFlight, limits } = this.#context;
-    if (!this.#allowed(headers.get("authorization"), headers.get("x-api-key"))) return UNAUTHORIZED;
+    const client = this.#allowed(headers.get("authorization"), headers.get("x-api-key"));
+    if (client === undefined) return UNAUTHORIZED;
+    headers.client = client;
     if (draining) return refusal("draining", "The gateway is shutting down.");
     if (inFlight.size > limits.requestsInFlightMax) return FULL;
     return refusalOfEncoding(headers.get("content-encoding"));

@@ -1,3 +1,5 @@
+import { ANYBODY, type Client } from "./client.ts";
+
 /**
  * The headers of one request, over the flat list that Node keeps. Building Node's own object of them costs more than all
  * the look-ups that a request makes.
@@ -7,6 +9,8 @@ export class RequestHeaders {
   readonly raw: readonly string[];
   /** Names in lower case. */
   readonly names: readonly string[];
+  /** Who sends them, as far as the key names it. */
+  client: Client = ANYBODY;
 
   constructor(raw: readonly string[]) {
     this.raw = raw;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { type TestContext, describe, test } from "node:test";
 
 import { ADMIT_ALL, type AdmissionSpec } from "#core/admission/admission-spec.ts";
@@ -6,7 +7,9 @@ import { REFUSAL_REASONS } from "#core/admission/held.ts";
 import { nowMicros } from "#live/clock.ts";
 import { ERRORS } from "#live/answer/errors.ts";
 
-import { CHAT, type Got, LOWEST_ID_FIRST, type Rig, ask, errorOf, startRig } from "./rig.ts";
+import { ClientKeys, plainKeys } from "#live/request/client-auth.ts";
+
+import { CHAT, type Got, IDENTITY, LOWEST_ID_FIRST, type Rig, ask, errorOf, startRig } from "./rig.ts";
 import { type Reply, chatAnswer, headerOf, jsonReply } from "./stub-engine.ts";
 
 const MINUTE_MICROS = 60_000_000;
@@ -50,6 +53,7 @@ async function admitting(
   return { rig, answer: () => held.shift()!(), change };
 }
 
+const sha256 = (key: string): Buffer => createHash("sha256").update(key).digest();
 const looked = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await looked();
@@ -184,6 +188,39 @@ describe("admission", () => {
     assert.equal(headerOf(rig.engines[0]!.requests[0]!, "x-vllm-priority"), "-7");
     answer();
     assert.equal((await got).status, 200);
+  });
+
+  test("a key's tenant and class stand, whatever the request says of them", async (t) => {
+    const bound = { tenant: "acme", sloClass: "batch", sloClasses: ["critical"] };
+    const keys = new ClientKeys([...plainKeys(["open"]), { sha256: sha256("bound"), client: bound }]);
+    const reply: Reply = (_request, socket) => void socket.write(jsonReply(200, chatAnswer("hello")));
+    const rig = await startRig([reply], {
+      clientAuth: keys.of,
+      identity: { ...IDENTITY, sloHeader: "x-class" },
+    });
+    t.after(() => rig.close());
+    const asks = (key: string, sloClass: string, from: object = {}) =>
+      ask(
+        rig.url,
+        { ...CHAT, user: "ann" },
+        { headers: { "x-api-key": key, "x-class": sloClass, "x-tenant-id": "other", ...from } },
+      );
+    for (const sloClass of ["", "critical", "standard"]) assert.equal((await asks("bound", sloClass)).status, 200);
+    assert.equal((await asks("open", "standard")).status, 200);
+    const refused = await asks("nobody", "");
+    assert.deepEqual([refused.status, errorOf(refused).code], [401, 401]);
+    const arrived = rig.inputs.flatMap((input) => (input.kind === "request-arrived" ? [input.request] : []));
+    assert.deepEqual(
+      arrived.map(({ tenant, sloClass }) => [tenant, sloClass]),
+      [
+        ["acme", "batch"],
+        ["acme", "critical"],
+        ["acme", "batch"],
+        [arrived[3]!.tenant, "standard"],
+      ],
+    );
+    assert.match(arrived[3]!.tenant, /^tenant-[0-9a-f]{16}$/);
+    assert.match(arrived[0]!.user!, /^user-[0-9a-f]{16}$/);
   });
 
   test("every reason to refuse has a status, and one that asks to come back", () => {

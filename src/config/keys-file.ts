@@ -1,0 +1,62 @@
+import * as z from "zod";
+import { ConfigError } from "./config-error.ts";
+import { checkShape, type Problem, problemLine } from "./problem.ts";
+import { type YamlFile, parseYamlFile, readYamlFile } from "./yaml-file.ts";
+
+const KEYS_MAX = 10_000;
+const CLASSES_MAX = 32;
+
+const name = () =>
+  z
+    .string()
+    .regex(/^[\w.:-]{1,64}$/)
+    .meta({ expected: "1 to 64 of letters, digits, _ . : -" });
+
+const key = z.strictObject({
+  name: name().describe("Of the key, for those who keep the file."),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .meta({ expected: "a key's SHA-256, 64 hexadecimal digits, as `gnomon keys hash` prints it", secret: true })
+    .describe("The key itself is in no file."),
+  tenant: name().optional().describe("Who asks with it, for quotas and fairness; the key's name where left out."),
+  class: z.string().max(64).default("").describe("Service class of its requests."),
+  classes: z.array(z.string().max(64)).max(CLASSES_MAX).default([]).describe("Others that its requests may name."),
+  expires: z.iso.datetime({ offset: true }).optional().describe("From then on it opens nothing."),
+});
+
+const SCHEMA = z.strictObject({ keys: z.array(key).max(KEYS_MAX) });
+
+/** A key as a file holds it. */
+export type KeyEntry = z.infer<typeof key>;
+
+/** Reads a file of keys; throws ConfigError with every problem, none of which shows a digest. */
+export function readKeysFile(file: string): KeyEntry[] {
+  const yaml = readYamlFile(file);
+  if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
+  return checked(file, yaml.value);
+}
+
+/** The same of its text. */
+export function parseKeysFile(file: string, text: string): KeyEntry[] {
+  const yaml = parseYamlFile(file, text);
+  if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
+  return checked(file, yaml.value);
+}
+
+function checked(file: string, { value, lineOf }: YamlFile): KeyEntry[] {
+  const lineOfProblem = (problem: Problem) => problemLine(problem, `${file} line ${lineOf(problem.path)}`);
+  const shape = checkShape(SCHEMA, value);
+  if (!shape.ok) throw new ConfigError(shape.problems.map(lineOfProblem));
+  const { keys } = shape.value;
+  const problems: Problem[] = [];
+  const seen = { name: new Set<string>(), sha256: new Set<string>() };
+  keys.forEach((entry, i) => {
+    for (const field of ["name", "sha256"] as const) {
+      if (seen[field].has(entry[field])) problems.push({ path: ["keys", i, field], message: "is there twice" });
+      seen[field].add(entry[field]);
+    }
+  });
+  if (problems.length > 0) throw new ConfigError(problems.map(lineOfProblem));
+  return keys;
+}

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { stringify } from "yaml";
+
+import { ConfigError } from "#config/config-error.ts";
+import { CONFIG_SCHEMA } from "#config/schema.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
+import { liveKeys } from "#serve/live-keys.ts";
+
+const sha256 = (key: string): string => createHash("sha256").update(key).digest("hex");
+const entry = (key: string, more: object = {}): object => ({ name: `of-${key}`, sha256: sha256(key), ...more });
+
+function keysFile(t: TestContext, keys: readonly object[]) {
+  const folder = mkdtempSync(join(tmpdir(), "keys-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "keys.yaml");
+  const write = (text: string): void => {
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  };
+  write(stringify({ keys }));
+  return { file, write, replace: (next: readonly object[]) => write(stringify({ keys: next })) };
+}
+
+function opened(t: TestContext, file: string, environment: Record<string, string> = {}) {
+  const events: FaultEvent[] = [];
+  const clients = { keysFile: file, keysWatchMillis: 2, ...("KEYS" in environment && { keysEnv: "KEYS" }) };
+  const keys = liveKeys(CONFIG_SCHEMA.parse({ clients }), environment, (event) => void events.push(event));
+  t.after(() => keys.stop());
+  const tenantOf = (key: string) => keys.auth!(`Bearer ${key}`, undefined)?.tenant;
+  return { keys, events, tenantOf };
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+test("a key opens by its digest alone, as a bearer token or as x-api-key, and names its tenant", (t) => {
+  const { file } = keysFile(t, [entry("one", { tenant: "acme", class: "batch", classes: ["standard"] }), entry("two")]);
+  const { keys, tenantOf } = opened(t, file, { KEYS: "plain, other" });
+  assert.deepEqual(keys.auth!("bearer one", undefined), {
+    tenant: "acme",
+    sloClass: "batch",
+    sloClasses: ["standard"],
+  });
+  assert.equal(keys.auth!(undefined, "two")?.tenant, "of-two");
+  assert.deepEqual(keys.auth!("Bearer plain", undefined), { tenant: undefined, sloClass: "", sloClasses: [] });
+  assert.ok(keys.auth!("Basic abc", "other"));
+  for (const wrong of ["", "on", "onee", sha256("one"), "PLAIN", "plain, other"]) {
+    assert.equal(keys.auth!(`Bearer ${wrong}`, undefined), undefined, wrong);
+  }
+  assert.equal(tenantOf("three"), undefined);
+});
+
+test("the file is followed: keys come, are revoked and expire; what cannot be read changes nothing and shows no digest", async (t) => {
+  const { file, write, replace } = keysFile(t, [entry("one"), entry("two")]);
+  const { events, tenantOf, keys } = opened(t, file);
+  replace([entry("two", { expires: "2001-01-01T00:00:00Z" }), entry("three")]);
+  await until(() => events.length === 1);
+  assert.deepEqual(["one", "two", "three"].map(tenantOf), [undefined, undefined, "of-three"]);
+  assert.deepEqual([events[0]!.kind, events[0]!.figures], ["keys-changed", { keys: 2 }]);
+  for (const [text, problem] of [
+    ["keys: [", /expected YAML/],
+    [
+      stringify({ keys: [entry("x", { sha256: "abc", tenant: "no spaces" })] }),
+      /sha256: expected.*64 hexadecimal.*line 3.*tenant: expected/,
+    ],
+    [
+      stringify({ keys: [entry("x"), entry("x")] }),
+      /keys\[1\]\.name: is there twice.*keys\[1\]\.sha256: is there twice/,
+    ],
+  ] as const) {
+    const before = events.length;
+    write(text);
+    await until(() => events.length === before + 1);
+    assert.equal(events.at(-1)!.kind, "keys-refused");
+    assert.match(events.at(-1)!.detail, problem);
+    assert.doesNotMatch(events.at(-1)!.detail, new RegExp(`abc|${sha256("x")}`));
+    assert.equal(tenantOf("three"), "of-three");
+  }
+  rmSync(file);
+  await until(() => events.length === 5);
+  assert.match(events[4]!.detail, /ENOENT/);
+  assert.equal(keys.auth!("Bearer three", undefined)?.tenant, "of-three");
+});
+
+test("a file that is wrong at the start is refused with its problems", (t) => {
+  const { file } = keysFile(t, [{ name: "x" }]);
+  assert.throws(() => opened(t, file), ConfigError);
+});
