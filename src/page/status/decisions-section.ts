@@ -7,11 +7,16 @@ import type { DecisionDetail, DecisionLine } from "./overview.ts";
 import type { PageActions, PageState } from "./page-state.ts";
 import { section } from "./section.ts";
 
-type Actions = Pick<PageActions, "toggleDecision" | "hold">;
+type Actions = Pick<PageActions, "toggleDecision" | "showAllDecisions" | "hold">;
+
+/** Rows before somebody asks for all that are kept. */
+const ROWS_SHOWN = 10;
 
 export function decisionsSection(state: PageState, actions: Actions): Markup {
-  const { decisions, openDecisions, held } = state;
-  const rows = decisions.map((one) => rowOf(one, openDecisions.get(one.sequence), actions));
+  const { decisions, openDecisions, held, allDecisions } = state;
+  const rows = decisions
+    .slice(0, allDecisions ? undefined : ROWS_SHOWN)
+    .map((one) => rowOf(one, openDecisions.get(one.sequence), actions));
   const table = dataTable({
     caption: "Latest decisions, newest first",
     columns: [
@@ -42,6 +47,12 @@ export function decisionsSection(state: PageState, actions: Actions): Markup {
         { type: "button", "aria-pressed": String(held), onclick: () => actions.hold(!held) },
         held ? "Held: let new ones in" : "Hold",
       ),
+      decisions.length > ROWS_SHOWN &&
+        element(
+          "button",
+          { type: "button", onclick: () => actions.showAllDecisions(!allDecisions) },
+          allDecisions ? "Show fewer" : `Show ${decisions.length - ROWS_SHOWN} more`,
+        ),
     ),
     decisions.length === 0
       ? element("p", { class: "card" }, "No request was routed yet.")

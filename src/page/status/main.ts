@@ -28,6 +28,7 @@ const actions: PageActions = {
   showAllEndpoints: (allEndpoints) => change({ allEndpoints }),
   toggleEndpoint: (id) => change({ openEndpoints: toggled(state.openEndpoints, id) }),
   toggleDecision: (sequence) => void toggleDecision(sequence),
+  showAllDecisions: (allDecisions) => change({ allDecisions }),
   hold: (held) => change({ held }),
   moveCursor: (cursor) => cursor === state.cursor || change({ cursor }),
   sendToken: (given) => {

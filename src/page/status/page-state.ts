@@ -17,6 +17,7 @@ export interface PageState {
   readonly openEndpoints: ReadonlySet<string>;
   /** Decisions that are open, with what they were made of once it is there, or why it is not. */
   readonly openDecisions: ReadonlyMap<number, DecisionDetail | string>;
+  readonly allDecisions: boolean;
   /** No new decisions are shown. */
   readonly held: boolean;
   /** Slot that a pointer or the arrow keys are at. */
@@ -40,6 +41,7 @@ export interface PageActions {
   showAllEndpoints(all: boolean): void;
   toggleEndpoint(id: string): void;
   toggleDecision(sequence: number): void;
+  showAllDecisions(all: boolean): void;
   hold(held: boolean): void;
   moveCursor(slot: number | undefined): void;
   sendToken(token: string): void;
@@ -56,6 +58,7 @@ export const EMPTY_PAGE: PageState = {
   allEndpoints: false,
   openEndpoints: new Set(),
   openDecisions: new Map(),
+  allDecisions: false,
   held: false,
   cursor: undefined,
 };

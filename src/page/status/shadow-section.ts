@@ -12,7 +12,9 @@ const METRICS = [
   ["e2e", "E2E"],
 ] as const;
 const MILLIS = 1_000;
-const ROOM = 1.08;
+/** Beside the outermost value, as a part of what lies between, and at least so much of the largest. */
+const ROOM = 0.08;
+const ROOM_MIN = 0.01;
 
 /** What the shadow predicts for each profile beside what is measured. */
 export function shadowSection(shadow: ShadowCard | null): Markup {
@@ -66,8 +68,11 @@ function chart(
   const measured = measuredSeconds[metric];
   const rows = candidates.flatMap((one, i) => rowOf(one, metric, one.name === inForce, `s${i % 8}`));
   if (rows.length === 0) return undefined;
-  const ends = [...rows.flatMap(({ value, outer }) => [value, outer?.high ?? value]), (measured ?? 0) * MILLIS];
-  const scale = linearScale(0, ROOM * Math.max(...ends), INTERVAL_LEFT, INTERVAL_RIGHT, 4);
+  const ends = rows.flatMap(({ value, outer }) => [outer?.low ?? value, outer?.high ?? value]);
+  if (measured !== undefined) ends.push(measured * MILLIS);
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const room = Math.max(ROOM * (high - low), ROOM_MIN * high);
+  const scale = linearScale(Math.max(0, low - room), high + room, INTERVAL_LEFT, INTERVAL_RIGHT, 4);
   const note = measured === undefined ? "" : `measured ${duration(measured * MILLIS)}`;
   return figure(
     name,

@@ -11,6 +11,9 @@ const WIDTH = 360;
 const HEIGHT = 150;
 const FRAME: Frame = { width: WIDTH, height: HEIGHT, left: 50, right: WIDTH - 16, top: 8, bottom: HEIGHT - 24 };
 const MINUTES_PER_MARK = 5;
+const MINUTES_MIN = 3;
+/** Marks a minute apart that have room. */
+const MARKS_MAX = 6;
 const MILLIS_PER_MINUTE = 60_000;
 
 interface Line {
@@ -33,9 +36,8 @@ export function trafficSection(
   traffic: TrafficCard,
   actions: Pick<PageActions, "moveCursor">,
 ): Markup {
-  const minutes = Math.round((traffic.slotsMax * traffic.slotMillis) / MILLIS_PER_MINUTE);
-  const newest = state.slots.at(-1)?.slot ?? 0;
-  const axis = timeAxis(newest, traffic);
+  const axis = timeAxis(state.slots, traffic);
+  const minutes = Math.round(((axis.newest - axis.oldest + 1) * traffic.slotMillis) / MILLIS_PER_MINUTE);
   const draw = (chart: Chart) => drawing(chart, state, traffic, axis, actions);
   return section(
     "traffic",
@@ -85,11 +87,16 @@ function chartsOf(slotMillis: number): readonly Chart[] {
   ];
 }
 
-function timeAxis(newest: number, { slotsMax, slotMillis }: TrafficCard) {
-  const oldest = newest - slotsMax + 1;
+/** As long as there is something to show; a gateway that has just started has little. */
+function timeAxis(slots: readonly TrafficSlot[], { slotsMax, slotMillis }: TrafficCard) {
+  const newest = slots.at(-1)?.slot ?? 0;
+  const least = (MINUTES_MIN * MILLIS_PER_MINUTE) / slotMillis;
+  const span = Math.min(slotsMax, Math.max(least, newest - (slots[0]?.slot ?? newest) + 1));
+  const oldest = newest - span + 1;
   const { at } = linearScale(oldest, newest, FRAME.left, FRAME.right);
-  const step = (MINUTES_PER_MARK * MILLIS_PER_MINUTE) / slotMillis;
-  const ticks = Array.from({ length: Math.floor((slotsMax - 1) / step) + 1 }, (_, i) => newest - i * step);
+  const minutesPerMark = span > MARKS_MAX * (MILLIS_PER_MINUTE / slotMillis) ? MINUTES_PER_MARK : 1;
+  const step = (minutesPerMark * MILLIS_PER_MINUTE) / slotMillis;
+  const ticks = Array.from({ length: Math.floor((span - 1) / step) + 1 }, (_, i) => newest - i * step);
   const text = (slot: number) =>
     slot === newest ? "now" : `−${((newest - slot) * slotMillis) / MILLIS_PER_MINUTE} min`;
   return { scale: { at, ticks }, text, grid: false, oldest, newest };

@@ -172,7 +172,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     await page.clock.install();
     const first = page.locator("#decisions tbody tr").first();
     await first.waitFor();
-    await page.getByRole("button", { name: "Hold" }).click();
+    await page.getByRole("button", { name: "Hold", exact: true }).click();
     const sequence = 1_001;
     server.overview = { ...overview, decisions: [{ ...overview.decisions[0]!, sequence, why: "the newest" }] };
     const polled = page.waitForResponse(/overview/);
