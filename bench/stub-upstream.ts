@@ -1,7 +1,7 @@
 /**
  * Child process: an engine that costs next to nothing, on one port per endpoint. Requests that ask for a stream get
- * 100 events 10 ms apart, others 500 bytes of JSON. It lists its model and shows a metrics page of vLLM's. Tells its
- * parent the ports.
+ * 100 events 10 ms apart, with token ids where they are asked for, others 500 bytes of JSON. It lists its model and shows a
+ * metrics page of vLLM's. Its parent gets the ports.
  */
 import { readFileSync } from "node:fs";
 import { type AddressInfo, type Socket, createServer } from "node:net";
@@ -28,8 +28,15 @@ const metrics = whole("text/plain; version=0.0.4; charset=utf-8", page.slice(pag
 const streamHead = Buffer.from(
   "HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 00:04:58 GMT\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n",
 );
-const event = chunk(
-  `data: {"id":"chatcmpl-ab4a080792c17ef2","object":"chat.completion.chunk","created":1795219500,"model":"tiny","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}\n\n`,
+const head =
+  'data: {"id":"chatcmpl-ab4a080792c17ef2","object":"chat.completion.chunk","created":1795219500,"model":"tiny","choices":[{"index":0,';
+const event = chunk(`${head}"delta":{"content":" word"},"logprobs":null,"finish_reason":null,"token_ids":null}]}\n\n`);
+const idEvent = chunk(
+  `${head}"delta":{"content":" word"},"logprobs":null,"finish_reason":null,"token_ids":[103492]}]}\n\n`,
+);
+const PROMPT_TOKENS = 400;
+const promptIds = chunk(
+  `${head}"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":[${Array.from({ length: PROMPT_TOKENS }, (_, i) => 1_000 + 37 * i).join(",")}],"prompt_text":null}\n\n`,
 );
 const done = Buffer.concat([chunk("data: [DONE]\n\n"), Buffer.from("0\r\n\r\n")]);
 
@@ -43,8 +50,14 @@ function chunk(text: string): Buffer {
   return Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`);
 }
 
+interface Stream {
+  readonly socket: Socket;
+  readonly ids: boolean;
+  left: number;
+}
+
 /** Streams that are due in each of the next turns of 1 ms; one timer serves all. */
-const turns: { socket: Socket; left: number }[][] = Array.from({ length: EVENT_MILLIS }, () => []);
+const turns: Stream[][] = Array.from({ length: EVENT_MILLIS }, () => []);
 let turn = 0;
 let last = performance.now();
 
@@ -55,9 +68,9 @@ setInterval(() => {
   }
 }, 1);
 
-function sendNext(stream: { socket: Socket; left: number }): boolean {
+function sendNext(stream: Stream): boolean {
   if (!stream.socket.writable) return false;
-  stream.socket.write(stream.left > 0 ? event : done);
+  stream.socket.write(stream.left > 0 ? (stream.ids ? idEvent : event) : done);
   return stream.left-- > 0;
 }
 
@@ -66,6 +79,7 @@ function serve(socket: Socket): void {
   let held: Buffer | undefined;
   let head: string | undefined;
   let streams = false;
+  let ids = false;
   /** Bytes of a body that are still to come. */
   let missing = 0;
   socket.setNoDelay(true);
@@ -86,22 +100,24 @@ function serve(socket: Socket): void {
       }
       const piece = bytes.subarray(0, missing);
       streams ||= piece.indexOf('"stream":true') >= 0;
+      ids ||= piece.indexOf('"return_token_ids":true') >= 0;
       missing -= piece.length;
       bytes = bytes.subarray(piece.length);
       if (missing > 0) return;
-      answer(socket, head, streams);
+      answer(socket, head, { streams, ids });
       head = undefined;
       streams = false;
+      ids = false;
     }
   });
 }
 
-function answer(socket: Socket, head: string, streams: boolean): void {
+function answer(socket: Socket, head: string, { streams, ids }: { streams: boolean; ids: boolean }): void {
   if (head.startsWith("get /metrics")) socket.write(metrics);
   else if (head.startsWith("get ")) socket.write(models);
   else if (streams) {
-    socket.write(streamHead);
-    turns[Math.floor(Math.random() * EVENT_MILLIS)]!.push({ socket, left: EVENTS });
+    socket.write(ids ? Buffer.concat([streamHead, promptIds]) : streamHead);
+    turns[Math.floor(Math.random() * EVENT_MILLIS)]!.push({ socket, ids, left: EVENTS });
   } else socket.write(wholeAnswer);
 }
 

@@ -64,7 +64,7 @@ export const clients = z.strictObject({
     ),
   continueStreams: z
     .boolean()
-    .default(false)
+    .default(true)
     .describe(
       "Ask vLLM for the token ids of chat and completion streams (return_token_ids), so that one whose engine dies, hangs or drains goes on at another; clients that did not ask do not see them.",
     ),

@@ -126,8 +126,11 @@ export class Service {
     const root = hashRoot(adapter, sampling.cacheSalt);
     const group = { n: sampling.n, open: sampling.n, producedMax: 0 };
     return Array.from({ length: sampling.n }, (_, index) => {
-      const random = answerDraws(prompt, begun, sampling.seed * 65_537 + index);
-      const naturalTokens = naturalLength(random, this.options.naturalTokensMean);
+      const stream = sampling.seed * 65_537 + index;
+      const random = answerDraws(prompt, begun, stream);
+      // A draw of its own must not stand between two tokens of an answer that goes on.
+      const lengths = begun === undefined ? answerDraws(prompt, begun, stream) : random;
+      const naturalTokens = naturalLength(lengths, this.options.naturalTokensMean);
       const plan = planOutput(this.tokenizer, random, sampling, {
         maxTokens,
         naturalTokens,

@@ -65,7 +65,7 @@ function dataStart(bytes: Buffer, start: number, end: number): number {
 
 function parseData(bytes: Buffer, data: number, end: number): Fields | undefined {
   try {
-    const lines = bytes.toString("utf8", data, end);
+    const lines = withoutPromptIds(bytes.toString("utf8", data, end));
     const lineEnd = lines.search(LINE_END);
     const value: unknown = JSON.parse(lineEnd < 0 ? lines : lines.slice(0, lineEnd));
     return isFields(value) ? value : undefined;
@@ -73,6 +73,19 @@ function parseData(bytes: Buffer, data: number, end: number): Fields | undefined
     return undefined;
   }
 }
+
+/** A prompt's ids, thousands of them, are of no meaning here, and cost more to parse than all the rest. */
+function withoutPromptIds(json: string): string {
+  if (json.length < IDS_LENGTH_MIN) return json;
+  const at = json.indexOf(PROMPT_IDS);
+  const closed = at < 0 ? -1 : json.indexOf("]", at);
+  return closed < 0 ? json : json.slice(0, at + PROMPT_IDS.length) + json.slice(closed);
+}
+
+/** Shorter lists are parsed as fast as they are cut out. */
+const IDS_LENGTH_MIN = 2_048;
+/** Between bare quotes, with a list behind it: it cannot stand inside a JSON string. */
+const PROMPT_IDS = '"prompt_token_ids":[';
 
 /** The JSON object of an event, for reading what the last one counted; undefined where it holds none. */
 export function eventData(event: Buffer): Fields | undefined {

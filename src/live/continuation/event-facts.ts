@@ -9,7 +9,6 @@ export interface EventFacts {
   readonly text: string;
   /** Undefined where the engine sends none. */
   readonly ids: readonly number[] | undefined;
-  readonly promptIds: readonly number[] | undefined;
   /** What of the output is not text, by the engine's name for it. */
   readonly otherPart: string | undefined;
   /** The model has ended. */
@@ -28,7 +27,8 @@ export function eventFacts(
   end: number,
   dialect: "chat" | "completions",
 ): EventFacts | undefined {
-  const event = eventData(bytes.subarray(start, end));
+  const promptIdsAt = listAt(bytes, PROMPT_IDS, start, end);
+  const event = eventData(withoutList(bytes, start, end, promptIdsAt));
   if (event === undefined) return undefined;
   const { id, object, created, model, choices } = event;
   const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
@@ -42,11 +42,10 @@ export function eventFacts(
     name: { id, object, created, model },
     text: typeof text === "string" ? text : "",
     ids: idList(choice["token_ids"]),
-    promptIds: idList(event["prompt_token_ids"]) ?? idList(choice["prompt_token_ids"]),
     otherPart: OTHER_PARTS.find((name) => isPart(output[name])),
     ended: typeof choice["finish_reason"] === "string",
     idsAt: idsAt < 0 ? [] : [idsAt],
-    promptIdsAt: listAt(bytes, PROMPT_IDS, start, end),
+    promptIdsAt,
     textAt: bytes[textAt] === QUOTE ? textAt : -1,
   };
 }
@@ -55,8 +54,17 @@ const OTHER_PARTS = ["tool_calls", "function_call", "reasoning", "reasoning_cont
 const TEXT_NAMES = { chat: Buffer.from('"content"'), completions: Buffer.from('"text"') } as const;
 const IDS = Buffer.from('"token_ids"');
 const PROMPT_IDS = Buffer.from('"prompt_token_ids"');
+const NULL = Buffer.from("null");
 const BRACKET = 0x5b;
+const BRACKET_CLOSED = 0x5d;
 const QUOTE = 0x22;
+
+/** A prompt has thousands of ids, which cost less to read as bytes. */
+function withoutList(bytes: Buffer, start: number, end: number, listAt: number): Buffer {
+  if (listAt < 0) return bytes.subarray(start, end);
+  const behind = bytes.indexOf(BRACKET_CLOSED, listAt) + 1;
+  return Buffer.concat([bytes.subarray(start, listAt), NULL, bytes.subarray(behind, end)]);
+}
 
 function listAt(bytes: Buffer, name: Buffer, start: number, end: number): number {
   const at = valueAt(bytes, name, start, end);

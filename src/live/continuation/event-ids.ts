@@ -38,6 +38,18 @@ export function readIds(bytes: Buffer, bracket: number, take: (id: number) => vo
   return at + 1;
 }
 
+/** All ids of a list that opens at `bracket`, and the place behind it. */
+export function idsOf(bytes: Buffer, bracket: number): { readonly ids: Int32Array; readonly behind: number } {
+  const closed = bytes.indexOf(BRACKET_CLOSED, bracket);
+  // Each id but the first has a comma before it.
+  const room = new Int32Array(Math.ceil((closed - bracket) / 2) + 1);
+  let count = 0;
+  const behind = readIds(bytes, bracket, (id) => {
+    room[count++] = id;
+  });
+  return { ids: room.slice(0, count), behind };
+}
+
 /** Writes null over a list, with spaces behind it, as an engine writes that was not asked for ids. */
 export function blankIds(bytes: Buffer, bracket: number, behind: number): void {
   const fits = behind - bracket >= NULL.length;

@@ -2,7 +2,7 @@ import type { AnswerReport } from "../answer/answer-reader.ts";
 import type { ChainEnd } from "../tokenizer/chain-state.ts";
 import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
 import { type EventFacts, eventFacts } from "./event-facts.ts";
-import { BEFORE_IDS, blankIds, idsAtEnd, readIds } from "./event-ids.ts";
+import { BEFORE_IDS, blankIds, idsAtEnd, idsOf, readIds } from "./event-ids.ts";
 import { type Seam, SeamFinder, codePoints } from "./seam.ts";
 import { TokenList } from "./token-list.ts";
 
@@ -45,7 +45,7 @@ export class KeptStream {
   readonly #options: KeptStreamOptions;
   readonly #finder: SeamFinder;
   #tokens = new TokenList();
-  #prompt: TokenList | undefined;
+  #prompt: Int32Array | undefined;
   #heldBytes = 0;
   /** Offset of the text's opening quote from an event's beginning, where all events so far had it. */
   #textAt = -1;
@@ -77,7 +77,7 @@ export class KeptStream {
   }
 
   get prompt(): Int32Array {
-    return this.#prompt?.first(this.#prompt.length) ?? new Int32Array(0);
+    return this.#prompt ?? new Int32Array(0);
   }
   get name(): StreamName | undefined {
     return this.#name;
@@ -196,8 +196,11 @@ export class KeptStream {
   #readSlowly(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined {
     const facts = eventFacts(bytes, start, end, this.plan.dialect);
     if (facts === undefined) return undefined;
+    const listed = facts.promptIdsAt < 0 ? undefined : idsOf(bytes, facts.promptIdsAt);
     if (this.#unfit === undefined) {
       this.#name ??= facts.name;
+      this.#prompt ??= listed?.ids;
+      this.promptTokens = this.#prompt?.length ?? 0;
       this.#take(facts);
       this.#look();
     }
@@ -209,17 +212,10 @@ export class KeptStream {
         readIds(bytes, at, () => {}),
       );
     if (facts.textAt > 0 && facts.text !== "") this.#textAt = facts.textAt - start;
-    if (!hides || facts.promptIdsAt < 0) return undefined;
-    return [facts.promptIdsAt, readIds(bytes, facts.promptIdsAt, () => {})];
+    return hides && listed !== undefined ? [facts.promptIdsAt, listed.behind] : undefined;
   }
 
-  #take({ ids, promptIds, text, otherPart, ended }: EventFacts): void {
-    if (promptIds !== undefined && this.#prompt === undefined) {
-      const kept = promptIds.slice(0, this.#options.tokensMax + 1);
-      this.#prompt = new TokenList(kept.length);
-      for (const id of kept) this.#prompt.push(id);
-      this.promptTokens = promptIds.length;
-    }
+  #take({ ids, text, otherPart, ended }: EventFacts): void {
     this.ended ||= ended;
     if (otherPart === "tool_calls") this.#unfit = "tools";
     else if (otherPart !== undefined) this.#inParts = true;
@@ -248,13 +244,13 @@ export class KeptStream {
 
   #look(): void {
     if (this.#unfit !== undefined) return;
-    if (this.#tokens.length + this.promptTokens > this.#options.tokensMax) this.#giveUp("long");
-    else if (this.#tokens.bytes + (this.#prompt?.bytes ?? 0) !== this.#heldBytes) this.#account();
+    if (this.#tokens.length + (this.#prompt?.length ?? 0) > this.#options.tokensMax) this.#giveUp("long");
+    else if (this.#tokens.bytes + (this.#prompt?.byteLength ?? 0) !== this.#heldBytes) this.#account();
   }
 
   /** Counts what is kept; a stream for which there is no room is not kept. */
   #account(): void {
-    const bytes = this.#tokens.bytes + (this.#prompt?.bytes ?? 0);
+    const bytes = this.#tokens.bytes + (this.#prompt?.byteLength ?? 0);
     if (!this.#options.hold(bytes - this.#heldBytes)) return this.#giveUp("room");
     this.#heldBytes = bytes;
   }

@@ -1,0 +1,218 @@
+/**
+ * Streams whose engines are killed: every one is to end whole, with the text that it would have had.
+ *
+ *     npx node bench/continuation.ts [--streams 1000] [--engines 10] [--tokens 150] [--kill-seconds 2] [--step-millis 100]
+ *     npx node bench/continuation.ts --vllm "COMMAND PORT" [--streams 100] [--faults stop,term,kill] [--fault-seconds 3]
+ *
+ * Without `--vllm`, emulated engines in processes of their own, one of which gets SIGKILL every so many seconds and is
+ * started again a second later. With it, two engines of that command (PORT stands for the port), of which one gets the
+ * signal while all streams run; before, the same streams twice undisturbed, as a measure of how far the engines repeat
+ * themselves. The gateway is what `serve` starts, with its defaults.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { TraceReader } from "#trace/reader.ts";
+import { endAll, kept, message } from "./children.ts";
+import { type Heard, type Question, keyOf, listen, questions } from "./continuation/stream.ts";
+import { startGateway } from "./gateway-process.ts";
+
+const { values } = parseArgs({
+  options: {
+    streams: { type: "string" },
+    engines: { type: "string", default: "10" },
+    tokens: { type: "string", default: "150" },
+    "kill-seconds": { type: "string", default: "2" },
+    "step-millis": { type: "string", default: "100" },
+    vllm: { type: "string" },
+    faults: { type: "string", default: "stop,term,kill" },
+    "fault-seconds": { type: "string", default: "3" },
+  },
+});
+const tokens = Number(values.tokens);
+const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
+const DISTINCT = 50;
+const SIGNALS = { stop: "SIGSTOP", term: "SIGTERM", kill: "SIGKILL" } as const;
+
+/** Groups of processes that end with the bench. */
+const groups = new Set<number>();
+process.on("exit", () => {
+  for (const group of groups) {
+    try {
+      process.kill(-group, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+});
+
+try {
+  if (values.vllm === undefined) await emulated();
+  else await real(values.vllm);
+} finally {
+  endAll();
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+async function emulated(): Promise<void> {
+  const asked = questions(Number(values.streams ?? 1_000), DISTINCT, tokens);
+  const engines = await Promise.all(Array.from({ length: Number(values.engines) }, () => startEngine(0)));
+  const { port } = await startGateway(engines.map(portOf), ["--record", scratch], 0);
+  const alone = await Promise.all(questions(2 * DISTINCT, DISTINCT, tokens).map((one) => askEngine(engines[0]!, one)));
+  const expected = new Map(alone.map(([question, { text }]) => [keyOf(question), text]));
+  let isOver = false;
+  let kills = 0;
+  const killing = (async () => {
+    for (; !isOver; kills++) {
+      await sleep(1_000 * Number(values["kill-seconds"]));
+      if (isOver) break;
+      const victim = engines[kills % engines.length]!;
+      victim.child.kill("SIGKILL");
+      void sleep(1_000)
+        .then(() => startEngine(victim.port))
+        .then((again) => (victim.child = again.child));
+    }
+  })();
+  const heard = await Promise.all(asked.map((question, i) => listen(port, `stream-${i}`, question)));
+  isOver = true;
+  await killing;
+  console.log(`${asked.length} streams of ${tokens} tokens, ${engines.length} engines, ${kills} killed`);
+  report(asked, heard, (question) => [expected.get(keyOf(question)) ?? ""]);
+  await sleep(1_500);
+  await seams(heard);
+}
+
+interface Engine {
+  child: ChildProcess;
+  readonly port: number;
+}
+
+function portOf({ port }: Engine): number {
+  return port;
+}
+
+async function startEngine(port: number): Promise<Engine> {
+  const file = join(import.meta.dirname, "continuation/engine.ts");
+  const child = kept(
+    spawn(process.execPath, [file, String(port), values["step-millis"]], {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    }),
+  );
+  const { port: taken } = (await message(child)) as { port: number };
+  return { child, port: taken };
+}
+
+async function askEngine({ port }: Engine, question: Question): Promise<readonly [Question, Heard]> {
+  return [question, await listen(port, `alone-${keyOf(question).replace(" ", "-")}`, { ...question, usage: false })];
+}
+
+async function real(command: string): Promise<void> {
+  const asked = questions(Number(values.streams ?? 100), Number(values.streams ?? 100), tokens);
+  const base = 20_000 + Math.floor(Math.random() * 20_000);
+  const engines = [startReal(command, base), startReal(command, base + 1)];
+  await Promise.all(engines.map(ready));
+  const { port } = await startGateway(engines.map(portOf), ["--record", scratch], 0);
+  const run = (name: string) => Promise.all(asked.map((one, i) => listen(port, `${name}-${i}`, one)));
+  const first = await run("first");
+  const second = await run("second");
+  console.log(`${asked.length} streams of ${tokens} tokens, 2 engines, undisturbed twice`);
+  report(asked, second, (_question, i) => [first[i]!.text]);
+  for (const fault of values.faults.split(",") as (keyof typeof SIGNALS)[]) {
+    const victim = engines[0]!;
+    const running = run(fault);
+    await sleep(1_000 * Number(values["fault-seconds"]));
+    process.kill(-victim.child.pid!, SIGNALS[fault]);
+    const heard = await running;
+    console.log(`${fault}: ${asked.length} streams, one engine gets ${SIGNALS[fault]}`);
+    report(asked, heard, (_question, i) => [first[i]!.text, second[i]!.text]);
+    await sleep(1_500);
+    await seams(heard, fault);
+    if (fault === "stop") {
+      process.kill(-victim.child.pid!, "SIGCONT");
+      await sleep(8_000);
+    } else if (fault !== values.faults.split(",").at(-1)) {
+      process.kill(-victim.child.pid!, "SIGKILL");
+      await sleep(2_000);
+      engines[0] = startReal(command, base);
+      await ready(engines[0]);
+      await sleep(20_000);
+    }
+  }
+}
+
+/** A group of processes of its own, all of which get the signals. */
+function startReal(command: string, port: number): Engine {
+  const line = command.replaceAll("PORT", String(port));
+  const child = kept(spawn("/bin/sh", ["-c", `exec ${line}`], { stdio: "ignore", detached: true }));
+  groups.add(child.pid!);
+  return { child, port };
+}
+
+async function ready({ port }: Engine): Promise<void> {
+  for (;;) {
+    const isWell = await fetch(`http://127.0.0.1:${port}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isWell) return;
+    await sleep(500);
+  }
+}
+
+/** `undisturbed` has the texts that a stream is to have one of. */
+function report(
+  asked: readonly Question[],
+  heard: readonly Heard[],
+  undisturbed: (question: Question, i: number) => readonly string[],
+): void {
+  const flaws = new Map<string, number>();
+  for (const { flaw } of heard) if (flaw !== "") flaws.set(flaw, (flaws.get(flaw) ?? 0) + 1);
+  const same = heard.filter(({ text }, i) => undisturbed(asked[i]!, i).includes(text)).length;
+  const whole = heard.filter(({ flaw }) => flaw === "").length;
+  console.log(`  whole and well-formed: ${whole} of ${heard.length}; text as undisturbed: ${same}`);
+  for (const [flaw, count] of flaws) console.log(`  ${count} with: ${flaw}`);
+}
+
+/** Gaps where streams went on, from the trace: which those were, and what the router saw. */
+async function seams(heard: readonly Heard[], prefix = "stream"): Promise<void> {
+  const broken = new Map<string, number>();
+  const routed: number[] = [];
+  const continued = new Set<number>();
+  let times = 0;
+  for await (const item of new TraceReader(scratch).items()) {
+    if (item.kind !== "record") continue;
+    const { input } = item;
+    if (input.kind === "request-continued" && input.requestId.startsWith(`${prefix}-`)) {
+      times++;
+      broken.set(input.requestId, input.at);
+      continued.add(Number(/-(\d+)/.exec(input.requestId)![1]));
+    }
+    const since = input.kind === "first-token" ? broken.get(input.requestId) : undefined;
+    if (input.kind !== "first-token" || since === undefined) continue;
+    routed.push((input.at - since) / 1_000);
+    broken.delete(input.requestId);
+  }
+  const gaps = [...continued].map((i) => addedGap(heard[i]!));
+  const others = heard.filter((_one, i) => !continued.has(i)).map(addedGap);
+  console.log(`  went on elsewhere: ${continued.size} streams, ${times} times`);
+  console.log(`  ms from the break to the next token, at the router: ${quantiles(routed)}`);
+  console.log(
+    `  ms added to a stream's usual gap by its longest one: ${quantiles(gaps)}; of the others: ${quantiles(others)}`,
+  );
+}
+
+/** The longest pause between two events over the usual one, in milliseconds. */
+function addedGap({ arrivals }: Heard): number {
+  const gaps = arrivals.slice(1).map((at, i) => at - arrivals[i]!);
+  const sorted = gaps.toSorted((a, b) => a - b);
+  return (sorted.at(-1) ?? 0) - (sorted[sorted.length >> 1] ?? 0);
+}
+
+function quantiles(all: readonly number[]): string {
+  const sorted = all.toSorted((a, b) => a - b);
+  const at = (share: number): string => (sorted[Math.floor(share * (sorted.length - 1))] ?? NaN).toFixed(1);
+  return sorted.length === 0 ? "none" : `p50 ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}`;
+}

@@ -1,0 +1,30 @@
+/**
+ * Child process: an emulated engine on a port, 0 for a free one, with steps of so many milliseconds. Its parent gets the
+ * port, and ends it as engines are ended.
+ */
+import { startEmulator } from "#emulator/server.ts";
+import { engineDefaults } from "#engine/config.ts";
+
+const [port, stepMillis] = process.argv.slice(2).map(Number);
+const engine = engineDefaults({
+  blockTokens: 16,
+  kvBlocks: 100_000,
+  sequencesMax: 1_024,
+  stepTime: {
+    kind: "coefficients",
+    baseMicros: 1_000 * (stepMillis ?? 100),
+    perPrefillTokenMicros: 10,
+    perDecodeMicros: 10,
+  },
+});
+const emulator = await startEmulator({
+  host: "127.0.0.1",
+  port: port ?? 0,
+  model: "tiny",
+  engine,
+  timeScale: 1,
+  seed: 1,
+});
+process.send!({ port: emulator.port });
+process.once("SIGTERM", () => void emulator.signalTerminate().then(() => process.exit(0)));
+process.on("disconnect", () => process.exit(0));
