@@ -189,6 +189,16 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       .tuple(word, fc.constantFrom("connect", "cut", "garbage", "hung"))
       .map(([requestId, fault]): Input => ({ kind: "attempt-failed", at, requestId, fault })),
     fc
+      .tuple(word, fc.constantFrom("cut", "draining"), count, maybe(hashes))
+      .map(([requestId, fault, outputTokens, answerHashes]): Input => ({
+        kind: "request-continued",
+        at,
+        requestId,
+        fault,
+        outputTokens,
+        ...(answerHashes !== undefined && { answerHashes }),
+      })),
+    fc
       .tuple(
         record({ requestId: word, promptTokens: maybe(count), cachedTokens: maybe(count), outputTokens: maybe(count) }),
         maybe(hashes),
