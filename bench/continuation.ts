@@ -63,12 +63,12 @@ async function emulated(): Promise<void> {
   const { port } = await startGateway(engines.map(portOf), ["--record", scratch], 0);
   const alone = await Promise.all(questions(2 * DISTINCT, DISTINCT, tokens).map((one) => askEngine(engines[0]!, one)));
   const expected = new Map(alone.map(([question, { text }]) => [keyOf(question), text]));
-  let isOver = false;
+  const run = { isOver: false };
   let kills = 0;
   const killing = (async () => {
-    for (; !isOver; kills++) {
+    for (; !run.isOver; kills++) {
       await sleep(1_000 * Number(values["kill-seconds"]));
-      if (isOver) break;
+      if (run.isOver) break;
       const victim = engines[kills % engines.length]!;
       victim.child.kill("SIGKILL");
       void sleep(1_000)
@@ -77,7 +77,7 @@ async function emulated(): Promise<void> {
     }
   })();
   const heard = await Promise.all(asked.map((question, i) => listen(port, `stream-${i}`, question)));
-  isOver = true;
+  run.isOver = true;
   await killing;
   console.log(`${asked.length} streams of ${tokens} tokens, ${engines.length} engines, ${kills} killed`);
   report(asked, heard, (question) => [expected.get(keyOf(question)) ?? ""]);
