@@ -8,6 +8,7 @@ import { limits } from "./limits-section.ts";
 import { picker } from "./picker-section.ts";
 import { policy, profiles } from "./policy-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
+import { share } from "./share-section.ts";
 import { routes } from "./routes-section.ts";
 import { MIB, MILLIS_PER_DAY, environmentName, millis, origin } from "./schema-value.ts";
 
@@ -270,6 +271,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   power: power.prefault({}).describe("Power and activity of the endpoints' GPUs."),
   limits: limits.prefault({}).describe("Bounds."),
   record: record.prefault({}).describe("The trace recorder."),
+  share: share.prefault({}).describe("Several gateways in front of the same endpoints."),
   shadow: shadow.prefault({}).describe("The shadow simulator beside the gateway."),
   metrics: metrics.prefault({}).describe("Prometheus page at /metrics."),
   admin: admin.prefault({}).describe("Status pages under /gnomon."),

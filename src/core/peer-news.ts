@@ -25,6 +25,8 @@ export interface PeerCharged {
   readonly session: string;
   readonly sequences: number;
   readonly promptTokens: number;
+  /** They are a count and no estimate. */
+  readonly promptTokensExact: boolean;
   /** Prompt tokens that the peer expected to be computed, at least 1. */
   readonly newTokens: number;
   /** The whole prompt; empty where it is not known, as in a snapshot. */
@@ -47,7 +49,7 @@ export interface PeerProgress {
   readonly outputTokens: number;
 }
 
-/** An attempt failed before its first token; another charge may follow. */
+/** An attempt failed, or the request was taken elsewhere; another charge may follow. */
 export interface PeerFailed {
   readonly kind: "failed";
   readonly request: number;

@@ -3,13 +3,15 @@ import { DualIndex } from "#core/prefix/dual-index.ts";
 import { BLOCK_TOKENS_DEFAULT } from "#live/discovery/block-size.ts";
 import { FIRST_POLICY_VERSION, type ProfileSpec } from "#core/plugin/spec.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
+import { nameHash } from "#core/random.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { ServePlan } from "./serve-plan.ts";
 
 /** What a plan states of the router; a trace's header holds the same. */
-export function routerSettings({ config, profile, profiles }: ServePlan): TraceRouter {
-  const { breaker, seed } = config.routing;
+export function routerSettings({ config, profile, profiles, replica }: ServePlan): TraceRouter {
+  const { breaker } = config.routing;
+  const seed = replica === undefined ? config.routing.seed : (config.routing.seed ^ nameHash(replica)) >>> 0;
   const admission = admissionSpec(config.admission);
   const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
   return {

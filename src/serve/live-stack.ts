@@ -30,12 +30,13 @@ import { liveKeys } from "./live-keys.ts";
 import { openRecorder } from "./live-recorder.ts";
 import { liveKvEvents } from "./live-kv-events.ts";
 import { hangWatch } from "./live-hangs.ts";
-import { faultOfBreaker, faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
+import { faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { machineDigest } from "./machine-digest.ts";
 import { secretOf, tokensOf } from "./secrets.ts";
 import { lately } from "./lately.ts";
 import { startShadow } from "./live-shadow.ts";
+import { replicaName, sharedRouter } from "./live-share.ts";
 import { type LivePolicy, gatewayLimits, livePolicy } from "./policy/live-policy.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { stateWatch } from "./state-watch.ts";
@@ -63,14 +64,13 @@ export interface LiveStack {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Puts a gateway together from its plan. It listens and knows endpoints only when they are added. */
-export async function createLiveStack(plan: ServePlan, environment: Environment, log: Logger): Promise<LiveStack> {
+export async function createLiveStack(given: ServePlan, environment: Environment, log: Logger): Promise<LiveStack> {
+  const plan = { ...given, replica: replicaName(given.config) };
   const { config } = plan;
   const logs = openLogs(config.log, log);
   const { faults } = logs;
-  const secret = hashSecret(config, environment);
-  const settings = routerSettings(plan);
-  const router = newRouter(settings, (endpoint, change) => faults.report(faultOfBreaker(endpoint, change)));
-  const tap = new RouterTap(router);
+  const [secret, settings] = [hashSecret(config, environment), routerSettings(plan)];
+  const { router, tap, share } = sharedRouter(plan, settings, { faults, secret }, environment);
   const directory = new EndpointDirectory();
   const tokenizers = await openTokenizers({ config, secret, directory, log, blockTokens: settings.blockTokens });
   const blockSizes = followEngines(config, tokenizers, tap, faults);
@@ -88,7 +88,7 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
   const counters = () => running.gateway?.counters;
   const policy = livePolicy({ plan, environment, tap, report: faults.report, gateway: () => running.gateway });
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
-  const known = { router, tap, directory, keeper, hangs, sources };
+  const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
   const also = { ...shadowStatus, ...events.metrics };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
@@ -121,12 +121,13 @@ export async function createLiveStack(plan: ServePlan, environment: Environment,
     warmUp: async () => {
       log.debug(await warmUpAll(plan, settings, path), "warmed up");
       pageFiles();
+      await share?.start();
       readiness.warm = true;
     },
     close: async () => {
       readiness.draining = true;
       await drain(gateway, config, environment, log);
-      for (const part of [policy, power, keeper, events, keys]) await part.stop();
+      for (const part of [policy, share, power, keeper, events, keys]) await part?.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
       watch.stop();
       logs.close();

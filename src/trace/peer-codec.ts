@@ -38,11 +38,12 @@ export function decodePeerReported(at: number, fields: Fields, chain: () => Bloc
 /** Fields at their usual value ("", 1, undefined) are left out. */
 function withoutChain(news: PeerNews): object {
   if (news.kind === "charged") {
-    const { blocks, attempt, sequences, tenant, session, model, profile, reason, ...rest } = news;
+    const { blocks, attempt, sequences, tenant, session, model, profile, reason, promptTokensExact, ...rest } = news;
     return {
       ...rest,
       ...(attempt !== 1 && { attempt }),
       ...(sequences !== 1 && { sequences }),
+      ...(promptTokensExact && { promptTokensExact }),
       ...(tenant !== "" && { tenant }),
       ...(session !== "" && { session }),
       ...(model !== "" && { model }),
@@ -107,6 +108,7 @@ function decodeCharged(fields: Fields, blocks: BlockChain): PeerCharged {
     session: fields.string("session", ""),
     sequences: fields.integer("sequences", 1, 1),
     promptTokens: fields.number("promptTokens"),
+    promptTokensExact: fields.boolean("promptTokensExact", false),
     newTokens: fields.number("newTokens"),
     blocks,
     ...(fields.has("outputTokens") && { outputTokens: fields.integer("outputTokens", 0) }),

@@ -123,12 +123,13 @@ const charges: fc.Arbitrary<PeerNews> = record({
   session: word,
   sequences: fc.integer({ min: 1, max: 4 }),
   promptTokens: count,
+  promptTokensExact: fc.boolean(),
   newTokens: count,
   blocks: peerChains,
 }).chain((charged) => fc.constantFrom(charged, { ...charged, outputTokens: 5 }));
 
 /** Requests are numbered from 1. */
-const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([before, amount]) => {
+export const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([before, amount]) => {
   const request = before + 1;
   return fc.oneof(
     charges,

@@ -6,7 +6,7 @@ import type { PeerCharged, PeerReleased } from "../peer-news.ts";
 
 /** A peer's request as plugins see it; its id is no own request's, since `#` is in none of them. */
 export function peerRequest(peer: string, news: PeerCharged): RouteRequest {
-  const { model, tenant, session, promptTokens, sequences, blocks, profile } = news;
+  const { model, tenant, session, promptTokens, promptTokensExact, sequences, blocks, profile } = news;
   return {
     id: `${peer}#${news.request}`,
     model,
@@ -15,7 +15,7 @@ export function peerRequest(peer: string, news: PeerCharged): RouteRequest {
     sloClass: "",
     priority: 0,
     promptTokens,
-    promptTokensExact: false,
+    promptTokensExact,
     outputTokensMax: undefined,
     sequences,
     blocks,

@@ -2,7 +2,7 @@ import type { Decision, Routed } from "../decision.ts";
 import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { continuedRequest } from "../continued-request.ts";
-import type { AnswerKnown, Input, RequestContinued, RequestFinished } from "../input.ts";
+import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
 import { RecentMap } from "../recent-map.ts";
 import type { RouteRequest } from "../request.ts";
@@ -67,6 +67,7 @@ export class OwnNews {
       const sent = this.#requests.get(input.requestId);
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
     } else if (kind === "request-continued") this.#continued(input, decision);
+    else if (kind === "request-moved") this.#moved(input);
     else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
     else if (kind === "request-finished") this.#finished(input);
     else if (kind === "answer-known") this.#answer(input);
@@ -94,7 +95,18 @@ export class OwnNews {
     this.#charge(input.at, sent, decision, continuedRequest(sent.request, input));
   }
 
+  #moved({ at, requestId, endpoint }: RequestMoved): void {
+    const sent = this.#requests.get(requestId);
+    const charged = sent?.charged;
+    if (sent === undefined || charged === undefined || charged.endpoint === endpoint) return;
+    this.#failed(sent);
+    sent.charged = { ...charged, endpoint };
+    sent.sentAt = at;
+    this.#news.push({ ...sent.charged, blocks: sent.request.blocks });
+  }
+
   #failed(sent: Sent): void {
+    if (sent.charged === undefined) return;
     sent.charged = undefined;
     sent.firstTokenAt = undefined;
     sent.outputTokens = 0;
@@ -103,10 +115,18 @@ export class OwnNews {
 
   #charge(at: Micros, sent: Sent, decision: Routed, asSent: RouteRequest = sent.request): void {
     const { attempt, endpoint, profile, reason, hitTokens } = decision;
-    const { model, tenant, session, sequences, promptTokens, blocks } = asSent;
+    const { model, tenant, session, sequences, promptTokens, promptTokensExact, blocks } = asSent;
     const newTokens = Math.max(1, promptTokens - hitTokens);
     const what = { request: sent.number, attempt, endpoint, profile, reason, model, tenant, session };
-    const charged = { kind: "charged", ...what, sequences, promptTokens, newTokens, blocks } as const;
+    const charged = {
+      kind: "charged",
+      ...what,
+      sequences,
+      promptTokens,
+      promptTokensExact,
+      newTokens,
+      blocks,
+    } as const;
     sent.charged = { ...charged, blocks: EMPTY_CHAIN };
     sent.sentAt = at;
     this.#open.set(sent.number, sent);

@@ -139,7 +139,7 @@ export class PeerBook {
         else if (news.kind === "released") this.#released(at, peer, request, news);
         else if (request.state === undefined) this.counts.strayNews++;
         else if (news.kind === "progress") this.#ledger.progress(request.route.id, news.outputTokens);
-        else if (news.kind === "failed") this.#release(request, true);
+        else if (news.kind === "failed") this.#release(at, request, !request.begun);
         else this.#firstToken(at, request, request.state, news.ttftMicros);
       }
     }
@@ -151,6 +151,8 @@ export class PeerBook {
     if (known?.state !== undefined) return;
     if (state === undefined || (known === undefined && peer.requests.size >= PEER_REQUESTS_MAX)) {
       this.counts.refusedCharges++;
+      // Where the endpoint is not known yet, a later snapshot has the charge once more.
+      if (state === undefined) peer.incomplete = true;
       return;
     }
     const route = known?.route ?? this.#host.named(peerRequest(peer.name, news));
@@ -159,7 +161,8 @@ export class PeerBook {
     peer.requests.set(news.request, request);
     this.#ledger.charge(route.id, state, news);
     state.peerRequestsInFlight += news.sequences;
-    request.insertion = news.blocks.length > 0 ? this.#host.index.insert(state.slot, news.blocks) : undefined;
+    const { blocks, promptTokensExact } = news;
+    request.insertion = blocks.length > 0 ? this.#host.index.insert(state.slot, blocks, promptTokensExact) : undefined;
     this.#host.observe({ kind: "request-arrived", at, request: route }, peerDecision(at, route.id, news), route);
     if (news.outputTokens !== undefined) this.#progressed(request, news.outputTokens);
   }
@@ -175,22 +178,26 @@ export class PeerBook {
     request.begun = true;
     state.firstToken(at, ttftMicros);
     this.#ledger.firstToken(request.route.id);
+    if (request.insertion !== undefined) this.#host.index.computed?.(request.insertion, at);
   }
 
   #released(at: Micros, peer: Peer, request: PeerRequest, news: PeerReleased): void {
     const { outcome, decodeMicros, outputTokens } = news;
     peer.requests.delete(request.number);
     request.state?.peerEnded(at, outcome, decodeMicros, outputTokens);
-    this.#release(request, outcome !== "ok" && !request.begun);
+    this.#release(at, request, outcome !== "ok" && !request.begun);
     this.#host.observe(releasedInput(at, request.route.id, news), undefined, request.route);
   }
 
-  #release(request: PeerRequest, withdraw: boolean): void {
+  #release(at: Micros, request: PeerRequest, withdraw: boolean): void {
     const { state, insertion, route } = request;
     if (state === undefined) return;
     this.#ledger.release(route.id);
     state.peerRequestsInFlight -= route.sequences;
-    if (withdraw && insertion !== undefined) this.#host.index.withdraw(insertion);
+    if (insertion !== undefined) {
+      if (withdraw) this.#host.index.withdraw(insertion);
+      else this.#host.index.computed?.(insertion, at);
+    }
     request.state = undefined;
     request.insertion = undefined;
     request.begun = false;
@@ -216,7 +223,15 @@ export class PeerBook {
     if (blocks.length > 0) this.#host.index.insert(state.slot, blocks);
     if (session === undefined) return;
     const sent = { endpoint, session, blocks, request: 0, attempt: 1, profile: "", reason: "", model: "" };
-    const news = { kind: "charged", ...sent, tenant: "", sequences: 1, promptTokens: 0, newTokens: 0 } as const;
+    const news = {
+      kind: "charged",
+      ...sent,
+      tenant: "",
+      sequences: 1,
+      promptTokens: 0,
+      promptTokensExact: false,
+      newTokens: 0,
+    } as const;
     const route = this.#host.named(peerRequest("", news));
     this.#host.observe({ kind: "request-arrived", at, request: route }, peerDecision(at, route.id, news), route);
   }
@@ -247,7 +262,7 @@ export class PeerBook {
   /** It is over, nobody knows how. Its blocks stay: the endpoint most likely has them. */
   #forget(at: Micros, peer: Peer, request: PeerRequest): void {
     peer.requests.delete(request.number);
-    this.#release(request, false);
+    this.#release(at, request, false);
     this.#host.observe(releasedInput(at, request.route.id), undefined, request.route);
   }
 }

@@ -14,10 +14,12 @@ import { type LogCounts, registerLogs } from "./metric-logs.ts";
 import { registerPolicy } from "./metric-policy.ts";
 import { registerRollouts } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
+import { registerShare } from "./metric-share.ts";
 import { registerSources } from "./metric-sources.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
+import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "../status/shadow-status.ts";
 import type { HangWatch } from "../upstream/hang-watch.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
@@ -43,6 +45,8 @@ export interface StateSources extends KvEventSources {
   readonly tokenizers?: () => readonly TokenizerCounts[];
   /** Left out where there is no shadow. */
   readonly shadow?: () => ShadowStatus;
+  /** Left out where nothing is shared with other gateways. */
+  readonly share?: () => ShareStatus | undefined;
   /** Lines that the logs left out; left out where nothing logs. */
   readonly logs?: LogCounts;
   /** Endpoints, and servers, with lines of their own; the first by id have them. */
@@ -87,6 +91,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerEndpoints(sources, family, row);
   registerScrapes(sources, family, row);
   registerSources(registry, sources.sources);
+  registerShare(registry, sources.share);
   registerCounters(sources, family, row);
   registerRecorder(sources, family, row);
   registerTokenizers(sources, family, row);

@@ -13,6 +13,7 @@ import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import { policyRoutes } from "../policy/policy-routes.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Readiness } from "./readiness.ts";
+import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
 import { decisionView, endpointView } from "./status-view.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
@@ -29,6 +30,8 @@ export interface StatusOptions {
   readonly readiness: Readiness;
   /** Tokens per block of the prompts' chains, and who has other ones. */
   readonly blockSizes: { view(): BlockSizeView };
+  /** Left out where nothing is shared with other gateways. */
+  readonly share?: () => ShareStatus;
   /** Left out where there is no shadow. */
   readonly shadow?: () => ShadowStatus;
   readonly policy: PolicyDesk;
@@ -96,6 +99,10 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
     app.get("/gnomon/decisions/:id{[0-9]{1,15}}", (c) => {
       const kept = decisionOf(options, Number(c.req.param("id")));
       return kept === undefined ? problem(c, 404, "this decision is not remembered") : c.json(decisionView(kept));
+    });
+    app.get("/gnomon/share", (c) => {
+      if (options.share === undefined) return problem(c, 404, "nothing is shared here; set share.url");
+      return c.json(options.share());
     });
     app.get("/gnomon/decisions", (c) => {
       const count = readCount(c.req.query("n"));

@@ -1,0 +1,102 @@
+import type { Registry } from "prom-client";
+import { MILLIS_PER_SECOND } from "#core/units.ts";
+import type { ShareStatus } from "../share/share-status.ts";
+import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
+
+type Figure = readonly [
+  type: MetricFamily["type"],
+  name: string,
+  help: string,
+  of: (status: ShareStatus) => readonly (readonly [value: number, labels?: Readonly<Record<string, string>>])[],
+];
+
+const FIGURES: readonly Figure[] = [
+  [
+    "gauge",
+    "up",
+    "1 while news are shared with other gateways; 0: this one routes by its own view.",
+    ({ state }) => [[state === "shared" ? 1 : 0]],
+  ],
+  ["gauge", "peers", "Other gateways that are known.", ({ peers }) => [[peers.length]]],
+  [
+    "gauge",
+    "peer_requests_in_flight",
+    "Requests in flight that other gateways reported.",
+    ({ peers }) => [[peers.reduce((sum, { requestsInFlight }) => sum + requestsInFlight, 0)]],
+  ],
+  [
+    "gauge",
+    "lag_seconds",
+    "From what this gateway does until its report has come back: what others see of it is so old.",
+    ({ lagMillis }) =>
+      lagMillis === undefined
+        ? []
+        : [
+            [lagMillis.p50 / MILLIS_PER_SECOND, { quantile: "0.5" }],
+            [lagMillis.p99 / MILLIS_PER_SECOND, { quantile: "0.99" }],
+          ],
+  ],
+  ["counter", "requests_total", "Requests that were reported.", ({ counts }) => [[counts.requestsSent]]],
+  [
+    "counter",
+    "reports_total",
+    "Reports, by direction; received ones are the own ones too.",
+    ({ counts }) => [
+      [counts.reportsSent, { direction: "sent" }],
+      [counts.reportsReceived, { direction: "received" }],
+    ],
+  ],
+  [
+    "counter",
+    "bytes_total",
+    "Size of the reports.",
+    ({ counts }) => [
+      [counts.bytesSent, { direction: "sent" }],
+      [counts.bytesReceived, { direction: "received" }],
+    ],
+  ],
+  [
+    "counter",
+    "blocks_total",
+    "Blocks of prompts reported: written, or known from earlier reports.",
+    ({ blocksWritten, blocksKnown }) => [
+      [blocksWritten, { kind: "written" }],
+      [blocksKnown, { kind: "known" }],
+    ],
+  ],
+  ["counter", "losses_total", "Times that the connection was lost.", ({ counts }) => [[counts.losses]]],
+  [
+    "counter",
+    "leases_ended_total",
+    "Gateways that went silent and were forgotten.",
+    ({ counts }) => [[counts.leasesEnded]],
+  ],
+  [
+    "counter",
+    "left_out_total",
+    "What was not sent, not read or not believed, by why.",
+    ({ counts }) => [
+      [counts.newsDropped, { reason: "link-away" }],
+      [counts.reportsUnreadable, { reason: "unreadable" }],
+      [counts.reportsForeign, { reason: "foreign" }],
+      [counts.chainsUnknown, { reason: "unknown-prefix" }],
+      [counts.ignoredReports, { reason: "repeated" }],
+      [counts.missedReports, { reason: "missed" }],
+      [counts.refusedCharges, { reason: "refused-charge" }],
+      [counts.strayNews, { reason: "stray" }],
+      [counts.doubtedBreakers, { reason: "doubted-breaker" }],
+    ],
+  ],
+];
+
+/** What is shared with other gateways; without values where nothing is. */
+export function registerShare(registry: Registry, status: (() => ShareStatus | undefined) | undefined): void {
+  for (const [type, name, help, of] of FIGURES) {
+    const rows = (): MetricRow[] => {
+      const now = status?.();
+      if (now === undefined) return [];
+      return of(now).map(([value, labels = NO_LABELS]) => ({ value, labels: NO_LABELS, sharedLabels: labels }));
+    };
+    registerFamily(registry, { name: `gnomon_share_${name}`, help, type, rows });
+  }
+}

@@ -1,0 +1,232 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Decision } from "#core/decision.ts";
+import type { BreakerChange } from "#core/endpoint/breaker.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Input } from "#core/input.ts";
+import { OwnNews } from "#core/peer/own-news.ts";
+import type { PeerNews } from "#core/peer-news.ts";
+import type { RouterTap, TapListener } from "../router-tap.ts";
+import { LagWatch } from "./lag-watch.ts";
+import { PeerReports } from "./peer-reports.ts";
+import { ReportEncoder } from "./report-encoder.ts";
+import type { ReportKind } from "./report.ts";
+import type { ShareLink, ShareListener } from "./share-link.ts";
+import { newShareCounts, type ShareCounts, type ShareStatus } from "./share-status.ts";
+
+export interface ShareTimes {
+  /** News wait so long for others to go with them. */
+  readonly flushMillis: number;
+  /** Without news, a sign of life is sent so often. */
+  readonly aliveMillis: number;
+  /** A replica of which nothing came for so long is gone. */
+  readonly leaseMillis: number;
+  /** All that is in flight is sent so often. */
+  readonly snapshotMillis: number;
+}
+
+export interface FleetShareOptions extends ShareTimes {
+  readonly tap: RouterTap;
+  readonly link: ShareLink;
+  /** Unique among the replicas of a fleet. */
+  readonly replica: string;
+  /** When this life of it began, in milliseconds since 1970. */
+  readonly epoch: number;
+  /** As of Report. */
+  readonly fingerprint: number;
+  /** The link was lost, found again, or reports came that cannot be read. */
+  readonly report: (event: ShareEvent) => void;
+}
+
+export interface ShareEvent {
+  readonly kind: "sharing-lost" | "sharing-recovered" | "sharing-refused";
+  readonly detail: string;
+}
+
+/** News beyond these in one flush are sent as they are: a batch of a size that others take at once. */
+const NEWS_PER_REPORT_MAX = 4_096;
+const CATCH_UP_MILLIS_MAX = 2_000;
+/** Replicas that come within this time share one snapshot. */
+const HELLO_MILLIS = 50;
+
+/**
+ * One replica among several: sends what its router does, and brings what the others sent into the router as inputs. While
+ * the link is away the router goes on by its own view; once it is back, a snapshot sets right what was missed.
+ */
+export class FleetShare implements TapListener, ShareListener {
+  readonly counts: ShareCounts = newShareCounts();
+  readonly lag = new LagWatch();
+  readonly #options: FleetShareOptions;
+  readonly #own = new OwnNews();
+  readonly #encoder = new ReportEncoder();
+  readonly #peers: PeerReports;
+  #sequence = 0;
+  #state: "starting" | "shared" | "alone" = "starting";
+  #lostAt = 0;
+  #snapshotDue = true;
+  #sentAt = 0;
+  #waitsSince = 0;
+  #flushTimer: NodeJS.Timeout | undefined;
+  #helloTimer: NodeJS.Timeout | undefined;
+  #timers: NodeJS.Timeout[] = [];
+  readonly #caughtUp = Promise.withResolvers<void>();
+
+  constructor(options: FleetShareOptions) {
+    this.#options = options;
+    this.#peers = new PeerReports({
+      ...options,
+      counts: this.counts,
+      own: (sequence) => this.lag.received(sequence),
+      came: () => this.#helloed(),
+    });
+    options.tap.listen(this);
+  }
+
+  /** Resolves when what others had sent is known, or after CATCH_UP_MILLIS_MAX. */
+  async start(): Promise<void> {
+    const { link, aliveMillis, leaseMillis, snapshotMillis } = this.#options;
+    this.#lostAt = performance.now();
+    link.start(this);
+    this.#timers = [
+      setInterval(() => this.#alive(), aliveMillis),
+      setInterval(() => this.#peers.expire(performance.now()), Math.max(10, leaseMillis / 8)),
+      setInterval(() => this.#snapshotSoon(), snapshotMillis),
+    ];
+    for (const timer of this.#timers) timer.unref();
+    await Promise.race([this.#caughtUp.promise, pause(CATCH_UP_MILLIS_MAX, undefined, { ref: false })]);
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#flush();
+    clearTimeout(this.#flushTimer);
+    clearTimeout(this.#helloTimer);
+    this.#flushTimer = undefined;
+    if (this.#state === "shared") this.#send("bye", []);
+    this.#state = "alone";
+    await this.#options.link.stop();
+  }
+
+  status(): ShareStatus {
+    const { tap, replica, link } = this.#options;
+    return {
+      replica,
+      link: link.name,
+      state: this.#state,
+      aloneMillis: this.#state === "shared" ? 0 : performance.now() - this.#lostAt,
+      lagMillis: this.lag.millis,
+      peers: this.#peers.rows(performance.now()).map((row) => ({
+        ...row,
+        requestsInFlight: tap.router.peers.requestsOf(row.replica),
+      })),
+      counts: { ...this.counts, ...tap.router.peers.counts },
+      blocksWritten: this.#encoder.blocksWritten,
+      blocksKnown: this.#encoder.blocksKnown,
+    };
+  }
+
+  /** An input that the own router accepted. */
+  accepted(input: Input, decision: Decision | undefined): void {
+    this.#own.follow(input, decision);
+    if (this.#own.size > 0) this.#flushSoon();
+  }
+
+  breakerChanged(endpoint: EndpointId, change: BreakerChange): void {
+    this.#own.breaker(endpoint, change);
+    this.#flushSoon();
+  }
+
+  received(bytes: Buffer, isPast: boolean): void {
+    this.#peers.received(bytes, isPast);
+  }
+
+  caughtUp(): void {
+    this.#peers.caughtUp();
+    this.#caughtUp.resolve();
+  }
+
+  connected(): void {
+    if (this.#state === "shared") return;
+    const waited = performance.now() - this.#lostAt;
+    const wasAlone = this.#state === "alone";
+    this.#state = "shared";
+    if (wasAlone) {
+      const detail = `${this.#options.link.name} is back after ${(waited / 1000).toFixed(1)} s`;
+      this.#options.report({ kind: "sharing-recovered", detail });
+    }
+    // What others have of this replica is old, and what it has of them too: who gets this sends a snapshot.
+    this.#encoder.startAfresh();
+    this.#send("hello", []);
+    this.#snapshotSoon();
+  }
+
+  lost(why: string): void {
+    if (this.#state === "alone") return;
+    if (this.#state === "shared") this.#lostAt = performance.now();
+    this.#state = "alone";
+    this.counts.losses++;
+    this.#options.report({ kind: "sharing-lost", detail: `${this.#options.link.name}: ${why}` });
+  }
+
+  #helloed(): void {
+    if (this.#timers.length === 0) return;
+    this.#encoder.startAfresh();
+    this.#helloTimer ??= setTimeout(() => {
+      this.#helloTimer = undefined;
+      this.#snapshotSoon();
+    }, HELLO_MILLIS).unref();
+  }
+
+  #snapshotSoon(): void {
+    this.#snapshotDue = true;
+    this.#flushSoon();
+  }
+
+  #flushSoon(): void {
+    if (this.#flushTimer !== undefined) return;
+    this.#waitsSince = performance.now();
+    this.#flushTimer = setTimeout(() => {
+      this.#flushTimer = undefined;
+      this.#flush();
+    }, this.#options.flushMillis);
+  }
+
+  #flush(): void {
+    const news = this.#own.take();
+    if (this.#state !== "shared" || !this.#options.link.takes) {
+      this.counts.newsDropped += news.length;
+      if (news.length === 0) return;
+      // A number is missing now: whoever reads on knows that a snapshot is needed.
+      this.#sequence++;
+      this.#snapshotDue = true;
+      return;
+    }
+    for (let from = 0; from < news.length; from += NEWS_PER_REPORT_MAX) {
+      this.#numbered("news", news.slice(from, from + NEWS_PER_REPORT_MAX));
+    }
+    if (!this.#snapshotDue) return;
+    this.#snapshotDue = false;
+    this.#numbered("snapshot", this.#own.snapshot());
+  }
+
+  #alive(): void {
+    if (this.#state !== "shared" || performance.now() - this.#sentAt < this.#options.aliveMillis) return;
+    if (this.#options.link.takes) this.#send("alive", []);
+  }
+
+  #numbered(kind: "news" | "snapshot", news: readonly PeerNews[]): void {
+    this.#sequence++;
+    this.lag.sent(this.#sequence, this.#waitsSince);
+    for (const one of news) if (one.kind === "charged" && kind === "news") this.counts.requestsSent++;
+    this.#send(kind, news);
+  }
+
+  #send(kind: ReportKind, news: readonly PeerNews[]): void {
+    const { replica, epoch, fingerprint, link } = this.#options;
+    const bytes = this.#encoder.encode({ kind, fingerprint, replica, epoch, sequence: this.#sequence, news });
+    this.counts.reportsSent++;
+    this.counts.bytesSent += bytes.length;
+    if (kind === "news") this.counts.newsBytesSent += bytes.length;
+    this.#sentAt = performance.now();
+    link.send(bytes);
+  }
+}

@@ -1,0 +1,113 @@
+import { createHash, randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { BreakerChange } from "#core/endpoint/breaker.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import { ConfigError } from "#config/config-error.ts";
+import type { Config } from "#config/schema.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import { RouterTap } from "#live/router-tap.ts";
+import { FleetShare, type ShareEvent } from "#live/share/fleet-share.ts";
+import { RedisLink } from "#live/share/redis-link.ts";
+import type { ShareStatus } from "#live/share/share-status.ts";
+import type { Router } from "#core/router.ts";
+import type { TraceRouter } from "#trace/record.ts";
+import { faultOfBreaker } from "./live-log.ts";
+import { newRouter } from "./live-router.ts";
+import { secretOf } from "./secrets.ts";
+import type { ServePlan } from "./serve-plan.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** This gateway's part among several that share what they do. */
+export interface LiveShare {
+  readonly link: RedisLink;
+  /** Begins to share; resolves when what others did is known, or after a moment without. */
+  start(): Promise<void>;
+  breakerChanged(endpoint: EndpointId, change: BreakerChange): void;
+  status(): ShareStatus;
+  stop(): Promise<void>;
+}
+
+/** Signs of life within a lease. */
+const ALIVE_PER_LEASE = 6;
+const REPLICA_BYTES = 3;
+const FINGERPRINT_BYTES = 4;
+
+/** The name of this gateway among the others; undefined where nothing is shared. Throws ConfigError. */
+export function replicaName({ share, prefix }: Config): string | undefined {
+  if (share.url === undefined && share.cluster.length === 0 && share.sentinels.length === 0) return undefined;
+  if (prefix.secretEnv === undefined) {
+    const why = "gateways that share have the same key of block hashes";
+    throw new ConfigError([`prefix.secretEnv: expected the name of an environment variable, got nothing: ${why}`]);
+  }
+  return share.replica ?? `${hostname()}-${process.pid}-${randomBytes(REPLICA_BYTES).toString("hex")}`;
+}
+
+/** A router with nothing in it yet, and where the plan names a replica what shares it. */
+export function sharedRouter(
+  { config, replica }: ServePlan,
+  settings: TraceRouter,
+  { faults, secret }: { readonly faults: FaultLog; readonly secret: Uint8Array },
+  environment: Environment,
+): { readonly router: Router; readonly tap: RouterTap; readonly share: LiveShare | undefined } {
+  const router = newRouter(settings, (endpoint, change) => {
+    faults.report(faultOfBreaker(endpoint, change));
+    share?.breakerChanged(endpoint, change);
+  });
+  const tap = new RouterTap(router);
+  const share = replica === undefined ? undefined : liveShare(config, replica, { tap, faults, secret }, environment);
+  return { router, tap, share };
+}
+
+/** Shares nothing before it is started. */
+function liveShare(
+  config: Config,
+  replica: string,
+  parts: { readonly tap: RouterTap; readonly faults: FaultLog; readonly secret: Uint8Array },
+  environment: Environment,
+): LiveShare {
+  const { share } = config;
+  const { leaseMillis, flushMillis, snapshotMillis, entriesMax, warmMillis } = share;
+  const place = {
+    ...share,
+    username: secretOf(share.usernameEnv, environment),
+    password: secretOf(share.passwordEnv, environment),
+  };
+  const link = new RedisLink({ place, stream: `${share.key}:news`, entriesMax, warmMillis, leaseMillis });
+  const fleet = new FleetShare({
+    tap: parts.tap,
+    link,
+    replica,
+    epoch: Math.round(performance.timeOrigin),
+    fingerprint: fingerprintOf(config, parts.secret),
+    flushMillis,
+    snapshotMillis,
+    leaseMillis,
+    aliveMillis: leaseMillis / ALIVE_PER_LEASE,
+    report: (event) => parts.faults.report(faultOf(event)),
+  });
+  return {
+    link,
+    start: () => fleet.start(),
+    breakerChanged: (endpoint, change) => fleet.breakerChanged(endpoint, change),
+    status: () => fleet.status(),
+    stop: () => fleet.stop(),
+  };
+}
+
+/** What makes hashes of prompts, sessions and tenants comparable. */
+function fingerprintOf({ prefix, tokenizer }: Config, secret: Uint8Array): number {
+  const text = JSON.stringify([prefix.blockHash, tokenizer]);
+  const digest = createHash("sha256").update("share").update(secret).update(text).digest();
+  return digest.readUIntBE(0, FINGERPRINT_BYTES);
+}
+
+const DONE_ABOUT: Readonly<Record<ShareEvent["kind"], string>> = {
+  "sharing-lost": "this gateway routes by its own view, and tries again",
+  "sharing-recovered": "what was missed comes with snapshots",
+  "sharing-refused": "it is left out",
+};
+
+function faultOf({ kind, detail }: ShareEvent) {
+  return { kind, detail, done: DONE_ABOUT[kind] };
+}

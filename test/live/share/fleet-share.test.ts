@@ -1,0 +1,181 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Decision } from "#core/decision.ts";
+import type { Input } from "#core/input.ts";
+import type { PeerNews } from "#core/peer-news.ts";
+import { ReportDecoder, readHead } from "#live/share/report-decoder.ts";
+import { ReportEncoder } from "#live/share/report-encoder.ts";
+import { WireError } from "#live/share/byte-reader.ts";
+import { chain } from "../../core/state.ts";
+import { peerNews } from "../../trace/trace-samples.ts";
+import { MemoryStream, newRouter, replica, until } from "./memory-fleet.ts";
+
+test("a report reads back as it was, and bytes that are no report are refused", () => {
+  fc.assert(
+    fc.property(fc.array(peerNews, { maxLength: 6 }), fc.nat(1e12), (news, epoch) => {
+      const encoder = new ReportEncoder();
+      const decoder = new ReportDecoder();
+      const head = { kind: "news", fingerprint: 9, replica: "r", epoch, sequence: 3 } as const;
+      for (let i = 0; i < 2; i++) {
+        const bytes = Buffer.from(encoder.encode({ ...head, news }));
+        const { head: back, rest } = readHead(bytes);
+        assert.deepEqual({ ...back, news: decoder.news(rest) }, { ...head, news: news.map(asSent) });
+      }
+      assert.equal(decoder.chainsUnknown, 0);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+      try {
+        new ReportDecoder().news(readHead(Buffer.from(bytes)).rest);
+      } catch (error) {
+        assert.ok(error instanceof WireError, String(error));
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** Counts of tokens are at least 1 on the way. */
+function asSent(news: PeerNews): PeerNews {
+  return news.kind === "charged" ? { ...news, newTokens: Math.max(1, news.newTokens) } : news;
+}
+
+test("of a conversation's next turn only the new blocks are sent", () => {
+  const encoder = new ReportEncoder();
+  const whole = chain(1, 200);
+  const held = (length: number): PeerNews => {
+    const blocks = { ...whole, hashes: whole.hashes.slice(0, 2 * length), length };
+    return { kind: "held", endpoint: "a", session: undefined, blocks };
+  };
+  const size = (news: PeerNews) =>
+    encoder.encode({ kind: "news", fingerprint: 1, replica: "r", epoch: 1, sequence: 1, news: [news] }).length;
+  const first = size(held(190));
+  assert.ok(first > 190 * 8);
+  assert.ok(size(held(200)) < 10 * 8 + 40);
+});
+
+test("a replica knows of what another has in flight, and finds its prompts", async (t) => {
+  const stream = new MemoryStream();
+  const [one, two] = [replica(t, stream.link(), "one"), replica(t, stream.link(), "two")];
+  void one.share.start();
+  void two.share.start();
+  const endpoint = one.arrive("r1", { blocks: chain(5, 40) });
+  await until(() => two.tap.router.peers.openCharges === 1, "the charge is known");
+  const row = two.tap.router.endpointRows(0).find(({ id }) => id === endpoint);
+  assert.equal(row?.peerRequestsInFlight, 1);
+  one.finish("r1");
+  await until(() => two.tap.router.peers.openCharges === 0, "its end is known");
+  assert.equal(two.arrive("r2", { blocks: chain(5, 40) }), endpoint);
+  assert.equal(two.hits("r2"), 40 * 16);
+  assert.ok(one.share.status().lagMillis !== undefined);
+});
+
+test("one that dies is forgotten with its charges as its lease ends; one that goes, at once", async (t) => {
+  const stream = new MemoryStream();
+  const link = stream.link();
+  const dies = replica(t, link, "dies");
+  const goes = replica(t, stream.link(), "goes");
+  const stays = replica(t, stream.link(), "stays");
+  for (const one of [dies, goes, stays]) void one.share.start();
+  dies.arrive("r1");
+  goes.arrive("r2");
+  await until(() => stays.tap.router.peers.openCharges === 2, "both are known");
+  await goes.share.stop();
+  await until(() => stays.tap.router.peers.openCharges === 1, "who goes is forgotten");
+  assert.equal(stays.share.counts.leasesEnded, 0);
+  const diedAt = performance.now();
+  link.cut();
+  await until(() => stays.tap.router.peers.openCharges === 0, "the lease ends");
+  assert.ok(performance.now() - diedAt >= 100);
+  assert.equal(stays.share.counts.leasesEnded, 1);
+});
+
+test("one that comes later knows the prompts that were sent before, and what is in flight", async (t) => {
+  const stream = new MemoryStream();
+  const one = replica(t, stream.link(), "one");
+  void one.share.start();
+  one.arrive("r1", { blocks: chain(6, 30) });
+  one.arrive("r2", { blocks: chain(7, 30) });
+  one.finish("r2");
+  await until(() => stream.reports.length > 1, "it was sent");
+  const late = replica(t, stream.link(), "late");
+  void late.share.start();
+  await until(() => late.tap.router.peers.openCharges === 1, "the snapshot came");
+  late.arrive("r4", { blocks: chain(7, 30) });
+  assert.equal(late.hits("r4"), 30 * 16);
+  assert.deepEqual(late.tap.router.peers.peers, ["one"]);
+});
+
+test("while the link is away each goes on by its own view and says so once; then they catch up", async (t) => {
+  const stream = new MemoryStream();
+  const [one, two] = [replica(t, stream.link(), "one"), replica(t, stream.link(), "two")];
+  void one.share.start();
+  void two.share.start();
+  one.arrive("before");
+  await until(() => two.tap.router.peers.openCharges === 1, "it is known");
+  stream.goAway();
+  stream.goAway();
+  one.arrive("meanwhile", { blocks: chain(8, 20) });
+  one.finish("before");
+  await until(() => two.tap.router.peers.openCharges === 0, "the lease ends");
+  assert.equal(one.share.status().state, "alone");
+  assert.deepEqual(
+    one.events.map(({ kind }) => kind),
+    ["sharing-lost"],
+  );
+  stream.comeBack();
+  await until(() => two.tap.router.peers.openCharges === 1, "they share again");
+  assert.equal(two.tap.router.peers.requestsOf("one"), 1);
+  assert.deepEqual(
+    one.events.map(({ kind }) => kind),
+    ["sharing-lost", "sharing-recovered"],
+  );
+  assert.ok(one.share.counts.newsDropped > 0);
+});
+
+test("replicas whose hashes mean something else are not listened to, and that is said once", async (t) => {
+  const stream = new MemoryStream();
+  const one = replica(t, stream.link(), "one");
+  const other = replica(t, stream.link(), "other", { fingerprint: 8 });
+  void one.share.start();
+  void other.share.start();
+  for (const id of ["r1", "r2"]) other.arrive(id);
+  await until(() => one.share.counts.reportsForeign > 3, "reports came");
+  assert.deepEqual(one.tap.router.peers.peers, []);
+  assert.match(
+    one.events.map(({ detail }) => detail).join(),
+    /^replica other is not listened to: its prefix.secretEnv/,
+  );
+});
+
+test("what a replica decided comes out the same from its inputs, the others' news among them", async (t) => {
+  const stream = new MemoryStream();
+  const [one, two] = [replica(t, stream.link(), "one"), replica(t, stream.link(), "two")];
+  const inputs: Input[] = [];
+  const decisions: (Decision | undefined)[] = [];
+  two.tap.listen({
+    accepted: (input, decision) => {
+      inputs.push(input);
+      decisions.push(decision);
+    },
+  });
+  void one.share.start();
+  void two.share.start();
+  for (let i = 0; i < 60; i++) {
+    (i % 2 === 0 ? one : two).arrive(`r${i}`, { blocks: chain(i % 7, 20) });
+    if (i > 8) (i % 2 === 0 ? one : two).finish(`r${i - 8}`);
+    if (i % 5 === 0) await new Promise((resolve) => setTimeout(resolve, 3));
+  }
+  const again = newRouter();
+  let compared = 0;
+  inputs.forEach((input, i) => {
+    const decision = again.accept(input);
+    if (decision === undefined) return;
+    compared++;
+    assert.deepEqual(decision, decisions[i]);
+  });
+  assert.equal(compared, 30);
+  assert.ok(inputs.some(({ kind }) => kind === "peer-reported"));
+});

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { after, before, test, type TestContext } from "node:test";
+import { type RedisPlace, redisClient } from "#live/share/redis-connection.ts";
+import { RedisLink } from "#live/share/redis-link.ts";
+import { chain } from "../../core/state.ts";
+import { type Replica, replica, until } from "./memory-fleet.ts";
+import { type OwnRedis, ownRedis } from "./redis-server.ts";
+
+let redis: OwnRedis | undefined;
+before(async () => {
+  redis = await ownRedis(["--maxmemory-policy", "noeviction"]);
+});
+after(async () => redis?.stop());
+
+const WITHOUT = "no redis-server in PATH";
+let streams = 0;
+
+function place(url: string): RedisPlace {
+  return { url, cluster: [], sentinels: [], sentinelName: "", tls: false, timeoutMillis: 150 };
+}
+
+/** Replicas that share one stream of their own. */
+function replicas(t: TestContext, server: OwnRedis, ...names: readonly string[]): Replica[] {
+  const stream = `test-${++streams}`;
+  return names.map((name) => started(t, server, stream, name));
+}
+
+function started(t: TestContext, { url }: OwnRedis, stream: string, name: string): Replica {
+  const link = new RedisLink({ place: place(url), stream, entriesMax: 10_000, warmMillis: 60_000, leaseMillis: 200 });
+  const made = replica(t, link, name);
+  void made.share.start();
+  return made;
+}
+
+const shared = (...all: readonly Replica[]) => until(() => all.every(isShared), "they share");
+const isShared = ({ share }: Replica) => share.status().state === "shared";
+const known = (of: Replica) => of.tap.router.peers.openCharges;
+
+test("replicas share over Redis, and one that comes later knows what was sent before", async (t) => {
+  if (redis === undefined) return t.skip(WITHOUT);
+  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
+  await shared(one, two);
+  one.arrive("r0", { blocks: chain(1, 600) });
+  one.finish("r0");
+  one.arrive("r1");
+  await until(() => known(two) === 1, "the charge is known");
+  const late = started(t, redis, `test-${streams}`, "late");
+  await until(() => known(late) === 1, "the snapshot came");
+  late.arrive("r2", { blocks: chain(1, 600) });
+  assert.equal(late.hits("r2"), 9_600);
+  const lag = one.share.status().lagMillis;
+  assert.ok(lag !== undefined && lag.p50 < 100, JSON.stringify(lag));
+});
+
+test("Redis killed: each goes on alone; restarted, without what it held: they share again", async (t) => {
+  const own = await ownRedis();
+  if (own === undefined) return t.skip(WITHOUT);
+  t.after(() => own.stop());
+  const [one, two] = replicas(t, own, "one", "two") as [Replica, Replica];
+  await shared(one, two);
+  one.arrive("r1");
+  await until(() => known(two) === 1, "the charge is known");
+  await own.kill();
+  await until(() => !isShared(one) && !isShared(two), "they are alone");
+  assert.notEqual(one.arrive("r2"), "");
+  await until(() => known(two) === 0, "the lease ends");
+  await own.restart();
+  await until(() => known(two) === 2, "what is in flight is known again");
+  assert.deepEqual(
+    two.events.map(({ kind }) => kind),
+    ["sharing-lost", "sharing-recovered"],
+  );
+});
+
+test("Redis stopped for a while: reports are dropped and counted, and made good once it goes on", async (t) => {
+  if (redis === undefined) return t.skip(WITHOUT);
+  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
+  await shared(one, two);
+  redis.signal("SIGSTOP");
+  one.arrive("r1");
+  await until(() => !isShared(one), "it is alone");
+  one.arrive("r2");
+  await until(() => one.share.counts.newsDropped > 0, "news are dropped");
+  redis.signal("SIGCONT");
+  await until(() => known(two) === 2, "all is known");
+});
+
+test("Redis full: nobody can write, each goes on alone, until there is room", async (t) => {
+  if (redis === undefined) return t.skip(WITHOUT);
+  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
+  await shared(one, two);
+  const admin = redisClient(place(redis.url), 1_000);
+  t.after(() => admin.disconnect());
+  await admin.connect();
+  await admin.config("SET", "maxmemory", "1");
+  one.arrive("r1");
+  await until(() => !isShared(one), "it is alone");
+  assert.match(one.events.at(-1)!.detail, /maxmemory/);
+  await admin.config("SET", "maxmemory", "0");
+  await until(() => known(two) === 1, "it is known");
+});
