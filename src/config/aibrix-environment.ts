@@ -42,13 +42,15 @@ export const AIBRIX_PARAMETERS: Readonly<Record<string, Target>> = {
   [`${VTC}BASIC_UTILIZATION_WEIGHT`]: vtc("utilizationWeight"),
 };
 
-/** Tokens or characters of a block where AIBrix's block size is not given. */
-const BLOCK_SIZE = { character: 128, tiktoken: 16 } as const;
+/** Tokens of a block of the index where AIBrix's block size is not given, or counts characters. */
+const BLOCK_TOKENS = 16;
 
 /**
- * What AIBrix's other variables say about this configuration: the strategy (routing.profile), the tokenizer
- * (tokenizer.kind), the block (prefix.blockTokens) and the room of the index (prefix.capacityTokens, per endpoint here).
- * Throws ConfigError for a value outside what AIBrix accepts.
+ * What AIBrix's other variables mean for this configuration: the strategy (routing.profile), the tokenizer
+ * (tokenizer.kind), the block (tokenizer.blockCharacters of characters, else prefix.blockTokens) and the room of the
+ * index (prefix.capacityTokens, per endpoint here, while the engine has not reported its own). As in AIBrix the tokenizer
+ * is `character` where any of these variables is there and neither it nor the file states another. Throws ConfigError for
+ * a value outside what AIBrix accepts.
  */
 export function aibrixOverrides(environment: Environment): Override[] {
   const overrides: Override[] = [];
@@ -63,15 +65,25 @@ export function aibrixOverrides(environment: Environment): Override[] {
     throw new ConfigError([`${typeName}: expected character or tiktoken, got ${JSON.stringify(type)}`]);
   }
   if (type !== undefined) add(typeName, ["tokenizer", "kind"], type);
+  else if (isAibrix(environment)) {
+    overrides.push({ path: ["tokenizer", "kind"], value: "character", from: "AIBRIX_*", yields: true });
+  }
+  const countsCharacters = type !== "tiktoken";
   const sizeName = `${PREFIX_CACHE}BLOCK_SIZE`;
   const numberName = `${PREFIX_CACHE}BLOCK_NUMBER`;
   const size = positive(sizeName, environment[sizeName]);
   const number = positive(numberName, environment[numberName]);
-  if (size !== undefined) add(sizeName, ["prefix", "blockTokens"], size);
+  const block = countsCharacters ? ["tokenizer", "blockCharacters"] : ["prefix", "blockTokens"];
+  if (size !== undefined) add(sizeName, block, size);
   if (number !== undefined) {
-    add(numberName, ["prefix", "capacityTokens"], number * (size ?? BLOCK_SIZE[type ?? "character"]));
+    add(numberName, ["prefix", "capacityTokens"], number * (countsCharacters ? BLOCK_TOKENS : (size ?? BLOCK_TOKENS)));
   }
   return overrides;
+}
+
+/** Whether it is one in which AIBrix's gateway was configured. */
+function isAibrix(environment: Environment): boolean {
+  return Object.keys(environment).some((name) => name === "AIBRIX_ROUTING_ALGORITHM" || name.startsWith(PREFIX_CACHE));
 }
 
 function strategyOf(algorithm: string): string {

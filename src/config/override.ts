@@ -8,6 +8,8 @@ export interface Override {
   readonly value: unknown;
   /** For error messages: the flag or the environment variable. */
   readonly from: string;
+  /** It stands only where the file leaves the key open. */
+  readonly yields?: true;
 }
 
 const PREFIX = "GNOMON_";
@@ -87,7 +89,7 @@ export function applyOverrides(base: unknown, overrides: readonly Override[]): u
       at = isMapping(next) ? next : (at[key] = {});
     }
     const last = override.path.at(-1);
-    if (last !== undefined) at[last] = override.value;
+    if (last !== undefined && !(override.yields === true && last in at)) at[last] = override.value;
   }
   return root;
 }

@@ -22,6 +22,11 @@ const STRATEGIES: Readonly<Record<string, { readonly profile: string; readonly s
       profile: "aibrix-prefix-cache",
       scorer: { plugin: "prefix-affinity", parameters: { scale: "min-max" } },
     },
+    // The documents' name of it in places.
+    "prefix-aware": {
+      profile: "aibrix-prefix-cache",
+      scorer: { plugin: "prefix-affinity", parameters: { scale: "min-max" } },
+    },
     "prefix-cache-preble": { profile: "preble" },
     "vtc-basic": { profile: "vtc-basic", scorer: { plugin: "vtc", parameters: {} } },
     "session-affinity": { profile: "sticky", scorer: { plugin: "session-affinity", parameters: {} } },

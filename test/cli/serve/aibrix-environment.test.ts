@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { AIBRIX_PARAMETERS } from "#config/aibrix-environment.ts";
 import { ConfigError } from "#config/config-error.ts";
@@ -26,6 +29,33 @@ test("AIBrix's variables choose the strategy, the tokenizer and the index as AIB
   );
 });
 
+test("a block of the character tokenizer is so many characters, and that tokenizer is AIBrix's default", () => {
+  const { config, profile } = plan({
+    AIBRIX_ROUTING_ALGORITHM: "prefix-aware",
+    AIBRIX_PREFIX_CACHE_BLOCK_SIZE: "32",
+    AIBRIX_PREFIX_CACHE_BLOCK_NUMBER: "1000",
+  });
+  assert.equal(profile.name, "aibrix-prefix-cache");
+  assert.equal(config.tokenizer.kind, "character");
+  assert.equal(config.tokenizer.blockCharacters, 32);
+  assert.equal(config.prefix.blockTokens, "engine");
+  assert.equal(config.prefix.capacityTokens, 16_000);
+  assert.equal(plan({ AIBRIX_ROUTING_ALGORITHM: "least-request" }).config.tokenizer.kind, "character");
+  assert.equal(plan({}).config.tokenizer.kind, "estimate");
+  assert.equal(plan({ AIBRIX_ROUTER_VTC_TOKEN_TRACKER_WINDOW_SIZE: "3" }).config.tokenizer.kind, "estimate");
+});
+
+test("a tokenizer that the file or a flag states stands", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "gnomon-aibrix-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "config.yaml");
+  writeFileSync(file, "tokenizer: { kind: tiktoken }\n");
+  const environment = { AIBRIX_ROUTING_ALGORITHM: "prefix-cache" };
+  assert.equal(plan(environment, { config: file }).config.tokenizer.kind, "tiktoken");
+  const typed = { ...environment, AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE: "character" };
+  assert.equal(plan(typed, { config: file }).config.tokenizer.kind, "character");
+});
+
 test("every documented VTC variable sets a parameter, and a flag still wins over the strategy", () => {
   const names = Object.keys(AIBRIX_PARAMETERS).filter((name) => name.includes("VTC"));
   assert.equal(names.length, 9);
@@ -50,7 +80,7 @@ test("every documented VTC variable sets a parameter, and a flag still wins over
 
 test("a bad value is refused with the variable and what it accepts", () => {
   const cases: [string, string, RegExp][] = [
-    ["AIBRIX_ROUTING_ALGORITHM", "prefix-aware", /^AIBRIX_ROUTING_ALGORITHM: expected one of .*prefix-cache/],
+    ["AIBRIX_ROUTING_ALGORITHM", "prefix-cash", /^AIBRIX_ROUTING_ALGORITHM: expected one of .*prefix-cache/],
     ["AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE", "remote", /expected character or tiktoken, got "remote"/],
     ["AIBRIX_PREFIX_CACHE_BLOCK_SIZE", "0", /expected a whole number above 0, got "0"/],
     ["AIBRIX_ROUTER_VTC_TOKEN_TRACKER_TIME_UNIT", "hours", /expected one of minutes, seconds, milliseconds/],
