@@ -10,7 +10,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { mix32, nameHash } from "#core/random.ts";
 import { ENGINE, ENGINES, profileNamed, TRAFFICS, workloadOf } from "./fleet.ts";
 
-/** Tenants of made-up traffic, the larger ones first: a tenth of all conversations are the largest one's. */
+/** Tenants of made-up traffic, the larger ones first: a sixth of all conversations are the largest one's. */
 const TENANTS = 40;
 
 export function candidateNamed(name: string): Candidate {

@@ -90,6 +90,41 @@ test("a planned number of values finds the effect with at least the planned powe
   assert.ok(found / runs < 0.9, `${found} of ${runs}: planned far too long`);
 });
 
+test("few blocks with a covariate find the effect with the planned power, and no oftener where there is none", () => {
+  const level = 0.05;
+  // The slope costs a degree of freedom, and the least number of blocks is what an operator gets for a large effect.
+  const finding = {
+    level,
+    standardErrors: 0.84,
+    degreesOf: (count: number) => count - 2,
+    valuesMin: 10,
+    valuesMax: 500,
+  };
+  for (const effect of [1.1, 1.9]) {
+    const count = valuesToFind(effect, 1, finding)!;
+    assert.ok(count >= 10 && count < 40, `${count}`);
+    const prior = priorFor(count, level);
+    const runs = 1000;
+    const found = [0, 0];
+    for (let seed = 1; seed <= runs; seed++) {
+      [0, effect].forEach((mean, place) => {
+        const random = randomFor(seed, 4 + place);
+        const sums = noBlocks();
+        let seen = false;
+        for (let i = 0; i < count; i++) {
+          const traffic = 5 * normal(random);
+          addBlock(sums, mean + 0.8 * traffic + normal(random), traffic, 1 + random.next());
+          const estimate = adjustedEstimate(sums);
+          seen ||= Math.abs(estimate.mean) > reach(estimate, level, prior);
+        }
+        if (seen) found[place]!++;
+      });
+    }
+    assert.ok(found[1]! / runs > 0.8 - 3 * Math.sqrt(0.16 / runs), `${found[1]} of ${runs} at ${count}`);
+    assert.ok(found[0]! / runs < level + 3 * Math.sqrt((level * (1 - level)) / runs), `${found[0]} of ${runs}`);
+  }
+});
+
 test("a covariate takes away what it explains and leaves the effect", () => {
   const random = randomFor(3, 3);
   const sums = noBlocks();
