@@ -56,21 +56,21 @@ export async function live(traces: string, folder: string, only: string | undefi
   writeWarmUp(warmUp, 1);
   const common = { one: CASE, workload, warmUp, folder, port: PORT, timeScale: 1, seed: SEED };
   const setting = await traceSetting(workload, { endpoints: CASE.engines, engine: CASE.engine, limit: Infinity });
+  const isAsked = (name: string) =>
+    only === "report" ? existsSync(runFile(folder, name)) : (only?.split(",").includes(name) ?? true);
   const profiles = [...new Set(ROLLOUTS.flatMap(({ control, other }) => [control, other]))];
   for (const profile of profiles) {
-    if (only !== undefined && only !== profile && only !== "report") continue;
+    if (!isAsked(profile)) continue;
     const run = await kept(folder, profile, () => liveRun({ ...common, profile }));
-    if (run === undefined) continue;
     const [ttft, e2e] = meansOf(await readRecordedRun(new TraceReader(run.trace).items()));
     print(`all by ${profile}: TTFT ${ms(ttft)}, E2E ${ms(e2e)} ${troubles(run.machine).join(", ")}`);
   }
   for (const one of ROLLOUTS) {
-    if (only !== undefined && only !== one.name && only !== "report") continue;
+    if (!isAsked(one.name)) continue;
     const file = join(folder, `${one.name}.yaml`);
     writeFileSync(file, JSON.stringify(configOf(one)));
     const config = { file, name: one.name };
     const run = await kept(folder, one.name, () => liveRun({ ...common, profile: one.control, config }));
-    if (run === undefined) continue;
     const measured = await recordedRollout(run.trace, one.design);
     const study = await rolloutStudy({
       setting,
@@ -143,8 +143,12 @@ function configOf({ name, control, other, design }: LiveRollout): object {
   };
 }
 
-async function kept(folder: string, name: string, run: () => Promise<LiveRun>): Promise<LiveRun | undefined> {
-  const file = join(folder, `${name}.run.json`);
+function runFile(folder: string, name: string): string {
+  return join(folder, `${name}.run.json`);
+}
+
+async function kept(folder: string, name: string, run: () => Promise<LiveRun>): Promise<LiveRun> {
+  const file = runFile(folder, name);
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as LiveRun;
   const result = await run();
   writeFileSync(file, JSON.stringify(result));
