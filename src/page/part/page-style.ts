@@ -21,19 +21,19 @@ svg .label{fill:var(--ink);font-size:12px;paint-order:stroke;stroke:var(--card);
 .grid{stroke:var(--grid)}.zero{stroke:var(--soft)}.band{fill:var(--band)}.track{fill:var(--grid)}
 .line{fill:none;stroke-width:2;stroke:currentColor;stroke-linejoin:round;stroke-linecap:round}.area{fill:currentColor;opacity:.16}.mark{stroke-dasharray:4 4}.thin{stroke-width:1.5}.thick{stroke-width:4}
 .dot,.bar{fill:currentColor}
-polyline.live{stroke-width:3;stroke-dasharray:5 3}
+polyline.live{stroke-width:3;stroke-dasharray:5 3;stroke-linecap:butt}
 .live{color:var(--live)}
 .s0,.e0{color:var(--c0)}.s1,.e1{color:var(--c1)}.s2,.e2{color:var(--c2)}.s3,.e3{color:var(--c3)}.s4,.e4{color:var(--c4)}.s5,.e5{color:var(--c5)}.s6,.e6{color:var(--c6)}.s7,.e7{color:var(--c7)}
 i.dot{display:inline-block;width:10px;height:10px;border-radius:50%;background:currentColor;margin-right:7px}
 .keys{display:flex;flex-wrap:wrap;gap:6px 8px;margin:10px 0 14px}
 .key{display:inline-flex;align-items:center;background:var(--card);border:1px solid var(--line);border-radius:999px;padding:3px 11px;font-size:13px;color:var(--ink);font-family:inherit;overflow-wrap:anywhere}
-button.key{cursor:pointer}button.key[aria-pressed=false]{opacity:.4}button.key:focus-visible{outline:2px solid var(--c0)}
+button.key{cursor:pointer}button.key[aria-pressed=false]{opacity:.4}:focus-visible{outline:2px solid var(--c0);outline-offset:2px;border-radius:3px}
 .off{display:none}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:13.5px}
 .figures th,.figures td{padding:6px 6px}.figures tbody th{white-space:normal;overflow-wrap:anywhere;min-width:110px}.figures thead th:not([colspan]):not([rowspan]){font-weight:400}
 th,td{padding:6px 9px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th{font-weight:600}th:first-child{text-align:left}thead th{color:var(--soft);vertical-align:bottom}thead th[colspan]{text-align:center}thead tr+tr th:first-child{text-align:right}
+th{font-weight:600}th[rowspan]{vertical-align:top}thead th[rowspan]{vertical-align:bottom}th:first-child{text-align:left}thead th{color:var(--soft);vertical-align:bottom}thead th[colspan]{text-align:center}thead tr+tr th:first-child{text-align:right}
 small{display:block;font-weight:400;color:var(--soft);font-size:11.5px}h4 small{display:inline;margin-left:6px}
 em{font-style:normal;font-size:11px;border:1px solid var(--line);border-radius:5px;padding:1px 5px;color:var(--soft);font-weight:400}
 .text,thead th.text{text-align:left}.below{margin-top:14px}

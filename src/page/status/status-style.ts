@@ -12,7 +12,6 @@ h2{margin:30px 0 2px}h3{margin:18px 0 2px;font-size:16px;overflow-wrap:anywhere}
 p{overflow-wrap:anywhere}
 .skip{position:absolute;left:-999px}.skip:focus{position:static}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-:focus-visible{outline:2px solid var(--c0);outline-offset:2px;border-radius:3px}
 a{color:var(--c0)}
 button,input,select{font:inherit;color:var(--ink);background:var(--card);border:1px solid var(--control);border-radius:7px;padding:4px 10px}
 button{cursor:pointer}button:hover{background:var(--bg)}button[aria-pressed=true]{background:var(--ink);color:var(--card)}

@@ -37,7 +37,7 @@ function side({ profile, decision, ttftMicros, e2eMicros, cachedTokens }: Decide
   });
   return `<section><h4>${escaped(profile)} → ${escaped(chosen === "" ? "none" : chosen)} <small>${escaped(decision.reason)}</small></h4>
 <p>TTFT ${time(ttftMicros)}, E2E ${time(e2eMicros)}, ${Number.isNaN(cachedTokens) ? "–" : cachedTokens.toFixed(0)} tokens from the cache</p>
-<div class="scroll"><table><thead><tr><th>endpoint</th><th>in flight</th><th>hit tokens</th><th>KV used</th>${heads.join("")}<th>total</th></tr></thead><tbody>${rows.join("")}</tbody></table></div></section>`;
+<div class="scroll" tabindex="0"><table><thead><tr><th>endpoint</th><th>in flight</th><th>hit tokens</th><th>KV used</th>${heads.join("")}<th>total</th></tr></thead><tbody>${rows.join("")}</tbody></table></div></section>`;
 }
 
 function rank(total: number): number {

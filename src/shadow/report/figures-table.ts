@@ -19,7 +19,7 @@ export function figuresTable(answer: WhatIfAnswer, data: PageData): string {
   );
   const units = METRICS.map(() => "<th>mean</th><th>p50</th><th>p99</th>").join("");
   const rows = answer.candidates.map((one) => candidateRow(one, answer, styles.get(one.name) ?? "s0"));
-  return `<div class="scroll"><table class="figures">
+  return `<div class="scroll" tabindex="0"><table class="figures">
 <thead><tr><th rowspan="2">profile</th>${heads}<th rowspan="2">cache<br>hits</th><th rowspan="2">imba&shy;lance</th><th rowspan="2">same<br>endpoint</th><th rowspan="2">done</th></tr><tr>${units}</tr></thead>
 <tbody>${observedRow(answer, data)}${rows.join("")}</tbody></table></div>`;
 }

@@ -16,7 +16,7 @@ export function regretSection({ candidates }: WhatIfAnswer): string {
   const worst = asked.flatMap(({ name, regret }) => regret.worst.slice(0, 1).map((one) => example(name, one)));
   return `<h2>Regret by outcome</h2>
 <p>Single counterfactual decisions, all else by the profile, up to 1,000 requests before and 200 after simulated again. Lost is against the best of the alternatives tried, with hindsight; the second choice is the policy's own, without.</p>
-<div class="card scroll"><table><thead><tr><th rowspan="2">profile</th><th rowspan="2">decisions</th><th colspan="5">E2E of the request itself</th><th colspan="5">with all after it, summed</th></tr><tr>${heads}${heads}</tr></thead><tbody>${rows.join("")}</tbody></table></div>
+<div class="card scroll" tabindex="0"><table><thead><tr><th rowspan="2">profile</th><th rowspan="2">decisions</th><th colspan="5">E2E of the request itself</th><th colspan="5">with all after it, summed</th></tr><tr>${heads}${heads}</tr></thead><tbody>${rows.join("")}</tbody></table></div>
 <div class="cards wide below">${worst.join("")}</div>`;
 }
 
@@ -29,7 +29,7 @@ function example(
   { request, promptTokens, reason, choices, windowRegretMicros }: DecisionRegret,
 ): string {
   return `<article class="card"><h3>${escaped(profile)}, request ${request}, ${promptTokens} prompt tokens: <span class="bad">${time(windowRegretMicros)}</span> lost by all</h3>
-<p>Decided by ${escaped(reason)}.</p><div class="scroll tight"><table><thead><tr><th>endpoint</th><th>in flight</th><th>hit tokens</th><th>KV used</th><th>score</th><th>TTFT</th><th>E2E</th><th>all</th></tr></thead><tbody>${choices.map(row).join("")}</tbody></table></div></article>`;
+<p>Decided by ${escaped(reason)}.</p><div class="scroll tight" tabindex="0"><table><thead><tr><th>endpoint</th><th>in flight</th><th>hit tokens</th><th>KV used</th><th>score</th><th>TTFT</th><th>E2E</th><th>all</th></tr></thead><tbody>${choices.map(row).join("")}</tbody></table></div></article>`;
 }
 
 function row(choice: Choice, place: number): string {

@@ -30,7 +30,7 @@ function ranking({ candidates, ranking: { first, before }, replicas }: WhatIfAns
   });
   const over = replicas === 0 ? "requests resampled" : "replicas with requests resampled";
   return `<figure class="card"><figcaption>How often the row has the lower mean E2E than the column, over ${over}</figcaption>
-<div class="scroll"><table><thead><tr><th></th><th>first</th>${heads}</tr></thead><tbody>${rows.join("")}</tbody></table></div></figure>`;
+<div class="scroll" tabindex="0"><table><thead><tr><td></td><th>first</th>${heads}</tr></thead><tbody>${rows.join("")}</tbody></table></div></figure>`;
 }
 
 function coverage({ coverage: covered, inForce }: WhatIfAnswer): string {
@@ -40,7 +40,7 @@ function coverage({ coverage: covered, inForce }: WhatIfAnswer): string {
     return one === undefined ? [] : [`<tr><th>${name}</th>${FIGURES.map((figure) => cell(one[figure])).join("")}</tr>`];
   });
   return `<figure class="card"><figcaption>${escaped(inForce)}: observed over predicted, and the ${WITHIN} interval that it was to lie in</figcaption>
-<div class="scroll"><table><thead><tr><th></th>${FIGURES.map((figure) => `<th>${figure}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div></figure>`;
+<div class="scroll" tabindex="0"><table><thead><tr><td></td>${FIGURES.map((figure) => `<th>${figure}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div></figure>`;
 }
 
 function cell({ observed, low, high, inside }: CoveredFigure): string {

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { axeObjections } from "../axe-objections.ts";
 import { openBrowser, photograph, withoutBrowser } from "../browser.ts";
 import { fleetCase, overviewCase, rolloutCase } from "./overview-case.ts";
 import { type PageServer, pageServer } from "./page-server.ts";
 
-const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const ROWS = "#endpoints tbody tr:not(.detail-row)";
 const SCREENS = [
   [1400, "light"],
@@ -57,7 +55,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
         const box = await row.locator(".trouble").boundingBox();
         assert.ok(box !== null && box.x >= 0 && box.x + box.width <= width, "trouble is on the screen");
       }
-      assert.deepEqual(await objections(page), []);
+      assert.deepEqual(await axeObjections(page), []);
       if (colorScheme === "light") assert.deepEqual(await unreached(page), []);
       await page.evaluate("document.activeElement.blur(); scrollTo(0, 0)");
       await photograph(page, `status-${width}-${colorScheme}`);
@@ -136,7 +134,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
       .waitFor();
     assert.equal(await page.locator(ROWS).count(), 12, "what was known stays");
     assert.match((await page.getByRole("status").textContent()) ?? "", /^no answer since \d\d:\d\d:\d\d UTC$/);
-    assert.deepEqual(await objections(page), []);
+    assert.deepEqual(await axeObjections(page), []);
     await photograph(page, "status-gone");
     server.overview = overviewCase({ endpoints: fleetCase(1) });
     await page.clock.fastForward(10_100);
@@ -221,15 +219,6 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
 
 function sideways(page: Page): Promise<number> {
   return page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-}
-
-/** What axe finds, a line for each rule with the first element that breaks it. */
-async function objections(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate<{
-    violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
-  }>("axe.run(document)");
-  return violations.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
 }
 
 /** Controls that the Tab key does not come to, or that do not show that they have the focus. */

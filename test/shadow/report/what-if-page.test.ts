@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, test } from "node:test";
@@ -13,10 +13,11 @@ import { divergences } from "#shadow/report/divergence.ts";
 import { loadCharts, loadLegend } from "#shadow/report/load-chart.ts";
 import type { PageData } from "#shadow/report/page-data.ts";
 import { whatIfPage } from "#shadow/report/what-if-page.ts";
+import { axeObjections } from "../../page/axe-objections.ts";
+import { openBrowser, photograph, withoutBrowser } from "../../page/browser.ts";
 import { type WhatIfAnswer, whatIf } from "#shadow/question/what-if.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 
-const CHROMIUM = "/usr/bin/chromium";
 /** A name that would break out of an attribute and run a script, were it not escaped. */
 const HOSTILE = `"><script>window.broken = 1</script>&'`;
 const PROFILES: readonly Candidate[] = ["gnomon", "round-robin", "lmetric"].map((name) => {
@@ -162,43 +163,42 @@ test("the same answer is the same page, and one without observation says so", ()
 });
 
 test(
-  "a browser shows it in light and dark, at any width, without a word of complaint",
-  { skip: !existsSync(CHROMIUM) },
-  async () => {
-    const { chromium } = await import("playwright-core");
+  "a browser shows it in light and dark, at any width, and axe has nothing to object to",
+  { skip: withoutBrowser },
+  async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "gnomon-page-"));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, "page.html");
     writeFileSync(file, whatIfPage(answer, data));
-    const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"];
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args });
-    try {
-      const grounds = new Set<string>();
-      for (const colorScheme of ["light", "dark"] as const) {
-        const page = await browser.newPage({ colorScheme, viewport: { width: 500, height: 800 } });
-        const said: string[] = [];
-        page.on("console", (message) => said.push(message.text()));
-        page.on("pageerror", (error) => said.push(String(error)));
-        page.on("request", (request) => request.url().startsWith("file:") || said.push(request.url()));
-        await page.goto(pathToFileURL(file).href);
-        grounds.add(await page.evaluate<string>("getComputedStyle(document.body).backgroundColor"));
-        assert.equal(
-          await page.evaluate("document.documentElement.scrollWidth > innerWidth"),
-          false,
-          "no sideways scroll",
-        );
-        assert.equal(await page.evaluate("window.broken"), undefined);
-        const lines = page.locator('polyline[data-series="gnomon"]');
-        assert.equal(await lines.first().isVisible(), true);
-        await page.locator('button[data-key="gnomon"]').click();
-        assert.equal(await lines.first().isVisible(), false, "a key hides its series");
-        assert.deepEqual(said, []);
-        await page.close();
-      }
-      assert.equal(grounds.size, 2, "light and dark differ");
-    } finally {
-      await browser.close();
-      rmSync(folder, { recursive: true, force: true });
+    const browser = await openBrowser(t);
+    const grounds = new Set<string>();
+    for (const [width, colorScheme] of [
+      [390, "light"],
+      [1400, "dark"],
+    ] as const) {
+      const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });
+      const complaints: string[] = [];
+      page.on("console", (message) => complaints.push(message.text()));
+      page.on("pageerror", (error) => complaints.push(String(error)));
+      page.on("request", (request) => request.url().startsWith("file:") || complaints.push(request.url()));
+      await page.goto(pathToFileURL(file).href);
+      grounds.add(await page.evaluate<string>("getComputedStyle(document.body).backgroundColor"));
+      assert.equal(
+        await page.evaluate("document.documentElement.scrollWidth > innerWidth"),
+        false,
+        "no sideways scroll",
+      );
+      assert.equal(await page.evaluate("window.broken"), undefined);
+      assert.deepEqual(await axeObjections(page), []);
+      await photograph(page, `what-if-${width}-${colorScheme}`);
+      const lines = page.locator('polyline[data-series="gnomon"]');
+      assert.equal(await lines.first().isVisible(), true);
+      await page.locator('button[data-key="gnomon"]').click();
+      assert.equal(await lines.first().isVisible(), false, "a key hides its series");
+      assert.deepEqual(complaints, []);
+      await page.close();
     }
+    assert.equal(grounds.size, 2, "light and dark differ");
   },
 );
 
