@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import type { TestContext } from "node:test";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
+import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
@@ -69,7 +70,7 @@ export class LiveHost {
   #tokensRead = 0;
   #submitted = 0;
 
-  constructor(t: TestContext) {
+  constructor(t: TestContext, admission?: AdmissionSpec) {
     t.mock.method(performance, "now", () => this.#at / MICROS_PER_MILLI);
     const sweepMillis = RULES.sweepMicros / MICROS_PER_MILLI;
     const setReal = globalThis.setInterval;
@@ -85,7 +86,7 @@ export class LiveHost {
       if (given === timer) this.#sweep = undefined;
       else clearReal(given);
     }) as typeof clearInterval);
-    this.#router = new Router({ ...ROUTER, index: new ApproximateIndex() });
+    this.#router = new Router({ ...ROUTER, ...(admission && { admission }), index: new ApproximateIndex() });
     this.#tap = new RouterTap(this.#router);
     this.#tap.listen({ accepted: this.words.take });
     this.#hangs = new HangWatch({ tap: this.#tap, directory: this.#directory });

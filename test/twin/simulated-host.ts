@@ -7,11 +7,11 @@ import { endpointId, type TwinScript } from "./twin-script.ts";
 import { Words } from "./word.ts";
 
 /** Puts the simulator through a script; inputs and decisions with their times. */
-export function simulated({ endpoints, requests, events }: TwinScript) {
+export function simulated({ endpoints, requests, events, admission }: TwinScript) {
   const words = new Words();
   const times: number[] = [];
   const { path, requests: ends } = simulate({
-    router: ROUTER,
+    router: { ...ROUTER, ...(admission && { admission }) },
     engines: Array.from({ length: endpoints }, (_, i) => ({
       config: ENGINE,
       endpoint: {

@@ -1,3 +1,4 @@
+import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { EngineEvent } from "#sim/fault/engine-event.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { Micros } from "#core/units.ts";
@@ -16,6 +17,8 @@ export type ScriptedEvent =
 /** What both hosts are put through. Endpoints are "a", "b", "c", ...; no two things happen at one time. */
 export interface TwinScript {
   readonly endpoints: number;
+  /** Everybody is let in where it is left out. */
+  readonly admission?: AdmissionSpec;
   readonly requests: readonly ScriptedRequest[];
   readonly events: readonly ScriptedEvent[];
 }

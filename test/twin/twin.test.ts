@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { LiveHost } from "./live-host.ts";
 import { simulated } from "./simulated-host.ts";
@@ -27,7 +28,7 @@ async function compare(t: TestContext, script: TwinScript, kinds: readonly strin
       twin.words.some((word) => word.startsWith(kind)),
       `the script has ${kind}`,
     );
-  const live = new LiveHost(t);
+  const live = new LiveHost(t, script.admission);
   let failure: unknown;
   try {
     let known = 0;
@@ -132,4 +133,46 @@ test("the whole fleet: retries run out of attempts, then of budget", async (t) =
   };
   const { path, ends } = await compare(t, script, ["attempt-failed"]);
   assert.ok(path.retriesDenied > 0 && ends.lost > 0);
+});
+
+test("admission: limits refuse, a full pool lets wait in turn, and goes on when an endpoint is back", async (t) => {
+  const forever = 1e15;
+  const script: TwinScript = {
+    endpoints: 2,
+    admission: {
+      ...ADMIT_ALL,
+      limits: {
+        rate: { type: "rate-limit", requestsMax: 12, windowMicros: 2 * SECOND, per: "tenant", onLimit: "reject" },
+        cap: { type: "hard-cap", requestsMax: 5, onLimit: "delay", retryMicros: forever },
+      },
+      saturation: { waitingMax: 1e6, kvUtilizationMax: 1, requestsMax: 3 },
+      queue: {
+        requestsMax: 5,
+        promptTokensMax: 1e9,
+        ttlMicros: forever,
+        waitAt: 1,
+        fairness: "least-served",
+        inputWeight: 1,
+        outputWeight: 2,
+        shares: {},
+        emptyPool: { requestsMax: 0, ttlMicros: forever, models: [] },
+      },
+    },
+    requests: requests(60, 71_003, 40),
+    events: [
+      happens("endpoint-cordoned", 1.6, "a"),
+      happens("endpoint-uncordoned", 2.4, "a"),
+      happens("endpoint-cordoned", 3.1, "b"),
+    ],
+  };
+  const { words, ends } = await compare(t, script, ["request-released", "endpoint-uncordoned"]);
+  const has = (text: string): boolean => words.some((word) => word.includes(text));
+  for (const text of [
+    "queued nobody by saturated",
+    "queued nobody by hard-cap",
+    "rejected nobody by rate-limit",
+    "rejected nobody by queue-full",
+  ])
+    assert.ok(has(text), text);
+  assert.ok(ends.completed > 20 && ends.rejected > 5, JSON.stringify(ends));
 });

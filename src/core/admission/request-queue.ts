@@ -6,6 +6,8 @@ import type { QueueSpec } from "./admission-spec.ts";
 import { TenantLines } from "./tenant-lines.ts";
 import type { WaitReason, WaitingRequest } from "./waiting-request.ts";
 
+/** A pool may get room by time alone: a breaker's pause ends, a signal becomes too old to count. */
+const LOOK_MICROS = 100_000;
 /** Heads of lines that are looked at for one turn; more are left for the next one. */
 const HEADS_TRIED_MAX = 32;
 
@@ -35,7 +37,7 @@ export class RequestQueue {
   #withoutEndpoint = 0;
   /** Who went on last. */
   #lastTenant: string | undefined;
-  /** When the soonest of the heads that a limit delays may go on, as of the last look. */
+  /** When the soonest of the heads may go on that a limit delays or whose pool is full, as of the last look. */
   #delayedUntil: Micros = Infinity;
 
   constructor(spec: QueueSpec, counters: ServiceCounters) {
@@ -70,6 +72,7 @@ export class RequestQueue {
 
   /** When `due` is to be asked again though nothing came; Infinity for never. */
   get nextAt(): Micros {
+    if (this.size === 0) return Infinity;
     return Math.min(this.#expiries.first?.expiresAt ?? Infinity, this.#delayedUntil);
   }
 
@@ -161,7 +164,10 @@ export class RequestQueue {
       const head = lines.first(tenant);
       const verdict = mayGoOn(head);
       if (verdict === "yes") return head;
-      if (verdict === "pool-full") return undefined;
+      if (verdict === "pool-full") {
+        this.#delayedUntil = Math.min(this.#delayedUntil, at + LOOK_MICROS);
+        return undefined;
+      }
       this.#delayedUntil = Math.min(this.#delayedUntil, at + verdict);
       passed.add(tenant);
     }
