@@ -107,7 +107,7 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
       }),
     );
     const truth = { control: armTruth(ofControl, startMicros), other: armTruth(ofOther, startMicros) };
-    const recommendation = recommended(studies, figure, controlFigure(truth.control, figure));
+    const recommendation = recommended(studies, figure, (key) => controlFigure(truth.control, key));
     const drawn = (candidate: Candidate) =>
       Promise.all(
         Array.from({ length: replicas }, (_, i) =>

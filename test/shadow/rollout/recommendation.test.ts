@@ -5,26 +5,32 @@ import { isBiased, recommended } from "#shadow/rollout/recommendation.ts";
 
 const MILLI = 1000;
 
+const UNBIASED: FigureStudy = {
+  truth: 100 * MILLI,
+  estimate: 100 * MILLI,
+  bias: 0,
+  biasError: MILLI,
+  runError: MILLI,
+  varianceLeft: 1,
+  hours: 5,
+  hoursAdjusted: 1,
+  detectable: [50 * MILLI],
+  detectableAdjusted: [10 * MILLI],
+  valuesPerHour: 10,
+};
+
 function studyOf(name: string, figure: Partial<FigureStudy>): DesignStudy {
-  const one: FigureStudy = {
-    truth: 100 * MILLI,
-    estimate: 100 * MILLI,
-    bias: 0,
-    biasError: MILLI,
-    runError: MILLI,
-    varianceLeft: 1,
-    hours: 5,
-    hoursAdjusted: 1,
-    detectable: [50 * MILLI],
-    detectableAdjusted: [10 * MILLI],
-    valuesPerHour: 10,
-    ...figure,
-  };
-  const figures = { "e2e.mean": one } as unknown as DesignStudy["figures"];
+  const one: FigureStudy = { ...UNBIASED, ...figure };
+  const figures = {
+    "ttft.mean": UNBIASED,
+    "tpot.mean": UNBIASED,
+    "e2e.mean": one,
+  } as unknown as DesignStudy["figures"];
   return { name, design: { kind: "shadow", windowMicros: 1 }, stages: 1, requests: 100, figures };
 }
 
 const OF = ["e2e.mean", 1000 * MILLI] as const;
+const ASKED = ["e2e.mean", () => 1000 * MILLI] as const;
 
 test("the quickest design that shows the truth is recommended, not one that shows another thing sooner", () => {
   const split = studyOf("split", { bias: -150 * MILLI, estimate: -50 * MILLI, hours: 0.2 });
@@ -33,8 +39,14 @@ test("the quickest design that shows the truth is recommended, not one that show
   const quick = studyOf("quick", { hours: 5, bias: 10 * MILLI });
   assert.ok(isBiased(split, ...OF));
   assert.ok(!isBiased(quick, ...OF));
-  assert.deepEqual(recommended([split, slow, quick], ...OF), { design: "quick", hours: 5, warning: "" });
-  assert.deepEqual(recommended([split, slow, quick, near], ...OF).design, "near", "as long, and with less bias");
+  assert.deepEqual(recommended([split, slow, quick], ...ASKED), { design: "quick", hours: 5, warning: "" });
+  assert.deepEqual(recommended([split, slow, quick, near], ...ASKED).design, "near", "as long, and with less bias");
+});
+
+test("a design that is wrong about another mean is not taken for right about this one", () => {
+  const lucky = studyOf("lucky", { hours: 1 });
+  const figures = { ...lucky.figures, "tpot.mean": { ...UNBIASED, bias: -150 * MILLI } };
+  assert.equal(recommended([{ ...lucky, figures }, studyOf("right", { hours: 5 })], ...ASKED).design, "right");
 });
 
 test("pools, which halve the fleet, must be twice as quick", () => {
@@ -43,8 +55,8 @@ test("pools, which halve the fleet, must be twice as quick", () => {
     ...studyOf("pools", { hours }),
     design: { kind: "pools", windowMicros: 1, by: "session", label: "pool" },
   });
-  assert.equal(recommended([switchback, pools(4)], ...OF).design, "switchback");
-  assert.equal(recommended([switchback, pools(1.5)], ...OF).design, "pools");
+  assert.equal(recommended([switchback, pools(4)], ...ASKED).design, "switchback");
+  assert.equal(recommended([switchback, pools(1.5)], ...ASKED).design, "pools");
 });
 
 test("a bias is one that is more than chance, and more than a fifth of the truth", () => {
@@ -57,11 +69,11 @@ test("a bias is one that is more than chance, and more than a fifth of the truth
 
 test("where nothing shows the truth or nothing is done in time, it says so", () => {
   const [worse, bad] = [300, 200].map((bias) => studyOf(`bias of ${bias}`, { bias: bias * MILLI }));
-  assert.equal(recommended([worse!, bad!], ...OF).design, "bias of 200");
-  assert.match(recommended([worse!, bad!], ...OF).warning, /every design is biased/);
+  assert.equal(recommended([worse!, bad!], ...ASKED).design, "bias of 200");
+  assert.match(recommended([worse!, bad!], ...ASKED).warning, /every design is biased/);
   const [coarse, fine] = [9, 3].map((detectable) =>
     studyOf(`finds ${detectable}`, { hours: undefined, detectable: [detectable * MILLI] }),
   );
-  assert.equal(recommended([coarse!, fine!], ...OF).design, "finds 3");
-  assert.match(recommended([coarse!, fine!], ...OF).warning, /within two months/);
+  assert.equal(recommended([coarse!, fine!], ...ASKED).design, "finds 3");
+  assert.match(recommended([coarse!, fine!], ...ASKED).warning, /within two months/);
 });
