@@ -1,7 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
+import type { MeanEstimate } from "#core/rollout/judge/confidence-sequence.ts";
+import type { Times } from "#core/rollout/judge/outcome.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
+import { runCandidate, type Setting } from "#shadow/question/candidate.ts";
 import { type Observed, type RecordedRun, readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { TraceReader } from "#trace/reader.ts";
@@ -71,7 +74,7 @@ export async function live(traces: string, folder: string, only: string | undefi
     writeFileSync(file, JSON.stringify(configOf(one)));
     const config = { file, name: one.name };
     const run = await kept(folder, one.name, () => liveRun({ ...common, profile: one.control, config }));
-    const measured = await recordedRollout(run.trace, one.design);
+    const measured = await recordedRollout(run.trace, one.design, predictionsOf(setting, one.control));
     const study = await rolloutStudy({
       setting,
       control: candidateNamed(one.control),
@@ -85,6 +88,16 @@ export async function live(traces: string, folder: string, only: string | undefi
     });
     report(one, measured, study.designs[0]!.figures, troubles(run.machine));
   }
+}
+
+/** What the simulator predicts of each request if the control routes all, in order of arrival. */
+function predictionsOf(setting: Setting, control: string): (place: number) => Times | undefined {
+  const { ttftMicros, e2eMicros } = runCandidate(setting, candidateNamed(control));
+  const rows = [...setting.workload].sort((a, b) => a.arrivalMicros - b.arrivalMicros).map(({ index }) => index);
+  return (place) => {
+    const row = rows[place];
+    return row === undefined ? undefined : { ttft: ttftMicros[row], tpot: undefined, e2e: e2eMicros[row] };
+  };
 }
 
 /** Of the requests that a rollout would compare: those after the beginning. */
@@ -105,7 +118,7 @@ function report(
   troubled: readonly string[],
 ): void {
   print(`${one.name}: ${one.control} -> ${one.other}, ${requests} requests, ${failed} failed ${troubled.join(", ")}`);
-  for (const [key, measured] of [
+  for (const [key, [measured, adjusted]] of [
     ["ttft.mean", ttft],
     ["e2e.mean", e2e],
   ] as const) {
@@ -114,9 +127,15 @@ function report(
     const isInside = Math.abs(measured.mean - estimate) <= reach;
     const interval = `${ms(estimate - reach)} to ${ms(estimate + reach)}`;
     print(
-      `  ${key}: truth ${ms(truth)}, predicted to show ${ms(estimate)} (${interval}), measured ${ms(measured.mean)}, ${isInside ? "inside" : "OUTSIDE"}`,
+      `  ${key}: truth ${ms(truth)}, predicted to show ${ms(estimate)} (${interval}), measured ${ms(measured.mean)}, ${isInside ? "inside" : "OUTSIDE"}; ` +
+        `adjusted ${ms(adjusted.mean)}, ${varianceLeft(measured, adjusted)} of the variance left`,
     );
   }
+}
+
+function varianceLeft(plain: MeanEstimate, adjusted: MeanEstimate): string {
+  const share = adjusted.deviation ** 2 / adjusted.count / (plain.deviation ** 2 / plain.count);
+  return `${(100 * share).toFixed(0)} %`;
 }
 
 function configOf({ name, control, other, design }: LiveRollout): object {
