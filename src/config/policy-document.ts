@@ -29,6 +29,7 @@ const FIXED_LIMITS: ReadonlySet<string> = new Set([
 /** Whether a key of the configuration may change while the gateway runs. */
 function isLive([section, key]: Path): boolean {
   if (section === "profiles" || section === "admission") return true;
+  if (section === "rollout") return key === "start";
   if (section === "routing") return LIVE_ROUTING.some((live) => live === key);
   return section === "limits" && key !== undefined && !FIXED_LIMITS.has(String(key));
 }

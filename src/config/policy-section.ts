@@ -21,6 +21,13 @@ export const policy = z.strictObject({
   watchMillis: millis(0, MILLIS_PER_DAY)
     .default(1000)
     .describe("Time between two looks at the configuration file and the profile files that it names; 0 for none."),
+  directory: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Folder that policies, rollouts and the key of block hashes are kept in, so that they survive a restart; nothing is kept where it is left out.",
+    ),
   historyMax: z.int().min(1).max(10_000).default(64).describe("Versions that are remembered for a rollback."),
   documentBytesMax: z
     .int()

@@ -7,6 +7,7 @@ import { kvEvents } from "./kv-events-section.ts";
 import { limits } from "./limits-section.ts";
 import { picker } from "./picker-section.ts";
 import { policy, profiles } from "./policy-section.ts";
+import { rollout } from "./rollout-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
 import { share } from "./share-section.ts";
 import { routes } from "./routes-section.ts";
@@ -254,6 +255,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   profiles,
   admission: admission.prefault({}).describe("Who is let in, who waits, and who is refused."),
   policy: policy.prefault({}).describe("Changes of profiles, routing, admission and limits while the gateway runs."),
+  rollout: rollout.prefault({}).describe("Rollouts of one profile against another on live traffic."),
   clients: clients.prefault({}).describe("Who asks."),
   routes: routes.prefault({}).describe("What passes to engines beside the known routes of inference."),
   kvEvents: kvEvents.prefault({}).describe("What engines report of their caches."),

@@ -11,10 +11,12 @@ import {
   EMPTY_BOOK,
   isAbout,
   isUnderWay,
+  rivalOf,
   type RolloutBook,
   rolloutOf,
 } from "./rollout/rollout-book.ts";
 import type { RolloutLook, RolloutSpec } from "./rollout/rollout-input.ts";
+import type { RolloutPlan } from "./rollout/rollout-plan.ts";
 import type { RolloutStep } from "./rollout/rollout-state.ts";
 import { RolloutWatch } from "./rollout-watch.ts";
 import type { Micros } from "./units.ts";
@@ -81,6 +83,11 @@ export class Rollouts {
     return typeof next === "string" ? next : undefined;
   }
 
+  /** What stands in the way of another rollout at that time; undefined where nothing does. */
+  rivalOf(plan: RolloutPlan, at: Micros): string | undefined {
+    return rivalOf(this.#book, plan, at);
+  }
+
   /** Changes nothing where it cannot be. */
   change(input: BookInput): void {
     const next = bookAfter(this.#book, input);
@@ -88,9 +95,9 @@ export class Rollouts {
       this.refused++;
       return;
     }
-    this.#book = next;
     if (input.kind === "rollout-removed") this.#entries.delete(input.rollout);
-    else this.#follow(input);
+    else this.#follow(input, next);
+    this.#book = next;
     this.#underWay = next.some(isUnderWay);
     this.#planned = next.some(({ phase }) => phase === "planned");
     this.#readsSessions = next.some((one) => {
@@ -130,14 +137,14 @@ export class Rollouts {
     for (const { watch } of this.#entries.values()) if (watch.inFlight > 0) watch.observe(input, decision);
   }
 
-  #follow(input: Exclude<BookInput, { readonly kind: "rollout-removed" }>): void {
+  #follow(input: Exclude<BookInput, { readonly kind: "rollout-removed" }>, book: RolloutBook): void {
     if (input.kind === "rollout-step") {
       const { watch } = this.#entries.get(input.rollout)!;
-      return watch.move(this.#book.find(({ plan }) => plan.name === input.rollout)!);
+      return watch.move(book.find(({ plan }) => plan.name === input.rollout)!);
     }
     const { rules, profiles } = input;
     const name = input.kind === "rollout-planned" ? input.plan.name : input.state.plan.name;
-    const state = this.#book.find(({ plan }) => plan.name === name)!;
+    const state = book.find(({ plan }) => plan.name === name)!;
     const known = this.#entries.get(name);
     if (input.kind === "rollout-restored" && input.judge === undefined && known !== undefined) {
       known.watch.move(state);

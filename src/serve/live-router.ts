@@ -9,7 +9,10 @@ import type { TraceRouter } from "#trace/record.ts";
 import type { ServePlan } from "./serve-plan.ts";
 
 /** What a plan states of the router; a trace's header holds the same. */
-export function routerSettings({ config, profile, profiles, replica }: ServePlan): TraceRouter {
+export function routerSettings(
+  { config, profile, profiles, replica }: ServePlan,
+  policyVersion: number = FIRST_POLICY_VERSION,
+): TraceRouter {
   const { breaker } = config.routing;
   const seed = replica === undefined ? config.routing.seed : (config.routing.seed ^ nameHash(replica)) >>> 0;
   const admission = admissionSpec(config.admission);
@@ -18,7 +21,7 @@ export function routerSettings({ config, profile, profiles, replica }: ServePlan
     seed,
     profiles: Object.fromEntries(specs),
     defaultProfile: profile.name,
-    policyVersion: FIRST_POLICY_VERSION,
+    policyVersion,
     ...(admission && { admission }),
     blockTokens: config.prefix.blockTokens === "engine" ? BLOCK_TOKENS_DEFAULT : config.prefix.blockTokens,
     staleAfterMicros: config.scrape.staleAfterMillis * MICROS_PER_MILLI,
@@ -36,7 +39,8 @@ export function routerSettings({ config, profile, profiles, replica }: ServePlan
 export function newRouter(
   { breaker, ...settings }: TraceRouter,
   breakerChanged: RouterOptions["breakerChanged"] = () => {},
+  also: Pick<RouterOptions, "sessionRemembered"> = {},
 ): Router {
-  const options: RouterOptions = { ...settings, index: new DualIndex(), breakerChanged };
+  const options: RouterOptions = { ...settings, index: new DualIndex(), breakerChanged, ...also };
   return new Router(breaker === undefined ? options : { ...options, breaker });
 }

@@ -15,6 +15,7 @@ import { faultOfBreaker } from "./live-log.ts";
 import { newRouter } from "./live-router.ts";
 import { secretOf } from "./secrets.ts";
 import type { ServePlan } from "./serve-plan.ts";
+import { type LiveState, rememberSessions } from "./state/live-state.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -47,13 +48,15 @@ export function replicaName({ share, prefix }: Config): string | undefined {
 export function sharedRouter(
   { config, replica }: ServePlan,
   settings: TraceRouter,
-  { faults, secret }: { readonly faults: FaultLog; readonly secret: Uint8Array },
+  { faults, secret, state }: { readonly faults: FaultLog; readonly secret: Uint8Array; readonly state: LiveState },
   environment: Environment,
 ): { readonly router: Router; readonly tap: RouterTap; readonly share: LiveShare | undefined } {
-  const router = newRouter(settings, (endpoint, change) => {
+  const breakerChanged = (endpoint: EndpointId, change: BreakerChange): void => {
     faults.report(faultOfBreaker(endpoint, change));
     share?.breakerChanged(endpoint, change);
-  });
+  };
+  const remembered = rememberSessions(state, () => router);
+  const router: Router = newRouter(settings, breakerChanged, remembered);
   const tap = new RouterTap(router);
   const share = replica === undefined ? undefined : liveShare(config, replica, { tap, faults, secret }, environment);
   return { router, tap, share };

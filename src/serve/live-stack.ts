@@ -33,11 +33,15 @@ import { hangWatch } from "./live-hangs.ts";
 import { faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
 import { machineDigest } from "./machine-digest.ts";
-import { secretOf, tokensOf } from "./secrets.ts";
+import { tokensOf } from "./secrets.ts";
 import { lately } from "./lately.ts";
 import { startShadow } from "./live-shadow.ts";
 import { replicaName, sharedRouter } from "./live-share.ts";
-import { type LivePolicy, gatewayLimits, livePolicy } from "./policy/live-policy.ts";
+import type { RolloutKeeper } from "./rollout/rollout-keeper.ts";
+import { liveState } from "./state/live-state.ts";
+import { hashSecret } from "./state/hash-secret.ts";
+import { type LivePolicy, gatewayLimits } from "./policy/live-policy.ts";
+import { livePolicies } from "./policy/live-policies.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { stateWatch } from "./state-watch.ts";
 import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
@@ -48,6 +52,8 @@ export interface LiveStack {
   readonly gateway: Gateway;
   /** Watches nothing before it is started. */
   readonly policy: LivePolicy;
+  /** Looks at nothing before it is begun. */
+  readonly rollouts: RolloutKeeper;
   readonly keeper: FleetKeeper;
   readonly directory: EndpointDirectory;
   readonly readiness: Readiness;
@@ -69,42 +75,42 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const { config } = plan;
   const logs = openLogs(config.log, log);
   const { faults } = logs;
-  const [secret, settings] = [hashSecret(config, environment), routerSettings(plan)];
-  const { router, tap, share } = sharedRouter(plan, settings, { faults, secret }, environment);
+  const state = liveState(plan, faults);
+  const secret = hashSecret(config, environment, state);
+  const settings = routerSettings(state.inForce, state.policyVersion);
+  const { router, tap, share } = sharedRouter(plan, settings, { faults, secret, state }, environment);
   const directory = new EndpointDirectory();
   const tokenizers = await openTokenizers({ config, secret, directory, log, blockTokens: settings.blockTokens });
   const blockSizes = followEngines(config, tokenizers, tap, faults);
-  const run = runOf(plan);
-  const recorder = await openRecorder(config.record, run, faults);
-  const shadow = startShadow(config, run, tap, faults);
-  const shadowStatus = shadow === undefined ? {} : { shadow: shadow.status };
+  const { recorder, shadow, shadowStatus } = await observers(plan, settings, tap, faults);
   const [readiness, sources] = [new Readiness(directory), new SourceBoard()];
   const report = reporterOf(readiness, faults);
-  const power = startPower(config);
-  const hangs = hangWatch(config, tap, directory, faults);
+  const [power, hangs] = [startPower(config), hangWatch(config, tap, directory, faults)];
   const keeper = newKeeper({ config, tap, directory, report, power, blockSizes, hangs });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
-  const policy = livePolicy({ plan, environment, tap, report: faults.report, gateway: () => running.gateway });
+  const policies = livePolicies({ plan, environment, tap, state, faults, gateway: () => running.gateway });
+  const { policy, rollouts } = policies;
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
   const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
-  const also = { ...shadowStatus, ...events.metrics };
+  const also = { ...shadowStatus, ...events.metrics, rollouts };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);
   directory.listen(metrics);
+  // Only now: what it gives the router must reach the recorder.
+  rollouts.restore();
   const [tokens, keys] = [tokensOf(config, environment), liveKeys(config, environment, faults.report)];
-  const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, metrics, readiness };
-  const who = identity(config, secret, policy.profileHeader);
-  const path = { identity: who, tokenizer: (model: string) => tokenizers.of(model) };
+  const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, rollouts, metrics, readiness };
+  const path = { identity: identity(config, secret, policy.profileHeader), tokenizer: tokenizers.of };
   const gateway = createGateway({
     ...path,
     ...known,
     observe: requestObserver(metrics, late.traffic, logs),
     profileOf: policy.profileOf,
-    ...towardsClients(config, tokens.adminToken),
+    ...towardsClients(state.inForce.config, tokens.adminToken),
     clientAuth: keys.auth,
     statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus }),
   });
@@ -113,6 +119,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     tap,
     gateway,
     policy,
+    rollouts,
     keeper,
     directory,
     readiness,
@@ -127,12 +134,21 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     close: async () => {
       readiness.draining = true;
       await drain(gateway, config, environment, log);
-      for (const part of [policy, share, power, keeper, events, keys]) await part?.stop();
+      for (const part of [policies, share, power, keeper, events, keys]) await part?.stop();
       for (const part of [recorder, shadow, tokenizers]) await part?.close();
       watch.stop();
       logs.close();
     },
   };
+}
+
+/** What sees every input beside the gateway. */
+async function observers(plan: ServePlan, settings: TraceRouter, tap: RouterTap, faults: FaultLog) {
+  const { config } = plan;
+  const run = runOf(plan, settings);
+  const recorder = await openRecorder(config.record, run, faults);
+  const shadow = startShadow(config, run, tap, faults);
+  return { recorder, shadow, shadowStatus: shadow === undefined ? {} : { shadow: shadow.status } };
 }
 
 function reporterOf(readiness: Readiness, faults: FaultLog): LiveStack["report"] {
@@ -198,17 +214,10 @@ export function drainNoticeMillis({ listen }: Config, environment: Environment):
 
 const POD_NOTICE_MILLIS = 5_000;
 
-function hashSecret(config: Config, environment: Environment): Uint8Array {
-  const given = secretOf(config.prefix.secretEnv, environment);
-  return given === undefined ? randomBytes(SECRET_BYTES) : Buffer.from(given, "utf8");
-}
-
-const SECRET_BYTES = 32;
 const WARM_UP_PATH_MILLIS = 1_000;
 
-function runOf(plan: ServePlan): Run {
+function runOf(plan: ServePlan, router: TraceRouter): Run {
   const { prefix, tokenizer } = plan.config;
-  const router = routerSettings(plan);
   const emulated = emulatedEngines(plan.config);
   return {
     id: randomBytes(RUN_ID_BYTES).toString("hex"),

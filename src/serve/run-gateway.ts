@@ -34,6 +34,7 @@ export async function runGateway(plan: ServePlan): Promise<void> {
   });
   await stack.warmUp();
   stack.policy.start();
+  stack.rollouts.begin();
   await announce(stack, { url, plan, emulated: sources.emulated });
   await over;
   await Promise.all([stack.close(), picker?.stop(config.listen.drainMillis, drainNoticeMillis(config, process.env))]);

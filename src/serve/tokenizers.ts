@@ -10,7 +10,7 @@ import type { Config, TokenizerConfig } from "#config/schema.ts";
 
 /** The tokenizers of a gateway, one per model that the configuration names and one for all others. */
 export interface Tokenizers {
-  of(model: string): Tokenizer;
+  readonly of: (model: string) => Tokenizer;
   /** From now on prompts are cut into blocks of so many tokens; those being encoded keep the ones that they have. */
   resizeBlocks(blockTokens: number): void;
   /** What each has counted, by the model that it is for, "" for all others. */

@@ -36,14 +36,12 @@ export function encodeRollout({ kind: _kind, at: _at, ...rest }: RolloutInput): 
 export function decodeRollout(kind: RolloutInput["kind"], at: number, fields: Fields): RolloutInput {
   switch (kind) {
     case "rollout-planned":
-      return { kind, at, ...decodeSpec(fields) };
+      return { kind, at, ...decodeSpec(fields, decodePlan(fields.object("plan"))) };
     case "rollout-restored":
       return {
         kind,
         at,
-        state: decodeRolloutState(fields.object("state")),
-        rules: decodeRules(fields.object("rules")),
-        profiles: decodeProfiles(fields.object("profiles")),
+        ...restoredSpec(fields),
         // Made by the judge of the same version; one that does not fit is refused when it is restored.
         ...(fields.has("judge") && { judge: present(fields, "judge") as unknown as SavedJudge }),
         ...(fields.has("agreements") && { agreements: fields.list("agreements") as readonly Agreement[] }),
@@ -67,10 +65,10 @@ export function decodeRollout(kind: RolloutInput["kind"], at: number, fields: Fi
   }
 }
 
-/** Plan, rules and profiles of a rollout. Throws TraceFormatError where something is of another shape. */
-export function decodeSpec(fields: Fields): RolloutSpec {
+/** Rules and profiles of a rollout beside its plan. Throws TraceFormatError where something is of another shape. */
+export function decodeSpec(fields: Fields, plan: RolloutPlan): RolloutSpec {
   return {
-    plan: decodePlan(fields.object("plan")),
+    plan,
     rules: decodeRules(fields.object("rules")),
     profiles: decodeProfiles(fields.object("profiles")),
   };
@@ -112,6 +110,12 @@ export function decodeDecisionRollout(fields: Fields): { readonly rollout?: Deci
       }),
     },
   };
+}
+
+function restoredSpec(fields: Fields) {
+  const state = decodeRolloutState(fields.object("state"));
+  const { rules, profiles } = decodeSpec(fields, state.plan);
+  return { state, rules, profiles };
 }
 
 function decodePlan(fields: Fields): RolloutPlan {

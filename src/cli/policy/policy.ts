@@ -8,7 +8,8 @@ import { CONFIG_SCHEMA } from "#config/schema.ts";
 import { schemaNode } from "#config/schema-node.ts";
 import type { PolicyHistory, PolicyOutcome, PolicyView } from "#live/policy/policy-desk.ts";
 import { historyTable } from "./policy-table.ts";
-import { type GatewayFlags, callPolicy } from "./policy-client.ts";
+import { type GatewayFlags, callAdmin } from "../admin/admin-client.ts";
+import { gatewayOptions } from "../admin/gateway-options.ts";
 
 interface ChangeFlags extends GatewayFlags {
   readonly by?: string;
@@ -37,7 +38,7 @@ function getCommand(): Command {
     .option("--json", "everything about it, as JSON")
     .action(async (flags: GatewayFlags & { versionNumber?: string; json?: boolean }) => {
       const below = flags.versionNumber === undefined ? "" : `?version=${encodeURIComponent(flags.versionNumber)}`;
-      const view = (await callPolicy(flags, { method: "GET", below })) as PolicyView;
+      const view = (await callAdmin(flags, { method: "GET", path: `/policy${below}` })) as PolicyView;
       if (flags.json === true) return void process.stdout.write(`${JSON.stringify(view)}\n`);
       const from = [view.source, view.by, view.note].filter((text) => text !== "").join(", ");
       process.stdout.write(`# version ${view.version}, ${view.at}, from ${from}\n${stringify(view.document)}`);
@@ -69,7 +70,7 @@ function historyCommand(): Command {
     .description("List the versions that are remembered, and changes that were refused.")
     .option("--json", "as JSON")
     .action(async (flags: GatewayFlags & { json?: boolean }) => {
-      const history = (await callPolicy(flags, { method: "GET", below: "/history" })) as PolicyHistory;
+      const history = (await callAdmin(flags, { method: "GET", path: "/policy/history" })) as PolicyHistory;
       process.stdout.write(flags.json === true ? `${JSON.stringify(history)}\n` : historyTable(history));
     });
 }
@@ -83,13 +84,6 @@ function rollbackCommand(): Command {
         throw new ConfigError([`version: expected a number, got ${JSON.stringify(version)}`]);
       await change(flags, { method: "POST", path: "/rollback", body: JSON.stringify({ version: Number(version) }) });
     });
-}
-
-function gatewayOptions(command: Command): Command {
-  return command
-    .option("--url <url>", "the gateway", "http://127.0.0.1:8080")
-    .option("--token-env <name>", "variable that holds its admin token", "GNOMON_ADMIN_TOKEN")
-    .option("--token-file <file>", "file that holds it, instead");
 }
 
 function changeOptions(command: Command): Command {
@@ -108,7 +102,12 @@ async function change(
   if (flags.ifVersion !== undefined) query.set("if-version", flags.ifVersion);
   const below = query.size === 0 ? path : `${path}?${query.toString()}`;
   const by = flags.by === undefined ? {} : { by: flags.by };
-  const { outcome, version } = (await callPolicy(flags, { method, below, body, ...by })) as PolicyOutcome;
+  const { outcome, version } = (await callAdmin(flags, {
+    method,
+    path: `/policy${below}`,
+    body,
+    ...by,
+  })) as PolicyOutcome;
   process.stdout.write(`${OUTCOME_TEXTS[outcome]} ${version}\n`);
 }
 

@@ -1,9 +1,12 @@
 import { Command } from "commander";
+import { driveCommands } from "./rollout-drive.ts";
 import { rolloutPlanCommand } from "./rollout-plan.ts";
 
 /** Rollouts of one routing policy against another. */
 export function rolloutCommand(): Command {
-  return new Command("rollout")
-    .description("Plan a rollout of one routing profile against another.")
-    .addCommand(rolloutPlanCommand());
+  const command = new Command("rollout").description(
+    "Plan a rollout of one routing profile against another, and drive those of a running gateway with its admin token.",
+  );
+  for (const part of [rolloutPlanCommand(), ...driveCommands()]) command.addCommand(part);
+  return command;
 }

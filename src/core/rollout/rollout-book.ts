@@ -72,10 +72,25 @@ function planned(book: RolloutBook, { at, plan, rules, profiles }: RolloutPlanne
   return [...book, plannedRollout(plan, at)];
 }
 
+/** What stands in the way of another rollout: one that is planned, under way or cools down, of its model. */
+export function rivalOf(book: RolloutBook, plan: RolloutPlan, at: Micros): string | undefined {
+  const planned = book.find((one) => one.phase === "planned" && isRival(one, plan));
+  if (planned !== undefined) return `rollout ${plan.name}: ${planned.plan.name} is planned for ${aboutText(plan)}`;
+  return whyNotStart(book, plannedRollout(plan, at), at);
+}
+
+function isRival({ plan }: RolloutState, { name, model }: RolloutPlan): boolean {
+  return plan.name !== name && shareModel(plan.model, model);
+}
+
+function aboutText({ model }: RolloutPlan): string {
+  return model === "" ? "all models" : `model ${model}`;
+}
+
 function whyNotStart(book: RolloutBook, { plan }: RolloutState, at: Micros): string | undefined {
   for (const other of book) {
-    if (other.plan.name === plan.name || !shareModel(other.plan.model, plan.model)) continue;
-    const about = plan.model === "" ? "all models" : `model ${plan.model}`;
+    if (!isRival(other, plan)) continue;
+    const about = aboutText(plan);
     if (isUnderWay(other)) return `rollout ${plan.name}: ${other.plan.name} is ${other.phase} for ${about}`;
     if (isCooling(other, at)) {
       const seconds = Math.ceil((other.at + other.plan.cooldownMicros - at) / MICROS_PER_SECOND);
@@ -86,7 +101,7 @@ function whyNotStart(book: RolloutBook, { plan }: RolloutState, at: Micros): str
 }
 
 /** Whether requests have arms, or will have them again. */
-export function isUnderWay({ phase }: RolloutState): boolean {
+export function isUnderWay({ phase }: Pick<RolloutState, "phase">): boolean {
   return phase === "running" || phase === "paused";
 }
 

@@ -1,9 +1,9 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { parse } from "yaml";
 
 import { isFields } from "../fields.ts";
+import { bodyOf, callerOf, problem } from "./admin-api.ts";
 import type { AdminCaller, AdminVerdict } from "../status/admin-access.ts";
 import type { PolicyDesk, PolicyOutcome, PolicyRequest } from "./policy-desk.ts";
 
@@ -72,23 +72,8 @@ function requestOf(c: PolicyContext): PolicyRequest | string[] {
     ...(dryRun === "true" || dryRun === "false" ? [] : ["dry-run: expected true or false"]),
   ];
   if (problems.length > 0 || ifVersion === "wrong") return problems;
-  const by = c.req.header("x-gnomon-by") ?? c.env.incoming.socket.remoteAddress ?? "";
-  return { by: by.replaceAll(/[^ -~]/g, "?").slice(0, BY_CHARS_MAX), dryRun: dryRun === "true", ifVersion };
+  return { by: callerOf(c), dryRun: dryRun === "true", ifVersion };
 }
-
-const BY_CHARS_MAX = 128;
-
-/** JSON, or YAML, which is more of the same. */
-function bodyOf(text: string): { ok: true; value: unknown } | { ok: false; message: string } {
-  try {
-    return { ok: true, value: parse(text, { maxAliasCount: ALIASES_MAX, logLevel: "error" }) as unknown };
-  } catch (error) {
-    const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
-    return { ok: false, message: `body: expected JSON or YAML, got ${line}` };
-  }
-}
-
-const ALIASES_MAX = 100;
 
 function numberOf(text: string | undefined): number | undefined | "wrong" {
   if (text === undefined) return undefined;
@@ -98,23 +83,4 @@ function numberOf(text: string | undefined): number | undefined | "wrong" {
 function notRemembered(desk: PolicyDesk): string {
   const { versions } = desk.history();
   return `expected one of the remembered versions ${versions.at(-1)?.version} to ${versions[0]?.version}`;
-}
-
-const TYPES = {
-  400: "BadRequestError",
-  401: "AuthenticationError",
-  403: "PermissionDeniedError",
-  404: "NotFoundError",
-  409: "ConflictError",
-  413: "RequestTooLargeError",
-} as const;
-
-function problem(
-  c: Pick<Context, "json">,
-  code: keyof typeof TYPES,
-  problems: readonly string[],
-  version?: number,
-): Response {
-  const error = { message: problems.join("; "), type: TYPES[code], param: null, code };
-  return c.json({ error, problems, ...(version !== undefined && { version }) }, code);
 }

@@ -176,6 +176,7 @@ function decide(
     ...(!parsed.cacheRead && { cacheRead: false }),
     ...(asking.subset !== undefined && { subset: asking.subset }),
     profile: chosen,
+    ...(profile !== "" && { ownProfile: true }),
   };
   asking.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
   accept(asking, request, (decision) => {

@@ -1,11 +1,22 @@
 import type { Decision } from "#core/decision.ts";
 
 /**
- * Profile and policy version of a decision as the header x-gnomon-profile has them: `gnomon; version=3`. What a header
- * cannot hold of a name, and what would end it, is percent-encoded.
+ * Profile and policy version of a decision as the header x-gnomon-profile has them: `gnomon; version=3`, and where the
+ * request is part of a rollout its place there: `lmetric; version=3; rollout=try; arm=other; window=7`. What a header cannot
+ * hold of a name, and what would end it, is percent-encoded.
  */
-export function profileText({ profile, policyVersion }: Pick<Decision, "profile" | "policyVersion">): string {
-  return `${PLAIN.test(profile) ? profile : encodeURIComponent(profile)}; version=${policyVersion}`;
+export function profileText({
+  profile,
+  policyVersion,
+  rollout,
+}: Pick<Decision, "profile" | "policyVersion" | "rollout">): string {
+  const text = `${encoded(profile)}; version=${policyVersion}`;
+  if (rollout === undefined) return text;
+  return `${text}; rollout=${encoded(rollout.name)}; arm=${encoded(rollout.arm)}; window=${rollout.window}`;
+}
+
+function encoded(name: string): string {
+  return PLAIN.test(name) ? name : encodeURIComponent(name);
 }
 
 const PLAIN = /^[\w.:,+*/@-]+$/;

@@ -10,6 +10,7 @@ import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { KvEvents } from "../kv-events/kv-events.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
+import { rolloutRoutes } from "../rollout/rollout-routes.ts";
 import { policyRoutes } from "../policy/policy-routes.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { Readiness } from "./readiness.ts";
@@ -38,7 +39,7 @@ export interface StatusOptions {
   readonly traffic: RecentTraffic;
   readonly shownDecisions: ShownDecisions;
   /** Left out where none can be. */
-  readonly rollouts?: Pick<RolloutDesk, "view">;
+  readonly rollouts?: RolloutDesk;
   readonly version: string;
   /** Left out where no KV events are followed. */
   readonly kvEvents?: Pick<KvEvents, "rowOf">;
@@ -85,6 +86,11 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       access: adminAccess(options.adminToken),
       hasToken: options.adminToken !== undefined,
     })(app);
+    const { rollouts } = options;
+    if (rollouts !== undefined) {
+      app.get("/gnomon/rollouts", (c) => c.json(rollouts.view()));
+      rolloutRoutes(rollouts)(app);
+    }
     app.get("/gnomon/endpoints", (c) => c.json({ prefix: options.blockSizes.view(), endpoints: endpoints(options) }));
     app.get("/gnomon/shadow", (c) => {
       if (options.shadow === undefined) return problem(c, 404, "no shadow runs here; set shadow.enabled");

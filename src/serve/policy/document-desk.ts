@@ -10,7 +10,7 @@ import type { PolicyGround } from "./policy-source.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The policy that a document from a network asks for. It can name no file. Throws ConfigError. */
-function policyFromDocument(
+export function policyFromDocument(
   document: unknown,
   how: PolicyMerge,
   { inForce, configured }: PolicyGround,

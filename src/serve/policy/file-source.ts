@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { ServePlan } from "../serve-plan.ts";
-import { policyOf } from "./policy.ts";
+import { type Policy, policyOf } from "./policy.ts";
 import { FILE_SOURCE } from "./policy-keeper.ts";
 import type { OfferPolicy, PolicySource } from "./policy-source.ts";
 import type { Config } from "#config/schema.ts";
@@ -11,6 +11,8 @@ export interface FileSourceOptions {
   readonly configFile: string;
   /** Reads file, environment and flags; throws ConfigError. */
   readonly reload: () => ServePlan;
+  /** Notified of what was read and is accepted, for what is no part of a policy. */
+  readonly reread?: (config: Config) => void;
   /** The configuration that the gateway runs with. */
   readonly running: Config;
   /** Time between two looks. */
@@ -57,13 +59,21 @@ export class FileSource implements PolicySource {
 
   /** What is there at first is offered too: it may have changed while the gateway started. */
   async #looked(offer: OfferPolicy): Promise<void> {
-    const { configFile, reload, running } = this.#options;
+    const { configFile, reload, reread, running } = this.#options;
     const digest = await digestOf(configFile);
     const settled = digest === this.#seen;
     this.#seen = digest;
     if (this.#stopped || !settled || digest === this.#offered) return;
     this.#offered = digest;
-    offer({ source: this.name, by: configFile, note: "", read: () => policyOf(reload(), running) });
+    let config: Config | undefined;
+    const read = (): Policy => {
+      const plan = reload();
+      const policy = policyOf(plan, running);
+      ({ config } = plan);
+      return policy;
+    };
+    const { outcome } = offer({ source: this.name, by: configFile, note: "", read });
+    if (outcome !== "refused" && config !== undefined) reread?.(config);
   }
 }
 

@@ -10,8 +10,10 @@ import { profileChooser } from "../profile-chooser.ts";
 import type { ServePlan } from "../serve-plan.ts";
 import { documentDesk } from "./document-desk.ts";
 import { FileSource } from "./file-source.ts";
-import { policyOf } from "./policy.ts";
-import { type PolicyChange, PolicyKeeper } from "./policy-keeper.ts";
+import type { StateFolder } from "../state/state-folder.ts";
+import { type Policy, policyOf } from "./policy.ts";
+import { type PolicyChange, PolicyKeeper, type PolicyPast } from "./policy-keeper.ts";
+import { policiesText } from "./saved-policies.ts";
 import type { PolicyProposal, PolicySource } from "./policy-source.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -23,6 +25,13 @@ export interface LivePolicyOptions {
   readonly report: FaultLog["report"];
   /** Undefined before there is one. */
   readonly gateway: () => Gateway | undefined;
+  /** What was in force before, where something was kept. */
+  readonly past: PolicyPast | undefined;
+  readonly folder: StateFolder | undefined;
+  /** What stands in the way of a policy that is well by itself. */
+  readonly objections: (policy: Policy) => readonly string[];
+  /** The configuration was read again: rollouts that it has are followed. */
+  readonly reread: (config: Config) => void;
 }
 
 /** The policy of a running gateway: what requests are chosen and limited by, and all that may change it. */
@@ -37,13 +46,14 @@ export interface LivePolicy {
   stop(): Promise<void>;
 }
 
-export function livePolicy({ plan, environment, tap, report, gateway }: LivePolicyOptions): LivePolicy {
+export function livePolicy(options: LivePolicyOptions): LivePolicy {
+  const { plan, environment, tap, report, gateway, past, folder, objections, reread } = options;
   const running = plan.config;
   const define = (name: string, profile: ProfileSpec): void => {
     tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
   };
   const start = policyOf(plan, running);
-  let chooser = profileChooser(start, define);
+  let chooser = profileChooser(past?.versions.at(-1)?.policy ?? start, define);
   const apply = ({ policy, version, source }: PolicyChange): void => {
     const { profiles, profile, config } = policy;
     const admission = admissionSpec(config.admission);
@@ -61,13 +71,25 @@ export function livePolicy({ plan, environment, tap, report, gateway }: LivePoli
     chooser = profileChooser(policy, define);
     gateway()?.changeLimits(gatewayLimits(policy.config));
   };
-  const keeper = new PolicyKeeper({
+  const keeper: PolicyKeeper = new PolicyKeeper({
     start,
+    past,
+    objections,
+    changed: () => void keep(),
     historyMax: running.policy.historyMax,
     apply,
     report: (proposal, outcome) => report(eventOf(proposal, outcome)),
   });
-  const sources = sourcesOf(plan);
+  const keep = async (): Promise<void> => {
+    try {
+      await folder?.policy.write(policiesText(keeper.past));
+    } catch (error) {
+      const detail = `${folder?.path}: ${error instanceof Error ? error.message : String(error)}`;
+      report({ kind: "state-failed", detail, done: "it decides all the same; a restart would not know of it" });
+    }
+  };
+  void keep();
+  const sources = sourcesOf(plan, reread);
   return {
     desk: documentDesk(keeper, running, environment),
     keeper,
@@ -81,15 +103,16 @@ export function livePolicy({ plan, environment, tap, report, gateway }: LivePoli
     },
     stop: async () => {
       for (const source of sources) await source.stop();
+      await keep();
     },
   };
 }
 
 /** Everything that is watched. The admin API is not: its calls come by themselves. */
-function sourcesOf({ config, configFile, reload }: ServePlan): PolicySource[] {
+function sourcesOf({ config, configFile, reload }: ServePlan, reread: (config: Config) => void): PolicySource[] {
   const { watchMillis } = config.policy;
   if (configFile === undefined || reload === undefined || watchMillis === 0) return [];
-  return [new FileSource({ configFile, reload, running: config, watchMillis })];
+  return [new FileSource({ configFile, reload, reread, running: config, watchMillis })];
 }
 
 export function gatewayLimits({ limits: { holdMillis, ...limits } }: Config) {

@@ -4,7 +4,7 @@ import type { PolicyHistory, PolicyOutcome, PolicyView, RefusedChange } from "#l
 import type { Policy } from "./policy.ts";
 import type { OfferPolicy, PolicyProposal } from "./policy-source.ts";
 
-interface Remembered extends Omit<PolicyView, "document" | "defaultProfile" | "profiles"> {
+export interface Remembered extends Omit<PolicyView, "document" | "defaultProfile" | "profiles"> {
   readonly policy: Policy;
 }
 
@@ -15,8 +15,22 @@ export interface PolicyChange {
   readonly source: string;
 }
 
+/** Policies of a gateway before it started again. */
+export interface PolicyPast {
+  /** Oldest first, at least one; the last one is in force. */
+  readonly versions: readonly Remembered[];
+  readonly forgotten: number;
+}
+
 export interface PolicyKeeperOptions {
+  /** What the configuration has. */
   readonly start: Policy;
+  /** What was in force before, whose numbers go on; absent where nothing was kept. */
+  readonly past?: PolicyPast | undefined;
+  /** What stands in the way of a policy that is well by itself, each with its path. */
+  readonly objections?: (policy: Policy) => readonly string[];
+  /** Notified after a change, for what survives a restart. */
+  readonly changed?: () => void;
   /** Versions that are remembered, that in force among them. */
   readonly historyMax: number;
   /** Puts the policy into force; synchronous. */
@@ -48,8 +62,11 @@ export class PolicyKeeper {
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
     this.#configured = options.start;
+    const { past } = options;
     const start = { version: FIRST_POLICY_VERSION, source: "start", by: "", note: "" };
-    this.#versions = [{ ...start, at: this.#now().toISOString(), policy: options.start }];
+    this.#versions =
+      past === undefined ? [{ ...start, at: this.#now().toISOString(), policy: options.start }] : [...past.versions];
+    this.#forgotten = past?.forgotten ?? 0;
   }
 
   get inForce(): Policy {
@@ -89,6 +106,11 @@ export class PolicyKeeper {
     return this.#versions.at(-1)!;
   }
 
+  /** What a restart has to know. */
+  get past(): PolicyPast & { readonly configured: Policy } {
+    return { versions: this.#versions, forgotten: this.#forgotten, configured: this.#configured };
+  }
+
   #offered(proposal: PolicyProposal): PolicyOutcome {
     const { version, policy: inForce } = this.#last;
     const { ifVersion } = proposal;
@@ -106,11 +128,16 @@ export class PolicyKeeper {
       if (!(error instanceof ConfigError)) throw error;
       return { outcome: "refused", version, problems: error.lines };
     }
+    const problems = this.#options.objections?.(policy) ?? [];
+    if (problems.length > 0) return { outcome: "refused", version, problems };
     if (proposal.dryRun === true) return { outcome: "checked", version };
     const isFile = proposal.source === FILE_SOURCE;
     // A file with the content that it had before takes nothing back that was changed since.
     const known = isFile ? this.#configured : inForce;
-    if (isFile) this.#configured = policy;
+    if (isFile) {
+      this.#configured = policy;
+      this.#options.changed?.();
+    }
     if (policy.text === known.text || policy.text === inForce.text) return { outcome: "unchanged", version };
     return this.#apply(proposal, policy);
   }
@@ -124,6 +151,7 @@ export class PolicyKeeper {
       this.#versions.shift();
       this.#forgotten++;
     }
+    this.#options.changed?.();
     return { outcome: "applied", version };
   }
 

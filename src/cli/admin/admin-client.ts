@@ -9,10 +9,10 @@ export interface GatewayFlags {
   readonly tokenFile?: string;
 }
 
-export interface PolicyCall {
-  readonly method: "GET" | "PUT" | "POST";
-  /** Below the policy's own path, with its query; "" for itself. */
-  readonly below: string;
+export interface AdminCall {
+  readonly method: "GET" | "PUT" | "POST" | "DELETE";
+  /** Below /gnomon/admin, with its query. */
+  readonly path: string;
   /** JSON or YAML. */
   readonly body?: string;
   readonly by?: string;
@@ -24,9 +24,9 @@ const CALL_MILLIS_MAX = 30_000;
  * Calls the admin API of a running gateway and returns what it answers. Throws ConfigError with the problems where a
  * change was refused, CommandFailure where the gateway cannot be reached or lets nobody in.
  */
-export async function callPolicy(flags: GatewayFlags, { method, below, body, by }: PolicyCall): Promise<unknown> {
+export async function callAdmin(flags: GatewayFlags, { method, path, body, by }: AdminCall): Promise<unknown> {
   const token = tokenOf(flags);
-  const url = new URL(`/gnomon/admin/policy${below}`, urlOf(flags));
+  const url = new URL(`/gnomon/admin${path}`, urlOf(flags));
   const headers = { authorization: `Bearer ${token}`, ...(by !== undefined && by !== "" && { "x-gnomon-by": by }) };
   const signal = AbortSignal.timeout(CALL_MILLIS_MAX);
   const answer = await fetch(url, { method, headers, signal, ...(body !== undefined && { body }) }).catch(

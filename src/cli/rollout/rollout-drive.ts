@@ -1,0 +1,151 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Command, InvalidArgumentError } from "commander";
+import type { RolloutOutcome } from "#live/rollout/rollout-desk.ts";
+import type { RolloutsView, RolloutView } from "#live/rollout/rollout-view.ts";
+import { ConfigError } from "#config/config-error.ts";
+import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
+import { gatewayOptions } from "../admin/gateway-options.ts";
+import { rolloutLine, rolloutReport, rolloutTable } from "./rollout-text.ts";
+
+interface StepFlags extends GatewayFlags {
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+interface StartFlags extends GatewayFlags {
+  readonly by?: string;
+  readonly dryRun?: boolean;
+  readonly watch?: boolean;
+}
+
+const STDIN = 0;
+const WATCH_MILLIS = 1000;
+
+/** Commands that drive the rollouts of a running gateway. */
+export function driveCommands(): Command[] {
+  return [
+    startCommand(),
+    statusCommand(),
+    stepCommand("pause", "Let the control route everything, and count nothing, until it is resumed."),
+    stepCommand("resume", "Go on with a rollout that is paused."),
+    stepCommand("advance", "Make the next step of a canary now."),
+    promoteCommand(),
+    stepCommand("rollback", "End a rollout; the policy decides as before."),
+    reportCommand(),
+    removeCommand(),
+  ];
+}
+
+function startCommand(): Command {
+  return gatewayOptions(new Command("start"))
+    .description("Start a rollout on live traffic.")
+    .argument("<file>", "YAML or JSON, as an entry of the configuration's rollout.start; - for standard input")
+    .option("--by <name>", "who asks, for the history", process.env["USER"] ?? "")
+    .option("--dry-run", "check it and start nothing")
+    .option("--watch", "show its progress until it ends")
+    .action(async (file: string, flags: StartFlags) => {
+      const body = readFileSync(file === "-" ? STDIN : file, "utf8");
+      const path = flags.dryRun === true ? "/rollout?dry-run=true" : "/rollout";
+      const outcome = (await callAdmin(flags, { method: "POST", path, body, ...by(flags) })) as RolloutOutcome;
+      if (outcome.outcome !== "applied") return print("it could be started; nothing was changed");
+      print(rolloutLine(outcome.rollout));
+      if (flags.watch === true) await watch(flags, outcome.rollout.name);
+    });
+}
+
+function statusCommand(): Command {
+  return gatewayOptions(new Command("status"))
+    .description("Show the rollouts of a gateway, or everything about one.")
+    .argument("[name]", "its name; all of them without one")
+    .option("--json", "as JSON")
+    .option("--watch", "go on showing a rollout until it ends")
+    .action(async (name: string | undefined, flags: GatewayFlags & { json?: boolean; watch?: boolean }) => {
+      if (name === undefined) {
+        if (flags.watch === true) throw new ConfigError(["--watch: expected the name of a rollout"]);
+        const view = (await callAdmin(flags, { method: "GET", path: "/rollout" })) as RolloutsView;
+        if (flags.json === true) return print(JSON.stringify(view));
+        return print(view.rollouts.length === 0 ? "there is no rollout" : view.rollouts.map(rolloutLine).join("\n"));
+      }
+      if (flags.watch === true) return watch(flags, name);
+      const rollout = await viewOf(flags, name);
+      print(flags.json === true ? JSON.stringify(rollout) : rolloutTable(rollout));
+    });
+}
+
+function stepCommand(step: string, description: string): Command {
+  return stepOptions(new Command(step))
+    .description(description)
+    .argument("<name>", "its name")
+    .action((name: string, flags: StepFlags) => make(flags, name, step, {}));
+}
+
+function promoteCommand(): Command {
+  return stepOptions(new Command("promote"))
+    .description("End a rollout; the profile of an arm becomes the policy's, under a new version.")
+    .argument("<name>", "its name")
+    .requiredOption("--arm <name>", "the arm to promote")
+    .action((name: string, flags: StepFlags & { arm: string }) => make(flags, name, "promote", { arm: flags.arm }));
+}
+
+function reportCommand(): Command {
+  return gatewayOptions(new Command("report"))
+    .description("Print what a rollout has found, as Markdown.")
+    .argument("<name>", "its name")
+    .action(async (name: string, flags: GatewayFlags) => print(rolloutReport(await viewOf(flags, name))));
+}
+
+function removeCommand(): Command {
+  return stepOptions(new Command("remove"))
+    .description("Forget a rollout that has ended.")
+    .argument("<name>", "its name")
+    .action(async (name: string, flags: StepFlags) => {
+      await callAdmin(flags, { method: "DELETE", path: pathOf(name), ...by(flags) });
+      print(`${name} is forgotten`);
+    });
+}
+
+async function make(flags: StepFlags, name: string, step: string, more: { readonly arm?: string }): Promise<void> {
+  const body = JSON.stringify({ ...more, ...(flags.reason !== undefined && { reason: flags.reason }) });
+  const path = `${pathOf(name)}/${step}`;
+  const outcome = (await callAdmin(flags, { method: "POST", path, body, ...by(flags) })) as RolloutOutcome;
+  if (outcome.outcome === "applied") print(rolloutLine(outcome.rollout));
+}
+
+/** A line for everything that changes, until it has ended. */
+async function watch(flags: GatewayFlags, name: string): Promise<void> {
+  let shown = "";
+  for (;;) {
+    const rollout = await viewOf(flags, name);
+    const line = rolloutLine(rollout);
+    if (process.stdout.isTTY) process.stdout.write(`\r\u001b[K${line}`);
+    else if (line !== shown) print(line);
+    shown = line;
+    if (rollout.phase === "promoted" || rollout.phase === "rolled-back") break;
+    await sleep(WATCH_MILLIS);
+  }
+  if (process.stdout.isTTY) process.stdout.write("\n");
+}
+
+async function viewOf(flags: GatewayFlags, name: string): Promise<RolloutView> {
+  return (await callAdmin(flags, { method: "GET", path: pathOf(name) })) as RolloutView;
+}
+
+function pathOf(name: string): string {
+  if (name === "") throw new InvalidArgumentError("expected the name of a rollout");
+  return `/rollout/${encodeURIComponent(name)}`;
+}
+
+function stepOptions(command: Command): Command {
+  return gatewayOptions(command)
+    .option("--by <name>", "who asks, for the history", process.env["USER"] ?? "")
+    .option("--reason <text>", "why, for the history");
+}
+
+function by(flags: { readonly by?: string }): { readonly by?: string } {
+  return flags.by === undefined ? {} : { by: flags.by };
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,171 @@
+import Table from "cli-table3";
+import type { DifferenceView, GuardrailView, RolloutView } from "#live/rollout/rollout-view.ts";
+
+/** One line: where it is, its arms with their shares and counts, and how far it is from being taken back. */
+export function rolloutLine(rollout: RolloutView): string {
+  const { name, model, phase, arms, window, canary, guardrails, reason, by } = rollout;
+  const of = model === "" ? "" : ` (${model})`;
+  const place = window === null ? "" : `, window ${window.number}${window.arm === null ? "" : ` on ${window.arm}`}`;
+  const step = canary === null ? "" : `, step ${canary.step + 1} of ${canary.stepPercents.length}`;
+  const counts = arms.map((arm) => `${arm.name} ${round(arm.sharePercent)} % (${arm.total.requests})`).join(", ");
+  const used = Math.max(-1, ...guardrails.map(usedOf));
+  const guarded = used < 0 || phase !== "running" ? "" : `; nearest guardrail at ${round(100 * used)} %`;
+  const ended = phase === "running" || phase === "planned" ? "" : `: ${reason}${by === "" ? "" : ` (${by})`}`;
+  return `${name}${of}: ${phase}${place}${step}; ${counts}${guarded}${ended}`;
+}
+
+/** Everything about one rollout, for a terminal. */
+export function rolloutTable(rollout: RolloutView): string {
+  return [
+    rolloutLine(rollout),
+    tableOf(ARM_HEAD, armRows(rollout)),
+    "Differences from the control, milliseconds, with intervals that hold at every look:",
+    tableOf(DIFFERENCE_HEAD, differenceRows(rollout)),
+    "Guardrails:",
+    tableOf(GUARDRAIL_HEAD, guardrailRows(rollout)),
+    ...predictionLines(rollout),
+    ...rollout.steps.map(({ at, step, arm, by, reason }) => `${at} ${step} ${arm} by ${by}: ${reason}`),
+  ].join("\n");
+}
+
+/** What it has found, as Markdown. */
+export function rolloutReport(rollout: RolloutView): string {
+  const { name, model, phase, since, reason, by, design, level } = rollout;
+  const washout =
+    design.washoutMillis === null ? "" : `, of which the first ${design.washoutMillis / 1000} s do not count`;
+  return [
+    `# Rollout ${name}`,
+    "",
+    `${phase} since ${since}${by === "" ? "" : `, by ${by}`}: ${reason}`,
+    "",
+    `Design: ${design.kind}${design.by === null ? "" : ` by ${design.by}`}, windows of ${design.windowMillis / 1000} s${washout}; ${model === "" ? "all models" : `model ${model}`}.`,
+    "",
+    "## Arms",
+    "",
+    markdown(ARM_HEAD, armRows(rollout)),
+    "",
+    "## Differences from the control",
+    "",
+    `Milliseconds. Of rollouts without a difference, at most ${100 * level} % have an interval that leaves out 0 at any look.`,
+    "",
+    markdown(DIFFERENCE_HEAD, differenceRows(rollout)),
+    "",
+    "## Guardrails",
+    "",
+    markdown(GUARDRAIL_HEAD, guardrailRows(rollout)),
+    "",
+    ...predictionLines(rollout).map((line) => `- ${line}`),
+    "",
+    "## Steps",
+    "",
+    ...rollout.steps.map(
+      ({ at, step, arm, by: who, reason: why }) => `- ${at} ${step}${arm === "" ? "" : ` ${arm}`} by ${who}: ${why}`,
+    ),
+  ].join("\n");
+}
+
+const ARM_HEAD = [
+  "arm",
+  "profile",
+  "share",
+  "requests",
+  "failed",
+  "refused",
+  "hit ratio",
+  "imbalance",
+  "TTFT ms p50/p90/p99",
+  "TPOT ms mean",
+  "E2E ms mean/p99",
+];
+const DIFFERENCE_HEAD = ["arm", "figure", "of", "mean", "low", "high", ""];
+const GUARDRAIL_HEAD = ["arm", "figure", "value", "limit", "samples", ""];
+
+function armRows({ arms }: RolloutView): string[][] {
+  return arms.map(({ name, profile, sharePercent, total, isControl }) => {
+    const { ttft, tpot, e2e } = total.times;
+    return [
+      isControl ? `${name} (control)` : name,
+      profile === "" ? "as the policy has it" : profile,
+      `${round(sharePercent)} %`,
+      String(total.requests),
+      String(total.failed),
+      String(total.refused),
+      number(total.hitRatio, 3),
+      number(total.imbalance, 2),
+      [ttft.p50Millis, ttft.p90Millis, ttft.p99Millis].map((one) => number(one, 0)).join("/"),
+      number(tpot.meanMillis, 1),
+      [e2e.meanMillis, e2e.p99Millis].map((one) => number(one, 0)).join("/"),
+    ];
+  });
+}
+
+/** Means and 99th percentiles; the others are in the JSON. */
+function differenceRows({ differences }: RolloutView): string[][] {
+  return differences
+    .filter(({ figure }) => figure === "mean" || figure === "p99")
+    .map((one) => [
+      one.arm,
+      `${one.metric}.${one.figure}`,
+      String(one.count),
+      number(one.meanMillis, 1),
+      number(one.lowMillis, 1),
+      number(one.highMillis, 1),
+      verdictOf(one),
+    ]);
+}
+
+function verdictOf({ isSignificant, meanMillis }: DifferenceView): string {
+  if (!isSignificant || meanMillis === null) return "";
+  return meanMillis < 0 ? "better" : "worse";
+}
+
+function guardrailRows({ guardrails }: RolloutView): string[][] {
+  return guardrails.map((one) => {
+    const text = (value: number | null) =>
+      value === null ? "-" : one.unit === "share" ? `${number(100 * value, 1)} %` : `${number(value, 0)} ms`;
+    return [
+      one.arm,
+      one.figure,
+      text(one.value),
+      text(one.limit),
+      `${one.samples} of ${one.samplesMin}`,
+      one.crossed ? "crossed" : "",
+    ];
+  });
+}
+
+function usedOf({ value, limit, samples, samplesMin }: GuardrailView): number {
+  return value === null || limit === null || limit === 0 || samples < samplesMin ? -1 : value / limit;
+}
+
+function predictionLines({ predictions }: RolloutView): string[] {
+  return predictions.map(
+    ({ arm, metric, figure, lowMillis, highMillis, verdict }) =>
+      `${arm} ${metric}.${figure} was predicted ${number(lowMillis, 1)} to ${number(highMillis, 1)} ms from the control: ${VERDICTS[verdict]}`,
+  );
+}
+
+const VERDICTS = {
+  open: "not decided yet",
+  agrees: "what was measured agrees",
+  contradicted: "what was measured contradicts it",
+} as const;
+
+function tableOf(head: readonly string[], rows: readonly string[][]): string {
+  const table = new Table({ head: [...head], style: { head: [], border: [] } });
+  for (const row of rows) table.push(row);
+  return table.toString();
+}
+
+function markdown(head: readonly string[], rows: readonly string[][]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+function number(value: number | null, digits: number): string {
+  return value === null ? "-" : value.toFixed(digits);
+}
+
+function round(value: number): string {
+  return String(Math.round(10 * value) / 10);
+}

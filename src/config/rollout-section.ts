@@ -1,0 +1,143 @@
+import * as z from "zod";
+import { GUARDED_FIGURES } from "#core/rollout/judge/guardrail.ts";
+import { TIME_FIGURES, TIME_METRICS } from "#core/rollout/judge/outcome.ts";
+import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
+
+const NAME_CHARS_MAX = 128;
+const name = () => z.string().min(1).max(NAME_CHARS_MAX);
+
+const arm = z.strictObject({
+  name: name().describe("Name of the arm."),
+  profile: z.string().min(1).optional().describe("Profile by name; without it, what the policy has at the start."),
+  pool: name().optional().describe("With the design pools: value of its label that the arm's endpoints have."),
+});
+
+const design = z
+  .strictObject({
+    kind: z
+      .enum(["switchback", "pools", "split", "canary", "shadow"])
+      .default("switchback")
+      .describe(
+        "switchback: the whole fleet is on one arm at a time. pools: each arm has endpoints of its own. split: requests are spread. canary: a split of two arms in steps. shadow: the control routes, the others decide too.",
+      ),
+    windowMillis: millis(1, 7 * MILLIS_PER_DAY)
+      .default(600_000)
+      .describe("Length of a window; of a canary, the least time of a step."),
+    washoutMillis: millis(0, MILLIS_PER_DAY)
+      .optional()
+      .describe("Of a switchback: what arrives so long after a change of arms is not compared; a fifth of the window."),
+    by: z
+      .enum(["session", "tenant", "request"])
+      .default("session")
+      .describe("What stays on one arm, with pools, split and canary."),
+    label: name().default("pool").describe("Of pools: the label of endpoints that names them."),
+    stepPercents: z
+      .array(z.number().gt(0).max(100))
+      .min(1)
+      .max(100)
+      .default([1, 5, 25, 50, 100])
+      .describe("Of a canary: the second arm's share in each step, rising."),
+  })
+  .refine(({ windowMillis, washoutMillis = 0 }) => washoutMillis < windowMillis, {
+    path: ["washoutMillis"],
+    message: "less than windowMillis",
+  });
+
+const guardrail = z
+  .strictObject({
+    figure: z.enum(GUARDED_FIGURES as [string, ...string[]]).describe("What is watched."),
+    absoluteMaxMillis: z.number().gt(0).optional().describe("Of a time: it may be at most so long."),
+    absoluteMaxShare: z.number().gt(0).max(1).optional().describe("Of a rate: it may be at most that share."),
+    relativeMax: z.number().gt(0).optional().describe("At most this multiple of the control's."),
+    samplesMin: z.int().min(1).max(1e9).default(30).describe("Fewer requests decide nothing."),
+    overdueMillis: millis(1, MILLIS_PER_DAY)
+      .optional()
+      .describe("Of overdue-rate: from when a first token is; 30 s where it is left out."),
+  })
+  .refine(({ figure, absoluteMaxMillis, absoluteMaxShare, relativeMax }) => {
+    const [own, other] = figure.endsWith("-rate")
+      ? [absoluteMaxShare, absoluteMaxMillis]
+      : [absoluteMaxMillis, absoluteMaxShare];
+    return other === undefined && (own !== undefined || relativeMax !== undefined);
+  }, "relativeMax, or absoluteMaxShare of a rate and absoluteMaxMillis of a time");
+
+const prediction = z
+  .strictObject({
+    arm: name().describe("Name of an arm beside the control."),
+    metric: z.enum(TIME_METRICS).describe("What was predicted."),
+    figure: z.enum(TIME_FIGURES).default("mean").describe("Which figure of it."),
+    lowMillis: z.number().describe("The arm's less the control's is predicted to be at least this."),
+    highMillis: z.number().describe("At most this."),
+  })
+  .refine(({ lowMillis, highMillis }) => lowMillis <= highMillis, {
+    path: ["highMillis"],
+    message: "at least lowMillis",
+  });
+
+/** A rollout as a file or the admin API describes it. */
+export const ROLLOUT_SCHEMA = z.strictObject({
+  name: name().describe("Names it for good: one of a name is started once."),
+  model: z
+    .string()
+    .max(NAME_CHARS_MAX)
+    .default("")
+    .describe("Model that it is about; all of them where it is left out."),
+  seed: z
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe("Of who is on which arm, and of the order of windows; the name's where it is left out."),
+  arms: z.array(arm).min(2).max(8).describe("The control first."),
+  design: design.prefault({}).describe("How requests come to their arm."),
+  baselineMillis: millis(0, MILLIS_PER_DAY)
+    .default(10_000)
+    .describe("Before the first window, so long what the policy does is watched, for guardrails to compare with."),
+  cooldownMillis: millis(0, 30 * MILLIS_PER_DAY)
+    .default(600_000)
+    .describe("After a rollback no rollout of the model starts for as long."),
+  level: z
+    .number()
+    .gt(0)
+    .lt(1)
+    .default(0.05)
+    .describe("Share of rollouts whose intervals leave out the truth at some look."),
+  plannedCount: z
+    .number()
+    .min(1)
+    .max(1e9)
+    .default(20)
+    .describe(
+      "Blocks of windows, or sessions, at which intervals are to be narrowest; `gnomon rollout plan` has the number.",
+    ),
+  settleMillis: millis(0, MILLIS_PER_DAY)
+    .default(60_000)
+    .describe("Longest wait for the answers of a window that ended."),
+  windowSamplesMin: z.int().min(1).max(1e9).default(10).describe("A window with fewer has no figures."),
+  guardrails: z
+    .array(guardrail)
+    .max(64)
+    .optional()
+    .describe(
+      "Limits that take the rollout back at once. Left out: ttft.p90 and e2e.p90 at most twice the control's, error-rate and overdue-rate at most 5 %.",
+    ),
+  predictions: z
+    .array(prediction)
+    .max(96)
+    .default([])
+    .describe("What was predicted; what contradicts it pauses the rollout."),
+});
+
+export type RolloutDocument = z.infer<typeof ROLLOUT_SCHEMA>;
+
+export const rollout = z.strictObject({
+  lookMillis: millis(10, 600_000).default(1000).describe("Time between two looks at a rollout that runs."),
+  keptMax: z.int().min(1).max(64).default(16).describe("Rollouts that are kept; the oldest that ended are let go."),
+  start: z
+    .array(ROLLOUT_SCHEMA)
+    .max(16)
+    .default([])
+    .describe(
+      "Rollouts to start, each once by its name and as soon as no other one of its model runs. May change while the gateway runs.",
+    ),
+});

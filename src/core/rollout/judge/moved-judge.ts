@@ -1,0 +1,20 @@
+import type { Micros } from "../../units.ts";
+import type { SavedJudge } from "./judge.ts";
+
+/**
+ * A judge as it was saved, on a clock that shows `byMicros` more at the same time. The requests that had not ended are
+ * gone with the process that served them, so their windows wait for nobody.
+ */
+export function movedJudge(saved: SavedJudge, byMicros: Micros): SavedJudge {
+  return {
+    ...saved,
+    windows: saved.windows.map(([window, endAt, , arms]) => [window, endAt + byMicros, 0, arms]),
+    history: saved.history.map((one) => ({ ...one, endAt: one.endAt + byMicros })),
+    guard: {
+      ...saved.guard,
+      arms: saved.guard.arms.map((stretches) =>
+        stretches.map(([number, tally]) => [number + byMicros, tally] as const),
+      ),
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context } from "hono";
+import { parse } from "yaml";
+
+const BY_CHARS_MAX = 128;
+
+/** Who asks, as they say; else the address that asks. */
+export function callerOf(c: Context<{ Bindings: HttpBindings }>): string {
+  const by = c.req.header("x-gnomon-by") ?? c.env.incoming.socket.remoteAddress ?? "";
+  return by.replaceAll(/[^ -~]/g, "?").slice(0, BY_CHARS_MAX);
+}
+
+/** JSON, or YAML, which is more of the same. */
+export function bodyOf(text: string): { ok: true; value: unknown } | { ok: false; message: string } {
+  try {
+    return { ok: true, value: parse(text, { maxAliasCount: ALIASES_MAX, logLevel: "error" }) as unknown };
+  } catch (error) {
+    const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+    return { ok: false, message: `body: expected JSON or YAML, got ${line}` };
+  }
+}
+
+const ALIASES_MAX = 100;
+
+const TYPES = {
+  400: "BadRequestError",
+  401: "AuthenticationError",
+  403: "PermissionDeniedError",
+  404: "NotFoundError",
+  409: "ConflictError",
+  413: "RequestTooLargeError",
+} as const;
+
+/** An error as the rest of the gateway answers them, and its lines. */
+export function problem(
+  c: Pick<Context, "json">,
+  code: keyof typeof TYPES,
+  problems: readonly string[],
+  version?: number,
+): Response {
+  const error = { message: problems.join("; "), type: TYPES[code], param: null, code };
+  return c.json({ error, problems, ...(version !== undefined && { version }) }, code);
+}

@@ -1,0 +1,41 @@
+import type { FaultLog } from "#live/log/fault-log.ts";
+import { liveRollouts } from "../rollout/live-rollouts.ts";
+import type { RolloutKeeper } from "../rollout/rollout-keeper.ts";
+import type { LiveState } from "../state/live-state.ts";
+import { type LivePolicy, livePolicy, type LivePolicyOptions } from "./live-policy.ts";
+
+export interface LivePolicies {
+  readonly policy: LivePolicy;
+  readonly rollouts: RolloutKeeper;
+  /** Resolves when all that survives a restart is on the disk. */
+  stop(): Promise<void>;
+}
+
+type Options = Pick<LivePolicyOptions, "plan" | "environment" | "tap" | "gateway"> & {
+  readonly state: LiveState;
+  readonly faults: Pick<FaultLog, "report">;
+};
+
+/** What decides in a running gateway, and what compares it: neither changes what the other needs. */
+export function livePolicies({ state, faults: { report }, ...options }: Options): LivePolicies {
+  const { plan, tap } = options;
+  const { folder, past } = state;
+  const policy: LivePolicy = livePolicy({
+    ...options,
+    report,
+    folder,
+    past,
+    objections: (asked) => rollouts.objections(asked),
+    reread: ({ rollout }) => rollouts.follow(rollout.start),
+  });
+  const rollouts: RolloutKeeper = liveRollouts({ config: plan.config, tap, policies: policy.keeper, folder, report });
+  return {
+    policy,
+    rollouts,
+    stop: async () => {
+      await rollouts.end();
+      folder?.conversations.close();
+      await policy.stop();
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { ConfigError } from "#config/config-error.ts";
+import { configOver } from "#config/policy-document.ts";
+import { resolveProfiles } from "#config/resolve-profiles.ts";
+import type { Config } from "#config/schema.ts";
+import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
+import { Fields } from "#trace/fields.ts";
+import { type Policy, policyOf } from "./policy.ts";
+import type { PolicyPast } from "./policy-keeper.ts";
+
+const VERSION = 1;
+
+/** What a policy keeper remembers, as it is kept across restarts. */
+export function policiesText({
+  versions,
+  forgotten,
+  configured,
+}: PolicyPast & { readonly configured: Policy }): string {
+  const kept = versions.map(({ policy, ...head }) => ({ ...head, document: policy.document }));
+  return JSON.stringify({ version: VERSION, forgotten, configured: configured.text, versions: kept });
+}
+
+/**
+ * The policies before a restart, that in force last. Where the configuration has changed since they were kept, it is in
+ * force under the next number; where it has not, what was changed meanwhile stays. A remembered policy that this version or
+ * configuration cannot have is left out; where that in force is one, the configuration is in force. Throws an Error for what
+ * is no such text.
+ */
+export function pastPolicies(value: unknown, start: Policy, running: Config, now: string): PolicyPast | undefined {
+  if (value === undefined) return undefined;
+  const fields = new Fields(value, "");
+  const version = fields.integer("version", 1);
+  if (version !== VERSION) throw new Error(`version: expected ${VERSION}, got ${version}`);
+  const heads = fields.list("versions").map((entry, i) => new Fields(entry, `versions[${i}]`));
+  const last = heads.at(-1);
+  if (last === undefined) return undefined;
+  const versions = heads.flatMap((head) => {
+    const policy = policyFrom(head.raw("document"), start, running);
+    if (policy === undefined) return [];
+    const number = head.integer("version", FIRST_POLICY_VERSION);
+    const [at, source, by, note] = ["at", "source", "by", "note"].map((key) => head.string(key)) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    return [{ version: number, at, source, by, note, policy }];
+  });
+  const lastVersion = last.integer("version", FIRST_POLICY_VERSION);
+  const stands = versions.at(-1)?.version === lastVersion && fields.string("configured") === start.text;
+  const next = { version: lastVersion + 1, at: now, source: "start", by: "", note: "the configuration had changed" };
+  return {
+    versions: stands ? versions : [...versions, { ...next, policy: start }],
+    forgotten: fields.integer("forgotten", 0),
+  };
+}
+
+function policyFrom(document: unknown, start: Policy, running: Config): Policy | undefined {
+  try {
+    const config = configOver(running, start.document, document, "replace");
+    return policyOf({ config, ...resolveProfiles(config, { environment: {}, readsFiles: false }) }, running);
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  }
+}

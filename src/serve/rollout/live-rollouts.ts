@@ -1,0 +1,61 @@
+import type { RolloutState } from "#core/rollout/rollout-state.ts";
+import type { Config } from "#config/schema.ts";
+import { nowMicros, WALL_START_MICROS } from "#live/clock.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import type { RouterTap } from "#live/router-tap.ts";
+import { policyFromDocument } from "../policy/document-desk.ts";
+import type { PolicyKeeper } from "../policy/policy-keeper.ts";
+import type { StateFolder } from "../state/state-folder.ts";
+import { RolloutKeeper } from "./rollout-keeper.ts";
+import { RolloutMemory } from "./rollout-memory.ts";
+
+export interface LiveRolloutsOptions {
+  readonly config: Config;
+  readonly tap: RouterTap;
+  readonly policies: PolicyKeeper;
+  readonly folder: StateFolder | undefined;
+  readonly report: FaultLog["report"];
+}
+
+/** The rollouts of a running gateway; `restore` makes them what they were when it ended. */
+export function liveRollouts({ config, tap, policies, folder, report }: LiveRolloutsOptions): RolloutKeeper {
+  const keeper = new RolloutKeeper({
+    tap,
+    now: nowMicros,
+    memory: new RolloutMemory({ folder, wallStartMicros: WALL_START_MICROS, report }),
+    lookMillis: config.rollout.lookMillis,
+    keptMax: config.rollout.keptMax,
+    bytesMax: config.policy.documentBytesMax,
+    policy: () => policies.inForce,
+    promote: (state, arm, by) => promoted(policies, config, state, arm, by, tap),
+    report,
+  });
+  keeper.follow(config.rollout.start);
+  return keeper;
+}
+
+/** The promoted arm's profile becomes the policy's: of the rollout's model, or the default. */
+function promoted(
+  policies: PolicyKeeper,
+  running: Config,
+  { plan }: RolloutState,
+  arm: string,
+  by: string,
+  { router }: RouterTap,
+): readonly string[] {
+  const profile = plan.arms.find(({ name }) => name === arm)?.profile ?? "";
+  if (profile === "") return [];
+  const spec = router.rollouts.spec(plan.name)?.profiles[profile];
+  const routing = plan.model === "" ? { profile } : { models: { [plan.model]: profile } };
+  const outcome = policies.offer({
+    source: "rollout",
+    by,
+    note: `${plan.name} promoted ${arm}`,
+    read: (ground) => {
+      const isKnown = Object.hasOwn(ground.inForce.document.profiles, profile);
+      const document = isKnown || spec === undefined ? { routing } : { routing, profiles: { [profile]: spec } };
+      return policyFromDocument(document, "merge", ground, running, {});
+    },
+  });
+  return outcome.outcome === "refused" ? outcome.problems : [];
+}

@@ -1,0 +1,253 @@
+import { ConfigError } from "#config/config-error.ts";
+import type { BookInput } from "#core/rollout/rollout-book.ts";
+import { isUnderWay } from "#core/rollout/rollout-book.ts";
+import { JUDGE, type RolloutState, type RolloutStep, type StepKind } from "#core/rollout/rollout-state.ts";
+import type { Rollouts } from "#core/rollouts.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
+import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/rollout/rollout-desk.ts";
+import type { RolloutsView } from "#live/rollout/rollout-view.ts";
+import type { RouterTap } from "#live/router-tap.ts";
+import type { Policy } from "../policy/policy.ts";
+import type { RolloutMemory } from "./rollout-memory.ts";
+import { askedRollout } from "./rollout-spec.ts";
+import { rolloutViewOf } from "./rollout-view-of.ts";
+
+export interface RolloutKeeperOptions {
+  readonly tap: RouterTap;
+  readonly now: () => Micros;
+  readonly memory: RolloutMemory;
+  readonly lookMillis: number;
+  /** Rollouts that are kept; the oldest that ended are let go. */
+  readonly keptMax: number;
+  /** Size of a document. */
+  readonly bytesMax: number;
+  /** In force. */
+  readonly policy: () => Policy;
+  /** Makes an arm's profile the policy's. Returns what is wrong, and then nothing has changed. */
+  readonly promote: (state: RolloutState, arm: string, by: string) => readonly string[];
+  readonly report: (event: FaultEvent) => void;
+}
+
+/** Documents of the configuration that wait for another rollout to end. */
+const WAITING_MAX = 16;
+
+/**
+ * Keeps the rollouts of a running gateway: the only one who gives the router their inputs. It has the judges look by the
+ * clock, takes the steps that they call for at once, and those that operators ask for where they can be.
+ */
+export class RolloutKeeper implements RolloutDesk {
+  readonly #options: RolloutKeeperOptions;
+  readonly #memory: RolloutMemory;
+  #timer: NodeJS.Timeout | undefined;
+  /** Documents of the configuration that have not been started yet, and what was reported of them last. */
+  #waiting: readonly { readonly name: string; readonly document: unknown; reported: string }[] = [];
+
+  constructor(options: RolloutKeeperOptions) {
+    this.#options = options;
+    this.#memory = options.memory;
+  }
+
+  /** Gives the router what was kept before a restart, before anything else reaches it. */
+  restore(): void {
+    this.#memory.restore(this.#options.tap, this.#options.now());
+  }
+
+  get bytesMax(): number {
+    return this.#options.bytesMax;
+  }
+
+  /** Begins to look. */
+  begin(): void {
+    this.#timer ??= setInterval(() => this.tick(), this.#options.lookMillis).unref();
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#memory.end(this.#rollouts);
+  }
+
+  /** Rollouts of the configuration: each is started once, as soon as it can be. */
+  follow(documents: readonly { readonly name: string }[]): void {
+    const known = new Map(this.#waiting.map((one) => [one.name, one.reported]));
+    this.#waiting = documents
+      .slice(0, WAITING_MAX)
+      .map((document) => ({ name: document.name, document, reported: known.get(document.name) ?? "" }));
+  }
+
+  view(): RolloutsView {
+    const at = this.#options.now();
+    const rank = (state: RolloutState) => (isUnderWay(state) || state.phase === "planned" ? 0 : 1);
+    const states = this.#rollouts.book.toSorted((a, b) => rank(a) - rank(b) || b.at - a.at);
+    return {
+      at: this.#memory.wallOf(at),
+      rollouts: states.map(({ plan: { name } }) => this.#viewOf(name, at)),
+    };
+  }
+
+  async start(
+    document: unknown,
+    { by, dryRun }: { readonly by: string; readonly dryRun: boolean },
+  ): Promise<RolloutOutcome> {
+    const at = this.#options.now();
+    const problems = this.#plan(document, by, at, dryRun);
+    if (typeof problems !== "string") return { outcome: "refused", problems };
+    if (dryRun) return { outcome: "checked" };
+    return this.#applied(problems, at);
+  }
+
+  async step({ rollout, step, arm = "", reason, by }: RolloutStepRequest): Promise<RolloutOutcome> {
+    const at = this.#options.now();
+    const problems = this.#step(rollout, step, { at, arm, reason: reason ?? `${step} was asked for`, by });
+    return problems.length > 0 ? { outcome: "refused", problems } : this.#applied(rollout, at);
+  }
+
+  async remove(rollout: string): Promise<RolloutOutcome> {
+    const at = this.#options.now();
+    const view = this.#rollouts.watch(rollout) === undefined ? undefined : this.#viewOf(rollout, at);
+    const problems = this.#give({ kind: "rollout-removed", at, rollout });
+    if (problems.length > 0) return { outcome: "refused", problems };
+    this.#memory.forget(rollout);
+    await this.#memory.save(this.#rollouts);
+    return { outcome: "applied", rollout: view! };
+  }
+
+  /** What a policy changes of what a rollout under way compares. */
+  readonly objections = ({ profiles }: Policy): string[] =>
+    this.#rollouts.book.filter(isUnderWay).flatMap(({ plan: { name } }) => {
+      const own = Object.entries(this.#rollouts.spec(name)!.profiles);
+      return own.flatMap(([profile, spec]) => {
+        const asked = Object.values(profiles).find((one) => one.name === profile);
+        if (asked === undefined || JSON.stringify(asked.spec) === JSON.stringify(spec)) return [];
+        return [`profiles.${profile}: expected it as it is while rollout ${name} compares it; end that one first`];
+      });
+    });
+
+  /** One look, as the clock has it. */
+  tick(): void {
+    const { tap, now } = this.#options;
+    const at = now();
+    if (this.#rollouts.book.some(({ phase }) => phase === "running")) {
+      tap.accept({ kind: "rollout-look", at });
+      for (const step of this.#rollouts.proposals) this.#take(step);
+      this.#memory.measured(this.#rollouts, at);
+    }
+    for (const { plan, phase } of this.#rollouts.book) {
+      const due = phase === "planned" && at >= this.#memory.startsAt(plan.name);
+      if (!due) continue;
+      const by = this.#memory.starterOf(plan.name);
+      this.#step(plan.name, "start", { at, arm: "", reason: "the policy was watched for its baseline", by });
+    }
+    for (const one of this.#waiting) this.#startWaiting(one, at);
+    void this.#memory.saveLater(this.#rollouts);
+  }
+
+  get #rollouts(): Rollouts {
+    return this.#options.tap.router.rollouts;
+  }
+
+  #startWaiting(one: { readonly name: string; readonly document: unknown; reported: string }, at: Micros): void {
+    if (this.#rollouts.watch(one.name) !== undefined || this.#memory.hasEnded(one.name)) return;
+    const problems = this.#plan(one.document, "configuration", at, false);
+    const text = typeof problems === "string" ? "" : problems.join("; ");
+    if (text !== "" && text !== one.reported) {
+      const done = "it is tried again at every look; nothing was changed";
+      this.#options.report({ kind: "rollout-refused", detail: `rollout.start, ${one.name}: ${text}`, done });
+    }
+    one.reported = text;
+  }
+
+  /** The name of a rollout that is there to be started now; what is wrong where it cannot be. */
+  #plan(document: unknown, by: string, at: Micros, dryRun: boolean): string | readonly string[] {
+    let asked;
+    try {
+      asked = askedRollout(document, this.#options.policy());
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      return error.lines;
+    }
+    const { baselineMicros, ...spec } = asked;
+    const { name } = spec.plan;
+    const rival = this.#rollouts.rivalOf(spec.plan, at);
+    if (rival !== undefined) return [rival];
+    if (this.#memory.hasEnded(name)) return [`name: expected one that no rollout had, got ${JSON.stringify(name)}`];
+    const planned = { kind: "rollout-planned", at, ...spec } as const;
+    const refusal = this.#rollouts.refusal(planned);
+    if (refusal !== undefined) return [refusal];
+    if (dryRun) return name;
+    this.#memory.plan(name, at + baselineMicros, by);
+    this.#give(planned);
+    this.#letGo();
+    if (baselineMicros === 0) this.#step(name, "start", { at, arm: "", reason: "as asked", by });
+    else {
+      const detail = `${name} by ${by}: its first window begins in ${baselineMicros / MICROS_PER_MILLI} ms`;
+      this.#options.report({ kind: "rollout-step", detail, done: "what the policy does until then is watched" });
+    }
+    return name;
+  }
+
+  #step(
+    rollout: string,
+    step: StepKind,
+    {
+      at,
+      arm,
+      reason,
+      by,
+    }: { readonly at: Micros; readonly arm: string; readonly reason: string; readonly by: string },
+  ): readonly string[] {
+    return this.#take({ kind: "rollout-step", at, rollout, step, arm, reason, by });
+  }
+
+  /** A promotion changes the policy first: both happen in one run of the event loop, between two decisions. */
+  #take(step: RolloutStep): readonly string[] {
+    const { rollout, arm, reason, by } = step;
+    const refusal = this.#rollouts.refusal(step);
+    if (refusal !== undefined) return [refusal];
+    if (step.step === "promote") {
+      const problems = this.#options.promote(this.#rollouts.watch(rollout)!.state, arm, by);
+      if (problems.length > 0) return problems;
+    }
+    this.#give(step);
+    this.#memory.stepped(step);
+    const kind = by === JUDGE && step.step !== "advance" ? "rollout-taken-back" : "rollout-step";
+    this.#options.report({ kind, detail: `${rollout}, ${step.step} by ${by}: ${reason}`, done: DONE[step.step] });
+    void this.#memory.save(this.#rollouts);
+    return [];
+  }
+
+  #give(input: BookInput): readonly string[] {
+    const refusal = this.#rollouts.refusal(input);
+    if (refusal !== undefined) return [refusal];
+    this.#options.tap.accept(input);
+    return [];
+  }
+
+  async #applied(rollout: string, at: Micros): Promise<RolloutOutcome> {
+    await this.#memory.save(this.#rollouts);
+    return { outcome: "applied", rollout: this.#viewOf(rollout, at) };
+  }
+
+  #viewOf(name: string, at: Micros) {
+    const { rules } = this.#rollouts.spec(name)!;
+    const watch = this.#rollouts.watch(name)!;
+    return rolloutViewOf({ watch, rules, ...this.#memory.story(name) }, at, this.#memory.wallOf);
+  }
+
+  #letGo(): void {
+    const ended = this.#rollouts.book.filter((state) => !isUnderWay(state) && state.phase !== "planned");
+    for (const { plan } of ended.slice(0, Math.max(0, this.#rollouts.book.length - this.#options.keptMax))) {
+      this.#give({ kind: "rollout-removed", at: this.#options.now(), rollout: plan.name });
+      if (this.#rollouts.watch(plan.name) === undefined) this.#memory.forget(plan.name);
+    }
+  }
+}
+
+const DONE: Readonly<Record<StepKind, string>> = {
+  start: "requests have their arms from now on",
+  pause: "the control routes",
+  resume: "requests have their arms again",
+  advance: "more requests are on the other arm",
+  promote: "its profile is the policy's",
+  rollback: "the policy decides as before",
+};

@@ -1,0 +1,244 @@
+import type { ArmTally } from "#core/rollout/judge/arm-tally.ts";
+import type { GuardrailReading } from "#core/rollout/judge/guardrail.ts";
+import { TIME_METRICS, type TimeMetric } from "#core/rollout/judge/outcome.ts";
+import type { Difference, Verdict } from "#core/rollout/judge/verdict.ts";
+import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
+import { switchbackArm } from "#core/rollout/assignment.ts";
+import { type RolloutState, windowAt } from "#core/rollout/rollout-state.ts";
+import type { RolloutWatch } from "#core/rollout-watch.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type {
+  ArmView,
+  DesignView,
+  DifferenceView,
+  FiguresView,
+  GuardrailView,
+  IntervalsView,
+  PredictionView,
+  RolloutView,
+  StepView,
+  TimeView,
+  WindowView,
+} from "#live/rollout/rollout-view.ts";
+
+/** What the host remembers of a rollout beside the core. */
+export interface RolloutStory {
+  readonly steps: readonly StepView[];
+  readonly intervals: readonly IntervalsView[];
+}
+
+export interface ViewedRollout extends RolloutStory {
+  readonly watch: RolloutWatch;
+  readonly rules: RolloutSpec["rules"];
+}
+
+const CONTROL = 0;
+
+/** `wallOf` gives the ISO time of a time of the router's clock. */
+export function rolloutViewOf(
+  { watch, rules, steps, intervals }: ViewedRollout,
+  at: Micros,
+  wallOf: (at: Micros) => string,
+): RolloutView {
+  const { state, judge } = watch;
+  const { plan, phase } = state;
+  const { design } = plan;
+  const verdict = watch.verdict(at);
+  const name = (arm: number) => plan.arms[arm]!.name;
+  return {
+    name: plan.name,
+    model: plan.model,
+    phase,
+    since: wallOf(state.at),
+    reason: state.reason,
+    by: steps.at(-1)?.by ?? "",
+    design: designView(design),
+    arms: plan.arms.map((_, arm) => armView(watch, arm, at)),
+    window: phase === "running" ? windowView(state, at, wallOf) : null,
+    canary: design.kind === "canary" ? { step: state.canaryStep, stepPercents: design.stepPercents } : null,
+    cooldownEndsAt: phase === "rolled-back" ? wallOf(state.at + plan.cooldownMicros) : null,
+    level: rules.level,
+    differences: verdict.differences.map((one) => differenceView(one, name, rules.level)),
+    guardrails: watch.readings(at).map((one) => guardrailView(one, name)),
+    predictions: predictionViews(rules, verdict, name),
+    steps,
+    intervals,
+    inFlight: watch.inFlight,
+    lateOutcomes: judge.lateOutcomes,
+  };
+}
+
+/** Mean and p99 of every difference at a time, for a chart. */
+export function intervalsAt(watch: RolloutWatch, at: Micros, wallOf: (at: Micros) => string): IntervalsView {
+  const { plan } = watch.state;
+  const { differences } = watch.verdict(at);
+  return {
+    at: wallOf(at),
+    window: windowAt(watch.state, at),
+    differences: differences
+      .filter(({ figure }) => figure === "mean" || figure === "p99")
+      .map(({ arm, metric, figure, mean, low, high }) => ({
+        arm: plan.arms[arm]!.name,
+        metric,
+        figure,
+        meanMillis: millis(mean),
+        lowMillis: millis(low),
+        highMillis: millis(high),
+      })),
+  };
+}
+
+function designView(design: RolloutState["plan"]["design"]): DesignView {
+  return {
+    kind: design.kind,
+    windowMillis: design.windowMicros / MICROS_PER_MILLI,
+    washoutMillis: design.kind === "switchback" ? design.washoutMicros / MICROS_PER_MILLI : null,
+    by: "by" in design ? design.by : null,
+    label: design.kind === "pools" ? design.label : null,
+  };
+}
+
+function windowView(state: RolloutState, at: Micros, wallOf: (at: Micros) => string): WindowView {
+  const { plan, startedAt, firstWindow } = state;
+  const { design } = plan;
+  const number = windowAt(state, at);
+  const start = startedAt + (number - firstWindow) * design.windowMicros;
+  const isSwitchback = design.kind === "switchback";
+  return {
+    number,
+    startedAt: wallOf(start),
+    endsAt: wallOf(start + design.windowMicros),
+    arm: isSwitchback ? plan.arms[switchbackArm(plan, number)]!.name : null,
+    isWashout: isSwitchback && at - start < design.washoutMicros,
+  };
+}
+
+function armView({ state, judge, agreements }: RolloutWatch, arm: number, at: Micros): ArmView {
+  const { name, profile, pool } = state.plan.arms[arm]!;
+  const { decisions, agreed, addedHitTokens } = agreements[arm]!;
+  const decidesToo = state.plan.design.kind === "shadow" && arm !== CONTROL;
+  return {
+    name,
+    profile,
+    pool: state.plan.design.kind === "pools" ? (pool ?? null) : null,
+    isControl: arm === CONTROL,
+    sharePercent: sharePercent(state, arm, at),
+    total: figuresView(judge.totals[arm]!),
+    agreement: decidesToo
+      ? { decisions, agreed, addedHitTokensMean: decisions === 0 ? null : addedHitTokens / decisions }
+      : null,
+  };
+}
+
+function sharePercent(state: RolloutState, arm: number, at: Micros): number {
+  const { plan, phase, promoted } = state;
+  if (phase === "promoted") return plan.arms[arm]!.name === promoted ? 100 : 0;
+  if (phase !== "running") return arm === CONTROL ? 100 : 0;
+  const { design } = plan;
+  switch (design.kind) {
+    case "switchback":
+      return switchbackArm(plan, windowAt(state, at)) === arm ? 100 : 0;
+    case "canary": {
+      const other = design.stepPercents[state.canaryStep]!;
+      return arm === CONTROL ? 100 - other : other;
+    }
+    case "shadow":
+      return arm === CONTROL ? 100 : 0;
+    case "pools":
+    case "split":
+      return 100 / plan.arms.length;
+  }
+}
+
+export function figuresView(tally: ArmTally): FiguresView {
+  const { requests, failed, refused } = tally.counts;
+  const times = TIME_METRICS.map((metric): [TimeMetric, TimeView] => [
+    metric,
+    {
+      samples: tally.samples(metric),
+      meanMillis: millis(tally.time(metric, "mean")),
+      p50Millis: millis(tally.time(metric, "p50")),
+      p90Millis: millis(tally.time(metric, "p90")),
+      p99Millis: millis(tally.time(metric, "p99")),
+    },
+  ]);
+  return {
+    requests,
+    failed,
+    refused,
+    errorRate: known(tally.errorRate),
+    refusedRate: known(tally.refusedRate),
+    hitRatio: known(tally.hitRatio),
+    imbalance: known(tally.imbalance),
+    times: Object.fromEntries(times) as FiguresView["times"],
+  };
+}
+
+function differenceView(
+  { arm, metric, figure, count, mean, low, high, evidence, varianceLeft }: Difference,
+  name: (arm: number) => string,
+  level: number,
+): DifferenceView {
+  return {
+    arm: name(arm),
+    metric,
+    figure,
+    count,
+    meanMillis: millis(mean),
+    lowMillis: millis(low),
+    highMillis: millis(high),
+    isSignificant: evidence >= 1 / level,
+    varianceLeft: known(varianceLeft),
+  };
+}
+
+function guardrailView(
+  { arm, guardrail, value, control, limit, samples, crossed }: GuardrailReading,
+  name: (arm: number) => string,
+): GuardrailView {
+  const { figure, absoluteMax, relativeMax, samplesMin } = guardrail;
+  const isShare = figure.endsWith("-rate");
+  const shown = (one: number | undefined) => (one === undefined ? null : isShare ? known(one) : millis(one));
+  return {
+    arm: name(arm),
+    figure,
+    unit: isShare ? "share" : "millis",
+    value: shown(value),
+    control: shown(control),
+    limit: shown(limit),
+    absoluteMax: shown(absoluteMax),
+    relativeMax: relativeMax ?? null,
+    samples,
+    samplesMin,
+    crossed,
+  };
+}
+
+function predictionViews(
+  { predictions }: RolloutSpec["rules"],
+  { differences, contradictions }: Verdict,
+  name: (arm: number) => string,
+): PredictionView[] {
+  return predictions.map((prediction) => {
+    const { arm, metric, figure, low, high } = prediction;
+    const found = differences.find((one) => one.arm === arm && one.metric === metric && one.figure === figure)!;
+    const isContradicted = contradictions.some((one) => one.prediction === prediction);
+    const agrees = found.low >= low && found.high <= high;
+    return {
+      arm: name(arm),
+      metric,
+      figure,
+      lowMillis: low / MICROS_PER_MILLI,
+      highMillis: high / MICROS_PER_MILLI,
+      verdict: isContradicted ? "contradicted" : agrees ? "agrees" : "open",
+    };
+  });
+}
+
+function millis(micros: Micros): number | null {
+  return known(micros / MICROS_PER_MILLI);
+}
+
+function known(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}

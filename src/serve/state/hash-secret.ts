@@ -1,0 +1,15 @@
+import { randomBytes } from "node:crypto";
+import type { Config } from "#config/schema.ts";
+import type { LiveState } from "./live-state.ts";
+
+const SECRET_BYTES = 32;
+
+/** Keys block hashes, sessions and tenants: of the variable that the configuration names, else what is kept, else made anew. */
+export function hashSecret(
+  { prefix }: Config,
+  environment: Readonly<Record<string, string | undefined>>,
+  { folder }: LiveState,
+): Uint8Array {
+  const given = prefix.secretEnv === undefined ? undefined : environment[prefix.secretEnv];
+  return given === undefined ? (folder?.secret() ?? randomBytes(SECRET_BYTES)) : Buffer.from(given, "utf8");
+}
