@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { parse } from "yaml";
+import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
 import { rolloutCommand } from "#cli/rollout/rollout.ts";
 import { randomFor } from "#core/random.ts";
 import type { RolloutStudy } from "#shadow/rollout/rollout-study.ts";
@@ -93,6 +94,7 @@ test("the recommended rollout is written as it is started, with what is predicte
     predictions.map(({ metric, figure }) => `${metric}.${figure}`),
     ["ttft.mean", "tpot.mean", "e2e.mean"],
   );
+  assert.equal(ROLLOUT_SCHEMA.safeParse(parse(out)).error, undefined);
   for (const { lowMillis, highMillis } of predictions) assert.ok(lowMillis < highMillis);
 });
 
