@@ -4,6 +4,7 @@ import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
+import type { PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { EngineSink } from "#engine/sink.ts";
@@ -70,7 +71,7 @@ export class LiveHost {
   #tokensRead = 0;
   #submitted = 0;
 
-  constructor(t: TestContext, admission?: AdmissionSpec) {
+  constructor(t: TestContext, admission?: AdmissionSpec, { retry }: PathRules = RULES) {
     t.mock.method(performance, "now", () => this.#at / MICROS_PER_MILLI);
     const sweepMillis = RULES.sweepMicros / MICROS_PER_MILLI;
     const setReal = globalThis.setInterval;
@@ -97,12 +98,14 @@ export class LiveHost {
       directory: this.#directory,
       hangs: this.#hangs,
       limits: {
-        attemptsMax: RULES.retry.attemptsMax,
-        retryRatio: RULES.retry.ratio,
-        retryBurst: RULES.retry.burst,
+        attemptsMax: retry.attemptsMax,
+        continuationsMax: retry.continuationsMax,
+        retryRatio: retry.ratio,
+        retryBurst: retry.burst,
         progressMillis: 1e9,
         progressTokens: 1e9,
       },
+      continuesStreams: retry.continuationsMax > 0,
       observe: { finished: () => {}, retried: () => {}, tokenizerFellBack: () => {} },
     });
   }
@@ -181,7 +184,8 @@ export class LiveHost {
       response.on("error", () => {});
     });
     sent.setHeader("content-type", "application/json");
-    sent.end(JSON.stringify({ model: "tiny", stream: true, messages: [{ role: "user", content }] }));
+    const messages = [{ role: "user", content }];
+    sent.end(JSON.stringify({ model: "tiny", stream: true, max_tokens: outputTokens, messages }));
   }
 
   async #start(i: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { simulate } from "#sim/simulate.ts";
+import type { PathRules } from "#core/retry/path-rules.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { listed } from "../sim/cluster.ts";
@@ -7,7 +8,7 @@ import { endpointId, type TwinScript } from "./twin-script.ts";
 import { Words } from "./word.ts";
 
 /** Puts the simulator through a script; inputs and decisions with their times. */
-export function simulated({ endpoints, requests, events, admission }: TwinScript) {
+export function simulated({ endpoints, requests, events, admission }: TwinScript, rules: PathRules = RULES) {
   const words = new Words();
   const times: number[] = [];
   const { path, requests: ends } = simulate({
@@ -23,7 +24,7 @@ export function simulated({ endpoints, requests, events, admission }: TwinScript
       },
     })),
     fleetEvents: events,
-    rules: RULES,
+    rules,
     arrivals: new ListedArrivals(
       requests.map(({ at, promptTokens, outputTokens }, i) => {
         const one = listed(i, at, promptTokens, outputTokens);

@@ -1,11 +1,13 @@
 import type { Socket } from "node:net";
 import { type AddressInfo, type Server, createServer } from "node:net";
-import { jsonReply, roleChunk, STREAM_END, STREAM_HEAD, event, tokenChunk } from "../live/gateway/stub-engine.ts";
+import { jsonReply, STREAM_END, STREAM_HEAD, event } from "../live/gateway/stub-engine.ts";
 
 /** One request as it came over the wire, and its answer's socket. */
 export interface SocketRequest {
   readonly promptTokens: number;
   readonly outputTokens: number;
+  /** A completion of token ids, by which an answer goes on that broke elsewhere. */
+  readonly goesOn: boolean;
   readonly socket: Socket;
   open: boolean;
 }
@@ -46,12 +48,17 @@ export class SocketEngine {
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 
-  begin({ socket }: SocketRequest): void {
-    socket.write(STREAM_HEAD + roleChunk());
+  begin({ socket, goesOn, promptTokens }: SocketRequest): void {
+    const delta = { role: "assistant", content: "" };
+    const prompt_token_ids = Array.from({ length: promptTokens }, () => 1);
+    const role = event({ id: "c", choices: [{ index: 0, delta, finish_reason: null }], prompt_token_ids });
+    socket.write(goesOn ? STREAM_HEAD : STREAM_HEAD + role);
   }
 
-  token(request: SocketRequest, isLast: boolean): void {
-    request.socket.write(tokenChunk(" t", isLast ? "stop" : null));
+  token({ socket, goesOn }: SocketRequest, isLast: boolean): void {
+    const end = { finish_reason: isLast ? "stop" : null, token_ids: [2] };
+    const choice = goesOn ? { index: 0, text: " t", ...end } : { index: 0, delta: { content: " t" }, ...end };
+    socket.write(event({ id: "c", choices: [choice] }));
   }
 
   end(request: SocketRequest): void {
@@ -95,11 +102,22 @@ export class SocketEngine {
       const end = held.indexOf("\r\n\r\n");
       const length = Number(/content-length: (\d+)/i.exec(held)?.[1] ?? 0);
       if (end < 0 || held.length < end + 4 + length) return;
-      const asked = /say (\d+) after (\d+)/.exec(held);
+      const goesOn = held.startsWith("POST /v1/completions");
+      const { outputTokens, promptTokens } = goesOn ? rest(held.slice(end)) : whole(held);
       held = held.slice(end + 4 + length);
-      under = { outputTokens: Number(asked?.[1]), promptTokens: Number(asked?.[2]), socket, open: true };
+      under = { outputTokens, promptTokens, goesOn, socket, open: true };
       this.open.add(under);
       this.#came(under);
     });
   }
+}
+
+function whole(request: string) {
+  const asked = /say (\d+) after (\d+)/.exec(request);
+  return { outputTokens: Number(asked?.[1]), promptTokens: Number(asked?.[2]) };
+}
+
+function rest(body: string) {
+  const asked = JSON.parse(body) as { readonly prompt: readonly number[]; readonly max_tokens: number };
+  return { outputTokens: asked.max_tokens, promptTokens: asked.prompt.length };
 }

@@ -1,6 +1,6 @@
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { PATH_RULES } from "#core/retry/path-rules.ts";
+import { PATH_RULES, type PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 
 /** Equals go by id, so that a script says where a request goes. */
@@ -17,8 +17,10 @@ export const ROUTER = {
   staleAfterMicros: 3 * MICROS_PER_SECOND,
 };
 export const SCRAPE_MICROS = MICROS_PER_SECOND;
-/** A budget that a script can spend. */
-export const RULES = { ...PATH_RULES, retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0.1, burst: 6 } };
+/** A budget that a script can spend; answers that break are cut. */
+export const RULES: PathRules = { ...PATH_RULES, retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0.1, burst: 6 } };
+/** The same where answers go on elsewhere. */
+export const GOING_ON: PathRules = { ...RULES, retry: { ...RULES.retry, continuationsMax: 3, burst: 200 } };
 /** Every step takes 20 ms. */
 export const ENGINE: EngineConfig = engineDefaults({
   check: true,

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
+import type { PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { LiveHost } from "./live-host.ts";
 import { simulated } from "./simulated-host.ts";
+import { GOING_ON, RULES } from "./twin-rules.ts";
 import type { ScriptedEvent, TwinScript } from "./twin-script.ts";
 
 const SECOND = MICROS_PER_SECOND;
@@ -21,14 +23,14 @@ const happens = (kind: ScriptedEvent["kind"], seconds: number, endpoint: string)
   ({ kind, at: Math.round(seconds * SECOND) + 7, endpoint }) as ScriptedEvent;
 
 /** Both hosts through a script: every input and every decision, in order. */
-async function compare(t: TestContext, script: TwinScript, kinds: readonly string[]) {
-  const twin = simulated(script);
+async function compare(t: TestContext, script: TwinScript, kinds: readonly string[], rules: PathRules = RULES) {
+  const twin = simulated(script, rules);
   for (const kind of kinds)
     assert.ok(
       twin.words.some((word) => word.startsWith(kind)),
       `the script has ${kind}`,
     );
-  const live = new LiveHost(t, script.admission);
+  const live = new LiveHost(t, script.admission, rules);
   let failure: unknown;
   try {
     let known = 0;
@@ -175,4 +177,22 @@ test("admission: limits refuse, a full pool lets wait in turn, and goes on when 
   ])
     assert.ok(has(text), text);
   assert.ok(ends.completed > 20 && ends.rejected > 5, JSON.stringify(ends));
+});
+
+test("answers that break go on elsewhere: cut, killed, hung", async (t) => {
+  const script = {
+    endpoints: 4,
+    requests: requests(90, 130_000, 60),
+    events: [
+      happens("answers-cut", 1.05, "a"),
+      happens("engine-killed", 2.05, "b"),
+      happens("engine-hung", 4.05, "c"),
+      happens("engine-started", 8.05, "b"),
+      happens("answers-cut", 9.15, "d"),
+      happens("answers-cut", 9.35, "a"),
+    ],
+  };
+  const { path, ends } = await compare(t, script, ["request-continued", "endpoint-suspended c"], GOING_ON);
+  assert.ok(path.continuations > 8, `${path.continuations} went on`);
+  assert.deepEqual([ends.cut, ends.completed], [0, 90]);
 });
