@@ -51,6 +51,8 @@ export class KeptStream {
   #textAt = -1;
   #name: StreamName | undefined;
   #inParts = false;
+  /** Output tokens up to the last event that had text. */
+  #textTokens = 0;
   #unfit: UnfitStream | undefined;
   /** Of the prompt; 0 while that is not known. */
   promptTokens = 0;
@@ -110,9 +112,27 @@ export class KeptStream {
     if (this.#unfit !== undefined) return this.#unfit;
     if (this.#prompt === undefined || this.#name === undefined) return "no-ids";
     if (this.#inParts) return "reasoning";
+    if (this.plan.greedy) return undefined;
     const { tokens, behind } = this.seam;
-    const comesAgain = behind !== "" || (this.plan.showsIds && tokens < this.outputTokens);
-    return comesAgain && !this.plan.greedy ? "seam" : undefined;
+    if (this.plan.showsIds && tokens < this.outputTokens) return "seam";
+    return behind !== "" && this.unsettled === undefined ? "seam" : undefined;
+  }
+
+  /**
+   * The last tokens of a sampled answer of which it is not known whether all their text went out, since they came in one
+   * event: only a part of a character can be held back at their end. Undefined where that is known, or where text may be
+   * held back for stop strings.
+   */
+  get unsettled(): Int32Array | undefined {
+    const { greedy, stops } = this.plan;
+    if (greedy || stops.length > 0 || this.seam.behind === "") return undefined;
+    const from = Math.max(this.seam.tokens, this.#textTokens - TOKENS_ASKED_MAX);
+    return this.#tokens.first(this.#textTokens).subarray(from);
+  }
+
+  /** Of the unsettled tokens, all but the last ones have their text with the client. */
+  settle(heldBack: number): void {
+    this.#finder.whole(this.#textTokens - heldBack);
   }
 
   /** Another endpoint answers anew. */
@@ -124,6 +144,7 @@ export class KeptStream {
     this.#name = undefined;
     this.#finder.whole(0);
     this.#textAt = -1;
+    this.#textTokens = 0;
     this.#inParts = false;
     this.promptTokens = 0;
     this.ended = false;
@@ -165,8 +186,10 @@ export class KeptStream {
     if (count !== before + 1) {
       const facts = eventFacts(bytes, start, end, dialect);
       this.#finder.add(count - before, count, facts?.text ?? "", facts?.text ?? "");
+      if (facts?.text !== "") this.#textTokens = count;
     } else if (bytes[quote + 1] !== QUOTE) {
       this.#finder.whole(count);
+      this.#textTokens = count;
       this.#inParts = false;
     }
     if (!showsIds) blankIds(bytes, bracket, behind);
@@ -179,6 +202,7 @@ export class KeptStream {
     for (const id of ids) this.#push(id);
     this.idsAgain = Math.max(0, this.idsAgain - ids.length);
     this.#finder.add(ids.length, this.#tokens.length, made, shown);
+    if (made !== "") this.#textTokens = this.#tokens.length;
     this.#remember(shown);
     this.#look();
   }
@@ -228,6 +252,7 @@ export class KeptStream {
     }
     for (const id of ids ?? []) this.#push(id);
     this.#finder.add(ids?.length ?? 0, this.#tokens.length, text, text);
+    if (text !== "") this.#textTokens = this.#tokens.length;
     this.#remember(text);
   }
 
@@ -261,5 +286,7 @@ export class KeptStream {
   }
 }
 
+/** No event has more tokens that could matter: a character has at most four bytes. */
+const TOKENS_ASKED_MAX = 16;
 const QUOTE = 0x22;
 const COLON = 0x3a;

@@ -10,7 +10,7 @@ import { AttemptSigns } from "./attempt-signs.ts";
 import { attemptVerdict, isUnderWay } from "./attempt-verdict.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
-import { continueStream } from "../continuation/continue-stream.ts";
+import { askContinuation } from "../continuation/ask-continuation.ts";
 import { ContinuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../answer/errors.ts";
 import type { Exchange } from "../request/exchange.ts";
@@ -99,7 +99,7 @@ export class Forward implements AttemptListener {
       case "ask-retry":
         return this.#askRetry(effect.fault);
       case "ask-continuation":
-        return this.#askContinuation(effect.fault);
+        return askContinuation(this.#exchange, this, effect.fault);
       case "show-head":
         this.#answer?.showHead();
         break;
@@ -161,14 +161,16 @@ export class Forward implements AttemptListener {
     return REROUTED;
   }
 
-  #askContinuation(fault: Fault): RequestEvent {
+  /** The stream goes on at another endpoint. */
+  continueAt(routed: Routed): void {
     this.#firstTokenAt ??= this.#tokens.firstAt;
-    const found = continueStream(this.#exchange, this, fault);
-    if ("kind" in found) return found;
-    this.#routed = found.routed;
-    this.#path = found.path;
-    this.#body = found.body;
-    return found.event;
+    this.#routed = routed;
+  }
+
+  /** What is sent next. */
+  sends({ path, body }: { readonly path: string; readonly body: Buffer }): void {
+    this.#path = path;
+    this.#body = body;
   }
 
   answerStarted(status: number, headers: AnswerHeaders): void {

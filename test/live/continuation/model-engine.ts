@@ -87,6 +87,12 @@ function read({ path, body }: RawRequest, promptTokens: number): Asked {
   };
 }
 
+/** What vLLM answers that is asked for the text of tokens. */
+export function detokenized({ tokens }: ModelAnswer, { body }: RawRequest): { readonly prompt: string } {
+  const asked = JSON.parse(body.toString()) as { readonly tokens: readonly number[] };
+  return { prompt: Buffer.concat(asked.tokens.map((id) => tokens[id - FIRST_ID]!)).toString() };
+}
+
 /** As vLLM's, over Hugging Face's DecodeStream. */
 class Detokenizer {
   readonly #asked: Asked;

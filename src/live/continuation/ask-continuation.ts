@@ -1,0 +1,55 @@
+import { assert } from "#core/assert.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import { afterBreak } from "#core/retry/after-break.ts";
+import { continuedEvent } from "../log/attempt-events.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
+import type { Exchange } from "../request/exchange.ts";
+import { REROUTED, type RequestEvent } from "../request-state/request-event.ts";
+import type { Forward } from "../upstream/forward.ts";
+import { continuedBody } from "./continued-body.ts";
+import { settleSeam } from "./settle-seam.ts";
+
+/**
+ * Asks policy and router for an endpoint where a stream goes on that broke by `fault`, and prepares what is sent there.
+ * Undefined where that endpoint is asked first at which token it goes on: the event follows then.
+ */
+export function askContinuation(exchange: Exchange, forward: Forward, fault: Fault): RequestEvent | undefined {
+  const { context, kept, model, routeId: requestId } = exchange;
+  assert(kept !== undefined, "a stream that goes on was kept");
+  const { unsettled, continuations } = kept;
+  const outputTokens = kept.seam.tokens + (unsettled?.length ?? 0);
+  const answerHashes = kept.blocksOf(outputTokens);
+  const broken = { requestId, fault, outputTokens, ...(answerHashes && { answerHashes }), continuations };
+  const after = afterBreak(context.attempts, broken);
+  if (after.kind === "give-up") return denied(exchange, after.why);
+  const { decision } = after;
+  context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, outputTokens));
+  forward.continueAt(decision);
+  const entry = unsettled && context.directory.get(decision.endpoint);
+  if (entry === undefined) return goesOn(exchange, forward);
+  settleSeam(entry, model, kept)
+    .then((isSettled) => {
+      // The client may have left.
+      if (exchange.state.kind !== "severed") return;
+      exchange.dispatch(isSettled ? goesOn(exchange, forward) : denied(exchange, "no-endpoint", "seam"));
+    })
+    .catch((error: unknown) => exchange.bug(error));
+  return undefined;
+}
+
+function denied({ context }: Exchange, why: Extract<RequestEvent, { kind: "denied" }>["why"], counted: string = why) {
+  countUp(context.counters.continuationsDenied, counted);
+  return { kind: "denied", why } as const;
+}
+
+function goesOn({ context, kept }: Exchange, forward: Forward): typeof REROUTED {
+  assert(kept !== undefined, "a stream that goes on was kept");
+  const { seam } = kept;
+  const body = continuedBody(kept, seam);
+  kept.resume();
+  context.counters.continuationTokens += kept.promptTokens + seam.tokens;
+  forward.sends({ path: COMPLETIONS, body });
+  return REROUTED;
+}
+
+const COMPLETIONS = "/v1/completions";
