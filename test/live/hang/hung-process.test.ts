@@ -5,7 +5,7 @@ import { Conversation } from "./conversation.ts";
 import { startEngine } from "./engine-process.ts";
 import { SwitchedEngine } from "./switched-engine.ts";
 
-/** Judged sooner than by default. A busy machine may be judged to hang too; requests are answered all the same. */
+/** Begun streams are cut; and judged sooner than by default. A busy machine may be judged to hang too; requests are answered all the same. */
 const SOON = [
   "scrape.intervalMillis=250",
   "scrape.timeoutMillis=400",
@@ -15,6 +15,7 @@ const SOON = [
   "health.returnMillis=500",
   "health.returnMillisMax=1000",
   "limits.cutMillisMax=1500",
+  "clients.continueStreams=false",
 ].flatMap((setting) => ["--set", setting]);
 const READY = /gnomon is ready at (http:[^\s"]+?):? /;
 const WAIT_MILLIS_MAX = 20_000;
