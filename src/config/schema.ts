@@ -2,6 +2,7 @@ import * as z from "zod";
 import { admission } from "./admission-section.ts";
 import { admin } from "./admin-section.ts";
 import { discovery } from "./discovery-section.ts";
+import { emulate } from "./emulate-section.ts";
 import { health } from "./health-section.ts";
 import { kvEvents } from "./kv-events-section.ts";
 import { limits } from "./limits-section.ts";
@@ -199,47 +200,6 @@ const log = z.strictObject({
     .default("off")
     .describe("One JSON line per inference request, whatever the level; never prompts or keys."),
 });
-
-const emulate = z
-  .strictObject({
-    count: z.int().min(1).max(64).default(3).describe("Emulated engines."),
-    host: z.string().min(1).default("127.0.0.1").describe("Address that the engines listen on."),
-    portBase: z
-      .int()
-      .min(0)
-      .max(65_535)
-      .default(0)
-      .describe("Port of the first engine, the others following; 0 takes free ones."),
-    model: z.string().min(1).max(256).default("llama-3.1-8b").describe("Model name that the engines serve."),
-    engine: z
-      .string()
-      .min(1)
-      .default("h100-llama-3.1-8b")
-      .describe("Engine by name (see config/engines), or the path of an engine file."),
-    timeScale: z
-      .number()
-      .gt(0)
-      .max(1000)
-      .default(1)
-      .describe("Engine seconds per second of wall time: 2 runs twice as fast."),
-    outputTokensMean: z.number().min(1).max(1e6).default(160).describe("Mean length of an answer that ends by itself."),
-    tokenizerFile: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("tokenizer.json that the engines count with; by default 4 bytes a token."),
-    chatTemplate: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("tokenizer_config.json or template file, which tokenizerFile needs."),
-    apiKeyEnv: environmentName().optional().describe("Variable with the bearer token that the engines ask for."),
-    seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).describe("Seed of ids and of fault draws."),
-  })
-  .refine((value) => (value.tokenizerFile === undefined) === (value.chatTemplate === undefined), {
-    path: ["chatTemplate"],
-    message: "tokenizerFile and chatTemplate together",
-  });
 
 /** Root of the configuration. Every section may be left out. */
 export const CONFIG_SCHEMA = z.strictObject({

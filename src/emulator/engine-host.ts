@@ -6,8 +6,10 @@ import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
 import { ENGINE_DEAD } from "./http/api-error.ts";
 import { isComplete, type Answer, type Sequence } from "./generation/sequence.ts";
+import type { KvPublisher } from "./kv-events/publisher.ts";
 import type { AdapterMetrics } from "./metrics/adapter-metrics.ts";
 import type { EngineMetrics } from "./metrics/engine-metrics.ts";
+import { StepTokens } from "./step-tokens.ts";
 import { type HostLag, StepLateness } from "./step-lateness.ts";
 
 /** What became of the sequences that arrived: `arrived` = finished + aborted + failed + in flight. */
@@ -38,6 +40,8 @@ const DELAY_MS_MAX = 2 ** 31 - 1;
  */
 export class EngineHost {
   readonly config: EngineConfig;
+  /** Undefined where no KV events are published. */
+  readonly publisher: KvPublisher | undefined;
   readonly #engine: Engine;
   readonly #metrics: EngineMetrics;
   readonly #adapters: AdapterMetrics | undefined;
@@ -51,18 +55,25 @@ export class EngineHost {
   #timer: NodeJS.Timeout | undefined;
   #timerAt: Micros = Number.POSITIVE_INFINITY;
   #engineAt: Micros = 0;
-  #stepAt: Micros = -1;
-  #stepTokens = 0;
+  readonly #steps: StepTokens;
   #waitingTokens = 0;
   #dead = false;
   #stopped = false;
   readonly #counts = { arrived: 0, finished: 0, aborted: 0, failed: 0 };
 
-  constructor(config: EngineConfig, timeScale: number, metrics: EngineMetrics, adapters: AdapterMetrics | undefined) {
+  constructor(
+    config: EngineConfig,
+    timeScale: number,
+    metrics: EngineMetrics,
+    adapters: AdapterMetrics | undefined,
+    publisher?: KvPublisher,
+  ) {
+    this.publisher = publisher;
     // Every token is a write to a client, so none may be skipped.
     this.config = { ...config, coalesce: false };
     this.#timeScale = timeScale;
     this.#metrics = metrics;
+    this.#steps = new StepTokens(metrics);
     this.#adapters = adapters;
     this.#engine = new Engine(this.config, this.#sink());
   }
@@ -119,6 +130,13 @@ export class EngineHost {
     this.#settle();
   }
 
+  /** Forgets what is cached, unless requests run. */
+  resetPrefixCache(): void {
+    this.#advance(this.#now());
+    if (this.#engine.resetPrefixCache()) this.publisher?.cleared();
+    this.#settle();
+  }
+
   /** The engine process dies: every answer fails, and so does whatever comes later. */
   kill(): void {
     this.#dead = true;
@@ -136,6 +154,7 @@ export class EngineHost {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#timerAt = Number.POSITIVE_INFINITY;
+    this.publisher?.close();
   }
 
   #now(): Micros {
@@ -176,7 +195,8 @@ export class EngineHost {
   /** After anything that may have changed the engine: gives up the doomed, writes to clients, sets the timer. */
   #settle(): void {
     for (const id of this.#doomed.splice(0)) this.#engine.abort(this.#engineAt, id);
-    this.#countStep();
+    this.#steps.count();
+    this.publisher?.flush();
     this.#adapters?.touch();
     const dirty = [...this.#dirty];
     this.#dirty.clear();
@@ -216,6 +236,7 @@ export class EngineHost {
         if (flight !== undefined) flight.sequence.preemptions++;
       },
       finished: (at, request, reason) => this.#onFinished(at, request, reason),
+      ...this.publisher?.sink((id) => this.#flights.get(id)?.sequence),
     };
   }
 
@@ -233,7 +254,7 @@ export class EngineHost {
     const flight = this.#flights.get(request.id);
     if (flight === undefined || flight.sequence.finish !== undefined) return;
     const { sequence, answer } = flight;
-    this.#addToStep(at, sequence, outputTokens - sequence.produced);
+    this.#steps.add(at, sequence, outputTokens - sequence.produced);
     if (sequence.firstTokenAt < 0) {
       sequence.firstTokenAt = at;
       this.#metrics.firstToken(sequence, this.toSeconds(at - sequence.arrivedAt));
@@ -248,19 +269,6 @@ export class EngineHost {
       this.#dirty.add(answer);
       this.#doomed.push(sequence.id);
     }
-  }
-
-  /** A step counts the answers' tokens, and with a prompt's first token what of the prompt was not in the cache. */
-  #addToStep(at: Micros, sequence: Sequence, tokens: number): void {
-    if (at !== this.#stepAt) this.#countStep();
-    this.#stepAt = at;
-    this.#stepTokens += tokens;
-    if (sequence.firstTokenAt < 0) this.#stepTokens += sequence.prompt.length - sequence.cachedTokens;
-  }
-
-  #countStep(): void {
-    if (this.#stepTokens > 0) this.#metrics.step(this.#stepTokens);
-    this.#stepTokens = 0;
   }
 
   #onFinished(_at: Micros, request: EngineRequest, reason: FinishReason): void {

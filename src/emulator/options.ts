@@ -1,4 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
+import type { KvEventOptions } from "./kv-events/publisher.ts";
 
 /** A LoRA adapter, served under a name of its own. */
 export interface Adapter {
@@ -46,12 +47,18 @@ export interface EmulatorOptions {
   readonly queuedTokensMax?: number;
   /** 0: SIGTERM ends every answer at once. More: running answers may end by themselves for that long. */
   readonly shutdownTimeoutSeconds?: number;
+  /** Publishes KV events; undefined for a server that does not. */
+  readonly kvEvents?: KvEventOptions;
   /** Answers faults ordered by header or admin call. */
   readonly faults?: boolean;
 }
 
 /** Options with every default in place. */
-export type ResolvedOptions = Omit<Required<EmulatorOptions>, "tokenizer" | "queuedRequestsMax" | "queuedTokensMax"> & {
+export type ResolvedOptions = Omit<
+  Required<EmulatorOptions>,
+  "tokenizer" | "queuedRequestsMax" | "queuedTokensMax" | "kvEvents"
+> & {
+  readonly kvEvents: KvEventOptions | undefined;
   readonly tokenizer: HuggingFaceFiles | undefined;
   readonly queuedRequestsMax: number;
   readonly queuedTokensMax: number;
@@ -79,6 +86,7 @@ export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
     faults: true,
     ...options,
     tokenizer: options.tokenizer,
+    kvEvents: options.kvEvents,
   };
 }
 

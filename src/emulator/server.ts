@@ -59,6 +59,7 @@ export async function startEmulator(given: EmulatorOptions): Promise<Emulator> {
     socket.once("close", () => sockets.delete(socket));
   });
   await listen(http, options);
+  await service.host.publisher?.listen();
   return new RunningEmulator(http, sockets, service);
 }
 

@@ -13,6 +13,7 @@ import type { Exchange } from "./http/exchange.ts";
 import { AdapterMetrics } from "./metrics/adapter-metrics.ts";
 import { EngineMetrics } from "./metrics/engine-metrics.ts";
 import { HttpMetrics } from "./metrics/http-metrics.ts";
+import { KvPublisher } from "./kv-events/publisher.ts";
 import type { AnswerContext } from "./openai/answer-context.ts";
 import { checkSampling, type Sampling } from "./openai/sampling.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -65,7 +66,10 @@ export class Service {
     this.tokenizer = tokenizer;
     this.engineMetrics = new EngineMetrics(options.model, options.engine.modelTokensMax);
     this.adapterMetrics = options.adapters.length > 0 ? new AdapterMetrics() : undefined;
-    this.host = new EngineHost(options.engine, options.timeScale, this.engineMetrics, this.adapterMetrics);
+    const { engine, kvEvents, seed, host, timeScale } = options;
+    const drops = randomFor(seed, nameHash("kv-events"));
+    const publisher = kvEvents && new KvPublisher(kvEvents, engine.blockTokens, host, drops);
+    this.host = new EngineHost(engine, timeScale, this.engineMetrics, this.adapterMetrics, publisher);
     this.faultPlan = new FaultPlan(options.seed);
     this.ids = new HexIds(options.seed);
     const identity = JSON.stringify([options.model, options.engine, tokenizer.name]);
@@ -146,6 +150,7 @@ export class Service {
         maxTokens,
         group,
         adapter,
+        cacheSalt: sampling.cacheSalt,
         priority: sampling.priority,
         cacheRead: !job.scoresPrompt,
         abortAfterTokens: this.phase === "serving" ? exchange.faults.abortAfterTokens : 0,

@@ -166,6 +166,11 @@ export class Engine {
     };
   }
 
+  /** Forgets all cached content, unless somebody uses a part of it; whether it did. Nothing of it is reported. */
+  resetPrefixCache(): boolean {
+    return this.#kv.reset();
+  }
+
   /** Leading blocks of a chain that the cache holds now. */
   cachedPrefixBlocks(hashes: Int32Array): number {
     return this.#config.prefixCaching ? this.#kv.prefixBlocks(hashes, hashes.length >> 1) : 0;

@@ -77,6 +77,14 @@ export class KvCache {
     return this.usable - this.free;
   }
 
+  /** Takes the content off all blocks; false, and nothing, where some are in use. */
+  reset(): boolean {
+    if (this.used > 0) return false;
+    while (this.#order.first !== NO_EXTENT) this.#extents.remove(this.#order.first);
+    this.#blank = this.usable;
+    return true;
+  }
+
   /** Leading blocks of a chain that are in the cache, at most `blocksMax`; touches nothing. */
   prefixBlocks(hashes: Int32Array, blocksMax: number): number {
     const limit = Math.min(blocksMax, hashes.length >> 1);

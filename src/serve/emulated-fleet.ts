@@ -1,4 +1,5 @@
 import type { EmulatorOptions } from "#emulator/server.ts";
+import type { KvEventOptions } from "#emulator/kv-events/publisher.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadEngine } from "#config/engine-file.ts";
 import type { Config } from "#config/schema.ts";
@@ -14,7 +15,8 @@ export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
         `as many engines (emulate.count)`,
     ]);
   }
-  const { count, host, portBase, model, timeScale, seed, outputTokensMean, tokenizerFile, chatTemplate } = options;
+  const { count, host, portBase, model, timeScale, seed, outputTokensMean, tokenizerFile, chatTemplate, kvEvents } =
+    options;
   const apiKey = options.apiKeyEnv === undefined ? undefined : process.env[options.apiKeyEnv];
   const tokenizer =
     tokenizerFile === undefined || chatTemplate === undefined
@@ -30,8 +32,19 @@ export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
     naturalTokensMean: outputTokensMean,
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(tokenizer === undefined ? {} : { tokenizer }),
+    ...(kvEvents && { kvEvents: kvEventsAt(portBase === 0 ? undefined : portBase + i) }),
   }));
 }
+
+/** An engine at a fixed port publishes at fixed ones too, so that it can be started again in its own place. */
+function kvEventsAt(port: number | undefined): KvEventOptions {
+  const away = (by: number) => (port === undefined ? 0 : port + by <= PORT_MAX ? port + by : port - by);
+  return { port: away(PUBLISHER_AWAY), replayPort: away(REPLAY_AWAY), topic: "kv", bufferSteps: 10_000 };
+}
+
+const PORT_MAX = 65_535;
+const PUBLISHER_AWAY = 10_000;
+const REPLAY_AWAY = 20_000;
 
 /** Starts each engine in a process of its own, all at once; where one does not start, none goes on. */
 export async function startFleet(options: Config["emulate"]): Promise<EngineProcess[]> {

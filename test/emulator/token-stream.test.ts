@@ -64,6 +64,7 @@ async function open(choices: number): Promise<{ client: Client; stream: PlainStr
       maxTokens: 9,
       group: { n: choices, open: choices, producedMax: 0 },
       adapter: "",
+      cacheSalt: "",
       priority: 0,
       cacheRead: true,
       abortAfterTokens: undefined,

@@ -205,7 +205,9 @@ export class PreciseIndex {
     const { slot, chain } = speculation;
     speculation.begunAt = at;
     speculation.unreported = this.#confirmed.leading(slot, chain) < chain.length;
-    if (speculation.unreported && !followed.complete) this.#confirmed.infer(slot, chain);
+    // What the engine reports from now on counts, such as that it overwrites them.
+    if (!speculation.unreported) return this.#end(speculation);
+    if (!followed.complete) this.#confirmed.infer(slot, chain);
     this.#begun.push(speculation);
   }
 

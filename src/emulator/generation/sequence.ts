@@ -28,6 +28,7 @@ export interface Sequence {
   readonly group: SequenceGroup;
   /** LoRA adapter; "" for the base model. */
   readonly adapter: string;
+  readonly cacheSalt: string;
   /** Lower runs earlier. */
   readonly priority: number;
   /** False where the whole prompt must be computed: for its own log probabilities. */
@@ -60,6 +61,7 @@ export type SequenceSpec = Pick<
   | "maxTokens"
   | "group"
   | "adapter"
+  | "cacheSalt"
   | "priority"
   | "cacheRead"
   | "abortAfterTokens"

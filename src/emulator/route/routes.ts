@@ -6,10 +6,11 @@ import { handleAddFault, handleClearFaults, handleListFaults, handleStats } from
 import { handleChat, handleChatBatch } from "./chat.ts";
 import { handleCompletions } from "./completions.ts";
 import { handleInvocations } from "./invocations.ts";
+import { handleEventSources, handleKvEventFaults, handleResetPrefixCache } from "./kv-events.ts";
 import { handleCountTokens, handleMessages } from "./messages.ts";
 import { handleModels } from "./models.ts";
 import { handleResponses } from "./responses.ts";
-import { handleEventSources, handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.ts";
+import { handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.ts";
 import { handleDetokenize, handleTokenize } from "./tokenize.ts";
 
 /** One method of one path. */
@@ -89,4 +90,6 @@ const ADMIN: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
     ]),
   ],
   ["/emulator/stats", get(plain(handleStats))],
+  ["/emulator/kv-events", post(json(handleKvEventFaults))],
+  ["/reset_prefix_cache", post(plain(handleResetPrefixCache))],
 ];

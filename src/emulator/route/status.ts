@@ -20,11 +20,6 @@ export function handleLoad(service: Service, exchange: Exchange): void {
   sendJson(exchange, 200, JSON.stringify({ server_load: load }));
 }
 
-/** GET /kv_event_sources: none, as of a server that publishes no KV events. */
-export function handleEventSources(_service: Service, exchange: Exchange): void {
-  sendJson(exchange, 200, "{}");
-}
-
 /** GET /metrics. */
 export function handleMetrics(service: Service, exchange: Exchange): void {
   const { running, waiting, kvUtilization, preemptionsReported } = service.host.gauges;

@@ -5,6 +5,8 @@ export interface EventAddress {
   readonly publisher: string;
   /** Where missed messages can be asked for; undefined where there is no such place. */
   readonly replay: string | undefined;
+  /** The engine connects to that address on this machine, and the gateway is to be there. */
+  readonly binds: boolean;
   /** Messages of other topics are left out; "" takes all. */
   readonly topic: string;
 }
@@ -36,6 +38,7 @@ export function configuredAddress(
   const rank = dataParallelRank ?? 0;
   return {
     publisher: at(url, port + rank),
+    binds: false,
     replay: replayPort === undefined ? undefined : at(url, replayPort + rank),
     topic: ports.topic,
   };
@@ -43,7 +46,8 @@ export function configuredAddress(
 
 /**
  * The address in a server's answer to GET /kv_event_sources (`{"0": {"endpoint": "tcp://*:5557", ...}}`, by rank): its
- * ports at the server's own host. Undefined where it publishes nothing there, or connects to somebody itself.
+ * ports at the server's own host. An engine whose address names no wildcard connects to it instead of listening: that is
+ * followed where it is on this machine. Undefined where there is nothing to follow.
  */
 export function announcedAddress(
   answer: unknown,
@@ -51,23 +55,24 @@ export function announcedAddress(
 ): EventAddress | undefined {
   const source = fieldOf(answer, String(dataParallelRank ?? 0));
   if (fieldOf(source, "enable_kv_cache_events") !== true || fieldOf(source, "publisher") !== "zmq") return undefined;
-  const port = boundPort(fieldOf(source, "endpoint"));
+  const address = fieldOf(source, "endpoint");
+  const port = portIn(address);
   if (port === undefined) return undefined;
-  const replayPort = boundPort(fieldOf(source, "replay_endpoint"));
+  const binds = typeof address === "string" && !/[*]|::/.test(address);
+  if (binds && !LOOPBACK.test(address)) return undefined;
+  const replayPort = portIn(fieldOf(source, "replay_endpoint"));
   const topic = fieldOf(source, "topic");
   return {
-    publisher: at(url, port),
+    publisher: binds ? address : at(url, port),
+    binds,
     replay: replayPort === undefined ? undefined : at(url, replayPort),
     topic: typeof topic === "string" ? topic : "",
   };
 }
 
-/** Ranks that a server's answer names. */
-export function announcedRanks(answer: unknown): number {
-  return typeof answer === "object" && answer !== null ? Object.keys(answer).length : 0;
-}
+const LOOPBACK = /^tcp:\/\/(?:127\.\d+\.\d+\.\d+|localhost):\d+$/;
 
-function boundPort(address: unknown): number | undefined {
+function portIn(address: unknown): number | undefined {
   const port = typeof address === "string" ? /^tcp:\/\/.*:(\d{1,5})$/.exec(address)?.[1] : undefined;
   return portOf(port);
 }

@@ -11,6 +11,8 @@ const WAITING_MAX = 10_000;
 const MESSAGE_BYTES_MAX = 256 * 1024 * 1024;
 /** Messages in a row that cannot be read. */
 const UNDECODABLE_MAX = 8;
+/** An engine that connects to us comes when it wants to. */
+const BIND_FACTOR = 60;
 /** A replay that was not answered is not asked for again so soon. */
 const REPLAY_PAUSE_MILLIS = 10_000;
 
@@ -103,11 +105,13 @@ export class PublisherLink {
           resolve(false);
           socket.close();
         });
-      const timer = setTimeout(resolve, this.#times.reconnectMillis, false);
+      const waitMillis = this.#times.reconnectMillis * (this.#address.binds ? BIND_FACTOR : 1);
+      const timer = setTimeout(resolve, waitMillis, false);
       this.#stop.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
     });
     socket.subscribe(this.#address.topic);
-    socket.connect(this.#address.publisher);
+    if (this.#address.binds) await socket.bind(this.#address.publisher);
+    else socket.connect(this.#address.publisher);
     const isThere = await shaken;
     if (!isThere) this.#lose("disconnected");
     return isThere;

@@ -52,7 +52,7 @@ function follow(t: TestContext, publisher: FakePublisher, hasReplay = true): { s
   const story = new Story();
   const { publisher: address, replay } = publisher.addresses;
   const link = new PublisherLink(
-    { publisher: address, replay: hasReplay ? replay : undefined, topic: "" },
+    { publisher: address, replay: hasReplay ? replay : undefined, binds: false, topic: "" },
     story,
     TIMES,
   );

@@ -1,0 +1,49 @@
+import * as z from "zod";
+import { environmentName } from "./schema-value.ts";
+
+export const emulate = z
+  .strictObject({
+    count: z.int().min(1).max(64).default(3).describe("Emulated engines."),
+    host: z.string().min(1).default("127.0.0.1").describe("Address that the engines listen on."),
+    portBase: z
+      .int()
+      .min(0)
+      .max(65_535)
+      .default(0)
+      .describe("Port of the first engine, the others following; 0 takes free ones."),
+    model: z.string().min(1).max(256).default("llama-3.1-8b").describe("Model name that the engines serve."),
+    engine: z
+      .string()
+      .min(1)
+      .default("h100-llama-3.1-8b")
+      .describe("Engine by name (see config/engines), or the path of an engine file."),
+    timeScale: z
+      .number()
+      .gt(0)
+      .max(1000)
+      .default(1)
+      .describe("Engine seconds per second of wall time: 2 runs twice as fast."),
+    outputTokensMean: z.number().min(1).max(1e6).default(160).describe("Mean length of an answer that ends by itself."),
+    tokenizerFile: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("tokenizer.json that the engines count with; by default 4 bytes a token."),
+    chatTemplate: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("tokenizer_config.json or template file, which tokenizerFile needs."),
+    apiKeyEnv: environmentName().optional().describe("Variable with the bearer token that the engines ask for."),
+    seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).describe("Seed of ids and of fault draws."),
+    kvEvents: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Publish KV events as vLLM does, at ports 10000 and 20000 away from the engine's, free ones if that is 0.",
+      ),
+  })
+  .refine((value) => (value.tokenizerFile === undefined) === (value.chatTemplate === undefined), {
+    path: ["chatTemplate"],
+    message: "tokenizerFile and chatTemplate together",
+  });
