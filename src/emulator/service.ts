@@ -1,4 +1,4 @@
-import { nameHash } from "#core/random.ts";
+import { nameHash, randomFor } from "#core/random.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { EngineHost } from "./engine-host.ts";
 import { FaultPlan } from "./fault/fault-plan.ts";

@@ -4,15 +4,17 @@ import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
 import type { EventAddress } from "./event-address.ts";
 import { LINK_TIMES, type LinkCounts, type LinkListener, type LinkTimes } from "./link-listener.ts";
 import { numberOf, replay } from "./replay.ts";
-import { Sequence } from "./sequence.ts";
+import { secondsOf, Sequence } from "./sequence.ts";
 
 /** Messages that wait in the socket; with more, the publisher's are dropped, which is seen as a gap. */
 const WAITING_MAX = 10_000;
 const MESSAGE_BYTES_MAX = 256 * 1024 * 1024;
-/** Messages in a row that cannot be read. */
+/** In a row. */
 const UNDECODABLE_MAX = 8;
 /** An engine that connects to us comes when it wants to. */
 const BIND_FACTOR = 60;
+/** Replays that a new connection begins with, until one is answered. */
+const BEGIN_REPLAYS = 3;
 /** A replay that was not answered is not asked for again so soon. */
 const REPLAY_PAUSE_MILLIS = 10_000;
 
@@ -70,7 +72,7 @@ export class PublisherLink {
   async #connected(): Promise<boolean> {
     const socket = this.#open();
     try {
-      if (!(await this.#shaken(socket))) return false;
+      if (!(await this.#shaken(socket).catch(() => false))) return false;
       await this.#follow(socket);
     } catch {
       // The socket was closed, by its end or ours.
@@ -118,6 +120,7 @@ export class PublisherLink {
   }
 
   async #follow(socket: Subscriber): Promise<void> {
+    this.#replayAfterMillis = 0;
     if (this.#isAlive) await this.#resume();
     else await this.#begin();
     try {
@@ -136,9 +139,17 @@ export class PublisherLink {
   /** Everything that the publisher kept, from its first message on if it has it still. */
   async #begin(): Promise<void> {
     this.#sequence.restart();
-    const { taken, answered } = await this.#replay(0, Infinity);
-    if (this.#stopped) return;
-    if (taken > 0) return;
+    // Its replay socket may come up after the other one.
+    let { taken, answered } = await this.#replay(0, Infinity);
+    for (
+      let again = 1;
+      !answered && taken === 0 && again < BEGIN_REPLAYS && this.#address.replay !== undefined;
+      again++
+    ) {
+      this.#replayAfterMillis = 0;
+      ({ taken, answered } = await this.#replay(0, Infinity));
+    }
+    if (this.#stopped || taken > 0) return;
     this.#live(answered);
     this.#sequence.begun = answered;
   }
@@ -277,14 +288,4 @@ export class PublisherLink {
   async #pause(millis: number): Promise<void> {
     await sleep(millis, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
-}
-
-const FLOAT64 = 0xcb;
-const SECONDS_AT = 2;
-const DOUBLE_BYTES = 8;
-
-/** The first element of a batch, an array; -Infinity where that is no double. */
-function secondsOf(payload: Uint8Array): number {
-  if (payload[1] !== FLOAT64 || payload.length < SECONDS_AT + DOUBLE_BYTES) return -Infinity;
-  return new DataView(payload.buffer, payload.byteOffset, payload.length).getFloat64(SECONDS_AT);
 }

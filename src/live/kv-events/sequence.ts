@@ -31,3 +31,13 @@ export class Sequence {
     this.begun = false;
   }
 }
+
+const FLOAT64 = 0xcb;
+const SECONDS_AT = 2;
+const DOUBLE_BYTES = 8;
+
+/** The first element of a batch, an array; -Infinity where that is no double. */
+export function secondsOf(payload: Uint8Array): number {
+  if (payload[1] !== FLOAT64 || payload.length < SECONDS_AT + DOUBLE_BYTES) return -Infinity;
+  return new DataView(payload.buffer, payload.byteOffset, payload.length).getFloat64(SECONDS_AT);
+}

@@ -1,12 +1,13 @@
 import { encode } from "@msgpack/msgpack";
-import { Publisher, Router } from "zeromq";
+import { Router, XPublisher } from "zeromq";
 
 const END = Buffer.alloc(8, 0xff);
 let clock = 1_000;
 
 /** A publisher of KV events on loopback that does what it is told, and its replay socket. */
 export class FakePublisher {
-  readonly #publisher = new Publisher({ linger: 0 });
+  readonly #publisher = new XPublisher({ linger: 0 });
+  readonly #subscribed: Promise<void>;
   readonly #router = new Router({ linger: 0 });
   #kept: { readonly number: number; readonly payload: Uint8Array }[] = [];
   #next = 0;
@@ -16,11 +17,25 @@ export class FakePublisher {
   /** Answers nobody. */
   isDeaf = false;
 
+  constructor() {
+    // What is sent before a subscription has arrived reaches nobody.
+    this.#subscribed = this.#publisher.receive().then(
+      () => {},
+      () => {},
+    );
+  }
+
+  /** Somebody follows it. */
+  subscribed(): Promise<void> {
+    return this.#subscribed;
+  }
+
   /** `ports` of one before, to take its place. */
   static async start(addresses: { publisher?: string; replay?: string } = {}): Promise<FakePublisher> {
     const fake = new FakePublisher();
-    await fake.#publisher.bind(addresses.publisher ?? "tcp://127.0.0.1:0");
-    await fake.#router.bind(addresses.replay ?? "tcp://127.0.0.1:0");
+    // Whoever is connected to the publisher asks for a replay at once.
+    await bound(fake.#router, addresses.replay);
+    await bound(fake.#publisher, addresses.publisher);
     fake.addresses = { publisher: fake.#publisher.lastEndpoint!, replay: fake.#router.lastEndpoint! };
     void fake.#answer();
     return fake;
@@ -57,6 +72,17 @@ export class FakePublisher {
       }
     } catch {
       // It was closed.
+    }
+  }
+}
+
+/** A socket that was closed gives its port back a moment later. */
+async function bound(socket: Router | XPublisher, address = "tcp://127.0.0.1:0"): Promise<void> {
+  for (;;) {
+    try {
+      return await socket.bind(address);
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
 }
