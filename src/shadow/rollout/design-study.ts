@@ -94,7 +94,7 @@ function figureStudy(
     valuesMax: Math.max(BLOCKS_MIN, HOURS_MAX * perHour),
   });
   const hoursToFind = (one: MeanEstimate) => {
-    const values = valuesToFind(adjusted.mean, one.deviation, finding(one));
+    const values = valuesToFind(adjusted.mean, one.deviation, { ...finding(one), effectError: error });
     return values === undefined ? undefined : values / perHour;
   };
   const detectable = (one: MeanEstimate) =>

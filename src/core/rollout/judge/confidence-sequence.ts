@@ -54,6 +54,8 @@ export interface Finding {
   readonly standardErrors: number;
   /** Degrees of freedom that the deviation of so many values has; one less than them where it is left out. */
   readonly degreesOf?: (count: number) => number;
+  /** Standard error of the effect itself, where it was estimated; 0 where it is left out. */
+  readonly effectError?: number;
 }
 
 /** Values after which a mean of `effect` is found, if their deviation is that; undefined where it takes more than `valuesMax`. */
@@ -71,11 +73,11 @@ export function valuesToFind(
 
 /**
  * The smallest mean that so many values find: the minimum detectable difference. The interval's reach, and the asked-for
- * number of errors more: those of the mean, and those of the reach, since the deviation is estimated too.
+ * number of errors more: those of the mean, those of the reach, since the deviation is estimated too, and the effect's own.
  */
 export function effectFound(count: number, deviation: number, finding: Finding): number {
-  const { level, standardErrors, degreesOf = (values) => values - 1 } = finding;
+  const { level, standardErrors, degreesOf = (values) => values - 1, effectError = 0 } = finding;
   const degrees = degreesOf(count);
   const own = reach({ count, mean: 0, deviation, degrees }, level, priorFor(count, level));
-  return own + standardErrors * Math.sqrt(deviation ** 2 / count + own ** 2 / (2 * degrees));
+  return own + standardErrors * Math.sqrt(deviation ** 2 / count + own ** 2 / (2 * degrees) + effectError ** 2);
 }

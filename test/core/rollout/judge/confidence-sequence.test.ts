@@ -76,6 +76,9 @@ test("a planned number of values finds the effect with at least the planned powe
   const count = valuesToFind(0.7, 1, plan)!;
   assert.ok(effectFound(count, 1, plan) <= 0.7);
   assert.equal(valuesToFind(0.001, 1, { ...plan, valuesMax: 1000 }), undefined);
+  // An effect that is not quite known is planned for as if it were smaller; one that may be nothing is not found surely.
+  assert.ok(valuesToFind(0.7, 1, { ...plan, effectError: 0.3 })! > 1.2 * count);
+  assert.equal(valuesToFind(0.7, 1, { ...plan, effectError: 0.9 }), undefined);
   const prior = priorFor(count, 0.05);
   const runs = 1000;
   let found = 0;
