@@ -7,6 +7,13 @@ const SOURCES_MAX = 64;
 const followed = {
   service: z.string().min(1).max(253).optional().describe("Service whose endpoint slices name the pods."),
   selector: z.string().min(1).max(1024).optional().describe("Label selector of the pods, instead of a service."),
+  pool: z
+    .string()
+    .min(1)
+    .max(253)
+    .optional()
+    .describe("InferencePool whose selector and target ports name the pods, instead of a service."),
+  poolVersion: z.enum(["v1", "v1alpha2"]).default("v1").describe("Version of the InferencePool's API."),
   port: z
     .int()
     .min(1)
@@ -46,9 +53,9 @@ const source = z
     ...followed,
     labels: z.record(z.string(), z.string()).default({}).describe("Labels added to every pod's own."),
   })
-  .refine((value) => (value.service === undefined) !== (value.selector === undefined), {
+  .refine((value) => waysOf(value) === 1, {
     path: ["service"],
-    message: "a service or a selector, and not both",
+    message: "a service, a selector or a pool, and only one of them",
   });
 
 export const discovery = z
@@ -71,16 +78,19 @@ export const discovery = z
   })
   .refine(namesOneWay, {
     path: ["service"],
-    message: "a service, a selector or sources, and only one of them, which kind kubernetes needs",
+    message: "a service, a selector, a pool or sources, and only one of them, which kind kubernetes needs",
   });
 
-function namesOneWay(value: {
-  kind: string;
-  service?: unknown;
-  selector?: unknown;
-  sources: readonly unknown[];
-}): boolean {
-  if (value.kind === "static") return true;
-  const ways = [value.service !== undefined, value.selector !== undefined, value.sources.length > 0];
-  return ways.filter(Boolean).length === 1;
+interface Ways {
+  readonly service?: unknown;
+  readonly selector?: unknown;
+  readonly pool?: unknown;
+}
+
+function waysOf({ service, selector, pool }: Ways): number {
+  return [service, selector, pool].filter((way) => way !== undefined).length;
+}
+
+function namesOneWay(value: Ways & { readonly kind: string; readonly sources: readonly unknown[] }): boolean {
+  return value.kind === "static" || waysOf(value) + (value.sources.length > 0 ? 1 : 0) === 1;
 }

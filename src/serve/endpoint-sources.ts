@@ -1,4 +1,5 @@
 import { type KubernetesSource, discoverKubernetes } from "#live/discovery/kubernetes.ts";
+import type { PoolVersion } from "#live/discovery/pool-source.ts";
 import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
 import type { Target } from "#live/discovery/target.ts";
 import { ConfigError } from "#config/config-error.ts";
@@ -69,13 +70,24 @@ async function watchCluster(
 
 function followedSources(discovery: Config["discovery"], environment: Environment): KubernetesSource[] {
   const listed = discovery.sources.length > 0 ? discovery.sources : [{ ...discovery, labels: {} }];
-  return listed.map(({ namespace, service, selector = "", apiKeyEnv, ...source }) => ({
+  return listed.map(({ namespace, service, selector = "", pool, poolVersion, apiKeyEnv, ...source }) => ({
     ...source,
     namespace: namespace ?? discovery.namespace,
-    pods: service === undefined ? { selector } : { service },
+    pods: podsOf({ service, selector, pool, version: poolVersion }),
     addressFamily: discovery.addressFamily,
     apiKey: valueOf(apiKeyEnv, environment),
   }));
+}
+
+function podsOf(named: {
+  readonly service: string | undefined;
+  readonly selector: string;
+  readonly pool: string | undefined;
+  readonly version: PoolVersion;
+}): KubernetesSource["pods"] {
+  const { service, selector, pool, version } = named;
+  if (pool !== undefined) return { pool, version };
+  return service === undefined ? { selector } : { service };
 }
 
 function serverOf(endpoint: Config["endpoints"][number], config: Config, environment: Environment): StaticServer {

@@ -114,7 +114,7 @@ test("all problems are told at once, each with its path, what was accepted, what
   const lines = refused({ file: path, environment }).toSorted();
   const expected = [
     /^GNOMON_SCRAPE_INTERVAL: expected a variable that exists, got .*did you mean GNOMON_SCRAPE_INTERVAL_MILLIS\?$/,
-    /^discovery\.service: expected a service, a selector or sources, .* got nothing \(.*gnomon\.yaml line 8\)$/,
+    /^discovery\.service: expected a service, a selector, a pool or sources, .* got nothing \(.*gnomon\.yaml line 8\)$/,
     /^endpoints\[0\]\.url: expected an origin such as http.*, got "foo\/bar" \(.* line 5\)$/,
     /^endpoints\[1\]\.id: expected a string that is not empty, got "" \(.* line 6\)$/,
     /^limitz: expected one of listen, .*, got the unknown key "limitz"; did you mean limits\? \(.* line 10\)$/,

@@ -2,15 +2,19 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import { kubernetesApi } from "./kubernetes-api.ts";
 import type { PodSight, Scheme } from "./kubernetes-targets.ts";
 import { type PodSource, type PodSourceContext, followSelector, ServiceSource } from "./pod-source.ts";
+import { PoolSource, type PoolVersion } from "./pool-source.ts";
 import { PodTargets } from "./pod-targets.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
 import { SourceBoard } from "./source-board.ts";
 import type { Target } from "./target.ts";
 
-/** Pods of one service, or those that one label selector finds. */
+/** Pods of one service, those that one label selector finds, or those of an InferencePool. */
 export interface KubernetesSource {
   readonly namespace: string;
-  readonly pods: { readonly service: string } | { readonly selector: string };
+  readonly pods:
+    | { readonly service: string }
+    | { readonly selector: string }
+    | { readonly pool: string; readonly version: PoolVersion };
   /** Port of the engine in each pod; undefined: as the slice or the pod names it. */
   readonly port?: number | undefined;
   /** Name of that port. */
@@ -45,7 +49,8 @@ const RETRY_MILLIS_MAX = 30_000;
  * cordoned: it gets no new requests and finishes those it has. It leaves when the API server names it no more. A pod that
  * took the address of another is a new target; one with an address of each family is one target.
  *
- * Needs list and watch on endpointslices, services and pods (with a selector: on pods alone). Without services or pods
+ * Needs list and watch on endpointslices, services and pods (with a selector: on pods alone; with a pool: on
+ * inferencepools and pods). Without services or pods
  * the endpoints are found all the same and have no labels. Rejects where no API server is configured.
  */
 export async function discoverKubernetes(options: KubernetesOptions): Promise<PodSource> {
@@ -87,6 +92,7 @@ function follow(
 ): PodSource {
   const { namespace, pods, port, portName, scheme } = source;
   const choice = { ports: port === undefined ? undefined : [port], portName, scheme };
+  if ("pool" in pods) return new PoolSource(context, { namespace, ...pods }, choice, show);
   if ("selector" in pods) return followSelector(context, { namespace, selector: pods.selector }, choice, show);
   return new ServiceSource(context, { namespace, service: pods.service }, choice, show);
 }

@@ -398,6 +398,39 @@ test("a model can come from a label instead of the engine", async (t) => {
   assert.ok(fleet.story(engine.url).includes("endpoint-changed"));
 });
 
+const POOLS = "/apis/inference.networking.k8s.io/v1/namespaces/ns/inferencepools";
+
+test("an InferencePool names pods by its selector and engines by its target ports, and both are followed", async (t) => {
+  const cluster = await Cluster.start(t);
+  const pool = (app: string, ...ports: number[]) => ({
+    metadata: { name: "llama", namespace: "ns" },
+    spec: { selector: { matchLabels: { app } }, targetPorts: ports.map((number) => ({ number })) },
+  });
+  cluster.api.put(POOLS, pool("x", 8000));
+  cluster.api.put(PODS, pod("p1", "10.0.0.1", { app: "x" }));
+  await cluster.discover({ pods: { pool: "llama", version: "v1" } });
+  await cluster.becomes("http://10.0.0.1:8000");
+  assert.ok(cluster.api.seen.includes(`list ${PODS}?app=x`));
+  cluster.api.put(POOLS, pool("x", 8000, 8001));
+  await cluster.becomes("http://10.0.0.1:8000", "http://10.0.0.1:8001");
+  cluster.api.put(POOLS, pool("y", 8000));
+  await until("another selector", () => cluster.api.seen.includes(`list ${PODS}?app=y`));
+  cluster.api.delete(POOLS, "llama");
+  await cluster.becomes();
+  assert.equal(cluster.events.at(-1)?.detail, "there is no such pool");
+});
+
+test("a pool of the version before has its own group and one port", async (t) => {
+  const cluster = await Cluster.start(t);
+  cluster.api.put("/apis/inference.networking.x-k8s.io/v1alpha2/namespaces/ns/inferencepools", {
+    metadata: { name: "llama", namespace: "ns" },
+    spec: { selector: { app: "x" }, targetPortNumber: 8200 },
+  });
+  cluster.api.put(PODS, pod("p1", "10.0.0.1", { app: "x" }));
+  await cluster.discover({ pods: { pool: "llama", version: "v1alpha2" } });
+  await cluster.becomes("http://10.0.0.1:8200");
+});
+
 test("a recovery that brings no news is reported and counted, and the next blip does not wait long", async (t) => {
   const cluster = await Cluster.start(t);
   cluster.api.put(SLICES, slice("a", ["10.0.0.1", "p1"]));

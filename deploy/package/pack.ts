@@ -1,0 +1,70 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { erase, namedByJavaScript } from "./erase.ts";
+
+/**
+ * `node deploy/package/pack.ts [FOLDER]`: writes the npm package gnomon-VERSION.tgz into FOLDER (here by default).
+ *
+ * Node reads no types below node_modules, so they are erased as the package is made: they become spaces, so that lines
+ * and columns of an error are those of the source. Declarations come along for the core, which is a library of its own.
+ */
+const ROOT = resolve(import.meta.dirname, "../..");
+const FOLDER = resolve(process.argv[2] ?? ".");
+const COPIED = ["bin", "config", "LICENSE", "README.md", "src/picker/proto"];
+
+const stage = mkdtempSync(join(tmpdir(), "gnomon-package-"));
+try {
+  for (const name of COPIED) cpSync(join(ROOT, name), join(stage, name), { recursive: true });
+  for (const name of globSync("src/**/*.ts", { cwd: ROOT })) copyErased(name);
+  declareCore();
+  const main = join(stage, "bin/gnomon.js");
+  writeFileSync(main, readFileSync(main, "utf8").replace("../src/main.ts", "../src/main.js"));
+  writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);
+  mkdirSync(FOLDER, { recursive: true });
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", FOLDER], {
+    cwd: stage,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+} finally {
+  rmSync(stage, { recursive: true, force: true });
+}
+
+function copyErased(name: string): void {
+  const target = join(stage, name.replace(/\.ts$/, ".js"));
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, erase(readFileSync(join(ROOT, name), "utf8")));
+}
+
+/** Declarations of src/core alone, whose modules name one another by their JavaScript. */
+function declareCore(): void {
+  const out = join(stage, "src");
+  const tsc = join(ROOT, "node_modules/.bin/tsc");
+  const cache = join(stage, "core.tsbuildinfo");
+  execFileSync(tsc, ["-p", join(ROOT, "src/core"), "--outDir", out, "--tsBuildInfoFile", cache], { stdio: "inherit" });
+  rmSync(cache, { force: true });
+  for (const name of globSync("src/core/**/*.d.ts", { cwd: stage })) {
+    const file = join(stage, name);
+    writeFileSync(file, namedByJavaScript(readFileSync(file, "utf8")));
+  }
+}
+
+function manifest(): object {
+  const {
+    private: _,
+    scripts: __,
+    devDependencies: ___,
+    allowScripts: ____,
+    ...kept
+  } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Readonly<Record<string, unknown>>;
+  return {
+    ...kept,
+    exports: {
+      "./core": { types: "./src/core/router.d.ts", default: "./src/core/router.js" },
+      "./core/*": { types: "./src/core/*.d.ts", default: "./src/core/*.js" },
+      "./package.json": "./package.json",
+    },
+    files: ["bin", "config", "src"],
+  };
+}

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { test } from "node:test";
+import { parse, parseAllDocuments } from "yaml";
+import { loadConfig } from "#config/load.ts";
+import { CLUSTER_FOLDER, RealCluster } from "../live/discovery/real-cluster.ts";
+
+const FOLDER = resolve(import.meta.dirname, "../../k8s");
+const OVERLAYS = ["base", ...globSync("overlays/*", { cwd: FOLDER })].sort();
+/** Kinds of others, whose definitions a bare cluster does not have. */
+const FOREIGN = new Set(["ServiceMonitor", "HTTPRoute", "InferencePool"]);
+
+test("the image has a version and is taken as it was loaded, and every pod has an instance of its own", () => {
+  const base = parse(readFileSync(join(FOLDER, "base/kustomization.yaml"), "utf8")) as {
+    images: { newTag: string }[];
+    labels: { pairs: Record<string, string>; includeSelectors: boolean }[];
+  };
+  const { version } = JSON.parse(readFileSync(join(FOLDER, "../package.json"), "utf8")) as { version: string };
+  assert.deepEqual(base.images, [{ name: "gnomon", newTag: version }]);
+  assert.ok(
+    base.labels.every(({ pairs, includeSelectors }) => includeSelectors && "app.kubernetes.io/instance" in pairs),
+  );
+  const instances = globSync("overlays/two-models/*/kustomization.yaml", { cwd: FOLDER }).map((file) => {
+    const text = readFileSync(join(FOLDER, file), "utf8");
+    return /instance: (\S+)/.exec(text)?.[1];
+  });
+  assert.equal(new Set(instances).size, 2);
+});
+
+test("every configuration of the manifests is one that the gateway takes", () => {
+  const files = globSync("**/config.yaml", { cwd: FOLDER });
+  assert.ok(files.length >= 4);
+  for (const file of files) loadConfig({ file: join(FOLDER, file), environment: {}, overrides: [] });
+});
+
+const skip = CLUSTER_FOLDER === "" ? "GNOMON_KUBE names no folder with a control plane" : false;
+
+test(
+  "a real API server takes every manifest strictly, and every pod where Pod Security is restricted",
+  { skip },
+  (t) => {
+    const cluster = new RealCluster();
+    cluster.start();
+    t.after(() => cluster.stop());
+    const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+    cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "infer", labels } });
+    for (const overlay of OVERLAYS) {
+      const objects = parseAllDocuments(cluster.kubectl("kustomize", join(FOLDER, overlay))).map(
+        (document) => document.toJSON() as { kind: string; metadata: object; spec: { template: Pod } },
+      );
+      for (const object of objects) {
+        if (FOREIGN.has(object.kind)) continue;
+        cluster.create(object);
+        if (object.kind !== "Deployment") continue;
+        const { metadata, spec } = object.spec.template;
+        const name = `${basename(overlay)}-${dirname(overlay).length}`;
+        const { serviceAccountName: _, ...bare } = spec;
+        cluster.create({ apiVersion: "v1", kind: "Pod", metadata: { ...metadata, name }, spec: bare });
+      }
+    }
+  },
+);
+
+interface Pod {
+  readonly metadata: object;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
