@@ -47,7 +47,7 @@ export class RetryPolicy {
 
   /**
    * Why an answer that the client has a part of does not go on elsewhere, having gone on so many times before, or
-   * undefined when it may. It is paid for as a retry is.
+   * undefined when it may. It is paid for as a retry is, and gets that back with its first token.
    */
   continuationDenial(fault: Fault, continuations: number): RetryDenial | undefined {
     if (fault === "timeout") return "time";
@@ -58,5 +58,10 @@ export class RetryPolicy {
   /** A retry is made that was not denied. */
   spend(): void {
     this.#saved -= 1;
+  }
+
+  /** A continuation made a token: it multiplied no overload, and a fleet that loses engines one by one may go on with it. */
+  refund(): void {
+    this.#saved = Math.min(this.#options.burst, this.#saved + 1);
   }
 }

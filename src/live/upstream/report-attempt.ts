@@ -6,11 +6,12 @@ import type { ReportEffect } from "../request-state/request-effect.ts";
 import type { Forward } from "./forward.ts";
 
 /** Informs router, metrics and log of what became of an attempt. */
-export function reportAttempt({ context, status }: Exchange, forward: Forward, effect: ReportEffect): void {
+export function reportAttempt({ context, status, kept }: Exchange, forward: Forward, effect: ReportEffect): void {
   const { counters, observe } = context;
   switch (effect.kind) {
     case "report-first-token":
       forward.tokens.first(nowMicros());
+      if (kept !== undefined && kept.continuations > 0) context.attempts.retries.refund();
       break;
     case "report-timeout":
       counters.timeouts++;

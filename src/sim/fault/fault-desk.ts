@@ -93,6 +93,7 @@ export class FaultDesk implements AttemptHost {
   }
 
   firstToken(flight: Flight): void {
+    if (flight.resuming) this.retries.refund();
     flight.begun = true;
     flight.resuming = false;
     flight.progressed = true;

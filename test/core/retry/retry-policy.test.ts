@@ -19,3 +19,17 @@ test("retries are denied by time, by attempts and by budget, and asking spends n
   policy.spend();
   assert.equal(policy.denial("connect", 1), "budget", "no more than the burst is saved up");
 });
+
+test("an answer goes on within its own number of times and the budget of retries, which its first token gives back", () => {
+  const policy = new RetryPolicy({ attemptsMax: 1, continuationsMax: 2, ratio: 0, burst: 1 });
+  assert.equal(policy.continuationDenial("cut", 1), undefined);
+  assert.equal(policy.continuationDenial("cut", 2), "attempts");
+  assert.equal(policy.continuationDenial("timeout", 0), "time");
+  policy.spend();
+  assert.equal(policy.continuationDenial("cut", 0), "budget");
+  policy.refund();
+  policy.refund();
+  assert.equal(policy.continuationDenial("cut", 0), undefined);
+  policy.spend();
+  assert.equal(policy.continuationDenial("cut", 0), "budget", "no more is given back than can be saved up");
+});
