@@ -40,13 +40,7 @@ const SIGNALS = { stop: "SIGSTOP", term: "SIGTERM", kill: "SIGKILL" } as const;
 /** Groups of processes that end with the bench. */
 const groups = new Set<number>();
 process.on("exit", () => {
-  for (const group of groups) {
-    try {
-      process.kill(-group, "SIGKILL");
-    } catch {
-      // It has ended.
-    }
-  }
+  for (const group of groups) signal(group, "SIGKILL");
 });
 
 try {
@@ -124,22 +118,31 @@ async function real(command: string): Promise<void> {
     const victim = engines[0]!;
     const running = run(fault);
     await sleep(1_000 * Number(values["fault-seconds"]));
-    process.kill(-victim.child.pid!, SIGNALS[fault]);
+    signal(victim.child.pid!, SIGNALS[fault]);
     const heard = await running;
     console.log(`${fault}: ${asked.length} streams, one engine gets ${SIGNALS[fault]}`);
     report(asked, heard, (_question, i) => [first[i]!.text, second[i]!.text]);
     await sleep(1_500);
     await seams(heard, fault);
     if (fault === "stop") {
-      process.kill(-victim.child.pid!, "SIGCONT");
+      signal(victim.child.pid!, "SIGCONT");
       await sleep(8_000);
     } else if (fault !== values.faults.split(",").at(-1)) {
-      process.kill(-victim.child.pid!, "SIGKILL");
+      signal(victim.child.pid!, "SIGKILL");
       await sleep(2_000);
       engines[0] = startReal(command, base);
       await ready(engines[0]);
       await sleep(20_000);
     }
+  }
+}
+
+/** To all of a group; one that has ended gets none. */
+function signal(group: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(-group, name);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
 }
 

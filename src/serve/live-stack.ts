@@ -197,7 +197,9 @@ async function warmUpAll(
   // Kind vllm would ask the engines about made-up prompts.
   if (config.tokenizer.kind === "vllm") return decisions;
   const tap = new RouterTap(newRouter(settings));
-  return { ...decisions, requests: await warmUpPath({ ...path, tap, budgetMillis: WARM_UP_PATH_MILLIS }) };
+  const { continueStreams: continuesStreams } = config.clients;
+  const options = { ...path, continuesStreams, tap, budgetMillis: WARM_UP_PATH_MILLIS };
+  return { ...decisions, requests: await warmUpPath(options) };
 }
 
 async function drain(gateway: Gateway, config: Config, environment: Environment, log: Logger): Promise<void> {

@@ -9,7 +9,9 @@ import { type GatewayOptions, createGateway } from "../gateway.ts";
 import type { RouterTap } from "../router-tap.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
-export interface PathWarmUpOptions extends Pick<GatewayOptions, "identity" | "tokenizer" | "limits" | "requestUsage"> {
+type Shared = "identity" | "tokenizer" | "limits" | "requestUsage" | "continuesStreams";
+
+export interface PathWarmUpOptions extends Pick<GatewayOptions, Shared> {
   /** Around a router of its own without endpoints, thrown away afterwards. */
   readonly tap: RouterTap;
   readonly requests?: number;
@@ -93,7 +95,10 @@ const WHOLE = JSON.stringify({
   choices: [{ index: 0, message: { role: "assistant", content: "made up" }, logprobs: null, finish_reason: "stop" }],
   usage: USAGE,
 });
-const EVENT = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}]}\n\n`;
+const HEAD =
+  'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"warm-up","choices":[{"index":0,';
+const ROLE = `${HEAD}"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":[1,2],"prompt_text":null}\n\n`;
+const EVENT = `${HEAD}"delta":{"content":"x"},"logprobs":null,"finish_reason":null,"token_ids":[128]}]}\n\n`;
 
 function answer(incoming: IncomingMessage, outgoing: ServerResponse): void {
   let streams = false;
@@ -101,6 +106,7 @@ function answer(incoming: IncomingMessage, outgoing: ServerResponse): void {
   incoming.on("end", () => {
     if (!streams) return void outgoing.writeHead(200, { "content-type": "application/json" }).end(WHOLE);
     outgoing.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
+    outgoing.write(ROLE);
     let left = EVENTS;
     const next = (): void => {
       if (outgoing.destroyed) return;
