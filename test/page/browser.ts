@@ -17,9 +17,9 @@ export async function openBrowser(t: Pick<TestContext, "after">): Promise<Browse
   return browser;
 }
 
-/** Leaves a picture in the folder that GNOMON_PICTURES names, for people to look at; else nothing. */
+/** Leaves a picture in the folder that PICTURES_FOLDER names, for people to look at; else nothing. */
 export async function photograph(page: Page, name: string, fullPage = true): Promise<void> {
-  const folder = process.env["GNOMON_PICTURES"];
+  const folder = process.env["PICTURES_FOLDER"];
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage });

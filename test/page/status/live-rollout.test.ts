@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { resolve } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { Page } from "playwright-core";
+import { axeObjections } from "../axe-objections.ts";
+import { openBrowser, photograph, withoutBrowser } from "../browser.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../../src/main.ts");
+const ADMIN = "admin-secret";
+const LOOK = "look-secret";
+const SENDERS = 8;
+
+const ROLLOUT = {
+  name: "prefixes-or-not",
+  arms: [
+    { name: "as-it-is", profile: "gnomon" },
+    { name: "in-turn", profile: "round-robin" },
+  ],
+  design: { kind: "switchback", windowMillis: 400, washoutMillis: 40 },
+  baselineMillis: 0,
+  settleMillis: 100,
+  windowSamplesMin: 3,
+  plannedCount: 4,
+  guardrails: [{ figure: "error-rate", absoluteMaxShare: 0.5, samplesMin: 10 }],
+};
+
+/** A gateway of its own over an emulated fleet that is quick. */
+async function startedGateway(t: TestContext): Promise<string> {
+  const settings = [
+    "emulate.timeScale=20",
+    "emulate.outputTokensMean=8",
+    "admin.tokenEnv=ADMIN",
+    "admin.statusTokenEnv=LOOK",
+  ];
+  const args = [MAIN, "serve", "--port", "0", "--log-level", "info", ...settings.flatMap((one) => ["--set", one])];
+  const env = { ...process.env, ADMIN, LOOK };
+  const gateway: ChildProcess = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  t.after(() => gateway.kill("SIGKILL"));
+  let output = "";
+  return new Promise((ready, failed) => {
+    const read = (text: Buffer): void => {
+      output += text.toString();
+      const found = /(http:\/\/127\.0\.0\.1:\d+)[^\d].*is ready|ready at (http:\/\/127\.0\.0\.1:\d+)/.exec(output);
+      if (found !== null) ready(found[1] ?? found[2]!);
+    };
+    gateway.stdout!.on("data", read);
+    gateway.stderr!.on("data", read);
+    gateway.once("exit", () => failed(new Error(output)));
+  });
+}
+
+async function post(
+  address: string,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<unknown> {
+  const answer = await fetch(address + path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json", ...headers },
+  });
+  const text = await answer.text();
+  assert.equal(answer.status, 200, `${path}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Only a stream shows when its first token came. */
+async function streamed(address: string, body: object): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${address}/v1/chat/completions`, { method: "POST", body: JSON.stringify(body), headers });
+  assert.match(await answer.text(), /\[DONE\]/);
+}
+
+function asAdmin(by: string): Record<string, string> {
+  return { authorization: `Bearer ${ADMIN}`, "x-gnomon-by": by };
+}
+
+/** Requests one after another from several senders until it is stopped. */
+function traffic(address: string): () => Promise<void> {
+  const end = new AbortController();
+  const sender = async (number: number): Promise<void> => {
+    for (let i = 0; !end.signal.aborted; i++) {
+      const content = `conversation ${number}: ${"word ".repeat(200)} ${i}`;
+      await streamed(address, {
+        model: "llama-3.1-8b",
+        max_tokens: 8,
+        stream: true,
+        messages: [{ role: "user", content }],
+      });
+    }
+  };
+  const all = Promise.all(Array.from({ length: SENDERS }, (_, i) => sender(i)));
+  return async () => {
+    end.abort();
+    await all;
+  };
+}
+
+async function opened(page: Page, address: string): Promise<void> {
+  await page.goto(`${address}/gnomon/`);
+  await page.getByLabel("Status token").fill(LOOK);
+  await page.getByRole("button", { name: "Show", exact: true }).click();
+  await page.locator("#rollout article").waitFor();
+}
+
+test("a rollout of a real gateway, from its first window to who promoted it", { skip: withoutBrowser }, async (t) => {
+  const [address, browser] = await Promise.all([startedGateway(t), openBrowser(t)]);
+  await post(address, "/gnomon/admin/rollout", ROLLOUT, asAdmin("ana@example.org"));
+  const stop = traffic(address);
+  const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await opened(page, address);
+  const rollout = page.getByRole("article", { name: "Rollout prefixes-or-not" });
+  await rollout.getByText("running", { exact: true }).waitFor();
+  await rollout.getByText(/Switchback: .* windows of 0\.4 s/).waitFor();
+  // Two blocks of windows have an interval.
+  await rollout.locator("figure").first().locator("polygon.area").waitFor({ timeout: 30_000 });
+  const counts = await rollout.locator("tbody td[data-label=Requests]").allTextContents();
+  assert.equal(counts.length, 2);
+  assert.ok(
+    counts.every((text) => Number(text.replaceAll(",", "")) > 10),
+    counts.join(),
+  );
+  assert.match((await rollout.locator("td[data-label=Limit]").first().textContent()) ?? "", /at most 50\.00 %/);
+  for (const [width, colorScheme] of [
+    [1400, "light"],
+    [1400, "dark"],
+    [390, "light"],
+    [390, "dark"],
+  ] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0);
+    if (colorScheme === "dark") assert.deepEqual(await axeObjections(page), []);
+    await photograph(page, `rollout-${width}-${colorScheme}`);
+  }
+  await stop();
+  await post(
+    address,
+    "/gnomon/admin/rollout/prefixes-or-not/promote",
+    { arm: "as-it-is", reason: "it is quicker" },
+    asAdmin("bo@example.org"),
+  );
+  await rollout.getByText("promoted", { exact: true }).waitFor();
+  const steps = await rollout.locator(".steps li").allTextContents();
+  assert.match(steps[0]!, /^promote as-it-is by bo@example\.org.*it is quicker$/);
+  assert.ok(
+    steps.some((text) => text.startsWith("start by ana@example.org")),
+    steps.join("; "),
+  );
+  assert.deepEqual(complaints, []);
+});
