@@ -32,6 +32,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "prefix-index": { about: "time of a match and an insert, bytes per block held" },
   tokenizer: { about: "time from prompt to tokens and blocks, by its size" },
   answers: { about: "time to find out the tokens of answers: by event that passes, and afterwards" },
+  continuation: {
+    about: "streams whose engines are killed: whole, with the same text, and how long they pause",
+    short: ["--streams", "200", "--engines", "4", "--tokens", "40", "--step-millis", "250"],
+  },
   engine: { about: "what the engine model costs per request", short: ["20000", "4"] },
   simulate: { about: "the whole simulator: up to a million requests, peak memory", onDemand: true },
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },

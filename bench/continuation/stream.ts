@@ -87,7 +87,7 @@ class StreamText {
   #rest = "";
   #text = "";
   #roles = 0;
-  #ends: string[] = [];
+  readonly #ends: string[] = [];
   #usage: Chunk["usage"];
   #isDone = false;
   #error = "";

@@ -105,7 +105,7 @@ export const prefix = z.strictObject({
     .enum(["ids", "text", "off"])
     .default("ids")
     .describe(
-      "Answers in the index. ids: where clients ask for their token ids; text: also where their text becomes as many tokens as the engine counted.",
+      "Answers in the index. ids: where clients ask for their token ids, or clients.continueStreams does; text: also where their text becomes as many tokens as the engine counted.",
     ),
   secretEnv: environmentName()
     .optional()

@@ -21,6 +21,7 @@ import type { Swept } from "./in-flight.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { RequestHeaders } from "./request-headers.ts";
 import { summarize } from "./summarize.ts";
+import { keptAnswer } from "../continuation/kept-answer.ts";
 import type { KeptStream, UnfitStream } from "../continuation/kept-stream.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { Place } from "./place.ts";
@@ -256,8 +257,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   /** What an engine computed before its client left stays in its cache; one that broke may have lost it. */
   #answer({ outcome, usage }: ForwardResult): AnswerReport | undefined {
     if (outcome !== "ok" && outcome !== "aborted") return undefined;
-    if (this.kept === undefined || this.kept.continuations === 0) return this.answerReader?.ended(this.routeId, usage);
-    return this.kept.answer();
+    return keptAnswer(this, usage) ?? this.answerReader?.ended(this.routeId, usage);
   }
 
   answersOn(socket: Duplex): boolean {

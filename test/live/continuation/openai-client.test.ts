@@ -34,7 +34,7 @@ describe("the openai client, where the engine of its stream breaks", () => {
         messages: [{ role: "user", content: "hi there" }],
         stream: true,
         temperature: 0,
-        max_tokens: 24,
+        max_completion_tokens: 24,
         stream_options: { include_usage: true },
         ...more,
       },

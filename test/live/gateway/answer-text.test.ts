@@ -241,15 +241,27 @@ describe("conversations with emulated engines that have the model's tokenizer", 
     await sameAgain(rig);
     await rig.close();
   });
+
+  test("so is every turn that streams, by the ids that are kept so that it could go on elsewhere", async () => {
+    const wide = await createTokenizer({ ...FILES, blockTokens: 16, blockHash: "blake3", secret: "s" });
+    const urls = engines.map(({ url }) => url);
+    const rig = await startRig([], { tokenizer: () => wide, urls, requestUsage: true, continuesStreams: true });
+    await Promise.all([3, 4, 5].map((which) => converse(rig, which, () => true)));
+    const followUps = rig.summaries.filter(({ cachedTokens = 0 }) => cachedTokens > 0);
+    assert.ok(followUps.length >= 6, `${followUps.length} turns at the endpoint of one before`);
+    assert.deepEqual(rig.summaries.filter(({ hitTokens, cachedTokens }) => hitTokens !== cachedTokens).map(told), []);
+    assert.equal(rig.gateway.counters.answersKnown["ids"], 15);
+    await rig.close();
+  });
 });
 
 const told = ({ promptTokens, hitTokens, cachedTokens }: RequestSummary) => [promptTokens, hitTokens, cachedTokens];
 
-async function converse(rig: Rig, which: number): Promise<void> {
+async function converse(rig: Rig, which: number, streams = (turn: number) => turn % 2 === 0): Promise<void> {
   const messages = [{ role: "system", content: `Number ${which} is to answer at length. `.repeat(6) }];
   for (let turn = 0; turn < 5; turn++) {
     messages.push({ role: "user", content: `In turn ${turn} the harbor has ${which} more ships.` });
-    const stream = turn % 2 === 0;
+    const stream = streams(turn);
     const got = await ask(rig.url, { model: "tiny", messages, stream, max_tokens: turn % 3 === 0 ? 40 : 300 });
     assert.equal(got.status, 200, got.body);
     messages.push({ role: "assistant", content: textOf(got.body, stream) });

@@ -1,0 +1,18 @@
+import type { AnswerReport } from "../answer/answer-reader.ts";
+import type { Usage } from "../answer/usage.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
+import type { Exchange } from "../request/exchange.ts";
+
+/**
+ * What the end of a request reports of an answer whose tokens were kept: the blocks that they fill behind the prompt's.
+ * Undefined where whoever reads the answer for the prefix index finds them out, or they are not the engine's own.
+ */
+export function keptAnswer({ kept, context, prompt, answerReader }: Exchange, usage: Usage | undefined) {
+  if (kept === undefined || kept.promptTokens !== prompt.promptTokens) return undefined;
+  const { answersIndexed, counters } = context;
+  const isKnown = kept.continuations > 0 || (answersIndexed !== "off" && answerReader === undefined);
+  if (!isKnown || usage?.outputTokens !== kept.outputTokens) return undefined;
+  const report: AnswerReport = kept.answer();
+  if (report.answerHashes !== undefined) countUp(counters.answersKnown, "ids");
+  return report;
+}
