@@ -13,6 +13,9 @@ import type { Router } from "#core/router.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import { faultOfBreaker } from "./live-log.ts";
 import { newRouter } from "./live-router.ts";
+import type { OfferPolicy } from "./policy/policy-source.ts";
+import { policyFromText } from "./policy/document-desk.ts";
+import { RedisSource } from "./policy/redis-source.ts";
 import { secretOf } from "./secrets.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { type LiveState, rememberSessions } from "./state/live-state.ts";
@@ -22,8 +25,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** This gateway's part among several that share what they do. */
 export interface LiveShare {
   readonly link: RedisLink;
-  /** Begins to share; resolves when what others did is known, or after a moment without. */
-  start(): Promise<void>;
+  /**
+   * Begins to share; resolves when what others did is known, or after a moment without. A policy that Redis holds is
+   * offered.
+   */
+  start(offer: OfferPolicy): Promise<void>;
   breakerChanged(endpoint: EndpointId, change: BreakerChange): void;
   status(): ShareStatus;
   stop(): Promise<void>;
@@ -89,13 +95,32 @@ function liveShare(
     aliveMillis: leaseMillis / ALIVE_PER_LEASE,
     report: (event) => parts.faults.report(faultOf(event)),
   });
+  const policy = policySource(config, link, environment);
   return {
     link,
-    start: () => fleet.start(),
+    start: async (offer) => {
+      policy?.start(offer);
+      await fleet.start();
+    },
     breakerChanged: (endpoint, change) => fleet.breakerChanged(endpoint, change),
     status: () => fleet.status(),
-    stop: () => fleet.stop(),
+    stop: async () => {
+      await policy?.stop();
+      await fleet.stop();
+    },
   };
+}
+
+function policySource(config: Config, link: RedisLink, environment: Environment): RedisSource | undefined {
+  const { key, policyMillis } = config.share;
+  if (policyMillis === 0) return undefined;
+  return new RedisSource({
+    key: `${key}:policy`,
+    read: (name) => link.read(name),
+    policyOf: (text, ground) => policyFromText(text, ground, config, environment),
+    bytesMax: config.policy.documentBytesMax,
+    watchMillis: policyMillis,
+  });
 }
 
 /** What makes hashes of prompts, sessions and tenants comparable. */

@@ -128,7 +128,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     warmUp: async () => {
       log.debug(await warmUpAll(plan, settings, path), "warmed up");
       pageFiles();
-      await share?.start();
+      await share?.start(policy.keeper.offer);
       readiness.warm = true;
     },
     close: async () => {

@@ -1,3 +1,4 @@
+import { parse } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
 import { type PolicyMerge, configOver } from "#config/policy-document.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
@@ -21,6 +22,20 @@ export function policyFromDocument(
   const config = configOver(running, base.document, document, how);
   return policyOf({ config, ...resolveProfiles(config, { environment, readsFiles: false }) }, running);
 }
+
+/** The same of JSON or YAML, as a whole. */
+export function policyFromText(text: string, ground: PolicyGround, running: Config, environment: Environment): Policy {
+  let document: unknown;
+  try {
+    document = parse(text, { maxAliasCount: ALIASES_MAX, logLevel: "error" });
+  } catch (error) {
+    const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+    throw new ConfigError([`policy: expected JSON or YAML, got ${line}`]);
+  }
+  return policyFromDocument(document, "replace", ground, running, environment);
+}
+
+const ALIASES_MAX = 100;
 
 /** The admin API's side of the keeper. */
 export function documentDesk(keeper: PolicyKeeper, running: Config, environment: Environment): PolicyDesk {

@@ -19,10 +19,14 @@ export interface OwnRedis {
 }
 
 /** Starts redis-server from PATH on a free port of loopback; undefined where there is none. */
-export async function ownRedis(flags: readonly string[] = [], port?: number): Promise<OwnRedis | undefined> {
+export async function ownRedis(
+  flags: readonly string[] = [],
+  port?: number,
+  first: readonly string[] = [],
+): Promise<OwnRedis | undefined> {
   const taken = port ?? (await freePort());
   const folder = await mkdtemp(join(tmpdir(), "gnomon-redis-"));
-  let child = await started(taken, folder, flags);
+  let child = await started(taken, folder, flags, first);
   if (child === undefined) {
     await rm(folder, { recursive: true, force: true });
     return undefined;
@@ -43,7 +47,7 @@ export async function ownRedis(flags: readonly string[] = [], port?: number): Pr
     kill,
     restart: async () => {
       await kill();
-      child = await started(taken, folder, flags);
+      child = await started(taken, folder, flags, first);
     },
     stop: async () => {
       await kill();
@@ -52,13 +56,20 @@ export async function ownRedis(flags: readonly string[] = [], port?: number): Pr
   };
 }
 
-async function started(port: number, folder: string, flags: readonly string[]): Promise<ChildProcess | undefined> {
-  const fixed = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "no"];
-  const child = spawn("redis-server", [...fixed, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
+/** `first` goes before all flags: a configuration file has to. */
+async function started(
+  port: number,
+  folder: string,
+  flags: readonly string[],
+  first: readonly string[],
+): Promise<ChildProcess | undefined> {
+  const place = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder];
+  const fixed = first.length > 0 ? place : [...place, "--save", "", "--appendonly", "no"];
+  const child = spawn("redis-server", [...first, ...fixed, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
   const failed = once(child, "error").then(() => false);
   const ready = (async () => {
     for await (const text of child.stdout.setEncoding("utf8")) {
-      if (/Ready to accept connections|Running mode=sentinel/i.test(String(text))) return true;
+      if (/Ready to accept connections|Sentinel ID is/i.test(String(text))) return true;
     }
     return false;
   })();

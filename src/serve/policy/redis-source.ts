@@ -1,0 +1,66 @@
+import { ConfigError } from "#config/config-error.ts";
+import type { OfferPolicy, PolicyGround, PolicySource } from "./policy-source.ts";
+import type { Policy } from "./policy.ts";
+
+export interface RedisSourceOptions {
+  /** Name of the key that holds the policy. */
+  readonly key: string;
+  /** What it holds; undefined where there is none. Rejects where it cannot be read. */
+  readonly read: (key: string) => Promise<string | undefined>;
+  /** The policy of a document, laid over the configuration; throws ConfigError. */
+  readonly policyOf: (text: string, ground: PolicyGround) => Policy;
+  readonly bytesMax: number;
+  /** Time between two looks. */
+  readonly watchMillis: number;
+}
+
+/**
+ * A key in Redis that holds a policy as admin calls take it, for all gateways of a fleet. One that is gone, or that cannot
+ * be read, changes nothing: the policy in force stays.
+ */
+export class RedisSource implements PolicySource {
+  readonly name = "redis";
+  readonly #options: RedisSourceOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #look: Promise<void> = Promise.resolve();
+  #stopped = false;
+  #offered: string | undefined;
+
+  constructor(options: RedisSourceOptions) {
+    this.#options = options;
+  }
+
+  start(offer: OfferPolicy): void {
+    this.#again(offer, 0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#look;
+  }
+
+  #again(offer: OfferPolicy, waitMillis: number): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      this.#look = this.#looked(offer).finally(() => this.#again(offer, this.#options.watchMillis));
+    }, waitMillis).unref();
+  }
+
+  async #looked(offer: OfferPolicy): Promise<void> {
+    const { key, read, policyOf, bytesMax } = this.#options;
+    const text = await read(key).catch(() => undefined);
+    if (this.#stopped || text === undefined || text === this.#offered) return;
+    this.#offered = text;
+    offer({
+      source: this.name,
+      by: key,
+      note: "",
+      read: (ground) => {
+        const bytes = Buffer.byteLength(text);
+        if (bytes > bytesMax) throw new ConfigError([`${key}: expected at most ${bytesMax} bytes, got ${bytes}`]);
+        return policyOf(text, ground);
+      },
+    });
+  }
+}
