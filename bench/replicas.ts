@@ -4,7 +4,7 @@
  * a gateway is killed under load. Requests go to the gateways in turn. Every gateway's trace is replayed. Ends with exit
  * code 1 where a request failed, a decision comes out otherwise, or charges outlive the lease.
  *
- *     npx node bench/replicas.ts [--part compare|faults|all] [--requests 300] [--engines 4] [--time-scale 4]
+ *     npx node bench/replicas.ts [--part compare|faults|all] [--trouble killed] [--requests 300] [--engines 4] [--time-scale 4]
  *
  * Needs redis-server in PATH. Engines are emulated H100s with Llama 3.1 8B.
  */
@@ -23,6 +23,7 @@ import { BenchRedis, slowProxy } from "./replicas/redis.ts";
 const { values: flags } = parseArgs({
   options: {
     part: { type: "string", default: "all" },
+    trouble: { type: "string", default: "" },
     requests: { type: "string", default: "300" },
     engines: { type: "string", default: "4" },
     "time-scale": { type: "string", default: "4" },
@@ -164,9 +165,11 @@ async function faults(): Promise<void> {
   console.log(
     "\n| Redis | requests | failed | alone | shared again after ms | charges left | parity |\n|---|---|---|---|---|---|---|",
   );
-  for (const [what, trouble] of troubles)
+  for (const [what, trouble] of troubles) {
+    if (!what.includes(flags.trouble)) continue;
     await withFleet(2, 2, (gateways, redis) => inTrouble(what, trouble, gateways, redis), proxied);
-  await withFleet(2, 2, killed);
+  }
+  if ("gateway".includes(flags.trouble)) await withFleet(2, 2, killed);
 }
 
 async function inTrouble(

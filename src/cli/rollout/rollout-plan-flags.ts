@@ -51,49 +51,65 @@ export function rolloutPlanOptions(): Command {
       "<trace>",
       "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
     )
-    .option(
-      "--arm <name>",
-      `profile by name or the path of ${PROFILE_FILES}; given twice, the control first`,
-      (name: string, before: readonly string[]) => [...before, name],
-      [],
+    .addOption(
+      new Option("--arm <name>", `profile by name or the path of ${PROFILE_FILES}; given twice, the control first`)
+        .argParser((name: string, before: readonly string[]) => [...before, name])
+        .default([], "none"),
     )
-    .option("--design <name>", `designs to compare: ${DESIGN_NAMES.join(", ")}; ${SEVERAL} (default: all)`, designs, [])
-    .option(
-      "--window <seconds>",
-      `lengths of a switchback's windows; ${SEVERAL} (default: up to three that the trace has room for)`,
-      listOf(amount(1, WINDOW_SECONDS_MAX)),
-      [],
+    .addOption(
+      new Option("--design <name>", `designs to compare: ${DESIGN_NAMES.join(", ")}; ${SEVERAL}`)
+        .argParser(designs)
+        .default([], "all"),
     )
-    .option("--steps <percents>", "steps of a canary, after commas (default: 1,5,25,50,100)", percents, STEPS_DEFAULT)
+    .addOption(
+      new Option("--window <seconds>", `lengths of a switchback's windows; ${SEVERAL}`)
+        .argParser(listOf(amount(1, WINDOW_SECONDS_MAX)))
+        .default([], "up to three that the trace has room for"),
+    )
+    .addOption(
+      new Option("--steps <percents>", "steps of a canary, after commas")
+        .argParser(percents)
+        .default(STEPS_DEFAULT, STEPS_DEFAULT.join(",")),
+    )
     .addOption(
       new Option("--metric <figure>", "what the rollout is to find").choices(FIGURES).default("e2e.mean" as const),
     )
     .option("--power <share>", "probability to find the difference that is there", share, 0.8)
     .option("--level <share>", "probability to find one, at any time of looking, where there is none", share, 0.05)
-    .option(
-      "--hours <n>",
-      `durations that detectable differences are stated for; ${SEVERAL} (default: 24)`,
-      hours,
-      HOURS_DEFAULT,
+    .addOption(
+      new Option("--hours <n>", `durations that detectable differences are stated for; ${SEVERAL}`)
+        .argParser(hours)
+        .default(HOURS_DEFAULT, HOURS_DEFAULT.join(",")),
     )
     .option(
       "--runs <n>",
       "simulated rollouts of each design (default: as many as take about a minute)",
       whole(1, RUNS_MAX),
     )
+    .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
+    .option("--write <file>", "write the recommended rollout as YAML, as rollout start takes it; - for stdout")
+    .option("--json <file>", "write the plan as JSON; - for stdout, without the tables");
+  return addSizeFlags(withTraffic(command));
+}
+
+/** Where the traffic comes from and what it is simulated on. */
+function withTraffic(command: Command): Command {
+  return command
     .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
-    .option(
-      "--engine <file>",
-      "engine by name or path, best one that calibrate wrote (default: as what-if chooses it)",
-      (name: string) => [name],
-      [],
+    .addOption(
+      new Option("--engine <file>", "engine by name or path, best one that calibrate wrote")
+        .argParser((name: string) => [name])
+        .default([], "as what-if chooses it"),
     )
-    .option("--endpoints <n>", "of a foreign workload: its endpoints (default: 4)", one(whole(1, ENDPOINTS_MAX)), [])
-    .option(
-      "--rate-scale <x>",
-      "of a foreign workload: arrivals so many times as fast (default: 1)",
-      one(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)),
-      [],
+    .addOption(
+      new Option("--endpoints <n>", "of a foreign workload: its endpoints")
+        .argParser(one(whole(1, ENDPOINTS_MAX)))
+        .default([], "4"),
+    )
+    .addOption(
+      new Option("--rate-scale <x>", "of a foreign workload: arrivals so many times as fast")
+        .argParser(one(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)))
+        .default([], "1"),
     )
     .option("--capped <turns>", "only the first turns of each conversation", whole(1, Infinity))
     .addOption(
@@ -106,11 +122,7 @@ export function rolloutPlanOptions(): Command {
     .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
     .option("--request-delay <micros>", "from the decision until the engine has the request", whole(0, 1e9), 0)
     .option("--answer-delay <micros>", "from the engine until the client has a token", whole(0, 1e9), 0)
-    .option("--seed <n>", "of the router's draws where the trace has none, and of the arms", whole(0, Infinity), 0)
-    .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
-    .option("--write <file>", "write the recommended rollout as YAML, as rollout start takes it; - for stdout")
-    .option("--json <file>", "write the plan as JSON; - for stdout, without the tables");
-  return addSizeFlags(command);
+    .option("--seed <n>", "of the router's draws where the trace has none, and of the arms", whole(0, Infinity), 0);
 }
 
 function designs(text: string, before: readonly string[]): readonly string[] {
