@@ -1,0 +1,45 @@
+/**
+ * What happens under faults and overload, on endpoints in processes of their own, over sockets. Prints what holds; exits
+ * with 1 where something does not.
+ *
+ *     npm run faults -- [--part engines,overload,streams,rolling,hostile] [--seed 1] [--mixed 100000] [--seconds 20]
+ *         [--streams 10000] [--hold-seconds 60] [--hostile-seconds 180]
+ */
+import { parseArgs } from "node:util";
+import { endAll } from "./children.ts";
+import { enginesPart } from "./faults/engines.ts";
+import { hostilePart } from "./faults/hostile.ts";
+import { overloadPart } from "./faults/overload.ts";
+import { printRows, type Row } from "./faults/report.ts";
+import { rollingPart } from "./faults/rolling.ts";
+import { streamsPart } from "./faults/streams.ts";
+
+const { values: flags } = parseArgs({
+  options: {
+    part: { type: "string", default: "engines,overload,streams,rolling,hostile" },
+    seed: { type: "string", default: "1" },
+    mixed: { type: "string", default: "100000" },
+    seconds: { type: "string", default: "20" },
+    streams: { type: "string", default: "10000" },
+    "hold-seconds": { type: "string", default: "60" },
+    "hostile-seconds": { type: "string", default: "180" },
+  },
+});
+const seed = Number(flags.seed);
+const PARTS: Readonly<Record<string, () => Promise<Row[]>>> = {
+  engines: () => enginesPart(seed, Number(flags.mixed)),
+  overload: () => overloadPart(seed, Number(flags.seconds)),
+  streams: () => streamsPart(seed, Number(flags.streams), Number(flags["hold-seconds"])),
+  rolling: () => rollingPart(seed),
+  hostile: () => hostilePart(seed, Number(flags["hostile-seconds"])),
+};
+let holds = true;
+for (const name of flags.part.split(",")) {
+  const part = PARTS[name];
+  if (part === undefined) throw new Error(`--part: expected some of ${Object.keys(PARTS).join(", ")}, got ${name}`);
+  const rows = await part();
+  printRows(`${name}, seed ${seed}`, rows);
+  holds &&= rows.every((row) => row.holds);
+}
+endAll();
+process.exit(holds ? 0 : 1);
