@@ -2,10 +2,12 @@
  * What one decision costs: Router.accept of an arrival (match, filter, score, pick, charge, insert) against endpoints,
  * prompt length and profile. Prints microseconds.
  *
- *     npx node bench/decision.ts [--profiles]
+ *     npx node bench/decision.ts [--profiles | --events]
+ *
+ * With --events each case is measured once more with engines that report their caches (KV events), beside the guess.
  */
 import { loadProfile, profileNames } from "#config/profile-file.ts";
-import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { DualIndex } from "#core/prefix/dual-index.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { randomFor } from "#core/random.ts";
 import { Router } from "#core/router.ts";
@@ -22,9 +24,11 @@ interface Case {
   /** Share of the prompt that earlier requests had. */
   readonly shared: number;
   readonly profile: string;
+  /** Engines report what they store and remove. */
+  readonly events?: boolean;
 }
 
-const cases: Case[] = process.argv.includes("--profiles")
+const given: Case[] = process.argv.includes("--profiles")
   ? profileNames().map((profile) => ({ endpoints: 100, tokens: 8_192, shared: 0.9, profile }))
   : [8, 100].flatMap((endpoints) =>
       [8_192, 100_000].flatMap((tokens) =>
@@ -32,21 +36,20 @@ const cases: Case[] = process.argv.includes("--profiles")
       ),
     );
 
-console.log("profile                    endpoints   tokens  shared     p50 us     p99 us   mean us");
-for (const one of cases) {
-  const { p50, p99, mean } = measure(one);
-  const cell = (value: number | string, width: number) => String(value).padStart(width);
-  console.log(
-    `${one.profile.padEnd(26)} ${cell(one.endpoints, 9)} ${cell(one.tokens, 8)} ${cell(one.shared, 7)} ${cell(p50.toFixed(1), 10)} ${cell(p99.toFixed(1), 10)} ${cell(mean.toFixed(1), 9)}`,
-  );
-}
+const cases = process.argv.includes("--events")
+  ? given.filter(({ endpoints }) => endpoints === 100).flatMap((one) => [one, { ...one, events: true }])
+  : given;
 
-function measure({ endpoints, tokens, shared, profile }: Case): { p50: number; p99: number; mean: number } {
+function measure({ endpoints, tokens, shared, profile, events = false }: Case): {
+  p50: number;
+  p99: number;
+  mean: number;
+} {
   const router = new Router({
     seed: 1,
     profiles: { [profile]: loadProfile(profile).spec },
     defaultProfile: profile,
-    index: new ApproximateIndex(),
+    index: new DualIndex(),
     blockTokens: BLOCK_TOKENS,
     staleAfterMicros: 5_000_000,
   });
@@ -54,7 +57,9 @@ function measure({ endpoints, tokens, shared, profile }: Case): { p50: number; p
     const id = `http://10.0.${i >> 8}.${i & 255}:8000`;
     const endpoint = { id, models: ["m"], labels: {}, kvCapacityTokens: 500_000, concurrencyMax: 256 };
     router.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    if (events) router.accept({ kind: "kv-events-alive", at: 0, endpoint: id, isComplete: true });
   }
+  const caches = events ? new ReportedCaches(router) : undefined;
   const few = tokens > 50_000;
   const decisions = few ? DECISIONS / 4 : DECISIONS;
   const chains = promptChains(tokens, shared, decisions + WARM_UP_DECISIONS);
@@ -77,8 +82,9 @@ function measure({ endpoints, tokens, shared, profile }: Case): { p50: number; p
       profile: "",
     };
     const started = process.hrtime.bigint();
-    router.accept({ kind: "request-arrived", at, request });
+    const decision = router.accept({ kind: "request-arrived", at, request });
     const took = Number(process.hrtime.bigint() - started) / 1000;
+    if (decision.kind === "routed") caches?.computed(at, decision.endpoint, request.blocks);
     if (i >= 0) micros[i] = took;
     const over = i - IN_FLIGHT;
     if (over < -WARM_UP_DECISIONS / (few ? 4 : 1)) continue;
@@ -112,4 +118,55 @@ function promptChains(tokens: number, shared: number, count: number): () => Bloc
     for (let i = 2 * Math.floor(length * shared); i < hashes.length; i++) hashes[i] = random.below(2 ** 32) | 0;
     return { hashes, length, blockTokens: BLOCK_TOKENS };
   };
+}
+
+/** Room of an engine in blocks, as the endpoints state it. */
+const ROOM_BLOCKS = Math.floor(500_000 / BLOCK_TOKENS);
+
+/** Engines that report what a prompt adds to their caches, and what they overwrite for it, the oldest prompt's tail first. */
+class ReportedCaches {
+  readonly #router: Router;
+  readonly #caches = new Map<string, { readonly held: Set<number>; stored: Int32Array[]; blocks: number }>();
+
+  constructor(router: Router) {
+    this.#router = router;
+  }
+
+  computed(at: number, endpoint: string, { hashes, length }: BlockChain): void {
+    const cache = this.#caches.get(endpoint) ?? { held: new Set(), stored: [], blocks: 0 };
+    this.#caches.set(endpoint, cache);
+    let known = 0;
+    while (known < length && cache.held.has(hashes[2 * known]!)) known++;
+    const fresh = hashes.slice(2 * known);
+    while (cache.blocks + fresh.length / 2 > ROOM_BLOCKS) {
+      const oldest = cache.stored.shift()!;
+      cache.blocks -= oldest.length / 2;
+      for (let i = 0; i < oldest.length; i += 2) cache.held.delete(oldest[i]!);
+      this.#router.accept({ kind: "blocks-removed", at, endpoint, hashes: tailFirst(oldest) });
+    }
+    for (let i = 0; i < fresh.length; i += 2) cache.held.add(fresh[i]!);
+    if (fresh.length === 0) return;
+    cache.stored.push(fresh);
+    cache.blocks += fresh.length / 2;
+    this.#router.accept({ kind: "blocks-stored", at, endpoint, hashes: fresh });
+  }
+}
+
+function tailFirst(hashes: Int32Array): Int32Array {
+  const turned = new Int32Array(hashes.length);
+  for (let i = 0; i < hashes.length; i += 2) {
+    turned[hashes.length - 2 - i] = hashes[i]!;
+    turned[hashes.length - 1 - i] = hashes[i + 1]!;
+  }
+  return turned;
+}
+
+console.log("profile                    endpoints   tokens  shared     p50 us     p99 us   mean us");
+for (const one of cases) {
+  const { p50, p99, mean } = measure(one);
+  const cell = (value: number | string, width: number) => String(value).padStart(width);
+  const name = one.events === true ? `${one.profile}, events` : one.profile;
+  console.log(
+    `${name.padEnd(26)} ${cell(one.endpoints, 9)} ${cell(one.tokens, 8)} ${cell(one.shared, 7)} ${cell(p50.toFixed(1), 10)} ${cell(p99.toFixed(1), 10)} ${cell(mean.toFixed(1), 9)}`,
+  );
 }

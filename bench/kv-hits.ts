@@ -3,6 +3,10 @@
  * what was sent, in one run. Conversations go through a gateway, and a second client fills and overwrites the engines'
  * caches behind its back.
  *
+ * With --emulated the engines are two emulated ones, small, and --fault does something to their events: `drop` loses 1 % of
+ * the messages, `refuse` also answers no replay, `pause` sends nothing in the middle third, `reset` empties the caches every
+ * 2 s, `restart` kills an engine at the first third and starts it again.
+ *
  * Run: `npx node bench/kv-hits.ts --tokenizer FOLDER --engine URL [--engine URL] [--seconds N]` on engines that publish
  * KV events and report cached tokens, such as vLLM with --kv-events-config and --enable-prompt-tokens-details.
  */
@@ -14,6 +18,7 @@ import Table from "cli-table3";
 import { randomFor } from "#core/random.ts";
 import { endAll } from "./children.ts";
 import { startGateway } from "./gateway-process.ts";
+import { EmulatedPair } from "./kv-hits/emulated-pair.ts";
 import { converse } from "./kv-hits/conversations.ts";
 import { minds, type MindsRow } from "./kv-hits/minds.ts";
 import { SecondClient } from "./kv-hits/second-client.ts";
@@ -28,12 +33,16 @@ const { values } = parseArgs({
     foreign: { type: "string", default: "1500" },
     seed: { type: "string", default: "1" },
     "keep-trace": { type: "string" },
+    emulated: { type: "boolean", default: false },
+    fault: { type: "string", default: "none" },
   },
 });
 
 const seed = Number(values.seed);
 const folder = values["keep-trace"] ?? mkdtempSync(join(tmpdir(), "gnomon-kv-hits-"));
-const ports = values.engine.map((url) => Number(new URL(url).port));
+const fleet = values.emulated ? await EmulatedPair.start(values.tokenizer, values.model) : undefined;
+const engines = fleet?.urls ?? values.engine;
+const ports = engines.map((url) => Number(new URL(url).port));
 const tokenizer = ["--set", "tokenizer.kind=huggingface", "--set", `tokenizer.file=${values.tokenizer}`];
 const gateway = await startGateway(ports, [...tokenizer, "--record", folder, "--set", "kvEvents.mode=on"], 1);
 const url = `http://127.0.0.1:${gateway.port}`;
@@ -41,7 +50,8 @@ const foreign = new SecondClient(randomFor(seed, 1), values.model);
 try {
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   const foreignMax = Number(values.foreign);
-  if (foreignMax > 64) foreign.start(values.engine, foreignMax, 300);
+  if (foreignMax > 64) foreign.start(engines, foreignMax, 300);
+  const faulty = fleet?.fail(values.fault, Number(values.seconds));
   const counts = await converse(randomFor(seed, 2), {
     gateway: url,
     model: values.model,
@@ -52,6 +62,7 @@ try {
     answerTokens: 24,
     seconds: Number(values.seconds),
   });
+  await faulty;
   await foreign.stop();
   console.log({ ...counts, foreignPrompts: foreign.prompts, foreignTokens: foreign.tokens });
   const page = await (await fetch(`${url}/metrics`)).text();
