@@ -8,7 +8,7 @@ import { Flight } from "./flight.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { Column } from "./result/column.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
-import type { CacheCopies } from "./signal/cache-copies.ts";
+import type { CacheFollower } from "./signal/cache-follower.ts";
 
 /** Who is notified of what engines do with requests, at the time when they do it. */
 export interface EngineListener {
@@ -55,7 +55,7 @@ export class EngineObserver {
     this.#stepped = stepped;
   }
 
-  sinkOf(engine: number, config: EngineConfig, copies: CacheCopies | undefined, clock: EngineClock): EngineSink {
+  sinkOf(engine: number, config: EngineConfig, caches: CacheFollower | undefined, clock: EngineClock): EngineSink {
     assert(!this.#recordsGaps || !config.coalesce, "gaps are reported by engines that do not coalesce");
     this.lastEndAt[engine] = 0;
     this.sums[engine] = { ttftMicros: 0, firstTokens: 0, decoding: 0, decodingMicros: 0, decodingAt: 0 };
@@ -73,7 +73,7 @@ export class EngineObserver {
       released: (at, request) => this.#listener.released(at + clock.shiftMicros, flightOf(request)),
       finished: (at, request, reason) => this.#finished(at + clock.shiftMicros, engine, request, reason),
     };
-    return copies === undefined ? observer : { ...observer, ...copies.sinkOf(engine, config) };
+    return caches === undefined ? observer : { ...observer, ...caches.sinkOf(engine, config, clock) };
   }
 
   #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {

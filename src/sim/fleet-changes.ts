@@ -4,7 +4,7 @@ import type { Micros } from "#core/units.ts";
 import type { EngineObserver } from "./engine-observer.ts";
 import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
 import type { EngineFaults } from "./fault/engine-faults.ts";
-import type { CacheCopies } from "./signal/cache-copies.ts";
+import type { CacheFollower } from "./signal/cache-follower.ts";
 import type { SignalFeed } from "./signal/signal-feed.ts";
 import type { ScriptEvent, SimulationOptions } from "./simulation-options.ts";
 
@@ -20,26 +20,27 @@ export interface ChangeHost {
 export class FleetChanges {
   readonly #options: Pick<SimulationOptions, "engineOf" | "engines">;
   readonly #host: ChangeHost;
-  readonly #copies: CacheCopies | undefined;
+  readonly #caches: CacheFollower | undefined;
   readonly #faults: EngineFaults | undefined;
 
   constructor(
     options: Pick<SimulationOptions, "engineOf" | "engines">,
     host: ChangeHost,
-    copies: CacheCopies | undefined,
+    caches: CacheFollower | undefined,
     faults: EngineFaults | undefined,
   ) {
     this.#options = options;
     this.#host = host;
-    this.#copies = copies;
+    this.#caches = caches;
     this.#faults = faults;
   }
 
   join(at: Micros, spec: EngineSpec): void {
     const { fleet, observer, signals } = this.#host;
     const number = fleet.size;
-    fleet.add(spec, (clock) => observer.sinkOf(number, spec.config, this.#copies, clock));
+    fleet.add(spec, (clock) => observer.sinkOf(number, spec.config, this.#caches, clock));
     this.#host.accept({ kind: "endpoint-joined", at, endpoint: spec.endpoint });
+    this.#caches?.joined?.(at, number);
     signals.joined(at, number);
   }
 

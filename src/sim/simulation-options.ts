@@ -50,6 +50,8 @@ export type PrefixSignal =
   | { readonly kind: "approximate" }
   /** From a copy of all engines' caches, made at the first decision after each delay; with delay 0 the caches themselves. */
   | { readonly kind: "engine-caches"; readonly delayMicros: Micros }
+  /** From the engines' KV events, each so long after its step. */
+  | { readonly kind: "kv-events"; readonly delayMicros: Micros }
   /** From an index of the caller's. */
   | { readonly kind: "index"; create(fleet: EngineFleet): PrefixIndex };
 

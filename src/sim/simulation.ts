@@ -22,6 +22,7 @@ import { RolloutLooks } from "./rollout-looks.ts";
 import { type RoutingHost, RoutingDesk } from "./routing-desk.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
 import { ScalingDesk, type ScalingHost } from "./scaling/scaling-desk.ts";
+import { kvEventFeed } from "./signal/kv-event-feed.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
@@ -81,7 +82,13 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     });
     this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
     this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
-    this.changes = new FleetChanges(options, this, this.#copies, this.desk?.engines);
+    const reports = kvEventFeed(prefixes, {
+      clock: () => this.clock,
+      later: (at, take) => this.#agenda.push(at, { kind: "signal", take }),
+      accept: (input) => void this.accept(input),
+      endpointOf: (engine) => this.fleet.specs[engine]!.endpoint.id,
+    });
+    this.changes = new FleetChanges(options, this, this.#copies ?? reports, this.desk?.engines);
     for (const spec of options.engines) this.changes.join(0, spec);
     this.scaling = options.scaling && new ScalingDesk(options.scaling, options.engines, this);
     while (this.#agenda.nextAt < 0) this.#take(this.#agenda.pop());

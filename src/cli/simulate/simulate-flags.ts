@@ -55,7 +55,7 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags {
   readonly scrapeDelay: number;
   readonly scrapeLoss: number;
   readonly staleAfter?: number;
-  readonly prefixIndex: "approximate" | "oracle" | "copies";
+  readonly prefixIndex: "approximate" | "oracle" | "copies" | "events";
   readonly answers: "recorded" | "known";
   readonly cacheSignalDelay: number;
   readonly admissionLatency: number;
@@ -158,17 +158,22 @@ function addSignalFlags(to: FlagAdder): void {
   const stale =
     "age from which the router's ledger replaces a scrape (default: 3000, or three intervals if those are longer)";
   to.number("--stale-after <millis>", stale, positive(1e9));
-  const indexes = ["approximate", "oracle", "copies"];
+  const indexes = ["approximate", "oracle", "copies", "events"];
   to.choice(
     "--prefix-index <kind>",
-    "what the router knows of caches: own decisions, all, or copies",
+    "what the router knows of caches: own decisions, all, copies, or KV events",
     indexes,
     "approximate",
   );
   const meaning =
     "blocks of answers that the router gets to know, as from token ids (return_token_ids): as recorded, or all";
   to.choice("--answers <kind>", meaning, ["recorded", "known"], "recorded");
-  to.number("--cache-signal-delay <millis>", "age of the copies of --prefix-index copies", positive(1e7), 50);
+  to.number(
+    "--cache-signal-delay <millis>",
+    "age of the copies, and of the events, of --prefix-index",
+    positive(1e7),
+    50,
+  );
   to.number("--admission-latency <micros>", "from arrival to admission", whole(0, 1e9), 0);
   to.number("--routing-latency <micros>", "from admission to the decision", whole(0, 1e9), 0);
   to.number("--request-latency <micros>", "from the decision to the engine", whole(0, 1e9), 0);

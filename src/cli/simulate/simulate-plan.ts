@@ -115,6 +115,8 @@ function prefixesOf(flags: SimulateFlags, { dataParallel }: EngineConfig): Prefi
       return { kind: "approximate" };
     case "oracle":
       return { kind: "engine-caches", delayMicros: 0 };
+    case "events":
+      return { kind: "kv-events", delayMicros: flags.cacheSignalDelay * MICROS_PER_MILLI };
     case "copies":
       return { kind: "engine-caches", delayMicros: flags.cacheSignalDelay * MICROS_PER_MILLI };
   }

@@ -35,6 +35,8 @@ interface Followed {
   doubtSince: Micros;
   /** In order of insertion. */
   open: Speculation[];
+  /** Computed, and not reported whole. */
+  awaited: Speculation[];
 }
 
 /**
@@ -111,7 +113,7 @@ export class PreciseIndex {
   follow(slot: number, complete: boolean): void {
     this.unfollow(slot);
     this.#confirmed.join(slot, this.#capacities[slot]!);
-    this.#followed[slot] = { complete, reported: 0, eventAt: this.#now, doubtSince: -1, open: [] };
+    this.#followed[slot] = { complete, reported: 0, eventAt: this.#now, doubtSince: -1, open: [], awaited: [] };
   }
 
   unfollow(slot: number): void {
@@ -209,6 +211,7 @@ export class PreciseIndex {
     if (!speculation.unreported) return this.#end(speculation);
     if (!followed.complete) this.#confirmed.infer(slot, chain);
     this.#begun.push(speculation);
+    followed.awaited.push(speculation);
   }
 
   stored(slot: number, hashes: Int32Array, at: Micros): void {
@@ -217,6 +220,7 @@ export class PreciseIndex {
     if (followed === undefined) return;
     followed.reported += hashes.length >> 1;
     this.#confirmed.stored(slot, hashes);
+    if (followed.awaited.length > 0) this.#endReported(slot, followed);
   }
 
   /** `unknownBlocks`: so many more, of which nobody knows what they held. */
@@ -244,10 +248,19 @@ export class PreciseIndex {
     this.#first = dropEnded(this.#speculations, this.#first);
   }
 
+  #endReported(slot: number, followed: Followed): void {
+    followed.awaited = followed.awaited.filter((awaited) => {
+      if (awaited.ended || this.#confirmed.leading(slot, awaited.chain) < awaited.chain.length) return !awaited.ended;
+      this.#end(awaited);
+      return false;
+    });
+  }
+
   /** Its events have come, or will not. */
   #settle(speculation: Speculation): void {
     const { slot, chain, at, unreported } = speculation;
     const followed = this.#followed[slot]!;
+    followed.awaited = followed.awaited.filter((awaited) => awaited !== speculation);
     if (unreported && followed.eventAt < at && followed.doubtSince < 0) followed.doubtSince = this.#now;
     if (unreported && followed.complete && this.#confirmed.leading(slot, chain) < chain.length) this.unreported++;
     this.#end(speculation);
