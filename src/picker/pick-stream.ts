@@ -25,16 +25,6 @@ export interface PickerParts {
   readonly pathOf: (target: string) => PickedPath;
   /** Further endpoints named behind the chosen one. */
   readonly fallbacksMax: number;
-  readonly counts: PickerCounts;
-}
-
-export interface PickerCounts {
-  /** Streams that were opened, one an HTTP request. */
-  streams: number;
-  /** Requests that the proxy took to another endpoint than the chosen one. */
-  moved: number;
-  /** Bodies, or pieces of them, that came again after the last one; some versions of Envoy send it twice. */
-  repeated: number;
 }
 
 /**
@@ -56,7 +46,7 @@ export class PickStream {
   constructor(shared: PickerParts, send: (response: ProcessingResponse) => void) {
     this.#shared = shared;
     this.#send = send;
-    shared.counts.streams++;
+    shared.context.counters.pickerStreams++;
   }
 
   /** Takes one message of the proxy in. A defect on the way is this request's own. */
@@ -119,7 +109,7 @@ export class PickStream {
 
   #requestBody(request: PickRequest, { body = EMPTY, endOfStream = false }: HttpBody): void {
     const duplex = this.#requestMode === BODY_MODE.fullDuplexStreamed;
-    if (this.#asked === "by-body") this.#shared.counts.repeated++;
+    if (this.#asked === "by-body") this.#shared.context.counters.pickerRepeated++;
     else if (this.#asked === "by-headers") this.#passBody(body, endOfStream);
     else if (!request.over && this.#hold(request, body) && (endOfStream || !duplex)) this.#ask(request, true);
   }
@@ -172,7 +162,7 @@ export class PickStream {
   #responseHeaders(request: PickRequest, message: ProcessingRequest, sent: HttpHeaders): void {
     const served = this.#shared.addresses.served(message);
     if (served !== undefined && request.routed !== undefined && served !== request.endpoint) {
-      this.#shared.counts.moved++;
+      this.#shared.context.counters.pickerMoved++;
       request.movedTo(served);
     }
     const { tokens, limits, answerReader: reader, route } = request;

@@ -4,7 +4,7 @@ import type { GatewayParts } from "#live/gateway-parts.ts";
 import type { Routes } from "#live/request/route.ts";
 import { Addresses } from "./destination.ts";
 import { PickerHealth } from "./health.ts";
-import { type PickerCounts, type PickerParts, PickStream } from "./pick-stream.ts";
+import { type PickerParts, PickStream } from "./pick-stream.ts";
 import { pathReader } from "./picked-path.ts";
 import { EXTERNAL_PROCESSOR, HEALTH, serviceOf } from "./protocol.ts";
 import type { ProcessingRequest, ProcessingResponse } from "./wire.ts";
@@ -28,7 +28,6 @@ export interface PickerOptions {
 export interface Picker {
   readonly port: number;
   readonly healthPort: number | undefined;
-  readonly counts: Readonly<PickerCounts>;
   /**
    * Goes on for `noticeMillis`, while proxies learn that it leaves; then takes no new streams and waits for those that
    * are open; cuts what is left after `graceMillis` more.
@@ -44,9 +43,8 @@ const MESSAGE_BYTES = 256 * 1024;
 /** Serves Envoy's external processing protocol; rejects with the system's error where the address cannot be had. */
 export async function startPicker(options: PickerOptions): Promise<Picker> {
   const { context, routes, host, port, healthPort, tls, fallbacksMax, ready } = options;
-  const counts: PickerCounts = { streams: 0, moved: 0, repeated: 0 };
   const addresses = new Addresses(context.directory);
-  const shared: PickerParts = { context, addresses, pathOf: pathReader(routes), fallbacksMax, counts };
+  const shared: PickerParts = { context, addresses, pathOf: pathReader(routes), fallbacksMax };
   const health = new PickerHealth(ready);
   const healthService = serviceOf("health.proto", HEALTH);
   const server = new Server({
@@ -69,7 +67,6 @@ export async function startPicker(options: PickerOptions): Promise<Picker> {
   return {
     port: bound,
     healthPort: besidePort,
-    counts,
     stop: async (graceMillis, noticeMillis = 0) => {
       if (noticeMillis > 0) await sleep(noticeMillis);
       health.stop();

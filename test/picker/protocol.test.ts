@@ -66,7 +66,7 @@ test("full duplex: a last piece that comes twice, as some versions of Envoy send
   exchange.body(chat());
   exchange.response(200);
   assert.ok((await exchange.next()).responseHeaders);
-  assert.equal(proxy.picker.counts.repeated, 1);
+  assert.equal(proxy.rig.gateway.counters.pickerRepeated, 1);
   assert.equal(proxy.rig.decisions.length, 1);
 });
 
@@ -331,7 +331,7 @@ test("an endpoint that the proxy served from instead gets charge and blocks, and
   assert.deepEqual(inFlight, [0, 1, 0]);
   exchange.answer(ANSWER, true);
   await exchange.next();
-  assert.equal(proxy.picker.counts.moved, 1);
+  assert.equal(proxy.rig.gateway.counters.pickerMoved, 1);
   assert.deepEqual([proxy.rig.summaries[0]!.endpoint, proxy.rig.summaries[0]!.attempts], ["b", 2]);
 });
 
@@ -342,7 +342,7 @@ test("a picker that shuts down refuses with 503 and lets what is under way end",
   exchange.body(chat());
   await exchange.nexts(2);
   const late = proxy.open();
-  await until("open", () => proxy.picker.counts.streams === 2);
+  await until("open", () => proxy.rig.gateway.counters.pickerStreams === 2);
   proxy.rig.gateway.parts.draining = true;
   late.head();
   assert.equal((await late.next()).immediateResponse?.status.code, 503);

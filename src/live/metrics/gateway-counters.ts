@@ -44,6 +44,12 @@ export interface GatewayCounters {
   readonly answersUnknown: Record<string, number>;
   /** Inputs about progress that reached the router. */
   progressInputs: number;
+  /** Streams of external processing that a proxy opened, one an HTTP request. */
+  pickerStreams: number;
+  /** Requests that a proxy took to another endpoint than the chosen one. */
+  pickerMoved: number;
+  /** Bodies, or pieces of them, that came again after the last one; some versions of Envoy send it twice. */
+  pickerRepeated: number;
   /** Bugs caught at the edge of a request; each is a defect. */
   internalErrors: number;
 }
@@ -73,6 +79,9 @@ export function newCounters(): GatewayCounters {
     answersKnown: {},
     answersUnknown: {},
     progressInputs: 0,
+    pickerStreams: 0,
+    pickerMoved: 0,
+    pickerRepeated: 0,
     internalErrors: 0,
   };
 }

@@ -226,6 +226,9 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["uninspected", "uninspected_total", "Events or answers that passed unread above the limit."],
   ["answerTokensDropped", "answer_tokens_dropped_total", "Token ids of answers beyond answerTokensKept."],
   ["progressInputs", "progress_inputs_total", "Inputs about progress that reached the router."],
+  ["pickerStreams", "picker_streams_total", "Requests that a proxy asked an endpoint for."],
+  ["pickerMoved", "picker_moved_total", "Requests that a proxy took to another endpoint than the chosen one."],
+  ["pickerRepeated", "picker_repeated_total", "Bodies that a proxy sent again after their last piece."],
   ["internalErrors", "internal_errors_total", "Defects caught at the edge of a request."],
 ];
 

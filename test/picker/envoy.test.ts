@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import OpenAI from "openai";
+import type { Emulator } from "#emulator/server.ts";
+import { type Picker, startPicker } from "#picker/picker-server.ts";
+import { startAs } from "../emulator/captures.ts";
+import { until } from "../live/discovery/fleet-under-test.ts";
+import { NEVER_OPEN, type Rig, startRig } from "../live/gateway/rig.ts";
+
+const ENVOY = process.env["GNOMON_ENVOY"] ?? "";
+const skip = ENVOY === "" ? "GNOMON_ENVOY names no binary of Envoy" : false;
+const CONFIG = join(import.meta.dirname, "../../deploy/envoy.yaml");
+const HI = [{ role: "user", content: "hi there" }] as const;
+
+/** Emulated engines, a picker over a real router, and a real Envoy in front of them. */
+class Setting {
+  engines: Emulator[] = [];
+  rig!: Rig;
+  picker!: Picker;
+  url = "";
+  pickerPort = 0;
+
+  static async start(t: TestContext, change: (config: string) => string = (config) => config): Promise<Setting> {
+    const setting = new Setting();
+    while (setting.engines.length < 3) setting.engines.push(await startAs("18101", { naturalTokensMean: 20 }));
+    const urls = setting.engines.map(({ url }) => url);
+    setting.rig = await startRig([], { urls, models: ["tiny"], breaker: NEVER_OPEN });
+    setting.pickerPort = await freePort();
+    await setting.startPicker();
+    const port = await freePort();
+    const ports = [
+      [8000, port],
+      [9002, setting.pickerPort],
+      ...urls.map((url, i) => [8101 + i, Number(new URL(url).port)]),
+    ];
+    let config = change(readFileSync(CONFIG, "utf8"));
+    for (const [from, to] of ports) config = config.replace(`port_value: ${from}}`, `port_value: ${to}}`);
+    const envoy = startEnvoy(t, config);
+    setting.url = `http://127.0.0.1:${port}`;
+    t.after(async () => {
+      envoy.kill("SIGKILL");
+      await once(envoy, "exit");
+      await setting.picker.stop(1_000);
+      await setting.rig.close();
+      for (const engine of setting.engines) await engine.close().catch(() => {});
+    });
+    for (let isUp = false; !isUp;) isUp = await listens(port);
+    return setting;
+  }
+
+  async startPicker(): Promise<void> {
+    this.picker = await startPicker({
+      context: this.rig.gateway.parts,
+      routes: this.rig.gateway.routes,
+      host: "127.0.0.1",
+      port: this.pickerPort,
+      healthPort: undefined,
+      tls: undefined,
+      fallbacksMax: 2,
+      ready: () => true,
+    });
+  }
+
+  get client(): OpenAI {
+    return new OpenAI({ baseURL: `${this.url}/v1`, apiKey: "sk-test", maxRetries: 0 });
+  }
+
+  ask(): Promise<OpenAI.ChatCompletion> {
+    return this.client.chat.completions.create({ model: "tiny", messages: [...HI] });
+  }
+}
+
+function startEnvoy(t: TestContext, config: string): ChildProcess {
+  const folder = mkdtempSync(join(tmpdir(), "gnomon-envoy-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "envoy.yaml");
+  writeFileSync(file, config);
+  return spawn(ENVOY, ["-c", file, "--concurrency", "1", "-l", "error", "--use-dynamic-base-id"], {
+    stdio: "ignore",
+  });
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  const isUp = await new Promise<boolean>((resolve) => {
+    socket.on("connect", () => resolve(true)).on("error", () => resolve(false));
+  });
+  socket.destroy();
+  if (!isUp) await new Promise((resolve) => setTimeout(resolve, 50));
+  return isUp;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+const BUFFERED = (config: string): string =>
+  config
+    .replace("request_body_mode: FULL_DUPLEX_STREAMED", "request_body_mode: BUFFERED")
+    .replace("response_body_mode: FULL_DUPLEX_STREAMED", "response_body_mode: STREAMED")
+    .replaceAll("trailer_mode: SEND", "trailer_mode: SKIP")
+    .replace("failure_mode_allow: false", "failure_mode_allow: true");
+
+for (const [mode, change] of [
+  ["full duplex", undefined],
+  ["buffered", BUFFERED],
+] as const) {
+  test(`the openai client through a real Envoy, ${mode}`, { skip, timeout: 60_000 }, async (t) => {
+    const setting = await Setting.start(t, change);
+    const whole = await setting.ask();
+    const stream = await setting.client.chat.completions.create({
+      model: "tiny",
+      messages: [...HI],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    let text = "";
+    let usage: OpenAI.CompletionUsage | null | undefined;
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.delta.content ?? "";
+      usage = chunk.usage ?? usage;
+    }
+    assert.equal(text, whole.choices[0]?.message.content);
+    await until("both ended", () => setting.rig.summaries.length === 2);
+    const [first, second] = setting.rig.summaries;
+    assert.deepEqual([first!.outputTokens, second!.outputTokens], [usage?.completion_tokens, usage?.completion_tokens]);
+    assert.ok(second!.ttftMicros !== undefined && second!.promptTokens === usage?.prompt_tokens);
+    await assert.rejects(
+      setting.client.chat.completions.create({ model: "nope", messages: [...HI] }),
+      OpenAI.NotFoundError,
+    );
+    const long = [{ role: "user" as const, content: "word ".repeat(60_000) }];
+    await setting.client.chat.completions
+      .create({ model: "tiny", messages: long, max_completion_tokens: 1 })
+      .catch((error) => {
+        assert.ok(error instanceof OpenAI.BadRequestError, "only the engine may refuse its length");
+      });
+  });
+}
+
+test(
+  "an engine that is killed: Envoy takes the fallback, and the router learns which",
+  { skip, timeout: 60_000 },
+  async (t) => {
+    const setting = await Setting.start(t);
+    await setting.engines[0]!.close();
+    for (let i = 0; i < 5; i++) await setting.ask();
+    await until("ended", () => setting.rig.summaries.length === 5);
+    assert.ok(setting.rig.summaries.every(({ outcome, endpoint }) => outcome === "ok" && endpoint !== "a"));
+    assert.ok(setting.rig.gateway.counters.pickerMoved > 0);
+  },
+);
+
+test(
+  "a picker that is gone: closed as configured, open as configured, and back when it is",
+  { skip, timeout: 60_000 },
+  async (t) => {
+    for (const [change, status] of [
+      [undefined, 500],
+      [BUFFERED, 200],
+    ] as const) {
+      const setting = await Setting.start(t, change);
+      await setting.ask();
+      await setting.picker.stop(0);
+      const body = JSON.stringify({ model: "tiny", messages: HI });
+      const init = { method: "POST", headers: { "content-type": "application/json" }, body };
+      assert.equal((await fetch(`${setting.url}/v1/chat/completions`, init)).status, status);
+      await setting.startPicker();
+      const back = async (): Promise<boolean> => {
+        const answer = await fetch(`${setting.url}/v1/chat/completions`, init);
+        await answer.text();
+        return answer.status === 200 && answer.headers.has("x-gnomon-endpoint");
+      };
+      let isBack = false;
+      for (let i = 0; i < 50 && !isBack; i++) {
+        isBack = await back();
+        if (!isBack) await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      assert.ok(isBack);
+    }
+  },
+);
