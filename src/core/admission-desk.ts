@@ -8,7 +8,7 @@ import type { PriorityPolicy } from "./priority/priority.ts";
 import type { RouteRequest } from "./request.ts";
 import { ServiceCounters } from "./tenant/service-counters.ts";
 import type { Micros } from "./units.ts";
-import type { AdmissionPolicy } from "./admission/admission.ts";
+import type { AdmissionPolicy, UsedTokens } from "./admission/admission.ts";
 import { ADMIT_ALL, type AdmissionSpec } from "./admission/admission-spec.ts";
 import { createAdmission } from "./admission/create.ts";
 import type { Held, RefusalReason } from "./admission/held.ts";
@@ -16,6 +16,9 @@ import { ModelCap } from "./admission/model-cap.ts";
 import { RequestQueue } from "./admission/request-queue.ts";
 import { fullness } from "./admission/saturation.ts";
 import type { WaitReason } from "./admission/waiting-request.ts";
+
+/** The end of a request that another router let in, once. */
+export type LetInElsewhere = (at: Micros, used: UsedTokens) => void;
 
 /**
  * Who may be routed now, who waits, and who is refused: all of it from the router's own inputs, so that both hosts and
@@ -138,6 +141,24 @@ export class AdmissionDesk {
     pending.permit = { limits: this.#limits, model, outputTokens: 0 };
     this.#counters?.served(request.tenant, Math.max(1, request.promptTokens - state.hitTokens), 0);
     return undefined;
+  }
+
+  /**
+   * Another router let a request in, which counts here as well, whatever the limits say: what is over is owed. Returns what
+   * is to be called at its end.
+   */
+  letInElsewhere(at: Micros, request: RouteRequest, state: EndpointState, newTokens: number): LetInElsewhere {
+    const limits = this.#limits;
+    const cap = this.#modelCap;
+    const model = cap?.permitFor(request, state.endpoint.labels);
+    if (model !== undefined) cap?.take(model);
+    for (const limit of limits.values()) limit.admitted(request, at);
+    this.#counters?.served(request.tenant, newTokens, 0);
+    return (endedAt, used) => {
+      for (const limit of limits.values()) limit.ended(request, endedAt, used);
+      if (model !== undefined) cap?.release(model);
+      this.#counters?.served(request.tenant, 0, used.outputTokens ?? 0);
+    };
   }
 
   /** It has so many output tokens so far. */

@@ -84,6 +84,7 @@ export class Router {
       fleet: this.#fleet,
       index: this.#index,
       named: (request) => this.#named(request),
+      letIn: (at, request, state, newTokens) => this.admission.letInElsewhere(at, request, state, newTokens),
       observe: (input, decision, request) => profiles.observe(input, decision, request),
     });
   }

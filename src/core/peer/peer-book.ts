@@ -1,3 +1,4 @@
+import type { LetInElsewhere } from "../admission-desk.ts";
 import type { Decision } from "../decision.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import { Ledger } from "../endpoint/ledger.ts";
@@ -29,6 +30,8 @@ export interface PeerHost {
   readonly index: PrefixIndex;
   /** The request with the session that the router's own would have. */
   named(request: RouteRequest): RouteRequest;
+  /** It was let in by another router. */
+  letIn(at: Micros, request: RouteRequest, state: EndpointState, newTokens: number): LetInElsewhere;
   /** Shows it to the plugins, as if the router had decided itself. */
   observe(input: Input, decision: Decision | undefined, request: RouteRequest): void;
 }
@@ -156,7 +159,7 @@ export class PeerBook {
       return;
     }
     const route = known?.route ?? this.#host.named(peerRequest(peer.name, news));
-    const request: PeerRequest = known ?? { number: news.request, route, state, insertion: undefined, begun: false };
+    const request = known ?? this.#letIn(at, news, route, state);
     request.state = state;
     peer.requests.set(news.request, request);
     this.#ledger.charge(route.id, state, news);
@@ -165,6 +168,16 @@ export class PeerBook {
     request.insertion = blocks.length > 0 ? this.#host.index.insert(state.slot, blocks, promptTokensExact) : undefined;
     this.#host.observe({ kind: "request-arrived", at, request: route }, peerDecision(at, route.id, news), route);
     if (news.outputTokens !== undefined) this.#progressed(request, news.outputTokens);
+  }
+
+  #letIn(
+    at: Micros,
+    { request: number, newTokens }: PeerCharged,
+    route: RouteRequest,
+    state: EndpointState,
+  ): PeerRequest {
+    const left = this.#host.letIn(at, route, state, newTokens);
+    return { number, route, left, state, insertion: undefined, begun: false };
   }
 
   #progressed(request: PeerRequest, outputTokens: number): void {
@@ -186,6 +199,7 @@ export class PeerBook {
     peer.requests.delete(request.number);
     request.state?.peerEnded(at, outcome, decodeMicros, outputTokens);
     this.#release(at, request, outcome !== "ok" && !request.begun);
+    request.left(at, { promptTokens: news.promptTokens ?? request.route.promptTokens, outputTokens });
     this.#host.observe(releasedInput(at, request.route.id, news), undefined, request.route);
   }
 
@@ -263,6 +277,7 @@ export class PeerBook {
   #forget(at: Micros, peer: Peer, request: PeerRequest): void {
     peer.requests.delete(request.number);
     this.#release(at, request, false);
+    request.left(at, { promptTokens: request.route.promptTokens, outputTokens: undefined });
     this.#host.observe(releasedInput(at, request.route.id), undefined, request.route);
   }
 }

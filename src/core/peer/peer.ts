@@ -1,3 +1,4 @@
+import type { LetInElsewhere } from "../admission-desk.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import type { Insertion } from "../prefix/prefix-index.ts";
@@ -10,6 +11,8 @@ export interface PeerRequest {
   /** Where its current attempt is, and what it will release; undefined between attempts. */
   state: EndpointState | undefined;
   insertion: Insertion | undefined;
+  /** What it holds of limits is given back by this. */
+  readonly left: LetInElsewhere;
   /** Its first token was seen. */
   begun: boolean;
 }
