@@ -25,6 +25,8 @@ const POLL_MILLIS = 2_000;
 const TICK_MILLIS = 20;
 const WARM_UP_MILLIS = 15_000;
 const BODY_CHARS = 1_900;
+const ANSWERS = 300;
+const IDLE_MILLIS = 3_000;
 
 const { values } = parseArgs({
   options: {
@@ -68,6 +70,8 @@ async function main(): Promise<void> {
     }
   }
   const { sent, failed } = sender.stop();
+  await viewer.close();
+  const answerMillis = await cpuOfAnswers(port, pid);
   await viewer.end();
   const [open, closed] = [median(cpu.open), median(cpu.closed)];
   const differences = cpu.open.map((one, i) => one - cpu.closed[i]!);
@@ -75,8 +79,27 @@ async function main(): Promise<void> {
   console.log(`page closed          ${closed.toFixed(1)} ms of CPU a second`);
   console.log(`page open (${viewer.name}) ${open.toFixed(1)} ms of CPU a second`);
   console.log(
+    `one answer           ${answerMillis.toFixed(2)} ms of CPU, its sending included; the page asks every ${POLL_MILLIS} ms`,
+  );
+  console.log(
     `difference           ${median(differences).toFixed(1)} ms a second (${differences.map((one) => one.toFixed(1)).join(", ")})`,
   );
+}
+
+/** CPU of the gateway for one answer to the page, over many in a row with no other traffic than scrapes. */
+async function cpuOfAnswers(port: number, pid: number): Promise<number> {
+  const { traffic } = JSON.parse(await read(port, "/gnomon/overview")) as { traffic: { slots: { slot: number }[] } };
+  const path = `/gnomon/overview?slot=${traffic.slots.at(-2)?.slot ?? -1}`;
+  const idle = async (): Promise<number> => {
+    const [before, started] = [cpuMicros([pid]), performance.now()];
+    await wait(IDLE_MILLIS);
+    return (cpuMicros([pid]) - before) / (performance.now() - started);
+  };
+  for (let i = 0; i < ANSWERS; i++) await read(port, path);
+  const background = await idle();
+  const [before, started] = [cpuMicros([pid]), performance.now()];
+  for (let i = 0; i < ANSWERS; i++) await read(port, path);
+  return (cpuMicros([pid]) - before - background * (performance.now() - started)) / ANSWERS / 1_000;
 }
 
 async function upstreams(): Promise<{ readonly ports: number[] }> {

@@ -63,6 +63,7 @@ export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview
       startedAt: wallMillis(0),
       waitsFor: readiness.waitsFor(),
       requestsInFlight: router.inFlight,
+      requestsQueued: router.admission.waiting,
     },
     endpoints: directory.all().map((entry) => endpointCard(entry, rows.get(entry.id), scrapes.get(entry.url))),
     traffic: traffic.view(query.slot),
@@ -116,7 +117,7 @@ function decisionLine({
   promptTokensExact,
   decisionMicros,
 }: KeptDecision): DecisionLine {
-  const { at, sequence, requestId, attempt, profile, policyVersion } = decision;
+  const { at, sequence, requestId, attempt, kind, profile, policyVersion, rollout } = decision;
   const routed = decision.kind === "routed" ? decision : undefined;
   return {
     at: wallMillis(at),
@@ -124,7 +125,9 @@ function decisionLine({
     requestId,
     attempt,
     model: model ?? null,
+    kind,
     endpoint: routed?.endpoint ?? null,
+    arm: rollout?.arm ?? "",
     why: whyText(decision, promptTokens, promptTokensExact),
     profile,
     policyVersion,

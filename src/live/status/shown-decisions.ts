@@ -4,7 +4,7 @@ import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { TapListener } from "../router-tap.ts";
 import { DecisionRing, type KeptDecision } from "./decision-ring.ts";
 
-/** Decisions of a second that are shown, and beside them refusals and retries. */
+/** Decisions of a second that are shown, and beside them refusals, waits and retries. */
 const PER_SECOND = 4;
 /** Kept for who opens one: a minute of them where there are as many as may be. */
 const KEPT = 2 * 60 * PER_SECOND;
@@ -12,7 +12,7 @@ const SPAN_MICROS = MICROS_PER_SECOND / PER_SECOND;
 
 /**
  * A few decisions of every second for people to look at: all of a quiet gateway, and of a busy one as many as stay long
- * enough to be read. Refusals and retries have room of their own.
+ * enough to be read. Refusals, waits and retries have room of their own.
  */
 export class ShownDecisions implements TapListener {
   readonly #ring = new DecisionRing(KEPT);
@@ -22,7 +22,7 @@ export class ShownDecisions implements TapListener {
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
     if (decision === undefined) return;
     const { at } = decision;
-    if (decision.kind === "rejected" || decision.attempt > 1) {
+    if (decision.kind !== "routed" || decision.attempt > 1) {
       if (at < this.#unusualUntil) return;
       this.#unusualUntil = at + SPAN_MICROS;
     } else {

@@ -1,6 +1,6 @@
 import { dataTable, type Row } from "../part/data-table.ts";
 import { clock, compact, count } from "../part/format.ts";
-import { type Content, element, type Markup } from "../part/markup.ts";
+import { element, type Markup } from "../part/markup.ts";
 import { scoreTable } from "./score-table.ts";
 import { endpointName } from "./endpoint-name.ts";
 import type { DecisionDetail, DecisionLine } from "./overview.ts";
@@ -9,6 +9,10 @@ import { section } from "./section.ts";
 
 type Actions = Pick<PageActions, "toggleDecision" | "showAllDecisions" | "hold">;
 
+const NOWHERE = {
+  queued: element("span", { class: "warn" }, "waits"),
+  rejected: element("span", { class: "bad" }, "refused"),
+};
 /** Rows before somebody asks for all that are kept. */
 const ROWS_SHOWN = 10;
 
@@ -37,7 +41,7 @@ export function decisionsSection(state: PageState, actions: Actions): Markup {
     element(
       "p",
       {},
-      "A few of every second, refusals and retries before others. Open one for the scores of all candidates.",
+      "A few of every second, refusals, waits and retries before others. Open one for the scores of all candidates.",
     ),
     element(
       "div",
@@ -61,14 +65,27 @@ export function decisionsSection(state: PageState, actions: Actions): Markup {
 }
 
 function rowOf(line: DecisionLine, detail: DecisionDetail | string | undefined, actions: Actions): Row {
-  const { sequence, endpoint, model, attempt, promptTokens, hitTokens, why, usedLedger, profile, policyVersion } = line;
+  const {
+    sequence,
+    kind,
+    endpoint,
+    arm,
+    model,
+    attempt,
+    promptTokens,
+    hitTokens,
+    why,
+    usedLedger,
+    profile,
+    policyVersion,
+  } = line;
   const isOpen = detail !== undefined;
   const time = element(
     "button",
     { type: "button", class: "open", "aria-expanded": String(isOpen), onclick: () => actions.toggleDecision(sequence) },
     clock(line.at),
   );
-  const where: Content = endpoint === null ? element("span", { class: "bad" }, "refused") : endpointName(endpoint);
+  const where = endpoint === null ? NOWHERE[kind === "queued" ? "queued" : "rejected"] : endpointName(endpoint);
   return {
     key: String(sequence),
     cells: [
@@ -78,7 +95,7 @@ function rowOf(line: DecisionLine, detail: DecisionDetail | string | undefined, 
       promptTokens === null ? "–" : compact(promptTokens),
       hitTokens === null ? "–" : compact(hitTokens),
       model ?? `attempt ${attempt}`,
-      `${profile} v${policyVersion}`,
+      `${profile} v${policyVersion}${arm === "" ? "" : `, arm ${arm}`}`,
     ],
     ...(isOpen && { detail: opened(line, detail) }),
   };

@@ -52,13 +52,18 @@ function tilesOf({ endpoints, traffic: { lastMinute }, gateway, policy, rollouts
       value: percent(hitRatio ?? NaN, 0),
       note: `${compact(outputTokens / seconds)} tokens/s generated`,
     },
-    { name: "In flight", value: count(gateway.requestsInFlight), note: `${count(waiting)} wait in engines` },
+    { name: "In flight", value: count(gateway.requestsInFlight), note: waits(waiting, gateway.requestsQueued) },
     {
       name: "Policy",
       value: policy.defaultProfile,
       note: running === undefined ? `version ${policy.version}` : `version ${policy.version}, rollout ${running.phase}`,
     },
   ];
+}
+
+function waits(inEngines: number, here: number): Content {
+  const text = `${count(inEngines)} wait in engines`;
+  return here === 0 ? text : element("span", { class: "warn" }, `${text}, ${count(here)} here`);
 }
 
 function bad(text: string): Markup {

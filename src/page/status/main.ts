@@ -11,6 +11,8 @@ const POLL_MILLIS = 2_000;
 const ANSWER_MILLIS_MAX = 5_000;
 /** Pauses between questions to a gateway that does not answer grow to this. */
 const PAUSE_MILLIS_MAX = 10_000;
+/** With more of them, whose answers are longer, it asks less often. */
+const ENDPOINTS_AT_EASE = 250;
 /** Kept for this tab alone; it goes into a header, never into an address. */
 const TOKEN_KEY = "gnomon-token";
 
@@ -79,7 +81,8 @@ async function poll(): Promise<void> {
     isAsking = false;
   }
   if (state.connection.kind === "locked") return;
-  timer = setTimeout(() => void poll(), Math.min(PAUSE_MILLIS_MAX, POLL_MILLIS * Math.max(1, failures)));
+  const slower = Math.max(1, failures, (state.overview?.endpoints.length ?? 0) / ENDPOINTS_AT_EASE);
+  timer = setTimeout(() => void poll(), Math.min(PAUSE_MILLIS_MAX, POLL_MILLIS * slower));
 }
 
 async function ask(): Promise<void> {

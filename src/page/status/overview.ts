@@ -19,6 +19,8 @@ export interface GatewayCard {
   /** Sentences; empty where it is ready. */
   readonly waitsFor: readonly string[];
   readonly requestsInFlight: number;
+  /** That wait at the gateway for their turn. */
+  readonly requestsQueued: number;
 }
 
 export interface EndpointCard {
@@ -102,9 +104,12 @@ export interface DecisionLine {
   readonly attempt: number;
   /** Null for a retry, whose first decision has it. */
   readonly model: string | null;
-  /** Null where it was refused. */
+  readonly kind: "routed" | "rejected" | "queued";
+  /** Null unless it was routed. */
   readonly endpoint: string | null;
   readonly why: string;
+  /** Of the rollout that it is part of; "" where there is none. */
+  readonly arm: string;
   readonly profile: string;
   readonly policyVersion: number;
   readonly promptTokens: number | null;

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Decision, Rejected, Routed } from "#core/decision.ts";
+import type { Decision, Queued, Rejected, Routed } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { ShownDecisions } from "#live/status/shown-decisions.ts";
 
 const BREAKDOWN = { candidates: [], scorers: [], values: new Float64Array(0), totals: new Float64Array(0), clamped: 0 };
 const INPUT: Input = { kind: "request-retried", at: 0, requestId: "r" };
 
-function decision(sequence: number, at: number, more: Partial<Rejected> | Partial<Routed> = {}): Decision {
+function decision(
+  sequence: number,
+  at: number,
+  more: Partial<Rejected> | Partial<Routed> | Partial<Queued> = {},
+): Decision {
   const common = {
     at,
     sequence,
@@ -55,6 +59,13 @@ test("refusals and retries have room beside them, bounded as well", () => {
   assert.equal(sequences.length, 40);
   assert.equal(shown.get(sequences[3]!)?.decision.sequence, sequences[3]);
   assert.equal(shown.get(17), undefined);
+});
+
+test("a request that waits is unusual too", () => {
+  const shown = new ShownDecisions();
+  shown.accepted(INPUT, decision(0, 0), 1);
+  shown.accepted(INPUT, decision(1, 0, { kind: "queued", reason: "saturated" }), 1);
+  assert.equal(shown.after(-1, 10).length, 2);
 });
 
 test("it keeps a bounded number, whatever comes", () => {

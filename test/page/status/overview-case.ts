@@ -110,6 +110,8 @@ export function decisionCase(sequence: number, more: Partial<DecisionLine> = {})
     sequence,
     requestId: `chatcmpl-${sequence}`,
     attempt: 1,
+    kind: "routed",
+    arm: "",
     model: MODEL,
     endpoint: "http://vllm-llama-3-3-70b-instruct-decode-7f9c8d6b5-x63z3.inference-production.svc.cluster.local:8000",
     why: "added-latency; 672 of 694 tokens cached there, next best 0; the next best adds 7.1 times the waiting",
@@ -219,16 +221,22 @@ export function overviewCase(more: Partial<Overview> = {}): Overview {
   const slots = slotsCase();
   return {
     at: AT,
-    gateway: { version: "0.1.0", startedAt: AT - 86_400_000, waitsFor: [], requestsInFlight: 1_204 },
+    gateway: {
+      version: "0.1.0",
+      startedAt: AT - 86_400_000,
+      waitsFor: [],
+      requestsInFlight: 1_204,
+      requestsQueued: 17,
+    },
     endpoints: fleetCase(104),
     traffic: { slotMillis: SLOT_MILLIS, slotsMax: SLOTS_MAX, slots, lastMinute: { ...figures(214), seconds: 58 } },
     decisions: Array.from({ length: 12 }, (_, i) =>
       decisionCase(
         1_000 - i,
         i === 2
-          ? { endpoint: null, why: "saturated", hitTokens: null }
+          ? { kind: "rejected", endpoint: null, why: "saturated", hitTokens: null }
           : i === 4
-            ? { attempt: 2, model: null, promptTokens: null, why: "only" }
+            ? { attempt: 2, model: null, promptTokens: null, why: "only", arm: "gnomon" }
             : {},
       ),
     ),
