@@ -5,12 +5,14 @@ import type { Dialect } from "../request/route.ts";
 
 /**
  * Why a stream would not go on exactly where it breaks.
+ * - route: it is no stream of chat or completions
  * - several: more than one answer; logprobs, echo, beam, structured, tools, media: what a part of an answer has no form for
  * - seed: a seeded draw would be another one; penalties: the engine would count the answer so far as prompt
  * - length: neither the request nor its endpoints state how long the answer may be
  * - field: the body has a field of which it is not known what it does
  */
 export type UnfitRequest =
+  | "route"
   | "several"
   | "logprobs"
   | "echo"

@@ -12,7 +12,10 @@ export function keepStream(exchange: Exchange, parsed: ParsedRequest, prompt: To
   const { context, limits, route } = exchange;
   if (!context.continuesStreams || limits.continuationsMax === 0) return false;
   const plan = continuationPlan(parsed, route.dialect, () => modelTokensMax(exchange));
-  if (plan === undefined) return false;
+  if (plan === undefined) {
+    if (parsed.stream) exchange.unfit = "route";
+    return false;
+  }
   if (typeof plan === "string" || prompt.promptTokens > limits.continuationTokensKept) {
     exchange.unfit = typeof plan === "string" ? plan : "long";
     return false;
