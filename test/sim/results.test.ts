@@ -53,6 +53,25 @@ test("figures by class and tenant are those of their requests", () => {
   assert.ok(Math.abs(metrics.jainFairnessIndex - 1600 / (3 * 550)) < 1e-12);
   const fitness = fitnessOf(metrics, { slo_attainment: 2, mean_e2e: 1 });
   assert.ok(Math.abs(fitness.score - (2 * 0.5 + 1 / 11)) < 1e-12);
+  assert.equal(fitnessOf(metrics, { p99_tpot: 1 }).score, 0.5, "a millisecond a token");
+});
+
+test("blocks that are copied to the host count against those that were filled", () => {
+  const tier = {
+    cpuBlocks: 1_000,
+    offloadThreshold: 0,
+    transferBaseMicros: 1,
+    blockBytes: 1,
+    bytesPerSecond: 1e9,
+    thrashWindowMicros: 1_000_000,
+  };
+  // Prompts of two blocks each, one after another, in a cache of eight: all of them are copied out as they are given back.
+  const arrivals = Array.from({ length: 20 }, (_, i) => listed(i, i * 50_000, 32, 3));
+  const run = (specs: ReturnType<typeof engines>) =>
+    simulate(cluster(ROUND_ROBIN, specs, { arrivals: new ListedArrivals(arrivals) })).metrics;
+  const { offloadRate, offloadedBlocks } = run(engines(1, { stepTime: STEP, kvBlocks: 9, tier }));
+  assert.ok(offloadedBlocks > 0 && offloadRate > 0 && offloadRate <= 1, `${offloadedBlocks} blocks, ${offloadRate}`);
+  assert.equal(run(engines(1, { stepTime: STEP, kvBlocks: 9 })).offloadRate, 0);
 });
 
 test("every gap between tokens is recorded where it is asked for", () => {

@@ -144,10 +144,10 @@ function faultRows({
   return [["faults", `${attempts}; ${again}, ${continuations} answers continued, ${cuts} cut`]];
 }
 
-function tierText({ cacheHitRate, offloadedBlocks, kvThrashingRate }: Metrics): string {
+function tierText({ cacheHitRate, offloadedBlocks, offloadRate, kvThrashingRate }: Metrics): string {
   const gpu = percent(cacheHitRate.gpu);
   if (offloadedBlocks === 0) return gpu;
-  return `${gpu}, ${percent(cacheHitRate.cpu)} from the host; ${offloadedBlocks} blocks copied out, ${percent(kvThrashingRate)} thrashed`;
+  return `${gpu}, ${percent(cacheHitRate.cpu)} from the host; ${offloadedBlocks} blocks copied out (${percent(offloadRate)} of those filled), ${percent(kvThrashingRate)} thrashed`;
 }
 
 function endpoints(result: SimulationResult): string {

@@ -15,6 +15,9 @@ export const FITNESS_KEYS = [
   "mean_ttft",
   "p50_ttft",
   "p99_ttft",
+  "mean_tpot",
+  "p50_tpot",
+  "p99_tpot",
   "mean_e2e",
   "p50_e2e",
   "p99_e2e",
@@ -47,6 +50,7 @@ export function fitnessOf(metrics: Metrics, weights: FitnessWeights): Fitness {
 
 function valueOf(metrics: Metrics, key: FitnessKey): number {
   const ttft = metrics.ttftMicros["all"];
+  const tpot = metrics.tpotMicros["all"];
   const e2e = metrics.e2eMicros["all"];
   switch (key) {
     case "throughput":
@@ -59,6 +63,12 @@ function valueOf(metrics: Metrics, key: FitnessKey): number {
       return latency(ttft?.p50);
     case "p99_ttft":
       return latency(ttft?.p99);
+    case "mean_tpot":
+      return latency(tpot?.mean);
+    case "p50_tpot":
+      return latency(tpot?.p50);
+    case "p99_tpot":
+      return latency(tpot?.p99);
     case "mean_e2e":
       return latency(e2e?.mean);
     case "p50_e2e":

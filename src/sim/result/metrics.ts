@@ -32,8 +32,10 @@ export interface Metrics extends Anomalies {
   readonly cacheHitRate: { readonly gpu: number; readonly cpu: number };
   /** Preemptions per completed request. */
   readonly preemptionRate: number;
-  /** Blocks copied to the second tier, and of those copied back the ones that had hardly left, per block copied out. */
+  /** Blocks copied to the second tier; the same per KV block that was filled. */
   readonly offloadedBlocks: number;
+  readonly offloadRate: number;
+  /** Blocks copied back that had hardly left, per block copied out. */
   readonly kvThrashingRate: number;
 }
 
@@ -63,16 +65,18 @@ export function metricsOf(
     },
     preemptionRate: shareOf(totals.preemptions, totals.completed),
     offloadedBlocks: tier.copiedOut,
+    offloadRate: shareOf(tier.copiedOut, tier.filled),
     kvThrashingRate: shareOf(tier.thrashed, tier.copiedOut),
     ...findAnomalies(outcomes),
   };
 }
 
 function tierTotals(fleet: EngineFleet, endedAt: Micros) {
-  const totals = { hitTokens: 0, copiedOut: 0, thrashed: 0 };
+  const totals = { hitTokens: 0, filled: 0, copiedOut: 0, thrashed: 0 };
   for (let number = 0; number < fleet.size; number++) {
     for (const gauges of fleet.gaugesOfAll(endedAt + 1, number)) {
       totals.hitTokens += gauges.tierHitsTokens;
+      totals.filled += gauges.blockMisses;
       totals.copiedOut += gauges.tierBlocksCopiedOut;
       totals.thrashed += gauges.tierBlocksThrashed;
     }

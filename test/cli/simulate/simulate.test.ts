@@ -60,6 +60,7 @@ test("results go to standard output as JSON with BLIS's figures, twice the same;
     "priorityInversions",
     "holBlockingEvents",
     "kvThrashingRate",
+    "offloadRate",
   ])
     assert.ok(figure in (result["metrics"] ?? {}), figure);
   const lines = (await readFile(requests, "utf8")).trim().split("\n");
