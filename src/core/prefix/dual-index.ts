@@ -53,6 +53,11 @@ export class DualIndex implements ReportedIndex {
     this.#precise = new PreciseIndex(times);
   }
 
+  /** Slots that were ever taken. */
+  get endpoints(): number {
+    return this.#endpoints.length;
+  }
+
   get bytes(): number {
     return this.#guessed.bytes + this.#precise.bytes;
   }
