@@ -185,10 +185,10 @@ function followEngines(
   return new BlockSize({ configured: prefix.blockTokens, change, report });
 }
 
-/** First the decision alone, then the whole path from socket to socket, each on a router that is thrown away. */
+/** First the decision alone, then the whole path from socket to socket, each on a router that is thrown away and lets all in. */
 async function warmUpAll(
   { config }: ServePlan,
-  settings: TraceRouter,
+  { admission: _, ...settings }: TraceRouter,
   path: Pick<GatewayOptions, "identity" | "tokenizer">,
 ): Promise<object> {
   const { blockTokens } = settings;
