@@ -92,7 +92,9 @@ export class RolloutWatch {
       watched.endpoint = decision.endpoint;
       this.#compare(decision);
       // It shows nothing of its arm: neither compared nor guarded.
-      if (decision.rollout?.outsidePool === true) this.#open.delete(decision.requestId);
+      if (decision.rollout?.outsidePool !== true) return;
+      this.#open.delete(decision.requestId);
+      if (watched.assignment.counted) this.judge.withdrawn(watched.assignment.window);
     } else if (input.kind === "first-token") {
       const watched = this.#open.get(input.requestId);
       if (watched !== undefined) watched.firstTokenAt ??= input.at;

@@ -1,18 +1,10 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
-import { CONVERSATIONS } from "#shadow/recorded/conversations.ts";
 import { type FigureKey, PLANNED_FIGURES } from "#shadow/rollout/rollout-sample.ts";
-import { addSizeFlags } from "../calibrate/engine-sizes.ts";
 import { amount, listOf, share, whole } from "../flag-number.ts";
-import {
-  ENDPOINTS_MAX,
-  LIMIT_DEFAULT,
-  RATE_SCALE_MAX,
-  RATE_SCALE_MIN,
-  SCRAPE_MILLIS_MAX,
-  type TrafficFlags,
-} from "../what-if/what-if-flags.ts";
+import type { TrafficFlags } from "../what-if/what-if-flags.ts";
+import { addTrafficFlags } from "./traffic-flags.ts";
 
 export interface RolloutPlanFlags extends TrafficFlags {
   readonly arm: readonly string[];
@@ -89,40 +81,7 @@ export function rolloutPlanOptions(): Command {
     .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
     .option("--write <file>", "write the recommended rollout as YAML, as rollout start takes it; - for stdout")
     .option("--json <file>", "write the plan as JSON; - for stdout, without the tables");
-  return addSizeFlags(withTraffic(command));
-}
-
-/** Where the traffic comes from and what it is simulated on. */
-function withTraffic(command: Command): Command {
-  return command
-    .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
-    .addOption(
-      new Option("--engine <file>", "engine by name or path, best one that calibrate wrote")
-        .argParser((name: string) => [name])
-        .default([], "as what-if chooses it"),
-    )
-    .addOption(
-      new Option("--endpoints <n>", "of a foreign workload: its endpoints")
-        .argParser(one(whole(1, ENDPOINTS_MAX)))
-        .default([], "4"),
-    )
-    .addOption(
-      new Option("--rate-scale <x>", "of a foreign workload: arrivals so many times as fast")
-        .argParser(one(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)))
-        .default([], "1"),
-    )
-    .option("--capped <turns>", "only the first turns of each conversation", whole(1, Infinity))
-    .addOption(
-      new Option("--conversations <kind>", "which turns of a trace wait for the one before, as of what-if")
-        .choices(CONVERSATIONS)
-        .default(CONVERSATIONS[0]),
-    )
-    .option("--limit <n>", "requests at most, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
-    .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
-    .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
-    .option("--request-delay <micros>", "from the decision until the engine has the request", whole(0, 1e9), 0)
-    .option("--answer-delay <micros>", "from the engine until the client has a token", whole(0, 1e9), 0)
-    .option("--seed <n>", "of the router's draws where the trace has none, and of the arms", whole(0, Infinity), 0);
+  return addTrafficFlags(command);
 }
 
 function designs(text: string, before: readonly string[]): readonly string[] {
@@ -146,8 +105,4 @@ const HOURS = listOf(amount(0.01, 24 * 365));
 /** The first one takes the place of the default. */
 function hours(text: string, before: readonly number[]): readonly number[] {
   return HOURS(text, before === HOURS_DEFAULT ? [] : before);
-}
-
-function one(parse: (text: string) => number): (text: string) => readonly number[] {
-  return (text) => [parse(text)];
 }

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { driveCommands } from "./rollout-drive.ts";
+import { rolloutJudgeCommand } from "./rollout-judge.ts";
 import { rolloutPlanCommand } from "./rollout-plan.ts";
 
 /** Rollouts of one routing policy against another. */
@@ -7,6 +8,6 @@ export function rolloutCommand(): Command {
   const command = new Command("rollout").description(
     "Plan a rollout of one routing profile against another, and drive those of a running gateway with its admin token.",
   );
-  for (const part of [rolloutPlanCommand(), ...driveCommands()]) command.addCommand(part);
+  for (const part of [rolloutPlanCommand(), rolloutJudgeCommand(), ...driveCommands()]) command.addCommand(part);
   return command;
 }

@@ -30,6 +30,8 @@ export interface Traffic {
   readonly setting: Setting;
   /** In the workload's order; undefined where nothing that happened can be compared. */
   readonly observed: readonly Observed[] | undefined;
+  /** Of a trace: the requests' ids in it, in the workload's order. */
+  readonly requestIds?: readonly string[];
   readonly inForce: Candidate;
   /** Values of --endpoints and --rate-scale that are not how the traffic came. */
   readonly otherEndpoints: readonly number[];
@@ -72,6 +74,7 @@ async function recorded(path: string, flags: TrafficFlags): Promise<Traffic> {
   return {
     setting: recordedSetting({ ...run, workload }, { ...outsideEngines(flags), engine, residuals }),
     observed: kept.map(({ index }) => run.observed[index]!),
+    ...(run.requestIds && { requestIds: kept.map(({ index }) => run.requestIds![index]!) }),
     inForce: flags.inForce === undefined ? recordedProfile(path, run) : namedProfile(flags.inForce),
     otherEndpoints: flags.endpoints,
     otherRates: flags.rateScale,

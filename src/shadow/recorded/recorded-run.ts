@@ -35,6 +35,8 @@ export interface RecordedRun {
   readonly workload: readonly WorkloadRequest[];
   /** Same order as the workload. */
   readonly observed: readonly Observed[];
+  /** Their ids in the trace, in the same order; absent where none was read. */
+  readonly requestIds?: readonly string[];
   /** Endpoints that were there before the first request. */
   readonly endpoints: readonly Endpoint[];
   /** What became of the fleet after it, on the workload's clock; below 0, as it was from the beginning. */
@@ -221,6 +223,7 @@ export class RunBook {
         blockTokens: blocks.tokensOf(ended.route),
       })),
       observed: rows.map(({ ended }) => observedOf(ended)),
+      requestIds: rows.map(({ ended }) => ended.route.id),
       endpoints: [...this.endpoints.values()],
       fleetEvents: this.#fleet.eventsFrom(started),
       left,

@@ -2,6 +2,8 @@ import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { checkProfile } from "#core/profile/check.ts";
+import type { RouteRequest } from "#core/request.ts";
+import type { Times } from "#core/rollout/judge/outcome.ts";
 import { Router } from "#core/router.ts";
 import { JUDGE, type RolloutStep } from "#core/rollout/rollout-state.ts";
 import {
@@ -189,8 +191,11 @@ function messageOf(error: unknown): string {
 }
 
 /** A router as the recorded one was at its start. */
-export function routerOf({ router: { breaker, ...settings } }: TraceHeader): Router {
-  const options = { ...settings, index: new DualIndex() };
+export function routerOf(
+  { router: { breaker, ...settings } }: TraceHeader,
+  predictionOf?: (request: RouteRequest) => Times | undefined,
+): Router {
+  const options = { ...settings, index: new DualIndex(), ...(predictionOf && { predictionOf }) };
   return new Router(breaker === undefined ? options : { ...options, breaker });
 }
 

@@ -103,6 +103,8 @@ test("what is asked wrongly is named", async (t) => {
   assert.match((await plan(t, ...ARMS, "--design", "swap")).said, /expected switchback, pools, split, canary/);
   assert.match((await plan(t, ...ARMS, "--steps", "5,1")).said, /expected rising numbers above 0, at most 100/);
   assert.match((await plan(t, ...ARMS, "--metric", "itl")).said, /--metric.*Allowed choices are ttft\.mean/s);
+  const judged = await inProcess(t, [rolloutCommand()], ["rollout", "judge", WORKLOAD]);
+  assert.match(judged.said, /rollout judge: expected a recorded trace, got .*workload\.jsonl/);
   const none = await inProcess(t, [rolloutCommand()], ["rollout", "plan", "/nowhere", ...ARMS]);
   assert.match(none.said, /got \/nowhere, which is not there/);
 });

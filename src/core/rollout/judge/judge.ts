@@ -99,6 +99,12 @@ export class Judge {
     if (window > this.#closedUntil) this.#windowOf(window, windowEndAt).open++;
   }
 
+  /** One that had arrived counts no longer: its window does not wait for it. */
+  withdrawn(window: number): void {
+    const open = this.#windows.get(window);
+    if (open !== undefined) open.open--;
+  }
+
   /** A request has ended; one that counts had arrived. */
   observe(outcome: RolloutOutcome): void {
     this.#guard.observe(outcome);

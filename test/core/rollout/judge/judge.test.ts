@@ -196,12 +196,18 @@ test("a window is compared when its last answer is there, not before, and at the
   assert.equal(judge.lateOutcomes, 0);
   judge.observe({ ...slow!, window: 2 });
   assert.equal(judge.lateOutcomes, 1);
+  ended(judge, windowOf(SPLIT, 3, { effectMicros: 0 }));
+  judge.arrived(3, 4 * WINDOW_MICROS);
+  judge.withdrawn(3);
+  judge.advance(4 * WINDOW_MICROS);
+  assert.equal(judge.difference(1, "ttft", "p99").count, 4, "it does not wait for what counts no longer");
   assert.deepEqual(
     judge.history.map(({ window, arms }) => [window, arms.map(({ requests }) => requests)]),
     [
       [0, [10, 10]],
       [1, [10, 10]],
       [2, [10, 10]],
+      [3, [10, 10]],
     ],
   );
 });

@@ -1,0 +1,49 @@
+import { type Command, Option } from "commander";
+import { CONVERSATIONS } from "#shadow/recorded/conversations.ts";
+import { addSizeFlags } from "../calibrate/engine-sizes.ts";
+import { amount, share, whole } from "../flag-number.ts";
+import {
+  ENDPOINTS_MAX,
+  LIMIT_DEFAULT,
+  RATE_SCALE_MAX,
+  RATE_SCALE_MIN,
+  SCRAPE_MILLIS_MAX,
+} from "../what-if/what-if-flags.ts";
+
+/** Where the traffic comes from and what it is simulated on. */
+export function addTrafficFlags(command: Command): Command {
+  addSizeFlags(command);
+  return command
+    .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
+    .addOption(
+      new Option("--engine <file>", "engine by name or path, best one that calibrate wrote")
+        .argParser((name: string) => [name])
+        .default([], "as what-if chooses it"),
+    )
+    .addOption(
+      new Option("--endpoints <n>", "of a foreign workload: its endpoints")
+        .argParser(one(whole(1, ENDPOINTS_MAX)))
+        .default([], "4"),
+    )
+    .addOption(
+      new Option("--rate-scale <x>", "of a foreign workload: arrivals so many times as fast")
+        .argParser(one(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)))
+        .default([], "1"),
+    )
+    .option("--capped <turns>", "only the first turns of each conversation", whole(1, Infinity))
+    .addOption(
+      new Option("--conversations <kind>", "which turns of a trace wait for the one before, as of what-if")
+        .choices(CONVERSATIONS)
+        .default(CONVERSATIONS[0]),
+    )
+    .option("--limit <n>", "requests at most, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
+    .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
+    .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
+    .option("--request-delay <micros>", "from the decision until the engine has the request", whole(0, 1e9), 0)
+    .option("--answer-delay <micros>", "from the engine until the client has a token", whole(0, 1e9), 0)
+    .option("--seed <n>", "of the router's draws where the trace has none, and of the arms", whole(0, Infinity), 0);
+}
+
+function one(parse: (text: string) => number): (text: string) => readonly number[] {
+  return (text) => [parse(text)];
+}

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadProfile } from "#config/profile-file.ts";
+import { judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
+import { judgeOptions, twoArmPlan } from "#shadow/rollout/two-arm-plan.ts";
+import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
+import { Simulation } from "#sim/simulation.ts";
+import { NO_LATENCY } from "#sim/simulation-options.ts";
+import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
+import type { TraceItem } from "#trace/record.ts";
+import { HEADER } from "../../trace/trace-samples.ts";
+import { CASE_ENGINE, CASE_SIGNALS, caseSetting, caseWorkload } from "../question/what-if-case.ts";
+
+const SECOND = 1_000_000;
+const PROFILES = { control: loadProfile("gnomon").spec, other: loadProfile("always-busiest").spec };
+
+/** A trace of a split by request, as a gateway would have recorded it. */
+function recorded(): TraceItem[] {
+  const { workload, endpoints } = caseSetting(caseWorkload());
+  const router = { seed: 9, profiles: PROFILES, defaultProfile: "control", blockTokens: 16, staleAfterMicros: SECOND };
+  const items: TraceItem[] = [
+    { kind: "run", header: { ...HEADER, endpoints: [], router: { ...router, breaker: undefined } } },
+  ];
+  const plan = twoArmPlan({ kind: "split", windowMicros: SECOND, by: "request" }, 5);
+  const { plan: _plan, ...rules } = judgeOptions(plan, 0.05, 100);
+  const start = {
+    kind: "rollout-step",
+    at: 0,
+    rollout: plan.name,
+    step: "start",
+    arm: "",
+    reason: "",
+    by: "",
+  } as const;
+  new Simulation({
+    router,
+    engines: endpoints.map((endpoint) => ({
+      endpoint: { ...endpoint, kvCapacityTokens: 1999 * 16, concurrencyMax: 256 },
+      config: CASE_ENGINE,
+    })),
+    arrivals: new WorkloadArrivals([...workload], {
+      seed: 9,
+      blockTokens: 16,
+      timeoutMicros: Infinity,
+      timeScale: 1,
+      rateScale: 1,
+    }),
+    fleetEvents: [{ kind: "rollout-planned", at: 0, plan, rules, profiles: PROFILES }, start],
+    rolloutLookMicros: SECOND,
+    signals: CASE_SIGNALS,
+    prefixes: { kind: "approximate" },
+    latency: NO_LATENCY,
+    horizonMicros: Infinity,
+    over: "answered",
+    tokenGaps: false,
+    check: true,
+    observe: (input, decision) =>
+      items.push({
+        kind: "record",
+        input,
+        decision: decision && {
+          ...decision,
+          breakdown: { ...decision.breakdown, candidates: [], endpointCount: 3, digest: 0 },
+        },
+      }),
+  }).run();
+  return items;
+}
+
+async function* iterated(items: readonly TraceItem[]): AsyncGenerator<TraceItem> {
+  yield* items;
+}
+
+test("a recorded rollout is judged as it was, and narrower with what the simulator predicts of its requests", async () => {
+  const items = recorded();
+  const control = await recordedControl(iterated(items), undefined);
+  assert.ok(typeof control !== "string");
+  assert.deepEqual(control.control, PROFILES.control);
+  const { workload, requestIds, endpoints } = await readRecordedRun(iterated(items));
+  const setting = { ...caseSetting(workload), endpoints };
+  const judged = await judgedRollout(control, setting, requestIds!, iterated(items));
+  const counts = judged.arms.map(({ tally }) => tally.counts.requests);
+  // The first one comes at the very start, before it.
+  assert.equal(counts[0]! + counts[1]!, workload.length - 1);
+  assert.ok(Math.min(...counts) > workload.length / 3, counts.join(" "));
+  const e2e = judged.differences.find(({ measured }) => measured.metric === "e2e" && measured.figure === "mean")!;
+  assert.equal(e2e.measured.varianceLeft, 1);
+  assert.ok(e2e.adjusted.varianceLeft < 0.8, `${e2e.adjusted.varianceLeft}`);
+  assert.ok(e2e.adjusted.high - e2e.adjusted.low < e2e.measured.high - e2e.measured.low);
+  // Both are estimates of the same.
+  const apart = Math.abs(e2e.adjusted.mean - e2e.measured.mean);
+  assert.ok(apart < (e2e.measured.high - e2e.measured.low) / 2, `${apart}`);
+});
+
+test("a trace without the rollout that is asked for says which ones it has", async () => {
+  const items = recorded();
+  assert.equal(await recordedControl(iterated(items), "none such"), "expected plan");
+  const without = items.filter((item) => item.kind !== "record" || !item.input.kind.startsWith("rollout-"));
+  assert.equal(await recordedControl(iterated(without), undefined), "the trace has no rollout");
+});
