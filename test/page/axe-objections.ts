@@ -12,6 +12,8 @@ interface Violation {
 /** What axe-core finds on the page, a line for each rule with the first element that breaks it. */
 export async function axeObjections(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
-  const { violations } = await page.evaluate<{ violations: Violation[] }>("axe.run(document)");
+  const { violations } = await page.evaluate<{ violations: Violation[] }>(
+    `axe.run(document, { resultTypes: ["violations"] })`,
+  );
   return violations.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
 }
