@@ -1,0 +1,318 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Input } from "#core/input.ts";
+import { ApproximateIndex } from "#core/prefix/approximate.ts";
+import { switchbackArm } from "#core/rollout/assignment.ts";
+import { Router } from "#core/router.ts";
+import type { FaultEvent } from "#live/log/fault-log.ts";
+import { RouterTap } from "#live/router-tap.ts";
+import { policyOf } from "#serve/policy/policy.ts";
+import { documentDesk } from "#serve/policy/document-desk.ts";
+import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
+import { RolloutKeeper } from "#serve/rollout/rollout-keeper.ts";
+import { RolloutMemory } from "#serve/rollout/rollout-memory.ts";
+import { StateFolder } from "#serve/state/state-folder.ts";
+import { servePlan } from "../../src/cli/serve/serve-options.ts";
+import { DESIGNS, planOf } from "../core/rollout/rollout-case.ts";
+import { request } from "../core/state.ts";
+
+const SECOND = 1_000_000;
+const PLAN = servePlan({ set: ["routing.profile=gnomon"], endpoint: ["http://127.0.0.1:9"] }, {});
+const ENDPOINTS = ["a", "b"];
+
+interface Host {
+  readonly keeper: RolloutKeeper;
+  readonly policies: PolicyKeeper;
+  readonly router: Router;
+  readonly inputs: Input[];
+  readonly faults: FaultEvent[];
+  /** So long passes, with a look at the end. */
+  pass(micros: number): void;
+  /** Requests that come now and end as each is told, so long after. */
+  ask(count: number, millisOf: (arm: string) => number | "never", outcome?: Outcome): void;
+}
+
+/** A keeper over a real router on a clock that stands, as a gateway has it. */
+function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND): Host {
+  let at = 0;
+  let asked = 0;
+  const profiles = { gnomon: PLAN.profile.spec };
+  const router = new Router({
+    seed: 1,
+    profiles,
+    defaultProfile: "gnomon",
+    index: new ApproximateIndex(),
+    blockTokens: 16,
+    staleAfterMicros: SECOND,
+  });
+  const inputs: Input[] = [];
+  const faults: FaultEvent[] = [];
+  const tap = new RouterTap(router);
+  tap.listen({ accepted: (input) => void inputs.push(input) });
+  const policies: PolicyKeeper = new PolicyKeeper({
+    start: policyOf(PLAN, PLAN.config),
+    historyMax: 8,
+    apply: () => {},
+    objections: (policy) => keeper.objections(policy),
+    report: () => {},
+  });
+  const report = (event: FaultEvent) => void faults.push(event);
+  const keeper: RolloutKeeper = new RolloutKeeper({
+    tap,
+    now: () => at,
+    memory: new RolloutMemory({ folder, wallStartMicros, report }),
+    lookMillis: 1000,
+    keptMax: 4,
+    bytesMax: 65_536,
+    policy: () => policies.inForce,
+    promote: (_state, arm) => (arm === "control" ? [] : offerMerge(policies, { routing: { profile: "llm-d" } })),
+    report,
+  });
+  for (const id of ENDPOINTS) {
+    const endpoint = { id, models: [], labels: {}, kvCapacityTokens: 16_000, concurrencyMax: 8 };
+    tap.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  }
+  const pass = (micros: number): void => {
+    at += micros;
+    keeper.tick();
+  };
+  const ask = (count: number, millisOf: (arm: string) => number | "never", outcome: Outcome = "ok"): void => {
+    for (let i = 0; i < count; i++) {
+      const id = `r${asked++}`;
+      const decision = tap.accept({ kind: "request-arrived", at, request: request({ id, session: id }) });
+      const millis = millisOf(decision.rollout?.arm ?? "");
+      if (millis === "never") continue;
+      tap.accept({ kind: "first-token", at: at + millis * 1000, requestId: id });
+      const counts = { promptTokens: 64, cachedTokens: 0, outputTokens: 4 };
+      tap.accept({ kind: "request-finished", at: at + millis * 1000, requestId: id, outcome, ...counts });
+    }
+  };
+  return { keeper, policies, router, inputs, faults, pass, ask };
+}
+
+function offerMerge(policies: PolicyKeeper, document: object): readonly string[] {
+  const desk = documentDesk(policies, PLAN.config, {});
+  const outcome = desk.change(document, "merge", { by: "test", dryRun: false, ifVersion: undefined });
+  return outcome.outcome === "refused" ? outcome.problems : [];
+}
+
+const document = (more: object = {}) => ({
+  name: "try",
+  arms: [{ name: "control" }, { name: "other", profile: "llm-d" }],
+  design: { kind: "split", by: "session", windowMillis: 10_000 },
+  baselineMillis: 0,
+  guardrails: [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 10 }],
+  ...more,
+});
+
+const BY = { by: "test", dryRun: false };
+
+async function started(made: Host, more: object = {}): Promise<void> {
+  const outcome = await made.keeper.start(document(more), BY);
+  assert.equal(outcome.outcome, "applied", JSON.stringify(outcome));
+}
+
+const phaseOf = ({ router }: Host) => router.rollouts.book.map(({ phase }) => phase).join();
+
+function folderOf(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), "gnomon-state-"));
+  t.after(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+test("a crossed guardrail takes it back at the next look, and the policy decides from then on", async () => {
+  const made = host();
+  await started(made);
+  made.ask(60, (arm) => (arm === "other" ? 900 : 100));
+  made.pass(SECOND);
+  assert.equal(phaseOf(made), "rolled-back");
+  const [view] = made.keeper.view().rollouts;
+  assert.equal(view?.by, "judge");
+  assert.match(view.reason, /^other: ttft\.p90 is 0\.\d+ s, above 0\.\d+ s, 2 times/);
+  assert.ok(view.guardrails.some(({ crossed }) => crossed));
+  assert.equal(made.faults.at(-1)?.kind, "rollout-taken-back");
+  made.ask(10, (arm) => (arm === "" ? 1 : assert.fail("it has an arm")));
+});
+
+test("an arm whose requests never come back is taken back by what waits there", async () => {
+  const made = host();
+  await started(made);
+  made.ask(60, (arm) => (arm === "other" ? "never" : 100));
+  made.pass(SECOND / 10);
+  assert.equal(phaseOf(made), "running");
+  made.pass(SECOND);
+  assert.equal(phaseOf(made), "rolled-back");
+});
+
+test("what contradicts a prediction beyond its interval pauses it and says so; people alone promote", async () => {
+  const made = host();
+  const predictions = [{ arm: "other", metric: "ttft", figure: "mean", lowMillis: -90, highMillis: -80 }];
+  await started(made, { predictions, guardrails: [] });
+  for (let i = 0; i < 40; i++) {
+    made.ask(20, (arm) => (arm === "other" ? 130 : 100) + (i % 3));
+    made.pass(SECOND);
+  }
+  assert.equal(phaseOf(made), "paused");
+  const [view] = made.keeper.view().rollouts;
+  assert.match(view?.reason ?? "", /other: ttft\.mean contradicts the prediction: measured 0\.0\d+ to 0\.0\d+ s/);
+  assert.equal(view?.predictions[0]?.verdict, "contradicted");
+  made.ask(5, (arm) => (arm === "control" ? 1 : assert.fail(`paused, it is on ${arm}`)));
+  const outcome = await made.keeper.step({ rollout: "try", step: "promote", arm: "other", by: "test" });
+  assert.equal(outcome.outcome, "applied");
+  assert.deepEqual([phaseOf(made), made.policies.version], ["promoted", 2]);
+  assert.equal(made.policies.inForce.profile.name, "llm-d");
+});
+
+test("bad documents and steps are refused with path and accepted values, and nothing reaches the router", async () => {
+  const made = host();
+  const before = made.inputs.length;
+  const wrong: readonly [object, RegExp][] = [
+    [{ design: { kind: "swichback" } }, /design\.kind: expected one of switchback/],
+    [{ arms: [{ name: "control" }] }, /arms: /],
+    [{ arms: [{ name: "a" }, { name: "b", profile: "nobody" }] }, /arms\[1\]\.profile: /],
+    [{ design: { kind: "switchback", windowMillis: 10, washoutMillis: 10 } }, /washoutMillis/],
+    [{ design: { kind: "pools", label: "pool" } }, /arms\[0\]\.pool: expected a value of the label/],
+    [{ guardrails: [{ figure: "ttft.p90" }] }, /guardrails\[0\]/],
+    [
+      { predictions: [{ arm: "control", metric: "ttft", lowMillis: 0, highMillis: 1 }] },
+      /predictions\[0\]\.arm: expected/,
+    ],
+    [{ nme: "x" }, /nme: expected one of name,/],
+  ];
+  for (const [more, problem] of wrong) {
+    const outcome = await made.keeper.start(document(more), BY);
+    assert.ok(outcome.outcome === "refused", JSON.stringify(more));
+    assert.match(outcome.problems.join("; "), problem);
+  }
+  assert.equal((await made.keeper.start(document(), { by: "", dryRun: true })).outcome, "checked");
+  const step = await made.keeper.step({ rollout: "gone", step: "pause", by: "" });
+  assert.ok(step.outcome === "refused" && /rollout "gone": there is none/.test(step.problems.join()));
+  assert.equal(made.inputs.length, before);
+});
+
+test("never two on one model: entries of the configuration wait for their turn, each is started once", async () => {
+  const made = host();
+  const [first, second] = [document({ name: "one" }), document({ name: "two", cooldownMillis: 0 })];
+  made.keeper.follow([first, second]);
+  made.pass(SECOND);
+  assert.deepEqual(
+    made.router.rollouts.book.map(({ plan }) => plan.name),
+    ["one"],
+  );
+  assert.match(made.faults.at(-1)?.detail ?? "", /two: rollout two: one is running for all models/);
+  const refused = await made.keeper.start(document({ name: "three" }), BY);
+  assert.ok(refused.outcome === "refused" && /one is running/.test(refused.problems.join()));
+  const faults = made.faults.length;
+  made.pass(SECOND);
+  assert.equal(made.faults.length, faults, "reported once");
+  await made.keeper.step({ rollout: "one", step: "promote", arm: "control", by: "test" });
+  made.pass(SECOND);
+  assert.equal(phaseOf(made), "promoted,running");
+  made.keeper.follow([first, second]);
+  made.pass(SECOND);
+  assert.equal(made.router.rollouts.book.length, 2);
+});
+
+test("the policy is watched before the first window; no policy changes what is compared", async () => {
+  const made = host();
+  const design = { kind: "switchback", windowMillis: 10_000, washoutMillis: 0 };
+  const isOtherFirst = (seed: number) => switchbackArm({ ...planOf(DESIGNS[0]!, 2, seed), name: "try" }, 0) === 1;
+  const seed = Array.from({ length: 100 }, (_, one) => one).find(isOtherFirst);
+  await started(made, { baselineMillis: 5000, design, seed });
+  made.ask(20, () => 100);
+  made.pass(4 * SECOND);
+  assert.equal(phaseOf(made), "planned");
+  assert.deepEqual(offerMerge(made.policies, { limits: { attemptsMax: 2 } }), []);
+  made.pass(SECOND);
+  assert.equal(phaseOf(made), "running");
+  const scorers = [{ plugin: "queue-depth", weight: 1 }];
+  const problems = offerMerge(made.policies, { profiles: { "llm-d": { extends: "gnomon", scorers } } });
+  assert.match(problems.join(), /profiles\.llm-d: expected it as it is while rollout try compares it/);
+  // The other arm is first: what it is compared with was measured before.
+  made.ask(40, (arm) => (arm === "other" ? 900 : assert.fail(arm)));
+  made.pass(SECOND / 2);
+  assert.equal(phaseOf(made), "rolled-back");
+});
+
+test("a keeper that starts again over the same folder goes on where it was: windows, arms, counts, steps", async (t) => {
+  const path = folderOf(t);
+  const made = host(new StateFolder(path), 1_000 * SECOND);
+  await started(made);
+  made.ask(60, () => 100);
+  made.pass(13 * SECOND);
+  await made.keeper.end();
+  const [before] = made.keeper.view().rollouts;
+  assert.equal(before?.window?.number, 1);
+
+  // Its clock begins 20 s after the other's did.
+  const again = host(new StateFolder(path), 1_020 * SECOND);
+  again.keeper.restore();
+  const [after] = again.keeper.view().rollouts;
+  assert.equal(after?.window?.number, 2);
+  assert.deepEqual(after?.arms, before?.arms);
+  assert.deepEqual(after?.steps, before?.steps);
+  assert.deepEqual(after?.intervals, before?.intervals);
+  const armOf = ({ router }: Host, session: string) => {
+    const at = 30 * SECOND;
+    return router.accept({ kind: "request-arrived", at, request: request({ id: `again ${session}`, session }) }).rollout
+      ?.arm;
+  };
+  for (let i = 0; i < 40; i++) assert.equal(armOf(again, `s${i}`), armOf(made, `s${i}`));
+  assert.equal(again.inputs.filter(({ kind }) => kind === "rollout-restored").length, 1);
+  await again.keeper.step({ rollout: "try", step: "rollback", by: "test" });
+  const third = host(new StateFolder(path), 1_040 * SECOND);
+  third.keeper.restore();
+  assert.equal(phaseOf(third), "rolled-back");
+  assert.match(
+    third.router.rollouts.rivalOf({ ...third.router.rollouts.book[0]!.plan, name: "next" }, 0) ?? "",
+    /cooldown/,
+  );
+});
+
+test("a damaged folder is reported and left alone; measures that are gone begin anew", async (t) => {
+  const path = folderOf(t);
+  const made = host(new StateFolder(path));
+  await started(made);
+  made.ask(60, () => 100);
+  await made.keeper.end();
+  const folder = new StateFolder(path);
+  folder.forgetJudge("try");
+  const anew = host(folder);
+  anew.keeper.restore();
+  assert.equal(anew.keeper.view().rollouts[0]?.arms[0]?.total.requests, 0);
+  assert.equal(phaseOf(anew), "running");
+  for (const text of ['{"version":1,"rollouts":[{}],"ended":[]}', '{"version":9}', "{"]) {
+    writeFileSync(join(path, "rollouts.json"), text);
+    const damaged = host(new StateFolder(path));
+    damaged.keeper.restore();
+    assert.equal(phaseOf(damaged), "");
+    assert.equal(damaged.faults.at(-1)?.kind, "state-failed");
+  }
+});
+
+test("conversations are written as they come, and a pair that was cut off is left out", (t) => {
+  const path = folderOf(t);
+  const journal = new StateFolder(path).conversations;
+  for (let i = 0; i < 10; i++) journal.add(i, 2 ** 52 + i);
+  journal.flush();
+  assert.deepEqual(journal.read().slice(-2), [9, 2 ** 52 + 9]);
+  journal.close();
+  truncateSync(join(path, "conversations"), 155);
+  const again = new StateFolder(path).conversations;
+  assert.equal(again.read().length, 18);
+  again.add(77, 78);
+  again.flush();
+  assert.deepEqual(again.read().slice(-4), [8, 2 ** 52 + 8, 77, 78]);
+  again.close();
+});
+
+test("only the latest text is on the disk, and whoever waits for an older one knows that it is", async (t) => {
+  const path = folderOf(t);
+  const { policy } = new StateFolder(path);
+  await Promise.all(Array.from({ length: 50 }, (_, i) => policy.write(JSON.stringify({ i }))));
+  assert.deepEqual(new StateFolder(path).readPolicy(), { i: 49 });
+});
