@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Input } from "#core/input.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
@@ -16,6 +17,7 @@ import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
 import { RolloutKeeper } from "#serve/rollout/rollout-keeper.ts";
 import { RolloutMemory } from "#serve/rollout/rollout-memory.ts";
 import { StateFolder } from "#serve/state/state-folder.ts";
+import { MemoryStore, type SharedStore } from "#serve/state/shared-store.ts";
 import { servePlan } from "../../src/cli/serve/serve-options.ts";
 import { DESIGNS, planOf } from "../core/rollout/rollout-case.ts";
 import { request } from "../core/state.ts";
@@ -37,7 +39,7 @@ interface Host {
 }
 
 /** A keeper over a real router on a clock that stands, as a gateway has it. */
-function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND): Host {
+function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: SharedStore): Host {
   let at = 0;
   let asked = 0;
   const profiles = { gnomon: PLAN.profile.spec };
@@ -69,6 +71,7 @@ function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND): Host {
     keptMax: 4,
     bytesMax: 65_536,
     policy: () => policies.inForce,
+    store,
     promote: (_state, arm) => (arm === "control" ? [] : offerMerge(policies, { routing: { profile: "llm-d" } })),
     report,
   });
@@ -271,6 +274,33 @@ test("a keeper that starts again over the same folder goes on where it was: wind
     third.router.rollouts.rivalOf({ ...third.router.rollouts.book[0]!.plan, name: "next" }, 0) ?? "",
     /cooldown/,
   );
+});
+
+test("replicas that share a store run one rollout in step: the same arms, and what one takes back is back everywhere", async () => {
+  const store = new MemoryStore();
+  const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_007 * SECOND, store)];
+  for (const { keeper } of [one, other]) keeper.begin();
+  await started(one);
+  await setImmediate();
+  assert.deepEqual([phaseOf(one), phaseOf(other)], ["running", "running"]);
+  const armsOf = ({ router }: Host, at: number) =>
+    Array.from({ length: 40 }, (_, i) => {
+      const asked = request({ id: `same ${i}`, session: `s${i}` });
+      return router.accept({ kind: "request-arrived", at, request: asked }).rollout;
+    });
+  // At one wall time: their clocks began 7 s apart.
+  assert.deepEqual(armsOf(other, 25 * SECOND), armsOf(one, 32 * SECOND));
+  const refused = await other.keeper.start(document({ name: "second" }), BY);
+  assert.ok(refused.outcome === "refused" && /try is running/.test(refused.problems.join()));
+  await other.keeper.step({ rollout: "try", step: "promote", arm: "other", by: "test" });
+  await setImmediate();
+  assert.deepEqual([phaseOf(one), phaseOf(other)], ["promoted", "promoted"]);
+  assert.deepEqual([one.policies.inForce.profile.name, other.policies.inForce.profile.name], ["llm-d", "llm-d"]);
+  assert.deepEqual(
+    one.keeper.view().rollouts[0]?.steps.map(({ step }) => step),
+    ["start", "promote"],
+  );
+  for (const { keeper } of [one, other]) await keeper.end();
 });
 
 test("a damaged folder is reported and left alone; measures that are gone begin anew", async (t) => {

@@ -5,6 +5,7 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RouterTap } from "#live/router-tap.ts";
 import { policyFromDocument } from "../policy/document-desk.ts";
 import type { PolicyKeeper } from "../policy/policy-keeper.ts";
+import { MemoryStore } from "../state/shared-store.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { RolloutKeeper } from "./rollout-keeper.ts";
 import { RolloutMemory } from "./rollout-memory.ts";
@@ -29,6 +30,7 @@ export function liveRollouts({ config, tap, policies, folder, report }: LiveRoll
     policy: () => policies.inForce,
     promote: (state, arm, by) => promoted(policies, config, state, arm, by, tap),
     report,
+    store: new MemoryStore(),
   });
   keeper.follow(config.rollout.start);
   return keeper;

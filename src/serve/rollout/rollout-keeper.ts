@@ -9,7 +9,10 @@ import type { RolloutDesk, RolloutOutcome, RolloutStepRequest } from "#live/roll
 import type { RolloutsView } from "#live/rollout/rollout-view.ts";
 import type { RouterTap } from "#live/router-tap.ts";
 import type { Policy } from "../policy/policy.ts";
+import type { SharedStore } from "../state/shared-store.ts";
 import type { RolloutMemory } from "./rollout-memory.ts";
+import { RolloutShare } from "./rollout-share.ts";
+import type { SavedRollout } from "./saved-rollout.ts";
 import { askedRollout } from "./rollout-spec.ts";
 import { rolloutViewOf } from "./rollout-view-of.ts";
 
@@ -27,7 +30,11 @@ export interface RolloutKeeperOptions {
   /** Makes an arm's profile the policy's. Returns what is wrong, and then nothing has changed. */
   readonly promote: (state: RolloutState, arm: string, by: string) => readonly string[];
   readonly report: (event: FaultEvent) => void;
+  /** What replicas share; each runs its own rollouts where it is left out. */
+  readonly store?: SharedStore | undefined;
 }
+
+const SHARED_KEY = "rollouts";
 
 /** Documents of the configuration that wait for another rollout to end. */
 const WAITING_MAX = 16;
@@ -39,6 +46,7 @@ const WAITING_MAX = 16;
 export class RolloutKeeper implements RolloutDesk {
   readonly #options: RolloutKeeperOptions;
   readonly #memory: RolloutMemory;
+  readonly #share: RolloutShare | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Documents of the configuration that have not been started yet, and what was reported of them last. */
   #waiting: readonly { readonly name: string; readonly document: unknown; reported: string }[] = [];
@@ -46,6 +54,15 @@ export class RolloutKeeper implements RolloutDesk {
   constructor(options: RolloutKeeperOptions) {
     this.#options = options;
     this.#memory = options.memory;
+    const { store, report } = options;
+    if (store === undefined) return;
+    this.#share = new RolloutShare({
+      store,
+      key: SHARED_KEY,
+      own: () => this.#memory.saved(this.#rollouts),
+      adopt: (rollout) => this.#adopt(rollout),
+      failed: (detail) => report({ kind: "state-failed", detail, done: "this replica goes on by itself" }),
+    });
   }
 
   /** Gives the router what was kept before a restart, before anything else reaches it. */
@@ -60,10 +77,12 @@ export class RolloutKeeper implements RolloutDesk {
   /** Begins to look. */
   begin(): void {
     this.#timer ??= setInterval(() => this.tick(), this.#options.lookMillis).unref();
+    void this.#share?.start();
   }
 
   async end(): Promise<void> {
     clearInterval(this.#timer);
+    this.#share?.stop();
     await this.#memory.end(this.#rollouts);
   }
 
@@ -212,8 +231,36 @@ export class RolloutKeeper implements RolloutDesk {
     this.#memory.stepped(step);
     const kind = by === JUDGE && step.step !== "advance" ? "rollout-taken-back" : "rollout-step";
     this.#options.report({ kind, detail: `${rollout}, ${step.step} by ${by}: ${reason}`, done: DONE[step.step] });
-    void this.#memory.save(this.#rollouts);
+    void this.#changed();
     return [];
+  }
+
+  /** A step that another replica made; a promotion makes this one's policy too. */
+  #adopt(saved: SavedRollout): void {
+    const { state, rules, profiles } = saved;
+    const { name } = state.plan;
+    const known = this.#rollouts.watch(name)?.state.phase;
+    const isOver = state.phase === "promoted" || state.phase === "rolled-back";
+    if (known === undefined && (isOver || this.#memory.hasEnded(name))) return;
+    const at = this.#options.now();
+    const restored = { kind: "rollout-restored", at, state: this.#memory.adopt(saved), rules, profiles } as const;
+    if (state.phase === "promoted" && known !== "promoted") {
+      const problems = this.#options.promote(state, state.promoted, "another replica");
+      if (problems.length > 0) {
+        const detail = `${name}, promoted by another replica: ${problems.join("; ")}`;
+        this.#options.report({ kind: "rollout-refused", detail, done: "the policy stays here" });
+      }
+    }
+    const problems = this.#give(restored);
+    const detail = `${name}: ${problems.length > 0 ? problems.join("; ") : `${state.phase} elsewhere: ${state.reason}`}`;
+    const [kind, done] =
+      problems.length > 0 ? (["rollout-refused", "left out"] as const) : (["rollout-step", "followed"] as const);
+    this.#options.report({ kind, detail, done });
+    void this.#memory.save(this.#rollouts);
+  }
+
+  async #changed(): Promise<void> {
+    await Promise.all([this.#memory.save(this.#rollouts), this.#share?.publish()]);
   }
 
   #give(input: BookInput): readonly string[] {
@@ -224,7 +271,7 @@ export class RolloutKeeper implements RolloutDesk {
   }
 
   async #applied(rollout: string, at: Micros): Promise<RolloutOutcome> {
-    await this.#memory.save(this.#rollouts);
+    await this.#changed();
     return { outcome: "applied", rollout: this.#viewOf(rollout, at) };
   }
 

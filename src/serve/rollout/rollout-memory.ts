@@ -1,6 +1,6 @@
 import { isUnderWay } from "#core/rollout/rollout-book.ts";
 import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
-import { type RolloutStep, windowAt } from "#core/rollout/rollout-state.ts";
+import { type RolloutState, type RolloutStep, windowAt } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { FaultEvent } from "#live/log/fault-log.ts";
@@ -149,17 +149,31 @@ export class RolloutMemory {
     }
   }
 
-  /** Resolves when plans and steps are on the disk; never rejects. */
-  async save(rollouts: Rollouts): Promise<void> {
-    const { folder, wallStartMicros } = this.#options;
-    if (folder === undefined) return;
-    const all = rollouts.book.map((state): SavedRollout => {
+  /** All that is to be known of them elsewhere, but for what was measured. */
+  saved(rollouts: Rollouts): SavedRollout[] {
+    const { wallStartMicros } = this.#options;
+    return rollouts.book.map((state): SavedRollout => {
       const { rules, profiles } = rollouts.spec(state.plan.name)!;
       const { steps, startsAt, by } = this.#storyOf(state.plan.name);
       const planned = state.phase === "planned" ? { startsAt: startsAt + wallStartMicros, by } : {};
       return { state: movedState(state, wallStartMicros), rules, profiles, steps, ...planned };
     });
-    await this.#written(folder.rollouts.write(rolloutsText(all, [...this.#ended])));
+  }
+
+  /** Another replica made the latest step of it. */
+  adopt({ state, steps, startsAt, by = "" }: SavedRollout): RolloutState {
+    const { wallStartMicros } = this.#options;
+    const story = this.#storyOf(state.plan.name);
+    story.steps.splice(0, Infinity, ...steps);
+    Object.assign(story, { startsAt: (startsAt ?? 0) - wallStartMicros, by });
+    return movedState(state, -wallStartMicros);
+  }
+
+  /** Resolves when plans and steps are on the disk; never rejects. */
+  async save(rollouts: Rollouts): Promise<void> {
+    const { folder } = this.#options;
+    if (folder === undefined) return;
+    await this.#written(folder.rollouts.write(rolloutsText(this.saved(rollouts), [...this.#ended])));
   }
 
   /** Now and then, what judges of rollouts under way have seen. */

@@ -150,7 +150,7 @@ function sharePercent(state: RolloutState, arm: number, at: Micros): number {
   }
 }
 
-export function figuresView(tally: ArmTally): FiguresView {
+function figuresView(tally: ArmTally): FiguresView {
   const { requests, failed, refused } = tally.counts;
   const times = TIME_METRICS.map((metric): [TimeMetric, TimeView] => [
     metric,
