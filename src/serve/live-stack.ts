@@ -188,9 +188,10 @@ function followEngines(
 /** First the decision alone, then the whole path from socket to socket, each on a router that is thrown away and lets all in. */
 async function warmUpAll(
   { config }: ServePlan,
-  { admission: _, ...settings }: TraceRouter,
+  recorded: TraceRouter,
   path: Pick<GatewayOptions, "identity" | "tokenizer">,
 ): Promise<object> {
+  const { admission: _, ...settings } = recorded;
   const { blockTokens } = settings;
   const profiles = Object.keys(settings.profiles);
   const decisions = await warmUp({ tap: new RouterTap(newRouter(settings)), profiles, blockTokens });

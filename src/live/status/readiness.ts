@@ -4,11 +4,16 @@ import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-dir
 /** Endpoints that are named one by one in what is waited for. */
 const NAMED_MAX = 16;
 
-/** Whether this gateway should get traffic, and if not, what it waits for. */
+/**
+ * Whether this gateway should get traffic, and if not, what it waits for. Once an endpoint was there it stays ready until
+ * the shutdown: with an empty pool it answers as well as any other gateway, with 503 and when to come back, or lets wait.
+ */
 export class Readiness {
   readonly #directory: EndpointDirectory;
   /** Sources of endpoints that cannot be read, and why. */
   readonly #troubles = new Map<string, string>();
+  /** There was an endpoint to send to. */
+  #hadEndpoint = false;
   /** The warm-up is over. */
   warm = false;
   /** The gateway is shutting down; a load balancer must look elsewhere. */
@@ -22,6 +27,7 @@ export class Readiness {
   note({ kind, subject, detail }: KeeperEvent): void {
     if (kind === "source-failed") this.#troubles.set(subject, detail);
     else if (kind === "source-recovered") this.#troubles.delete(subject);
+    else if (kind === "ready") this.#hadEndpoint = true;
   }
 
   /** Empty when ready; sentences for people. */
@@ -30,7 +36,8 @@ export class Readiness {
     if (this.draining) waits.push("nothing: the gateway is shutting down");
     if (!this.warm) waits.push("the warm-up");
     const entries = this.#directory.all();
-    if (entries.some((entry) => entry.state === "ready")) return waits;
+    this.#hadEndpoint ||= entries.some((entry) => entry.state === "ready");
+    if (this.#hadEndpoint) return waits;
     for (const [subject, detail] of this.#troubles) waits.push(`${subject}: ${detail}`);
     return [...waits, ...missing(entries)];
   }

@@ -175,7 +175,7 @@ test("readyz says what it waits for, from the start to the shutdown", async (t) 
   assert.deepEqual(await waits(), []);
   await engine.kill();
   await until("lost", () => made.fleet.directory.get(url)!.state === "lost");
-  assert.match((await waits())[0]!, /\(lost\): .*ECONNREFUSED/);
+  assert.deepEqual(await waits(), [], "an empty pool is no reason to take the gateway away");
   made.readiness.draining = true;
   assert.match((await waits())[0]!, /shutting down/);
 });
