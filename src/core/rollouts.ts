@@ -134,6 +134,7 @@ export class Rollouts {
   }
 
   observe(input: Input, decision: Decision | undefined): void {
+    if (this.#entries.size === 0) return;
     for (const { watch } of this.#entries.values()) if (watch.inFlight > 0) watch.observe(input, decision);
   }
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import { runCandidate } from "#shadow/question/candidate.ts";
+import { windowAt } from "#core/rollout/rollout-state.ts";
 import { FleetHistory } from "#shadow/recorded/fleet-history.ts";
 import { RunBook } from "#shadow/recorded/recorded-run.ts";
 import { inForceOf } from "#shadow/recorded/in-force.ts";
@@ -16,6 +17,8 @@ const [A, B] = caseEndpoints("a", "b");
 const cordoned = (endpoint: string, at: number): FleetEvent => ({ kind: "endpoint-cordoned", at, endpoint });
 const joined = (at: number): FleetEvent => ({ kind: "endpoint-joined", at, endpoint: B! });
 const left = (at: number): FleetEvent => ({ kind: "endpoint-left", at, endpoint: "b" });
+
+import { after, DESIGNS, plannedOf, planOf, stepOf, WINDOW_MICROS } from "../../core/rollout/rollout-case.ts";
 
 test("what happened before a time is how the fleet stands, what comes after happens", () => {
   const history = new FleetHistory(Infinity);
@@ -104,4 +107,19 @@ test("a recorded run's setting is its own traffic, fleet and router", () => {
   });
   const without = { ...HEADER, router: { ...router, profiles: {} } };
   assert.throws(() => inForceOf(without), /does not hold the profile that was in force/);
+});
+
+test("a rollout that stood before the window stands in it, its windows at their times; one that had ended does not", () => {
+  const plan = planOf(DESIGNS[0]!);
+  const history = new FleetHistory(Infinity);
+  for (const event of [plannedOf(plan, 10), stepOf("start", 1000)]) history.stand(event);
+  const [event] = history.eventsFrom(5_000_000);
+  assert.ok(event?.kind === "rollout-restored");
+  assert.deepEqual([event.at, event.state.startedAt, event.state.phase], [-1, 1000 - 5_000_000, "running"]);
+  assert.equal(
+    windowAt(event.state, WINDOW_MICROS),
+    windowAt(after(plan, stepOf("start", 1000)), WINDOW_MICROS + 5_000_000),
+  );
+  history.stand(stepOf("rollback", 2000));
+  assert.deepEqual(history.eventsFrom(5_000_000), []);
 });
