@@ -55,8 +55,8 @@ export interface RolloutStudy {
   readonly shown: ShownIntervals;
 }
 
-/** Requests that all rollouts simulate together, unless more are asked for: about a minute on two cores. */
-const REQUESTS_AFFORDED = 1_500_000;
+/** Requests that all rollouts simulate together, unless more are asked for: half a minute on two cores that have nothing else to do. */
+const REQUESTS_AFFORDED = 1_000_000;
 /** Fewer show little of what chance does; more narrow it by little. */
 const RUNS_MIN = 3;
 const RUNS_MAX = 40;
