@@ -65,7 +65,7 @@ function nodeOf(content: Content): ComponentChild {
 }
 
 function titleOf({ overview, connection }: PageState): string {
-  if (connection.kind === "lost") return "no answer · gnomon";
+  if (connection.kind === "lost") return "no news · gnomon";
   const troubled = (overview?.endpoints ?? []).filter((one) => troubleOf(one).severity > 1).length;
   return troubled === 0 ? "gnomon" : `${troubled} in trouble · gnomon`;
 }

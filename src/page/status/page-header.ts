@@ -38,7 +38,7 @@ export function notices(state: PageState, actions: Pick<PageActions, "sendToken"
     const { since, message } = connection;
     const known = overview === undefined ? "" : " What follows is what was known then.";
     const when = since === undefined ? "" : ` since ${clock(since)} UTC, for ${age(now - since)}`;
-    found.push(element("p", { class: "notice bad" }, `The gateway does not answer${when}: ${message}.${known}`));
+    found.push(element("p", { class: "notice bad" }, `No news from the gateway${when}: ${message}.${known}`));
   }
   for (const wait of overview?.gateway.waitsFor ?? []) {
     found.push(element("p", { class: "notice warn" }, `Not ready, waits for ${wait}.`));
@@ -56,7 +56,7 @@ function stateText({ connection }: PageState): string {
     case "locked":
       return "a token is needed";
     case "lost":
-      return connection.since === undefined ? "no answer" : `no answer since ${clock(connection.since)} UTC`;
+      return connection.since === undefined ? "no news" : `no news since ${clock(connection.since)} UTC`;
   }
 }
 

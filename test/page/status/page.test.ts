@@ -130,10 +130,10 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     server.overview = undefined;
     await page.clock.fastForward(2_100);
     await page
-      .getByText(/The gateway does not answer since \d\d:\d\d:\d\d UTC, for .*: out of order\. What follows/)
+      .getByText(/No news from the gateway since \d\d:\d\d:\d\d UTC, for .*: out of order\. What follows/)
       .waitFor();
     assert.equal(await page.locator(ROWS).count(), 12, "what was known stays");
-    assert.match((await page.getByRole("status").textContent()) ?? "", /^no answer since \d\d:\d\d:\d\d UTC$/);
+    assert.match((await page.getByRole("status").textContent()) ?? "", /^no news since \d\d:\d\d:\d\d UTC$/);
     assert.deepEqual(await axeObjections(page), []);
     await photograph(page, "status-gone");
     server.overview = overviewCase({ endpoints: fleetCase(1) });
