@@ -1,5 +1,5 @@
 import { encode } from "@msgpack/msgpack";
-import { Publisher, Router } from "zeromq";
+import type { Publisher, Router } from "zeromq";
 import type { Random } from "#core/random.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { Sequence } from "../generation/sequence.ts";
@@ -44,8 +44,9 @@ export class KvPublisher {
   readonly #blockTokens: number;
   readonly #host: string;
   readonly #drops: Random;
-  readonly #publisher = new Publisher({ linger: 0, sendHighWaterMark: 100_000 });
-  readonly #router: Router | undefined;
+  /** Both once they listen. */
+  #publisher: Publisher | undefined;
+  #router: Router | undefined;
   #events: object[] = [];
   #kept: Kept[] = [];
   #next = 0;
@@ -58,11 +59,13 @@ export class KvPublisher {
     this.#blockTokens = blockTokens;
     this.#host = host.includes(":") ? `[${host}]` : host;
     this.#drops = drops;
-    this.#router = options.replayPort === undefined ? undefined : new Router({ linger: 0 });
   }
 
   async listen(): Promise<void> {
     const { port, replayPort } = this.#options;
+    const zeromq = await import("zeromq");
+    this.#publisher = new zeromq.Publisher({ linger: 0, sendHighWaterMark: 100_000 });
+    this.#router = replayPort === undefined ? undefined : new zeromq.Router({ linger: 0 });
     await this.#publisher.bind(`tcp://${this.#host}:${port}`);
     if (this.#router !== undefined) {
       await this.#router.bind(`tcp://${this.#host}:${replayPort}`);
@@ -146,11 +149,11 @@ export class KvPublisher {
     const { dropShare, paused } = this.faults;
     if (paused || (dropShare > 0 && this.#drops.next() < dropShare)) return;
     const frames = [this.#options.topic, numbered(number), payload];
-    this.#sending = this.#sending.then(() => this.#publisher.send(frames)).catch(() => {});
+    this.#sending = this.#sending.then(() => this.#publisher?.send(frames)).catch(() => {});
   }
 
   close(): void {
-    this.#publisher.close();
+    this.#publisher?.close();
     this.#router?.close();
   }
 

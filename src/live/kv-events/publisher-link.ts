@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Subscriber } from "zeromq";
+import type { Subscriber } from "zeromq";
 import type { KvEventsLostReason } from "#core/endpoint/knowledge.ts";
 import type { EventAddress } from "./event-address.ts";
 import { LINK_TIMES, type LinkCounts, type LinkListener, type LinkTimes } from "./link-listener.ts";
@@ -70,7 +70,8 @@ export class PublisherLink {
 
   /** One connection, from its beginning to its end; false where there was none. */
   async #connected(): Promise<boolean> {
-    const socket = this.#open();
+    const socket = await this.#open().catch(() => undefined);
+    if (socket === undefined) return false;
     try {
       if (!(await this.#shaken(socket).catch(() => false))) return false;
       await this.#follow(socket);
@@ -82,9 +83,11 @@ export class PublisherLink {
     return true;
   }
 
-  #open(): Subscriber {
+  /** Loads ZeroMQ as the first one is opened: a gateway without engines that publish needs none of it. */
+  async #open(): Promise<Subscriber> {
+    const { Subscriber: Socket } = await import("zeromq");
     const { heartbeatMillis } = this.#times;
-    const socket = new Subscriber({
+    const socket = new Socket({
       linger: 0,
       ipv6: true,
       receiveHighWaterMark: WAITING_MAX,

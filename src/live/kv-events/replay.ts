@@ -1,5 +1,3 @@
-import { Dealer } from "zeromq";
-
 /** One message of a publisher. */
 export interface Message {
   readonly number: number;
@@ -18,6 +16,7 @@ const MESSAGES_MAX = 100_000;
  * being -1 (vLLM sends the topic, SGLang and older versions of vLLM do not).
  */
 export async function* replay(address: string, from: number, timeoutMillis: number): AsyncGenerator<Message> {
+  const { Dealer } = await import("zeromq");
   const socket = new Dealer({ linger: 0, receiveTimeout: timeoutMillis, sendTimeout: timeoutMillis, ipv6: true });
   try {
     socket.connect(address);
