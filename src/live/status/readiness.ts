@@ -6,7 +6,7 @@ const NAMED_MAX = 16;
 
 /**
  * Whether this gateway should get traffic, and if not, what it waits for. Once an endpoint was there it stays ready until
- * the shutdown: with an empty pool it answers as well as any other gateway, with 503 and when to come back, or lets wait.
+ * the shutdown: with an empty pool it answers like every other gateway, with 503 and when to come back, or lets wait.
  */
 export class Readiness {
   readonly #directory: EndpointDirectory;
