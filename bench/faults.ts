@@ -2,7 +2,7 @@
  * What happens under faults and overload, on endpoints in processes of their own, over sockets. Prints what holds; exits
  * with 1 where something does not.
  *
- *     npm run faults -- [--part engines,overload,streams,rolling,hostile] [--seed 1] [--mixed 100000] [--seconds 20]
+ *     npm run faults -- [--part engines,overload,streams,rolling,hostile,replicas] [--seed 1] [--mixed 100000] [--seconds 20]
  *         [--streams 10000] [--hold-seconds 60] [--hostile-seconds 180]
  */
 import { parseArgs } from "node:util";
@@ -10,13 +10,14 @@ import { endAll } from "./children.ts";
 import { enginesPart } from "./faults/engines.ts";
 import { hostilePart } from "./faults/hostile.ts";
 import { overloadPart } from "./faults/overload.ts";
+import { replicasPart } from "./faults/replicas.ts";
 import { printRows, type Row } from "./faults/report.ts";
 import { rollingPart } from "./faults/rolling.ts";
 import { streamsPart } from "./faults/streams.ts";
 
 const { values: flags } = parseArgs({
   options: {
-    part: { type: "string", default: "engines,overload,streams,rolling,hostile" },
+    part: { type: "string", default: "engines,overload,streams,rolling,hostile,replicas" },
     seed: { type: "string", default: "1" },
     mixed: { type: "string", default: "100000" },
     seconds: { type: "string", default: "20" },
@@ -31,6 +32,7 @@ const PARTS: Readonly<Record<string, () => Promise<Row[]>>> = {
   overload: () => overloadPart(seed, Number(flags.seconds)),
   streams: () => streamsPart(seed, Number(flags.streams), Number(flags["hold-seconds"])),
   rolling: () => rollingPart(seed),
+  replicas: replicasPart,
   hostile: () => hostilePart(seed, Number(flags["hostile-seconds"])),
 };
 let holds = true;

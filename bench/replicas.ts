@@ -1,10 +1,10 @@
 /**
  * Several gateways in front of one fleet, in processes of their own, on a real Redis: what they find in caches and how
- * evenly they spread requests, against one gateway; what happens while Redis is killed, stopped, slowed and full, and when
+ * evenly they spread requests, against one gateway (--apart: four that share nothing alone); what happens while Redis is killed, stopped, slowed and full, and when
  * a gateway is killed under load. Requests go to the gateways in turn. Every gateway's trace is replayed. Ends with exit
  * code 1 where a request failed, a decision comes out otherwise, or charges outlive the lease.
  *
- *     npx node bench/replicas.ts [--part compare|faults|all] [--trouble killed] [--requests 300] [--engines 4] [--time-scale 4]
+ *     npx node bench/replicas.ts [--part compare|faults|all] [--trouble killed] [--apart] [--requests 300] [--engines 4] [--time-scale 4]
  *
  * Needs redis-server in PATH. Engines are emulated H100s with Llama 3.1 8B.
  */
@@ -24,6 +24,7 @@ const { values: flags } = parseArgs({
   options: {
     part: { type: "string", default: "all" },
     trouble: { type: "string", default: "" },
+    apart: { type: "boolean", default: false },
     requests: { type: "string", default: "300" },
     engines: { type: "string", default: "4" },
     "time-scale": { type: "string", default: "4" },
@@ -74,12 +75,13 @@ async function compare(): Promise<void> {
     "parity",
   ]);
   line(Array.from({ length: 10 }, () => "---"));
-  for (const [count, shared] of [
+  const cases = [
     [1, false],
     [2, true],
     [4, true],
     [4, false],
-  ] as const) {
+  ] as const;
+  for (const [count, shared] of flags.apart ? cases.slice(-1) : cases) {
     await withFleet(shared ? count : 0, count, async (gateways) => {
       const report = await load(gateways, Number(flags.requests));
       const shares = shared ? await Promise.all(gateways.map(shareOf)) : [];

@@ -1,0 +1,28 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { kept } from "../children.ts";
+import type { Row } from "./report.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/**
+ * Several gateways on a real Redis: the comparison and the faults of bench/replicas.ts, and the tests that start a cluster
+ * of three and Sentinels. Without redis-server in PATH nothing is shown, and that is stated.
+ */
+export async function replicasPart(): Promise<Row[]> {
+  if (spawnSync("redis-server", ["--version"]).status !== 0) {
+    return [{ what: "gateways that share over Redis", figure: "skipped: no redis-server in PATH", holds: true }];
+  }
+  return [
+    await run("gateways that share over Redis (bench/replicas.ts)", ["bench/replicas.ts"]),
+    await run("a cluster of three, and a failover of Sentinels", ["--test", "test/live/share/redis-places.test.ts"]),
+  ];
+}
+
+async function run(what: string, argv: readonly string[]): Promise<Row> {
+  const env = { ...process.env, GNOMON_FAULTS: "1" };
+  const child = kept(spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"] }));
+  const [code] = (await once(child, "exit")) as [number | null];
+  return { what, figure: code === 0 ? "as stated above" : `ended with ${code}`, holds: code === 0 };
+}
