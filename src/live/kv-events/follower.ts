@@ -52,7 +52,12 @@ export class Follower {
     const { id: endpoint } = entry;
     this.#entry = entry;
     this.address = address;
-    this.#translator = new BlockTranslator({ hasher, rootOf, modelOf: () => baseModel(entry), blocksMax: BLOCKS_MAX });
+    this.#translator = new BlockTranslator({
+      hasher,
+      rootOf,
+      modelOf: () => baseNames(entry)[0] ?? "",
+      blocksMax: BLOCKS_MAX,
+    });
     const changed = (state: "precise" | "late" | KvEventsLostReason): void => {
       this.#state = state === "precise" || state === "late" ? "alive" : state;
       report(faultOf(endpoint, state));
@@ -91,10 +96,9 @@ export class Follower {
   }
 }
 
-/** The first model that is no adapter of another. */
-function baseModel({ models }: EndpointEntry): string {
-  const base = models.find((model) => model["parent"] === undefined || model["parent"] === null) ?? models[0];
-  return base?.id ?? "";
+/** Names of what is no adapter of another. Prompts by different names of one model have different hashes here. */
+export function baseNames({ models }: Pick<EndpointEntry, "models">): string[] {
+  return models.filter(({ parent }) => parent === undefined || parent === null).map(({ id }) => id);
 }
 
 function faultOf(endpoint: EndpointId, state: "precise" | "late" | KvEventsLostReason): FaultEvent {

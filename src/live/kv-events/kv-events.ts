@@ -11,7 +11,7 @@ import type { FaultEvent } from "../log/fault-log.ts";
 import type { RouterTap, TapListener } from "../router-tap.ts";
 import type { ScopeRoots } from "../tokenizer/scope-roots.ts";
 import { announcedAddress, configuredAddress, type EventAddress, type EventPorts } from "./event-address.ts";
-import { Follower, type FollowerRow } from "./follower.ts";
+import { baseNames, Follower, type FollowerRow } from "./follower.ts";
 import { LINK_TIMES, type LinkTimes } from "./link-listener.ts";
 
 export interface KvEventsOptions {
@@ -102,8 +102,8 @@ export class KvEvents implements TapListener {
   async #join(endpoint: Endpoint, left: AbortSignal): Promise<void> {
     const entry = this.#options.directory.get(endpoint.id);
     if (entry === undefined || left.aborted || !endpoint.models.some((model) => this.#options.isExact(model))) return;
-    // Of ranks that the engine balances itself nobody knows which one a request meets.
-    if ((endpoint.dataParallel ?? 1) > 1) return;
+    // Of ranks that the engine balances itself nobody knows which one a request meets, and events name no model.
+    if ((endpoint.dataParallel ?? 1) > 1 || baseNames(entry).length > 1) return;
     const address = await this.#addressOf(entry, endpoint, left);
     if (address === undefined || left.aborted || this.#stopped) return;
     this.#follow(entry, address);
