@@ -22,6 +22,8 @@ const ALONE: ReadonlySet<string> = new Set([
   "test/trace/reader.test.ts",
   "test/live/gateway/mixed.test.ts",
   "test/live/hang/hung-process.test.ts",
+  "test/live/share/redis-link.test.ts",
+  "test/live/share/redis-places.test.ts",
   "test/live/warm-up/warm-up-path.test.ts",
 ]);
 

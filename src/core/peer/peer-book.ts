@@ -22,7 +22,7 @@ import type {
 /** Routers beside this one; what others report is ignored. */
 export const PEERS_MAX = 256;
 /** Requests in flight at one peer; what it charges beyond is ignored. */
-export const PEER_REQUESTS_MAX = 65_536;
+const PEER_REQUESTS_MAX = 65_536;
 
 /** The router that the news come to. */
 export interface PeerHost {

@@ -71,8 +71,6 @@ export interface Replica {
   finish(id: string): void;
 }
 
-export const FLUSHED_MILLIS = 15;
-
 const TIMES: ShareTimes = { flushMillis: 1, aliveMillis: 20, leaseMillis: 200, snapshotMillis: 50 };
 const SECRET_FINGERPRINT = 7;
 
