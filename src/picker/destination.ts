@@ -5,13 +5,13 @@ import type { ProcessingRequest, Struct, StructValue } from "./wire.ts";
 
 /** Names of the Endpoint Picker Protocol. */
 export const DESTINATION = "x-gateway-destination-endpoint";
-export const SERVED = "x-gateway-destination-endpoint-served";
-export const SUBSET = "x-gateway-destination-endpoint-subset";
-export const METADATA_NAMESPACE = "envoy.lb";
-export const SUBSET_NAMESPACE = "envoy.lb.subset_hint";
+const SERVED = "x-gateway-destination-endpoint-served";
+const SUBSET = "x-gateway-destination-endpoint-subset";
+const METADATA_NAMESPACE = "envoy.lb";
+const SUBSET_NAMESPACE = "envoy.lb.subset_hint";
 
 /** `IP:PORT` of an endpoint's origin, as a proxy names it; an IPv6 address keeps its brackets. */
-export function addressOf(url: string): string {
+function addressOf(url: string): string {
   const { hostname, port, protocol } = new URL(url);
   return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
 }

@@ -81,5 +81,3 @@ export const BODY_MODE = {
   fullDuplexStreamed: 4,
   grpc: 5,
 } as const;
-
-export type BodyMode = (typeof BODY_MODE)[keyof typeof BODY_MODE];

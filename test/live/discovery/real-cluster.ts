@@ -8,6 +8,7 @@ import { KubeConfig } from "@kubernetes/client-node";
 /** Folder with up.sh and bin/kubectl of a control plane that can be started without a container engine. */
 export const CLUSTER_FOLDER = process.env["GNOMON_KUBE"] ?? "";
 
+const UP = join(CLUSTER_FOLDER, "up.sh");
 const PORT = "23643";
 const ETCD_PORT = "23679";
 const DOWN_MILLIS = 500;
@@ -18,7 +19,7 @@ export class RealCluster {
   readonly #env = { ...process.env, DIR: this.#folder, PORT, ETCD_PORT };
 
   start(): void {
-    execFileSync("./up.sh", { cwd: CLUSTER_FOLDER, env: this.#env, stdio: "ignore" });
+    execFileSync(UP, { cwd: CLUSTER_FOLDER, env: this.#env, stdio: "ignore" });
   }
 
   stop(): void {
@@ -31,7 +32,7 @@ export class RealCluster {
   async restartServer(): Promise<void> {
     process.kill(this.#pidOf("kube-apiserver"), "SIGKILL");
     await new Promise((resolve) => setTimeout(resolve, DOWN_MILLIS));
-    const up = spawn("./up.sh", { cwd: CLUSTER_FOLDER, env: { ...this.#env, RESTART: "1" }, stdio: "ignore" });
+    const up = spawn(UP, { cwd: CLUSTER_FOLDER, env: { ...this.#env, RESTART: "1" }, stdio: "ignore" });
     await once(up, "exit");
   }
 
