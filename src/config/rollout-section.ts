@@ -50,6 +50,9 @@ const guardrail = z
     absoluteMaxShare: z.number().gt(0).max(1).optional().describe("Of a rate: it may be at most that share."),
     relativeMax: z.number().gt(0).optional().describe("At most this multiple of the control's."),
     samplesMin: z.int().min(1).max(1e9).default(30).describe("Fewer requests decide nothing."),
+    holdMillis: millis(0, MILLIS_PER_DAY)
+      .optional()
+      .describe("It must be crossed for so long, at every look; at once where it is left out."),
     overdueMillis: millis(1, MILLIS_PER_DAY)
       .optional()
       .describe("Of overdue-rate: from when a first token is; 30 s where it is left out."),
@@ -119,7 +122,7 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .max(64)
     .optional()
     .describe(
-      "Limits that take the rollout back at once. Left out: ttft.p90 and e2e.p90 at most twice the control's, error-rate and overdue-rate at most 5 %.",
+      "Limits that take the rollout back at once. Left out: ttft.p90 and e2e.p90 at most twice the control's for 3 s, error-rate and overdue-rate at most 5 %.",
     ),
   predictions: z
     .array(prediction)

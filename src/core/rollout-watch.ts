@@ -42,6 +42,8 @@ export class RolloutWatch {
   readonly judge: Judge;
   readonly #predictionOf: (request: RouteRequest) => Times | undefined;
   readonly #open = new Map<string, Watched>();
+  /** When each guardrail that is crossed was first. */
+  #crossedSince = new Map<string, Micros>();
   /** By arm; the control's is empty. */
   readonly agreements: readonly Agreement[];
 
@@ -104,7 +106,8 @@ export class RolloutWatch {
   /** Closes what is due and returns which step the verdict calls for, if any. */
   look(at: Micros): RolloutStep | undefined {
     this.judge.advance(at);
-    return proposedStep(this.#state, at, this.verdict(at));
+    const verdict = this.verdict(at);
+    return proposedStep(this.#state, at, { ...verdict, crossings: this.#held(verdict.crossings, at) });
   }
 
   verdict(at: Micros): Verdict {
@@ -129,6 +132,18 @@ export class RolloutWatch {
       if (endpoint === chosen) agreement.agreed++;
       agreement.addedHitTokens += hitTokens - found;
     }
+  }
+
+  /** Those that have been crossed at every look for as long as they must. */
+  #held(crossings: readonly GuardrailReading[], at: Micros): GuardrailReading[] {
+    const before = this.#crossedSince;
+    this.#crossedSince = new Map();
+    return crossings.filter(({ arm, guardrail }) => {
+      const key = `${arm} ${guardrail.figure} ${guardrail.relativeMax} ${guardrail.absoluteMax}`;
+      const since = before.get(key) ?? at;
+      this.#crossedSince.set(key, since);
+      return at - since >= (guardrail.holdMicros ?? 0);
+    });
   }
 
   #openRequests(at: Micros): OpenRequest[] {

@@ -83,3 +83,22 @@ test("a canary's next step begins a comparison of its own", () => {
   assert.equal(watch.state.canaryStep, 1);
   assert.equal(judge.difference(1, "ttft", "mean").count, 0);
 });
+
+test("a guardrail with a time to hold is crossed once it has been at every look for as long, and not by a hiccup", () => {
+  const rules = {
+    ...RULES,
+    guardrails: [{ figure: "error-rate" as const, absoluteMax: 0.5, samplesMin: 3, holdMicros: 1000 }],
+  };
+  const watch = new RolloutWatch(plannedRollout(SPLIT, 0), new Judge({ plan: SPLIT, ...rules }));
+  const started = steppedRollout(watch.state, stepOf("start", 0));
+  assert.ok(typeof started !== "string");
+  watch.move(started);
+  for (let number = 0; number < 20; number++) pass(watch, number, number, "failed");
+  assert.equal(watch.look(5000), undefined);
+  for (let number = 20; number < 90; number++) pass(watch, number, number, "ok");
+  assert.equal(watch.look(6000), undefined);
+  for (let number = 90; number < 400; number++) pass(watch, number, number, "failed");
+  assert.equal(watch.look(6500), undefined);
+  assert.equal(watch.look(7499), undefined);
+  assert.equal(watch.look(7500)?.step, "rollback");
+});

@@ -93,8 +93,8 @@ function designOf({ kind, windowMillis, washoutMillis, by, label, stepPercents }
 
 /** Answers that do not stream have no first token, so the end is watched beside it. */
 const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [
-  { figure: "ttft.p90", relativeMax: 2, samplesMin: 30 },
-  { figure: "e2e.p90", relativeMax: 2, samplesMin: 30 },
+  { figure: "ttft.p90", relativeMax: 2, samplesMin: 30, holdMillis: 3_000 },
+  { figure: "e2e.p90", relativeMax: 2, samplesMin: 30, holdMillis: 3_000 },
   { figure: "error-rate", absoluteMaxShare: 0.05, samplesMin: 30 },
   { figure: "overdue-rate", absoluteMaxShare: 0.05, samplesMin: 10 },
 ];
@@ -108,6 +108,7 @@ function rulesOf(document: RolloutDocument): JudgeRules {
       ...(absoluteMax !== undefined && { absoluteMax }),
       ...(one.relativeMax !== undefined && { relativeMax: one.relativeMax }),
       samplesMin: one.samplesMin,
+      ...(one.holdMillis !== undefined && { holdMicros: micros(one.holdMillis) }),
       ...(one.overdueMillis !== undefined && { overdueMicros: micros(one.overdueMillis) }),
     };
   });

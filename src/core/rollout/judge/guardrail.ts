@@ -23,6 +23,8 @@ export interface Guardrail {
   readonly relativeMax?: number;
   /** Fewer samples of the arm, or of the control where it is compared with it, decide nothing. */
   readonly samplesMin: number;
+  /** It counts as crossed once it has been at every look for so long: the first requests of a window may meet one hiccup. 0 where it is left out. */
+  readonly holdMicros?: Micros;
   /** Of `overdue-rate` alone; OVERDUE_MICROS where it is left out. */
   readonly overdueMicros?: Micros;
 }

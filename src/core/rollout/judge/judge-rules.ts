@@ -37,11 +37,12 @@ export function rulesProblems(rules: JudgeRules, { arms }: RolloutPlan): string[
   expect(isCount(windowSamplesMin, 1), "windowSamplesMin", "an integer of at least 1", windowSamplesMin);
   expect(guardrails.length <= GUARDRAILS_MAX, "guardrails", `at most ${GUARDRAILS_MAX}`, guardrails.length);
   expect(predictions.length <= PREDICTIONS_MAX, "predictions", `at most ${PREDICTIONS_MAX}`, predictions.length);
-  guardrails.forEach(({ figure, absoluteMax, relativeMax, samplesMin, overdueMicros = 1 }, i) => {
+  guardrails.forEach(({ figure, absoluteMax, relativeMax, samplesMin, overdueMicros = 1, holdMicros = 0 }, i) => {
     const path = `guardrails[${i}]`;
     expect(GUARDED_FIGURES.includes(figure), `${path}.figure`, `one of ${GUARDED_FIGURES.join(", ")}`, figure);
     const limited = isLimit(absoluteMax) || isLimit(relativeMax);
     expect(limited, path, "absoluteMax or relativeMax above 0", { absoluteMax, relativeMax });
+    expect(isCount(holdMicros, 0), `${path}.holdMicros`, "a duration of at least 0", holdMicros);
     expect(isCount(overdueMicros, 1), `${path}.overdueMicros`, "a duration above 0", overdueMicros);
     expect(isCount(samplesMin, 1), `${path}.samplesMin`, "an integer of at least 1", samplesMin);
   });
