@@ -2,7 +2,7 @@
  * Rollouts driven on a live gateway over sockets, before emulated engines: a worse profile is taken back, and a gateway
  * that is killed with -9 in mid-rollout goes on where it was. Ends with exit code 1 where something is not as it must be.
  *
- *     npx node bench/rollout-drive.ts [--part harm|restart] [--profiles always-busiest,cognitora,gnomon] [--clients 48]
+ *     npx node bench/rollout-drive.ts [--part harm|restart] [--profiles always-busiest,gnomon] [--clients 150]
  */
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
@@ -12,8 +12,8 @@ import { restart } from "./rollout-drive/restart.ts";
 const { values } = parseArgs({
   options: {
     part: { type: "string" },
-    profiles: { type: "string", default: "always-busiest,cognitora,gnomon" },
-    clients: { type: "string", default: "48" },
+    profiles: { type: "string", default: "always-busiest,gnomon" },
+    clients: { type: "string", default: "150" },
     kills: { type: "string", default: "3" },
   },
 });
