@@ -20,7 +20,7 @@ export interface Ask {
   readonly agent?: Agent;
 }
 
-export const AGENT = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 4096 });
+const AGENT = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 4096 });
 let asked = 0;
 
 /** One chat request, whatever comes of it. */

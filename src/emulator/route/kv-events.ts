@@ -11,8 +11,12 @@ export function handleEventSources(service: Service, exchange: Exchange): void {
   sendJson(exchange, 200, JSON.stringify(publisher === undefined ? {} : { "0": publisher.source() }));
 }
 
-/** POST /reset_prefix_cache, as in vLLM's development mode: nothing happens while requests run. */
+/**
+ * POST /reset_prefix_cache, as in vLLM's development mode, where the server publishes KV events; not there otherwise.
+ * Nothing happens while requests run.
+ */
 export function handleResetPrefixCache(service: Service, exchange: Exchange): void {
+  if (service.host.publisher === undefined) return sendJson(exchange, 404, '{"detail":"Not Found"}');
   service.host.resetPrefixCache();
   sendBody(exchange, 200, "text/plain; charset=utf-8", "");
 }

@@ -19,8 +19,8 @@ export interface EventPorts {
 }
 
 /** Labels that name the same for one endpoint. */
-export const PORT_LABEL = "gnomon/kv-events-port";
-export const REPLAY_PORT_LABEL = "gnomon/kv-events-replay-port";
+const PORT_LABEL = "gnomon/kv-events-port";
+const REPLAY_PORT_LABEL = "gnomon/kv-events-replay-port";
 const PORT_MAX = 65_535;
 
 /**
