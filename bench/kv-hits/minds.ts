@@ -44,18 +44,25 @@ export async function minds(path: string): Promise<{ rows: MindsRow[]; cost: Rep
     }
     const guessed = blind === undefined ? 0 : guessOf(blind, item);
     const { decision } = item;
-    if (decision?.kind === "routed" && input.kind === "request-arrived") {
-      const inFlight = [...open.values()].filter((row) => row.endpoint === decision.endpoint);
-      open.set(decision.requestId, {
-        requestId: decision.requestId,
-        at: input.at,
-        endpoint: decision.endpoint,
-        source: decision.prefixSource,
-        promptTokens: input.request.promptTokens,
-        expected: decision.hitTokens,
-        guessed,
-        inFlightTokens: inFlight.reduce((sum, row) => sum + row.promptTokens, 0),
-      });
+    // A request that went to another endpoint is compared there, where it was answered.
+    if (decision?.kind === "routed") {
+      const { requestId, endpoint, prefixSource: source, hitTokens: expected } = decision;
+      const promptTokens =
+        input.kind === "request-arrived" ? input.request.promptTokens : open.get(requestId)?.promptTokens;
+      open.delete(requestId);
+      const inFlight = [...open.values()].filter((row) => row.endpoint === endpoint);
+      const inFlightTokens = inFlight.reduce((sum, row) => sum + row.promptTokens, 0);
+      if (promptTokens !== undefined)
+        open.set(requestId, {
+          requestId,
+          at: input.at,
+          endpoint,
+          source,
+          promptTokens,
+          expected,
+          guessed,
+          inFlightTokens,
+        });
     }
     if (input.kind !== "request-finished") continue;
     const row = open.get(input.requestId);
