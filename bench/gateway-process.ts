@@ -8,14 +8,18 @@ export interface GatewayProcess {
   readonly pid: number;
 }
 
-/** Starts `serve` on a free port, with its defaults but for the flags, and waits until it is ready. Linux pins it to a core. */
+/**
+ * Starts `serve` on a free port, with its defaults but for the flags, and waits until it is ready. Linux pins it to a core.
+ * `root` is the checkout whose gateway it is: this one, unless another commit is measured beside it.
+ */
 export async function startGateway(
   ports: readonly number[],
   flags: readonly string[],
   core: number,
+  root = join(import.meta.dirname, ".."),
 ): Promise<GatewayProcess> {
   const endpoints = ports.flatMap((port) => ["--endpoint", `http://127.0.0.1:${port}`]);
-  const main = join(import.meta.dirname, "../src/main.ts");
+  const main = join(root, "src/main.ts");
   const [command, args] = pinned(core, process.execPath, [main, "serve", "--port", "0", ...endpoints, ...flags]);
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
   const gateway = kept(

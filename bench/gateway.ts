@@ -2,13 +2,16 @@
  * CPU per request of the gateway beside a bare Hono + dispatch proxy and nginx (where it is installed), in one run:
  * 2, 8 and 32 KB chat bodies over 8 endpoints, and server-sent events 10 ms apart.
  *
- *     npx node bench/gateway.ts [--rounds 3] [--millis 1500]
+ *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER]
  *
  * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with exact
  * Llama-3 tokens, which the ratios are of, the same without the token ids by which a stream goes on elsewhere (`no ids`), and
  * with estimated tokens. Each proxy is a process pinned to the first core, the
  * engines and the load generator are two more on the last. CPU is the time that the proxy's threads ran, from /proc, over
  * the answers or events in that time. Rounds are interleaved and run backwards every other time; medians are shown.
+ *
+ * With --beside a checkout of another commit (with its node_modules) its gateway is measured in the same rounds, in the
+ * place of `no ids` and `estimate`, and a column has the ratio: what a change costs.
  *
  * Each proxy is warmed up with each workload first, until its code is compiled: the compiler's threads count as well, and
  * in the first 50,000 events of a stream they take as much as everything else.
@@ -17,7 +20,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
 import { cpuMicros, pinned, startGateway } from "./gateway-process.ts";
@@ -57,7 +60,9 @@ interface Proxy {
   readonly pids: readonly number[];
 }
 
-const { values } = parseArgs({ options: { rounds: { type: "string" }, millis: { type: "string" } } });
+const { values } = parseArgs({
+  options: { rounds: { type: "string" }, millis: { type: "string" }, beside: { type: "string" } },
+});
 const rounds = Number(values.rounds ?? 3);
 const millis = Number(values.millis ?? 1_500);
 const lastCore = availableParallelism() - 1;
@@ -74,12 +79,7 @@ async function main(): Promise<void> {
   const { ports } = await started<{ ports: number[] }>("stub-upstream.ts", lastCore, [String(ENDPOINTS)]);
   const load = child("http-load.ts", lastCore, []);
   await message(load);
-  const proxies = [
-    await gnomon("exact", ports, EXACT),
-    await gnomon("no ids", ports, [...EXACT, "--set", "clients.continueStreams=false"]),
-    await gnomon("estimate", ports, ["--tokenizer", "estimate"]),
-    await bareProxy(ports),
-  ];
+  const proxies = [await gnomon("exact", ports, EXACT), ...(await variants(ports)), await bareProxy(ports)];
   const nginx = await nginxProxy(ports);
   if (nginx !== undefined) proxies.push(nginx);
   for (const proxy of proxies) {
@@ -97,6 +97,15 @@ async function main(): Promise<void> {
   report(proxies, costs);
 }
 
+/** Gateways that are shown beside the one that the ratios are of. */
+async function variants(ports: readonly number[]): Promise<Proxy[]> {
+  if (values.beside !== undefined) return [await gnomon("beside", ports, EXACT, resolve(values.beside))];
+  return [
+    await gnomon("no ids", ports, [...EXACT, "--set", "clients.continueStreams=false"]),
+    await gnomon("estimate", ports, ["--tokenizer", "estimate"]),
+  ];
+}
+
 /** Two tables: on a machine with other work the lowest round says more than the middle one. */
 function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly number[]>): void {
   for (const [title, pick] of [
@@ -108,11 +117,21 @@ function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly n
       (typeof value === "string" ? value : value.toFixed(value < 10 ? 2 : 1)).padStart(12);
     const names = proxies.map(({ name }) => cell(name));
     console.log(`us of CPU per answer or event, ${title} of ${rounds} rounds, ${ENDPOINTS} endpoints`);
-    console.log(["".padEnd(10), ...names, cell("/ bare"), cell("budget"), cell("/ nginx")].join(""));
+    console.log(
+      [
+        "".padEnd(10),
+        ...names,
+        cell("/ bare"),
+        cell("budget"),
+        cell("/ nginx"),
+        ...(values.beside === undefined ? [] : [cell("/ beside")]),
+      ].join(""),
+    );
     for (const workload of WORKLOADS) {
       const own = cost("exact", workload);
       const row = proxies.map(({ name }) => cell(cost(name, workload)));
       row.push(cell(own / cost("bare", workload)), cell(workload.budget), cell(own / cost("nginx", workload)));
+      if (values.beside !== undefined) row.push(cell(own / cost("beside", workload)));
       console.log(workload.name.padEnd(10) + row.join(""));
     }
   }
@@ -154,8 +173,8 @@ async function bareProxy(ports: readonly number[]): Promise<Proxy> {
   return { name: "bare", port, pids: [proxy.pid!] };
 }
 
-async function gnomon(name: string, ports: readonly number[], flags: readonly string[]): Promise<Proxy> {
-  const { port, pid } = await startGateway(ports, flags, 0);
+async function gnomon(name: string, ports: readonly number[], flags: readonly string[], root?: string): Promise<Proxy> {
+  const { port, pid } = await startGateway(ports, flags, 0, root);
   return { name, port, pids: [pid] };
 }
 
