@@ -1,5 +1,27 @@
 import * as z from "zod";
+import { HOST_MEMORY_PRICE } from "#core/prefix/host-memory-price.ts";
 import { millis } from "./schema-value.ts";
+
+const hostMemory = z.strictObject({
+  copyMicros: z
+    .number()
+    .min(0)
+    .max(1e9)
+    .default(HOST_MEMORY_PRICE.baseMicros)
+    .describe("Microseconds before the first token of a prompt is copied to the device."),
+  copyMicrosPerToken: z
+    .number()
+    .min(0)
+    .max(1e6)
+    .default(HOST_MEMORY_PRICE.tokenMicros)
+    .describe("To copy one more: bytes of keys and values of a token over bytes a microsecond."),
+  prefillMicrosPerToken: z
+    .number()
+    .min(0.001)
+    .max(1e6)
+    .default(HOST_MEMORY_PRICE.prefillTokenMicros)
+    .describe("To compute one prompt token. Where copying takes as long, tokens in a host's memory count for nothing."),
+});
 
 export const kvEvents = z.strictObject({
   mode: z
@@ -31,5 +53,10 @@ export const kvEvents = z.strictObject({
     .max(256)
     .default("")
     .describe("Beginning of the topics that are followed at that port; all if empty."),
+  hostMemory: hostMemory
+    .prefault({})
+    .describe(
+      "What prompt tokens are worth that an engine has in its host's memory, as by vLLM's OffloadingConnector.",
+    ),
   replayMillis: millis(10, 60_000).default(1000).describe("Longest wait for an answer of a replay."),
 });

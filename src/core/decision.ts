@@ -54,8 +54,10 @@ export interface Routed {
    * "forced" where somebody overruled the policy.
    */
   readonly reason: string;
-  /** Prompt tokens that the chosen endpoint is believed to hold. */
+  /** Prompt tokens that the chosen endpoint is believed to hold; those in its host's memory count for less. */
   readonly hitTokens: number;
+  /** All of them, wherever they lie; absent where none is in the host's memory. */
+  readonly heldTokens?: number;
   /** Where that belief comes from. */
   readonly prefixSource: PrefixSource;
   /** Some candidate's signal was missing or too old, and the router's own ledger stood in for it. */

@@ -65,7 +65,8 @@ function applyReport(fleet: Fleet, index: PrefixIndex, input: Report): void {
       store(index, slot, input);
       break;
     case "blocks-removed":
-      index.removed(slot, input.hashes, input.at, input.unknownBlocks);
+      if (input.medium === "host") index.removedFromHost(slot, input.hashes);
+      else index.removed(slot, input.hashes, input.at, input.unknownBlocks);
       break;
     case "kv-events-alive":
       index.followed(slot, input.isComplete);
@@ -78,7 +79,8 @@ function applyReport(fleet: Fleet, index: PrefixIndex, input: Report): void {
   }
 }
 
-function store(index: ReportedIndex, slot: number, { at, hashes, starts = [] }: BlocksStored): void {
+function store(index: ReportedIndex, slot: number, { at, hashes, starts = [], medium }: BlocksStored): void {
+  if (medium === "host") return index.storedInHost(slot, hashes);
   let from = 0;
   for (const start of starts) {
     index.stored(slot, hashes.subarray(2 * from, 2 * start), at);

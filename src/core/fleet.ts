@@ -1,5 +1,6 @@
 import { assert } from "./assert.ts";
 import { GUESSED, type Knowledge } from "./endpoint/knowledge.ts";
+import { HOST_MEMORY_PRICE, type HostMemoryPrice, sparedTokens } from "./prefix/host-memory-price.ts";
 import { type PrefixIndex, type ReportedIndex, takesReports } from "./prefix/prefix-index.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "./units.ts";
@@ -18,6 +19,8 @@ export interface FleetOptions {
   /** A scrape older than this is stale, and the ledger stands in for it. */
   readonly staleAfterMicros: Micros;
   readonly breaker: BreakerOptions;
+  /** What hits in the memory of engines' hosts are worth; HOST_MEMORY_PRICE where it is left out. */
+  readonly hostMemory?: HostMemoryPrice | undefined;
   /** Called as a breaker opens or closes, for a log. It must not come back to the router. */
   readonly breakerChanged?: (endpoint: EndpointId, change: BreakerChange) => void;
 }
@@ -46,6 +49,7 @@ export class Fleet {
   /** Why states[i] may not serve the request at hand: an index into ELIGIBILITY, 0 when it may. */
   ineligible = new Uint8Array(0);
   #hits = new Int32Array(0);
+  #held = new Int32Array(0);
   /** The index, where it takes the engines' events. */
   readonly #reported: ReportedIndex | undefined;
 
@@ -103,15 +107,37 @@ export class Fleet {
     if (request.blocks.length > 0 && request.cacheRead !== false)
       this.#options.index.match(request.blocks, this.#hits, request.promptTokensExact);
     else this.#hits.fill(0);
+    const held = this.#heldBlocks(request);
     let usedLedger = false;
     for (const state of this.states) {
       state.refresh(at, this.#options.staleAfterMicros);
-      state.hitBlocks = this.#hits[state.slot]!;
-      state.hitTokens = hitTokens(request, state.hitBlocks);
+      this.#setHits(state, request, held[state.slot]!);
       state.prefixSource = request.promptTokensExact ? this.#knowledge(state).source : "approximate";
       if (state.freshness !== "fresh") usedLedger = true;
     }
     return usedLedger;
+  }
+
+  /** By slot, the blocks of `#hits` and those that follow them in the memory of hosts. */
+  #heldBlocks({ blocks, promptTokensExact, cacheRead }: RouteRequest): Int32Array {
+    const reported = this.#reported;
+    if (reported?.holdsHostBlocks !== true || !promptTokensExact || cacheRead === false) return this.#hits;
+    reported.matchHost(blocks, this.#hits, this.#held);
+    return this.#held;
+  }
+
+  #setHits(state: EndpointState, request: RouteRequest, heldBlocks: number): void {
+    const deviceBlocks = this.#hits[state.slot]!;
+    state.hitBlocks = deviceBlocks;
+    state.hitTokens = hitTokens(request, deviceBlocks);
+    state.heldTokens = state.hitTokens;
+    if (heldBlocks === deviceBlocks) return;
+    state.heldTokens = hitTokens(request, heldBlocks);
+    const { blockTokens } = request.blocks;
+    const device = deviceBlocks * blockTokens;
+    const spared = sparedTokens(state.heldTokens - device, this.#options.hostMemory ?? HOST_MEMORY_PRICE);
+    state.hitTokens = device + spared;
+    state.hitBlocks = deviceBlocks + Math.floor(spared / blockTokens);
   }
 
   /** Takes an endpoint out, or lets it back slowly. */
@@ -220,6 +246,7 @@ export class Fleet {
     this.states = [...this.#byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     this.ids = this.states.map((state) => state.id);
     this.#hits = new Int32Array(this.states.reduce((most, state) => Math.max(most, state.slot + 1), 0));
+    this.#held = new Int32Array(this.#hits.length);
     this.ineligible = new Uint8Array(this.states.length);
   }
 }

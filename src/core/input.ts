@@ -199,6 +199,8 @@ export interface BlocksStored {
   readonly hashes: Int32Array;
   /** Blocks at which another chain begins, ascending, where there are several; each in (0, blocks). */
   readonly starts?: readonly number[];
+  /** They lie in the memory of the engine's host and are copied to the device before they are used; absent: on the device. */
+  readonly medium?: "host";
 }
 
 export interface BlocksRemoved {
@@ -208,6 +210,8 @@ export interface BlocksRemoved {
   readonly hashes: Int32Array;
   /** So many more, of which nobody knows what they held: their stores were never seen. */
   readonly unknownBlocks?: number;
+  /** As of BlocksStored. */
+  readonly medium?: "host";
 }
 
 /** An engine's cache is empty. */

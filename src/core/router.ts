@@ -268,7 +268,7 @@ export class Router {
     const refused = this.admission.place(at, pending, state);
     if (refused !== undefined) return { ...refused, ...common };
     this.#placements.place(at, pending, state);
-    const { id: endpoint, hitTokens, prefixSource } = state;
+    const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
     const priority = this.admission.priorityOf(request);
     const given = priority === undefined ? undefined : { priority };
     return {
@@ -277,6 +277,7 @@ export class Router {
       endpoint,
       reason: choice.reason,
       hitTokens,
+      ...(heldTokens !== hitTokens && { heldTokens }),
       prefixSource,
       usedLedger,
       ...given,

@@ -61,7 +61,7 @@ export class KvCache {
     this.#partialToFront = config.semantics.partialBlocks === "front";
     this.#lastWriter = config.semantics.duplicates === "last-writer";
     this.#sink = sink;
-    this.tier = config.tier === undefined || !config.prefixCaching ? undefined : new KvTier(config.tier);
+    this.tier = config.tier === undefined || !config.prefixCaching ? undefined : new KvTier(config.tier, sink);
     this.#blank = this.usable;
     // Every extent has a block of its own.
     this.#records = memory.recordsOf(this.usable);

@@ -2,8 +2,9 @@ import { assert } from "#core/assert.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import { BlockIndex } from "./block-index.ts";
 import { BlockOrder } from "./block-order.ts";
-import { BLOCK_WORDS, type BlockRecords, CONTENT, createRecords, HASHED } from "./block-record.ts";
+import { BLOCK_WORDS, type BlockRecords, CONTENT, createRecords, HASHED, HIGH, LOW } from "./block-record.ts";
 import type { KvTierConfig } from "./config.ts";
+import type { EngineSink } from "./sink.ts";
 
 /**
  * KV blocks in the memory of the host. A full block that is released on a GPU in use beyond the threshold is copied out
@@ -26,9 +27,11 @@ export class KvTier {
   readonly #order: BlockOrder;
   readonly #index: BlockIndex;
   readonly #copiedOutAt: Float64Array;
+  readonly #sink: Pick<EngineSink, "tierBlockStored" | "tierBlockRemoved">;
 
-  constructor(config: KvTierConfig) {
+  constructor(config: KvTierConfig, sink: Pick<EngineSink, "tierBlockStored" | "tierBlockRemoved"> = {}) {
     this.#config = config;
+    this.#sink = sink;
     this.#records = createRecords(config.cpuBlocks);
     this.#order = new BlockOrder(this.#records);
     for (let slot = 0; slot < config.cpuBlocks; slot++) this.#order.pushBack(slot);
@@ -56,6 +59,8 @@ export class KvTier {
     const slot = this.#order.popFront();
     const word = slot * BLOCK_WORDS + CONTENT;
     if (this.#records[word] === HASHED) {
+      const record = slot * BLOCK_WORDS;
+      this.#sink.tierBlockRemoved?.(at, this.#records[record + LOW]!, this.#records[record + HIGH]!);
       this.#index.remove(slot);
       this.dropped++;
     }
@@ -64,6 +69,7 @@ export class KvTier {
     this.#order.pushBack(slot);
     this.#copiedOutAt[slot] = at;
     this.copiedOut++;
+    this.#sink.tierBlockStored?.(at, hashes[2 * i]!, hashes[2 * i + 1]!);
   }
 
   /** How many blocks of the chain from block `first` on are here, up to block `end`. */

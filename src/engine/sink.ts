@@ -22,6 +22,9 @@ export interface EngineSink {
   blocksStored?(at: Micros, request: EngineRequest, firstBlock: number, count: number): void;
   /** A cached block was overwritten; `low` and `high` are its two hash words. */
   blockRemoved?(at: Micros, low: number, high: number): void;
+  /** A block was copied to the second tier, or overwritten there. */
+  tierBlockStored?(at: Micros, low: number, high: number): void;
+  tierBlockRemoved?(at: Micros, low: number, high: number): void;
 }
 
 /** The gauges and counters that vLLM exports; counters since the engine was made. */

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { admissionSpec } from "#config/admission-spec.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
+import { HOST_MEMORY_PRICE, type HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import { BLOCK_TOKENS_DEFAULT } from "#live/discovery/block-size.ts";
 import { FIRST_POLICY_VERSION, type ProfileSpec } from "#core/plugin/spec.ts";
 import { Router, type RouterOptions } from "#core/router.ts";
@@ -16,6 +18,7 @@ export function routerSettings(
   const { breaker } = config.routing;
   const seed = replica === undefined ? config.routing.seed : (config.routing.seed ^ nameHash(replica)) >>> 0;
   const admission = admissionSpec(config.admission);
+  const hostMemory = hostMemoryPrice(config);
   const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
   return {
     seed,
@@ -25,6 +28,7 @@ export function routerSettings(
     ...(admission && { admission }),
     blockTokens: config.prefix.blockTokens === "engine" ? BLOCK_TOKENS_DEFAULT : config.prefix.blockTokens,
     staleAfterMicros: config.scrape.staleAfterMillis * MICROS_PER_MILLI,
+    ...(isDeepStrictEqual(hostMemory, HOST_MEMORY_PRICE) ? {} : { hostMemory }),
     breaker: {
       failuresMax: breaker.failuresMax,
       pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
@@ -33,6 +37,11 @@ export function routerSettings(
       drainingPauseMicros: breaker.drainingPauseMillis * MICROS_PER_MILLI,
     },
   };
+}
+
+function hostMemoryPrice({ kvEvents: { hostMemory } }: ServePlan["config"]): HostMemoryPrice {
+  const { copyMicros, copyMicrosPerToken, prefillMicrosPerToken } = hostMemory;
+  return { baseMicros: copyMicros, tokenMicros: copyMicrosPerToken, prefillTokenMicros: prefillMicrosPerToken };
 }
 
 /** A router with nothing in it yet. */

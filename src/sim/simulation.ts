@@ -205,7 +205,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     }
     this.outcomes.endpoint[flight.row] = flight.engine;
     this.outcomes.attempts[flight.row] = decision.attempt;
-    this.outcomes.expectedTokens[flight.row] = decision.hitTokens;
+    this.outcomes.expectedTokens[flight.row] = decision.heldTokens ?? decision.hitTokens;
     this.desk?.sent(flight);
     this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
   }

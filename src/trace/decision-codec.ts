@@ -35,6 +35,7 @@ export function encodeDecision(decision: Decision | RecordedDecision, candidates
   else {
     text += `,"endpoint":${JSON.stringify(decision.endpoint)},"reason":${JSON.stringify(decision.reason)}`;
     if (decision.hitTokens !== 0) text += `,"hitTokens":${decision.hitTokens}`;
+    if (decision.heldTokens !== undefined) text += `,"heldTokens":${decision.heldTokens}`;
     if (decision.prefixSource === "precise") text += `,"precise":true`;
     if (decision.usedLedger) text += `,"usedLedger":true`;
     if (decision.priority !== undefined) text += `,"priority":${decision.priority}`;
@@ -69,6 +70,7 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     endpoint: fields.string("endpoint"),
     reason: fields.string("reason"),
     hitTokens: fields.number("hitTokens", 0),
+    ...(fields.has("heldTokens") && { heldTokens: fields.number("heldTokens") }),
     prefixSource: fields.boolean("precise", false) ? "precise" : "approximate",
     usedLedger: fields.boolean("usedLedger", false),
     ...(fields.has("priority") && { priority: fields.number("priority") }),

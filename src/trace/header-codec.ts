@@ -1,4 +1,5 @@
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
+import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import { Fields, TraceFormatError, TraceVersionError } from "./fields.ts";
 import { decodeEndpoint } from "./input-codec.ts";
 import { decodeAdmission } from "./admission-codec.ts";
@@ -90,8 +91,17 @@ function decodeRouter(fields: Fields): TraceRouter {
     ...(fields.has("policyVersion") ? { policyVersion: fields.integer("policyVersion", 1) } : {}),
     blockTokens: fields.number("blockTokens"),
     staleAfterMicros: fields.integer("staleAfterMicros", 0),
+    ...(fields.has("hostMemory") && { hostMemory: decodeHostMemory(fields.object("hostMemory")) }),
     ...(fields.has("admission") && { admission: decodeAdmission(fields.object("admission")) }),
     breaker: fields.has("breaker") ? decodeBreaker(fields.object("breaker")) : undefined,
+  };
+}
+
+function decodeHostMemory(fields: Fields): HostMemoryPrice {
+  return {
+    baseMicros: fields.number("baseMicros"),
+    tokenMicros: fields.number("tokenMicros"),
+    prefillTokenMicros: fields.number("prefillTokenMicros"),
   };
 }
 

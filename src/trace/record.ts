@@ -3,6 +3,7 @@ import type { Breakdown, Queued, Rejected, Routed } from "#core/decision.ts";
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
+import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/units.ts";
 
@@ -92,6 +93,8 @@ export interface TraceRouter {
   readonly admission?: AdmissionSpec | undefined;
   readonly blockTokens: number;
   readonly staleAfterMicros: Micros;
+  /** Absent in traces from before it was a setting, and where it is the usual one. */
+  readonly hostMemory?: HostMemoryPrice | undefined;
   readonly breaker: BreakerOptions | undefined;
 }
 

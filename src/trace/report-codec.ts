@@ -11,11 +11,11 @@ export function encodeReport(report: Report): string {
   switch (report.kind) {
     case "blocks-stored": {
       const { hashes, starts = [] } = report;
-      return `,"lanes":"${encodeHashes(hashes)}"${starts.length === 0 ? "" : `,"starts":[${starts.join()}]`}`;
+      return `,"lanes":"${encodeHashes(hashes)}"${starts.length === 0 ? "" : `,"starts":[${starts.join()}]`}${mediumOf(report)}`;
     }
     case "blocks-removed": {
       const { hashes, unknownBlocks = 0 } = report;
-      return `,"lanes":"${encodeHashes(hashes)}"${unknownBlocks === 0 ? "" : `,"unknownBlocks":${unknownBlocks}`}`;
+      return `,"lanes":"${encodeHashes(hashes)}"${unknownBlocks === 0 ? "" : `,"unknownBlocks":${unknownBlocks}`}${mediumOf(report)}`;
     }
     case "blocks-cleared":
       return report.inOrder === true ? ',"inOrder":true' : "";
@@ -33,11 +33,13 @@ export function decodeReport(kind: Report["kind"], at: number, fields: Fields): 
   switch (kind) {
     case "blocks-stored": {
       const hashes = decodeBlocks(fields);
-      return { kind, at, endpoint, hashes, ...(fields.has("starts") && { starts: decodeStarts(fields, hashes) }) };
+      const starts = fields.has("starts") && { starts: decodeStarts(fields, hashes) };
+      return { kind, at, endpoint, hashes, ...starts, ...decodeMedium(fields) };
     }
     case "blocks-removed": {
       const unknownBlocks = fields.integer("unknownBlocks", 0, 0);
-      return { kind, at, endpoint, hashes: decodeBlocks(fields), ...(unknownBlocks > 0 && { unknownBlocks }) };
+      const unknown = unknownBlocks > 0 && { unknownBlocks };
+      return { kind, at, endpoint, hashes: decodeBlocks(fields), ...unknown, ...decodeMedium(fields) };
     }
     case "blocks-cleared": {
       const inOrder = fields.boolean("inOrder", false);
@@ -50,6 +52,14 @@ export function decodeReport(kind: Report["kind"], at: number, fields: Fields): 
     case "kv-events-missed":
       return { kind, at, endpoint };
   }
+}
+
+function mediumOf({ medium }: { readonly medium?: "host" }): string {
+  return medium === undefined ? "" : `,"medium":"${medium}"`;
+}
+
+function decodeMedium(fields: Fields): { readonly medium?: "host" } {
+  return fields.has("medium") ? { medium: fields.oneOf("medium", ["host"]) } : {};
 }
 
 function decodeBlocks(fields: Fields): Int32Array {

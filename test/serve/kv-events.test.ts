@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { pino } from "pino";
+import type { Routed } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { type Emulator, startEmulator } from "#emulator/server.ts";
-import { engineDefaults } from "#engine/config.ts";
+import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { type LiveStack, createLiveStack } from "#serve/live-stack.ts";
 import { servePlan } from "#cli/serve/serve-options.ts";
 import { replayCommand } from "#cli/replay.ts";
@@ -34,12 +35,12 @@ interface Rig {
   readonly settled: () => Promise<void>;
 }
 
-async function rig(t: TestContext, kept = 1_000): Promise<Rig> {
+async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): Promise<Rig> {
   const directory = mkdtempSync(join(tmpdir(), "gnomon-kv-events-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const kvEvents = { port: 0, replayPort: 0, topic: "kv@a", bufferSteps: kept };
   const common = { host: "127.0.0.1", port: 0, model: "tiny", timeScale: 100, seed: 1 };
-  const engine = await startEmulator({ ...common, engine: ENGINE, kvEvents });
+  const engine = await startEmulator({ ...common, engine: { ...ENGINE, tier }, kvEvents });
   const set = [
     `record.directory=${directory}`,
     "kvEvents.mode=on",
@@ -158,4 +159,34 @@ test("lost messages are brought back by a replay; where it is refused, nothing o
   }
   // What was computed since is known again.
   assert.deepEqual(await ask(prompt(5, 4)), [64, "precise", 64]);
+});
+
+test("blocks that an engine keeps in its host's memory are expected, and count for less", async (t) => {
+  const tier = {
+    cpuBlocks: 100,
+    offloadThreshold: 0,
+    transferBaseMicros: 30,
+    blockBytes: 1_000_000,
+    bytesPerSecond: 1e10,
+    thrashWindowMicros: 5_000,
+  };
+  const { ask, askEngine, settled, stack, inputs, directory, close } = await rig(t, 1_000, tier);
+  const decisions: Routed[] = [];
+  stack.tap.listen({
+    accepted: (_, decision) => {
+      if (decision?.kind === "routed") decisions.push(decision);
+    },
+  });
+  await ask(prompt(1, 10));
+  // They overwrite the first one on the device.
+  await askEngine(prompt(2, 25));
+  await askEngine(prompt(3, 25));
+  await settled();
+  assert.deepEqual(await ask(prompt(1, 10)), [160, "precise", 160]);
+  const last = decisions.at(-1)!;
+  assert.ok(last.hitTokens < 160 && last.heldTokens === 160, `${last.hitTokens} of ${last.heldTokens}`);
+  assert.ok(inputs.some((input) => input.kind === "blocks-stored" && input.medium === "host"));
+  await close();
+  const { code, out } = await inProcess(t, [replayCommand()], ["replay", directory]);
+  assert.equal(code, 0, out);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Input } from "#core/input.ts";
 import { randomFor } from "#core/random.ts";
+import type { KvTierConfig } from "#engine/config.ts";
 import { simulate } from "#sim/simulate.ts";
 import type { PrefixSignal, ScriptEvent } from "#sim/simulation-options.ts";
 import { type ListedArrival, ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
@@ -19,11 +20,11 @@ function arrivals(): ListedArrival[] {
   });
 }
 
-function run(prefixes: PrefixSignal, fleetEvents: readonly ScriptEvent[] = []) {
+function run(prefixes: PrefixSignal, fleetEvents: readonly ScriptEvent[] = [], tier?: KvTierConfig) {
   const inputs: Input[] = [];
   const { outcomes } = simulate(
     // Twice a prompt's room: what is stored overwrites what others had.
-    cluster(ROUND_ROBIN, engines(2, { stepTime: STEP, kvBlocks: 41, modelTokensMax: 512 }), {
+    cluster(ROUND_ROBIN, engines(2, { stepTime: STEP, kvBlocks: 41, modelTokensMax: 512, ...(tier && { tier }) }), {
       arrivals: new ListedArrivals(arrivals()),
       prefixes,
       fleetEvents,
@@ -44,6 +45,23 @@ test("with their events the router expects of engines' caches what is there; the
   assert.ok(stored.length > 100 && inputs.some(({ kind }) => kind === "blocks-removed"));
   // A prompt's blocks are stored in the step that begins when it arrives.
   assert.ok(stored.filter(({ at }) => arrived.has(at - DELAY_MICROS)).length > 100);
+});
+
+test("what engines keep in their hosts' memory is expected too", () => {
+  const tier = {
+    cpuBlocks: 60,
+    offloadThreshold: 0,
+    transferBaseMicros: 30,
+    blockBytes: 1_000_000,
+    bytesPerSecond: 1e10,
+    thrashWindowMicros: 5_000,
+  };
+  const without = run({ kind: "kv-events", delayMicros: DELAY_MICROS });
+  const { inputs, wrong, cached } = run({ kind: "kv-events", delayMicros: DELAY_MICROS }, [], tier);
+  assert.ok(cached > 1.2 * without.cached, `${cached} and without ${without.cached}`);
+  assert.equal(wrong, 0);
+  for (const kind of ["blocks-stored", "blocks-removed"])
+    assert.ok(inputs.some((input) => input.kind === kind && "medium" in input && input.medium === "host"));
 });
 
 test("an engine that is killed takes what it reported with it", () => {

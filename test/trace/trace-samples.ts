@@ -260,6 +260,9 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       const starts = Array.from({ length: Math.max(0, words.length / 2 - 1) }, (_, i) => i + 1);
       return { kind: "blocks-stored", at, endpoint, hashes: words, ...(starts.length > 0 && { starts }) };
     }),
+    fc
+      .tuple(word, hashes, fc.constantFrom("blocks-stored" as const, "blocks-removed" as const))
+      .map(([endpoint, words, kind]): Input => ({ kind, at, endpoint, hashes: words, medium: "host" })),
     word.map((endpoint): Input => ({ kind: "blocks-cleared", at, endpoint, inOrder: true })),
     word.map((endpoint): Input => ({ kind: "kv-events-missed", at, endpoint })),
     fc

@@ -45,6 +45,8 @@ export class EndpointState implements Snapshot, Account {
   promptTokensInFlight = 0;
   hitBlocks = 0;
   hitTokens = 0;
+  /** Prompt tokens that it is believed to hold, wherever: more than `hitTokens` where some are in its host's memory. */
+  heldTokens = 0;
   prefixSource: PrefixSource = "approximate";
 
   #loadObservedAt: Micros = 0;

@@ -1,11 +1,19 @@
 import { assert } from "../assert.ts";
 import type { BlockChain } from "../prompt/block-chain.ts";
+import { BlockCopies } from "./block-copies.ts";
+import { blockKey, lowWordOf } from "./block-key.ts";
 import { BlockRuns, NOWHERE } from "./block-runs.ts";
 import { HoldingPool, NO_HOLDING } from "./holding-pool.ts";
 import { RunJoiner } from "./run-joiner.ts";
 
-/** References that one endpoint may have, as a multiple of its capacity: beyond it, removals were lost on the way. */
-const REFERENCES_PER_CAPACITY_MAX = 4;
+export interface ConfirmedBlocksOptions {
+  /** References that one endpoint may have, as a multiple of its capacity: beyond it, removals were lost on the way. */
+  readonly referencesPerCapacity: number;
+  /** Makes room in the table for every endpoint's capacity as it joins. */
+  readonly reserves: boolean;
+}
+
+const OF_DEVICES: ConfirmedBlocksOptions = { referencesPerCapacity: 4, reserves: true };
 
 interface Endpoint {
   capacityBlocks: number;
@@ -14,7 +22,7 @@ interface Endpoint {
   /** Distinct blocks. */
   blocks: number;
   /** Copies beyond the first, by hash. */
-  readonly copies: Map<number, number>;
+  readonly copies: BlockCopies;
   /** Blocks that must be there although nobody reported them: the high word of each, by hash. */
   readonly inferred: Map<number, number>;
 }
@@ -38,6 +46,12 @@ export class ConfirmedBlocks {
   /** Stored blocks that were not recorded because their endpoint had too many. */
   refusedBlocks = 0;
 
+  readonly #options: ConfirmedBlocksOptions;
+
+  constructor(options: ConfirmedBlocksOptions = OF_DEVICES) {
+    this.#options = options;
+  }
+
   get bytes(): number {
     return this.#runs.bytes + this.#holdings.bytes;
   }
@@ -46,12 +60,14 @@ export class ConfirmedBlocks {
     return this.#runs.count;
   }
 
-  get holdings(): number {
-    return this.#holdings.count;
-  }
-
   join(slot: number, capacityBlocks: number): void {
-    this.#endpoints[slot] = { capacityBlocks: 0, references: 0, blocks: 0, copies: new Map(), inferred: new Map() };
+    this.#endpoints[slot] = {
+      capacityBlocks: 0,
+      references: 0,
+      blocks: 0,
+      copies: new BlockCopies(),
+      inferred: new Map(),
+    };
     this.#holdings.addSlot(slot);
     this.resize(slot, capacityBlocks);
   }
@@ -67,7 +83,7 @@ export class ConfirmedBlocks {
     const endpoint = this.#endpoint(slot);
     this.#capacityBlocks += capacityBlocks - endpoint.capacityBlocks;
     endpoint.capacityBlocks = capacityBlocks;
-    this.#runs.reserve(this.#capacityBlocks);
+    if (this.#options.reserves) this.#runs.reserve(this.#capacityBlocks);
   }
 
   clear(slot: number): void {
@@ -88,7 +104,7 @@ export class ConfirmedBlocks {
 
   stored(slot: number, hashes: Int32Array): void {
     const endpoint = this.#endpoint(slot);
-    const referencesMax = REFERENCES_PER_CAPACITY_MAX * endpoint.capacityBlocks;
+    const referencesMax = this.#options.referencesPerCapacity * endpoint.capacityBlocks;
     const blocks = hashes.length >> 1;
     // Where the block before is, so that a run which it ends can be continued.
     let holding = NO_HOLDING;
@@ -97,7 +113,7 @@ export class ConfirmedBlocks {
         this.refusedBlocks += blocks - block;
         return;
       }
-      if (endpoint.inferred.size > 0 && endpoint.inferred.delete(keyOf(hashes, block))) {
+      if (endpoint.inferred.size > 0 && endpoint.inferred.delete(blockKey(hashes, block))) {
         holding = NO_HOLDING;
         continue;
       }
@@ -111,7 +127,7 @@ export class ConfirmedBlocks {
   removed(slot: number, hashes: Int32Array): void {
     const endpoint = this.#endpoint(slot);
     for (let block = 0; block < hashes.length >> 1; block++) {
-      if (endpoint.inferred.size > 0) endpoint.inferred.delete(keyOf(hashes, block));
+      if (endpoint.inferred.size > 0) endpoint.inferred.delete(blockKey(hashes, block));
       if (this.#remove(slot, hashes, block, endpoint)) endpoint.references--;
       else this.strayRemovals++;
     }
@@ -120,7 +136,7 @@ export class ConfirmedBlocks {
   /** Takes all blocks of the chain as held, since the engine has just computed it, whether they were reported or not. */
   infer(slot: number, { hashes, length }: BlockChain): void {
     const endpoint = this.#endpoint(slot);
-    const referencesMax = REFERENCES_PER_CAPACITY_MAX * endpoint.capacityBlocks;
+    const referencesMax = this.#options.referencesPerCapacity * endpoint.capacityBlocks;
     let holding = NO_HOLDING;
     for (let block = 0; block < length && endpoint.references < referencesMax; block++) {
       const place = this.#runs.find(hashes, block);
@@ -129,7 +145,7 @@ export class ConfirmedBlocks {
         continue;
       }
       endpoint.references++;
-      endpoint.inferred.set(keyOf(hashes, block), hashes[2 * block + 1]!);
+      endpoint.inferred.set(blockKey(hashes, block), hashes[2 * block + 1]!);
       if (place === NOWHERE) holding = this.#storeNew(slot, hashes, block, holding, endpoint);
       else holding = this.#storeKnown(slot, hashes, block, place, endpoint);
     }
@@ -141,7 +157,7 @@ export class ConfirmedBlocks {
     if (endpoint.inferred.size === 0) return;
     const words = new Int32Array(2);
     for (const [key, high] of endpoint.inferred) {
-      words[0] = key % WORD;
+      words[0] = lowWordOf(key);
       words[1] = high;
       if (this.#remove(slot, words, 0, endpoint)) endpoint.references--;
     }
@@ -167,15 +183,17 @@ export class ConfirmedBlocks {
     return depth;
   }
 
-  /** Raises hits[slot], 0 at first, to the number of leading blocks of the chain that each slot holds. */
-  match(chain: BlockChain, hits: Int32Array): void {
+  /**
+   * Raises hits[slot], the depth from which the slot's blocks count, to the depth up to which it holds the chain's blocks.
+   * Slots that begin before `depth` are left as they are. Returns the depth from which on others may begin.
+   */
+  match(chain: BlockChain, hits: Int32Array, depth = 0): number {
     const runs = this.#runs;
     const { slot, blocks, next } = this.#holdings;
-    let depth = 0;
     let goesOn = true;
     while (goesOn && depth < chain.length) {
       const place = runs.find(chain.hashes, depth);
-      if (place === NOWHERE) return;
+      if (place === NOWHERE) return depth + 1;
       const run = runs.runAt(place);
       const position = runs.positionAt(place);
       const limit = Math.min(runs.length[run]! - position, chain.length - depth);
@@ -183,12 +201,14 @@ export class ConfirmedBlocks {
       goesOn = false;
       for (let h = runs.firstHolding[run]!; h !== NO_HOLDING; h = next[h]!) {
         const held = Math.min(blocks[h]! - position, equal);
-        if (held <= 0 || hits[slot[h]!] !== depth) continue;
+        const begin = hits[slot[h]!]!;
+        if (begin < depth || begin >= depth + held) continue;
         hits[slot[h]!] = depth + held;
         if (held === equal) goesOn = true;
       }
       depth += equal;
     }
+    return depth;
   }
 
   /** Learns from a chain which runs follow each other, and joins those that the same endpoints hold whole. */
@@ -221,8 +241,7 @@ export class ConfirmedBlocks {
     const holding = holdings.find(run, slot);
     const held = holding === NO_HOLDING ? 0 : holdings.blocks[holding]!;
     if (position < held) {
-      const key = keyOf(hashes, block);
-      endpoint.copies.set(key, (endpoint.copies.get(key) ?? 0) + 1);
+      endpoint.copies.add(hashes, block);
       return position === held - 1 ? holding : NO_HOLDING;
     }
     endpoint.blocks++;
@@ -243,7 +262,7 @@ export class ConfirmedBlocks {
     const position = this.#runs.positionAt(place);
     let holding = holdings.find(run, slot);
     if (holding === NO_HOLDING || position >= holdings.blocks[holding]!) return false;
-    if (endpoint.copies.size > 0 && takeCopy(endpoint.copies, keyOf(hashes, block))) return true;
+    if (endpoint.copies.take(hashes, block)) return true;
     if (position < holdings.blocks[holding]! - 1) {
       const head = this.#runs.split(run, position + 1);
       holdings.split(run, head);
@@ -277,19 +296,4 @@ export class ConfirmedBlocks {
     assert(endpoint !== undefined, "the slot belongs to an endpoint");
     return endpoint;
   }
-}
-
-const WORD = 2 ** 32;
-
-/** 53 bits of the hash: among n copies two are taken for one with a chance of n^2 / 2^54. */
-function keyOf(hashes: Int32Array, block: number): number {
-  return (hashes[2 * block + 1]! & 0x1f_ffff) * WORD + (hashes[2 * block]! >>> 0);
-}
-
-function takeCopy(copies: Map<number, number>, key: number): boolean {
-  const count = copies.get(key);
-  if (count === undefined) return false;
-  if (count === 1) copies.delete(key);
-  else copies.set(key, count - 1);
-  return true;
 }

@@ -10,6 +10,7 @@ import {
   type KvEventsLostReason,
   PRECISE,
 } from "../endpoint/knowledge.ts";
+import { HostBlocks } from "./host-blocks.ts";
 import { PRECISE_TIMES, PreciseIndex, type PreciseTimes } from "./precise.ts";
 import type { Insertion, ReportedIndex } from "./prefix-index.ts";
 import type { Speculation } from "./speculation.ts";
@@ -44,6 +45,7 @@ interface Endpoint {
 export class DualIndex implements ReportedIndex {
   readonly #guessed = new ApproximateIndex();
   readonly #precise: PreciseIndex;
+  readonly #host = new HostBlocks();
   /** By slot. */
   readonly #endpoints: (Endpoint | undefined)[] = [];
   #following = 0;
@@ -59,7 +61,7 @@ export class DualIndex implements ReportedIndex {
   }
 
   get bytes(): number {
-    return this.#guessed.bytes + this.#precise.bytes;
+    return this.#guessed.bytes + this.#precise.bytes + this.#host.bytes;
   }
 
   /** Runs that the reported blocks lie in. */
@@ -68,11 +70,11 @@ export class DualIndex implements ReportedIndex {
   }
 
   get strayRemovals(): number {
-    return this.#precise.strayRemovals;
+    return this.#precise.strayRemovals + this.#host.strayRemovals;
   }
 
   get refusedBlocks(): number {
-    return this.#precise.refusedBlocks;
+    return this.#precise.refusedBlocks + this.#host.refusedBlocks;
   }
 
   /** Prompts under way that count as held no longer since there were too many. */
@@ -105,6 +107,7 @@ export class DualIndex implements ReportedIndex {
   }
 
   clear(slot: number): void {
+    this.#host.forget(slot);
     this.#guessed.clear(slot);
     this.#precise.clear(slot);
   }
@@ -121,6 +124,23 @@ export class DualIndex implements ReportedIndex {
     this.#precise.match(chain, this.#preciseHits);
     for (let slot = 0; slot < hits.length; slot++) {
       if (this.#isPrecise(slot)) hits[slot] = this.#preciseHits[slot]!;
+    }
+  }
+
+  get holdsHostBlocks(): boolean {
+    return !this.#host.isUnused;
+  }
+
+  /** Blocks of the endpoint in its host's memory. */
+  hostSize(slot: number): number {
+    return this.#host.size(slot);
+  }
+
+  matchHost(chain: BlockChain, hits: Int32Array, held: Int32Array): void {
+    held.set(hits);
+    this.#host.follow(chain, held);
+    for (let slot = 0; slot < held.length; slot++) {
+      if (!this.#isPrecise(slot)) held[slot] = hits[slot]!;
     }
   }
 
@@ -149,6 +169,7 @@ export class DualIndex implements ReportedIndex {
     if (!endpoint.follows) this.#following++;
     endpoint.follows = true;
     endpoint.late = !isComplete;
+    this.#host.forget(slot);
     this.#precise.follow(slot, isComplete);
   }
 
@@ -157,7 +178,17 @@ export class DualIndex implements ReportedIndex {
   }
 
   missed(slot: number): void {
+    this.#host.forget(slot);
     this.#precise.missed(slot);
+  }
+
+  storedInHost(slot: number, hashes: Int32Array): void {
+    const endpoint = this.#endpoint(slot);
+    if (endpoint.follows) this.#host.stored(slot, endpoint.capacityBlocks, hashes);
+  }
+
+  removedFromHost(slot: number, hashes: Int32Array): void {
+    this.#host.removed(slot, hashes);
   }
 
   stored(slot: number, hashes: Int32Array, at: Micros): void {
@@ -172,6 +203,7 @@ export class DualIndex implements ReportedIndex {
   }
 
   emptied(slot: number, at: Micros): void {
+    this.#host.forget(slot);
     this.#guessed.clear(slot);
     this.#precise.emptied(slot, at);
     this.#endpoint(slot).late = false;
@@ -202,6 +234,7 @@ export class DualIndex implements ReportedIndex {
     if (endpoint.follows) this.#following--;
     endpoint.follows = false;
     endpoint.lost = reason;
+    this.#host.forget(slot);
     this.#precise.unfollow(slot);
   }
 

@@ -35,6 +35,13 @@ export interface PrefixIndex {
 
 /** An index that takes the events of engines too. Slots are those of endpoints that are here. */
 export interface ReportedIndex extends PrefixIndex {
+  /** Whether engines reported blocks in the memory of their hosts: else `matchHost` need not be asked. */
+  readonly holdsHostBlocks: boolean;
+  /**
+   * Writes into held[slot] the leading blocks of the chain that each slot holds, those included that follow in its host's
+   * memory where the device's `hits[slot]` end.
+   */
+  matchHost(chain: BlockChain, hits: Int32Array, held: Int32Array): void;
   /** Events come from now on. `isComplete`: of a cache that was empty, or with all that came before. */
   followed(slot: number, isComplete: boolean): void;
   /** They are not followed any more. */
@@ -43,6 +50,9 @@ export interface ReportedIndex extends PrefixIndex {
   missed(slot: number): void;
   /** The engine reported blocks: chain hashes, parent first. */
   stored(slot: number, hashes: Int32Array, at: Micros): void;
+  /** The same of the memory of its host, in any order. */
+  storedInHost(slot: number, hashes: Int32Array): void;
+  removedFromHost(slot: number, hashes: Int32Array): void;
   /** It removed these, and `unknownBlocks` of which nobody knows what they held. */
   removed(slot: number, hashes: Int32Array, at: Micros, unknownBlocks?: number): void;
   /** It reports that its cache is empty, in order with what it stores. */

@@ -30,6 +30,8 @@ interface Kept {
   readonly payload: Uint8Array;
 }
 
+type KvEventSink = Pick<EngineSink, "blocksStored" | "blockRemoved" | "tierBlockStored" | "tierBlockRemoved">;
+
 const END = Buffer.alloc(8, 0xff);
 const MICROS_PER_SECOND = 1e6;
 const MILLIS_PER_SECOND = 1e3;
@@ -117,18 +119,35 @@ export class KvPublisher {
   }
 
   /** What an engine is to report to. */
-  sink(sequenceOf: (id: string) => Sequence | undefined): Pick<EngineSink, "blocksStored" | "blockRemoved"> {
+  sink(sequenceOf: (id: string) => Sequence | undefined): KvEventSink {
     return {
       blocksStored: (_at, { id }, firstBlock, count) => {
         const sequence = sequenceOf(id);
         if (sequence !== undefined) this.stored(sequence, firstBlock, count);
       },
-      blockRemoved: (_at, low, high) => this.removed(low, high),
+      blockRemoved: (_at, low, high) => this.removed(low, high, "GPU"),
+      tierBlockStored: (_at, low, high) => this.offloaded(low, high),
+      tierBlockRemoved: (_at, low, high) => this.removed(low, high, "CPU"),
     };
   }
 
-  removed(low: number, high: number): void {
-    this.#events.push({ type: "BlockRemoved", block_hashes: [hashOf(low, high)], medium: "GPU", group_idx: 0 });
+  removed(low: number, high: number, medium: "GPU" | "CPU"): void {
+    this.#events.push({ type: "BlockRemoved", block_hashes: [hashOf(low, high)], medium, group_idx: 0 });
+  }
+
+  /** A block was copied to the host's memory; vLLM's OffloadingConnector names it by its hash alone. */
+  offloaded(low: number, high: number): void {
+    this.#events.push({
+      type: "BlockStored",
+      block_hashes: [hashOf(low, high)],
+      parent_block_hash: null,
+      token_ids: [],
+      block_size: 0,
+      lora_id: null,
+      medium: "CPU",
+      lora_name: null,
+      group_idx: 0,
+    });
   }
 
   /** As in vLLM it is sent with the next step that changes the cache, however late that is. */

@@ -60,21 +60,35 @@ export class BlockTranslator {
     return this.#table.size >= this.#options.blocksMax;
   }
 
+  /** Blocks on the device, each behind the one before. */
   stored(event: BlockStored): Translated {
+    return this.#store(event, false);
+  }
+
+  #store(event: BlockStored, inHost: boolean): Translated {
     const { hashes, tokens, blockTokens } = event;
+    if (tokens.length === 0) {
+      this.untranslated += hashes.length;
+      return { hashes: new Int32Array(0), unknownBlocks: hashes.length };
+    }
     const parts = this.#partsOf(blockTokens);
-    const known = tokens.length > 0 && this.#begin(event) ? plainBlocks(event) : 0;
+    const known = this.#begin(event) ? plainBlocks(event) : 0;
     this.untranslated += hashes.length - known;
     const ours = new Int32Array(2 * parts * known);
     const words = this.#wordsOf(tokens, known * blockTokens);
     for (let i = 0; i < known; i++) {
       this.#options.hasher.extend(this.#value, words, i * blockTokens, parts, ours, i * parts);
-      this.#table.add(hashes[i]!, this.#value, ours, i * parts);
+      this.#table.add(hashes[i]!, this.#value, ours, i * parts, inHost);
     }
     return { hashes: ours, unknownBlocks: hashes.length - known };
   }
 
   removed(hashes: readonly EngineHash[]): Translated {
+    return this.#named(hashes, (place) => this.#table.removeAt(place));
+  }
+
+  /** Those that are known, in our hashes; does `change` to each. */
+  #named(hashes: readonly EngineHash[], change: (place: number) => void): Translated {
     const parts = Math.max(1, this.#engineBlockTokens / this.#options.hasher.blockWords);
     const ours = new Int32Array(2 * parts * hashes.length);
     let found = 0;
@@ -82,9 +96,23 @@ export class BlockTranslator {
       const place = this.#table.find(hash);
       if (place === NO_PLACE) continue;
       this.#table.hashesAt(place, ours, parts * found++);
-      this.#table.removeAt(place);
+      change(place);
     }
     return { hashes: ours.subarray(0, 2 * parts * found), unknownBlocks: hashes.length - found };
+  }
+
+  /** Blocks in the host's memory: by their names where those are known, else by their tokens. */
+  storedInHost(event: BlockStored): Translated {
+    const { hashes } = event;
+    if (event.tokens.length > 0 && hashes.some((hash) => this.#table.find(hash) === NO_PLACE))
+      return this.#store(event, true);
+    const named = this.#named(hashes, (place) => this.#table.addHostAt(place));
+    this.untranslated += named.unknownBlocks;
+    return named;
+  }
+
+  removedFromHost(hashes: readonly EngineHash[]): Translated {
+    return this.#named(hashes, (place) => this.#table.removeHostAt(place));
   }
 
   /** Removals may have been missed: what is known goes on to name blocks, and counts as stored once at most. */

@@ -104,8 +104,9 @@ function readStored(fields: Fields, path: string): BlockStored {
   const parent = fields["parent_block_hash"];
   const tokens = fields["token_ids"] ?? [];
   const blockTokens = fields["block_size"];
-  if (typeof blockTokens !== "number" || !Number.isInteger(blockTokens) || blockTokens < 1)
-    throw expected(`${path}.block_size`, "a whole number from 1 on", blockTokens);
+  const blockTokensMin = Array.isArray(tokens) && tokens.length === 0 ? 0 : 1;
+  if (typeof blockTokens !== "number" || !Number.isInteger(blockTokens) || blockTokens < blockTokensMin)
+    throw expected(`${path}.block_size`, `a whole number from ${blockTokensMin} on`, blockTokens);
   if (!Array.isArray(tokens) || !tokens.every((token) => Number.isInteger(token)))
     throw expected(`${path}.token_ids`, "token ids", tokens);
   if (tokens.length > 0 && tokens.length !== hashes.length * blockTokens)
@@ -144,7 +145,8 @@ function readMedium(fields: Fields, path: string): Medium {
   const medium = fields["medium"];
   if (medium === undefined || medium === null) return "device";
   if (typeof medium !== "string") throw expected(`${path}.medium`, "a name or null", medium);
-  return /^(?:gpu|device|hbm)$/i.test(medium) ? "device" : "host";
+  if (/^(?:gpu|device|hbm)$/i.test(medium)) return "device";
+  return /^cpu/i.test(medium) ? "host" : "storage";
 }
 
 function readHashes(fields: Fields, path: string): EngineHash[] {

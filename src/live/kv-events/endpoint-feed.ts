@@ -20,6 +20,9 @@ export interface FeedCounts {
   /** Blocks of the prompts' size. */
   stored: number;
   removed: number;
+  /** The same in the memory of the engine's host. */
+  storedInHost: number;
+  removedFromHost: number;
   /** Blocks of the engine whose stores cannot be put into our hashes, and removals of such. */
   untranslated: number;
   unknownRemoved: number;
@@ -42,6 +45,8 @@ export class EndpointFeed implements LinkListener {
     ignored: 0,
     stored: 0,
     removed: 0,
+    storedInHost: 0,
+    removedFromHost: 0,
     untranslated: 0,
     unknownRemoved: 0,
     cleared: 0,
@@ -52,6 +57,8 @@ export class EndpointFeed implements LinkListener {
   #stores: Int32Array[] = [];
   #removals: Int32Array[] = [];
   #unknownRemoved = 0;
+  /** Where the stores or removals at hand were. */
+  #inHost = false;
 
   constructor(context: FeedContext) {
     this.#context = context;
@@ -118,29 +125,43 @@ export class EndpointFeed implements LinkListener {
 
   #stored(event: BlockStored): number {
     const { translator } = this.#context;
-    if (event.medium !== "device") return 0;
+    if (event.medium === "storage") return this.#ignore();
     if (!translator.fits(event.blockTokens)) {
       this.lost("block-size");
       return 0;
     }
     if (translator.isFull) this.missed();
-    const { hashes, unknownBlocks } = translator.stored(event);
-    this.counts.stored += hashes.length / 2;
+    const inHost = event.medium === "host";
+    const { hashes, unknownBlocks } = inHost ? translator.storedInHost(event) : translator.stored(event);
+    this.counts[inHost ? "storedInHost" : "stored"] += hashes.length / 2;
     this.counts.untranslated += unknownBlocks;
-    if (this.#removals.length > 0 || this.#unknownRemoved > 0) this.#flush();
+    this.#turnTo(inHost, this.#removals.length > 0 || this.#unknownRemoved > 0);
     if (hashes.length > 0) this.#stores.push(hashes);
     return event.tokens.length;
   }
 
   #removed({ hashes, medium }: BlockRemoved): number {
-    if (medium !== "device") return 0;
-    const removed = this.#context.translator.removed(hashes);
-    this.counts.removed += removed.hashes.length / 2;
+    if (medium === "storage") return this.#ignore();
+    const { translator } = this.#context;
+    const inHost = medium === "host";
+    const removed = inHost ? translator.removedFromHost(hashes) : translator.removed(hashes);
+    this.counts[inHost ? "removedFromHost" : "removed"] += removed.hashes.length / 2;
     this.counts.unknownRemoved += removed.unknownBlocks;
-    if (this.#stores.length > 0) this.#flush();
+    this.#turnTo(inHost, this.#stores.length > 0);
     if (removed.hashes.length > 0) this.#removals.push(removed.hashes);
-    this.#unknownRemoved += removed.unknownBlocks;
+    if (!inHost) this.#unknownRemoved += removed.unknownBlocks;
     return TOKENS_PER_REMOVAL * hashes.length;
+  }
+
+  #ignore(): number {
+    this.counts.ignored++;
+    return 0;
+  }
+
+  /** What comes next is of that memory, and not of the kind of what is there `already`. */
+  #turnTo(inHost: boolean, already: boolean): void {
+    if (already || inHost !== this.#inHost) this.#flush();
+    this.#inHost = inHost;
   }
 
   #cleared(): void {
@@ -154,6 +175,7 @@ export class EndpointFeed implements LinkListener {
   /** Stores, or removals, of which several came in a row are one input. */
   #flush(): void {
     const { tap, endpoint, now } = this.#context;
+    const medium = this.#inHost && ({ medium: "host" } as const);
     if (this.#stores.length > 0) {
       const starts = startsOf(this.#stores);
       tap.accept({
@@ -161,7 +183,8 @@ export class EndpointFeed implements LinkListener {
         at: now(),
         endpoint,
         hashes: joined(this.#stores),
-        ...(starts.length > 0 && { starts }),
+        ...(starts.length > 0 && !this.#inHost && { starts }),
+        ...medium,
       });
     }
     if (this.#removals.length > 0 || this.#unknownRemoved > 0) {
@@ -171,6 +194,7 @@ export class EndpointFeed implements LinkListener {
         endpoint,
         hashes: joined(this.#removals),
         ...(this.#unknownRemoved > 0 && { unknownBlocks: this.#unknownRemoved }),
+        ...medium,
       });
     }
     this.#drop();

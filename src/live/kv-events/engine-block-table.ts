@@ -4,7 +4,8 @@ import type { EngineHash } from "./kv-event.ts";
 const VALUE_WORDS = 8;
 const KEY_WORDS = 2;
 const REFERENCES = KEY_WORDS + VALUE_WORDS;
-const HASHES = REFERENCES + 1;
+const HOST_REFERENCES = REFERENCES + 1;
+const HASHES = HOST_REFERENCES + 1;
 const PLACES_MIN = 64;
 /** Places per block, at least. */
 const SPARSENESS = 1.5;
@@ -17,7 +18,10 @@ export const NO_PLACE = -1;
 export class EngineBlockTable {
   /** Blocks of ours in one of the engine's. */
   readonly #parts: number;
-  /** Words of a place: the engine's hash, our chain value, references + 1 (0 for a free place), our hashes if several. */
+  /**
+   * Words of a place: the engine's hash, our chain value, references on the device + 1 (0 for a free place), references in
+   * the host's memory, our hashes if several.
+   */
   readonly #stride: number;
   #words: Int32Array;
   #mask = PLACES_MIN - 1;
@@ -53,12 +57,13 @@ export class EngineBlockTable {
     for (let i = 0; i < 2 * this.#parts; i++) hashes[2 * firstBlock + i] = this.#words[from + i]!;
   }
 
-  /** One copy more. `hashes` are ours, from `firstBlock` on. */
-  add({ low, high }: EngineHash, value: ChainValue, hashes: Int32Array, firstBlock: number): void {
+  /** One copy more, on the device or in the host's memory. `hashes` are ours, from `firstBlock` on. */
+  add(hash: EngineHash, value: ChainValue, hashes: Int32Array, firstBlock: number, inHost: boolean): void {
+    const { low, high } = hash;
     let place = this.#placeOf(low, high);
     const words = this.#words;
     if (words[place + REFERENCES] !== 0) {
-      words[place + REFERENCES]!++;
+      words[place + (inHost ? HOST_REFERENCES : REFERENCES)]!++;
       return;
     }
     if (SPARSENESS * (this.#size + 1) > this.#mask + 1) {
@@ -70,22 +75,40 @@ export class EngineBlockTable {
     to[place] = low;
     to[place + 1] = high;
     for (let i = 0; i < VALUE_WORDS; i++) to[place + KEY_WORDS + i] = value[i]!;
-    to[place + REFERENCES] = 2;
+    to[place + REFERENCES] = inHost ? 1 : 2;
+    to[place + HOST_REFERENCES] = inHost ? 1 : 0;
     if (this.#parts === 1) return;
     for (let i = 0; i < 2 * this.#parts; i++) to[place + HASHES + i] = hashes[2 * firstBlock + i]!;
   }
 
-  /** One copy less of the block there. */
+  /** One copy less of the block there. One that the host's memory has keeps its name. */
   removeAt(place: number): void {
     const words = this.#words;
     if (words[place + REFERENCES]! > 2) words[place + REFERENCES]!--;
+    else if (words[place + HOST_REFERENCES]! > 0) words[place + REFERENCES] = 1;
     else this.#unlink(place);
+  }
+
+  /** One copy more of the block there, in the host's memory. */
+  addHostAt(place: number): void {
+    this.#words[place + HOST_REFERENCES]!++;
+  }
+
+  removeHostAt(place: number): void {
+    const words = this.#words;
+    if (words[place + HOST_REFERENCES]! > 1) words[place + HOST_REFERENCES]!--;
+    else {
+      words[place + HOST_REFERENCES] = 0;
+      if (words[place + REFERENCES] === 1) this.#unlink(place);
+    }
   }
 
   /** Nobody knows any more how many copies there are: each is gone with its next removal. */
   forgetCopies(): void {
     for (let place = 0; place < this.#words.length; place += this.#stride) {
-      if (this.#words[place + REFERENCES] !== 0) this.#words[place + REFERENCES] = 1;
+      if (this.#words[place + REFERENCES] === 0) continue;
+      this.#words[place + REFERENCES] = 1;
+      this.#words[place + HOST_REFERENCES] = 0;
     }
   }
 

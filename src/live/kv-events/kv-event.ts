@@ -4,8 +4,8 @@ export interface EngineHash {
   readonly high: number;
 }
 
-/** Memory that a block lies in: the device's, or the host's behind it. */
-export type Medium = "device" | "host";
+/** Memory that a block lies in: the device's, the host's behind it, or a store that is farther away. */
+export type Medium = "device" | "host" | "storage";
 
 /** Blocks that can be hit from now on, each following the one before. */
 export interface BlockStored {
@@ -15,6 +15,7 @@ export interface BlockStored {
   readonly parent: EngineHash | undefined;
   /** Of all blocks, in order; empty where the engine does not report them. */
   readonly tokens: readonly number[];
+  /** From 1 on where there are tokens; an engine that reports none may state 0. */
   readonly blockTokens: number;
   /** LoRA adapter; "" for the base model. */
   readonly adapter: string;

@@ -214,9 +214,9 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   }
 
   ownHeaders(endpoint: string, reason: string): OwnHeaders {
-    const decision = this.#forward?.routed ?? this.rejected;
-    const hitTokens = this.#forward?.routed.hitTokens ?? 0;
-    const profile = decision === undefined ? "" : profileText(decision);
+    const routed = this.#forward?.routed;
+    const hitTokens = routed?.heldTokens ?? routed?.hitTokens ?? 0;
+    const profile = profileText(routed ?? this.rejected);
     const { leaving: close, sendsOwnHeaders: sendsOwn, cors } = this.context;
     const forOrigin = cors?.of(this.headers.get("origin"));
     return { requestId: this.requestId, endpoint, reason, profile, hitTokens, close, sendsOwn, cors: forOrigin };

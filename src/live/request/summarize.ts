@@ -34,6 +34,6 @@ export function summarize(
     promptTokens: usage?.promptTokens,
     cachedTokens: usage?.cachedTokens,
     outputTokens,
-    hitTokens: forward?.routed.hitTokens ?? 0,
+    hitTokens: forward?.routed.heldTokens ?? forward?.routed.hitTokens ?? 0,
   };
 }

@@ -1,6 +1,7 @@
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { Decision } from "#core/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
+import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import type { PolicySpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
@@ -30,6 +31,8 @@ export interface Setting {
   readonly signals: SignalOptions;
   readonly blockTokens: number;
   readonly staleAfterMicros: Micros;
+  /** Of the router; the usual price where it is left out. */
+  readonly hostMemory?: HostMemoryPrice;
   /** From the decision until the engine has the request, and from the engine until the client has a token. */
   readonly requestMicros: Micros;
   readonly answerMicros: Micros;
@@ -179,6 +182,7 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
       ...(candidate.asRecorded ?? { profiles: { [candidate.name]: candidate.spec }, defaultProfile: candidate.name }),
       blockTokens: setting.blockTokens,
       staleAfterMicros: setting.staleAfterMicros,
+      ...(setting.hostMemory && { hostMemory: setting.hostMemory }),
       ...(setting.admission && { admission: setting.admission }),
     },
     ...(setting.routers && { routers: setting.routers }),

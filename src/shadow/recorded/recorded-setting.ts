@@ -32,6 +32,7 @@ export function recordedSetting(run: RecordedRun, assumed: Assumed): Setting {
     requestMicros: assumed.requestMicros ?? 0,
     answerMicros: assumed.answerMicros ?? 0,
     rateScale: 1,
+    ...(router.hostMemory && { hostMemory: router.hostMemory }),
     ...(router.admission && { admission: router.admission }),
   };
 }

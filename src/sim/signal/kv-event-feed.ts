@@ -18,7 +18,13 @@ interface Host {
 /** What one step of an engine did to its cache, in order. */
 interface Batch {
   readonly at: Micros;
-  readonly parts: { readonly kind: "stored" | "removed"; readonly words: number[] }[];
+  readonly parts: Part[];
+}
+
+interface Part {
+  readonly kind: "stored" | "removed";
+  readonly inHost: boolean;
+  readonly words: number[];
 }
 
 /**
@@ -46,12 +52,21 @@ class KvEventFeed {
     this.#batches[engine] = [];
     return {
       blocksStored: (at, request, firstBlock, count) =>
-        this.#add(at + clock.shiftMicros, engine, "stored", wordsOf(request, firstBlock, count)),
-      blockRemoved: (at, low, high) => this.#add(at + clock.shiftMicros, engine, "removed", [low, high]),
+        this.#add(at + clock.shiftMicros, engine, {
+          kind: "stored",
+          inHost: false,
+          words: wordsOf(request, firstBlock, count),
+        }),
+      blockRemoved: (at, low, high) =>
+        this.#add(at + clock.shiftMicros, engine, { kind: "removed", inHost: false, words: [low, high] }),
+      tierBlockStored: (at, low, high) =>
+        this.#add(at + clock.shiftMicros, engine, { kind: "stored", inHost: true, words: [low, high] }),
+      tierBlockRemoved: (at, low, high) =>
+        this.#add(at + clock.shiftMicros, engine, { kind: "removed", inHost: true, words: [low, high] }),
     };
   }
 
-  #add(at: Micros, engine: number, kind: "stored" | "removed", words: readonly number[]): void {
+  #add(at: Micros, engine: number, part: Part): void {
     const batches = this.#batches[engine]!;
     let batch = batches.at(-1);
     if (batch?.at !== at) {
@@ -60,15 +75,19 @@ class KvEventFeed {
       this.#host.later(Math.max(this.#host.clock(), at + this.#delayMicros), (now) => this.#deliver(now, engine));
     }
     const last = batch.parts.at(-1);
-    if (kind === "removed" && last?.kind === kind) last.words.push(...words);
-    else batch.parts.push({ kind, words: [...words] });
+    // Stores on a device are chains; all else is in any order.
+    const joins = (part.kind === "removed" || part.inHost) && last?.kind === part.kind && last.inHost === part.inHost;
+    if (joins) last.words.push(...part.words);
+    else batch.parts.push(part);
   }
 
   #deliver(at: Micros, engine: number): void {
     const batch = this.#batches[engine]!.shift();
     const endpoint = this.#host.endpointOf(engine);
-    for (const { kind, words } of batch?.parts ?? [])
-      this.#host.accept({ kind: `blocks-${kind}`, at, endpoint, hashes: Int32Array.from(words) });
+    for (const { kind, inHost, words } of batch?.parts ?? []) {
+      const medium = inHost && ({ medium: "host" } as const);
+      this.#host.accept({ kind: `blocks-${kind}`, at, endpoint, hashes: Int32Array.from(words), ...medium });
+    }
   }
 }
 

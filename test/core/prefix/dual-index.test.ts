@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { DualIndex } from "#core/prefix/dual-index.ts";
+import { randomFor } from "#core/random.ts";
 import { PRECISE_TIMES } from "#core/prefix/precise.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { chain, prefixIndexContract } from "./prefix-index.contract.ts";
@@ -129,4 +130,73 @@ function hits(index: DualIndex, of: BlockChain, isReported = true): number[] {
   const found = new Int32Array(index.endpoints);
   index.match(of, found, isReported);
   return [...found];
+}
+
+describe("blocks in the memory of engines' hosts", () => {
+  const text = chain(1, 2, 3, 4, 5, 6);
+
+  it("count where they follow the blocks on the device, with gaps before and behind", () => {
+    const index = new DualIndex();
+    for (const endpoint of ["a", "b", "c", "d"]) {
+      const slot = index.join(endpoint, 100);
+      index.followed(slot, true);
+    }
+    // a: two on the device, the next two in the host's memory. b: nothing to follow. c: a gap. d: all but the first.
+    index.stored(0, text.hashes.slice(0, 4), 1);
+    index.storedInHost(0, text.hashes.slice(4, 8));
+    index.storedInHost(1, text.hashes.slice(0, 2));
+    index.storedInHost(1, text.hashes.slice(4, 8));
+    index.stored(2, text.hashes.slice(0, 4), 1);
+    index.storedInHost(2, text.hashes.slice(6, 12));
+    index.stored(3, text.hashes.slice(0, 2), 1);
+    index.storedInHost(3, text.hashes.slice(2, 12));
+    assert.deepEqual(held(index, text), [4, 1, 2, 6]);
+    index.removedFromHost(3, text.hashes.slice(8, 10));
+    assert.deepEqual(held(index, text), [4, 1, 2, 4]);
+    index.removed(0, text.hashes.slice(2, 4), 2);
+    assert.deepEqual(held(index, text), [1, 1, 2, 4], "the host's blocks do not follow the device's any more");
+  });
+
+  it("are forgotten with the events that named them, and are as chains say that are looked up block by block", () => {
+    const random = randomFor(5, 1);
+    for (let round = 0; round < 200; round++) {
+      const index = new DualIndex();
+      const onDevice: number[][] = [];
+      const inHost: Set<number>[] = [];
+      for (let slot = 0; slot < 4; slot++) {
+        index.join(String(slot), 100);
+        index.followed(slot, true);
+        onDevice.push(text.hashes.length === 0 ? [] : Array.from({ length: random.below(5) }, (_, i) => i));
+        inHost.push(new Set());
+        index.stored(slot, text.hashes.slice(0, 2 * onDevice[slot]!.length), 1);
+        for (let block = 0; block < text.length; block++) {
+          if (random.below(2) === 0) continue;
+          inHost[slot]!.add(block);
+          index.storedInHost(slot, text.hashes.slice(2 * block, 2 * block + 2));
+        }
+      }
+      const expected = inHost.map((blocks, slot) => {
+        let depth = onDevice[slot]!.length;
+        while (blocks.has(depth)) depth++;
+        return depth;
+      });
+      assert.deepEqual(held(index, text), expected);
+      index.missed(0);
+      index.emptied(1, 2);
+      index.lost(2, "disconnected");
+      index.clear(3);
+      assert.deepEqual(
+        [0, 1, 2, 3].map((slot) => index.hostSize(slot)),
+        [0, 0, 0, 0],
+      );
+    }
+  });
+});
+
+function held(index: DualIndex, text: BlockChain): number[] {
+  const before = new Int32Array(index.endpoints);
+  index.match(text, before, true);
+  const after = new Int32Array(index.endpoints);
+  index.matchHost(text, before, after);
+  return [...after];
 }

@@ -165,3 +165,38 @@ test("what is no batch is refused with the place and what was expected", () => {
 function keysOf(hashes: Int32Array): string[] {
   return Array.from({ length: hashes.length / 2 }, (_, i) => `${hashes[2 * i]},${hashes[2 * i + 1]}`);
 }
+
+test("blocks in the host's memory are known by the names that the device gave them, or by their tokens", () => {
+  const [first] = storedOf(eventsOf("bytes"));
+  assert.ok(first !== undefined && first.hashes.length > 1);
+  const ours = promptHashes(first.tokens);
+  const own = translator();
+  own.stored(first);
+  const inHost = { ...first, parent: undefined, tokens: [], blockTokens: 0, medium: "host" as const };
+  const [head, ...rest] = first.hashes;
+  // vLLM's OffloadingConnector names each block by its hash alone.
+  assert.deepEqual([...own.storedInHost({ ...inHost, hashes: [head!] }).hashes], ours.slice(0, 2));
+  own.removed(first.hashes);
+  assert.equal(own.size, 1, "what the host's memory has keeps its name");
+  assert.deepEqual(own.storedInHost({ ...inHost, hashes: rest }).unknownBlocks, rest.length);
+  // It may be told to describe them.
+  assert.deepEqual([...own.storedInHost({ ...first, medium: "host" }).hashes], ours);
+  assert.deepEqual([...own.removedFromHost([head!]).hashes], ours.slice(0, 2));
+  assert.deepEqual([...own.removedFromHost(first.hashes).hashes], ours);
+  assert.equal(own.size, 0);
+});
+
+test("a block that is named without tokens is read, whatever size it states", () => {
+  const event = { type: "BlockStored", block_hashes: [7], parent_block_hash: null, token_ids: [], block_size: 0 };
+  const media = ["CPU", "GPU", "STORAGE", null].map((medium) => ({ ...event, medium, lora_id: null, lora_name: null }));
+  const { events } = decodeBatch(encode([1.5, media, 0]));
+  assert.deepEqual(
+    storedOf(events).map(({ medium }) => medium),
+    ["host", "device", "storage", "device"],
+  );
+  const own = translator();
+  own.stored(storedOf(eventsOf("bytes"))[0]!);
+  const known = own.size;
+  assert.equal(own.stored(storedOf(events)[1]!).unknownBlocks, 1);
+  assert.equal(own.size, known, "it changes nothing of what is known");
+});
