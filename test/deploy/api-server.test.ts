@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { test } from "node:test";
 import { parse, parseAllDocuments } from "yaml";
+import { jobManifest } from "#cli/sweep/job-manifest.ts";
 import { loadConfig } from "#config/load.ts";
 import { CLUSTER_FOLDER, RealCluster } from "../live/discovery/real-cluster.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../k8s");
 const OVERLAYS = ["base", ...globSync("overlays/*", { cwd: FOLDER })].sort();
+/** Folder with the definitions of Gateway API, its inference extension and the Prometheus operator. */
+const DEFINITIONS = process.env["GNOMON_CRDS"] ?? "";
 /** Kinds of others, whose definitions a bare cluster does not have. */
 const FOREIGN = new Set(["ServiceMonitor", "HTTPRoute", "InferencePool"]);
 
@@ -45,22 +48,29 @@ test(
     t.after(() => cluster.stop());
     const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
     cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "infer", labels } });
+    if (DEFINITIONS !== "") cluster.define(DEFINITIONS);
+    const check = (object: Manifest, name: string): void => {
+      if (FOREIGN.has(object.kind) && DEFINITIONS === "") return;
+      cluster.create(object);
+      const template = object.spec?.template;
+      if (template === undefined) return;
+      const { serviceAccountName: _, ...spec } = template.spec;
+      cluster.create({ apiVersion: "v1", kind: "Pod", metadata: { ...template.metadata, name }, spec });
+    };
     for (const overlay of OVERLAYS) {
-      const objects = parseAllDocuments(cluster.kubectl("kustomize", join(FOLDER, overlay))).map(
-        (document) => document.toJSON() as { kind: string; metadata: object; spec: { template: Pod } },
-      );
-      for (const object of objects) {
-        if (FOREIGN.has(object.kind)) continue;
-        cluster.create(object);
-        if (object.kind !== "Deployment") continue;
-        const { metadata, spec } = object.spec.template;
-        const name = `${basename(overlay)}-${dirname(overlay).length}`;
-        const { serviceAccountName: _, ...bare } = spec;
-        cluster.create({ apiVersion: "v1", kind: "Pod", metadata: { ...metadata, name }, spec: bare });
-      }
+      const documents = parseAllDocuments(cluster.kubectl("kustomize", join(FOLDER, overlay)));
+      for (const [i, document] of documents.entries())
+        check(document.toJSON() as Manifest, `${basename(overlay)}-${i}`);
     }
+    const ran = { name: "sweep", image: "gnomon:0.1.0", claim: "sweep", file: "sweep.yaml", parts: "parts" };
+    check(parse(jobManifest({ ...ran, shards: 64, parallelism: 8, cpus: 2 })) as Manifest, "sweep");
   },
 );
+
+interface Manifest {
+  readonly kind: string;
+  readonly spec?: { readonly template?: Pod };
+}
 
 interface Pod {
   readonly metadata: object;

@@ -7,6 +7,7 @@ import { DecisionTrace } from "#sim/result/decision-trace.ts";
 import { fitnessOf } from "#sim/result/fitness.ts";
 import { foreseeing } from "#sim/scaling/foreseeing.ts";
 import { simulate, type SimulationResult } from "#sim/simulate.ts";
+import type { SimulationOptions } from "#sim/simulation-options.ts";
 import { checkOutputFile } from "../check-output-file.ts";
 import { clusterPlan } from "./simulate-plan.ts";
 import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";
@@ -23,34 +24,7 @@ export function simulateCommand(): Command {
   return addSimulateFlags(command).action(async (flags: SimulateFlags) => {
     checkOutputFile("--results-path", flags.resultsPath);
     checkOutputFile("--requests-path", flags.requestsPath);
-    const cluster = clusterPlan(flags);
-    const asked = flags.slo === undefined ? undefined : parseSlo(flags.slo);
-    const fitness = flags.fitnessWeights === undefined ? {} : parseFitness(flags.fitnessWeights);
-    const workload = await workloadPlan(flags, cluster.router.blockTokens);
-    const traced = flags.traceLevel === "decisions";
-    const trace = traced || flags.summarizeTrace ? new DecisionTrace(1 + flags.counterfactualK, traced) : undefined;
-    const scaling = cluster.scaling && foreseeing(cluster.scaling, cluster, () => workload.arrivals());
-    const options = {
-      ...cluster,
-      ...(scaling && { scaling }),
-      arrivals: workload.arrivals(),
-      ...(trace && { observe: trace.observe }),
-      progress: progressLine(),
-    };
-    const startedAt = performance.now();
-    const result = simulate(options, asked ?? workload.targets);
-    const seconds = (performance.now() - startedAt) / 1000;
-    const again = () => ({ ...clusterPlan(flags), ...(scaling && { scaling }), arrivals: workload.arrivals() });
-    const results = {
-      ...resultsOf(result, cluster.profile.name, workload.name),
-      fitness: fitnessOf(result.metrics, fitness),
-      ...(trace && flags.summarizeTrace && { summary: trace.summary() }),
-      ...(trace && traced && { trace: { decisions: trace.decisions, notKept: trace.notKept } }),
-      ...(flags.counterfactualK > 0 &&
-        flags.counterfactualDecisions > 0 && {
-          counterfactuals: counterfactuals(again, flags.counterfactualK, flags.counterfactualDecisions),
-        }),
-    };
+    const { result, results, seconds } = await simulated(flags, progressLine());
     const text = `${JSON.stringify(results, null, 2)}\n`;
     if (flags.resultsPath !== undefined) writeFileSync(flags.resultsPath, text);
     if (flags.requestsPath !== undefined) await writeRequests(flags.requestsPath, result);
@@ -60,6 +34,39 @@ export function simulateCommand(): Command {
         `${seconds.toFixed(2)} s, ${result.events} events\n`,
     );
   });
+}
+
+/** Runs what the flags describe: the results as they are written, and the run that they are of. */
+export async function simulated(flags: SimulateFlags, progress: NonNullable<SimulationOptions["progress"]>) {
+  const cluster = clusterPlan(flags);
+  const asked = flags.slo === undefined ? undefined : parseSlo(flags.slo);
+  const fitness = flags.fitnessWeights === undefined ? {} : parseFitness(flags.fitnessWeights);
+  const workload = await workloadPlan(flags, cluster.router.blockTokens);
+  const traced = flags.traceLevel === "decisions";
+  const trace = traced || flags.summarizeTrace ? new DecisionTrace(1 + flags.counterfactualK, traced) : undefined;
+  const scaling = cluster.scaling && foreseeing(cluster.scaling, cluster, () => workload.arrivals());
+  const options = {
+    ...cluster,
+    ...(scaling && { scaling }),
+    arrivals: workload.arrivals(),
+    ...(trace && { observe: trace.observe }),
+    progress,
+  };
+  const startedAt = performance.now();
+  const result = simulate(options, asked ?? workload.targets);
+  const seconds = (performance.now() - startedAt) / 1000;
+  const again = () => ({ ...clusterPlan(flags), ...(scaling && { scaling }), arrivals: workload.arrivals() });
+  const results = {
+    ...resultsOf(result, cluster.profile.name, workload.name),
+    fitness: fitnessOf(result.metrics, fitness),
+    ...(trace && flags.summarizeTrace && { summary: trace.summary() }),
+    ...(trace && traced && { trace: { decisions: trace.decisions, notKept: trace.notKept } }),
+    ...(flags.counterfactualK > 0 &&
+      flags.counterfactualDecisions > 0 && {
+        counterfactuals: counterfactuals(again, flags.counterfactualK, flags.counterfactualDecisions),
+      }),
+  };
+  return { result, results, seconds };
 }
 
 /** A line to standard error now and then. */

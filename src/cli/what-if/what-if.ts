@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
-import { type WhatIfAnswer, whatIf } from "#shadow/question/what-if.ts";
+import { type WhatIfAnswer, type WhatIfQuestion, whatIf } from "#shadow/question/what-if.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { checkOutputFile } from "../check-output-file.ts";
 import { parseSlo } from "../slo-flag.ts";
@@ -10,7 +10,7 @@ import { type Autoscaled, chosenForHpa, hpaManifest } from "./hpa-manifest.ts";
 import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
 import { writeWhatIfPage } from "./what-if-html.ts";
 import { whatIfTable } from "./what-if-table.ts";
-import { candidatesOf, notesOf, trafficOf } from "./what-if-traffic.ts";
+import { candidatesOf, notesOf, type Traffic, trafficOf } from "./what-if-traffic.ts";
 
 /** Asks what other profiles would have done with recorded traffic. */
 export function whatIfCommand(): Command {
@@ -18,23 +18,63 @@ export function whatIfCommand(): Command {
 }
 
 async function answer(path: string, flags: WhatIfFlags): Promise<void> {
-  if (!existsSync(path))
-    throw new ConfigError([`what-if: expected a trace or a workload, got ${path}, which is not there`]);
   if (flags.html === "-") throw new ConfigError(["--html: expected a file, got -, which --json alone accepts"]);
   checkOutputFile("--html", flags.html);
   checkOutputFile("--json", flags.json);
   checkHpa(flags);
-  const targets = flags.slo === undefined ? undefined : parseSlo(flags.slo);
   const startedAt = performance.now();
-  const traffic = await trafficOf(path, flags);
-  const { setting, observed, inForce } = traffic;
-  const candidates = candidatesOf(traffic, flags);
-  const { name: engine, isGuess: isEngineGuess } = traffic.engine;
-  const { replicas, note } = replicasFor(setting, 1 + candidates.length, engine, flags);
-  const notes = [...notesOf(traffic), ...note];
+  const asked = await questionOf(path, flags);
+  const { notes, traffic, question } = asked;
+  const { setting, candidates } = question;
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
   let outcomes: readonly CandidateOutcome[] = [];
   const result = await whatIf({
+    ...question,
+    ...(flags.html !== undefined && { onOutcomes: (all) => (outcomes = all) }),
+    progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
+  });
+  const { name: engine, isGuess: isEngineGuess } = traffic.engine;
+  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
+  if (flags.json !== undefined) write(flags.json, `${answerText(asked, result)}\n`);
+  if (flags.html !== undefined) {
+    const { observed, inForce } = question;
+    const profiles = [inForce, ...candidates];
+    writeWhatIfPage(flags.html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
+  }
+  if (flags.hpa !== undefined) writeFileSync(flags.hpa, hpaText(candidates, result, flags));
+  if (flags.json !== "-") process.stdout.write(whatIfTable(result, isEngineGuess ? engine : undefined));
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const { replicas = 0 } = question;
+  const runs = `${result.candidates.length} candidates${replicas === 0 ? "" : ` x ${1 + replicas} simulations`}`;
+  process.stderr.write(`${setting.workload.length} requests x ${runs} in ${seconds} s\n`);
+}
+
+interface Asked {
+  readonly traffic: Traffic;
+  readonly question: WhatIfQuestion;
+  /** To be printed beside the answer. */
+  readonly notes: readonly string[];
+}
+
+/** The same answer, as --json writes it, in this thread alone. */
+export async function whatIfText(path: string, flags: WhatIfFlags): Promise<string> {
+  const asked = await questionOf(path, flags);
+  return answerText(asked, await whatIf({ ...asked.question, threadsMax: 1 }));
+}
+
+function answerText({ traffic, notes }: Asked, result: WhatIfAnswer): string {
+  return JSON.stringify({ ...result, left: traffic.left, notes });
+}
+
+async function questionOf(path: string, flags: WhatIfFlags): Promise<Asked> {
+  if (!existsSync(path))
+    throw new ConfigError([`what-if: expected a trace or a workload, got ${path}, which is not there`]);
+  const targets = flags.slo === undefined ? undefined : parseSlo(flags.slo);
+  const traffic = await trafficOf(path, flags);
+  const { setting, observed, inForce } = traffic;
+  const candidates = candidatesOf(traffic, flags);
+  const { replicas, note } = replicasFor(setting, 1 + candidates.length, traffic.engine.name, flags);
+  const question: WhatIfQuestion = {
     setting,
     inForce,
     candidates,
@@ -43,20 +83,8 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
     ...(flags.regret > 0 && { regret: { decisions: flags.regret, alternatives: flags.counterfactualK } }),
     ...(targets && { targets }),
     ...(flags.threads !== undefined && { threadsMax: flags.threads }),
-    ...(flags.html !== undefined && { onOutcomes: (all) => (outcomes = all) }),
-    progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
-  });
-  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-  if (flags.json !== undefined) write(flags.json, `${JSON.stringify({ ...result, left: traffic.left, notes })}\n`);
-  if (flags.html !== undefined) {
-    const profiles = [inForce, ...candidates];
-    writeWhatIfPage(flags.html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
-  }
-  if (flags.hpa !== undefined) writeFileSync(flags.hpa, hpaText(candidates, result, flags));
-  if (flags.json !== "-") process.stdout.write(whatIfTable(result, isEngineGuess ? engine : undefined));
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  const runs = `${result.candidates.length} candidates${replicas === 0 ? "" : ` x ${1 + replicas} simulations`}`;
-  process.stderr.write(`${setting.workload.length} requests x ${runs} in ${seconds} s\n`);
+  };
+  return { traffic, question, notes: [...notesOf(traffic), ...note] };
 }
 
 function checkHpa({ hpa, slo, autoscale }: WhatIfFlags): void {

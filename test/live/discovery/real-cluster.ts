@@ -44,6 +44,12 @@ export class RealCluster {
     this.#kubectl(["apply", "-f", "-"], JSON.stringify(manifest));
   }
 
+  /** Installs definitions of kinds, and waits until the server has them. */
+  define(folder: string): void {
+    this.kubectl("apply", "--server-side", "-f", folder);
+    this.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s");
+  }
+
   /** Asks the server whether it would take an object of namespace infer, with no field that it does not know. */
   create(object: object): void {
     const argv = ["create", "-n", "infer", "--dry-run=server", "--validate=strict", "-f", "-"];
