@@ -51,8 +51,17 @@ export function profileNames(directory: string = PROFILES_DIRECTORY): string[] {
 export function loadNativeProfile(nameOrPath: string): NamedProfile {
   const file = isPath(nameOrPath) ? resolve(nameOrPath) : shippedFile(nameOrPath, PROFILES_DIRECTORY);
   const merged = loadChain(file, []);
-  const { name, summary = "", source = "", signals, filters = [], scorers = [], picker } = merged.profile;
-  const problems = checkProfile({ filters, scorers, picker });
+  const {
+    name,
+    summary = "",
+    source = "",
+    signals,
+    filters = [],
+    scorers = [],
+    picker,
+    disaggregation,
+  } = merged.profile;
+  const problems = checkProfile({ filters, scorers, picker, disaggregation });
   if (problems.length > 0 || picker === undefined) {
     throw new ConfigError(
       problems.map(
@@ -60,7 +69,7 @@ export function loadNativeProfile(nameOrPath: string): NamedProfile {
       ),
     );
   }
-  const spec = completeProfile({ filters, scorers, picker });
+  const spec = completeProfile({ filters, scorers, picker, disaggregation });
   return { name, summary, source, spec, ...(signals !== undefined && { signals }) };
 }
 
@@ -78,12 +87,19 @@ export function inlineProfile(name: string, body: InlineProfile, readsFiles: boo
   const at = pathText(["profiles", name]);
   const { extends: parent, ...own } = body;
   const base = parent === undefined ? {} : extended(parent, `${at}.extends`, readsFiles);
-  const { summary = "", source = "", filters = [], scorers = [], picker } = { ...base, ...defined(own) };
-  const problems = checkProfile({ filters, scorers, picker });
+  const {
+    summary = "",
+    source = "",
+    filters = [],
+    scorers = [],
+    picker,
+    disaggregation,
+  } = { ...base, ...defined(own) };
+  const problems = checkProfile({ filters, scorers, picker, disaggregation });
   if (problems.length > 0 || picker === undefined) {
     throw new ConfigError(problems.map(({ path, message }) => `${at}${path === "" ? "" : `.${path}`}: ${message}`));
   }
-  return { name, summary, source, spec: completeProfile({ filters, scorers, picker }) };
+  return { name, summary, source, spec: completeProfile({ filters, scorers, picker, disaggregation }) };
 }
 
 function extended(parent: string, at: string, readsFiles: boolean): Partial<ProfileFile> {

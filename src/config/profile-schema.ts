@@ -1,4 +1,7 @@
 import * as z from "zod";
+import { COLOCATE_BELOW_TOKENS } from "#core/disaggregation/colocate.ts";
+import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
+import { HANDOFFS, UNLABELLED } from "#core/plugin/spec.ts";
 
 const plugin = {
   plugin: z.string().min(1).describe("Plugin by name; gnomon profiles lists them."),
@@ -10,15 +13,7 @@ const plugin = {
 
 export const PROFILE_NAME_CHARS_MAX = 128;
 
-/** A section that is written replaces the one of the extended profile whole. */
-const body = {
-  summary: z.string().optional().describe("What it does, in a sentence."),
-  source: z.string().optional().describe("Where the policy comes from."),
-  extends: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("Name of a profile beside the file, or of a shipped one, or a path; sections left out are as there."),
+const stage = {
   filters: z.array(z.strictObject(plugin)).optional().describe("Guards, in order."),
   scorers: z
     .array(
@@ -29,7 +24,60 @@ const body = {
     )
     .optional()
     .describe("Weighted scorers, each at most once."),
-  picker: z.strictObject(plugin).optional().describe("Who chooses among the scored."),
+};
+const picker = z.strictObject(plugin);
+const tokens = z.number().int().min(0);
+
+/** Two stages of one request; `gnomon profiles` and the README of core/disaggregation explain them. */
+const disaggregation = z.strictObject({
+  prefill: z.strictObject({ ...stage, picker }).describe("Chooses the endpoint that computes the prompt."),
+  colocateBelowTokens: tokens
+    .default(COLOCATE_BELOW_TOKENS)
+    .describe("With fewer prompt tokens than this outside its cache, the endpoint that answers computes them itself."),
+  promptTokensMin: tokens.default(0).describe("A shorter prompt stays at one endpoint, whatever is cached."),
+  handoff: z
+    .enum(HANDOFFS)
+    .default("prefill-first")
+    .describe("prefill-first: one endpoint after the other, as vLLM; together: both at once, as SGLang."),
+  roles: z
+    .strictObject({
+      label: z.string().min(1).default(ROLES_DEFAULT.label).describe("Label of endpoints that has their role."),
+      prefill: z
+        .array(z.string())
+        .default([...ROLES_DEFAULT.prefill])
+        .describe("Its values for those that compute prompts."),
+      decode: z
+        .array(z.string())
+        .default([...ROLES_DEFAULT.decode])
+        .describe("Its values for those that answer."),
+      unlabelled: z.enum(UNLABELLED).default(ROLES_DEFAULT.unlabelled).describe("What endpoints without it do."),
+      pairLabel: z
+        .string()
+        .default("")
+        .describe("Label of which both endpoints must have the same value; empty for any two."),
+    })
+    .default({
+      ...ROLES_DEFAULT,
+      prefill: [...ROLES_DEFAULT.prefill],
+      decode: [...ROLES_DEFAULT.decode],
+    })
+    .describe("Which endpoints compute prompts, and which answer."),
+});
+
+/** A section that is written replaces the one of the extended profile whole. */
+const body = {
+  summary: z.string().optional().describe("What it does, in a sentence."),
+  source: z.string().optional().describe("Where the policy comes from."),
+  extends: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Name of a profile beside the file, or of a shipped one, or a path; sections left out are as there."),
+  ...stage,
+  picker: picker.optional().describe("Who chooses among the scored."),
+  disaggregation: disaggregation
+    .optional()
+    .describe("Prompts may be computed at another endpoint than the one that answers."),
 };
 
 /** A profile file: config/profiles/*.yaml. */

@@ -1,8 +1,10 @@
 import type { RefusalReason } from "./admission/held.ts";
 import type { WaitReason } from "./admission/waiting-request.ts";
+import type { ColocateReason } from "./disaggregation/colocate.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { PrefixSource } from "./endpoint/knowledge.ts";
 import type { Freshness } from "./endpoint/snapshot.ts";
+import type { Handoff } from "./plugin/spec.ts";
 import type { Micros } from "./units.ts";
 
 /** A queued request is decided on again when its turn comes. */
@@ -62,8 +64,23 @@ export interface Routed {
   readonly prefixSource: PrefixSource;
   /** Some candidate's signal was missing or too old, and the router's own ledger stood in for it. */
   readonly usedLedger: boolean;
+  /** Another endpoint computes the prompt, and `endpoint` fetches its blocks and answers. Absent: `endpoint` does both. */
+  readonly prefill?: PrefillStage;
+  /** Why `endpoint` does both although the profile has a stage for prompts; absent where it has none, or `prefill` is there. */
+  readonly colocated?: ColocateReason;
   /** vLLM's priority by the policy's rule, which takes the place of the client's; absent where there is none. */
   readonly priority?: number;
+  readonly breakdown: Breakdown;
+}
+
+/** Where a prompt is computed whose answer is made elsewhere. `reason`, `hitTokens` and the rest are as of Routed. */
+export interface PrefillStage {
+  readonly endpoint: EndpointId;
+  readonly handoff: Handoff;
+  readonly reason: string;
+  readonly hitTokens: number;
+  readonly heldTokens?: number;
+  readonly prefixSource: PrefixSource;
   readonly breakdown: Breakdown;
 }
 

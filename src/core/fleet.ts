@@ -2,12 +2,12 @@ import { assert } from "./assert.ts";
 import { GUESSED, type Knowledge } from "./endpoint/knowledge.ts";
 import { HOST_MEMORY_PRICE, type HostMemoryPrice, sparedTokens } from "./prefix/host-memory-price.ts";
 import { type PrefixIndex, type ReportedIndex, takesReports } from "./prefix/prefix-index.ts";
+import { ANY_ROLE, eligibility, INELIGIBLE, type MayServe } from "./eligible.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "./units.ts";
 import type { BreakerChange, BreakerOptions, BreakerState } from "./endpoint/breaker.ts";
 import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
 import { EndpointState, KV_CAPACITY_TOKENS_DEFAULT } from "./endpoint/endpoint-state.ts";
-import { ELIGIBILITY } from "./endpoint/eligibility.ts";
 import type { Standing } from "./endpoint/slow-return.ts";
 import type { Snapshot } from "./endpoint/snapshot.ts";
 
@@ -154,24 +154,49 @@ export class Fleet {
    * endpoint hangs: one that may fail is better than none, and no verdict can empty the fleet. Returns why nobody is left,
    * or undefined.
    */
-  markIneligible(at: Micros, request: RouteRequest, tried: readonly EndpointId[]): NobodyReason | undefined {
+  markIneligible(
+    at: Micros,
+    request: RouteRequest,
+    tried: readonly EndpointId[],
+    may: MayServe = ANY_ROLE,
+  ): NobodyReason | undefined {
     let serving = 0;
     let allowed = 0;
     let failing = 0;
     let hung = 0;
     for (let i = 0; i < this.states.length; i++) {
-      const verdict = eligibility(this.states[i]!, at, request, tried);
+      const verdict = eligibility(this.states[i]!, at, request, tried, may);
       this.ineligible[i] = verdict;
-      if (verdict !== UNKNOWN_MODEL) serving++;
+      if (verdict !== INELIGIBLE.unknownModel) serving++;
       if (verdict === 0) allowed++;
-      else if (verdict === BREAKER) failing++;
-      else if (verdict === HUNG) hung++;
+      else if (verdict === INELIGIBLE.breaker) failing++;
+      else if (verdict === INELIGIBLE.hung) hung++;
     }
     if (allowed > 0) return undefined;
     if (failing + hung === 0) return this.states.length > 0 && serving === 0 ? "unknown-model" : "no-endpoint";
-    const ignored = failing > 0 ? BREAKER : HUNG;
+    const ignored = failing > 0 ? INELIGIBLE.breaker : INELIGIBLE.hung;
     for (let i = 0; i < this.states.length; i++) if (this.ineligible[i] === ignored) this.ineligible[i] = 0;
     return undefined;
+  }
+
+  /**
+   * Marks who may not compute the prompt of a request that `answers` answers. Nothing is ignored: `answers` can do it as
+   * well.
+   */
+  markForPrefill(
+    at: Micros,
+    request: RouteRequest,
+    tried: readonly EndpointId[],
+    answers: EndpointState,
+    may: MayServe,
+    mayPair: MayServe,
+  ): void {
+    for (let i = 0; i < this.states.length; i++) {
+      const state = this.states[i]!;
+      const verdict = eligibility(state, at, request, tried, may);
+      const paired = verdict === 0 && !mayPair(state.endpoint) ? INELIGIBLE.pair : verdict;
+      this.ineligible[i] = state === answers ? INELIGIBLE.answers : paired;
+    }
   }
 
   /**
@@ -181,7 +206,8 @@ export class Fleet {
   restrict(label: string, value: string): boolean {
     const outside = (i: number) => this.states[i]!.endpoint.labels[label] !== value;
     if (!this.states.some((_, i) => this.ineligible[i] === 0 && !outside(i))) return false;
-    for (let i = 0; i < this.states.length; i++) if (this.ineligible[i] === 0 && outside(i)) this.ineligible[i] = POOL;
+    for (let i = 0; i < this.states.length; i++)
+      if (this.ineligible[i] === 0 && outside(i)) this.ineligible[i] = INELIGIBLE.pool;
     return true;
   }
 
@@ -190,7 +216,7 @@ export class Fleet {
     let sum = 0;
     let count = 0;
     for (const state of this.states) {
-      if (eligibility(state, at, request, NONE_TRIED) !== 0) continue;
+      if (eligibility(state, at, request, NONE_TRIED, ANY_ROLE) !== 0) continue;
       state.refresh(at, this.#options.staleAfterMicros);
       sum += valueOf(state);
       count++;
@@ -199,8 +225,8 @@ export class Fleet {
   }
 
   /** Whether some endpoint that is well may take such a request. */
-  hasTaker(at: Micros, request: RouteRequest, tried: readonly EndpointId[]): boolean {
-    return this.states.some((state) => eligibility(state, at, request, tried) === 0);
+  hasTaker(at: Micros, request: RouteRequest, tried: readonly EndpointId[], may: MayServe = ANY_ROLE): boolean {
+    return this.states.some((state) => eligibility(state, at, request, tried, may) === 0);
   }
 
   rows(at: Micros): EndpointRow[] {
@@ -252,27 +278,6 @@ export class Fleet {
 }
 
 const NONE_TRIED: readonly EndpointId[] = [];
-const UNKNOWN_MODEL = ELIGIBILITY.indexOf("unknown-model");
-const CORDONED = ELIGIBILITY.indexOf("cordoned");
-const TRIED = ELIGIBILITY.indexOf("tried");
-const BREAKER = ELIGIBILITY.indexOf("breaker");
-const HUNG = ELIGIBILITY.indexOf("hung");
-const SUBSET = ELIGIBILITY.indexOf("subset");
-const POOL = ELIGIBILITY.indexOf("pool");
-
-function eligibility(
-  state: EndpointState,
-  at: Micros,
-  { model, subset }: RouteRequest,
-  tried: readonly EndpointId[],
-): number {
-  if (!state.serves(model)) return UNKNOWN_MODEL;
-  if (subset !== undefined && !subset.includes(state.id)) return SUBSET;
-  if (state.cordoned) return CORDONED;
-  if (tried.includes(state.id)) return TRIED;
-  if (state.slowReturn.standing === "hung") return HUNG;
-  return state.breaker.allows(at) && state.slowReturn.allows(state.requestsInFlight) ? 0 : BREAKER;
-}
 
 /**
  * Tokens that the engine will not compute. It recomputes at least one token, and so the whole last block of a prompt

@@ -1,6 +1,7 @@
 import type { Endpoint, EndpointId, Load } from "./endpoint/endpoint.ts";
 import type { HangReason } from "./endpoint/hang-reason.ts";
 import type { PeerLeft, PeerReported } from "./peer-news.ts";
+import type { PrefillInput } from "./disaggregation/prefill-input.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
 import type { PolicySpec, ProfileSpec } from "./plugin/spec.ts";
 import type { KvEventsLostReason } from "./endpoint/knowledge.ts";
@@ -59,6 +60,7 @@ export interface PolicyChanged extends PolicySpec {
 export type EndogenousInput =
   | { readonly kind: "load-observed"; readonly at: Micros; readonly endpoint: EndpointId; readonly load: Load }
   | FirstToken
+  | PrefillInput
   | { readonly kind: "progress"; readonly at: Micros; readonly requestId: string; readonly outputTokens: number }
   | AttemptFailed
   | RequestRetried

@@ -2,6 +2,7 @@ import type { Permit } from "./admission/permit.ts";
 import type { WaitingRequest } from "./admission/waiting-request.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
+import type { Handoff } from "./plugin/spec.ts";
 import type { Insertion } from "./prefix/prefix-index.ts";
 import type { RouteRequest } from "./request.ts";
 import type { RolloutPlace } from "./rollouts.ts";
@@ -23,6 +24,10 @@ export interface Pending {
   /** Where the current attempt is, and what it will release; undefined between attempts. */
   state: EndpointState | undefined;
   insertion: Insertion | undefined;
+  /** The endpoint that computes its prompt, until that is done; undefined where `state` does. */
+  prefill: PendingPrefill | undefined;
+  /** The blocks of an attempt before did not reach `state`. */
+  transferFailed: boolean;
   sentAt: Micros;
   firstTokenAt: Micros | undefined;
   /** What it holds since it was let in; undefined before. */
@@ -31,9 +36,32 @@ export interface Pending {
   waiting: WaitingRequest | undefined;
 }
 
+/** The first of two stages while it is under way. */
+export interface PendingPrefill {
+  readonly state: EndpointState;
+  readonly insertion: Insertion | undefined;
+  readonly sentAt: Micros;
+  readonly handoff: Handoff;
+}
+
+/** Its prompt is computed elsewhere, and it was not yet sent to the endpoint that answers. */
+export function isAhead({ prefill }: Pending): boolean {
+  return prefill?.handoff === "prefill-first";
+}
+
 /** One that arrives, before its first decision. */
 export function newPending(request: RouteRequest, place: RolloutPlace | undefined, at: Micros): Pending {
-  const attempt = { state: undefined, insertion: undefined, sentAt: at, firstTokenAt: undefined };
+  const attempt = { state: undefined, insertion: undefined, prefill: undefined, sentAt: at, firstTokenAt: undefined };
   const admission = { permit: undefined, waiting: undefined };
-  return { request, asked: request, place, tried: [], attempts: 0, continuedTokens: 0, ...attempt, ...admission };
+  return {
+    request,
+    asked: request,
+    place,
+    tried: [],
+    attempts: 0,
+    continuedTokens: 0,
+    transferFailed: false,
+    ...attempt,
+    ...admission,
+  };
 }

@@ -5,10 +5,14 @@ import { Ledger } from "./endpoint/ledger.ts";
 import type { Fleet } from "./fleet.ts";
 import { assert } from "./assert.ts";
 import { continuedRequest } from "./continued-request.ts";
+import type { ColocateReason } from "./disaggregation/colocate.ts";
+import type { PrefillFailed, TransferFailed } from "./disaggregation/prefill-input.ts";
 import type { AttemptFailed, Input, RequestContinued, RequestFinished, RequestMoved } from "./input.ts";
-import type { Pending } from "./pending.ts";
+import { isAhead, type Pending } from "./pending.ts";
+import { PrefillCharges } from "./prefill-charges.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { RequestTable } from "./request-table.ts";
+import { type PrefillChoice, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./units.ts";
 
 /** What becomes of requests after they were decided. */
@@ -17,6 +21,9 @@ export type PlacementInput = Extract<
   {
     readonly kind:
       | "first-token"
+      | "prefill-finished"
+      | "prefill-failed"
+      | "transfer-failed"
       | "progress"
       | "attempt-failed"
       | "request-moved"
@@ -29,6 +36,7 @@ export type PlacementInput = Extract<
 export class Placements {
   readonly pending = new RequestTable<Pending>();
   readonly #ledger = new Ledger();
+  readonly #prefills: PrefillCharges;
   readonly #fleet: Fleet;
   readonly #index: PrefixIndex;
   readonly #answers: AwaitedAnswers;
@@ -39,13 +47,14 @@ export class Placements {
   constructor(fleet: Fleet, index: PrefixIndex, admission: AdmissionDesk) {
     this.#fleet = fleet;
     this.#index = index;
+    this.#prefills = new PrefillCharges(index);
     this.#answers = new AwaitedAnswers(fleet, index);
     this.#admission = admission;
   }
 
-  /** Requests that are charged to some endpoint. */
+  /** Charges at endpoints: one of each request that is sent, and one more where another endpoint computes its prompt. */
   get openCharges(): number {
-    return this.#ledger.open;
+    return this.#ledger.open + this.#prefills.open;
   }
 
   /** Blocks have another size from now on. */
@@ -57,6 +66,15 @@ export class Placements {
     switch (input.kind) {
       case "first-token":
         this.#firstToken(input.at, input.requestId);
+        break;
+      case "prefill-finished":
+        this.#prefillFinished(input.at, input.requestId);
+        break;
+      case "prefill-failed":
+        this.#prefillFailed(input);
+        break;
+      case "transfer-failed":
+        this.#transferFailed(input);
         break;
       case "progress":
         this.#progress(input.requestId, input.outputTokens);
@@ -75,21 +93,67 @@ export class Placements {
     }
   }
 
-  /** A decision was made: the request is charged there, and its blocks are expected there. */
-  place(at: Micros, pending: Pending, state: EndpointState): void {
+  /**
+   * A decision was made: the request is charged there, and its blocks are expected there. Where another endpoint computes
+   * the prompt, that one is charged the prompt's tokens, and this one the last of them, which it computes anew.
+   */
+  place(at: Micros, pending: Pending, state: EndpointState, chosen?: PrefillChoice | ColocateReason): void {
     const { request } = pending;
+    const prefill = typeof chosen === "string" ? undefined : chosen;
     this.#ledger.charge(request.id, state, {
       sequences: request.sequences,
       promptTokens: request.promptTokens,
-      newTokens: Math.max(1, request.promptTokens - state.hitTokens),
+      newTokens: prefill === undefined ? Math.max(1, request.promptTokens - state.hitTokens) : 1,
     });
+    if (prefill !== undefined) this.#prefills.place(at, pending, prefill);
     const { blocks, promptTokensExact } = request;
     pending.insertion = blocks.length > 0 ? this.#index.insert(state.slot, blocks, promptTokensExact) : undefined;
     pending.state = state;
     pending.sentAt = at;
     pending.tried.push(state.id);
     pending.attempts++;
-    state.breaker.sent(at);
+    if (!isAhead(pending)) state.breaker.sent(at);
+  }
+
+  #prefillFinished(at: Micros, requestId: string): void {
+    const pending = this.pending.get(requestId);
+    if (pending?.state === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    // Where both stages run side by side, the answer may begin before the other endpoint reports.
+    if (pending.firstTokenAt !== undefined) return;
+    const ahead = isAhead(pending);
+    if (!this.#prefills.finished(at, pending)) this.strayInputs++;
+    else if (ahead) {
+      pending.sentAt = at;
+      pending.state.breaker.sent(at);
+    }
+  }
+
+  #prefillFailed({ at, requestId, fault }: PrefillFailed): void {
+    const pending = this.pending.get(requestId);
+    if (pending?.state === undefined || pending.prefill === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    if (!isAhead(pending)) pending.state.breaker.undecided(pending.sentAt);
+    pending.tried = [...triedIfItFails(pending)];
+    this.#prefills.failed(at, pending, fault);
+    this.#release(pending, at, true);
+  }
+
+  #transferFailed({ at, requestId }: TransferFailed): void {
+    const pending = this.pending.get(requestId);
+    const state = pending?.state;
+    if (pending === undefined || state === undefined) {
+      this.strayInputs++;
+      return;
+    }
+    state.breaker.undecided(pending.sentAt);
+    pending.tried = pending.tried.filter((id) => id !== state.id);
+    pending.transferFailed = true;
+    this.#release(pending, at, true);
   }
 
   #firstToken(at: Micros, requestId: string): void {
@@ -99,6 +163,7 @@ export class Placements {
       return;
     }
     if (pending.firstTokenAt !== undefined) return;
+    this.#prefills.finished(at, pending);
     pending.firstTokenAt = at;
     pending.state.firstToken(at, at - pending.sentAt);
     this.#ledger.firstToken(requestId);
@@ -163,13 +228,15 @@ export class Placements {
     const { state, sentAt, firstTokenAt } = pending;
     if (state === undefined) return;
     const own = outputTokens === undefined ? undefined : outputTokens - pending.continuedTokens;
-    state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens: own });
+    if (isAhead(pending)) this.#prefills.ended(at, pending, outcome);
+    else state.requestEnded(at, outcome, { sentAt, firstTokenAt, outputTokens: own });
     this.#release(pending, at, outcome !== "ok" && firstTokenAt === undefined);
     this.#answers.finished(input, state, pending.asked.blocks);
   }
 
   #release(pending: Pending, at: Micros, withdraw: boolean): void {
     this.#ledger.release(pending.request.id);
+    this.#prefills.release(at, pending, withdraw);
     if (pending.insertion !== undefined) {
       if (withdraw) this.#index.withdraw(pending.insertion);
       else this.#index.computed?.(pending.insertion, at);

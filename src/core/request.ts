@@ -37,6 +37,8 @@ export interface RouteRequest {
   readonly subset?: readonly EndpointId[];
   /** Profile that the host selected for this request; "" is the router's default. */
   readonly profile: string;
+  /** One endpoint has to compute its prompt and answer, as for an embedding. Absent: two may share it. */
+  readonly undivided?: true;
   /** The client chose the profile, so no rollout changes it. Absent: it did not. */
   readonly ownProfile?: true;
 }

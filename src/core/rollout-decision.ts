@@ -1,13 +1,22 @@
 import type { ArmAlternative, DecisionRollout } from "./decision.ts";
+import type { MayServe } from "./eligible.ts";
 import type { Fleet } from "./fleet.ts";
+import type { Pending } from "./pending.ts";
+import type { Profile } from "./profile/profile.ts";
 import type { ProfileSet } from "./profile/profile-set.ts";
 import type { Random } from "./random.ts";
 import type { RouteRequest } from "./request.ts";
 import type { RolloutPlace } from "./rollouts.ts";
+import type { Micros } from "./units.ts";
 
 /** The profile of a request: that of its arm, where the arm names one, else what the host selected. */
 export function profileNameOf(request: RouteRequest, profile: string | undefined): string {
   return profile === undefined || profile === "" ? request.profile : profile;
+}
+
+/** Who may answer by a profile; undefined for any. */
+export function mayAnswer({ stages }: Profile): MayServe | undefined {
+  return stages && ((endpoint) => stages.roles.may("decode", endpoint));
 }
 
 /** Only endpoints of the arm's pool may serve it; true where none of them can, and others may. */
@@ -16,17 +25,29 @@ export function leavesPool(fleet: Fleet, place: RolloutPlace | undefined): boole
   return pool !== undefined && !fleet.restrict(pool.label, pool.value);
 }
 
-/** What a decision states of its rollout. Arms that decide too see the same fleet and draw the same numbers. */
+/**
+ * What a decision states of its rollout. Arms that decide too see the same fleet and draw the same numbers; where roles of
+ * endpoints count for one profile and not for the other, each sees those that may answer by its own.
+ */
 export function decisionRollout(
-  { rollout: name, arm, assignment, shadows }: RolloutPlace,
+  at: Micros,
+  { request, tried }: Pick<Pending, "request" | "tried">,
+  place: RolloutPlace,
   outsidePool: boolean,
-  request: RouteRequest,
+  decided: Profile,
   fleet: Fleet,
   profiles: ProfileSet,
   stream: () => Random,
 ): DecisionRollout {
+  const { rollout: name, arm, assignment, shadows } = place;
+  let marked = decided;
   const alternatives = shadows.map(({ arm: other, profile: asked }): ArmAlternative => {
     const profile = profiles.choose(profileNameOf(request, asked));
+    if (profile.stages !== marked.stages) {
+      fleet.markIneligible(at, request, tried, mayAnswer(profile));
+      leavesPool(fleet, place);
+      marked = profile;
+    }
     const { index } = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, stream());
     const state = fleet.states[index];
     return { arm: other, endpoint: state?.id ?? "", hitTokens: state?.hitTokens ?? 0 };

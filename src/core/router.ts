@@ -20,15 +20,16 @@ import { newPending, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { Placements } from "./placements.ts";
 import { FIRST_POLICY_VERSION, type PolicySpec } from "./plugin/spec.ts";
-import { type Choice, filteredReason } from "./profile/profile.ts";
+import { filteredReason } from "./profile/profile.ts";
 import { ProfileSet } from "./profile/profile-set.ts";
 import { type Random, randomFor } from "./random.ts";
 import { applyRolloutInput } from "./rollout-input.ts";
-import { decisionRollout, leavesPool, profileNameOf } from "./rollout-decision.ts";
+import { decisionRollout, leavesPool, mayAnswer, profileNameOf } from "./rollout-decision.ts";
 import { Rollouts } from "./rollouts.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
 import { SessionInference } from "./session/session-inference.ts";
+import { choosePrefill, decisionStages, forcedChoice, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./units.ts";
 
 export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<PolicySpec, "version"> {
@@ -146,7 +147,9 @@ export class Router {
   /** Whether an endpoint that is well, and was not tried for it yet, may take a request that is in flight. */
   hasTaker(at: Micros, requestId: string): boolean {
     const pending = this.#placements.pending.get(requestId);
-    return pending !== undefined && this.#fleet.hasTaker(at, pending.request, pending.tried);
+    if (pending === undefined) return false;
+    const profile = this.#profiles.choose(profileNameOf(pending.request, pending.place?.assignment.profile));
+    return this.#fleet.hasTaker(at, pending.request, triedIfItFails(pending), mayAnswer(profile));
   }
 
   #decision(input: Input, forced: EndpointId | undefined): Decision | undefined {
@@ -161,6 +164,9 @@ export class Router {
   #apply(input: Exclude<Input, AskingInput>): void {
     switch (input.kind) {
       case "first-token":
+      case "prefill-finished":
+      case "prefill-failed":
+      case "transfer-failed":
       case "progress":
       case "attempt-failed":
       case "request-moved":
@@ -237,7 +243,7 @@ export class Router {
     const fleet = this.#fleet;
     const profile = this.#profiles.choose(profileNameOf(request, place?.assignment.profile));
     const sequence = this.#sequence++;
-    const refusal = fleet.markIneligible(at, request, pending.tried);
+    const refusal = fleet.markIneligible(at, request, pending.tried, mayAnswer(profile));
     const head = {
       at,
       sequence,
@@ -251,12 +257,14 @@ export class Router {
     if (held !== undefined) return { ...held, ...head, breakdown: EMPTY_BREAKDOWN };
     const usedLedger = fleet.refresh(at, request);
     const outsidePool = leavesPool(fleet, place);
-    const random = this.#streamOf(sequence);
-    const choice = this.#unless(forced, profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random));
+    const stream = (): Random => this.#streamOf(sequence);
+    const random = stream();
+    const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
+    const choice = forcedChoice(chosen, fleet, forced);
     const common = {
       ...head,
       ...(place !== undefined && {
-        rollout: decisionRollout(place, outsidePool, request, fleet, this.#profiles, () => this.#streamOf(sequence)),
+        rollout: decisionRollout(at, pending, place, outsidePool, profile, fleet, this.#profiles, stream),
       }),
       breakdown: choice.breakdown,
     };
@@ -267,7 +275,8 @@ export class Router {
     }
     const refused = this.admission.place(at, pending, state);
     if (refused !== undefined) return { ...refused, ...common };
-    this.#placements.place(at, pending, state);
+    const prefill = choosePrefill(at, profile, fleet, pending, state, random);
+    this.#placements.place(at, pending, state, prefill);
     const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
     const priority = this.admission.priorityOf(request);
     const given = priority === undefined ? undefined : { priority };
@@ -280,13 +289,8 @@ export class Router {
       ...(heldTokens !== hitTokens && { heldTokens }),
       prefixSource,
       usedLedger,
+      ...decisionStages(prefill),
       ...given,
     };
-  }
-
-  #unless(forced: EndpointId | undefined, choice: Choice): Choice {
-    const index = forced === undefined ? -1 : this.#fleet.ids.indexOf(forced);
-    if (index < 0 || index === choice.index || this.#fleet.ineligible[index] !== 0) return choice;
-    return { ...choice, index, reason: "forced" };
   }
 }

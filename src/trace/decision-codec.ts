@@ -4,6 +4,7 @@ import type { Breakdown, CandidateRow, Decision, RejectReason } from "#core/deci
 import type { Freshness } from "#core/endpoint/snapshot.ts";
 import type { Micros } from "#core/units.ts";
 import { type Fields, expected } from "./fields.ts";
+import { decodeStages, encodeStages } from "./prefill-codec.ts";
 import { decodeDecisionRollout } from "./rollout-codec.ts";
 import { breakdownDigest, NO_POLICY_VERSION, type RecordedBreakdown, type RecordedDecision } from "./record.ts";
 
@@ -38,6 +39,7 @@ export function encodeDecision(decision: Decision | RecordedDecision, candidates
     if (decision.heldTokens !== undefined) text += `,"heldTokens":${decision.heldTokens}`;
     if (decision.prefixSource === "precise") text += `,"precise":true`;
     if (decision.usedLedger) text += `,"usedLedger":true`;
+    text += encodeStages(decision, (stage, chosen) => encodeBreakdown(stage, chosen, candidatesMax));
     if (decision.priority !== undefined) text += `,"priority":${decision.priority}`;
   }
   const chosen = decision.kind === "routed" ? decision.endpoint : "";
@@ -73,6 +75,7 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     ...(fields.has("heldTokens") && { heldTokens: fields.number("heldTokens") }),
     prefixSource: fields.boolean("precise", false) ? "precise" : "approximate",
     usedLedger: fields.boolean("usedLedger", false),
+    ...decodeStages(fields, decodeBreakdown),
     ...(fields.has("priority") && { priority: fields.number("priority") }),
   };
 }

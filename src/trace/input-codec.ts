@@ -1,5 +1,5 @@
 import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
-import type { Fault } from "#core/endpoint/fault.ts";
+import { FAULTS } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished } from "#core/input.ts";
@@ -9,11 +9,11 @@ import { type Fields, TraceFormatError } from "./fields.ts";
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
 import { decodePolicy, encodePolicy } from "./policy-codec.ts";
 import { decodePeerReported, encodePeer } from "./peer-codec.ts";
+import { decodeAttempt, encodeAttempt } from "./prefill-codec.ts";
 import { decodeReport, encodeReport } from "./report-codec.ts";
 import { decodeProfile } from "./profile-codec.ts";
 import { decodeRollout, encodeRollout, isRolloutKind } from "./rollout-codec.ts";
 
-const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
 const HANG_REASONS: readonly HangReason[] = ["silent", "stalled"];
 const OUTCOMES: readonly Outcome[] = ["ok", "failed", "aborted", "timeout", "refused"];
 
@@ -33,7 +33,10 @@ export function encodeInput(input: Input): string {
     case "progress":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"outputTokens":${number(input.outputTokens)}`;
     case "attempt-failed":
-      return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}"`;
+    case "prefill-finished":
+    case "prefill-failed":
+    case "transfer-failed":
+      return `${head},"requestId":${JSON.stringify(input.requestId)}${encodeAttempt(input)}`;
     case "request-moved":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"endpoint":${JSON.stringify(input.endpoint)}`;
     case "request-continued":
@@ -97,7 +100,10 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     case "progress":
       return { kind, at, requestId: fields.string("requestId"), outputTokens: fields.integer("outputTokens", 0) };
     case "attempt-failed":
-      return { kind, at, requestId: fields.string("requestId"), fault: fields.oneOf("fault", FAULTS) };
+    case "prefill-finished":
+    case "prefill-failed":
+    case "transfer-failed":
+      return decodeAttempt(kind, at, fields);
     case "request-moved":
       return { kind, at, requestId: fields.string("requestId"), endpoint: fields.string("endpoint") };
     case "request-continued":
@@ -111,10 +117,8 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     case "endpoint-joined":
     case "endpoint-changed":
       return { kind, at, endpoint: decodeEndpoint(fields.object("endpoint")) };
-    case "endpoint-left": {
-      const lost = fields.boolean("lost", false);
-      return { kind, at, endpoint: fields.string("endpoint"), ...(lost && { lost }) };
-    }
+    case "endpoint-left":
+      return { kind, at, endpoint: fields.string("endpoint"), ...(fields.boolean("lost", false) && { lost: true }) };
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
       return { kind, at, endpoint: fields.string("endpoint") };
@@ -177,6 +181,7 @@ function encodeRequest(request: RouteRequest): string {
   if (request.cacheRead === false) text += `,"cacheRead":false`;
   if (request.subset !== undefined) text += `,"subset":${JSON.stringify(request.subset)}`;
   if (request.profile !== "") text += `,"profile":${JSON.stringify(request.profile)}`;
+  if (request.undivided === true) text += `,"undivided":true`;
   if (request.ownProfile === true) text += `,"ownProfile":true`;
   return `${text}}`;
 }
@@ -198,6 +203,7 @@ function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
     ...(fields.boolean("cacheRead", true) ? {} : { cacheRead: false }),
     ...(fields.has("subset") ? { subset: fields.strings("subset") } : {}),
     profile: fields.string("profile", ""),
+    ...(fields.boolean("undivided", false) && { undivided: true }),
     ...(fields.boolean("ownProfile", false) && { ownProfile: true }),
   };
 }

@@ -157,6 +157,11 @@ export function breakdownDigest(breakdown: Pick<Breakdown, "totals" | "values">)
   return digestWords(digestWords(0x811c9dc5, breakdown.totals), breakdown.values) >>> 0;
 }
 
+/** Of a breakdown that was written down, the digest of the complete one. */
+export function digestOf(breakdown: Breakdown): number {
+  return "digest" in breakdown ? (breakdown as RecordedBreakdown).digest : breakdownDigest(breakdown);
+}
+
 function digestWords(seed: number, values: Float64Array): number {
   const words = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
   let hash = seed;

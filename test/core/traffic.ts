@@ -15,16 +15,25 @@ interface Live {
   readonly id: string;
   routed: boolean;
   started: boolean;
+  /** Another endpoint computes its prompt, as far as is known. */
+  prefills: boolean;
 }
 
 const FAULTS: readonly Fault[] = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"];
+const STAGES_FAILED = ["attempt-failed", "prefill-failed", "transfer-failed"] as const;
 const OUTCOMES: readonly Outcome[] = ["ok", "ok", "ok", "failed", "aborted", "timeout"];
 
 /**
  * Drives a router with drawn traffic: arrivals, first tokens, progress, failed attempts with and without a retry, every
  * outcome, endpoints that come, go and are cordoned, scrapes. Ends by finishing all that is in flight.
  */
-export function drawTraffic(router: Router, seed: number, steps: number, endpoints = 4): Step[] {
+export function drawTraffic(
+  router: Router,
+  seed: number,
+  steps: number,
+  endpoints = 4,
+  labelsOf: (endpoint: string) => Readonly<Record<string, string>> = () => ({}),
+): Step[] {
   const random = randomFor(seed, 0);
   const log: Step[] = [];
   const live: Live[] = [];
@@ -45,16 +54,17 @@ export function drawTraffic(router: Router, seed: number, steps: number, endpoin
       accept({
         kind: "endpoint-joined",
         at,
-        endpoint: { id, models: ["m"], labels: {}, kvCapacityTokens: 640, concurrencyMax: 8 },
+        endpoint: { id, models: ["m"], labels: labelsOf(id), kvCapacityTokens: 640, concurrencyMax: 8 },
       });
     }
   };
   const decide = (entry: Live, decision: Decision | undefined) => {
     entry.routed = decision?.kind === "routed";
     entry.started = false;
+    entry.prefills = decision?.kind === "routed" && decision.prefill !== undefined;
   };
   const arrive = () => {
-    const entry: Live = { id: `r${requests++}`, routed: false, started: false };
+    const entry: Live = { id: `r${requests++}`, routed: false, started: false, prefills: false };
     live.push(entry);
     const asked = request({
       id: entry.id,
@@ -85,7 +95,10 @@ export function drawTraffic(router: Router, seed: number, steps: number, endpoin
     if (roll < 35 || entry === undefined) arrive();
     else if (roll < 50) progress(entry, random, at, accept);
     else if (roll < 60 && entry.routed && !entry.started) {
-      accept({ kind: "attempt-failed", at, requestId: entry.id, fault: FAULTS[random.below(FAULTS.length)]! });
+      const fault = FAULTS[random.below(FAULTS.length)]!;
+      const { id: requestId } = entry;
+      const kind = entry.prefills ? STAGES_FAILED[random.below(STAGES_FAILED.length)]! : "attempt-failed";
+      accept(kind === "transfer-failed" ? { kind, at, requestId } : { kind, at, requestId, fault });
       entry.routed = false;
       if (random.below(3) > 0) decide(entry, accept({ kind: "request-retried", at, requestId: entry.id }));
     } else if (roll < 80) finish(entry);
@@ -108,6 +121,11 @@ export function drawTraffic(router: Router, seed: number, steps: number, endpoin
 
 function progress(entry: Live, random: Random, at: number, accept: (input: Input) => unknown): void {
   if (!entry.routed) return;
+  if (entry.prefills && random.below(4) > 0) {
+    accept({ kind: "prefill-finished", at, requestId: entry.id, cachedTokens: random.below(40) });
+    entry.prefills = false;
+    return;
+  }
   if (entry.started) accept({ kind: "progress", at, requestId: entry.id, outputTokens: 1 + random.below(40) });
   else accept({ kind: "first-token", at, requestId: entry.id });
   entry.started = true;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Decision } from "#core/decision.ts";
+import type { Breakdown, Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { TraceDecoder } from "#trace/decoder.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
@@ -25,9 +25,13 @@ function roundTrip(records: readonly (readonly [Input, Decision | undefined])[],
 /** The decision as it must come back: complete where all candidates fit, and named after its input. */
 function asWritten(input: Input, decision: Decision): unknown {
   const requestId = input.kind === "request-arrived" ? input.request.id : (input as { requestId: string }).requestId;
-  const { breakdown } = decision;
-  const extra = { endpointCount: breakdown.candidates.length, digest: breakdownDigest(breakdown) };
-  return { ...decision, at: input.at, requestId, breakdown: { ...breakdown, ...extra } };
+  const prefill = decision.kind === "routed" ? decision.prefill : undefined;
+  const stage = prefill && { prefill: { ...prefill, breakdown: whole(prefill.breakdown) } };
+  return { ...decision, at: input.at, requestId, breakdown: whole(decision.breakdown), ...stage };
+}
+
+function whole(breakdown: Breakdown): object {
+  return { ...breakdown, endpointCount: breakdown.candidates.length, digest: breakdownDigest(breakdown) };
 }
 
 test("every input and decision reads back as it was, to the last bit", () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type { Breakdown, Decision } from "#core/decision.ts";
 import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
+import { FAULTS } from "#core/endpoint/fault.ts";
 import { KV_EVENTS_LOST_REASONS } from "#core/endpoint/knowledge.ts";
 import type { Input } from "#core/input.ts";
 import type { PeerNews } from "#core/peer-news.ts";
@@ -26,6 +27,22 @@ export const HEADER: TraceHeader = {
         filters: [],
         scorers: [{ plugin: "queue-depth", weight: 2, parameters: {} }],
         picker: { plugin: "max-score", parameters: { tieBreak: "random", epsilon: 0.25, deep: true } },
+      },
+      shared: {
+        filters: [],
+        scorers: [],
+        picker: { plugin: "random", parameters: {} },
+        disaggregation: {
+          prefill: {
+            filters: [{ plugin: "power-of-two", parameters: {} }],
+            scorers: [],
+            picker: { plugin: "round-robin", parameters: {} },
+          },
+          colocateBelowTokens: 256,
+          promptTokensMin: 0,
+          handoff: "together",
+          roles: { label: "role-name", prefill: ["p"], decode: ["d", "b"], unlabelled: "none", pairLabel: "set" },
+        },
       },
     },
     defaultProfile: "weighted",
@@ -84,6 +101,7 @@ const requests: fc.Arbitrary<RouteRequest> = record({
     { ...request, cacheRead: false },
     { ...request, subset: [] },
     { ...request, subset: ["a", "b#1"] },
+    { ...request, undivided: true as const },
   ),
 );
 
@@ -190,6 +208,13 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
       .tuple(word, fc.constantFrom("connect", "cut", "garbage", "hung"))
       .map(([requestId, fault]): Input => ({ kind: "attempt-failed", at, requestId, fault })),
     fc
+      .tuple(word, fc.constantFrom(...FAULTS))
+      .map(([requestId, fault]): Input => ({ kind: "prefill-failed", at, requestId, fault })),
+    fc
+      .tuple(word, maybe(count))
+      .map(([requestId, cachedTokens]): Input => ({ kind: "prefill-finished", at, requestId, cachedTokens })),
+    word.map((requestId): Input => ({ kind: "transfer-failed", at, requestId })),
+    fc
       .tuple(word, fc.constantFrom("cut", "draining"), count, maybe(hashes))
       .map(([requestId, fault, outputTokens, answerHashes]): Input => ({
         kind: "request-continued",
@@ -241,7 +266,9 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
         const report = { kind: "peer-reported", at, peer, epoch, sequence: epoch + 1, news } as const;
         return { ...report, ...(snapshot && { snapshot }) };
       }),
-    word.map((name): Input => ({ kind: "profile-changed", at, name, profile: HEADER.router.profiles["weighted"]! })),
+    fc
+      .tuple(word, fc.constantFrom("weighted", "shared"))
+      .map(([name, of]): Input => ({ kind: "profile-changed", at, name, profile: HEADER.router.profiles[of]! })),
     fc.tuple(word, count).map(([source, number]): Input => {
       const profiles = { weighted: HEADER.router.profiles["weighted"]! };
       return { kind: "policy-changed", at, version: 1 + number, source, profiles, defaultProfile: "weighted" };
@@ -325,9 +352,21 @@ export function decisions(size: fc.Arbitrary<number>): fc.Arbitrary<Decision> {
     };
     const chosen = breakdown.candidates[sequence % Math.max(1, breakdown.candidates.length)];
     if (refused || chosen === undefined) return { kind: "rejected", ...common, reason: "saturated" };
+    const { endpoint: computes, prefixSource } = breakdown.candidates[0]!;
+    const handoff = sequence % 2 === 0 ? "together" : "prefill-first";
+    const prefill = {
+      endpoint: computes,
+      handoff,
+      reason: "only",
+      hitTokens: sequence,
+      prefixSource,
+      breakdown,
+    } as const;
+    const stages = [{}, { prefill }, { colocated: "cached" as const }][sequence % 3];
     return {
       kind: "routed",
       ...common,
+      ...stages,
       endpoint: chosen.endpoint,
       reason: "tie",
       hitTokens: sequence * 16,

@@ -27,10 +27,13 @@ export class Words {
       case "request-released":
       case "first-token":
       case "answer-known":
+      case "prefill-finished":
+      case "transfer-failed":
         return `#${this.#numbers.get(input.requestId)}`;
       case "request-continued":
         return `#${this.#numbers.get(input.requestId)} ${input.fault} ${input.outputTokens}`;
       case "attempt-failed":
+      case "prefill-failed":
         return `#${this.#numbers.get(input.requestId)} ${input.fault}`;
       case "request-finished":
         return `#${this.#numbers.get(input.requestId)} ${input.outcome} ${input.outputTokens ?? "-"} tokens`;
@@ -88,6 +91,7 @@ export class Words {
 
 function placeOf(decision: Decision): string {
   const { kind, sequence, attempt, reason } = decision;
-  const where = decision.kind === "routed" ? decision.endpoint : "nobody";
+  const stages = decision.kind === "routed" && decision.prefill ? `${decision.prefill.endpoint} then ` : "";
+  const where = decision.kind === "routed" ? `${stages}${decision.endpoint}` : "nobody";
   return `${kind} ${where} by ${reason}, decision ${sequence}, attempt ${attempt}`;
 }

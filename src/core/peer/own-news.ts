@@ -67,6 +67,7 @@ export class OwnNews {
       const sent = this.#requests.get(input.requestId);
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
     } else if (kind === "request-continued") this.#continued(input, decision);
+    else if (kind === "prefill-failed" || kind === "transfer-failed") this.#stageFailed(input.requestId);
     else if (kind === "request-moved") this.#moved(input);
     else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
     else if (kind === "request-finished") this.#finished(input);
@@ -111,6 +112,11 @@ export class OwnNews {
     sent.firstTokenAt = undefined;
     sent.outputTokens = 0;
     this.#news.push({ kind: "failed", request: sent.number });
+  }
+
+  #stageFailed(requestId: string): void {
+    const sent = this.#requests.get(requestId);
+    if (sent !== undefined) this.#failed(sent);
   }
 
   #charge(at: Micros, sent: Sent, decision: Routed, asSent: RouteRequest = sent.request): void {

@@ -1,10 +1,51 @@
 import type { AdmissionSpec } from "../admission/admission-spec.ts";
 
-/** A profile as a file or a trace holds it: plain data, names from the catalog. */
-export interface ProfileSpec {
+/** One choice of an endpoint: plain data, names from the catalog. */
+export interface StageSpec {
   readonly filters: readonly PluginSpec[];
   readonly scorers: readonly ScorerSpec[];
   readonly picker: PluginSpec;
+}
+
+/** A profile as a file or a trace holds it. Its own stage chooses the endpoint that answers. */
+export interface ProfileSpec extends StageSpec {
+  /** Prompts may be computed elsewhere; absent where the endpoint that answers computes them all. */
+  readonly disaggregation?: DisaggregationSpec;
+}
+
+/**
+ * - prefill-first: the prompt is computed at one endpoint, and then the request goes to the other, which fetches the blocks
+ * - together: the request goes to both at once, and they find each other
+ */
+export const HANDOFFS = ["prefill-first", "together"] as const;
+export type Handoff = (typeof HANDOFFS)[number];
+
+/** What endpoints without the label of roles do. */
+export const UNLABELLED = ["decode", "both", "none"] as const;
+
+/** Which endpoints compute prompts for others, and which answer. An endpoint may do both. */
+export interface RolesSpec {
+  /** Name of the label that has an endpoint's role. */
+  readonly label: string;
+  /** Its values for those that compute prompts for others. */
+  readonly prefill: readonly string[];
+  /** Its values for those that answer. */
+  readonly decode: readonly string[];
+  readonly unlabelled: (typeof UNLABELLED)[number];
+  /** Both endpoints must have the same value of this label, as where transfers reach no further; "" for any two. */
+  readonly pairLabel: string;
+}
+
+/** The two stages of a request whose prompt is computed at one endpoint and whose answer is made at another. */
+export interface DisaggregationSpec {
+  /** Chooses the endpoint that computes the prompt, after the one that answers was chosen. */
+  readonly prefill: StageSpec;
+  /** With fewer prompt tokens than this outside its cache, the endpoint that answers computes them itself; 0: it never does. */
+  readonly colocateBelowTokens: number;
+  /** A shorter prompt stays at one endpoint, whatever is cached. */
+  readonly promptTokensMin: number;
+  readonly handoff: Handoff;
+  readonly roles: RolesSpec;
 }
 
 export interface PluginSpec {

@@ -1,8 +1,11 @@
 import { assert } from "../assert.ts";
 import { CATALOG } from "../catalog.ts";
 import type { Plugin, Signal } from "../plugin/plugin.ts";
-import type { PluginSpec, ProfileSpec } from "../plugin/spec.ts";
+import { Roles } from "../disaggregation/roles.ts";
+import type { PluginSpec, ProfileSpec, StageSpec } from "../plugin/spec.ts";
+import type { PrefillStages } from "./prefill-stages.ts";
 import { Profile } from "./profile.ts";
+import { prefillStageName } from "./stage-view.ts";
 
 /** A profile and the spec that it was built of. */
 export interface BuiltProfile {
@@ -15,6 +18,30 @@ export interface BuiltProfile {
  * `before` with the same parameters are taken from there, with all that they learned; it must not be used any more.
  */
 export function buildProfile(name: string, spec: ProfileSpec, keepsBreakdowns = true, before?: BuiltProfile): Profile {
+  const stages = buildStages(name, spec, keepsBreakdowns, before);
+  return buildStage(name, spec, keepsBreakdowns, before, stages);
+}
+
+function buildStages(
+  name: string,
+  { disaggregation: spec }: ProfileSpec,
+  keepsBreakdowns: boolean,
+  before: BuiltProfile | undefined,
+): PrefillStages | undefined {
+  if (spec === undefined) return undefined;
+  const stages = before?.profile.stages;
+  const same = stages && { spec: stages.spec.prefill, profile: stages.prefill };
+  const prefill = buildStage(prefillStageName(name), spec.prefill, keepsBreakdowns, same);
+  return { spec, roles: new Roles(spec.roles), prefill };
+}
+
+function buildStage(
+  name: string,
+  spec: StageSpec,
+  keepsBreakdowns: boolean,
+  before?: { readonly spec: StageSpec; readonly profile: Profile },
+  stages?: PrefillStages,
+): Profile {
   const filters = new Kept(before?.spec.filters ?? [], before?.profile.plugins.filters ?? []);
   const scorers = new Kept(before?.spec.scorers ?? [], before?.profile.plugins.scorers ?? []);
   const pickers = new Kept(before ? [before.spec.picker] : [], before ? [before.profile.plugins.picker] : []);
@@ -26,7 +53,7 @@ export function buildProfile(name: string, spec: ProfileSpec, keepsBreakdowns = 
     })),
     picker: pickers.take(spec.picker) ?? created(CATALOG.pickers, spec.picker),
   };
-  return new Profile(name, plugins, keepsBreakdowns);
+  return new Profile(name, plugins, keepsBreakdowns, stages);
 }
 
 /** Plugins that may be taken over, each once. */
@@ -54,11 +81,22 @@ function identityOf({ plugin, parameters }: PluginSpec): string {
 
 /** Signals that a profile's plugins read; the spec was checked. */
 export function signalsOf(spec: ProfileSpec): ReadonlySet<Signal> {
+  const { disaggregation } = spec;
+  // Whether a prompt is shared follows from what is cached.
+  const shared: Signal[] = disaggregation === undefined ? [] : ["labels", "prefix-index"];
   return new Set([
-    ...spec.filters.flatMap((one) => read(CATALOG.filters, one)),
-    ...spec.scorers.flatMap((one) => read(CATALOG.scorers, one)),
-    ...read(CATALOG.pickers, spec.picker),
+    ...signalsOfStage(spec),
+    ...(disaggregation ? signalsOfStage(disaggregation.prefill) : []),
+    ...shared,
   ]);
+}
+
+function signalsOfStage({ filters, scorers, picker }: StageSpec): Signal[] {
+  return [
+    ...filters.flatMap((one) => read(CATALOG.filters, one)),
+    ...scorers.flatMap((one) => read(CATALOG.scorers, one)),
+    ...read(CATALOG.pickers, picker),
+  ];
 }
 
 function read<T>(table: Readonly<Record<string, Plugin<T>>>, { plugin, parameters }: PluginSpec): readonly Signal[] {

@@ -1,22 +1,87 @@
 import { CATALOG } from "../catalog.ts";
 import { type ParameterTable, type Problem, checkParameters, shown } from "../plugin/parameter.ts";
-import type { PluginSpec, ProfileSpec } from "../plugin/spec.ts";
+import { COLOCATE_BELOW_TOKENS } from "../disaggregation/colocate.ts";
+import { ROLES_DEFAULT } from "../disaggregation/roles.ts";
+import {
+  type DisaggregationSpec,
+  HANDOFFS,
+  type PluginSpec,
+  type ProfileSpec,
+  type RolesSpec,
+  type ScorerSpec,
+  type StageSpec,
+  UNLABELLED,
+} from "../plugin/spec.ts";
 
 /** What is wrong with a profile, each with its path; empty when it can be built. Takes anything a file may hold. */
 export function checkProfile(spec: unknown): Problem[] {
   if (!isRecord(spec))
     return [{ path: "", message: `expected a mapping with filters, scorers, picker, got ${shown(spec)}` }];
-  const problems = unknownKeys(spec, ["filters", "scorers", "picker"], "");
-  problems.push(...checkList(spec["filters"] ?? [], CATALOG.filters, "filters", []));
-  problems.push(...checkList(spec["scorers"] ?? [], CATALOG.scorers, "scorers", ["weight"]));
-  problems.push(...checkScorers(spec["scorers"]));
-  problems.push(...checkPlugin(spec["picker"], CATALOG.pickers, "picker", []));
+  const { disaggregation, ...stage } = spec;
+  return [
+    ...checkStage(stage, ""),
+    ...(disaggregation === undefined ? [] : checkDisaggregation(disaggregation, "disaggregation")),
+  ];
+}
+
+/** `path` ends in a point, or is empty. */
+function checkStage(spec: Record<string, unknown>, path: string): Problem[] {
+  const problems = unknownKeys(spec, ["filters", "scorers", "picker"], path.slice(0, -1));
+  problems.push(...checkList(spec["filters"] ?? [], CATALOG.filters, `${path}filters`, []));
+  problems.push(...checkList(spec["scorers"] ?? [], CATALOG.scorers, `${path}scorers`, ["weight"]));
+  problems.push(...checkScorers(spec["scorers"], path));
+  problems.push(...checkPlugin(spec["picker"], CATALOG.pickers, `${path}picker`, []));
   const scorers = spec["scorers"];
   const picker = spec["picker"];
   if (problems.length === 0 && (!Array.isArray(scorers) || scorers.length === 0) && followsTotals(picker)) {
-    problems.push({ path: "scorers", message: `expected at least one scorer, since the picker follows their totals` });
+    const message = `expected at least one scorer, since the picker follows their totals`;
+    problems.push({ path: `${path}scorers`, message });
   }
   return problems;
+}
+
+function checkDisaggregation(value: unknown, path: string): Problem[] {
+  if (!isRecord(value)) return [{ path, message: `expected a mapping with prefill, got ${shown(value)}` }];
+  const known = ["prefill", "colocateBelowTokens", "promptTokensMin", "handoff", "roles"];
+  const problems = unknownKeys(value, known, path);
+  const { prefill, handoff, roles } = value;
+  if (isRecord(prefill)) problems.push(...checkStage(prefill, `${path}.prefill.`));
+  else
+    problems.push({
+      path: `${path}.prefill`,
+      message: `expected a mapping with filters, scorers, picker, got ${shown(prefill)}`,
+    });
+  for (const key of ["colocateBelowTokens", "promptTokensMin"]) {
+    const tokens = value[key] ?? 0;
+    if (typeof tokens === "number" && Number.isSafeInteger(tokens) && tokens >= 0) continue;
+    problems.push({ path: `${path}.${key}`, message: `expected an integer of at least 0, got ${shown(tokens)}` });
+  }
+  if (handoff !== undefined) problems.push(...checkChoice(handoff, HANDOFFS, `${path}.handoff`));
+  return roles === undefined ? problems : [...problems, ...checkRoles(roles, `${path}.roles`)];
+}
+
+function checkRoles(value: unknown, path: string): Problem[] {
+  if (!isRecord(value)) return [{ path, message: `expected a mapping, got ${shown(value)}` }];
+  const problems = unknownKeys(value, Object.keys(ROLES_DEFAULT), path);
+  for (const key of ["label", "pairLabel"]) {
+    const text = value[key] ?? "";
+    if (typeof text !== "string")
+      problems.push({ path: `${path}.${key}`, message: `expected text, got ${shown(text)}` });
+  }
+  for (const key of ["prefill", "decode"]) {
+    const values: unknown = value[key] ?? [];
+    if (Array.isArray(values) && values.every((one) => typeof one === "string")) continue;
+    problems.push({ path: `${path}.${key}`, message: `expected a list of the label's values, got ${shown(values)}` });
+  }
+  const { unlabelled } = value;
+  return unlabelled === undefined
+    ? problems
+    : [...problems, ...checkChoice(unlabelled, UNLABELLED, `${path}.unlabelled`)];
+}
+
+function checkChoice(value: unknown, accepted: readonly string[], path: string): Problem[] {
+  if (typeof value === "string" && accepted.includes(value)) return [];
+  return [{ path, message: `expected one of ${accepted.join(", ")}, got ${shown(value)}` }];
 }
 
 type PluginTable = Readonly<Record<string, { readonly parameters: ParameterTable }>>;
@@ -27,16 +92,17 @@ function checkList(value: unknown, table: PluginTable, path: string, extraKeys: 
 }
 
 /** A filter may stand twice with other parameters; a scorer that does would only hide its weight. */
-function checkScorers(value: unknown): Problem[] {
+function checkScorers(value: unknown, path: string): Problem[] {
   const problems: Problem[] = [];
   const seen = new Set<unknown>();
   (Array.isArray(value) ? value : []).forEach((entry: unknown, i) => {
     if (!isRecord(entry)) return;
     const { plugin, weight } = entry;
-    if (seen.has(plugin)) problems.push({ path: `scorers[${i}].plugin`, message: `${shown(plugin)} is there twice` });
+    if (seen.has(plugin))
+      problems.push({ path: `${path}scorers[${i}].plugin`, message: `${shown(plugin)} is there twice` });
     seen.add(plugin);
     if (typeof weight === "number" && Number.isFinite(weight) && weight > 0) return;
-    problems.push({ path: `scorers[${i}].weight`, message: `expected a number above 0, got ${shown(weight)}` });
+    problems.push({ path: `${path}scorers[${i}].weight`, message: `expected a number above 0, got ${shown(weight)}` });
   });
   return problems;
 }
@@ -76,7 +142,46 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** Fills in what a checked profile left out. */
-export function completeProfile(spec: Partial<ProfileSpec> & Pick<ProfileSpec, "picker">): ProfileSpec {
+export function completeProfile(spec: PartialProfile): ProfileSpec {
+  const { disaggregation } = spec;
+  if (disaggregation === undefined) return completeStage(spec);
+  const {
+    prefill,
+    colocateBelowTokens = COLOCATE_BELOW_TOKENS,
+    promptTokensMin = 0,
+    handoff = "prefill-first",
+    roles,
+  } = disaggregation;
+  return {
+    ...completeStage(spec),
+    disaggregation: {
+      prefill: completeStage(prefill),
+      colocateBelowTokens,
+      promptTokensMin,
+      handoff,
+      roles: { ...ROLES_DEFAULT, ...roles },
+    },
+  };
+}
+
+/** A stage that was checked, with what may be left out left out. */
+interface PartialStage {
+  readonly filters?: readonly PluginSpec[] | undefined;
+  readonly scorers?: readonly ScorerSpec[] | undefined;
+  readonly picker: PluginSpec;
+}
+
+/** The same of a profile. */
+export interface PartialProfile extends PartialStage {
+  readonly disaggregation?: PartialDisaggregation | undefined;
+}
+
+interface PartialDisaggregation extends Partial<Omit<DisaggregationSpec, "prefill" | "roles">> {
+  readonly prefill: PartialStage;
+  readonly roles?: Partial<RolesSpec> | undefined;
+}
+
+function completeStage(spec: PartialStage): StageSpec {
   const plugin = <T extends PluginSpec>(entry: T): T => ({ ...entry, parameters: entry.parameters ?? {} });
   return {
     filters: (spec.filters ?? []).map(plugin),

@@ -10,6 +10,8 @@ import type { Picker } from "../picker/picker.ts";
 import type { Random } from "../random.ts";
 import type { RouteRequest } from "../request.ts";
 import { ABSTAIN, type Scorer } from "../scorer/scorer.ts";
+import type { PrefillStages } from "./prefill-stages.ts";
+import { decodeView, prefillView } from "./stage-view.ts";
 
 /** Sum of all weights, less what rounding may take off. No profile has a weight this small beside others. */
 const ALL_WEIGHT = 1 - 1e-9;
@@ -44,6 +46,8 @@ export class Profile {
   readonly watches: boolean;
   /** In the order of the spec. */
   readonly plugins: ProfilePlugins;
+  /** Where another endpoint than the chosen one may compute the prompt. */
+  readonly stages: PrefillStages | undefined;
   readonly #filters: readonly Filter[];
   readonly #scorers: readonly Scorer[];
   readonly #picker: Picker;
@@ -58,8 +62,9 @@ export class Profile {
   #abstained = new Float64Array(0);
 
   /** Without `keepsBreakdowns` a choice's breakdown is valid until the next choice. */
-  constructor(name: string, plugins: ProfilePlugins, keepsBreakdowns = true) {
+  constructor(name: string, plugins: ProfilePlugins, keepsBreakdowns = true, stages?: PrefillStages) {
     this.name = name;
+    this.stages = stages;
     this.#keepsBreakdowns = keepsBreakdowns;
     this.plugins = plugins;
     this.#filters = plugins.filters;
@@ -68,7 +73,8 @@ export class Profile {
     const sum = plugins.scorers.reduce((total, { weight }) => total + weight, 0);
     this.#weights = plugins.scorers.map(({ scorer, weight }) => ({ name: scorer.name, weight: weight / sum }));
     this.#removers = [...ELIGIBILITY, ...plugins.filters.map((filter) => filter.name)];
-    this.watches = [...this.#filters, ...this.#scorers].some((plugin) => plugin.observe !== undefined);
+    const watches = [...this.#filters, ...this.#scorers].some((plugin) => plugin.observe !== undefined);
+    this.watches = watches || stages?.prefill.watches === true;
   }
 
   /**
@@ -116,7 +122,9 @@ export class Profile {
   }
 
   /** Scorers and filters see every input, so that a profile which is not in force stays warm; the picker only its own decisions. */
-  observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
+  observe(input: Input, made: Decision | undefined, request: RouteRequest | undefined): void {
+    this.stages?.prefill.observe(input, prefillView(made), request);
+    const decision = decodeView(made, request);
     for (const filter of this.#filters) filter.observe?.(input, decision, request);
     for (const scorer of this.#scorers) scorer.observe?.(input, decision, request);
     if (decision !== undefined && decision.profile === this.name) this.#picker.observe?.(input, decision);

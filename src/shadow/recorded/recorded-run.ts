@@ -1,5 +1,5 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
-import type { AnswerKnown, Input, RequestFinished, RequestRetried } from "#core/input.ts";
+import type { RequestArrived, AnswerKnown, Input, RequestFinished, RequestRetried } from "#core/input.ts";
 import { RecentMap } from "#core/recent-map.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
@@ -122,16 +122,7 @@ export class RunBook {
   take(input: Input, endpoint: string | undefined): void {
     switch (input.kind) {
       case "request-arrived":
-        this.#startedAt ??= input.at;
-        if (this.#open.size >= this.#openMax) this.#forgetOpen();
-        this.#open.set(input.request.id, {
-          route: input.request,
-          at: input.at,
-          endpoint: endpoint ?? "",
-          firstTokenAt: NaN,
-          attempts: 1,
-          sentAt: input.at,
-        });
+        this.#arrived(input, endpoint ?? "");
         break;
       case "request-retried":
       case "request-continued":
@@ -178,6 +169,9 @@ export class RunBook {
         break;
       // What engines did under the policy in force is no evidence about another one.
       case "attempt-failed":
+      case "prefill-finished":
+      case "prefill-failed":
+      case "transfer-failed":
       case "rollout-look":
       case "load-observed":
       case "progress":
@@ -192,6 +186,12 @@ export class RunBook {
       case "kv-events-lost":
         break;
     }
+  }
+
+  #arrived({ at, request: route }: RequestArrived, endpoint: string): void {
+    this.#startedAt ??= at;
+    if (this.#open.size >= this.#openMax) this.#forgetOpen();
+    this.#open.set(route.id, { route, at, endpoint, firstTokenAt: NaN, attempts: 1, sentAt: at });
   }
 
   #sentAgain({ at, requestId }: Pick<RequestRetried, "at" | "requestId">, endpoint: string, attempts: number): void {

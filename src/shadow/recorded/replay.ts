@@ -1,4 +1,4 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision, Routed } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { checkProfile } from "#core/profile/check.ts";
@@ -8,6 +8,7 @@ import { Router } from "#core/router.ts";
 import { JUDGE, type RolloutStep } from "#core/rollout/rollout-state.ts";
 import {
   breakdownDigest,
+  digestOf,
   NO_POLICY_VERSION,
   type RecordedDecision,
   type TraceHeader,
@@ -227,10 +228,28 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
       if (recorded[field] !== replayed[field])
         return `${field}: ${recorded[field]} recorded, ${replayed[field]} replayed`;
     }
+    const stages = differingStages(recorded, replayed);
+    if (stages !== undefined) return stages;
   }
   const digest = breakdownDigest(replayed.breakdown);
   if (recorded.breakdown.digest === digest) return undefined;
   return `scores: digest ${recorded.breakdown.digest} recorded, ${digest} replayed`;
+}
+
+function differingStages(
+  recorded: RecordedDecision & { readonly kind: "routed" },
+  { prefill, colocated }: Routed,
+): string | undefined {
+  if (recorded.colocated !== colocated) return `colocated: ${recorded.colocated} recorded, ${colocated} replayed`;
+  const before = recorded.prefill;
+  for (const field of ["endpoint", "handoff", "reason", "hitTokens", "prefixSource"] as const) {
+    if (before?.[field] !== prefill?.[field])
+      return `prefill.${field}: ${before?.[field]} recorded, ${prefill?.[field]} replayed`;
+  }
+  if (before === undefined || prefill === undefined) return undefined;
+  const digests = [digestOf(before.breakdown), digestOf(prefill.breakdown)];
+  if (digests[0] === digests[1]) return undefined;
+  return `prefill.scores: digest ${digests[0]} recorded, ${digests[1]} replayed`;
 }
 
 function shown({ rollout }: Pick<Decision, "rollout">): string {

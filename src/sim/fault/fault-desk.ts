@@ -3,9 +3,9 @@ import type { Decision, Placed, Routed } from "#core/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { AttemptFailed, Input, RequestAgain } from "#core/input.ts";
+import { type Input, isAsking, type RequestAgain } from "#core/input.ts";
 import { afterBreak } from "#core/retry/after-break.ts";
-import { type AttemptHost, afterFault } from "#core/retry/after-fault.ts";
+import { type AttemptHost, type StageFailed, afterFault } from "#core/retry/after-fault.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { RetryPolicy } from "#core/retry/retry-policy.ts";
 import { troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
@@ -59,10 +59,10 @@ export class FaultDesk implements AttemptHost {
     return this.#host.clock;
   }
 
-  accept(input: AttemptFailed): void;
+  accept(input: StageFailed): void;
   accept(input: RequestAgain): Placed;
-  accept(input: AttemptFailed | RequestAgain): Decision | undefined {
-    if (input.kind === "attempt-failed") return this.#host.accept(input);
+  accept(input: StageFailed | RequestAgain): Decision | undefined {
+    if (!isAsking(input)) return this.#host.accept(input);
     assert(this.#retried !== undefined, "a request is retried at the desk");
     return this.#host.decide(input, this.#retried);
   }

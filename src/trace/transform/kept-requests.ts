@@ -38,6 +38,9 @@ export class KeptRequests {
       case "first-token":
       case "progress":
       case "attempt-failed":
+      case "prefill-finished":
+      case "prefill-failed":
+      case "transfer-failed":
       case "request-retried":
       case "request-moved":
       case "request-continued":

@@ -1,0 +1,74 @@
+import { type ColocateReason, colocateReason } from "./disaggregation/colocate.ts";
+import type { Placed, PrefillStage, Routed } from "./decision.ts";
+import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
+import type { EndpointState } from "./endpoint/endpoint-state.ts";
+import type { Fleet } from "./fleet.ts";
+import type { Pending } from "./pending.ts";
+import type { Choice, Profile } from "./profile/profile.ts";
+import type { Random } from "./random.ts";
+import { leavesPool } from "./rollout-decision.ts";
+import type { Micros } from "./units.ts";
+
+/** Who computes the prompt, where that is not who answers. */
+export interface PrefillChoice {
+  readonly state: EndpointState;
+  readonly stage: PrefillStage;
+}
+
+/** What `choice` is where somebody overrules it; an endpoint that may not serve cannot be forced. */
+export function forcedChoice(choice: Choice, { ids, ineligible }: Fleet, forced: EndpointId | undefined): Choice {
+  const index = forced === undefined ? -1 : ids.indexOf(forced);
+  if (index < 0 || index === choice.index || ineligible[index] !== 0) return choice;
+  return { ...choice, index, reason: "forced" };
+}
+
+/**
+ * Who computes the prompt of a request that `answers` answers, or why that one does; undefined where the profile has no
+ * stage for it. The fleet's marks are of this stage afterwards.
+ */
+export function choosePrefill(
+  at: Micros,
+  { stages }: Profile,
+  fleet: Fleet,
+  pending: Pending,
+  answers: EndpointState,
+  random: Random,
+): PrefillChoice | ColocateReason | undefined {
+  if (stages === undefined) return undefined;
+  const { spec, roles, prefill } = stages;
+  const { request, tried, transferFailed, asked, place } = pending;
+  const why = colocateReason(spec, request, answers.hitTokens, { continued: request !== asked, transferFailed });
+  if (why !== undefined) return why;
+  const pairs = (endpoint: Endpoint): boolean => roles.mayPair(answers.endpoint, endpoint);
+  fleet.markForPrefill(at, request, tried, answers, (endpoint) => roles.may("prefill", endpoint), pairs);
+  leavesPool(fleet, place);
+  const { index, reason, breakdown } = prefill.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
+  const state = fleet.states[index];
+  if (state === undefined) return "no-prefill-endpoint";
+  const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
+  const held = heldTokens === hitTokens ? undefined : { heldTokens };
+  return { state, stage: { endpoint, handoff: spec.handoff, reason, hitTokens, ...held, prefixSource, breakdown } };
+}
+
+/** What a decision states of it. */
+export function decisionStages(
+  choice: PrefillChoice | ColocateReason | undefined,
+): Pick<Routed, "prefill" | "colocated"> {
+  if (choice === undefined) return {};
+  return typeof choice === "string" ? { colocated: choice } : { prefill: choice.stage };
+}
+
+/**
+ * Endpoints that a retry would leave out if the stage under way failed now: while the prompt is computed elsewhere, who
+ * answers has failed nothing.
+ */
+export function triedIfItFails({ tried, prefill, state }: Pending): readonly EndpointId[] {
+  if (prefill === undefined) return tried;
+  return [...tried.filter((id) => id !== state?.id), prefill.state.id];
+}
+
+/** Where a request waits for a byte: at the endpoint that computes its prompt, while it was sent nowhere else. */
+export function firstStop(decision: Placed & { readonly kind: "routed" }): EndpointId {
+  const { prefill, endpoint } = decision;
+  return prefill?.handoff === "prefill-first" ? prefill.endpoint : endpoint;
+}
