@@ -22,6 +22,8 @@ export interface FollowerContext {
   readonly hasher: BlockHasher;
   readonly rootOf: (scope: CacheScope) => ChainValue;
   readonly times: LinkTimes;
+  /** The publisher could not be reached: it may be elsewhere by now. */
+  readonly unreachable: (endpoint: EndpointId) => void;
 }
 
 /** How one endpoint's events stand. */
@@ -48,7 +50,7 @@ export class Follower {
   #running: Promise<void> | undefined;
 
   constructor(entry: EndpointEntry, address: EventAddress, context: FollowerContext) {
-    const { tap, now, report, hasher, rootOf, times } = context;
+    const { tap, now, report, hasher, rootOf, times, unreachable } = context;
     const { id: endpoint } = entry;
     this.#entry = entry;
     this.address = address;
@@ -63,7 +65,7 @@ export class Follower {
       report(faultOf(endpoint, state));
     };
     this.#feed = new EndpointFeed({ endpoint, tap, translator: this.#translator, now, changed });
-    this.#link = new PublisherLink(address, this.#feed, times);
+    this.#link = new PublisherLink(address, this.#feed, times, () => unreachable(endpoint));
   }
 
   start(): void {

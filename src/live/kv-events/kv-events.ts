@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { Agent } from "undici";
 import type { Decision } from "#core/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
@@ -28,6 +29,8 @@ export interface KvEventsOptions {
   readonly blockTokens: () => number;
   readonly report: (event: FaultEvent) => void;
   readonly times?: Partial<LinkTimes>;
+  /** Between two questions to one engine that answered before. */
+  readonly askAgainMillis?: number;
   readonly now?: () => Micros;
 }
 
@@ -36,6 +39,8 @@ const SOURCES_BYTES_MAX = 1024 * 1024;
 const ASK_MILLIS = 2_000;
 /** An engine that did not answer where it publishes is asked again. */
 const ASK_AGAIN_MILLIS = 15_000;
+/** One whose publisher cannot be reached any more is asked again no sooner. */
+const REASK_MILLIS = 2_000;
 
 /**
  * Follows the KV events of every endpoint that is in the router, where it publishes them: one connection per engine and
@@ -45,11 +50,15 @@ export class KvEvents implements TapListener {
   readonly #options: KvEventsOptions;
   readonly #followers = new Map<EndpointId, Follower>();
   readonly #joined = new Map<EndpointId, AbortController>();
+  /** By endpoint that was asked where it publishes: when it was last. */
+  readonly #askedMillis = new Map<EndpointId, number>();
   readonly #dispatcher = new Agent({ connections: 1, pipelining: 1, keepAliveTimeout: 1_000 });
+  readonly #askAgainMillis: number;
   #stopped = false;
 
   constructor(options: KvEventsOptions) {
     this.#options = options;
+    this.#askAgainMillis = options.askAgainMillis ?? REASK_MILLIS;
   }
 
   accepted(input: Input, _decision: Decision | undefined): void {
@@ -59,6 +68,13 @@ export class KvEvents implements TapListener {
         break;
       case "endpoint-left":
         this.#leave(input.endpoint);
+        break;
+      case "endpoint-resumed":
+        setImmediate(() => void this.#askAgain(input.endpoint));
+        break;
+      case "blocks-cleared":
+        // Another engine is there.
+        if (input.inOrder !== true) setImmediate(() => void this.#askAgain(input.endpoint));
         break;
       case "block-size-changed":
         setImmediate(() => this.#resize());
@@ -95,6 +111,7 @@ export class KvEvents implements TapListener {
   #leave(id: EndpointId): void {
     this.#joined.get(id)?.abort();
     this.#joined.delete(id);
+    this.#askedMillis.delete(id);
     void this.#followers.get(id)?.stop();
     this.#followers.delete(id);
   }
@@ -104,23 +121,42 @@ export class KvEvents implements TapListener {
     if (entry === undefined || left.aborted || !endpoint.models.some((model) => this.#options.isExact(model))) return;
     // Of ranks that the engine balances itself nobody knows which one a request meets, and events name no model.
     if ((endpoint.dataParallel ?? 1) > 1 || baseNames(entry).length > 1) return;
-    const address = await this.#addressOf(entry, endpoint, left);
-    if (address === undefined || left.aborted || this.#stopped) return;
-    this.#follow(entry, address);
+    const configured = configuredAddress(entry, endpoint.labels, this.#options.ports);
+    if (configured !== undefined) return this.#follow(entry, configured);
+    if (!this.#options.discover) return;
+    const address = await this.#addressOf(entry, left);
+    if (left.aborted || this.#stopped) return;
+    this.#askedMillis.set(entry.id, performance.now());
+    if (address !== undefined) this.#follow(entry, address);
   }
 
-  async #addressOf(entry: EndpointEntry, { labels }: Endpoint, stop: AbortSignal): Promise<EventAddress | undefined> {
-    const configured = configuredAddress(entry, labels, this.#options.ports);
-    if (configured !== undefined || !this.#options.discover) return configured;
-    const limits = { timeoutMillis: ASK_MILLIS, bytesMax: SOURCES_BYTES_MAX };
-    const question = { dispatcher: this.#dispatcher, apiKey: entry.apiKey, stop, ...limits };
+  /** An engine that came back, or whose publisher cannot be reached, may publish elsewhere by now, or for the first time. */
+  async #askAgain(id: EndpointId): Promise<void> {
+    const [entry, joined, asked] = [this.#options.directory.get(id), this.#joined.get(id), this.#askedMillis.get(id)];
+    if (entry === undefined || joined === undefined || asked === undefined || this.#stopped) return;
+    if (performance.now() - asked < this.#askAgainMillis) return;
+    this.#askedMillis.set(id, performance.now());
+    const address = await this.#asked(entry, joined.signal);
+    if (typeof address === "string" || address === undefined || joined.signal.aborted || this.#stopped) return;
+    if (!isDeepStrictEqual(this.#followers.get(id)?.address, address)) this.#follow(entry, address);
+  }
+
+  async #addressOf(entry: EndpointEntry, stop: AbortSignal): Promise<EventAddress | undefined> {
     while (!stop.aborted) {
-      const answer = await askEngine(`${entry.url}${SOURCES_PATH}`, question);
-      if (answer.kind === "answered") return announcedAddress(parsed(answer.text), entry);
-      if (answer.fault === "status" || answer.fault === "garbage") return undefined;
+      const address = await this.#asked(entry, stop);
+      if (address !== "unanswered") return address;
       await pause(ASK_AGAIN_MILLIS, stop);
     }
     return undefined;
+  }
+
+  /** Undefined where the engine answers that it publishes nothing. */
+  async #asked(entry: EndpointEntry, stop: AbortSignal): Promise<EventAddress | "unanswered" | undefined> {
+    const limits = { timeoutMillis: ASK_MILLIS, bytesMax: SOURCES_BYTES_MAX };
+    const question = { dispatcher: this.#dispatcher, apiKey: entry.apiKey, stop, ...limits };
+    const answer = await askEngine(`${entry.url}${SOURCES_PATH}`, question);
+    if (answer.kind === "answered") return announcedAddress(parsed(answer.text), entry);
+    return answer.fault === "status" || answer.fault === "garbage" ? undefined : "unanswered";
   }
 
   #follow(entry: EndpointEntry, address: EventAddress): void {
@@ -132,6 +168,7 @@ export class KvEvents implements TapListener {
       hasher: hasherOf(blockTokens()),
       rootOf: (scope) => roots.root(scope),
       times: { ...LINK_TIMES, ...times },
+      unreachable: (endpoint) => void this.#askAgain(endpoint),
     });
     void this.#followers.get(entry.id)?.stop();
     this.#followers.set(entry.id, follower);

@@ -37,6 +37,7 @@ export class PublisherLink {
   readonly #address: EventAddress;
   readonly #listener: LinkListener;
   readonly #times: LinkTimes;
+  readonly #failed: () => void;
   readonly #sequence = new Sequence();
   readonly #stop = new AbortController();
   #socket: Subscriber | undefined;
@@ -44,7 +45,9 @@ export class PublisherLink {
   #undecodable = 0;
   #replayAfterMillis = 0;
 
-  constructor(address: EventAddress, listener: LinkListener, times: LinkTimes = LINK_TIMES) {
+  /** `failed` is called after each attempt to connect that failed. */
+  constructor(address: EventAddress, listener: LinkListener, times: LinkTimes = LINK_TIMES, failed = () => {}) {
+    this.#failed = failed;
     this.#address = address;
     this.#listener = listener;
     this.#times = times;
@@ -55,7 +58,7 @@ export class PublisherLink {
     let failures = 0;
     while (!this.#stopped) {
       if (await this.#connected()) failures = 0;
-      else await this.#pause(Math.min(this.#times.retryMillis * 2 ** failures++, this.#times.retryMillisMax));
+      else await this.#waitAfter(failures++);
     }
   }
 
@@ -288,7 +291,10 @@ export class PublisherLink {
     this.#listener.lost(reason);
   }
 
-  async #pause(millis: number): Promise<void> {
+  async #waitAfter(failures: number): Promise<void> {
+    if (this.#stopped) return;
+    this.#failed();
+    const millis = Math.min(this.#times.retryMillis * 2 ** failures, this.#times.retryMillisMax);
     await sleep(millis, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 }

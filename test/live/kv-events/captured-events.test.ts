@@ -200,3 +200,28 @@ test("a block that is named without tokens is read, whatever size it states", ()
   assert.equal(own.stored(storedOf(events)[1]!).unknownBlocks, 1);
   assert.equal(own.size, known, "it changes nothing of what is known");
 });
+
+test("SGLang's events are read: arrays of five fields, hashes that are signed integers, no rank", () => {
+  const tokens = Array.from({ length: 2 * BLOCK_TOKENS }, (_, i) => 100 + i);
+  const [one, two] = [-8_123_456_789_012_345_678n, 4_611_686_018_427_387_905n];
+  const message = [
+    12.5,
+    [
+      ["BlockStored", [one], null, tokens.slice(0, BLOCK_TOKENS), BLOCK_TOKENS, null],
+      ["BlockStored", [two], one, tokens.slice(BLOCK_TOKENS), BLOCK_TOKENS, null],
+      ["BlockRemoved", [two]],
+      ["AllBlocksCleared"],
+    ],
+  ];
+  const { events, seconds } = decodeBatch(encode(message, { useBigInt64: true }));
+  assert.equal(seconds, 12.5);
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ["stored", "stored", "removed", "cleared"],
+  );
+  const own = translator();
+  const ours = storedOf(events).flatMap((event) => [...own.stored(event).hashes]);
+  assert.deepEqual(ours, promptHashes(tokens));
+  const [removed] = events.filter((event) => event.kind === "removed");
+  assert.deepEqual([...own.removed(removed!.hashes).hashes], ours.slice(2));
+});
