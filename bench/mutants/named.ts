@@ -20,19 +20,19 @@ const NAMED: readonly Named[] = [
   },
   {
     name: "an insertion is never withdrawn",
-    file: "src/core/router.ts",
-    code: "if (withdraw && pending.insertion !== undefined) this.#index.withdraw(pending.insertion);",
+    file: "src/core/placements.ts",
+    code: "if (withdraw) this.#index.withdraw(pending.insertion);\n      else ",
     instead: "",
   },
   {
     name: "a request that died before its first token keeps its insertion",
-    file: "src/core/router.ts",
+    file: "src/core/placements.ts",
     code: 'outcome !== "ok" && firstTokenAt === undefined',
     instead: "false",
   },
   {
     name: "a charge is never released",
-    file: "src/core/router.ts",
+    file: "src/core/placements.ts",
     code: "this.#ledger.release(pending.request.id);",
     instead: "",
   },
@@ -63,7 +63,7 @@ const NAMED: readonly Named[] = [
   {
     name: "a breaker never opens",
     file: "src/core/endpoint/breaker.ts",
-    code: "this.#openUntil = at + this.#pauseMicros;",
+    code: "this.#openUntil = at + pauseMicros;",
     instead: "this.#tripped = false;",
   },
   {
