@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { DATA_PARALLEL_MAX, environmentName } from "./schema-value.ts";
+import { engineFacts } from "./endpoint-section.ts";
+import { DATA_PARALLEL_MAX, MILLIS_PER_DAY, environmentName, millis } from "./schema-value.ts";
 
 const SOURCES_MAX = 64;
 
@@ -58,12 +59,62 @@ const source = z
     message: "a service, a selector or a pool, and only one of them",
   });
 
+const dnsName = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^(?=.{1,253}$)[\w-]+(\.[\w-]+)*\.?$/)
+      .meta({ expected: "a name of the DNS such as vllm.infer.svc.cluster.local or _http._tcp.vllm.example" })
+      .describe("Name that is looked up: each of its addresses is an engine."),
+    type: z
+      .enum(["A", "AAAA", "SRV"])
+      .default("A")
+      .describe(
+        "Records that are asked for. SRV: hosts and ports of its most preferred priority, each host looked up.",
+      ),
+    port: z.int().min(1).max(65_535).default(8000).describe("Port of the engines; SRV records have their own."),
+    scheme: z.enum(["http", "https"]).default("http").describe("How engines are spoken to."),
+    ...engineFacts,
+  })
+  .refine((value) => value.type !== "SRV" || !/^\d+(\.\d+){3}$/.test(value.name), {
+    path: ["name"],
+    message: "a name and no address",
+  });
+
+const dnsServer = z
+  .string()
+  .regex(/^(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|\[[0-9a-fA-F:]+\](?::\d{1,5})?|[0-9a-fA-F:]*:[0-9a-fA-F:]*)$/)
+  .meta({ expected: "an address such as 10.0.0.10, 127.0.0.1:8600 or [::1]:53" });
+
+/** Names of the DNS, and a file, beside the list and the cluster. */
+const beside = {
+  file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "YAML or JSON file with a list `endpoints` like the one above, `cordoned: true` where one is to get nothing new; followed.",
+    ),
+  fileWatchMillis: millis(20, MILLIS_PER_DAY)
+    .default(1000)
+    .describe("Time between two looks at it; a change counts once two looks agree."),
+  dns: z.array(dnsName).max(SOURCES_MAX).default([]).describe("Names whose addresses are engines, looked up again."),
+  dnsServers: z.array(dnsServer).max(16).default([]).describe("Name servers; none: those of the system."),
+  dnsMillisMin: millis(100, MILLIS_PER_DAY)
+    .default(5000)
+    .describe("Shortest time between two look-ups of a name; between this and the longest, its records' time to live."),
+  dnsMillisMax: millis(100, MILLIS_PER_DAY)
+    .default(30_000)
+    .describe("Longest such time, also of SRV records, whose time to live is not known. All differ by up to a tenth."),
+  dnsTimeoutMillis: millis(10, 600_000).default(2000).describe("Bound on one question to a name server."),
+};
+
 export const discovery = z
   .strictObject({
     kind: z
       .enum(["static", "kubernetes"])
       .default("static")
-      .describe("static: the list above. kubernetes: pods of services or selectors."),
+      .describe("static: the list above. kubernetes: pods of services or selectors. DNS and a file come on top."),
     namespace: z.string().min(1).max(253).default("default").describe("Namespace to watch."),
     ...followed,
     addressFamily: z
@@ -75,6 +126,11 @@ export const discovery = z
       .max(SOURCES_MAX)
       .default([])
       .describe("Several services or selectors, of several namespaces; an endpoint of two is described by the first."),
+    ...beside,
+  })
+  .refine((value) => value.dnsMillisMin <= value.dnsMillisMax, {
+    path: ["dnsMillisMin"],
+    message: "at most dnsMillisMax",
   })
   .refine(namesOneWay, {
     path: ["service"],

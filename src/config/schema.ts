@@ -2,6 +2,7 @@ import * as z from "zod";
 import { admission } from "./admission-section.ts";
 import { admin } from "./admin-section.ts";
 import { discovery } from "./discovery-section.ts";
+import { endpoint } from "./endpoint-section.ts";
 import { emulate } from "./emulate-section.ts";
 import { health } from "./health-section.ts";
 import { kvEvents } from "./kv-events-section.ts";
@@ -12,7 +13,7 @@ import { rollout } from "./rollout-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
 import { share } from "./share-section.ts";
 import { routes } from "./routes-section.ts";
-import { MIB, MILLIS_PER_DAY, environmentName, millis, origin } from "./schema-value.ts";
+import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
 /**
  * The whole configuration: shape, bounds, default and meaning, each stated here and nowhere else. The description of every
@@ -30,34 +31,6 @@ const listen = z.strictObject({
   drainMillis: millis(0, MILLIS_PER_DAY)
     .default(30_000)
     .describe("Longest wait for requests in flight after that; new ones are refused, /metrics answers to the end."),
-});
-
-const endpoint = z.strictObject({
-  url: origin().describe("Origin of a vLLM (or compatible) server."),
-  id: z.string().min(1).max(256).optional().describe("Stable name; by default the URL."),
-  labels: z
-    .record(z.string(), z.string())
-    .default({})
-    .describe("Labels that filters may read, for example role: decode."),
-  apiKeyEnv: environmentName().optional().describe("Variable that holds the bearer token sent to this endpoint."),
-  dataParallelRanks: z
-    .int()
-    .min(1)
-    .max(1024)
-    .default(1)
-    .describe("Data-parallel ranks behind the URL; above 1 each is its own endpoint."),
-  kvCapacityTokens: z
-    .int()
-    .min(1)
-    .max(1e12)
-    .optional()
-    .describe("Room of its KV cache, where /metrics does not report it."),
-  concurrencyMax: z
-    .int()
-    .min(1)
-    .max(1e6)
-    .optional()
-    .describe("Requests that it runs at once (max_num_seqs), where known."),
 });
 
 const scrape = z.strictObject({
@@ -209,7 +182,7 @@ export const CONFIG_SCHEMA = z.strictObject({
     .array(endpoint)
     .max(4096)
     .default([])
-    .describe("Engines to route to. None, with static discovery: an emulated fleet is started."),
+    .describe("Engines to route to. None, and no other source in discovery: an emulated fleet is started."),
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
   profiles,

@@ -1,3 +1,4 @@
+import { DnsSource } from "#live/discovery/dns-source.ts";
 import { type KubernetesSource, discoverKubernetes } from "#live/discovery/kubernetes.ts";
 import type { PoolVersion } from "#live/discovery/pool-source.ts";
 import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
@@ -6,7 +7,10 @@ import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { startFleet } from "./emulated-fleet.ts";
+import { FileSource } from "./file-source.ts";
 import type { LiveStack } from "./live-stack.ts";
+import { namesSources } from "./names-sources.ts";
+import { secretOf } from "./secrets.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -26,22 +30,58 @@ export function listedTargets(config: Config, environment: Environment): Target[
   }
 }
 
-/** Hands the gateway its list, watches the cluster, or starts an emulated fleet where there is neither. */
+/** Hands the gateway its list, follows the cluster, names and the file, or starts an emulated fleet where there is nothing. */
 export async function startSources(
   stack: LiveStack,
   config: Config,
   listed: readonly Target[],
   environment: Environment,
 ): Promise<EndpointSources> {
-  const { keeper, report } = stack;
-  keeper.setTargets("static", listed);
-  if (config.discovery.kind === "kubernetes") return watchCluster(stack, config.discovery, environment);
-  if (listed.length > 0) return { emulated: false, stop: () => Promise.resolve() };
+  stack.keeper.setTargets("static", listed);
+  if (!namesSources(config)) return startEmulated(stack, config, environment);
+  const { discovery } = config;
+  const followed: { stop(): Promise<void> }[] = [];
+  if (discovery.file !== undefined) followed.push(new FileSource(discovery.file, stack, config, environment));
+  if (discovery.dns.length > 0) followed.push(followNames(stack, config, environment));
+  if (discovery.kind === "kubernetes") followed.push(await watchCluster(stack, discovery, environment));
+  const stop = async (): Promise<void> => {
+    await Promise.all(followed.map((source) => source.stop()));
+  };
+  return { emulated: false, stop };
+}
+
+function followNames(
+  { keeper, report, sources: board }: LiveStack,
+  config: Config,
+  environment: Environment,
+): DnsSource {
+  const { dns, dnsServers, dnsTimeoutMillis, dnsMillisMin, dnsMillisMax } = config.discovery;
+  return new DnsSource({
+    names: dns.map(({ apiKeyEnv, ...name }) => ({
+      ...name,
+      kvCapacityTokens: name.kvCapacityTokens ?? config.prefix.capacityTokens,
+      apiKey: secretOf(apiKeyEnv, environment),
+    })),
+    servers: dnsServers,
+    timeoutMillis: dnsTimeoutMillis,
+    millisMin: dnsMillisMin,
+    millisMax: dnsMillisMax,
+    setTargets: (targets) => keeper.setTargets("dns", targets),
+    report,
+    board,
+  });
+}
+
+async function startEmulated(
+  { keeper, report }: LiveStack,
+  config: Config,
+  environment: Environment,
+): Promise<EndpointSources> {
   const fleet = await startFleet(config.emulate).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandFailure(`the emulated fleet did not start: ${why}`);
   });
-  const apiKey = valueOf(config.emulate.apiKeyEnv, environment);
+  const apiKey = secretOf(config.emulate.apiKeyEnv, environment);
   keeper.setTargets("emulated", staticTargets(fleet.map(({ url }) => ({ url, apiKey }))));
   for (const { url, lost } of fleet) {
     void lost.then((detail) => report({ kind: "source-failed", subject: `emulated engine ${url}`, detail }));
@@ -56,8 +96,8 @@ async function watchCluster(
   { keeper, report, sources: board }: LiveStack,
   discovery: Config["discovery"],
   environment: Environment,
-): Promise<EndpointSources> {
-  const watch = await discoverKubernetes({
+): Promise<{ stop(): Promise<void> }> {
+  return discoverKubernetes({
     sources: followedSources(discovery, environment),
     setTargets: (targets) => keeper.setTargets("kubernetes", targets),
     report,
@@ -65,7 +105,6 @@ async function watchCluster(
   }).catch((error: unknown) => {
     throw new CommandFailure(error instanceof Error ? error.message : String(error));
   });
-  return { emulated: false, stop: () => watch.stop() };
 }
 
 function followedSources(discovery: Config["discovery"], environment: Environment): KubernetesSource[] {
@@ -75,7 +114,7 @@ function followedSources(discovery: Config["discovery"], environment: Environmen
     namespace: namespace ?? discovery.namespace,
     pods: podsOf({ service, selector, pool, version: poolVersion }),
     addressFamily: discovery.addressFamily,
-    apiKey: valueOf(apiKeyEnv, environment),
+    apiKey: secretOf(apiKeyEnv, environment),
   }));
 }
 
@@ -95,10 +134,6 @@ function serverOf(endpoint: Config["endpoints"][number], config: Config, environ
   return {
     ...server,
     kvCapacityTokens: endpoint.kvCapacityTokens ?? config.prefix.capacityTokens,
-    apiKey: valueOf(apiKeyEnv, environment),
+    apiKey: secretOf(apiKeyEnv, environment),
   };
-}
-
-function valueOf(variable: string | undefined, environment: Environment): string | undefined {
-  return variable === undefined ? undefined : environment[variable];
 }

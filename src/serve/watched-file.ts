@@ -10,6 +10,8 @@ export interface WatchedFileOptions {
   readonly changed: (text: string) => void;
   /** It cannot be read now, once for each reason in a row. It must not throw. */
   readonly unreadable: (reason: string) => void;
+  /** It can be read again. It must not throw. */
+  readonly readable?: () => void;
 }
 
 /**
@@ -55,6 +57,7 @@ export class WatchedFile {
       this.#reason = reason;
       return;
     }
+    if (this.#reason !== "" && !this.#isStopped) this.#options.readable?.();
     this.#reason = "";
     const isSettled = text === this.#seen;
     this.#seen = text;

@@ -152,6 +152,7 @@ export class ResourceWatch<T extends KubernetesObject> {
     const { status, trouble } = this.#options;
     status.news();
     status.up = true;
+    status.detail = "";
     if (this.#detail === "") return;
     this.#detail = "";
     status.recoveries++;
@@ -163,6 +164,7 @@ export class ResourceWatch<T extends KubernetesObject> {
     status.failures++;
     status.up = false;
     const detail = `${verb} ${resourceName(collection)} in namespace ${collection.namespace}: ${why}`;
+    status.detail = detail;
     if (detail !== this.#detail) trouble(detail);
     this.#detail = detail;
     const pause = this.#grown();

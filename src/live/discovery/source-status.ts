@@ -14,6 +14,10 @@ export interface SourceRow {
   readonly lists: number;
   /** Watches that were opened. */
   readonly watches: number;
+  /** Endpoints that it names now; undefined where another part of the gateway counts them. */
+  readonly targets: number | undefined;
+  /** Why it cannot be read now, or why its last change was refused; "" where all is well. */
+  readonly detail: string;
 }
 
 /** Counts of one source, kept by whoever follows it. */
@@ -24,6 +28,8 @@ export class SourceStatus {
   recoveries = 0;
   lists = 0;
   watches = 0;
+  targets: number | undefined;
+  detail = "";
   #newsAt: Micros | undefined;
 
   constructor(source: string) {
@@ -35,8 +41,8 @@ export class SourceStatus {
   }
 
   get row(): SourceRow {
-    const { source, up, failures, recoveries, lists, watches } = this;
+    const { source, up, failures, recoveries, lists, watches, targets, detail } = this;
     const newsAgeMicros = this.#newsAt === undefined ? -1 : nowMicros() - this.#newsAt;
-    return { source, up, newsAgeMicros, failures, recoveries, lists, watches };
+    return { source, up, newsAgeMicros, failures, recoveries, lists, watches, targets, detail };
   }
 }

@@ -11,6 +11,8 @@ export interface StaticServer {
   readonly dataParallelRanks?: number | undefined;
   readonly kvCapacityTokens?: number | undefined;
   readonly concurrencyMax?: number | undefined;
+  /** It is to get no new requests. */
+  readonly cordoned?: boolean | undefined;
 }
 
 /**
@@ -38,7 +40,7 @@ export function serverTargets(server: StaticServer): Target[] {
     dataParallelRank: rank,
     apiKey: server.apiKey,
     labels: server.labels ?? {},
-    cordoned: false,
+    cordoned: server.cordoned ?? false,
     kvCapacityTokens: server.kvCapacityTokens,
     concurrencyMax: server.concurrencyMax,
   });

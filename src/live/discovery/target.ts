@@ -8,6 +8,8 @@ export interface Target {
   /** Data-parallel rank that it addresses; undefined where the server balances its ranks itself. */
   readonly dataParallelRank: number | undefined;
   readonly apiKey: string | undefined;
+  /** Name that its certificate is held against, where the URL has an address. */
+  readonly serverName?: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Models that it serves by its source's account, instead of what its engine lists. */
   readonly models?: readonly string[];

@@ -24,6 +24,7 @@ const FIGURES: readonly Figure[] = [
   ["counter", "discovery_recoveries_total", "Times that a source could be read again.", ({ recoveries }) => recoveries],
   ["counter", "discovery_lists_total", "Whole lists read; many mean that versions are lost.", ({ lists }) => lists],
   ["counter", "discovery_watches_total", "Watches opened.", ({ watches }) => watches],
+  ["gauge", "discovery_targets", "Endpoints that the source names, of DNS and files.", ({ targets }) => targets],
 ];
 
 /** How the sources of endpoints stand, a line each. */
