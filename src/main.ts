@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import("#cli/explain/explain.ts")).explainCommand(),
   policy: async () => (await import("./cli/policy/policy.ts")).policyCommand(),
   rollout: async () => (await import("./cli/rollout/rollout.ts")).rolloutCommand(),
+  endpoints: async () => (await import("./cli/endpoints/endpoints.ts")).endpointsCommand(),
   keys: async () => (await import("./cli/keys.ts")).keysCommand(),
   config: async () => (await import("./cli/config.ts")).configCommand(),
 };

@@ -18,8 +18,8 @@ export interface WaitLimits {
   readonly writeStallMicrosMax: Micros;
 }
 
-/** lost: nobody accepts a connection there. hung: it was judged to hang. */
-export type TroubleKind = "lost" | "hung";
+/** lost: nobody accepts a connection there. hung: it was judged to hang. evicted: it is drained, and its time is over. */
+export type TroubleKind = "lost" | "hung" | "evicted";
 
 /** Why an endpoint is to be left, and since when that is known. */
 export interface Trouble {
@@ -58,13 +58,16 @@ export type WaitVerdict = "wait" | "move" | "give-up" | "cut" | "time-out" | "st
 /**
  * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left: a process that hangs as it
  * ends, or a machine that vanished, keeps its connections open. Where nobody else may take the request (`mayMove`, asked
- * only then), a hung one may still answer, and is waited for.
+ * only then), a hung one may still answer, and is waited for. One that is drained is left by what can go on elsewhere.
  */
 export function waitVerdict(waiting: Waiting, limits: WaitLimits, mayMove: () => boolean): WaitVerdict {
   const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;
   const waited = at - arrivedAt;
   if (waited > limits.totalMicrosMax) return "time-out";
-  if (trouble !== undefined) {
+  if (trouble?.kind === "evicted") {
+    // It is well: what cannot go on elsewhere ends where it is.
+    if ((!begun || continues) && mayMove()) return begun ? "cut" : "move";
+  } else if (trouble !== undefined) {
     const silentMax = continues ? limits.continueMicrosMax : limits.cutMicrosMax;
     if (begun && !blocked && quietMicros > silentMax) return "cut";
     if (!begun && mayMove()) return "move";

@@ -17,6 +17,8 @@ export interface EndpointEntry {
   models: readonly ServedModel[];
   /** Tokens per block of its engine's cache, once a scrape has reported it. */
   blockTokens?: number;
+  /** What can go on at another endpoint is to go there. */
+  evicts?: boolean;
 }
 
 export interface ServedModel {

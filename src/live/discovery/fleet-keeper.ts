@@ -33,6 +33,9 @@ export interface ScrapeRow {
   readonly lastError: string;
 }
 
+/** Who keeps an endpoint from new requests; "" for nobody. */
+export type Cordon = "" | "operator" | "source";
+
 /** vLLM closes idle connections after 5 s; a connection that is dropped sooner is never found closed. */
 const KEEP_ALIVE_MILLIS = 4_000;
 
@@ -48,6 +51,8 @@ export class FleetKeeper {
   readonly #servers = new Map<string, ServerKeeper>();
   readonly #targets = new Map<EndpointId, { readonly source: string; readonly target: Target }>();
   readonly #leaving = new Set<Promise<void>>();
+  /** Endpoints that an operator keeps from new requests, whatever their source reports. */
+  readonly #cordoned = new Set<EndpointId>();
   #stopped = false;
   /** Targets that were not taken, for another source has one of that id or there are too many. */
   targetsRefused = 0;
@@ -70,6 +75,23 @@ export class FleetKeeper {
     const named = new Set(targets.map((target) => target.id));
     for (const [id, known] of this.#targets) if (known.source === source && !named.has(id)) this.#remove(id);
     for (const target of targets) this.#put(source, target);
+  }
+
+  /** Who keeps an endpoint from new requests: nobody, an operator, or its source. Undefined where there is no such one. */
+  cordonOf(id: EndpointId): Cordon | undefined {
+    const known = this.#targets.get(id);
+    if (known === undefined) return undefined;
+    return this.#cordoned.has(id) ? "operator" : known.target.cordoned ? "source" : "";
+  }
+
+  /** An operator's word on new requests for an endpoint, until it is taken back or its source names it no longer. */
+  cordon(id: EndpointId, cordoned: boolean): void {
+    const known = this.#targets.get(id);
+    if (known === undefined || cordoned === this.#cordoned.has(id)) return;
+    if (cordoned) this.#cordoned.add(id);
+    else this.#cordoned.delete(id);
+    if (!known.target.cordoned) this.#reportCordon(id, cordoned, "an operator");
+    this.#servers.get(known.target.url)?.put(this.#effective(known.target));
   }
 
   rows(): ScrapeRow[] {
@@ -98,11 +120,13 @@ export class FleetKeeper {
       return;
     }
     if (known !== undefined && !sameAddress(known.target, target)) this.#remove(target.id);
-    if ((known?.target.cordoned ?? false) !== target.cordoned) this.#reportCordon(target);
-    this.#targets.set(target.id, { source, target });
+    const { id, cordoned } = target;
+    if ((known?.target.cordoned ?? false) !== cordoned && !this.#cordoned.has(id))
+      this.#reportCordon(id, cordoned, "its source");
+    this.#targets.set(id, { source, target });
     const server = this.#servers.get(target.url);
-    if (server !== undefined) server.put(target);
-    else this.#servers.set(target.url, this.#serve(target));
+    if (server !== undefined) server.put(this.#effective(target));
+    else this.#servers.set(target.url, this.#serve(this.#effective(target)));
   }
 
   #serve(target: Target): ServerKeeper {
@@ -126,6 +150,7 @@ export class FleetKeeper {
     const server = known && this.#servers.get(known.target.url);
     if (server === undefined) return;
     this.#targets.delete(id);
+    this.#cordoned.delete(id);
     server.remove(id);
     this.#report({ kind: "removed", subject: id, detail: "its source names it no longer" });
     if (server.size > 0) return;
@@ -134,10 +159,13 @@ export class FleetKeeper {
     this.#leaving.add(leaving);
   }
 
-  #reportCordon({ id, cordoned }: Target): void {
-    if (cordoned)
-      this.#report({ kind: "cordoned", subject: id, detail: "its source reports it as not ready or leaving" });
-    else this.#report({ kind: "uncordoned", subject: id, detail: "its source reports it as ready" });
+  #effective(target: Target): Target {
+    return this.#cordoned.has(target.id) ? { ...target, cordoned: true } : target;
+  }
+
+  #reportCordon(subject: EndpointId, cordoned: boolean, by: string): void {
+    const detail = cordoned ? `${by} wants no new requests for it` : `${by} lets it have requests again`;
+    this.#report({ kind: cordoned ? "cordoned" : "uncordoned", subject, detail });
   }
 
   readonly #now = (): Micros => (this.#options.now ?? nowMicros)();

@@ -7,6 +7,9 @@ import type { DecisionRing, KeptDecision } from "./decision-ring.ts";
 import type { BlockSizeView } from "../discovery/block-size.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
+import { EndpointDesk } from "../endpoints/endpoint-desk.ts";
+import { endpointRoutes } from "../endpoints/endpoint-routes.ts";
+import type { SourceBoard } from "../discovery/source-board.ts";
 import type { KvEvents } from "../kv-events/kv-events.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
@@ -25,7 +28,9 @@ import { pageRoutes } from "./page-routes.ts";
 export interface StatusOptions {
   readonly router: Router;
   readonly directory: EndpointDirectory;
-  readonly keeper: Pick<FleetKeeper, "rows">;
+  readonly keeper: Pick<FleetKeeper, "rows" | "cordon" | "cordonOf">;
+  /** Where endpoints come from. */
+  readonly sources: Pick<SourceBoard, "rows">;
   readonly decisions: DecisionRing;
   readonly metrics: GatewayMetrics;
   readonly readiness: Readiness;
@@ -86,12 +91,14 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
       access: adminAccess(options.adminToken),
       hasToken: options.adminToken !== undefined,
     })(app);
+    endpointRoutes(new EndpointDesk(options))(app);
     const { rollouts } = options;
     if (rollouts !== undefined) {
       app.get("/gnomon/rollouts", (c) => c.json(rollouts.view()));
       rolloutRoutes(rollouts)(app);
     }
     app.get("/gnomon/endpoints", (c) => c.json({ prefix: options.blockSizes.view(), endpoints: endpoints(options) }));
+    app.get("/gnomon/sources", (c) => c.json({ sources: options.sources.rows() }));
     app.get("/gnomon/shadow", (c) => {
       if (options.shadow === undefined) return problem(c, 404, "no shadow runs here; set shadow.enabled");
       return c.json(options.shadow());

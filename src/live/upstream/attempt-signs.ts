@@ -1,5 +1,6 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import { type Trouble, troubleSince } from "#core/retry/wait-verdict.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import { type Trouble, type TroubleKind, troubleSince } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 import type { Exchange } from "../request/exchange.ts";
@@ -42,8 +43,9 @@ export class AttemptSigns {
   /** The endpoint's trouble as a sweep finds it. */
   trouble(at: Micros): Trouble | undefined {
     const { directory, hangs } = this.#context;
-    const lost = directory.get(this.#endpoint)?.state === "lost";
-    const kind = lost ? "lost" : hangs.isHung(this.#endpoint) ? "hung" : undefined;
+    const entry = directory.get(this.#endpoint);
+    const hung = hangs.isHung(this.#endpoint);
+    const kind = entry?.state === "lost" ? "lost" : hung ? "hung" : entry?.evicts === true ? "evicted" : undefined;
     this.#trouble = troubleSince(this.#trouble, kind, at);
     return this.#trouble;
   }
@@ -56,3 +58,10 @@ export class AttemptSigns {
     else if (!this.#stream) hangs.took(this.#endpoint, "whole", at - this.#sentAt);
   }
 }
+
+/** What an attempt fails by where its endpoint is left. */
+export const FAULT_OF_TROUBLE: Readonly<Record<TroubleKind, Fault>> = {
+  lost: "connect",
+  hung: "hung",
+  evicted: "draining",
+};

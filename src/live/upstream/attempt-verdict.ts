@@ -27,9 +27,10 @@ export function attemptVerdict(
   const { blocked } = writer;
   return waitVerdict({ at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble }, waits, () => {
     const { retries } = context.attempts;
-    const denied = resuming
-      ? retries.continuationDenial(fault, kept?.continuations ?? 0)
-      : retries.denial(fault, state.attempts);
+    const denied =
+      resuming || begun
+        ? retries.continuationDenial(fault, kept?.continuations ?? 0)
+        : retries.denial(fault, state.attempts);
     return denied === undefined && context.tap.router.hasTaker(at, routeId);
   });
 }

@@ -6,7 +6,7 @@ import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
-import { AttemptSigns } from "./attempt-signs.ts";
+import { AttemptSigns, FAULT_OF_TROUBLE } from "./attempt-signs.ts";
 import { attemptVerdict, isUnderWay } from "./attempt-verdict.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
@@ -246,7 +246,7 @@ export class Forward implements AttemptListener {
     this.#tokens.sweep(at);
     const quietMicros = this.#signs.sweep(at, !writer.blocked);
     const trouble = this.#signs.trouble(at);
-    const fault = trouble?.kind === "lost" ? "connect" : "hung";
+    const fault = FAULT_OF_TROUBLE[trouble?.kind ?? "hung"];
     const verdict = attemptVerdict(this.#exchange, {
       at,
       quietMicros,

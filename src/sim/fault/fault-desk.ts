@@ -199,8 +199,9 @@ export class FaultDesk implements AttemptHost {
     } else hangs.waits(endpoint, "stream", flight.quietSince);
     flight.progressed = false;
     flight.tokensSeen = seen;
-    flight.trouble = troubleSince(flight.trouble, this.probes.troubleOf(endpoint), at);
-    const fault = flight.trouble?.kind === "lost" ? "connect" : "hung";
+    const found = this.probes.troubleOf(endpoint);
+    flight.trouble = troubleSince(flight.trouble, found, at);
+    const fault = found === "lost" ? "connect" : "hung";
     const waiting = {
       at,
       arrivedAt: flight.source.arrivalAt,
@@ -220,7 +221,7 @@ export class FaultDesk implements AttemptHost {
     };
     const verdict = waitVerdict(waiting, this.#rules.waits, mayMove);
     if (verdict === "wait" || verdict === "stalled") return;
-    if (verdict === "move" && flight.trouble !== undefined) this.counts.moved[flight.trouble.kind]++;
+    if (verdict === "move" && found !== undefined) this.counts.moved[found]++;
     fleet.abort(at, flight);
     this.#broke(flight, verdict === "time-out" ? "timeout" : fault);
   }

@@ -3,9 +3,9 @@ import { HangWatch } from "#core/retry/hang-watch.ts";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
 import type { Input } from "#core/input.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
-import type { TroubleKind } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
+import type { EngineTrouble } from "../result/path-counts.ts";
 import type { Reach, SignalFeed } from "../signal/signal-feed.ts";
 import type { SimulationEvent } from "../simulation-event.ts";
 
@@ -40,7 +40,7 @@ export class FleetProbes {
     return this.#host.fleet.conditions.some((condition) => condition !== "serving");
   }
 
-  troubleOf(endpoint: EndpointId): TroubleKind | undefined {
+  troubleOf(endpoint: EndpointId): EngineTrouble | undefined {
     return this.#lost.has(endpoint) ? "lost" : this.hangs.isHung(endpoint) ? "hung" : undefined;
   }
 

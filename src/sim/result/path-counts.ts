@@ -1,6 +1,9 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { TroubleKind } from "#core/retry/wait-verdict.ts";
 
+/** Troubles of an engine itself; nobody drains one by hand in a simulation. */
+export type EngineTrouble = Exclude<TroubleKind, "evicted">;
+
 /** What became of attempts, counted as the gateway's metrics count it. */
 export interface PathCounts {
   /** Attempts that failed before the client had a byte, by fault. */
@@ -9,7 +12,7 @@ export interface PathCounts {
   /** Retries that the budget did not allow. */
   retriesDenied: number;
   /** Requests without a byte that left an endpoint, by what it was. */
-  readonly moved: Record<TroubleKind, number>;
+  readonly moved: Record<EngineTrouble, number>;
   /** Times that an answer went on elsewhere after it broke. */
   continuations: number;
   /** Answers that broke after the client had part of them, and did not go on. */

@@ -36,6 +36,15 @@ test("an endpoint in trouble is left by who has no byte, and cuts who has one an
   assert.equal(verdict({ trouble: HUNG, begun: true, blocked: true }), "wait", "its client does not read");
 });
 
+test("an endpoint that is drained is left at once by what can go on elsewhere, and by nothing else", () => {
+  const evicted: Trouble = { kind: "evicted", since: 20 * SECOND };
+  assert.equal(verdict({ trouble: evicted }), "move");
+  assert.equal(verdict({ trouble: evicted }, false), "wait");
+  assert.equal(verdict({ trouble: evicted, begun: true, quietMicros: 0 }), "wait", "it cannot go on elsewhere");
+  assert.equal(verdict({ trouble: evicted, begun: true, continues: true, quietMicros: 0 }), "cut");
+  assert.equal(verdict({ trouble: evicted, begun: true, continues: true, quietMicros: 0 }, false), "wait");
+});
+
 test("limits hold to the microsecond, each for what it is about", () => {
   const { totalMicrosMax, firstByteMicrosMax, idleMicrosMax, writeStallMicrosMax } = LIMITS;
   assert.equal(verdict({ at: firstByteMicrosMax }), "wait");

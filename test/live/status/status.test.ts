@@ -8,6 +8,7 @@ import { adminAccess } from "#live/status/admin-access.ts";
 import { nowMicros } from "#live/clock.ts";
 import { DecisionRing } from "#live/status/decision-ring.ts";
 import { BlockSize } from "#live/discovery/block-size.ts";
+import { SourceBoard } from "#live/discovery/source-board.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
@@ -84,6 +85,7 @@ class StatusUnderTest {
       blockSizes,
       directory,
       keeper,
+      sources: new SourceBoard(),
       readiness,
       decisions: ring,
       metrics,
