@@ -115,7 +115,13 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     ),
   settleMillis: millis(0, MILLIS_PER_DAY)
     .default(60_000)
-    .describe("Longest wait for the answers of a window that ended."),
+    .describe("Longest wait for the answers of a window that ended, and for what is predicted of them."),
+  adjusted: z
+    .boolean()
+    .optional()
+    .describe(
+      "Take away what the shadow predicts of each request if the control had routed all: narrower intervals. As shadow.enabled where it is left out.",
+    ),
   windowSamplesMin: z.int().min(1).max(1e9).default(10).describe("A window with fewer has no figures."),
   guardrails: z
     .array(guardrail)

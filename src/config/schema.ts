@@ -152,6 +152,9 @@ const shadow = z.strictObject({
     .default(0.1)
     .describe("Share of one core that fits and evaluations take at most; replaying recorded inputs comes on top."),
   intervalMillis: millis(1000, MILLIS_PER_DAY).default(60_000).describe("Time between two evaluations."),
+  predictMillis: millis(100, MILLIS_PER_DAY)
+    .default(2_000)
+    .describe("Time between two predictions of requests that a rollout compares, within a share of their own."),
   windowRequests: z.int().min(10).max(1_000_000).default(2000).describe("Latest requests that an evaluation looks at."),
   requestsMin: z.int().min(1).max(1_000_000).default(50).describe("Requests below which there is no evaluation."),
   bufferBytesMax: z

@@ -6,7 +6,7 @@ import type { Outcome } from "./endpoint/outcome.ts";
 import type { PolicySpec, ProfileSpec } from "./plugin/spec.ts";
 import type { KvEventsLostReason } from "./endpoint/knowledge.ts";
 import type { RouteRequest } from "./request.ts";
-import type { RolloutInput, RolloutLook } from "./rollout/rollout-input.ts";
+import type { RolloutInput, RolloutLook, RolloutPredicted } from "./rollout/rollout-input.ts";
 import type { Micros } from "./units.ts";
 import type { Fault } from "./endpoint/fault.ts";
 
@@ -44,7 +44,7 @@ export type ExogenousInput =
   /** One profile is added to those of the policy, or takes the place of one; the policy's number stays. */
   | { readonly kind: "profile-changed"; readonly at: Micros; readonly name: string; readonly profile: ProfileSpec }
   | PolicyChanged
-  | Exclude<RolloutInput, RolloutLook>
+  | Exclude<RolloutInput, RolloutLook | RolloutPredicted>
   /** Prompts are cut into blocks of another size from now on: what the index holds can never match again. */
   | { readonly kind: "block-size-changed"; readonly at: Micros; readonly blockTokens: number }
   | RequestArrived;
@@ -75,6 +75,7 @@ export type EndogenousInput =
   | PeerReported
   | PeerLeft
   | RolloutLook
+  | RolloutPredicted
   | BlocksCleared
   | KvEventsAlive
   /** Some of an endpoint's events are missing for good; those to come are followed. */

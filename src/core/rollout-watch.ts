@@ -9,6 +9,7 @@ import type { Judge } from "./rollout/judge/judge.ts";
 import type { Verdict } from "./rollout/judge/verdict.ts";
 import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
+import type { RequestPrediction } from "./rollout/rollout-input.ts";
 import type { RolloutState, RolloutStep } from "./rollout/rollout-state.ts";
 import type { Micros } from "./units.ts";
 
@@ -31,6 +32,15 @@ const STATUS: Readonly<Record<Outcome, RolloutOutcome["status"]>> = {
   refused: "refused",
 };
 
+export interface RolloutWatchOptions {
+  /** What the simulator expects of a request if the control routes everything, where that is known at its end. */
+  readonly predictionOf?: ((request: RouteRequest) => Times | undefined) | undefined;
+  /** Where it is not known then, it comes later. */
+  readonly awaits?: boolean;
+  /** Of the arms that decide too, from before a restart. */
+  readonly agreements?: readonly Agreement[] | undefined;
+}
+
 const NEVER: Readonly<Agreement> = { decisions: 0, agreed: 0, addedHitTokens: 0 };
 
 /**
@@ -41,21 +51,19 @@ export class RolloutWatch {
   #state: RolloutState;
   readonly judge: Judge;
   readonly #predictionOf: (request: RouteRequest) => Times | undefined;
+  readonly #awaits: boolean;
   readonly #open = new Map<string, Watched>();
   /** When each guardrail that is crossed was first. */
   #crossedSince = new Map<string, Micros>();
   /** By arm; the control's is empty. */
   readonly agreements: readonly Agreement[];
 
-  constructor(
-    state: RolloutState,
-    judge: Judge,
-    predictionOf: (request: RouteRequest) => Times | undefined = () => undefined,
-    agreements: readonly Agreement[] = [],
-  ) {
+  constructor(state: RolloutState, judge: Judge, options: RolloutWatchOptions = {}) {
+    const { predictionOf = () => undefined, awaits = false, agreements = [] } = options;
     this.#state = state;
     this.judge = judge;
     this.#predictionOf = predictionOf;
+    this.#awaits = awaits;
     this.agreements = state.plan.arms.map((_, arm) => ({ ...NEVER, ...agreements[arm] }));
   }
 
@@ -101,6 +109,13 @@ export class RolloutWatch {
       const watched = this.#open.get(input.requestId);
       if (watched !== undefined) watched.firstTokenAt ??= input.at;
     } else if (input.kind === "request-finished") this.#finished(input);
+  }
+
+  /** Of requests that have ended and wait for it. */
+  predicted(requests: readonly RequestPrediction[]): void {
+    for (const [id, ttft, tpot, e2e] of requests) {
+      this.judge.predicted(id, { ttft: ttft ?? undefined, tpot: tpot ?? undefined, e2e: e2e ?? undefined });
+    }
   }
 
   /** Closes what is due and returns which step the verdict calls for, if any. */
@@ -163,7 +178,7 @@ export class RolloutWatch {
     const { arm, window, counted } = assignment;
     const answered = outcome === "ok" && firstTokenAt !== undefined;
     const predicted = counted ? this.#predictionOf(request) : undefined;
-    this.judge.observe({
+    const ended: RolloutOutcome = {
       arm,
       window,
       counted,
@@ -182,7 +197,8 @@ export class RolloutWatch {
       endpoint,
       promptTokens: request.promptTokens,
       cachedTokens,
-    });
+    };
+    this.judge.observe(ended, this.#awaits && predicted === undefined ? { id: requestId, endAt: at } : undefined);
   }
 }
 

@@ -15,7 +15,7 @@ import {
   type RolloutBook,
   rolloutOf,
 } from "./rollout/rollout-book.ts";
-import type { RolloutLook, RolloutSpec } from "./rollout/rollout-input.ts";
+import type { RolloutLook, RolloutPredicted, RolloutSpec } from "./rollout/rollout-input.ts";
 import type { RolloutPlan } from "./rollout/rollout-plan.ts";
 import type { RolloutStep } from "./rollout/rollout-state.ts";
 import { RolloutWatch } from "./rollout-watch.ts";
@@ -113,6 +113,11 @@ export class Rollouts {
     });
   }
 
+  /** One that is not there, or that was taken away meanwhile, needs no predictions. */
+  predicted({ rollout, requests }: RolloutPredicted): void {
+    this.watch(rollout)?.predicted(requests);
+  }
+
   /** Where a request belongs; undefined where no rollout is about it. `request.session` is known where it is read. */
   assign(request: RouteRequest, at: Micros): RolloutPlace | undefined {
     if (request.ownProfile === true) return undefined;
@@ -154,7 +159,8 @@ export class Rollouts {
     const saved = input.kind === "rollout-restored" ? input.judge : undefined;
     const agreements = input.kind === "rollout-restored" ? input.agreements : undefined;
     const judge = new Judge({ plan: state.plan, ...rules }, saved);
-    const watch = new RolloutWatch(state, judge, this.#predictionOf, agreements);
+    const awaits = rules.awaitsPredictions === true;
+    const watch = new RolloutWatch(state, judge, { predictionOf: this.#predictionOf, awaits, agreements });
     this.#entries.set(name, { watch, rules, profiles });
   }
 }

@@ -190,6 +190,7 @@ export class Router {
       case "rollout-removed":
       case "rollout-restored":
       case "rollout-look":
+      case "rollout-predicted":
       case "sessions-restored":
         applyRolloutInput(this.rollouts, this.#profiles, this.#sessions, input);
         break;

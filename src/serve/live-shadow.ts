@@ -2,6 +2,7 @@ import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
+import { nowMicros } from "#live/clock.ts";
 import type { RouterTap } from "#live/router-tap.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
@@ -16,6 +17,8 @@ export interface LiveShadow {
   readonly status: () => ShadowStatus;
   close(): Promise<void>;
 }
+
+const PREDICTED_AT_ONCE = 256;
 
 /** Starts the shadow's thread and attaches it to the tap; undefined where the configuration has none. */
 export function startShadow(
@@ -39,12 +42,20 @@ export function startShadow(
       candidates,
       cpuShareMax: shadow.cpuShareMax,
       intervalMillis: shadow.intervalMillis,
+      predictMillis: shadow.predictMillis,
       windowRequests: shadow.windowRequests,
       requestsMin: shadow.requestsMin,
       scrapeMillis: scrape.intervalMillis,
     },
     heapMegabytesMax: shadow.heapMegabytesMax,
     taken: (chars) => feed.taken(chars),
+    predicted: ({ rollout, requests }) => {
+      // In pieces: each is one line of the trace.
+      for (let from = 0; from < requests.length; from += PREDICTED_AT_ONCE) {
+        const some = requests.slice(from, from + PREDICTED_AT_ONCE);
+        tap.accept({ kind: "rollout-predicted", at: nowMicros(), rollout, requests: some });
+      }
+    },
     restarted: () => feed.restart(),
     failed: (detail, done) => report({ kind: "shadow-failed", detail, done }),
   });

@@ -70,6 +70,7 @@ export function encodeInput(input: Input): string {
     case "rollout-removed":
     case "rollout-restored":
     case "rollout-look":
+    case "rollout-predicted":
     case "sessions-restored":
       return `${head}${encodeRollout(input)}`;
     case "peer-reported":

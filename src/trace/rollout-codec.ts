@@ -3,7 +3,7 @@ import type { Input } from "#core/input.ts";
 import type { Agreement } from "#core/rollout/agreement.ts";
 import type { SavedJudge } from "#core/rollout/judge/judge.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
-import type { RolloutInput, RolloutSpec } from "#core/rollout/rollout-input.ts";
+import type { RequestPrediction, RolloutInput, RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { Arm, Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
 import type { Phase, RolloutState, StepKind } from "#core/rollout/rollout-state.ts";
 import { Fields, expected } from "./fields.ts";
@@ -19,6 +19,7 @@ const KINDS: Readonly<Record<RolloutInput["kind"], true>> = {
   "rollout-removed": true,
   "rollout-restored": true,
   "rollout-look": true,
+  "rollout-predicted": true,
   "sessions-restored": true,
 };
 
@@ -60,6 +61,13 @@ export function decodeRollout(kind: RolloutInput["kind"], at: number, fields: Fi
       return { kind, at, rollout: fields.string("rollout") };
     case "rollout-look":
       return { kind, at };
+    case "rollout-predicted":
+      return {
+        kind,
+        at,
+        rollout: fields.string("rollout"),
+        requests: fields.list("requests").map((row, i) => prediction(row, `${fields.pathOf("requests")}[${i}]`)),
+      };
     case "sessions-restored":
       return { kind, at, keys: numbers(fields, "keys") };
   }
@@ -160,10 +168,19 @@ function decodeRules(fields: Fields): JudgeRules {
     level: fields.number("level"),
     plannedCount: fields.number("plannedCount"),
     settleMicros: fields.integer("settleMicros", 0),
+    ...(fields.boolean("awaitsPredictions", false) && { awaitsPredictions: true }),
     windowSamplesMin: fields.integer("windowSamplesMin", 1),
     guardrails: fields.list("guardrails") as JudgeRules["guardrails"],
     predictions: fields.list("predictions") as JudgeRules["predictions"],
   };
+}
+
+function prediction(row: unknown, path: string): RequestPrediction {
+  const isTime = (value: unknown) => value === null || typeof value === "number";
+  if (Array.isArray(row) && row.length === 4 && typeof row[0] === "string" && row.slice(1).every(isTime)) {
+    return row as unknown as RequestPrediction;
+  }
+  throw expected(path, "an id and three numbers or null", row);
 }
 
 function numbers(fields: Fields, key: string): number[] {

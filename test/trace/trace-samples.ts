@@ -174,7 +174,7 @@ function rolloutInputs(at: number): fc.Arbitrary<Input> {
   const plans = fc.tuple(fc.constantFrom(...DESIGNS), fc.nat(1000)).map(([design, seed]) => planOf(design, 2, seed));
   const guardrails = [{ figure: "ttft.p90", relativeMax: 1.5, samplesMin: 3 }] as const;
   const predictions = [{ arm: 1, metric: "e2e", figure: "mean", low: -1.5, high: 3 }] as const;
-  const rules = { ...RULES, guardrails, predictions };
+  const rules = { ...RULES, guardrails, predictions, awaitsPredictions: true };
   return fc
     .tuple(plans, word, fc.integer(), fc.array(fc.nat(Number.MAX_SAFE_INTEGER)))
     .chain(([plan, reason, shift, keys]) => {
@@ -190,6 +190,7 @@ function rolloutInputs(at: number): fc.Arbitrary<Input> {
         { ...stepOf("advance", at), reason },
         { kind: "rollout-removed", at, rollout: reason },
         { kind: "rollout-look", at },
+        { kind: "rollout-predicted", at, rollout: reason, requests: [[reason, 1, null, 3.5]] },
         { kind: "sessions-restored", at, keys },
       );
     });

@@ -81,6 +81,8 @@ export class Words {
         return input.rollout;
       case "rollout-look":
         return "";
+      case "rollout-predicted":
+        return `${input.rollout} ${input.requests.length}`;
       case "sessions-restored":
         return String(input.keys.length);
       case "block-size-changed":

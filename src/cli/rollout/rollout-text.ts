@@ -77,7 +77,7 @@ const ARM_HEAD = [
   "TPOT ms mean",
   "E2E ms mean/p99",
 ];
-const DIFFERENCE_HEAD = ["arm", "figure", "of", "mean", "low", "high", ""];
+const DIFFERENCE_HEAD = ["arm", "figure", "of", "mean", "low", "high", "variance left", ""];
 const GUARDRAIL_HEAD = ["arm", "figure", "value", "limit", "samples", ""];
 
 function armRows({ arms }: RolloutView): string[][] {
@@ -110,6 +110,7 @@ function differenceRows({ differences }: RolloutView): string[][] {
       number(one.meanMillis, 1),
       number(one.lowMillis, 1),
       number(one.highMillis, 1),
+      one.varianceLeft === null || one.varianceLeft === 1 ? "" : `${number(100 * one.varianceLeft, 0)} %`,
       verdictOf(one),
     ]);
 }
@@ -138,11 +139,15 @@ function usedOf({ value, limit, samples, samplesMin }: GuardrailView): number {
   return value === null || limit === null || limit === 0 || samples < samplesMin ? -1 : value / limit;
 }
 
-function predictionLines({ predictions }: RolloutView): string[] {
-  return predictions.map(
+function predictionLines({ predictions, adjustment }: RolloutView): string[] {
+  const lines = predictions.map(
     ({ arm, metric, figure, lowMillis, highMillis, verdict }) =>
       `${arm} ${metric}.${figure} was predicted ${number(lowMillis, 1)} to ${number(highMillis, 1)} ms from the control: ${VERDICTS[verdict]}`,
   );
+  if (adjustment === null) return lines;
+  const { predicted, unpredicted, waiting } = adjustment;
+  const counts = `${predicted} of ${predicted + unpredicted} requests, and ${waiting} wait for it`;
+  return [...lines, `adjusted by what the shadow predicts if the control had routed all: ${counts}`];
 }
 
 const VERDICTS = {

@@ -46,6 +46,20 @@ export interface RolloutLook {
   readonly at: Micros;
 }
 
+/** TTFT, TPOT and E2E that are predicted of a request, in microseconds; null where it has none. */
+export type RequestPrediction = readonly [id: string, ttft: Micros | null, tpot: Micros | null, e2e: Micros | null];
+
+/**
+ * What the simulator beside the gateway makes of requests that have ended, had the control routed everything: what differs
+ * between windows and sessions whatever arm they were on.
+ */
+export interface RolloutPredicted {
+  readonly kind: "rollout-predicted";
+  readonly at: Micros;
+  readonly rollout: string;
+  readonly requests: readonly RequestPrediction[];
+}
+
 /** Conversations as they were inferred before a restart: keys of prompts' ends and of the conversation's, in turn. */
 export interface SessionsRestored {
   readonly kind: "sessions-restored";
@@ -60,4 +74,5 @@ export type RolloutInput =
   | RolloutRemoved
   | RolloutRestored
   | RolloutLook
+  | RolloutPredicted
   | SessionsRestored;

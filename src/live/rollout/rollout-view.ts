@@ -42,6 +42,8 @@ export interface RolloutView {
   /** Requests that are counted and have not ended; those that ended too late for their window. */
   readonly inFlight: number;
   readonly lateOutcomes: number;
+  /** Requests that ended and were predicted, were compared without, or wait; null where nothing is predicted. */
+  readonly adjustment: { readonly predicted: number; readonly unpredicted: number; readonly waiting: number } | null;
 }
 
 export interface DesignView {

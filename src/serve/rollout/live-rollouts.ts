@@ -27,6 +27,7 @@ export function liveRollouts({ config, tap, policies, folder, report }: LiveRoll
     lookMillis: config.rollout.lookMillis,
     keptMax: config.rollout.keptMax,
     bytesMax: config.policy.documentBytesMax,
+    predicts: config.shadow.enabled,
     policy: () => policies.inForce,
     promote: (state, arm, by) => promoted(policies, config, state, arm, by, tap),
     report,

@@ -25,6 +25,8 @@ export interface RolloutKeeperOptions {
   readonly keptMax: number;
   /** Size of a document. */
   readonly bytesMax: number;
+  /** A shadow runs that predicts requests. */
+  readonly predicts?: boolean;
   /** In force. */
   readonly policy: () => Policy;
   /** Makes an arm's profile the policy's. Returns what is wrong, and then nothing has changed. */
@@ -180,7 +182,7 @@ export class RolloutKeeper implements RolloutDesk {
   #plan(document: unknown, by: string, at: Micros, dryRun: boolean): string | readonly string[] {
     let asked;
     try {
-      asked = askedRollout(document, this.#options.policy());
+      asked = askedRollout(document, this.#options.policy(), this.#options.predicts ?? false);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return error.lines;

@@ -20,8 +20,11 @@ export interface AskedRollout extends RolloutSpec {
 /** Part of a switchback's window that is left out where the document does not say. */
 const WASHOUT_SHARE = 0.2;
 
-/** The rollout that a document asks for, its profiles as the policy in force has them. Throws ConfigError with all that is wrong. */
-export function askedRollout(document: unknown, policy: Policy): AskedRollout {
+/**
+ * The rollout that a document asks for, its profiles as the policy in force has them; `predicts` where a shadow runs that
+ * predicts requests. Throws ConfigError with all that is wrong.
+ */
+export function askedRollout(document: unknown, policy: Policy, predicts: boolean): AskedRollout {
   const checked = checkShape(ROLLOUT_SCHEMA, document);
   if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem)));
   const { value } = checked;
@@ -34,7 +37,7 @@ export function askedRollout(document: unknown, policy: Policy): AskedRollout {
     design: designOf(value.design),
     cooldownMicros: micros(value.cooldownMillis),
   };
-  return { plan, rules: rulesOf(value), profiles, baselineMicros: micros(value.baselineMillis) };
+  return { plan, rules: rulesOf(value, predicts), profiles, baselineMicros: micros(value.baselineMillis) };
 }
 
 /**
@@ -99,7 +102,13 @@ const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [
   { figure: "overdue-rate", absoluteMaxShare: 0.05, samplesMin: 10 },
 ];
 
-function rulesOf(document: RolloutDocument): JudgeRules {
+function rulesOf(document: RolloutDocument, predicts: boolean): JudgeRules {
+  const { adjusted = predicts } = document;
+  if (adjusted && !predicts) {
+    throw new ConfigError([
+      "adjusted: expected false or none, got true: shadow.enabled is false, so nothing is predicted",
+    ]);
+  }
   const { level, plannedCount, settleMillis, windowSamplesMin, arms } = document;
   const guardrails = (document.guardrails ?? GUARDRAILS).map((one): Guardrail => {
     const absoluteMax = one.absoluteMaxMillis === undefined ? one.absoluteMaxShare : micros(one.absoluteMaxMillis);
@@ -121,7 +130,8 @@ function rulesOf(document: RolloutDocument): JudgeRules {
     }
     return { arm: place, metric, figure, low: lowMillis * MICROS_PER_MILLI, high: highMillis * MICROS_PER_MILLI };
   });
-  return { level, plannedCount, settleMicros: micros(settleMillis), windowSamplesMin, guardrails, predictions };
+  const rules = { level, plannedCount, settleMicros: micros(settleMillis), windowSamplesMin, guardrails, predictions };
+  return adjusted ? { ...rules, awaitsPredictions: true } : rules;
 }
 
 function micros(millis: number): Micros {

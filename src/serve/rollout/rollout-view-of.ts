@@ -65,7 +65,12 @@ export function rolloutViewOf(
     intervals,
     inFlight: watch.inFlight,
     lateOutcomes: judge.lateOutcomes,
+    adjustment: rules.awaitsPredictions === true ? adjustmentView(judge) : null,
   };
+}
+
+function adjustmentView({ awaited: { predicted, unpredicted, size } }: RolloutWatch["judge"]) {
+  return { predicted, unpredicted, waiting: size };
 }
 
 /** Mean and p99 of every difference at a time, for a chart. */

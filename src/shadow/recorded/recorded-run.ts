@@ -173,6 +173,7 @@ export class RunBook {
       case "prefill-failed":
       case "transfer-failed":
       case "rollout-look":
+      case "rollout-predicted":
       case "load-observed":
       case "progress":
       case "blocks-stored":

@@ -5,6 +5,7 @@ import { checkProfile } from "#core/profile/check.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Times } from "#core/rollout/judge/outcome.ts";
 import { Router } from "#core/router.ts";
+import type { Rollouts } from "#core/rollouts.ts";
 import { JUDGE, type RolloutStep } from "#core/rollout/rollout-state.ts";
 import {
   breakdownDigest,
@@ -67,6 +68,11 @@ export class Replay {
 
   constructor(makeRouter: (header: TraceHeader) => Router = routerOf) {
     this.#makeRouter = makeRouter;
+  }
+
+  /** As the run has it until now; undefined where it cannot be compared. */
+  get rollouts(): Rollouts | undefined {
+    return this.#router?.rollouts;
   }
 
   /** The difference that this item shows, if any. Never throws for what a trace may hold. */

@@ -11,11 +11,12 @@ export interface ReplayedRollouts {
 
 /**
  * The rollouts of a trace's last run as they stand at its end: the same inputs to a fresh router, whose judges may be given
- * predictions that the live ones did not have. Every window is closed.
+ * predictions that the live ones did not have. Every window is closed, unless `closes` is false.
  */
 export async function replayedRollouts(
   items: AsyncIterable<TraceItem>,
   predictionOf?: (request: RouteRequest) => Times | undefined,
+  closes = true,
 ): Promise<ReplayedRollouts> {
   let header: TraceHeader | undefined;
   let router: ReturnType<typeof routerOf> | undefined;
@@ -28,6 +29,6 @@ export async function replayedRollouts(
   }
   if (header === undefined || router === undefined) throw new Error("expected a trace with a header, got none");
   const { rollouts } = router;
-  for (const { plan } of rollouts.book) rollouts.watch(plan.name)?.judge.advance(Infinity);
+  for (const { plan } of closes ? rollouts.book : []) rollouts.watch(plan.name)?.judge.advance(Infinity);
   return { header, rollouts };
 }

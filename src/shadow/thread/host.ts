@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import { FIT_OUTCOMES, type FitOutcome, type FitReport } from "../calibrate/rolling-fit.ts";
 import type { FromShadow, Parity, ShadowWork } from "./shadow-message.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
+import type { RolloutPredictions } from "../rollout/request-predictions.ts";
 
 export interface ShadowHostOptions {
   readonly work: ShadowWork;
@@ -9,6 +10,8 @@ export interface ShadowHostOptions {
   readonly heapMegabytesMax: number;
   /** The thread has worked through so many characters, or is gone with so many that it had not. */
   readonly taken: (chars: number) => void;
+  /** Requests of a rollout were predicted. */
+  readonly predicted: (predictions: RolloutPredictions) => void;
   /** A new thread needs a header before anything else. */
   readonly restarted: () => void;
   /** Called for each failure, for a log: what happened, and what is done about it. */
@@ -139,6 +142,10 @@ export class ShadowHost {
       this.#fits[report.outcome]++;
       this.#fit = message;
       if (report.outcome === "accepted") this.#accepted = { report, atMillis: performance.now() };
+      return;
+    }
+    if (message.kind === "predicted") {
+      this.#options.predicted({ rollout: message.rollout, requests: message.requests });
       return;
     }
     if (message.kind === "evaluated") {

@@ -3,6 +3,7 @@ import type { StepResiduals } from "#engine/step-drift.ts";
 import type { FitReport } from "../calibrate/rolling-fit.ts";
 import type { Candidate } from "../question/candidate.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
+import type { RolloutPredictions } from "../rollout/request-predictions.ts";
 
 /** What the shadow's thread is started with. */
 export interface ShadowWork {
@@ -17,6 +18,8 @@ export interface ShadowWork {
   /** Latest requests that an evaluation looks at, and the fewest that it needs. */
   readonly windowRequests: number;
   readonly requestsMin: number;
+  /** Time between two looks for requests of a rollout that wait for a prediction. */
+  readonly predictMillis: number;
   /** Share of one core that fits and evaluations may take, in (0, 1]. */
   readonly cpuShareMax: number;
   /** Interval of the gateway's own scrapes. */
@@ -41,6 +44,7 @@ export type FromShadow =
   /** Something could not be done; the replay goes on. */
   | { readonly kind: "failed"; readonly detail: string }
   | { readonly kind: "fitted"; readonly report: FitReport; readonly millis: number; readonly cpuMicros: number }
+  | ({ readonly kind: "predicted" } & RolloutPredictions)
   | {
       readonly kind: "evaluated";
       readonly answer: WhatIfAnswer;

@@ -11,7 +11,9 @@ import { recordedSetting } from "../recorded/recorded-setting.ts";
 import { Replay } from "../recorded/replay.ts";
 import { ReplicaBudget } from "../question/replica-budget.ts";
 import type { FromShadow, ShadowWork, ToShadow } from "./shadow-message.ts";
+import type { Setting } from "../question/candidate.ts";
 import { whatIf } from "../question/what-if.ts";
+import { requestPredictions } from "../rollout/request-predictions.ts";
 
 /**
  * The thread beside the gateway: it replays all that it receives; now and then it fits the engine model to what it
@@ -25,12 +27,15 @@ const budget = new ReplicaBudget(work.cpuShareMax * work.intervalMillis * MICROS
 const pace = new Pace(work.cpuShareMax);
 let decoder: TraceDecoder | undefined;
 let book = new RunBook(work.windowRequests);
+/** Time of the last input. */
+let latestAt = 0;
 
 parentPort?.on("message", (message: ToShadow) => {
   for (const line of message.text.split("\n")) if (line !== "") take(line);
   send({ kind: "taken", chars: message.text.length, parity: parity(), cpuMicros: threadCpuMicros() });
 });
 void rounds();
+void predictions();
 
 function take(line: string): void {
   if (line.startsWith(HEADER_START)) {
@@ -43,6 +48,7 @@ function take(line: string): void {
   const item = decoder?.decode(line);
   if (item === undefined) return;
   replay.take(item);
+  if (item.kind === "record") latestAt = item.input.at;
   if (item.kind === "gap") book.leave("dropped on the way to the shadow", item.dropped);
   else book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
 }
@@ -62,6 +68,33 @@ async function rounds(): Promise<void> {
       send({ kind: "failed", detail: String(error) });
     }
   }
+}
+
+/** Predictions have a share of their own: fits and evaluations rest meanwhile, and the other way round. */
+async function predictions(): Promise<void> {
+  const own = new Pace(work.cpuShareMax);
+  for (;;) {
+    await sleep(work.predictMillis);
+    const { rollouts } = replay;
+    if (decoder === undefined || rollouts === undefined || book.requests < work.requestsMin) continue;
+    own.begin();
+    const { header } = decoder;
+    try {
+      const known = () => {
+        const run = book.close(header);
+        return { run, setting: settingOf(run) };
+      };
+      for (const one of requestPredictions(rollouts, latestAt, known)) send({ kind: "predicted", ...one });
+    } catch (error) {
+      send({ kind: "failed", detail: String(error) });
+    }
+    await own.rest();
+  }
+}
+
+function settingOf(run: RecordedRun): Setting {
+  const { engine, residuals } = fit;
+  return recordedSetting(run, { engine, residuals, scrapeMicros: work.scrapeMillis * MICROS_PER_MILLI });
 }
 
 async function once(header: TraceHeader, round: number): Promise<void> {
@@ -86,13 +119,13 @@ async function refit(run: RecordedRun): Promise<void> {
 
 async function evaluate(run: RecordedRun): Promise<void> {
   const since = { millis: performance.now(), cpuMicros: threadCpuMicros() };
-  const { engine, residuals } = fit;
+  const { residuals } = fit;
   const inForce = inForceOf(run.header, run.fleetEvents);
   const candidates = work.candidates.filter(({ name }) => name !== inForce.name);
   const requests = (1 + candidates.length) * run.workload.length;
   const replicas = residuals === undefined ? 0 : budget.replicasFor(requests);
   const answer = await whatIf({
-    setting: recordedSetting(run, { engine, residuals, scrapeMicros: work.scrapeMillis * MICROS_PER_MILLI }),
+    setting: settingOf(run),
     inForce,
     candidates,
     replicas,

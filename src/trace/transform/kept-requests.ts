@@ -69,6 +69,7 @@ export class KeptRequests {
       case "rollout-removed":
       case "rollout-restored":
       case "rollout-look":
+      case "rollout-predicted":
       case "sessions-restored":
       case "block-size-changed":
       case "load-observed":

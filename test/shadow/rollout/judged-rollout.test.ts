@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
+import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
+import { replayedRollouts } from "#shadow/rollout/replayed-rollouts.ts";
+import { requestPredictions } from "#shadow/rollout/request-predictions.ts";
 import { judgeOptions, twoArmPlan } from "#shadow/rollout/two-arm-plan.ts";
-import { readRecordedRun } from "#shadow/recorded/recorded-run.ts";
+import { readRecordedRun, RunBook } from "#shadow/recorded/recorded-run.ts";
 import { Simulation } from "#sim/simulation.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
@@ -15,14 +18,15 @@ const SECOND = 1_000_000;
 const PROFILES = { control: loadProfile("gnomon").spec, other: loadProfile("always-busiest").spec };
 
 /** A trace of a split by request, as a gateway would have recorded it. */
-function recorded(): TraceItem[] {
+function recorded(more: Partial<JudgeRules> = {}): TraceItem[] {
   const { workload, endpoints } = caseSetting(caseWorkload());
   const router = { seed: 9, profiles: PROFILES, defaultProfile: "control", blockTokens: 16, staleAfterMicros: SECOND };
   const items: TraceItem[] = [
     { kind: "run", header: { ...HEADER, endpoints: [], router: { ...router, breaker: undefined } } },
   ];
   const plan = twoArmPlan({ kind: "split", windowMicros: SECOND, by: "request" }, 5);
-  const { plan: _plan, ...rules } = judgeOptions(plan, 0.05, 100);
+  const { plan: _plan, ...options } = judgeOptions(plan, 0.05, 100);
+  const rules = { ...options, ...more };
   const start = {
     kind: "rollout-step",
     at: 0,
@@ -90,6 +94,44 @@ test("a recorded rollout is judged as it was, and narrower with what the simulat
   // Both are estimates of the same.
   const apart = Math.abs(e2e.adjusted.mean - e2e.measured.mean);
   assert.ok(apart < (e2e.measured.high - e2e.measured.low) / 2, `${apart}`);
+});
+
+test("the shadow predicts requests that wait for it, each once, and the judge's interval is narrower; the inputs replay alike", async () => {
+  const items = recorded({ awaitsPredictions: true });
+  const { header, rollouts } = await replayedRollouts(iterated(items), undefined, false);
+  const book = new RunBook();
+  let at = 0;
+  for (const item of items) {
+    if (item.kind !== "record") continue;
+    book.take(item.input, item.decision?.kind === "routed" ? item.decision.endpoint : undefined);
+    ({ at } = item.input);
+  }
+  let asked = 0;
+  const known = () => {
+    asked++;
+    const run = book.close(header);
+    return { run, setting: { ...caseSetting(run.workload), endpoints: run.endpoints } };
+  };
+  const { judge } = rollouts.watch("plan")!;
+  const waiting = judge.awaited.size;
+  assert.ok(waiting > 50, `${waiting}`);
+  const [predictions] = requestPredictions(rollouts, at, known);
+  assert.equal(predictions?.rollout, "plan");
+  const { requests } = predictions;
+  // Those that ended of late share engines with requests that are not known yet.
+  assert.ok(requests.length > 0 && requests.length < waiting, `${requests.length} of ${waiting}`);
+  const input = { kind: "rollout-predicted", at, ...predictions } as const;
+  rollouts.predicted(input);
+  assert.deepEqual([judge.awaited.predicted, judge.awaited.size], [requests.length, waiting - requests.length]);
+  assert.equal(requestPredictions(rollouts, at, known).length, 0);
+  rollouts.predicted({ ...input, requests: requestPredictions(rollouts, Infinity, known)[0]!.requests });
+  assert.equal(judge.awaited.size, 0);
+  const { varianceLeft } = judge.difference(1, "e2e", "mean");
+  assert.ok(varianceLeft < 0.8, `${varianceLeft}`);
+  assert.deepEqual(requestPredictions(rollouts, at, known), []);
+  assert.equal(asked, 3, "nothing is simulated where nothing waits");
+  const again = await replayedRollouts(iterated([...items, { kind: "record", input, decision: undefined }]));
+  assert.equal(again.rollouts.watch("plan")!.judge.awaited.predicted, requests.length);
 });
 
 test("a trace without the rollout that is asked for says which ones it has", async () => {

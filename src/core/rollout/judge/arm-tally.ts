@@ -5,6 +5,9 @@ import { type SavedHistogram, TimeHistogram } from "./time-histogram.ts";
 /** Endpoints that are counted one by one; requests of others count for none. */
 const ENDPOINTS_MAX = 4_096;
 
+/** Of the measured requests: fewer predictions may be of another traffic than what was measured. */
+const PREDICTED_SHARE_MIN = 0.9;
+
 export interface SavedTally {
   readonly counts: Counts;
   readonly endpoints: readonly (readonly [string, number])[];
@@ -94,10 +97,10 @@ export class ArmTally {
     other.merge(this.#times[metric]);
   }
 
-  /** Mean of what was predicted, microseconds; undefined unless every measured request has a prediction. */
+  /** Mean of what was predicted, microseconds; undefined unless nearly every measured request has a prediction. */
   predicted(metric: TimeMetric): number | undefined {
     const [sum, count] = this.#predicted[metric];
-    return count > 0 && count === this.#times[metric].count ? sum / count : undefined;
+    return count > 0 && count >= PREDICTED_SHARE_MIN * this.#times[metric].count ? sum / count : undefined;
   }
 
   /** Share of requests whose answer an endpoint broke; NaN without requests. */

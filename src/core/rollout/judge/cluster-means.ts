@@ -49,8 +49,12 @@ export class ClusterMeans {
     this.finals = saved?.finals ?? 0;
   }
 
-  /** `covariate` is 0 where there is none. A cluster that came to another arm counts for each. */
-  add(arm: number, name: string, value: number, covariate: number): void {
+  /**
+   * Where there is no covariate the mean of those that there were stands for it, which explains nothing. A cluster that
+   * came to another arm counts for each.
+   */
+  add(arm: number, name: string, value: number, known: number | undefined): void {
+    const covariate = known ?? this.#meanCovariate();
     const key = `${arm} ${name}`;
     const cluster = this.#clusters.get(key) ?? { arm, count: 0, value: 0, covariate: 0 };
     if (cluster.count > 0) weigh(this.#arms[arm]!, cluster, -1);
@@ -76,6 +80,11 @@ export class ClusterMeans {
     const mean = meanLess(other, slope) - meanLess(control, slope);
     const ofMeans = varianceOfMean(control, slope) + varianceOfMean(other, slope);
     return { count, mean, deviation: degrees === 0 ? NaN : Math.sqrt(count * ofMeans), degrees };
+  }
+
+  #meanCovariate(): number {
+    const [sum, count] = this.#arms.reduce(([s, c], one) => [s + one.covariate, c + one.count] as const, [0, 0]);
+    return count === 0 ? 0 : sum / count;
   }
 
   saved(): SavedClusters {

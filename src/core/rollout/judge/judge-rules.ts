@@ -15,6 +15,8 @@ export interface JudgeRules {
    * count for the totals alone.
    */
   readonly settleMicros: Micros;
+  /** Requests that ended are compared once their `rollout-predicted` is there, or once their window has settled without. */
+  readonly awaitsPredictions?: boolean;
   /** An arm's window with fewer samples of a time has no figure of it. */
   readonly windowSamplesMin: number;
   readonly guardrails: readonly Guardrail[];

@@ -3,9 +3,11 @@ import type { Micros } from "../../units.ts";
 import type { RolloutPlan } from "../rollout-plan.ts";
 import { armFigures, type WindowFigures } from "./arm-figures.ts";
 import { ArmTally, type SavedTally } from "./arm-tally.ts";
+import { AwaitedOutcomes, type SavedAwaited } from "./awaited-outcomes.ts";
 import { addBlock, adjustedEstimate, type BlockSums, noBlocks, plainEstimate } from "./block-differences.ts";
 import { ClusterMeans, type SavedClusters } from "./cluster-means.ts";
-import { evidence, type MeanEstimate, priorFor, reach } from "./confidence-sequence.ts";
+import type { MeanEstimate } from "./confidence-sequence.ts";
+import { differenceOf } from "./difference-of.ts";
 import { Guard, type SavedGuard } from "./guard.ts";
 import type { GuardrailReading, OpenRequest } from "./guardrail.ts";
 import type { JudgeRules } from "./judge-rules.ts";
@@ -27,6 +29,8 @@ export interface SavedJudge {
   readonly closedUntil: number;
   readonly stageFrom: number;
   readonly lateOutcomes: number;
+  /** Absent where nothing waited for predictions. */
+  readonly awaited?: SavedAwaited;
 }
 
 interface OpenWindow {
@@ -55,6 +59,7 @@ export class Judge {
   readonly #blocks = new Map<number, (ArmTally | undefined)[]>();
   readonly #sums: Map<string, BlockSums>;
   readonly #history: WindowFigures[];
+  readonly #awaited: AwaitedOutcomes;
   #clusters: ReadonlyMap<TimeMetric, ClusterMeans>;
   #closedUntil: number;
   /** Outcomes of windows before it were compared with others than those that are compared now. */
@@ -82,6 +87,12 @@ export class Judge {
     this.#closedUntil = saved?.closedUntil ?? -1;
     this.#stageFrom = saved?.stageFrom ?? 0;
     this.lateOutcomes = saved?.lateOutcomes ?? 0;
+    this.#awaited = new AwaitedOutcomes(saved?.awaited);
+  }
+
+  /** What waits for its prediction, and what has had it or not. */
+  get awaited(): AwaitedOutcomes {
+    return this.#awaited;
   }
 
   /** What each arm did in all. */
@@ -105,11 +116,22 @@ export class Judge {
     if (open !== undefined) open.open--;
   }
 
-  /** A request has ended; one that counts had arrived. */
-  observe(outcome: RolloutOutcome): void {
+  /** A request has ended; one that counts had arrived. With an id it is compared once its prediction is there. */
+  observe(outcome: RolloutOutcome, awaited?: { readonly id: string; readonly endAt: Micros }): void {
     this.#guard.observe(outcome);
     if (!outcome.counted) return;
     this.#totals[outcome.arm]!.add(outcome);
+    const known = awaited === undefined ? outcome : this.#awaited.add({ ...awaited, outcome });
+    if (known !== undefined) this.#compared(known);
+  }
+
+  /** What the simulator predicts of a request that has ended; nothing where it does not wait for it. */
+  predicted(id: string, times: Required<RolloutOutcome>["predicted"]): void {
+    const outcome = this.#awaited.take(id, times);
+    if (outcome !== undefined) this.#compared(outcome);
+  }
+
+  #compared(outcome: RolloutOutcome): void {
     const window = this.#windows.get(outcome.window);
     if (window === undefined) this.lateOutcomes++;
     else {
@@ -119,14 +141,17 @@ export class Judge {
     if (!this.#bySession || outcome.window < this.#stageFrom) return;
     for (const [metric, means] of this.#clusters) {
       const time = outcome.times[metric];
-      if (time !== undefined) means.add(outcome.arm, outcome.cluster, time, outcome.predicted?.[metric] ?? 0);
+      if (time !== undefined) means.add(outcome.arm, outcome.cluster, time, outcome.predicted?.[metric]);
     }
   }
 
-  /** Closes the windows whose answers are all there, or have had their time, in order. */
+  /** Closes the windows whose answers and predictions are all there, or have had their time, in order. */
   advance(at: Micros): void {
+    const { settleMicros } = this.#options;
+    const settled = [...this.#windows].map(([window, { endAt }]) => (at >= endAt + settleMicros ? window : -1));
+    for (const one of this.#awaited.release(Math.max(-1, ...settled))) this.#compared(one);
     for (const [window, { endAt, open, arms }] of [...this.#windows].sort(([a], [b]) => a - b)) {
-      if (at < (open > 0 ? endAt + this.#options.settleMicros : endAt)) return;
+      if (at < (open > 0 ? endAt + settleMicros : endAt)) return;
       this.#windows.delete(window);
       this.#closedUntil = window;
       this.#close(window, endAt, arms);
@@ -168,22 +193,8 @@ export class Judge {
     const { plan, plannedCount } = this.#options;
     const stages = plan.design.kind === "canary" ? plan.design.stepPercents.length : 1;
     const level = this.#options.level / stages;
-    const [plain, adjusted] = this.estimates(arm, metric, figure);
-    const prior = priorFor(plannedCount, level);
-    const half = reach(adjusted, level, prior);
-    const variance = plain.deviation ** 2 / plain.count;
-    return {
-      arm,
-      metric,
-      figure,
-      count: plain.count,
-      mean: adjusted.mean,
-      low: Number.isFinite(half) ? adjusted.mean - half : -Infinity,
-      high: Number.isFinite(half) ? adjusted.mean + half : Infinity,
-      deviation: adjusted.deviation,
-      evidence: evidence(adjusted, prior),
-      varianceLeft: variance > 0 ? adjusted.deviation ** 2 / adjusted.count / variance : 1,
-    };
+    const estimates = this.estimates(arm, metric, figure);
+    return differenceOf({ arm, metric, figure }, estimates, level, plannedCount);
   }
 
   saved(): SavedJudge {
@@ -200,6 +211,7 @@ export class Judge {
       closedUntil: this.#closedUntil,
       stageFrom: this.#stageFrom,
       lateOutcomes: this.lateOutcomes,
+      awaited: this.#awaited.saved(),
     };
   }
 

@@ -8,7 +8,16 @@ import type { SavedJudge } from "./judge.ts";
 export function movedJudge(saved: SavedJudge, byMicros: Micros): SavedJudge {
   return {
     ...saved,
-    windows: saved.windows.map(([window, endAt, , arms]) => [window, endAt + byMicros, 0, arms]),
+    windows: saved.windows.map(([window, endAt, , arms]) => {
+      const waiting = saved.awaited?.waiting.filter(({ outcome }) => outcome.window === window).length ?? 0;
+      return [window, endAt + byMicros, waiting, arms];
+    }),
+    ...(saved.awaited && {
+      awaited: {
+        ...saved.awaited,
+        waiting: saved.awaited.waiting.map((one) => ({ ...one, endAt: one.endAt + byMicros })),
+      },
+    }),
     history: saved.history.map((one) => ({ ...one, endAt: one.endAt + byMicros })),
     guard: {
       ...saved.guard,

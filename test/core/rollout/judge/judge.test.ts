@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { randomFor } from "#core/random.ts";
 import { switchbackArm } from "#core/rollout/assignment.ts";
 import { Judge, type JudgeOptions, type SavedJudge } from "#core/rollout/judge/judge.ts";
+import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
 import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
 import { proposedStep } from "#core/rollout/proposed-step.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
@@ -98,6 +99,70 @@ test("predictions of the control's traffic narrow the interval and do not move i
   assert.equal(plain!.varianceLeft, 1);
   assert.ok(adjusted!.high - adjusted!.low < 0.5 * (plain!.high - plain!.low));
   assert.ok(adjusted!.low <= 20 * MILLI && 20 * MILLI <= adjusted!.high);
+});
+
+function unpredicted(outcomes: readonly RolloutOutcome[]): Omit<RolloutOutcome, "predicted">[] {
+  return outcomes.map(({ predicted, ...outcome }) => (predicted === undefined ? assert.fail("it is known") : outcome));
+}
+
+/** As it comes live: what is predicted of a window's requests is known some time after their ends. */
+function showAwaited(judge: Judge, design: Design, windows: number, predictedOf: (i: number) => boolean): void {
+  for (let window = 0; window < windows; window++) {
+    const outcomes = windowOf(design, window, { effectMicros: 20 * MILLI, predicted: true });
+    const endAt = (window + 1) * WINDOW_MICROS;
+    for (const _ of outcomes) judge.arrived(window, endAt);
+    unpredicted(outcomes).forEach((outcome, i) => judge.observe(outcome, { id: `${window} ${i}`, endAt }));
+    judge.advance(endAt);
+    assert.ok((judge.history.at(-1)?.window ?? -1) < window, "it waits for its predictions");
+    outcomes.forEach(({ predicted }, i) => predictedOf(i) && judge.predicted(`${window} ${i}`, predicted!));
+    judge.advance(endAt);
+  }
+  judge.advance(Infinity);
+}
+
+test("predictions that come after the ends of requests are worth as much; what gets none is compared as measured", () => {
+  for (const design of [SWITCHBACK, POOLS, SPLIT, CANARY]) {
+    const [known, late, without, plain] = Array.from({ length: 4 }, () => new Judge(options(design)));
+    show(known!, design, 40, { effectMicros: 20 * MILLI, predicted: true });
+    showAwaited(late!, design, 40, () => true);
+    const of = (judge: Judge) => judge.difference(1, "ttft", "mean");
+    assert.deepEqual(of(late!), of(known!));
+    // What windows differ in meets both pools alike.
+    if (design !== POOLS) assert.ok(of(late!).varianceLeft < 0.6, `${design.kind} ${of(late!).varianceLeft}`);
+    assert.deepEqual([late!.awaited.size, late!.awaited.predicted, late!.awaited.unpredicted], [0, 800, 0]);
+    showAwaited(without!, design, 40, () => false);
+    show(plain!, design, 40, { effectMicros: 20 * MILLI });
+    assert.deepEqual(of(without!), of(plain!));
+    assert.deepEqual([without!.awaited.size, without!.awaited.unpredicted], [0, 800]);
+  }
+});
+
+test("sessions without a prediction among others that have one do not move the comparison, nor pretend to be sure", () => {
+  const [whole, some, plain] = Array.from({ length: 3 }, () => new Judge(options(SPLIT)));
+  showAwaited(whole!, SPLIT, 40, () => true);
+  showAwaited(some!, SPLIT, 40, (i) => i % 3 > 0);
+  show(plain!, SPLIT, 40, { effectMicros: 20 * MILLI });
+  const [all, part, none] = [whole!, some!, plain!].map((judge) => judge.difference(1, "ttft", "mean"));
+  assert.ok(all!.deviation < part!.deviation && part!.deviation < none!.deviation);
+  assert.ok(part!.low <= 20 * MILLI && 20 * MILLI <= part!.high);
+});
+
+test("a judge that was saved while requests waited for predictions counts them all when it is restored", () => {
+  const judge = new Judge(options(SPLIT));
+  const outcomes = windowOf(SPLIT, 0, { effectMicros: 0, predicted: true });
+  for (const _ of outcomes) judge.arrived(0, WINDOW_MICROS);
+  unpredicted(outcomes).forEach((outcome, i) => judge.observe(outcome, { id: `${i}`, endAt: 5 }));
+  const saved = JSON.parse(JSON.stringify(judge.saved())) as SavedJudge;
+  const again = new Judge(options(SPLIT), movedJudge(saved, -WINDOW_MICROS));
+  outcomes.forEach(({ predicted }, i) => i % 2 === 0 && again.predicted(`${i}`, predicted!));
+  again.advance(0);
+  assert.equal(again.history.length, 0);
+  again.advance(1_000_000);
+  assert.equal(
+    again.history[0]?.arms.reduce((sum, { requests }) => sum + requests, 0),
+    20,
+  );
+  assert.deepEqual([again.awaited.predicted, again.awaited.unpredicted], [10, 10]);
 });
 
 test("a judge that was saved as text and restored in mid-window goes on to the same verdict", () => {

@@ -1,0 +1,66 @@
+import { isUnderWay } from "#core/rollout/rollout-book.ts";
+import type { RequestPrediction } from "#core/rollout/rollout-input.ts";
+import type { RolloutState } from "#core/rollout/rollout-state.ts";
+import type { Rollouts } from "#core/rollouts.ts";
+import type { Micros } from "#core/units.ts";
+import { type CandidateOutcome, runCandidate, type Setting } from "../question/candidate.ts";
+import type { RecordedRun } from "../recorded/recorded-run.ts";
+
+/** What is predicted of requests of one rollout. */
+export interface RolloutPredictions {
+  readonly rollout: string;
+  readonly requests: readonly RequestPrediction[];
+}
+
+/** Requests that are predicted at once; the others wait for the next round. */
+const REQUESTS_MAX = 4_096;
+/** Of the run's requests: one that ended so long ago shared its engine with nearly none that is still under way. */
+const ENDED_QUANTILE = 0.99;
+
+/**
+ * What the simulator makes of requests that ended and wait for it, if the control had routed all traffic. Requests under way
+ * are missing in a simulation of what is known, so those are predicted alone that ended long enough ago. One that the run does
+ * not hold gets a row without times, and waits no longer.
+ */
+export function requestPredictions(
+  rollouts: Rollouts,
+  at: Micros,
+  known: () => { readonly run: RecordedRun; readonly setting: Setting },
+): RolloutPredictions[] {
+  const waiting = rollouts.book.filter((state) => isUnderWay(state) && awaited(rollouts, state).size > 0);
+  if (waiting.length === 0) return [];
+  const { run, setting } = known();
+  const until = at - lagOf(run);
+  const rows = new Map(run.requestIds?.map((id, row) => [id, row]));
+  return waiting.flatMap((state) => {
+    const ended = [...awaited(rollouts, state).all].filter(({ endAt }) => endAt <= until).slice(0, REQUESTS_MAX);
+    if (ended.length === 0) return [];
+    const outcome = runCandidate(setting, { name: "control", spec: controlOf(rollouts, state, run) });
+    const requests = ended.map(({ id }) => predictionOf(id, outcome, rows.get(id)));
+    return [{ rollout: state.plan.name, requests }];
+  });
+}
+
+function awaited(rollouts: Rollouts, { plan }: RolloutState) {
+  return rollouts.watch(plan.name)!.judge.awaited;
+}
+
+function controlOf(rollouts: Rollouts, { plan }: RolloutState, { header }: RecordedRun) {
+  const { profiles, defaultProfile } = header.router;
+  const name = plan.arms[0]!.profile;
+  return rollouts.spec(plan.name)?.profiles[name] ?? profiles[name] ?? profiles[defaultProfile]!;
+}
+
+function lagOf({ observed }: RecordedRun): Micros {
+  const times = observed.map(({ e2eMicros }) => e2eMicros).filter(Number.isFinite);
+  times.sort((a, b) => a - b);
+  return times[Math.floor(ENDED_QUANTILE * times.length)] ?? 0;
+}
+
+function predictionOf(id: string, outcome: CandidateOutcome, row: number | undefined): RequestPrediction {
+  const of = (column: Float64Array) => {
+    const value = row === undefined ? NaN : column[row]!;
+    return Number.isNaN(value) ? null : Math.round(value);
+  };
+  return [id, of(outcome.ttftMicros), of(outcome.tpotMicros), of(outcome.e2eMicros)];
+}
