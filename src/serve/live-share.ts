@@ -19,17 +19,22 @@ import { RedisSource } from "./policy/redis-source.ts";
 import { secretOf } from "./secrets.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { type LiveState, rememberSessions } from "./state/live-state.ts";
+import type { SharedStore } from "./state/shared-store.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** This gateway's part among several that share what they do. */
 export interface LiveShare {
   readonly link: RedisLink;
+  /** What all of them keep there. */
+  readonly store: SharedStore;
   /**
    * Begins to share; resolves when what others did is known, or after a moment without. A policy that Redis holds is
    * offered.
    */
   start(offer: OfferPolicy): Promise<void>;
+  /** A policy that Redis holds and that was refused is offered again. */
+  retryPolicy(): void;
   breakerChanged(endpoint: EndpointId, change: BreakerChange): void;
   status(): ShareStatus;
   stop(): Promise<void>;
@@ -98,10 +103,15 @@ function liveShare(
   const policy = policySource(config, link, environment);
   return {
     link,
+    store: {
+      read: (name) => link.readShared(`${share.key}:${name}`),
+      replace: (name, revision, text) => link.replaceShared(`${share.key}:${name}`, revision, text),
+    },
     start: async (offer) => {
       policy?.start(offer);
       await fleet.start();
     },
+    retryPolicy: () => policy?.retry(),
     breakerChanged: (endpoint, change) => fleet.breakerChanged(endpoint, change),
     status: () => fleet.status(),
     stop: async () => {

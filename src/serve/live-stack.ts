@@ -90,7 +90,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const counters = () => running.gateway?.counters;
-  const policies = livePolicies({ plan, environment, tap, state, faults, gateway: () => running.gateway });
+  const policies = livePolicies({ plan, environment, tap, state, faults, share, gateway: () => running.gateway });
   const { policy, rollouts } = policies;
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
   const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };

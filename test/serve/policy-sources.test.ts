@@ -18,13 +18,18 @@ function folder(t: TestContext): string {
   return directory;
 }
 
-function keeperOf(config: string | undefined, set: readonly string[] = []) {
+function keeperOf(
+  config: string | undefined,
+  set: readonly string[] = [],
+  objections: () => readonly string[] = () => [],
+) {
   const plan = servePlan({ set, ...(config !== undefined && { config }) }, {});
   const changes: PolicyChange[] = [];
   const keeper = new PolicyKeeper({
     start: policyOf(plan, plan.config),
     historyMax: plan.config.policy.historyMax,
     apply: (change) => changes.push(change),
+    objections,
     report: () => {},
   });
   return { plan, keeper, changes, desk: documentDesk(keeper, plan.config, {}) };
@@ -163,4 +168,28 @@ test("a file is followed however it is replaced, read whole or not at all, and t
   const [gone, broken] = keeper.history().refused;
   assert.match(gone!.problems.join(), /no such file/);
   assert.match(broken!.problems.join(), /expected YAML/);
+});
+
+test("a file that was refused for what stood in its way is offered again when it is retried, and once", async (t) => {
+  const directory = folder(t);
+  const file = join(directory, "gnomon.yaml");
+  const text = (n: number) => `limits: { attemptsMax: ${n} }\npolicy: { watchMillis: 100 }\n`;
+  writeFileSync(file, text(3));
+  const objections: string[] = [];
+  const { plan, keeper } = keeperOf(file, [], () => objections);
+  const reload = () => servePlan({ config: file }, {});
+  const source = new FileSource({ configFile: file, reload, running: plan.config, watchMillis: 1 });
+  t.after(() => source.stop());
+  source.start(keeper.offer);
+  const refused = () => keeper.counts().find(({ outcome }) => outcome === "refused")?.count ?? 0;
+  const attempts = () => keeper.inForce.config.limits.attemptsMax;
+  objections.push("profiles.x: expected it as it is while a rollout compares it");
+  writeFileSync(file, text(4));
+  await until("refused", () => refused() > 0);
+  const before = refused();
+  objections.length = 0;
+  source.retry();
+  await until("applied", () => attempts() === 4);
+  source.retry();
+  assert.deepEqual([refused(), keeper.version], [before, 2]);
 });

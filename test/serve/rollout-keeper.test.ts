@@ -17,10 +17,11 @@ import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
 import { RolloutKeeper } from "#serve/rollout/rollout-keeper.ts";
 import { RolloutMemory } from "#serve/rollout/rollout-memory.ts";
 import { StateFolder } from "#serve/state/state-folder.ts";
-import { MemoryStore, type SharedStore } from "#serve/state/shared-store.ts";
+import type { SharedStore } from "#serve/state/shared-store.ts";
 import { servePlan } from "../../src/cli/serve/serve-options.ts";
 import { DESIGNS, planOf } from "../core/rollout/rollout-case.ts";
 import { request } from "../core/state.ts";
+import { MemoryStore } from "./state/memory-store.ts";
 
 const SECOND = 1_000_000;
 const PLAN = servePlan({ set: ["routing.profile=gnomon"], endpoint: ["http://127.0.0.1:9"] }, {});
@@ -32,6 +33,8 @@ interface Host {
   readonly router: Router;
   readonly inputs: Input[];
   readonly faults: FaultEvent[];
+  /** How often policies might be asked for again. */
+  takenBack(): number;
   /** So long passes, with a look at the end. */
   pass(micros: number): void;
   /** Requests that come now and end as each is told, so long after. */
@@ -42,6 +45,7 @@ interface Host {
 function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: SharedStore): Host {
   let at = 0;
   let asked = 0;
+  let takenBack = 0;
   const profiles = { gnomon: PLAN.profile.spec };
   const router = new Router({
     seed: 1,
@@ -74,6 +78,7 @@ function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: Sh
     store,
     promote: (_state, arm) => (arm === "control" ? [] : offerMerge(policies, { routing: { profile: "llm-d" } })),
     report,
+    takenBack: () => void takenBack++,
   });
   for (const id of ENDPOINTS) {
     const endpoint = { id, models: [], labels: {}, kvCapacityTokens: 16_000, concurrencyMax: 8 };
@@ -94,7 +99,7 @@ function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: Sh
       tap.accept({ kind: "request-finished", at: at + millis * 1000, requestId: id, outcome, ...counts });
     }
   };
-  return { keeper, policies, router, inputs, faults, pass, ask };
+  return { keeper, policies, router, inputs, faults, takenBack: () => takenBack, pass, ask };
 }
 
 function offerMerge(policies: PolicyKeeper, document: object): readonly string[] {
@@ -276,12 +281,19 @@ test("a keeper that starts again over the same folder goes on where it was: wind
   );
 });
 
+/** A look at each, with all that it has them exchange. */
+async function lookAll(hosts: readonly Host[], micros = 0): Promise<void> {
+  for (const one of hosts) {
+    one.pass(micros);
+    for (let i = 0; i < 8; i++) await setImmediate();
+  }
+}
+
 test("replicas that share a store run one rollout in step: the same arms, and what one takes back is back everywhere", async () => {
   const store = new MemoryStore();
   const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_007 * SECOND, store)];
-  for (const { keeper } of [one, other]) keeper.begin();
   await started(one);
-  await setImmediate();
+  await lookAll([other]);
   assert.deepEqual([phaseOf(one), phaseOf(other)], ["running", "running"]);
   const armsOf = ({ router }: Host, at: number) =>
     Array.from({ length: 40 }, (_, i) => {
@@ -293,14 +305,76 @@ test("replicas that share a store run one rollout in step: the same arms, and wh
   const refused = await other.keeper.start(document({ name: "second" }), BY);
   assert.ok(refused.outcome === "refused" && /try is running/.test(refused.problems.join()));
   await other.keeper.step({ rollout: "try", step: "promote", arm: "other", by: "test" });
-  await setImmediate();
+  await lookAll([one]);
   assert.deepEqual([phaseOf(one), phaseOf(other)], ["promoted", "promoted"]);
   assert.deepEqual([one.policies.inForce.profile.name, other.policies.inForce.profile.name], ["llm-d", "llm-d"]);
   assert.deepEqual(
     one.keeper.view().rollouts[0]?.steps.map(({ step }) => step),
     ["start", "promote"],
   );
-  for (const { keeper } of [one, other]) await keeper.end();
+});
+
+test("one that comes later, or comes back with nothing, runs the rollout that the others run, and its own file does not begin it anew", async () => {
+  const store = new MemoryStore();
+  const one = host(undefined, 1_000 * SECOND, store);
+  await started(one);
+  await lookAll([one], 5 * SECOND);
+  const late = host(undefined, 1_030 * SECOND, store);
+  late.keeper.follow([document()]);
+  late.pass(0);
+  assert.equal(phaseOf(late), "", "it has not asked the store yet");
+  await lookAll([late, one]);
+  const started2 = ({ router }: Host, start: number) => router.rollouts.book.map((state) => state.startedAt + start);
+  assert.deepEqual(started2(late, 1_030 * SECOND), started2(one, 1_000 * SECOND));
+  assert.equal(late.keeper.view().rollouts.length, 1);
+});
+
+test("while the store is away each goes on by itself; what was taken back meanwhile is back everywhere afterwards, also in an empty store", async () => {
+  const store = new MemoryStore();
+  const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_000 * SECOND, store)];
+  await started(one);
+  await lookAll([other]);
+  store.isAway = true;
+  store.empty();
+  await one.keeper.step({ rollout: "try", step: "rollback", by: "test" });
+  // Later than the rollback; what is over stays over all the same.
+  other.pass(SECOND);
+  await other.keeper.step({ rollout: "try", step: "pause", by: "test" });
+  await lookAll([one, other, one, other]);
+  assert.deepEqual([phaseOf(one), phaseOf(other)], ["rolled-back", "paused"]);
+  const failures = (of: Host) => of.faults.filter(({ kind }) => kind === "state-failed").length;
+  assert.deepEqual([failures(one), failures(other)], [1, 1], "said once");
+  store.isAway = false;
+  await lookAll([other, one, other]);
+  assert.deepEqual([phaseOf(one), phaseOf(other)], ["rolled-back", "rolled-back"]);
+  const [text] = [await store.read("rollouts")];
+  await lookAll([one, other, one, other], SECOND);
+  assert.deepEqual(await store.read("rollouts"), text, "nobody writes what is there");
+});
+
+test("two replicas that begin rollouts of one model at the same time end with one: that which the store had first", async () => {
+  const store = new MemoryStore();
+  const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_000 * SECOND, store)];
+  store.isAway = true;
+  await started(one);
+  await started(other, { name: "second" });
+  store.isAway = false;
+  await lookAll([one, other, one, other], SECOND);
+  assert.deepEqual([phaseOf(one), phaseOf(other)], ["running", "rolled-back,running"]);
+  assert.equal(other.router.rollouts.book[0]?.reason, "try was started by another replica first");
+});
+
+test("what a rollout stood in the way of may be asked for again once it was rolled back, and not after a promotion", async () => {
+  const store = new MemoryStore();
+  const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_000 * SECOND, store)];
+  await started(one, { cooldownMillis: 0 });
+  await lookAll([other]);
+  await one.keeper.step({ rollout: "try", step: "rollback", by: "test" });
+  await lookAll([other]);
+  assert.deepEqual([one.takenBack(), other.takenBack()], [1, 1]);
+  await started(one, { name: "next" });
+  await one.keeper.step({ rollout: "next", step: "promote", arm: "control", by: "test" });
+  assert.equal(one.takenBack(), 1);
 });
 
 test("a damaged folder is reported and left alone; measures that are gone begin anew", async (t) => {

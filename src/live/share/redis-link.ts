@@ -21,6 +21,13 @@ const UNDER_WAY_BYTES_MAX = 4 * 1024 * 1024;
 const PROBE_MILLIS = 250;
 const PROBE_SECONDS_KEPT = 10;
 
+/** Compares and replaces in one step. */
+const REPLACE = `
+local revision = redis.call("HGET", KEYS[1], "revision") or "0"
+if revision ~= ARGV[1] then return 0 end
+redis.call("HSET", KEYS[1], "revision", tostring(tonumber(ARGV[1]) + 1), "text", ARGV[2])
+return 1`;
+
 /**
  * Replicas share one capped stream: whoever is there reads it as it grows, who comes reads what is left of the past. Two
  * connections, one of which waits for reports.
@@ -91,6 +98,27 @@ export class RedisLink implements ShareLink {
   /** What a key holds; undefined where there is none. Throws where Redis cannot be asked. */
   async read(key: string): Promise<string | undefined> {
     return (await this.#writer.get(key)) ?? undefined;
+  }
+
+  /** A value that `replace` wrote, with how often; undefined where there is none. Throws where Redis cannot be asked. */
+  async readShared(key: string): Promise<{ readonly revision: number; readonly text: string } | undefined> {
+    const [revision, text] = await this.#asked(this.#writer.hmget(key, "revision", "text"));
+    if (typeof revision !== "string" || typeof text !== "string") return undefined;
+    return { revision: Number(revision), text };
+  }
+
+  /** Replaces it where its revision is still that one (0: there is none) and returns the new one; undefined where it is not. */
+  async replaceShared(key: string, revision: number, text: string): Promise<number | undefined> {
+    const next = await this.#asked(this.#writer.eval(REPLACE, 1, key, revision, text));
+    return next === 0 ? undefined : revision + 1;
+  }
+
+  async #asked<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw new Error(`${this.name}: ${failureText(error)}`, { cause: error });
+    }
   }
 
   async stop(): Promise<void> {

@@ -35,6 +35,7 @@ export class FileSource implements PolicySource {
   #stopped = false;
   #offered = "";
   #seen = "";
+  #refused = false;
 
   constructor(options: FileSourceOptions) {
     this.#options = options;
@@ -42,6 +43,10 @@ export class FileSource implements PolicySource {
 
   start(offer: OfferPolicy): void {
     this.#again(offer, 0);
+  }
+
+  retry(): void {
+    if (this.#refused) this.#offered = "";
   }
 
   async stop(): Promise<void> {
@@ -73,6 +78,7 @@ export class FileSource implements PolicySource {
       return policy;
     };
     const { outcome } = offer({ source: this.name, by: configFile, note: "", read });
+    this.#refused = outcome === "refused";
     if (outcome !== "refused" && config !== undefined) reread?.(config);
   }
 }

@@ -1,5 +1,6 @@
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { liveRollouts } from "../rollout/live-rollouts.ts";
+import type { LiveShare } from "../live-share.ts";
 import type { RolloutKeeper } from "../rollout/rollout-keeper.ts";
 import type { LiveState } from "../state/live-state.ts";
 import { type LivePolicy, livePolicy, type LivePolicyOptions } from "./live-policy.ts";
@@ -14,10 +15,12 @@ export interface LivePolicies {
 type Options = Pick<LivePolicyOptions, "plan" | "environment" | "tap" | "gateway"> & {
   readonly state: LiveState;
   readonly faults: Pick<FaultLog, "report">;
+  /** What replicas share; undefined where there is none beside this gateway. */
+  readonly share: Pick<LiveShare, "store" | "retryPolicy"> | undefined;
 };
 
 /** What decides in a running gateway, and what compares it: neither changes what the other needs. */
-export function livePolicies({ state, faults: { report }, ...options }: Options): LivePolicies {
+export function livePolicies({ state, share, faults: { report }, ...options }: Options): LivePolicies {
   const { plan, tap } = options;
   const { folder, past } = state;
   const policy: LivePolicy = livePolicy({
@@ -28,7 +31,20 @@ export function livePolicies({ state, faults: { report }, ...options }: Options)
     objections: (asked) => rollouts.objections(asked),
     reread: ({ rollout }) => rollouts.follow(rollout.start),
   });
-  const rollouts: RolloutKeeper = liveRollouts({ config: plan.config, tap, policies: policy.keeper, folder, report });
+  const { config } = plan;
+  const rollouts: RolloutKeeper = liveRollouts({
+    config,
+    tap,
+    policies: policy.keeper,
+    folder,
+    report,
+    store: share?.store,
+    // What was refused because a rollout compared it need not wait for another change of the file.
+    takenBack: () => {
+      policy.retry();
+      share?.retryPolicy();
+    },
+  });
   return {
     policy,
     rollouts,

@@ -43,6 +43,8 @@ export interface LivePolicy {
   readonly profileHeader: () => string | undefined;
   /** Begins to watch. */
   start(): void;
+  /** What the configuration asked for and was refused is asked for again. */
+  retry(): void;
   stop(): Promise<void>;
 }
 
@@ -100,6 +102,9 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
     },
     start: () => {
       for (const source of sources) source.start(keeper.offer);
+    },
+    retry: () => {
+      for (const source of sources) source.retry();
     },
     stop: async () => {
       for (const source of sources) await source.stop();

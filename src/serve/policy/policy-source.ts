@@ -31,6 +31,8 @@ export type OfferPolicy = (proposal: PolicyProposal) => PolicyOutcome;
 export interface PolicySource {
   readonly name: string;
   start(offer: OfferPolicy): void;
+  /** What it offered last and was refused is offered again at its next look: what stood in the way may be gone. */
+  retry(): void;
   /** Resolves when nothing will be offered any more. */
   stop(): Promise<void>;
 }

@@ -25,6 +25,7 @@ export class RedisSource implements PolicySource {
   #look: Promise<void> = Promise.resolve();
   #stopped = false;
   #offered: string | undefined;
+  #refused = false;
 
   constructor(options: RedisSourceOptions) {
     this.#options = options;
@@ -32,6 +33,10 @@ export class RedisSource implements PolicySource {
 
   start(offer: OfferPolicy): void {
     this.#again(offer, 0);
+  }
+
+  retry(): void {
+    if (this.#refused) this.#offered = undefined;
   }
 
   async stop(): Promise<void> {
@@ -52,7 +57,7 @@ export class RedisSource implements PolicySource {
     const text = await read(key).catch(() => undefined);
     if (this.#stopped || text === undefined || text === this.#offered) return;
     this.#offered = text;
-    offer({
+    const { outcome } = offer({
       source: this.name,
       by: key,
       note: "",
@@ -62,5 +67,6 @@ export class RedisSource implements PolicySource {
         return policyOf(text, ground);
       },
     });
+    this.#refused = outcome === "refused";
   }
 }

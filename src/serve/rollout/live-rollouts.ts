@@ -5,7 +5,7 @@ import type { FaultLog } from "#live/log/fault-log.ts";
 import type { RouterTap } from "#live/router-tap.ts";
 import { policyFromDocument } from "../policy/document-desk.ts";
 import type { PolicyKeeper } from "../policy/policy-keeper.ts";
-import { MemoryStore } from "../state/shared-store.ts";
+import type { SharedStore } from "../state/shared-store.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { RolloutKeeper } from "./rollout-keeper.ts";
 import { RolloutMemory } from "./rollout-memory.ts";
@@ -15,11 +15,22 @@ export interface LiveRolloutsOptions {
   readonly tap: RouterTap;
   readonly policies: PolicyKeeper;
   readonly folder: StateFolder | undefined;
+  readonly store: SharedStore | undefined;
+  /** A rollout was rolled back. */
+  readonly takenBack: () => void;
   readonly report: FaultLog["report"];
 }
 
 /** The rollouts of a running gateway; `restore` makes them what they were when it ended. */
-export function liveRollouts({ config, tap, policies, folder, report }: LiveRolloutsOptions): RolloutKeeper {
+export function liveRollouts({
+  config,
+  tap,
+  policies,
+  folder,
+  store,
+  takenBack,
+  report,
+}: LiveRolloutsOptions): RolloutKeeper {
   const keeper = new RolloutKeeper({
     tap,
     now: nowMicros,
@@ -31,7 +42,8 @@ export function liveRollouts({ config, tap, policies, folder, report }: LiveRoll
     policy: () => policies.inForce,
     promote: (state, arm, by) => promoted(policies, config, state, arm, by, tap),
     report,
-    store: new MemoryStore(),
+    store,
+    takenBack,
   });
   keeper.follow(config.rollout.start);
   return keeper;

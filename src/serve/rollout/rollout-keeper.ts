@@ -11,10 +11,12 @@ import type { RouterTap } from "#live/router-tap.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import type { RolloutMemory } from "./rollout-memory.ts";
+import { adoptRollout } from "./adopted-rollout.ts";
 import { RolloutShare } from "./rollout-share.ts";
 import type { SavedRollout } from "./saved-rollout.ts";
 import { askedRollout } from "./rollout-spec.ts";
 import { rolloutViewOf } from "./rollout-view-of.ts";
+import { WaitingRollouts } from "./waiting-rollouts.ts";
 
 export interface RolloutKeeperOptions {
   readonly tap: RouterTap;
@@ -32,14 +34,16 @@ export interface RolloutKeeperOptions {
   /** Makes an arm's profile the policy's. Returns what is wrong, and then nothing has changed. */
   readonly promote: (state: RolloutState, arm: string, by: string) => readonly string[];
   readonly report: (event: FaultEvent) => void;
+  /**
+   * One was rolled back, or forgotten: policies that it stood in the way of may be asked for again. After a promotion they
+   * are not, since a file from before it would take the promotion back.
+   */
+  readonly takenBack?: () => void;
   /** What replicas share; each runs its own rollouts where it is left out. */
   readonly store?: SharedStore | undefined;
 }
 
 const SHARED_KEY = "rollouts";
-
-/** Documents of the configuration that wait for another rollout to end. */
-const WAITING_MAX = 16;
 
 /**
  * Keeps the rollouts of a running gateway: the only one who gives the router their inputs. It has the judges look by the
@@ -50,12 +54,12 @@ export class RolloutKeeper implements RolloutDesk {
   readonly #memory: RolloutMemory;
   readonly #share: RolloutShare | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Documents of the configuration that have not been started yet, and what was reported of them last. */
-  #waiting: readonly { readonly name: string; readonly document: unknown; reported: string }[] = [];
+  readonly #waiting: WaitingRollouts;
 
   constructor(options: RolloutKeeperOptions) {
     this.#options = options;
     this.#memory = options.memory;
+    this.#waiting = new WaitingRollouts(options.report);
     const { store, report } = options;
     if (store === undefined) return;
     this.#share = new RolloutShare({
@@ -63,7 +67,11 @@ export class RolloutKeeper implements RolloutDesk {
       key: SHARED_KEY,
       own: () => this.#memory.saved(this.#rollouts),
       adopt: (rollout) => this.#adopt(rollout),
-      failed: (detail) => report({ kind: "state-failed", detail, done: "this replica goes on by itself" }),
+      failed: (detail) => report({ kind: "state-failed", detail, done: "this replica runs its rollouts by itself" }),
+      recovered: () => {
+        const detail = "rollouts are shared again";
+        report({ kind: "rollout-step", detail, done: "replicas take each other's steps" });
+      },
     });
   }
 
@@ -79,21 +87,17 @@ export class RolloutKeeper implements RolloutDesk {
   /** Begins to look. */
   begin(): void {
     this.#timer ??= setInterval(() => this.tick(), this.#options.lookMillis).unref();
-    void this.#share?.start();
+    void this.#share?.sync();
   }
 
   async end(): Promise<void> {
     clearInterval(this.#timer);
-    this.#share?.stop();
     await this.#memory.end(this.#rollouts);
   }
 
   /** Rollouts of the configuration: each is started once, as soon as it can be. */
   follow(documents: readonly { readonly name: string }[]): void {
-    const known = new Map(this.#waiting.map((one) => [one.name, one.reported]));
-    this.#waiting = documents
-      .slice(0, WAITING_MAX)
-      .map((document) => ({ name: document.name, document, reported: known.get(document.name) ?? "" }));
+    this.#waiting.follow(documents);
   }
 
   view(): RolloutsView {
@@ -110,6 +114,8 @@ export class RolloutKeeper implements RolloutDesk {
     document: unknown,
     { by, dryRun }: { readonly by: string; readonly dryRun: boolean },
   ): Promise<RolloutOutcome> {
+    // What other replicas run is known first.
+    await this.#share?.sync();
     const at = this.#options.now();
     const problems = this.#plan(document, by, at, dryRun);
     if (typeof problems !== "string") return { outcome: "refused", problems };
@@ -159,23 +165,17 @@ export class RolloutKeeper implements RolloutDesk {
       const by = this.#memory.starterOf(plan.name);
       this.#step(plan.name, "start", { at, arm: "", reason: "the policy was watched for its baseline", by });
     }
-    for (const one of this.#waiting) this.#startWaiting(one, at);
+    void this.#share?.sync();
+    // Another replica may run one of that name already.
+    if (this.#share?.asked !== false) {
+      const isOver = (name: string) => this.#rollouts.watch(name) !== undefined || this.#memory.hasEnded(name);
+      this.#waiting.tryEach(isOver, (document) => this.#plan(document, "configuration", at, false));
+    }
     void this.#memory.saveLater(this.#rollouts);
   }
 
   get #rollouts(): Rollouts {
     return this.#options.tap.router.rollouts;
-  }
-
-  #startWaiting(one: { readonly name: string; readonly document: unknown; reported: string }, at: Micros): void {
-    if (this.#rollouts.watch(one.name) !== undefined || this.#memory.hasEnded(one.name)) return;
-    const problems = this.#plan(one.document, "configuration", at, false);
-    const text = typeof problems === "string" ? "" : problems.join("; ");
-    if (text !== "" && text !== one.reported) {
-      const done = "it is tried again at every look; nothing was changed";
-      this.#options.report({ kind: "rollout-refused", detail: `rollout.start, ${one.name}: ${text}`, done });
-    }
-    one.reported = text;
   }
 
   /** The name of a rollout that is there to be started now; what is wrong where it cannot be. */
@@ -233,36 +233,20 @@ export class RolloutKeeper implements RolloutDesk {
     this.#memory.stepped(step);
     const kind = by === JUDGE && step.step !== "advance" ? "rollout-taken-back" : "rollout-step";
     this.#options.report({ kind, detail: `${rollout}, ${step.step} by ${by}: ${reason}`, done: DONE[step.step] });
+    if (step.step === "rollback") this.#options.takenBack?.();
     void this.#changed();
     return [];
   }
 
-  /** A step that another replica made; a promotion makes this one's policy too. */
   #adopt(saved: SavedRollout): void {
-    const { state, rules, profiles } = saved;
-    const { name } = state.plan;
-    const known = this.#rollouts.watch(name)?.state.phase;
-    const isOver = state.phase === "promoted" || state.phase === "rolled-back";
-    if (known === undefined && (isOver || this.#memory.hasEnded(name))) return;
-    const at = this.#options.now();
-    const restored = { kind: "rollout-restored", at, state: this.#memory.adopt(saved), rules, profiles } as const;
-    if (state.phase === "promoted" && known !== "promoted") {
-      const problems = this.#options.promote(state, state.promoted, "another replica");
-      if (problems.length > 0) {
-        const detail = `${name}, promoted by another replica: ${problems.join("; ")}`;
-        this.#options.report({ kind: "rollout-refused", detail, done: "the policy stays here" });
-      }
-    }
-    const problems = this.#give(restored);
-    const detail = `${name}: ${problems.length > 0 ? problems.join("; ") : `${state.phase} elsewhere: ${state.reason}`}`;
-    const [kind, done] =
-      problems.length > 0 ? (["rollout-refused", "left out"] as const) : (["rollout-step", "followed"] as const);
-    this.#options.report({ kind, detail, done });
-    void this.#memory.save(this.#rollouts);
+    const [rollouts, at] = [this.#rollouts, this.#options.now()];
+    const give = (input: BookInput) => this.#give(input);
+    const take = (step: RolloutStep) => this.#take(step);
+    if (adoptRollout(saved, { ...this.#options, rollouts, at, give, take })) void this.#memory.save(rollouts);
   }
 
   async #changed(): Promise<void> {
-    await Promise.all([this.#memory.save(this.#rollouts), this.#share?.publish()]);
+    await Promise.all([this.#memory.save(this.#rollouts), this.#share?.sync()]);
   }
 
   #give(input: BookInput): readonly string[] {

@@ -1,4 +1,5 @@
-import type { Micros } from "#core/units.ts";
+import { isUnderWay, ROLLOUTS_MAX } from "#core/rollout/rollout-book.ts";
+import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { SharedStore } from "../state/shared-store.ts";
 import { rolloutsText, type SavedRollout, savedRollouts } from "./saved-rollout.ts";
 
@@ -10,8 +11,9 @@ export interface RolloutShareOptions {
   readonly own: () => readonly SavedRollout[];
   /** One that stands further elsewhere. */
   readonly adopt: (rollout: SavedRollout) => void;
-  /** What could not be read or written, in words. */
+  /** What could not be read or written, in words; once, until it is `recovered`. */
   readonly failed: (detail: string) => void;
+  readonly recovered: () => void;
 }
 
 /** Others that write at the same time may be quicker so often. */
@@ -19,54 +21,99 @@ const TRIES_MAX = 8;
 
 /**
  * Rollouts that all replicas of a gateway run in step: a step that one of them makes is taken by all. Arms and windows follow
- * from the plan and the wall time of its steps alone, so nothing else has to be agreed on. Of two states of a rollout
- * that of the later step stands.
+ * from the plan and the wall time of its steps alone, so nothing else has to be agreed on. Without the store each goes on
+ * by itself; once it is there again, also where it is empty, whoever stands further brings the others there.
  */
 export class RolloutShare {
   readonly #options: RolloutShareOptions;
-  #unwatch: (() => void) | undefined;
+  #running: Promise<void> | undefined;
+  #again = false;
+  #failed = false;
+  #asked = false;
 
   constructor(options: RolloutShareOptions) {
     this.#options = options;
   }
 
-  /** Takes what is there, and all that comes. */
-  async start(): Promise<void> {
+  /** What others run is known here, or the store could not be asked. */
+  get asked(): boolean {
+    return this.#asked;
+  }
+
+  /** Takes what is there and brings what is here. Never rejects. Resolves when all that was here at the call is there. */
+  async sync(): Promise<void> {
+    if (this.#running !== undefined) {
+      this.#again = true;
+      return this.#running;
+    }
+    this.#running = this.#synced();
+    await this.#running;
+  }
+
+  async #synced(): Promise<void> {
+    do {
+      this.#again = false;
+      try {
+        await this.#once();
+        if (this.#failed) this.#options.recovered();
+        this.#failed = false;
+      } catch (error) {
+        if (!this.#failed) this.#options.failed(error instanceof Error ? error.message : String(error));
+        this.#failed = true;
+      }
+      this.#asked = true;
+    } while (this.#again);
+    this.#running = undefined;
+  }
+
+  async #once(): Promise<void> {
     const { store, key } = this.#options;
-    this.#unwatch = store.watch(key, ({ text }) => this.#take(text));
-    await this.publish();
+    for (let i = 0; i < TRIES_MAX; i++) {
+      const there = await store.read(key);
+      const known = there === undefined ? [] : savedRollouts(JSON.parse(there.text) as unknown).rollouts;
+      this.#take(known);
+      const text = rolloutsText(merged(known, this.#options.own()), []);
+      if (text === there?.text || (there === undefined && text === NOTHING)) return;
+      if ((await store.replace(key, there?.revision ?? 0, text)) !== undefined) return;
+    }
+    throw new Error("others wrote at the same time again and again");
   }
 
-  stop(): void {
-    this.#unwatch?.();
-  }
-
-  /** Something has changed here. Never rejects: without the store, each goes on by itself. */
-  async publish(): Promise<void> {
-    const { store, key, own, failed } = this.#options;
-    try {
-      for (let i = 0; i < TRIES_MAX; i++) {
-        const there = await store.read(key);
-        if (there !== undefined) this.#take(there.text);
-        const text = rolloutsText(own(), []);
-        if (text === there?.text) return;
-        if ((await store.replace(key, there?.revision ?? 0, text)) !== undefined) return;
-      }
-      failed("others wrote at the same time again and again");
-    } catch (error) {
-      failed(error instanceof Error ? error.message : String(error));
+  #take(there: readonly SavedRollout[]): void {
+    const own = new Map(this.#options.own().map((one) => [one.state.plan.name, one.state]));
+    for (const one of there) {
+      const here = own.get(one.state.plan.name);
+      if (here === undefined || stands(one.state, here)) this.#options.adopt(one);
     }
   }
+}
 
-  #take(text: string): void {
-    const { own, adopt, failed } = this.#options;
-    try {
-      const steps = new Map(own().map(({ state }): [string, Micros] => [state.plan.name, state.at]));
-      for (const rollout of savedRollouts(JSON.parse(text) as unknown).rollouts) {
-        if (rollout.state.at > (steps.get(rollout.state.plan.name) ?? -Infinity)) adopt(rollout);
-      }
-    } catch (error) {
-      failed(error instanceof Error ? error.message : String(error));
-    }
+const NOTHING = rolloutsText([], []);
+
+/** Of two states of a rollout the one in the store stands where it is over, or, both being as far, made the later step. */
+function stands(there: RolloutState, here: RolloutState): boolean {
+  const [far, near] = [distanceOf(there), distanceOf(here)];
+  if (far !== near) return far > near;
+  return far === OVER ? there.phase !== here.phase : there.at > here.at;
+}
+
+const OVER = 2;
+
+function distanceOf(state: RolloutState): number {
+  if (state.phase === "planned") return 0;
+  return isUnderWay(state) ? 1 : OVER;
+}
+
+/** In the order of the store, new ones last; of too many, those that ended first are let go. */
+function merged(there: readonly SavedRollout[], own: readonly SavedRollout[]): readonly SavedRollout[] {
+  const all = new Map(there.map((one) => [one.state.plan.name, one]));
+  for (const one of own) {
+    const { name } = one.state.plan;
+    const known = all.get(name);
+    if (known === undefined || stands(one.state, known.state)) all.set(name, one);
   }
+  const rollouts = [...all.values()];
+  const ended = rollouts.filter(({ state }) => distanceOf(state) === OVER).toSorted((a, b) => a.state.at - b.state.at);
+  const gone = new Set(ended.slice(0, Math.max(0, rollouts.length - ROLLOUTS_MAX)));
+  return rollouts.filter((one) => !gone.has(one));
 }

@@ -99,3 +99,38 @@ test("Redis full: nobody can write, each goes on alone, until there is room", as
   await admin.config("SET", "maxmemory", "0");
   await until(() => known(two) === 1, "it is known");
 });
+
+test("a shared text is replaced by one of many that ask at once; without Redis, asking fails and says why", async (t) => {
+  const own = await ownRedis();
+  if (own === undefined) return t.skip(WITHOUT);
+  t.after(() => own.stop());
+  const [one, two] = replicas(t, own, "one", "two") as [Replica, Replica];
+  await shared(one, two);
+  const links = [1, 2].map(() => {
+    const stream = `test-${streams}`;
+    const made = new RedisLink({ place: place(own.url), stream, entriesMax: 10, warmMillis: 1000, leaseMillis: 200 });
+    const nothing = () => {};
+    made.start({ connected: nothing, lost: nothing, received: nothing, caughtUp: nothing });
+    t.after(() => made.stop());
+    return made;
+  });
+  const [first, second] = links as [RedisLink, RedisLink];
+  await until(() => links.every(({ takes }) => takes), "both write");
+  assert.equal(await first.readShared("text"), undefined);
+  const asked = await Promise.all(
+    links.flatMap((link, i) => [link, link].map((l) => l.replaceShared("text", 0, `${i}`))),
+  );
+  assert.deepEqual(
+    asked.filter((revision) => revision !== undefined),
+    [1],
+  );
+  assert.equal(await second.replaceShared("text", 1, "new"), 2);
+  assert.deepEqual(await first.readShared("text"), { revision: 2, text: "new" });
+  await own.kill();
+  await assert.rejects(first.readShared("text"), /^Error: Redis at 127\.0\.0\.1:\d+: no connection/);
+  await assert.rejects(first.replaceShared("text", 2, "lost"), /no connection|closed/);
+  await own.restart();
+  await until(() => links.every(({ takes }) => takes), "both write again");
+  assert.equal(await first.readShared("text"), undefined);
+  assert.equal(await first.replaceShared("text", 0, "again"), 1);
+});

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ConfigError } from "#config/config-error.ts";
 import type { Policy } from "#serve/policy/policy.ts";
 import type { PolicyGround, PolicyProposal } from "#serve/policy/policy-source.ts";
+import { until } from "../../live/discovery/fleet-under-test.ts";
 import { RedisSource } from "#serve/policy/redis-source.ts";
 
 const GROUND = {} as unknown as PolicyGround;
@@ -52,4 +53,26 @@ test("a document that is too large is refused by its size", async (t) => {
   });
   const { read } = await offered.promise;
   assert.throws(() => read(GROUND), new ConfigError(["k: expected at most 10 bytes, got 11"]));
+});
+
+test("what was refused is offered again when it is retried, and what was accepted is not", async (t) => {
+  const outcomes = ["refused", "applied"] as const;
+  let offered = 0;
+  const source = new RedisSource({
+    key: "k",
+    read: () => Promise.resolve("a: 1"),
+    policyOf: (text) => ({ text }) as unknown as Policy,
+    bytesMax: 1_000,
+    watchMillis: 1,
+  });
+  t.after(() => source.stop());
+  source.start(() => ({ outcome: outcomes[offered++] ?? "applied", version: 1, problems: [] }));
+  const looks = (count: number) => new Promise((resolve) => setTimeout(resolve, 4 * count));
+  await looks(3);
+  assert.equal(offered, 1);
+  source.retry();
+  await until("it is offered again", () => offered === 2);
+  source.retry();
+  await looks(3);
+  assert.equal(offered, 2);
 });
