@@ -17,8 +17,7 @@
  * in the first 50,000 events of a stream they take as much as everything else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -26,8 +25,8 @@ import { endAll, kept, message } from "./children.ts";
 import { cpuMicros, pinned, startGateway } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
 import { median } from "./median.ts";
+import { startNginx } from "./nginx-process.ts";
 
-const NGINX = "/usr/sbin/nginx";
 const ENDPOINTS = 8;
 const CONNECTIONS = 32;
 const STREAMS = 100;
@@ -80,8 +79,8 @@ async function main(): Promise<void> {
   const load = child("http-load.ts", lastCore, []);
   await message(load);
   const proxies = [await gnomon("exact", ports, EXACT), ...(await variants(ports)), await bareProxy(ports)];
-  const nginx = await nginxProxy(ports);
-  if (nginx !== undefined) proxies.push(nginx);
+  const nginx = await startNginx(ports, scratch);
+  if (nginx !== undefined) proxies.push({ name: "nginx", ...nginx });
   for (const proxy of proxies) {
     for (const workload of WORKLOADS) await warmUp(load, proxy, workload);
   }
@@ -176,46 +175,6 @@ async function bareProxy(ports: readonly number[]): Promise<Proxy> {
 async function gnomon(name: string, ports: readonly number[], flags: readonly string[], root?: string): Promise<Proxy> {
   const { port, pid } = await startGateway(ports, flags, 0, root);
   return { name, port, pids: [pid] };
-}
-
-async function nginxProxy(ports: readonly number[]): Promise<Proxy | undefined> {
-  const port = await freePort();
-  const file = join(scratch, "nginx.conf");
-  writeFileSync(
-    file,
-    `worker_processes 1; daemon off; pid ${scratch}/nginx.pid; error_log ${scratch}/error.log;
-events { worker_connections 4096; }
-http {
-  access_log off; client_max_body_size 64m; client_body_buffer_size 1m; keepalive_requests 1000000;
-  client_body_temp_path ${scratch}/body; proxy_temp_path ${scratch}/proxy;
-  fastcgi_temp_path ${scratch}/f; uwsgi_temp_path ${scratch}/u; scgi_temp_path ${scratch}/s;
-  upstream engines { ${ports.map((one) => `server 127.0.0.1:${one};`).join(" ")} keepalive 256; keepalive_requests 1000000; }
-  server { listen 127.0.0.1:${port}; location / {
-    proxy_pass http://engines; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }
-}`,
-  );
-  const [command, args] = pinned(0, NGINX, ["-c", file]);
-  const nginx = kept(spawn(command, args, { stdio: "ignore" }));
-  const failed = await new Promise<boolean>((resolve) => {
-    nginx.once("error", () => resolve(true));
-    nginx.once("exit", () => resolve(true));
-    setTimeout(() => resolve(false), 500);
-  });
-  if (failed) {
-    console.log(`${NGINX} is not there or does not run: left out`);
-    return undefined;
-  }
-  const workers = readFileSync(`/proc/${nginx.pid}/task/${nginx.pid}/children`, "utf8").trim().split(" ").map(Number);
-  return { name: "nginx", port, pids: [nginx.pid!, ...workers] };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }
 
 async function started<T>(file: string, core: number, args: readonly string[]): Promise<T> {

@@ -4,6 +4,7 @@
  * conversations.
  */
 import { type Socket, connect } from "node:net";
+import { ResponseReader } from "./response-reader.ts";
 
 /** What the parent asks for. */
 export interface LoadOrder {
@@ -20,9 +21,12 @@ export interface LoadReport {
   readonly answers: number;
   readonly events: number;
   readonly failures: number;
+  /** Failures by status, or by what became of the connection. */
+  readonly statuses: Record<string, number>;
 }
 
 const CONVERSATIONS = 32;
+const OK = 200;
 const WORDS = "the of and to in is that for it as was with be by on not he his but at are this have from or".split(" ");
 let seed = 7;
 
@@ -59,7 +63,7 @@ function requests({ bodyBytes, stream }: LoadOrder): () => Buffer {
 
 function run(order: LoadOrder): Promise<LoadReport> {
   const next = requests(order);
-  const total = { answers: 0, events: 0, failures: 0 };
+  const total: Total = { answers: 0, events: 0, failures: 0, statuses: {} };
   const until = performance.now() + order.millis;
   return new Promise((resolve) => {
     let open = order.connections;
@@ -73,43 +77,63 @@ function run(order: LoadOrder): Promise<LoadReport> {
   });
 }
 
-type Total = { -readonly [K in keyof LoadReport]: number };
+type Total = { -readonly [K in keyof LoadReport]: LoadReport[K] };
 
-function repeat(port: number, next: () => Buffer, total: Total, until: number, ended: () => void): void {
-  const socket = connect(port, "127.0.0.1", () => socket.write(next()));
-  socket.setNoDelay(true);
-  let missing = -1;
-  socket.on("data", (data: Buffer) => {
-    if (missing < 0) {
-      const end = data.indexOf("\r\n\r\n");
-      const length = Number(/content-length: (\d+)/i.exec(data.toString("latin1", 0, end))?.[1] ?? 0);
-      if (!data.toString("latin1", 0, 12).endsWith("200")) total.failures++;
-      missing = length - (data.length - end - 4);
-    } else missing -= data.length;
-    if (missing > 0) return;
-    missing = -1;
-    total.answers++;
-    if (performance.now() < until) socket.write(next());
-    else socket.end();
-  });
-  finish(socket, total, ended);
+function repeat(port: number, next: () => Buffer, total: Total, until: number, closed: () => void): void {
+  const asking = new Asking(port, next, total, closed);
+  asking.ended = () => {
+    if (performance.now() < until) asking.ask();
+    else asking.socket.end();
+  };
 }
 
-function streamOnce(port: number, next: () => Buffer, total: Total, ended: () => void): void {
-  const socket = connect(port, "127.0.0.1", () => socket.write(next()));
-  socket.setNoDelay(true);
-  socket.on("data", (data: Buffer) => {
-    for (let at = data.indexOf("data: {"); at >= 0; at = data.indexOf("data: {", at + 1)) total.events++;
-    if (data.indexOf("[DONE]") < 0) return;
-    total.answers++;
-    setTimeout(() => socket.end(), 5);
-  });
-  finish(socket, total, ended);
+function streamOnce(port: number, next: () => Buffer, total: Total, closed: () => void): void {
+  const asking = new Asking(port, next, total, closed);
+  asking.ended = ({ events }) => {
+    // The mark at the end is none.
+    total.events += Math.max(0, events - 1);
+    asking.socket.end();
+  };
 }
 
-function finish(socket: Socket, total: Total, ended: () => void): void {
-  socket.on("error", () => total.failures++);
-  socket.on("close", ended);
+/** One connection that asks at once. An answer that is cut, or a connection that fails, is a failure by its name. */
+class Asking {
+  readonly socket: Socket;
+  readonly #next: () => Buffer;
+  #waits = false;
+  ended: (reader: ResponseReader) => void = () => {};
+
+  constructor(port: number, next: () => Buffer, total: Total, closed: () => void) {
+    this.#next = next;
+    const failed = (what: string | number): void => {
+      total.failures++;
+      total.statuses[what] = (total.statuses[what] ?? 0) + 1;
+    };
+    const reader = new ResponseReader();
+    this.socket = connect(port, "127.0.0.1", () => this.ask());
+    this.socket.setNoDelay(true);
+    this.socket.on("data", (data: Buffer) => {
+      reader.push(data, (status) => {
+        this.#waits = false;
+        if (status === OK) total.answers++;
+        else failed(status);
+        this.ended(reader);
+      });
+    });
+    this.socket.on("error", (error: NodeJS.ErrnoException) => {
+      this.#waits = false;
+      failed(error.code ?? error.message);
+    });
+    this.socket.on("close", () => {
+      if (this.#waits) failed("closed");
+      closed();
+    });
+  }
+
+  ask(): void {
+    this.#waits = true;
+    this.socket.write(this.#next());
+  }
 }
 
 process.on("message", (order: LoadOrder) => {

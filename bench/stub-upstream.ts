@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { type AddressInfo, type Socket, createServer } from "node:net";
 import { join } from "node:path";
 
+const LAST_CHUNK = Buffer.from("\r\n0\r\n\r\n");
 const EVENTS = 100;
 const EVENT_MILLIS = 10;
 
@@ -80,6 +81,7 @@ function serve(socket: Socket): void {
   let head: string | undefined;
   let streams = false;
   let ids = false;
+  let chunked = false;
   /** Bytes of a body that are still to come. */
   let missing = 0;
   socket.setNoDelay(true);
@@ -97,6 +99,16 @@ function serve(socket: Socket): void {
         head = bytes.toString("latin1", 0, end).toLowerCase();
         missing = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0);
         bytes = bytes.subarray(end + 4);
+        // A proxy whose filter may change a body sends it in chunks; JSON has no line end of theirs in it.
+        chunked = head.includes("transfer-encoding: chunked");
+      }
+      if (chunked) {
+        const end = bytes.indexOf(LAST_CHUNK);
+        if (end < 0) {
+          held = bytes;
+          return;
+        }
+        missing = end + LAST_CHUNK.length;
       }
       const piece = bytes.subarray(0, missing);
       streams ||= piece.indexOf('"stream":true') >= 0;
@@ -106,6 +118,7 @@ function serve(socket: Socket): void {
       if (missing > 0) return;
       answer(socket, head, { streams, ids });
       head = undefined;
+      chunked = false;
       streams = false;
       ids = false;
     }

@@ -5,6 +5,7 @@ import type { Routes } from "#live/request/route.ts";
 import { Addresses } from "./destination.ts";
 import { PickerHealth } from "./health.ts";
 import { type PickerParts, PickStream } from "./pick-stream.ts";
+import { proxyServer } from "./proxy-server.ts";
 import { pathReader } from "./picked-path.ts";
 import { EXTERNAL_PROCESSOR, HEALTH, serviceOf } from "./protocol.ts";
 import type { ProcessingRequest, ProcessingResponse } from "./wire.ts";
@@ -47,7 +48,7 @@ export async function startPicker(options: PickerOptions): Promise<Picker> {
   const shared: PickerParts = { context, addresses, pathOf: pathReader(routes), fallbacksMax };
   const health = new PickerHealth(ready);
   const healthService = serviceOf("health.proto", HEALTH);
-  const server = new Server({
+  const server = proxyServer({
     "grpc.max_receive_message_length": context.limits.bodyBytesMax + MESSAGE_BYTES,
     "grpc.max_send_message_length": -1,
     "grpc.max_concurrent_streams": context.limits.requestsInFlightMax,

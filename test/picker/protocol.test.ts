@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { nowMicros } from "#live/clock.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
@@ -353,6 +355,31 @@ test("a picker that shuts down refuses with 503 and lets what is under way end",
   assert.equal(proxy.rig.summaries.at(-1)!.outcome, "ok");
   proxy.rig.gateway.parts.draining = false;
 });
+
+test("a proxy that resets every stream, as Envoy ends them, keeps its connection and what is open on it", async (t) => {
+  const proxy = await ProxyRig.start(t);
+  const waits = proxy.open();
+  waits.head();
+  const session = connect(`http://127.0.0.1:${proxy.picker.port}`).on("error", () => {});
+  t.after(() => session.destroy());
+  const path = "/envoy.service.ext_proc.v3.ExternalProcessor/Process";
+  const open = () => {
+    const head = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
+    return session.request(head).on("error", () => {});
+  };
+  await once(session, "connect");
+  const first = open();
+  for (let i = 0; i < RESETS; i++) open().close(constants.NGHTTP2_CANCEL);
+  await new Promise<void>((resolve, reject) => {
+    session.ping((error) => (error === null ? resolve() : reject(error)));
+  });
+  assert.ok(!first.closed);
+  waits.body(chat());
+  assert.equal(headerOf(await waits.next(), DESTINATION), "10.0.0.1:8000");
+});
+
+/** More than Node's HTTP/2 takes at once unless it is given another limit. */
+const RESETS = 1_500;
 
 test("a model without a name is the only one, written into the body with its new length", async (t) => {
   const proxy = await ProxyRig.start(t);

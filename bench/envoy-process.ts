@@ -1,0 +1,44 @@
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { kept } from "./children.ts";
+import { freePort } from "./free-port.ts";
+import { pinned } from "./gateway-process.ts";
+
+const CONFIG = join(import.meta.dirname, "../deploy/envoy.yaml");
+
+/** What the picker is shown: nothing, as there is none; requests, heads of responses and their end; or all bodies. */
+export type PickerMode = "none" | "requests" | "bodies";
+
+export interface EnvoyOptions {
+  readonly binary: string;
+  readonly scratch: string;
+  readonly mode: PickerMode;
+  readonly picker: number;
+  readonly engines: readonly number[];
+}
+
+/** Envoy with one worker, as deploy/envoy.yaml has it, before these engines. Linux pins it to the first core. */
+export async function startEnvoy(options: EnvoyOptions): Promise<{ readonly port: number; readonly pid: number }> {
+  const { binary, scratch, mode, picker, engines } = options;
+  const port = await freePort();
+  const named = [[8000, port], [9002, picker], ...engines.map((engine, i) => [8101 + i, engine])];
+  const config = named.reduce(
+    (text, [from, to]) => text.replace(`port_value: ${from}}`, `port_value: ${to}}`),
+    CHANGES[mode](readFileSync(CONFIG, "utf8")),
+  );
+  const file = join(scratch, `envoy-${port}.yaml`);
+  writeFileSync(file, config);
+  const argv = ["-c", file, "--concurrency", "1", "-l", "error", "--use-dynamic-base-id"];
+  const [command, args] = pinned(0, binary, argv);
+  return { port, pid: kept(spawn(command, args, { stdio: ["ignore", "ignore", "inherit"] })).pid! };
+}
+
+const CHANGES: Readonly<Record<PickerMode, (config: string) => string>> = {
+  none: (config) => {
+    const begin = config.indexOf("          - name: envoy.filters.http.ext_proc");
+    return config.slice(0, begin) + config.slice(config.indexOf("          - name: envoy.filters.http.router"));
+  },
+  requests: (config) => config.replace("response_body_mode: FULL_DUPLEX_STREAMED", "response_body_mode: NONE"),
+  bodies: (config) => config,
+};
