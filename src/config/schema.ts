@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { admission } from "./admission-section.ts";
 import { admin } from "./admin-section.ts";
+import { cascade } from "./cascade-section.ts";
 import { discovery } from "./discovery-section.ts";
 import { endpoint } from "./endpoint-section.ts";
 import { emulate } from "./emulate-section.ts";
@@ -189,6 +190,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
   profiles,
+  cascade: cascade.prefault({}).describe("Models that are asked one after another."),
   admission: admission.prefault({}).describe("Who is let in, who waits, and who is refused."),
   policy: policy.prefault({}).describe("Changes of profiles, routing, admission and limits while the gateway runs."),
   rollout: rollout.prefault({}).describe("Rollouts of one profile against another on live traffic."),

@@ -1,3 +1,4 @@
+import type { AnswerJudged, RequestEscalated } from "./cascade/cascade-input.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint/endpoint.ts";
 import type { HangReason } from "./endpoint/hang-reason.ts";
 import type { PeerLeft, PeerReported } from "./peer-news.ts";
@@ -66,6 +67,8 @@ export type EndogenousInput =
   | RequestRetried
   | RequestMoved
   | RequestContinued
+  | RequestEscalated
+  | AnswerJudged
   | RequestReleased
   | RequestFinished
   | AnswerKnown
@@ -92,13 +95,14 @@ export type EndogenousInput =
 export type AskingInput = RequestArrived | RequestReleased | RequestAgain;
 
 /** Those about a request that was let in before, so that it waits for nothing. */
-export type RequestAgain = RequestRetried | RequestContinued;
+export type RequestAgain = RequestRetried | RequestContinued | RequestEscalated;
 
 const ASKING: ReadonlySet<Input["kind"]> = new Set<AskingInput["kind"]>([
   "request-arrived",
   "request-released",
   "request-retried",
   "request-continued",
+  "request-escalated",
 ]);
 
 export function isAsking(input: Input): input is AskingInput {

@@ -1,5 +1,6 @@
 import type { AdmissionDesk } from "./admission-desk.ts";
 import { AwaitedAnswers } from "./awaited-answers.ts";
+import type { RequestEscalated } from "./cascade/cascade-input.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { Fleet } from "./fleet.ts";
@@ -200,6 +201,18 @@ export class Placements {
     this.#release(pending, at, !begun);
     pending.continuedTokens = outputTokens;
     pending.request = continuedRequest(pending.asked, input);
+    return pending;
+  }
+
+  /** The answer is given up, and another model is asked; the engine did its work. */
+  escalate({ at, requestId, request, tokens }: RequestEscalated): Pending {
+    const before = this.pending.get(requestId);
+    assert(before?.state !== undefined, "a request that is escalated was under way");
+    const { sentAt, firstTokenAt } = before;
+    before.state.requestEnded(at, "ok", { sentAt, firstTokenAt, outputTokens: tokens });
+    this.#release(before, at, false);
+    const pending = { ...before, request, asked: request, tried: [], continuedTokens: 0, transferFailed: false };
+    this.pending.set(requestId, pending);
     return pending;
   }
 

@@ -156,6 +156,7 @@ export class Router {
     if (input.kind === "request-arrived") return this.#arrived(input, forced);
     if (input.kind === "request-retried") return this.#retried(input, forced);
     if (input.kind === "request-continued") return this.#continued(input, forced);
+    if (input.kind === "request-escalated") return this.#again(input.at, this.#placements.escalate(input), forced);
     if (input.kind === "request-released") return this.#released(input, forced);
     this.#apply(input);
     return undefined;
@@ -173,6 +174,8 @@ export class Router {
       case "request-finished":
       case "answer-known":
         this.#placements.follow(input);
+        break;
+      case "answer-judged":
         break;
       case "profile-changed":
         this.#profiles.set(input.name, input.profile);

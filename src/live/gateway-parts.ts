@@ -5,6 +5,7 @@ import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import type { QueueTurns } from "./admission/queue-turns.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { AnswerQueue } from "./answer/answer-queue.ts";
+import type { Cascades } from "./cascade/cascades.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { Refusal } from "./answer/errors.ts";
 import type { GatewayCounters } from "./metrics/gateway-counters.ts";
@@ -52,6 +53,8 @@ export interface GatewayParts {
   readonly hangs: HangWatch;
   readonly answersIndexed: AnswersIndexed;
   readonly answers: AnswerQueue;
+  /** Undefined where there is none. */
+  readonly cascades: Cascades | undefined;
   /** Requests that wait for their turn. */
   readonly turns: QueueTurns;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */

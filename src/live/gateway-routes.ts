@@ -8,6 +8,7 @@ import { EngineAdministration } from "./beside/engine-administration.ts";
 import { type EngineCaller, readyServers } from "./beside/engine-caller.ts";
 import { StoredResponses } from "./beside/stored-responses.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
+import type { ServedModel } from "./discovery/endpoint-directory.ts";
 import { servedModels } from "./discovery/models.ts";
 import type { AdministrationOptions, GatewayApp } from "./gateway.ts";
 import type { ClientAuth } from "./request/client-auth.ts";
@@ -37,12 +38,12 @@ export function addRoutes(parts: Parts): void {
   const asks = (incoming: IncomingMessage): boolean => isAllowed(allowed, incoming);
   app.get("/v1/models", (c) => {
     if (!asks(c.env.incoming)) return answerOf(context, UNAUTHORIZED);
-    return c.json({ object: "list", data: servedModels(context.directory) });
+    return c.json({ object: "list", data: modelsOf(context) });
   });
   app.get("/v1/models/:id{.+}", (c) => {
     if (!asks(c.env.incoming)) return answerOf(context, UNAUTHORIZED);
     const id = c.req.param("id");
-    const model = servedModels(context.directory).find((served) => served.id === id);
+    const model = modelsOf(context).find((served) => served.id === id);
     return model === undefined
       ? answerOf(context, refusal("unknown-model", "This model is not served.", "model"))
       : c.json(model);
@@ -66,6 +67,13 @@ function addFaults({ app, context, routes }: Parts): void {
     context.observe.bug?.(error);
     return answerOf(context, refusal("internal", "The gateway failed on this request."));
   });
+}
+
+/** Models of the engines, and the names of cascades that are none. */
+function modelsOf({ directory, cascades }: GatewayParts): ServedModel[] {
+  const served = servedModels(directory);
+  const names = (cascades?.names ?? []).filter((name) => served.every(({ id }) => id !== name));
+  return [...served, ...names.map((id) => ({ id, object: "model", owned_by: "gnomon" }) as const)];
 }
 
 const PATH_SHOWN_MAX = 200;

@@ -7,6 +7,7 @@ import { Hono } from "hono";
 import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
 import { QueueTurns } from "./admission/queue-turns.ts";
 import { AnswerQueue } from "./answer/answer-queue.ts";
+import { type CascadeOptions, createCascades } from "./cascade/create-cascades.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { GatewayParts, RequestObserver } from "./gateway-parts.ts";
 import { ANYBODY } from "./request/client.ts";
@@ -56,6 +57,8 @@ export interface GatewayOptions {
   readonly answersIndexed?: AnswersIndexed;
   /** Asks engines for the token ids of streams, so that one that breaks can go on elsewhere; false when left out. */
   readonly continuesStreams?: boolean;
+  /** Cascades of models; none when left out. */
+  readonly cascade?: CascadeOptions;
   /** Whether work that can be left undone is; it never is when left out. */
   readonly load?: { readonly isBusy: boolean };
   /** Paths beside the known ones that take POST and go to one engine each. */
@@ -164,6 +167,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
       now: nowMicros,
       accept: options.tap.accept.bind(options.tap),
     },
+    cascades: createCascades(options.cascade, options.tap),
     waits: waitLimits(limits),
     turns: new QueueTurns(options.tap),
     answersIndexed: options.answersIndexed ?? "ids",

@@ -3,7 +3,6 @@ import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
-import { LoopLoad } from "#live/loop-load.ts";
 import { pageFiles } from "#live/status/page-files.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
@@ -16,7 +15,6 @@ import { RouterTap } from "#live/router-tap.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
-import { adminAccess } from "#live/status/admin-access.ts";
 import { enginePages } from "#live/status/engine-pages.ts";
 import { type StatusOptions, statusRoutes } from "#live/status/status.ts";
 import { gnomonVersion } from "./gnomon-version.ts";
@@ -40,11 +38,12 @@ import { replicaName, sharedRouter } from "./live-share.ts";
 import type { RolloutKeeper } from "./rollout/rollout-keeper.ts";
 import { liveState } from "./state/live-state.ts";
 import { hashSecret } from "./state/hash-secret.ts";
-import { type LivePolicy, gatewayLimits } from "./policy/live-policy.ts";
+import type { LivePolicy } from "./policy/live-policy.ts";
 import { livePolicies } from "./policy/live-policies.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { stateWatch } from "./state-watch.ts";
 import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
+import { towardsClients } from "./towards-clients.ts";
 
 /** Everything that a running gateway is made of, and its end. */
 export interface LiveStack {
@@ -95,7 +94,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
   const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
-  const also = { ...shadowStatus, ...events.metrics, rollouts };
+  const also = { ...shadowStatus, ...events.metrics, rollouts, cascades: () => running.gateway?.parts.cascades };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);
@@ -269,25 +268,5 @@ function identity({ clients }: Config, secret: Uint8Array, profileHeader: () => 
     },
     sloHeader: clients.sloClassHeader,
     secret: createHmac("sha256", secret).update("identity").digest("hex"),
-  };
-}
-
-/** What the configuration states of clients, and what it lets pass. */
-function towardsClients(config: Config, adminToken: string | undefined): Partial<GatewayOptions> {
-  const { clients, routes, prefix } = config;
-  return {
-    answersIndexed: prefix.answers,
-    load: new LoopLoad(),
-    limits: gatewayLimits(config),
-    requestUsage: clients.requestUsage,
-    continuesStreams: clients.continueStreams,
-    sendsOwnHeaders: clients.ownHeaders,
-    corsOrigins: clients.corsOrigins,
-    extraRoutes: routes.extra,
-    administration: {
-      paths: routes.administration,
-      access: adminAccess(adminToken),
-      millisMax: routes.administrationMillisMax,
-    },
   };
 }

@@ -45,7 +45,7 @@ export class TraceEncoder {
   record(input: Input, decision: Decision | RecordedDecision | undefined): string {
     let line = `{${encodeInput(input)}`;
     if (decision !== undefined) line += `,"decision":${encodeDecision(decision, this.#candidatesMax)}`;
-    if (input.kind === "request-arrived") {
+    if (input.kind === "request-arrived" || input.kind === "request-escalated") {
       const chain = this.#chain(input.request.blocks);
       if (chain !== "") line += `,"chain":${chain}`;
     } else if (input.kind === "peer-reported") {

@@ -5,6 +5,8 @@ import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
+import { KEPT_REASONS } from "#core/cascade/cascade-input.ts";
+import { decodeJudged, encodeJudged } from "./judged-codec.ts";
 import { type Fields, TraceFormatError } from "./fields.ts";
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
 import { decodePolicy, encodePolicy } from "./policy-codec.ts";
@@ -41,6 +43,10 @@ export function encodeInput(input: Input): string {
       return `${head},"requestId":${JSON.stringify(input.requestId)},"endpoint":${JSON.stringify(input.endpoint)}`;
     case "request-continued":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}","outputTokens":${number(input.outputTokens)}${answer(input)}`;
+    case "request-escalated":
+      return `${head}${encodeJudged(input)},"request":${encodeRequest(input.request)}`;
+    case "answer-judged":
+      return `${head}${encodeJudged(input)},"kept":"${input.kept}"`;
     case "request-finished":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"outcome":"${input.outcome}"${counts(input)}`;
     case "answer-known":
@@ -109,6 +115,10 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
       return { kind, at, requestId: fields.string("requestId"), endpoint: fields.string("endpoint") };
     case "request-continued":
       return decodeContinued(at, fields);
+    case "request-escalated":
+      return { kind, at, ...decodeJudged(fields), request: decodeRequest(fields.object("request"), chain()) };
+    case "answer-judged":
+      return { kind, at, ...decodeJudged(fields), kept: fields.oneOf("kept", KEPT_REASONS) };
     case "request-finished":
       return decodeFinished(at, fields);
     case "answer-known":
@@ -125,13 +135,10 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
       return { kind, at, endpoint: fields.string("endpoint") };
     case "endpoint-suspended":
       return { kind, at, endpoint: fields.string("endpoint"), reason: fields.oneOf("reason", HANG_REASONS) };
-    case "endpoint-resumed":
-      return {
-        kind,
-        at,
-        endpoint: fields.string("endpoint"),
-        servedUntilWell: fields.integer("servedUntilWell", 0),
-      };
+    case "endpoint-resumed": {
+      const servedUntilWell = fields.integer("servedUntilWell", 0);
+      return { kind, at, endpoint: fields.string("endpoint"), servedUntilWell };
+    }
     case "block-size-changed":
       return { kind, at, blockTokens: fields.integer("blockTokens", 1) };
     case "profile-changed":

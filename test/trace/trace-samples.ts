@@ -1,3 +1,4 @@
+import { KEPT_REASONS } from "#core/cascade/cascade-input.ts";
 import fc from "fast-check";
 import type { Breakdown, Decision } from "#core/decision.ts";
 import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
@@ -196,6 +197,8 @@ function rolloutInputs(at: number): fc.Arbitrary<Input> {
     });
 }
 
+const logprob = fc.double({ min: -20, max: -1e-9, noNaN: true });
+
 export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
   fc.oneof(
     requests.map((request): Input => ({ kind: "request-arrived", at, request })),
@@ -225,6 +228,24 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
         outputTokens,
         ...(answerHashes !== undefined && { answerHashes }),
       })),
+    fc
+      .tuple(word, logprob, count, fc.constantFrom(...KEPT_REASONS))
+      .map(([requestId, meanLogprob, tokens, kept]): Input => ({
+        kind: "answer-judged",
+        at,
+        requestId,
+        meanLogprob,
+        tokens,
+        kept,
+      })),
+    fc.tuple(requests, logprob, count).map(([request, meanLogprob, tokens]): Input => ({
+      kind: "request-escalated",
+      at,
+      requestId: request.id,
+      meanLogprob,
+      tokens,
+      request,
+    })),
     fc
       .tuple(
         record({ requestId: word, promptTokens: maybe(count), cachedTokens: maybe(count), outputTokens: maybe(count) }),

@@ -25,6 +25,8 @@ export class Words {
         return `#${this.#numbers.get(input.request.id)}`;
       case "request-retried":
       case "request-released":
+      case "request-escalated":
+      case "answer-judged":
       case "first-token":
       case "answer-known":
       case "prefill-finished":

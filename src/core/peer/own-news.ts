@@ -1,3 +1,4 @@
+import type { RequestEscalated } from "../cascade/cascade-input.ts";
 import type { Decision, Routed } from "../decision.ts";
 import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
@@ -68,6 +69,7 @@ export class OwnNews {
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
     } else if (kind === "request-continued") this.#continued(input, decision);
     else if (kind === "prefill-failed" || kind === "transfer-failed") this.#stageFailed(input.requestId);
+    else if (kind === "request-escalated") this.#escalated(input, decision);
     else if (kind === "request-moved") this.#moved(input);
     else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
     else if (kind === "request-finished") this.#finished(input);
@@ -94,6 +96,15 @@ export class OwnNews {
     sent.continuedTokens = input.outputTokens;
     if (decision?.kind !== "routed") return;
     this.#charge(input.at, sent, decision, continuedRequest(sent.request, input));
+  }
+
+  #escalated({ at, requestId, request }: RequestEscalated, decision: Decision | undefined): void {
+    const before = this.#requests.get(requestId);
+    if (before === undefined) return;
+    this.#failed(before);
+    const sent = { ...before, request, continuedTokens: 0 };
+    this.#requests.set(requestId, sent);
+    if (decision?.kind === "routed") this.#charge(at, sent, decision);
   }
 
   #moved({ at, requestId, endpoint }: RequestMoved): void {

@@ -48,6 +48,14 @@ export interface AnswerCounts {
  */
 export type AnswerStage = "held" | "due" | "passing" | "over";
 
+/** Reads the log-probabilities of an answer, and keeps them from a client that did not ask for them. */
+export interface CascadeReading {
+  /** Reads an event; returns the place of what the client is to get null for. */
+  readEvent(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined;
+  /** Reads an answer in one piece, and returns it as the client gets it. */
+  readWhole(body: Buffer): Buffer;
+}
+
 /** What an answer may ask of the request that it belongs to. */
 export interface Delivery {
   readonly writer: ClientWriter;
@@ -61,6 +69,8 @@ export interface Delivery {
   readonly answerReader: AnswerReader | undefined;
   /** What is kept of a stream so that it can go on elsewhere; undefined where nothing is. */
   readonly kept: KeptStream | undefined;
+  /** What a cascade makes of the answer; undefined where the request asked for none. */
+  readonly cascade: CascadeReading | undefined;
   /** The client has a part of a stream that could go on elsewhere. */
   readonly continues: boolean;
   /**

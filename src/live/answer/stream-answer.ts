@@ -136,12 +136,12 @@ export class StreamAnswer implements Answer {
     return from;
   }
 
-  /** Keeps an event's tokens; ids of the prompt that the client did not ask for are left out. Returns where what may pass begins. */
+  /** Keeps what is needed of an event; what the client did not ask for is left out. Returns where what may pass begins. */
   #keep(from: number): number {
-    const { kept } = this.#delivery;
-    if (kept === undefined) return from;
+    const { kept, cascade } = this.#delivery;
+    if (kept === undefined && cascade === undefined) return from;
     const { bytes, start, end } = this.#scanner;
-    const hidden = kept.read(bytes, start, end);
+    const hidden = cascade === undefined ? kept?.read(bytes, start, end) : cascade.readEvent(bytes, start, end);
     if (hidden === undefined) return from;
     this.#pass(bytes, from, hidden[0]);
     this.#pass(NULL, 0, NULL.length);

@@ -45,6 +45,8 @@ export class WholeAnswer implements Answer {
       this.#delivery.attemptFailed("draining");
     } else {
       this.#usage = findUsage(body);
+      const { cascade } = this.#delivery;
+      if (cascade !== undefined) this.#chunks[0] = cascade.readWhole(body);
       this.#delivery.completed("ok", false);
     }
   }

@@ -3,10 +3,12 @@ import type { EndpointRow } from "#core/fleet.ts";
 import type { Router } from "#core/router.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
+import type { Cascades } from "../cascade/cascades.ts";
 import type { FleetKeeper } from "../discovery/fleet-keeper.ts";
 import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { SourceBoard } from "../discovery/source-board.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
+import { registerCascades } from "./metric-cascade.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
 import { registerAdmission } from "./metric-admission.ts";
@@ -35,6 +37,8 @@ export interface StateSources extends KvEventSources {
   readonly hangs?: Pick<HangWatch, "counts">;
   /** Undefined before there is a gateway. */
   readonly counters: () => GatewayCounters | undefined;
+  /** Left out where there can be none. */
+  readonly cascades?: () => Cascades | undefined;
   /** Undefined when nothing is recorded. */
   readonly recorder: () => RecorderStatus | undefined;
   /** Left out where no policy can change. */
@@ -97,6 +101,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerTokenizers(sources, family, row);
   registerPolicy(sources, family, row);
   registerAdmission(sources.router, sources.counters, family, row);
+  registerCascades(sources.cascades ?? (() => undefined), family, row);
   registerLogs(sources.logs, family, row);
   registerKvEvents(sources, family, row);
   registerRollouts(registry, sources.rollouts);

@@ -33,6 +33,8 @@ export interface PlainEvent {
     | "client-stalled"
     /** A retry or a continuation was allowed, and another endpoint was chosen. */
     | "rerouted"
+    /** A cascade gives the answer up that is held, and another model's endpoint was chosen. */
+    | "escalated"
     /** The code failed on this request. */
     | "defect";
 }

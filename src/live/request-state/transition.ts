@@ -215,6 +215,11 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       if (state.carriage !== "stream" || state.shown) return illegal(state, event);
       return { state: { ...state, shown: true }, effects: HEAD_SHOWN };
     },
+    escalated: (state, event) => {
+      const { attempts, shown, carriage, content } = state;
+      if (carriage === "through" || content === "complete" || content === "turned-down") return illegal(state, event);
+      return { state: { kind: "waiting", attempts: attempts + 1, shown }, effects: [RELEASE, SEND] };
+    },
     "attempt-failed": attemptFailed,
     "answer-ended": answerEnded,
     "upstream-broke": (state, { fault }) => broke(state, fault),

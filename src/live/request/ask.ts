@@ -13,6 +13,7 @@ import { onlyModel, servedModels } from "../discovery/models.ts";
 import { isFields } from "../fields.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 import { type Asker, AskerLeft } from "../loop-turn.ts";
+import type { CascadeRun } from "../cascade/cascade-run.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -41,6 +42,8 @@ export interface AskingRequest extends Asker {
   stream: boolean;
   prompt: CountedPrompt;
   answerReader: AnswerReader | undefined;
+  /** Where it asked for a cascade. */
+  cascade?: CascadeRun | undefined;
   /** Time that it waited for its turn. */
   queuedMicros: Micros;
   /** The decision that no endpoint may serve it. */
@@ -120,8 +123,9 @@ function askParsed(question: Question, parsed: ParsedRequest | Refusal): void {
   if (isRefusal(parsed)) return asking.refuse(parsed);
   const { context } = asking;
   asking.stream = parsed.stream;
-  const model = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
-  if (model === undefined) return asking.refuse(noModel(context));
+  const named = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
+  if (named === undefined) return asking.refuse(noModel(context));
+  const model = context.cascades?.begin(asking, named, parsed, question.body) ?? named;
   asking.model = model;
 
   const { source } = parsed.prompt;
@@ -153,7 +157,7 @@ function decide(
   if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) asking.encoded(tokenizer, prompt);
   if (prompt.fellBack) context.observe.tokenizerFellBack(model);
   const hidesUsage = addsUsage(asking, parsed);
-  if (prompt === whole) {
+  if (prompt === whole && asking.cascade === undefined) {
     const { dialect } = asking.route;
     asking.answerReader = chooseReader(context, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
@@ -179,9 +183,12 @@ function decide(
     ...(profile !== "" && { ownProfile: true }),
   };
   asking.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
+  const { cascade } = asking;
+  cascade?.arrives(request, hidesUsage);
   accept(asking, request, (decision) => {
-    const asksIds = keep(parsed, prompt);
-    routed(decision, bodyFor(body, parsed, model, { hidesUsage, asksIds }), hidesUsage);
+    // A part of a judged answer has no form in which another engine could go on behind it.
+    const asksIds = cascade === undefined && keep(parsed, prompt);
+    routed(decision, bodyFor(body, parsed, model, { hidesUsage, asksIds, more: cascade?.fields }), hidesUsage);
   });
 }
 
@@ -228,20 +235,27 @@ function addsUsage({ context, answeredElsewhere, route }: AskingRequest, { strea
   return !isFields(options) || laxBoolean(options["include_usage"]) !== true;
 }
 
+interface AddedFields {
+  readonly hidesUsage: boolean;
+  readonly asksIds: boolean;
+  readonly more: object | undefined;
+}
+
 /** The client's own bytes, but for fields that must be there. */
 function bodyFor(
   body: Buffer,
   { model: asked, fields }: ParsedRequest,
   model: string,
-  { hidesUsage, asksIds }: { readonly hidesUsage: boolean; readonly asksIds: boolean },
+  { hidesUsage, asksIds, more }: AddedFields,
 ): Buffer {
-  const isNamed = asked !== "" || fields === undefined;
-  if (isNamed && !hidesUsage && !asksIds) return body;
+  const isNamed = asked === model || fields === undefined;
+  if (isNamed && !hidesUsage && !asksIds && more === undefined) return body;
   const options = fields?.["stream_options"];
   const merged = { ...(isFields(options) ? options : {}), include_usage: true, continuous_usage_stats: false };
   return withFields(body, {
     ...(!isNamed && { model }),
     ...(hidesUsage && { stream_options: merged }),
     ...(asksIds && { return_token_ids: true }),
+    ...more,
   });
 }

@@ -6,6 +6,7 @@ import type { Rejected } from "#core/decision.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
+import type { CascadeRun } from "../cascade/cascade-run.ts";
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 import { ClientWriter } from "../answer/client-writer.ts";
@@ -64,6 +65,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   stream = false;
   /** Where the answer's tokens can be found out and continue the prompt's blocks. */
   answerReader: AnswerReader | undefined;
+  cascade: CascadeRun | undefined;
   /** What is kept of a stream so that it can go on elsewhere, or why nothing is. */
   kept: KeptStream | undefined;
   unfit: UnfitStream | undefined;
@@ -104,7 +106,6 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   get state(): RequestState {
     return this.#run.state;
   }
-
   /** The client left, or the answer is complete. */
   get over(): boolean {
     const { kind } = this.#run.state;
@@ -234,7 +235,6 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     const at = nowMicros();
     this.#overAt = at;
     if (effect.known) {
-      const answer = this.#answer(result);
       context.tap.accept({
         kind: "request-finished",
         at,
@@ -243,14 +243,14 @@ export class Exchange implements Swept, Asker, EffectPerformer {
         promptTokens: result.usage?.promptTokens,
         cachedTokens: result.usage?.cachedTokens,
         outputTokens: result.outputTokens,
-        ...answer,
+        ...this.#answer(result),
       });
     }
     this.kept?.close();
+    this.cascade?.close();
     context.bodyBytesInFlight -= this.#bodyBytes;
-    if (result.usage?.promptTokens !== undefined && this.#prompt !== undefined) {
-      this.#tokenizer?.learn(this.model, this.#prompt, result.usage.promptTokens);
-    }
+    const counted = result.usage?.promptTokens;
+    if (counted !== undefined && this.#prompt) this.#tokenizer?.learn(this.model, this.#prompt, counted);
     context.observe.finished(summarize(this, this.#forward, at, result));
   }
 

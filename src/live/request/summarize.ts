@@ -13,7 +13,8 @@ export function summarize(
   { outcome, usage, outputTokens, firstTokenAt }: ForwardResult,
 ): RequestSummary {
   const whole = outcome === "ok" && firstTokenAt === undefined ? at : undefined;
-  const ttftEnd = firstTokenAt ?? whole;
+  // What a cascade held back came later.
+  const ttftEnd = firstTokenAt === undefined ? whole : Math.max(firstTokenAt, exchange.cascade?.decidedAt ?? 0);
   const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
   return {
     requestId: exchange.requestId,

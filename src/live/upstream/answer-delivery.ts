@@ -55,11 +55,16 @@ export class AnswerDelivery implements Delivery {
     return state.kind === "passing" && state.carriage === "stream" && kept !== undefined && kept.unfit === undefined;
   }
 
+  get cascade() {
+    return this.#exchange.cascade;
+  }
+
   get stage(): AnswerStage {
-    const { state } = this.#exchange;
+    const { state, cascade } = this.#exchange;
     if (state.kind === "passing") return "passing";
     if (state.kind === "resuming") return "held";
     if (state.kind !== "holding") return "over";
+    if (cascade?.judging === true && state.carriage !== "through") return "held";
     return state.content === "silent" ? "held" : "due";
   }
 
@@ -75,14 +80,17 @@ export class AnswerDelivery implements Delivery {
 
   firstToken(): void {
     this.#exchange.dispatch(FIRST_TOKEN);
+    this.#judgeRipe();
   }
 
   progress(tokensSeen: number): void {
     const { tokens } = this.#forward;
     if (tokens.reaches(tokensSeen)) tokens.report(nowMicros());
+    this.#judgeRipe();
   }
 
   holdFull(): void {
+    this.cascade?.keep(this.#exchange, "held-bytes");
     this.#exchange.dispatch(HOLD_FULL);
   }
 
@@ -98,10 +106,12 @@ export class AnswerDelivery implements Delivery {
   }
 
   marked(outcome: WholeOutcome): void {
+    if (outcome === "ok" && this.#leaves(() => this.marked(outcome))) return;
     this.#exchange.dispatch({ kind: "marked", outcome });
   }
 
   completed(outcome: WholeOutcome, promisesMark: boolean): void {
+    if (outcome === "ok" && this.#leaves(() => this.completed(outcome, promisesMark))) return;
     if (promisesMark && this.continues && !this.#isMarked) return this.broke("cut");
     this.#exchange.dispatch({ kind: "answer-ended", outcome, promisesMark });
   }
@@ -124,6 +134,17 @@ export class AnswerDelivery implements Delivery {
     const { counters } = this.#exchange.context;
     countUp(counters.continuationsDenied, "diverged");
     this.#exchange.dispatch({ kind: "upstream-broke", fault: "garbage", continues: false });
+  }
+
+  /** Whether a cascade asks another model, or has yet to learn whether it can; what comes of the answer waits for that. */
+  #leaves(goOn?: () => void): boolean {
+    const { state, cascade } = this.#exchange;
+    if (cascade === undefined || state.kind !== "holding" || state.carriage === "through") return false;
+    return cascade.judge(this.#exchange, this.#forward, goOn);
+  }
+
+  #judgeRipe(): void {
+    if (this.#exchange.cascade?.isRipe === true) this.#leaves();
   }
 
   get #isMarked(): boolean {

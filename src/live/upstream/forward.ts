@@ -129,13 +129,14 @@ export class Forward implements AttemptListener {
 
   /** Sends the request to the endpoint that was decided on. */
   #send(): RequestEvent | undefined {
-    const { context, headers: given, requestId, answerReader, kept, state } = this.#exchange;
+    const { context, headers: given, requestId, answerReader, cascade, kept, state } = this.#exchange;
     this.#answer = undefined;
     if (this.attempts > 1) {
       this.#tokens = this.#newTokens();
       this.#signs = new AttemptSigns(this.#exchange, this.endpoint, nowMicros());
     }
     answerReader?.reset();
+    cascade?.reset();
     if (state.kind !== "resuming") kept?.reset();
     const upstream = context.pools.get(this.#routed.endpoint);
     if (upstream === undefined) return attemptFailed("connect");
@@ -151,19 +152,19 @@ export class Forward implements AttemptListener {
   }
 
   #askRetry(fault: Fault): RequestEvent {
-    const { context, routeId } = this.#exchange;
+    const { context, routeId, cascade } = this.#exchange;
     const { faults } = context.counters;
     faults[fault] = (faults[fault] ?? 0) + 1;
-    const after = afterFault(context.attempts, routeId, fault, this.attempts);
+    const after = afterFault(context.attempts, routeId, fault, this.attempts - (cascade?.attemptsBefore ?? 0));
     if (after.kind === "give-up") return { kind: "denied", why: after.why };
     context.observe.fault?.(retriedEvent(this, fault, after.decision.endpoint));
     this.#routed = after.decision;
     return REROUTED;
   }
 
-  /** The stream goes on at another endpoint. */
-  continueAt(routed: Routed): void {
-    this.#firstTokenAt ??= this.#tokens.firstAt;
+  /** The stream goes on at another endpoint; its client has a part of it, or none where a cascade gave that up. */
+  continueAt(routed: Routed, begun = true): void {
+    if (begun) this.#firstTokenAt ??= this.#tokens.firstAt;
     this.#routed = routed;
   }
 

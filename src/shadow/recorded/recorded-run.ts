@@ -88,6 +88,7 @@ export class RunBook {
   readonly #ended: Ended[] = [];
   /** Those whose answers follow their ends. */
   readonly #awaited = new RecentMap<string, Ended>(OPEN_MIN);
+  readonly #escalated = new RecentMap<string, true>(OPEN_MIN);
   readonly #left = new Map<string, number>();
   readonly #requestsMax: number;
   /** Requests in flight that a window remembers. */
@@ -127,6 +128,10 @@ export class RunBook {
       case "request-retried":
       case "request-continued":
         this.#sentAgain(input, endpoint ?? "", 1);
+        break;
+      case "request-escalated":
+        // What both models did lies in its times; a request to one model cannot stand for it.
+        if (endpoint !== undefined && this.#open.delete(input.requestId)) this.#escalated.set(input.requestId, true);
         break;
       case "request-moved":
         this.#sentAgain(input, input.endpoint, 1);
@@ -172,6 +177,7 @@ export class RunBook {
       case "prefill-finished":
       case "prefill-failed":
       case "transfer-failed":
+      case "answer-judged":
       case "rollout-look":
       case "rollout-predicted":
       case "load-observed":
@@ -234,6 +240,10 @@ export class RunBook {
 
   #finish(end: RequestFinished): void {
     const open = this.#open.get(end.requestId);
+    if (this.#escalated.get(end.requestId) === true) {
+      this.#escalated.delete(end.requestId);
+      return this.leave("a cascade took it to another model");
+    }
     if (open === undefined) return this.leave("its arrival is not in the trace");
     this.#open.delete(end.requestId);
     if (end.outcome === "refused") return this.leave("refused");

@@ -44,6 +44,8 @@ export class KeptRequests {
       case "request-retried":
       case "request-moved":
       case "request-continued":
+      case "request-escalated":
+      case "answer-judged":
       case "request-released":
         return this.#inFlight.has(input.requestId);
       case "request-finished":

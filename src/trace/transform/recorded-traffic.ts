@@ -13,7 +13,8 @@ const WAITING_MAX = 100_000;
 const CONVERSATIONS_MAX = 262_144;
 
 interface Open {
-  readonly route: RouteRequest;
+  /** Of the model that answered. */
+  route: RouteRequest;
   readonly at: Micros;
   /** Wall time of `at`, in microseconds since 1970. */
   readonly wallMicros: number;
@@ -79,6 +80,9 @@ class ArrivalLine {
     } else if (SENT_AGAIN.has(input.kind) && "requestId" in input) {
       const open = this.#open.get(input.requestId);
       if (open !== undefined && endpoint !== "") open.endpoint = endpoint;
+    } else if (input.kind === "request-escalated") {
+      const open = this.#open.get(input.requestId);
+      if (open !== undefined && endpoint !== "") Object.assign(open, { route: input.request, endpoint });
     } else if (input.kind === "first-token") {
       const open = this.#open.get(input.requestId);
       if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = input.at;

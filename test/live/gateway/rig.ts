@@ -48,6 +48,8 @@ export interface Rig {
 
 export interface RigOptions extends Partial<Omit<GatewayOptions, "journal" | "directory" | "observe">> {
   readonly models?: readonly string[];
+  /** Of each engine in order, where they differ. */
+  readonly modelsEach?: readonly (readonly string[])[];
   readonly entry?: Partial<EndpointEntry>;
   readonly breaker?: BreakerOptions;
   /** Further engines, after those that the replies make. */
@@ -85,8 +87,8 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
   });
   const directory = new EndpointDirectory();
   [...engines.map(({ url }) => url), ...(options.urls ?? [])].forEach((url, i) => {
-    const entry = addEngine(directory, url, String.fromCodePoint(97 + i), options);
-    const models = entry.models.map(({ id }) => id);
+    const models = options.modelsEach?.[i] ?? options.models ?? ["tiny"];
+    const entry = addEngine(directory, url, String.fromCodePoint(97 + i), { ...options, models });
     const endpoint = { id: entry.id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
     tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   });

@@ -26,6 +26,7 @@ export const EVENTS: readonly RequestEvent[] = [
       "client-left",
       "client-stalled",
       "rerouted",
+      "escalated",
       "defect",
     ] as const
   ).map((kind) => ({ kind })),

@@ -1,0 +1,240 @@
+import { afterAnswer, keep } from "#core/cascade/after-answer.ts";
+import type { Judged, KeptReason } from "#core/cascade/cascade-input.ts";
+import type { CascadeSpec, CascadeStep } from "#core/cascade/cascade-spec.ts";
+import type { RouteRequest } from "#core/request.ts";
+import type { Micros } from "#core/units.ts";
+
+import { nowMicros } from "../clock.ts";
+import { AskerLeft } from "../loop-turn.ts";
+import type { Exchange } from "../request/exchange.ts";
+import type { ParsedRequest } from "../request/parse-request.ts";
+import { withFields } from "../request/request-body.ts";
+import type { CascadeReading } from "../answer/answer.ts";
+import { FIRST_BYTES } from "../request-state/request-event.ts";
+import type { Dialect } from "../request/route.ts";
+import { tokensOfAll, truncated } from "../request/truncation.ts";
+import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Forward } from "../upstream/forward.ts";
+import type { Cascades } from "./cascades.ts";
+import { logprobFields } from "./is-judged.ts";
+import { readLogprobs } from "./read-logprobs.ts";
+
+interface Asked {
+  readonly parsed: ParsedRequest;
+  /** As the client sent it. */
+  readonly body: Buffer;
+  readonly dialect: Dialect;
+}
+
+/**
+ * One request on its way through a cascade. While its answer is judged nothing of it reaches the client; then it passes,
+ * or it is given up and the next model is asked. Log-probabilities that only the gateway asked for are kept from the client.
+ */
+export class CascadeRun implements CascadeReading {
+  readonly #cascades: Cascades;
+  readonly #spec: CascadeSpec;
+  readonly #asked: Asked;
+  /** What is added to the body where the client did not ask for log-probabilities. */
+  readonly #added: object | undefined;
+  /** When the client might have its answer; undefined while that is judged. */
+  decidedAt: Micros | undefined;
+  /** The answer under way is held until it is judged. */
+  judging = true;
+  /** Attempts that models before this one took. */
+  attemptsBefore = 0;
+  /** As the router knows it; undefined before it does. */
+  #request: RouteRequest | undefined;
+  /** The gateway asks for the counts of the stream. */
+  #hidesUsage = false;
+  #number = 0;
+  #sum = 0;
+  #tokens = 0;
+  #heldBytes = 0;
+  /** There is no room for more. */
+  #full = false;
+  /** What is left of the answer at hand is to wait, since the next model's tokens are not known yet. */
+  #waiting: (() => void)[] | undefined;
+
+  constructor(cascades: Cascades, spec: CascadeSpec, asked: Asked) {
+    this.#cascades = cascades;
+    this.#spec = spec;
+    this.#asked = asked;
+    this.#added = logprobFields(asked.parsed, asked.dialect);
+  }
+
+  /** The router is about to decide on it. */
+  arrives(request: RouteRequest, hidesUsage: boolean): void {
+    this.#request = request;
+    this.#hidesUsage = hidesUsage;
+  }
+
+  get step(): CascadeStep {
+    return this.#spec.steps[this.#number]!;
+  }
+
+  /** Enough of the answer is there, or as much as there is room for. */
+  get isRipe(): boolean {
+    return this.judging && (this.#full || this.#tokens >= this.#spec.judgedTokensMax);
+  }
+
+  /** Fields that the body gets beside the model's name. */
+  get fields(): object | undefined {
+    return this.step.logprobMin === undefined ? undefined : this.#added;
+  }
+
+  /** An attempt begins. */
+  reset(): void {
+    this.#release();
+    this.#sum = 0;
+    this.#tokens = 0;
+    this.#full = false;
+    this.#waiting = undefined;
+    this.judging = this.step.logprobMin !== undefined;
+    if (!this.judging) this.decidedAt ??= nowMicros();
+  }
+
+  /** It is over. */
+  close(): void {
+    this.#release();
+    this.#waiting = undefined;
+    if (this.#number > 0) this.#cascades.desk.ended();
+    this.#number = 0;
+  }
+
+  readEvent(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined {
+    const found = this.step.logprobMin === undefined ? undefined : readLogprobs(bytes, start, end);
+    if (this.judging) {
+      this.#sum += found?.sum ?? 0;
+      this.#tokens += found?.tokens ?? 0;
+      if (this.#cascades.desk.hold(end - start)) this.#heldBytes += end - start;
+      else this.#full = true;
+    }
+    return found === undefined || this.#added === undefined ? undefined : [found.from, found.to];
+  }
+
+  readWhole(body: Buffer): Buffer {
+    const found = this.step.logprobMin === undefined ? undefined : readLogprobs(body, 0, body.length);
+    if (found === undefined) return body;
+    this.#sum += found.sum;
+    this.#tokens += found.tokens;
+    if (this.#added === undefined) return body;
+    return Buffer.concat([body.subarray(0, found.from), NULL, body.subarray(found.to)]);
+  }
+
+  /** The answer passes. */
+  keep(exchange: Exchange, why: KeptReason): void {
+    if (!this.judging) return;
+    keep(this.#cascades.host, this.#judged(exchange), why);
+    this.#kept(why);
+  }
+
+  /**
+   * Judges what is there of an answer. True where the one who asks is to leave it alone: another model was asked, or that
+   * is not known yet, and `goOn` is called if it is kept after all.
+   */
+  judge(exchange: Exchange, forward: Forward, goOn?: () => void): boolean {
+    if (!this.judging) return false;
+    if (this.#waiting !== undefined) {
+      if (goOn !== undefined) this.#waiting.push(goOn);
+      return true;
+    }
+    const judged = this.#judged(exchange);
+    const { desk } = this.#cascades;
+    const kept = this.#full ? "held-bytes" : desk.keeps(this.step, judged.meanLogprob, judged.tokens);
+    if (kept !== undefined) {
+      this.keep(exchange, kept);
+      return false;
+    }
+    return this.#askNext(exchange, forward, goOn);
+  }
+
+  #askNext(exchange: Exchange, forward: Forward, goOn: (() => void) | undefined): boolean {
+    const { context } = exchange;
+    const { prompt, cacheSalt } = this.#asked.parsed;
+    const { model } = this.#spec.steps[this.#number + 1]!;
+    if (prompt.source === undefined) return this.#escalated(exchange, forward, { ...this.#unread });
+    const tokenizer = context.tokenizer(model);
+    const encoded = tokenizer.encode(prompt.source, { model, salt: cacheSalt }, exchange);
+    if (!(encoded instanceof Promise)) return this.#escalated(exchange, forward, encoded, tokenizer);
+    const waiting = goOn === undefined ? [] : [goOn];
+    this.#waiting = waiting;
+    encoded
+      .then((known) => {
+        if (this.#waiting !== waiting || exchange.state.kind !== "holding") return;
+        this.#waiting = undefined;
+        if (this.#escalated(exchange, forward, known, tokenizer)) return;
+        const { carriage, content } = exchange.state;
+        if (carriage === "stream" && content !== "silent") exchange.dispatch(FIRST_BYTES);
+        for (const rest of waiting) rest();
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof AskerLeft)) exchange.bug(error);
+      });
+    return true;
+  }
+
+  /** A prompt without text to read has no tokens for the next model either. */
+  get #unread(): TokenizedPrompt {
+    const { blocks, promptTokens } = this.#request!;
+    return { blocks, promptTokens, exact: false, fellBack: false };
+  }
+
+  /** The next model is asked, if it can be; false where the answer at hand is kept. */
+  #escalated(exchange: Exchange, forward: Forward, whole: TokenizedPrompt, tokenizer?: Tokenizer): boolean {
+    const { parsed } = this.#asked;
+    const { model } = this.#spec.steps[this.#number + 1]!;
+    const prompt = truncated(whole, parsed.fields);
+    const next: RouteRequest = {
+      ...this.#request!,
+      model,
+      promptTokens: tokensOfAll(whole, prompt, parsed.prompt, parsed.fields),
+      promptTokensExact: prompt.exact && parsed.prompt.count === 1,
+      blocks: prompt.blocks,
+    };
+    const { desk, host } = this.#cascades;
+    const judged = { ...this.#judged(exchange), step: this.step, escalated: this.#number > 0, next };
+    const after = afterAnswer(host, desk, judged);
+    if (after.kind === "keep") {
+      this.#kept(after.why);
+      return false;
+    }
+    this.#cascades.count(this.#spec.name, "escalated");
+    this.#request = next;
+    this.#number++;
+    this.attemptsBefore = exchange.state.attempts;
+    exchange.model = model;
+    exchange.prompt = { promptTokens: next.promptTokens, exact: next.promptTokensExact };
+    if (tokenizer !== undefined && prompt === whole) exchange.encoded(tokenizer, prompt);
+    forward.continueAt(after.decision, false);
+    forward.sends({ path: exchange.path, body: this.#bodyOf(exchange.stream, model) });
+    exchange.dispatch({ kind: "escalated" });
+    return true;
+  }
+
+  #bodyOf(stream: boolean, model: string): Buffer {
+    const { body, parsed } = this.#asked;
+    const options = { ...(parsed.fields?.["stream_options"] as object | undefined), include_usage: true };
+    const usage = stream && this.#hidesUsage && { stream_options: { ...options, continuous_usage_stats: false } };
+    return withFields(body, { model, ...usage, ...this.fields });
+  }
+
+  #kept(why: KeptReason): void {
+    this.judging = false;
+    this.decidedAt = nowMicros();
+    this.#waiting = undefined;
+    this.#release();
+    this.#cascades.count(this.#spec.name, why);
+  }
+
+  #judged({ routeId: requestId }: Exchange): Judged {
+    const tokens = this.#tokens;
+    return { requestId, meanLogprob: tokens === 0 ? 0 : Math.min(this.#sum / tokens, 0) || 0, tokens };
+  }
+
+  #release(): void {
+    this.#cascades.desk.letGo(this.#heldBytes);
+    this.#heldBytes = 0;
+  }
+}
+
+const NULL = Buffer.from("null");

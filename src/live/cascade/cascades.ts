@@ -1,0 +1,55 @@
+import type { CascadeDesk } from "#core/cascade/cascade-desk.ts";
+import type { CascadeHost } from "#core/cascade/after-answer.ts";
+import type { KeptReason } from "#core/cascade/cascade-input.ts";
+import type { CascadeSpec } from "#core/cascade/cascade-spec.ts";
+
+import { countUp } from "../metrics/gateway-counters.ts";
+import type { AskingRequest } from "../request/ask.ts";
+import type { ParsedRequest } from "../request/parse-request.ts";
+import { CascadeRun } from "./cascade-run.ts";
+import { isJudged } from "./is-judged.ts";
+
+/** What became of an answer of a cascade, or of a request to one: unjudged ones went to its last model at once. */
+export type CascadeVerdict = KeptReason | "escalated" | "unjudged";
+
+/** The cascades of a gateway, by the names that clients ask for, and what their answers came to. */
+export class Cascades {
+  readonly desk: CascadeDesk;
+  readonly host: CascadeHost;
+  /** By cascade and verdict; each only grows. */
+  readonly counts = new Map<string, Record<string, number>>();
+  readonly #specs = new Map<string, CascadeSpec>();
+
+  constructor(specs: readonly CascadeSpec[], desk: CascadeDesk, host: CascadeHost) {
+    this.desk = desk;
+    this.host = host;
+    for (const spec of specs) {
+      this.#specs.set(spec.name, spec);
+      this.counts.set(spec.name, {});
+    }
+  }
+
+  get names(): readonly string[] {
+    return [...this.#specs.keys()];
+  }
+
+  /**
+   * The model that a request goes to which asked for `name`; undefined where that is no cascade. One whose answer cannot be
+   * judged goes to the last model, which is the best.
+   */
+  begin(asking: AskingRequest, name: string, parsed: ParsedRequest, body: Buffer): string | undefined {
+    const spec = this.#specs.get(name);
+    if (spec === undefined) return undefined;
+    if (asking.answeredElsewhere === true || !isJudged(parsed, asking.route.dialect)) {
+      this.count(name, "unjudged");
+      return spec.steps.at(-1)!.model;
+    }
+    const run = new CascadeRun(this, spec, { parsed, body, dialect: asking.route.dialect });
+    asking.cascade = run;
+    return run.step.model;
+  }
+
+  count(name: string, verdict: CascadeVerdict): void {
+    countUp(this.counts.get(name)!, verdict);
+  }
+}
