@@ -148,3 +148,11 @@ export const tokenizer = tokenizerShape.refine((value) => value.kind !== "huggin
   path: ["file"],
   message: "the path of a tokenizer.json or its folder, which kind huggingface needs",
 });
+
+export const tokenizerCacheFolder = z
+  .string()
+  .min(1)
+  .default("auto")
+  .describe(
+    "Folder for what is made of each tokenizer.json once, so that the next start takes less time and memory. auto: gnomon in XDG_CACHE_HOME or ~/.cache, or in the folder for temporary files; off: none.",
+  );

@@ -11,7 +11,7 @@ import { limits } from "./limits-section.ts";
 import { picker } from "./picker-section.ts";
 import { policy, profiles } from "./policy-section.ts";
 import { rollout } from "./rollout-section.ts";
-import { clients, prefix, routing, tokenizer, tokenizerShape } from "./routing-section.ts";
+import { clients, prefix, routing, tokenizer, tokenizerCacheFolder, tokenizerShape } from "./routing-section.ts";
 import { share } from "./share-section.ts";
 import { routes } from "./routes-section.ts";
 import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
@@ -199,7 +199,10 @@ export const CONFIG_SCHEMA = z.strictObject({
   kvEvents: kvEvents.prefault({}).describe("What engines report of their caches."),
   prefix: prefix.prefault({}).describe("The prefix index."),
   tokenizer: tokenizerShape
-    .extend({ models: z.record(z.string(), tokenizer).default({}).describe("Tokenizer per model, where it differs.") })
+    .extend({
+      models: z.record(z.string(), tokenizer).default({}).describe("Tokenizer per model, where it differs."),
+      cacheFolder: tokenizerCacheFolder,
+    })
     .refine((value) => value.kind !== "huggingface" || value.file !== undefined, {
       path: ["file"],
       message: "the path of a tokenizer.json or its folder, which kind huggingface needs",

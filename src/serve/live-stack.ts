@@ -3,7 +3,6 @@ import { randomBytes, createHmac } from "node:crypto";
 import type { Logger } from "pino";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
-import { pageFiles } from "#live/status/page-files.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
@@ -41,6 +40,7 @@ import { hashSecret } from "./state/hash-secret.ts";
 import type { LivePolicy } from "./policy/live-policy.ts";
 import { livePolicies } from "./policy/live-policies.ts";
 import type { ServePlan } from "./serve-plan.ts";
+import { settle } from "./settle.ts";
 import { stateWatch } from "./state-watch.ts";
 import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
 import { towardsClients } from "./towards-clients.ts";
@@ -79,7 +79,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const settings = routerSettings(state.inForce, state.policyVersion);
   const { router, tap, share } = sharedRouter(plan, settings, { faults, secret, state }, environment);
   const directory = new EndpointDirectory();
-  const tokenizers = await openTokenizers({ config, secret, directory, log, blockTokens: settings.blockTokens });
+  const tokenizers = await openTokenizers({ config, secret, directory, log, environment, ...settings });
   const blockSizes = followEngines(config, tokenizers, tap, faults);
   const { recorder, shadow, shadowStatus } = await observers(plan, settings, tap, faults);
   const [readiness, sources] = [new Readiness(directory), new SourceBoard()];
@@ -126,7 +126,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     report,
     warmUp: async () => {
       log.debug(await warmUpAll(plan, settings, path), "warmed up");
-      pageFiles();
+      settle();
       await share?.start(policy.keeper.offer);
       readiness.warm = true;
     },

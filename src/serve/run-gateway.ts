@@ -1,3 +1,4 @@
+import { flushCompileCache } from "node:module";
 import type { Target } from "#live/discovery/target.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { Config } from "#config/schema.ts";
@@ -36,6 +37,8 @@ export async function runGateway(plan: ServePlan): Promise<void> {
   stack.policy.start();
   stack.rollouts.begin();
   await announce(stack, { url, plan, emulated: sources.emulated });
+  // What was compiled helps the next start, also after an end by force.
+  flushCompileCache();
   await over;
   await Promise.all([stack.close(), picker?.stop(config.listen.drainMillis, drainNoticeMillis(config, process.env))]);
   await sources.stop();

@@ -5,8 +5,10 @@ import { type TokenizerOf, type LoadOptions, loadTokenizer } from "#live/tokeniz
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
 import type { TokenizerCounts } from "#live/metrics/metric-state.ts";
 import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import { keptTables } from "#live/tokenizer/table/kept-tables.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config, TokenizerConfig } from "#config/schema.ts";
+import { tableFolder } from "./table-folder.ts";
 
 /** The tokenizers of a gateway, one per model that the configuration names and one for all others. */
 export interface Tokenizers {
@@ -26,6 +28,7 @@ export interface TokenizerSurroundings {
   readonly directory: EndpointDirectory;
   readonly log: Logger;
   readonly blockTokens: number;
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /** A tokenizer at the block size in force, and how to make it at another one. */
@@ -73,7 +76,7 @@ export async function openTokenizers(surroundings: TokenizerSurroundings): Promi
 
 function optionsOf(
   one: TokenizerConfig,
-  { config, secret }: TokenizerSurroundings,
+  { config, secret, environment }: TokenizerSurroundings,
   questions: TokenizeQuestions,
 ): LoadOptions {
   return {
@@ -82,6 +85,7 @@ function optionsOf(
     secret,
     blockCharacters: one.blockCharacters,
     tiktokenEncoding: one.encoding,
+    tables: keptTables(tableFolder(config, environment)),
     ask: questions.ask,
     timeoutMillis: one.timeoutMillis,
     memoEntriesMax: one.memoEntriesMax,

@@ -1,5 +1,6 @@
+import { createRequire } from "node:module";
 import type { ConnectionOptions } from "node:tls";
-import { Cluster, Redis, type RedisOptions } from "ioredis";
+import type * as IoRedis from "ioredis";
 
 /** Where Redis (or Valkey) is: one server, a cluster's nodes, or Sentinels that know the master. */
 export interface RedisPlace {
@@ -15,15 +16,17 @@ export interface RedisPlace {
   readonly timeoutMillis: number;
 }
 
-export type RedisClient = Redis | Cluster;
+export type RedisClient = IoRedis.Redis | IoRedis.Cluster;
 
 const RETRY_MILLIS = 50;
 const RETRY_MILLIS_MAX = 1_000;
 
 /** A connection that is made when `connect` is called and made again whenever it breaks; what is sent meanwhile fails. */
 export function redisClient(place: RedisPlace, commandMillis: number): RedisClient {
+  // Loaded only now: a gateway that shares nothing does without it.
+  const { Cluster, Redis } = createRequire(import.meta.url)("ioredis") as typeof IoRedis;
   const { url, cluster, sentinels, sentinelName: name, username, password, tls, timeoutMillis } = place;
-  const options: RedisOptions = {
+  const options: IoRedis.RedisOptions = {
     lazyConnect: true,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

@@ -9,8 +9,10 @@ import { HuggingFaceTokenizer } from "./hugging-face.ts";
 import { PromptChains } from "./prompt-chains.ts";
 import { ScopeRoots } from "./scope-roots.ts";
 import { StepCache } from "./step-cache.ts";
+import { makeTable } from "./table/make-table.ts";
+import type { TableSource } from "./table/table-source.ts";
 import { TextTokenizer } from "./text-tokenizer.ts";
-import { TiktokenSource } from "./tiktoken-source.ts";
+import type { TiktokenSource } from "./tiktoken-source.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { type Ask, VllmTokenizer } from "./vllm.ts";
 
@@ -38,6 +40,8 @@ export interface LoadOptions {
   readonly tokenizerFile?: string;
   /** Kind huggingface: a chat template in Jinja or a tokenizer_config.json, where it is not beside the tokenizer. */
   readonly chatTemplateFile?: string;
+  /** Kind huggingface: where the table of a tokenizer.json comes from; made here unless given. */
+  readonly tables?: TableSource;
   /** Kind vllm: asks an engine. Needed. */
   readonly ask?: Ask;
   /** Kind vllm: bound on one question; 200 unless given. */
@@ -78,12 +82,12 @@ export async function loadTokenizer(options: LoadOptions): Promise<TokenizerOf> 
         });
     case "tiktoken": {
       const encoding = options.tiktokenEncoding ?? "cl100k_base";
-      const source = new TiktokenSource(encoding);
+      const source = new (await import("./tiktoken-source.ts")).TiktokenSource(encoding);
       return (blockTokens) => tiktoken(encoding, source, chainsOf(blockTokens), chainsOf(blockTokens));
     }
     case "huggingface": {
       const files = await readHuggingFaceFiles(needed(options, "tokenizerFile"), options.chatTemplateFile);
-      const model = await loadHuggingFaceModel(files);
+      const model = await loadHuggingFaceModel(files, options.tables ?? makeTable);
       const cache = new StepCache(memoEntriesMax === 0 ? 0 : Math.floor(STEP_CACHE_SHARE * memoBytesMax));
       return (blockTokens) => new HuggingFaceTokenizer(model, chainsOf(blockTokens), cache, estimateOf(blockTokens));
     }

@@ -8,7 +8,6 @@ const SPECIAL_TOKENS = ["bos_token", "eos_token", "unk_token", "sep_token", "pad
 
 export interface HuggingFaceFiles {
   readonly tokenizerPath: string;
-  readonly tokenizerText: string;
   /** added_tokens_decoder of tokenizer_config.json, as it stands there. */
   readonly addedTokensDecoder: unknown;
   /** Where the chat templates are from; "" where there are none. */
@@ -31,7 +30,6 @@ const NO_TEMPLATES: ChatTemplates = { default: undefined, withTools: undefined }
 /** Reads a model's files. Throws an error that names the path and what is accepted there. */
 export async function readHuggingFaceFiles(tokenizer: string, template: string | undefined): Promise<HuggingFaceFiles> {
   const tokenizerPath = (await isDirectory(tokenizer)) ? join(tokenizer, TOKENIZER_FILE) : tokenizer;
-  const tokenizerText = await read(tokenizerPath, `a ${TOKENIZER_FILE} or the directory that holds one`);
   const beside = dirname(tokenizerPath);
   const configPath = join(beside, CONFIG_FILE);
   const config = await readConfig(configPath);
@@ -41,7 +39,6 @@ export async function readHuggingFaceFiles(tokenizer: string, template: string |
   const found = template === undefined ? await besideTemplates(beside, config) : await givenTemplates(template);
   return {
     tokenizerPath,
-    tokenizerText,
     addedTokensDecoder: config["added_tokens_decoder"],
     ...found,
     specialTokens: specialTokens(config),

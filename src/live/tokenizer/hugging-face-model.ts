@@ -1,13 +1,12 @@
-import { Tokenizer as NativeTokenizer } from "tokenizers";
-import { type Surround, surroundOf } from "./added-by-processor.ts";
+import type { Surround } from "./added-by-processor.ts";
 import { BpeEncoder } from "./bpe/bpe-encoder.ts";
-import { readRecipe } from "./bpe/recipe.ts";
-import { selfCheck } from "./bpe/self-check.ts";
-import { type AddedTokenJson, parseTokenizerJson, type TokenizerJson } from "./bpe/tokenizer-json.ts";
-import { configuredTokens } from "./configured-tokens.ts";
+import { openBpeTable } from "./bpe/bpe-table.ts";
 import type { HuggingFaceFiles } from "./hugging-face-files.ts";
 import { type LinearMessages, linearMessages } from "./linear-messages.ts";
 import { NativeEncoder } from "./native-encoder.ts";
+import { loadNativeModel } from "./native-model.ts";
+import type { MadeTable, TableSource } from "./table/table-source.ts";
+import { readTokenizerText, UnreadableFile } from "./table/tokenizer-file.ts";
 import { ChatTemplate } from "./template/chat-template.ts";
 import { learnLinear } from "./template/linear-template.ts";
 import type { TextEncoding } from "./text-encoder.ts";
@@ -27,62 +26,60 @@ export interface HuggingFaceModel {
 }
 
 /** Throws an error that names the file and what is wrong with it. */
-export async function loadHuggingFaceModel(files: HuggingFaceFiles): Promise<HuggingFaceModel> {
-  const { tokenizerPath } = files;
-  const listed = inFile(tokenizerPath, () => parseTokenizerJson(files.tokenizerText));
-  const configured = configuredTokens(listed, files.addedTokensDecoder);
-  const json = configured === undefined ? listed : { ...listed, added_tokens: configured };
-  const text = configured === undefined ? files.tokenizerText : withAddedTokens(files.tokenizerText, configured);
-  const native = inFile(tokenizerPath, () => NativeTokenizer.fromString(text));
-  native.disableTruncation();
-  native.disablePadding();
-  const { encoding, path, reason } = await encodingOf(json, native, tokenizerPath);
+export async function loadHuggingFaceModel(files: HuggingFaceFiles, tables: TableSource): Promise<HuggingFaceModel> {
+  const { path, reason, encoding, isPositionless, surround } = await inFile(files.tokenizerPath, () =>
+    encodingOf(files, tables),
+  );
   const templated = await templateOf(files, encoding);
   return {
     encoding,
-    isPositionless: !PREPENDS.test(JSON.stringify([json.normalizer, json.pre_tokenizer])),
-    surround: await surroundBy(files, json, native),
+    isPositionless,
+    surround: surroundBy(files, encoding, surround),
     ...templated,
     path: `${path}, ${templated.path}`,
     reason: `${reason}; ${templated.reason}`,
   };
 }
 
-/** What puts a space, or what stands for one, before a text. */
-const PREPENDS = /"prepend_scheme":"(?:first|always)"|"add_prefix_space":true|"type":"Prepend"/;
-
-function withAddedTokens(tokenizerText: string, added: readonly AddedTokenJson[]): string {
-  const root = JSON.parse(tokenizerText) as Record<string, unknown>;
-  return JSON.stringify({ ...root, added_tokens: added });
-}
-
-interface Found<T> {
+interface Found {
   readonly path: string;
   readonly reason: string;
-  readonly encoding: T;
+  readonly encoding: TextEncoding;
+  readonly isPositionless: boolean;
+  readonly surround: Surround | undefined;
 }
 
-async function encodingOf(json: TokenizerJson, native: NativeTokenizer, path: string): Promise<Found<TextEncoding>> {
-  const recipe = readRecipe(json);
-  const library = (reason: string): Found<TextEncoding> => ({
-    path: "tokenizers library",
-    reason,
-    encoding: new NativeEncoder(native, json),
-  });
-  if (typeof recipe === "string") return library(recipe);
-  const preTokenizer = native.getPreTokenizer()!;
-  const own = inFile(path, () => new BpeEncoder(json, recipe, (text) => preTokenizer.preTokenizeString(text).length));
-  const difference = await selfCheck(
-    json,
-    (text) => own.encode(text),
-    async (text) => (await native.encode(text, null, { addSpecialTokens: false })).getIds(),
-  );
-  if (difference !== undefined) return library(`the own scanner differs from the library: ${difference}`);
+async function encodingOf(files: HuggingFaceFiles, tables: TableSource): Promise<Found> {
+  const made = await tables(files);
+  return "table" in made ? ownEncoding(made) : libraryEncoding(files, made);
+}
+
+async function ownEncoding({ table: packed, from }: Extract<MadeTable, { readonly table: unknown }>): Promise<Found> {
+  const table = openBpeTable(packed);
+  if (table === undefined) throw new Error("its table is damaged");
+  const { recipe, isPositionless, surround } = table.facts;
+  const normalizer = recipe.composes ? (await import("tokenizers")).nfcNormalizer() : undefined;
   const family = recipe.digits === 3 ? "Llama 3" : "Qwen";
   return {
     path: "own scanner",
-    reason: `byte-level BPE as in ${family}, equal to the library in the self-check`,
-    encoding: own,
+    reason: `byte-level BPE as in ${family}, equal to the library in the self-check (table ${from})`,
+    encoding: new BpeEncoder(table, normalizer),
+    isPositionless,
+    surround: surround && { before: Int32Array.from(surround.before), behind: Int32Array.from(surround.behind) },
+  };
+}
+
+async function libraryEncoding(
+  { tokenizerPath, addedTokensDecoder }: HuggingFaceFiles,
+  { reason, loaded }: Extract<MadeTable, { readonly reason: string }>,
+): Promise<Found> {
+  const model = loaded ?? (await loadNativeModel(await readTokenizerText(tokenizerPath), addedTokensDecoder));
+  return {
+    path: "tokenizers library",
+    reason,
+    encoding: new NativeEncoder(model.native, model.json),
+    isPositionless: model.isPositionless,
+    surround: model.surround,
   };
 }
 
@@ -93,11 +90,11 @@ async function templateOf(
   const none = { template: undefined, toolTemplate: undefined, linear: undefined };
   const source = files.templates.default;
   if (source === undefined) return { ...none, path: "chats estimated", reason: "no chat template was found" };
-  const parse = (text: string): ChatTemplate =>
+  const parse = (text: string): Promise<ChatTemplate> =>
     inFile(files.templatePath, () => new ChatTemplate(text, files.specialTokens), "a chat template in Jinja");
-  const template = parse(source);
+  const template = await parse(source);
   const { withTools } = files.templates;
-  const toolTemplate = withTools === undefined ? undefined : parse(withTools);
+  const toolTemplate = withTools === undefined ? undefined : await parse(withTools);
   const learned = learnLinear(template);
   const rendered = { ...none, template, toolTemplate, path: "chats rendered" };
   if (typeof learned === "string") return { ...rendered, reason: learned };
@@ -112,28 +109,32 @@ async function templateOf(
   };
 }
 
-async function surroundBy(files: HuggingFaceFiles, json: TokenizerJson, native: NativeTokenizer): Promise<Surround> {
-  if (files.surround !== undefined) {
-    const { bos, eos } = files.surround;
+function surroundBy(
+  { surround, specialTokens, tokenizerPath }: HuggingFaceFiles,
+  { added }: TextEncoding,
+  processed: Surround | undefined,
+): Surround {
+  if (surround !== undefined) {
     const idOf = (name: string): number[] =>
-      json.added_tokens.filter(({ content }) => content === files.specialTokens[name]).map(({ id }) => id);
+      added.filter(({ content }) => content === specialTokens[name]).map(({ id }) => id);
     return {
-      before: Int32Array.from(bos ? idOf("bos_token") : []),
-      behind: Int32Array.from(eos ? idOf("eos_token") : []),
+      before: Int32Array.from(surround.bos ? idOf("bos_token") : []),
+      behind: Int32Array.from(surround.eos ? idOf("eos_token") : []),
     };
   }
-  const plain = await native.encode("a", null, { addSpecialTokens: false });
-  const processed = await native.encode("a", null, { addSpecialTokens: true });
-  const surround = surroundOf(plain.getIds(), processed.getIds());
-  if (surround === undefined)
-    throw new Error(`${files.tokenizerPath}: its post_processor changes the tokens of a text`);
-  return surround;
+  if (processed === undefined) throw new Error(`${tokenizerPath}: its post_processor changes the tokens of a text`);
+  return processed;
 }
 
-function inFile<T>(path: string, read: () => T, accepted = "a file as the tokenizers library writes it"): T {
+async function inFile<T>(
+  path: string,
+  read: () => T | Promise<T>,
+  accepted = "a file as the tokenizers library writes it",
+): Promise<T> {
   try {
-    return read();
+    return await read();
   } catch (error) {
+    if (error instanceof UnreadableFile) throw error;
     const problem = error instanceof Error ? error.message : String(error);
     throw new Error(`${path}: ${problem}; accepted is ${accepted}`, { cause: error });
   }

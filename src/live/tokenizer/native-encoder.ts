@@ -13,6 +13,7 @@ const CHARS_MAX = 1 << 22;
 /** The tokenizers library itself, which works for every family, in threads of its own. */
 export class NativeEncoder implements TextEncoding {
   readonly cuts: readonly AddedToken[];
+  readonly added: readonly AddedToken[];
   readonly #native: NativeTokenizer;
   readonly #waiting: (() => void)[] = [];
   #running = 0;
@@ -22,6 +23,7 @@ export class NativeEncoder implements TextEncoding {
   constructor(native: NativeTokenizer, json: TokenizerJson) {
     this.#native = native;
     this.cuts = cutTokens(json);
+    this.added = json.added_tokens;
   }
 
   get counters(): Readonly<Record<string, number>> {

@@ -8,5 +8,7 @@ export interface TextEncoding {
   encode(text: string, asker?: Asker): Words;
   /** Tokens at which a text may be cut: what is before one and what starts with it are encoded independently. */
   readonly cuts: readonly AddedToken[];
+  /** All added tokens. */
+  readonly added: readonly AddedToken[];
   readonly counters: Readonly<Record<string, number>>;
 }

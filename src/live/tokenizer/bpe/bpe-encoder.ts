@@ -3,13 +3,13 @@ import type { TextEncoding } from "../text-encoder.ts";
 import type { Words } from "../word-source.ts";
 import { type AddedToken, AddedTokens } from "./added-tokens.ts";
 import { BpeRun, type BpeParts } from "./bpe-run.ts";
-import { characterClasses, type PieceCount } from "./character-class.ts";
-import { Composer } from "./composer.ts";
+import type { BpeTable } from "./bpe-table.ts";
+import { Composer, type Normalizer } from "./composer.ts";
+import { MergeTable } from "./merge-table.ts";
 import { PieceCache } from "./piece-cache.ts";
-import type { Recipe } from "./recipe.ts";
+import { PieceTable } from "./piece-table.ts";
 import { ShortMerge } from "./short-merge.ts";
-import type { TokenizerJson } from "./tokenizer-json.ts";
-import { readVocabulary } from "./vocabulary.ts";
+import type { Vocabulary } from "./vocabulary.ts";
 
 /** Work between two yields to the event loop, in bytes scanned: below 2 ms. */
 const SLICE_BYTES = 1 << 16;
@@ -18,20 +18,23 @@ const SHORT_PIECE_BYTES_MAX = 64;
 /** Text to token ids, exactly as the tokenizers library does it without a post-processor. */
 export class BpeEncoder implements TextEncoding {
   readonly cuts: readonly AddedToken[];
+  readonly added: readonly AddedToken[];
   readonly #parts: BpeParts;
   #run: BpeRun;
   #givenUp = 0;
 
-  /** `pieces` counts the pieces that the library's pre-tokenizer of this file cuts a text into. */
-  constructor(json: TokenizerJson, recipe: Recipe, pieces: PieceCount) {
-    const vocabulary = readVocabulary(json.model, recipe.ignoreMerges);
-    this.cuts = json.added_tokens;
+  /** `normalizer` is the library's, needed where the recipe composes. The table is read and never written. */
+  constructor(table: BpeTable, normalizer?: Normalizer) {
+    const { added, recipe, differing } = table.facts;
+    const vocabulary = vocabularyOf(table);
+    this.cuts = added;
+    this.added = added;
     this.#parts = {
       vocabulary,
-      added: new AddedTokens(json.added_tokens),
-      classes: characterClasses(pieces),
+      added: new AddedTokens(added),
+      classes: table.classes,
       digits: recipe.digits,
-      composer: recipe.composes ? new Composer() : undefined,
+      composer: recipe.composes ? new Composer(normalizer!, differing) : undefined,
       pieces: new PieceCache(vocabulary.entries),
       shortMerge: new ShortMerge(vocabulary.merges, vocabulary.byteIds, SHORT_PIECE_BYTES_MAX),
     };
@@ -65,4 +68,15 @@ export class BpeEncoder implements TextEncoding {
     if (tokens === undefined) this.#givenUp++;
     return tokens;
   }
+}
+
+function vocabularyOf(table: BpeTable): Vocabulary {
+  const { byteIds, mergeSlots, mergeMade, entrySlots, entryBytes, facts } = table;
+  return {
+    byteIds,
+    merges: new MergeTable({ slots: mergeSlots, made: mergeMade }),
+    entries: facts.recipe.ignoreMerges
+      ? new PieceTable({ slots: entrySlots, bytes: entryBytes, seed: facts.seed })
+      : undefined,
+  };
 }

@@ -4,18 +4,29 @@ const LOAD_MAX = 0.55;
 /** No merge. Larger than any rank. */
 export const NO_RANK = 0x7fffffff;
 
+/** What a table consists of: another one may be made of it, in another thread or process too. */
+export interface MergeParts {
+  readonly slots: Int32Array;
+  /** Token id that the merge of a rank makes. */
+  readonly made: Int32Array;
+}
+
 /** Pairs of token ids to the merge that joins them. The lower the rank, the earlier the merge. */
 export class MergeTable {
   readonly #slots: Int32Array;
   readonly #mask: number;
-  /** Token id that the merge of a rank makes. */
   readonly #made: Int32Array;
 
-  constructor(merges: number) {
-    const slots = 2 ** Math.ceil(Math.log2(Math.max(16, merges / LOAD_MAX)));
-    this.#slots = new Int32Array(SLOT_WORDS * slots).fill(-1);
-    this.#mask = slots - 1;
-    this.#made = new Int32Array(merges);
+  /** Room for so many merges, or those of a table that was filled before. */
+  constructor(merges: number | MergeParts) {
+    const { slots, made } = typeof merges === "number" ? emptyParts(merges) : merges;
+    this.#slots = slots;
+    this.#mask = slots.length / SLOT_WORDS - 1;
+    this.#made = made;
+  }
+
+  get parts(): MergeParts {
+    return { slots: this.#slots, made: this.#made };
   }
 
   /** Where one pair is listed twice the later one counts, as in the library. */
@@ -55,4 +66,9 @@ export class MergeTable {
 function home(left: number, right: number): number {
   const h = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca77);
   return h ^ (h >>> 15);
+}
+
+function emptyParts(merges: number): MergeParts {
+  const slots = 2 ** Math.ceil(Math.log2(Math.max(16, merges / LOAD_MAX)));
+  return { slots: new Int32Array(SLOT_WORDS * slots).fill(-1), made: new Int32Array(merges) };
 }

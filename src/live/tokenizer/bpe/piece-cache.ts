@@ -1,4 +1,4 @@
-import { ABSENT, hashShort, PieceTable } from "./piece-table.ts";
+import { ABSENT, hashShort, newSeed, PieceTable } from "./piece-table.ts";
 
 const CACHED_BYTES_MAX = 1024;
 const PIECES_MAX = 1 << 17;
@@ -15,7 +15,8 @@ const HOT_SLOT_WORDS = 4;
 export class PieceCache {
   readonly multi = new Int32Array(MULTI_WORDS_MAX);
   readonly #entries: PieceTable | undefined;
-  readonly #merged = new PieceTable(PIECES_MAX, PIECE_BYTES_MAX);
+  readonly #merged: PieceTable;
+  readonly #seed: number;
   /** Low word, high word, length, value; a newer piece takes the slot of an older. */
   readonly #hot = new Int32Array(HOT_SLOT_WORDS * HOT_SLOTS);
   restarts = 0;
@@ -23,12 +24,14 @@ export class PieceCache {
 
   constructor(entries: PieceTable | undefined) {
     this.#entries = entries;
+    this.#seed = entries?.seed ?? newSeed();
+    this.#merged = PieceTable.empty(PIECES_MAX, PIECE_BYTES_MAX, this.#seed);
   }
 
   /** A piece of 1 to 8 bytes, given as two little-endian words that are zero behind them; ABSENT where it is not known. */
   getShort(low: number, high: number, length: number): number {
     const hot = this.#hot;
-    const hash = hashShort(low, high, length);
+    const hash = hashShort(low, high, length, this.#seed);
     const at = HOT_SLOT_WORDS * (hash & (HOT_SLOTS - 1));
     if (hot[at] === low && hot[at + 1] === high && hot[at + 2] === length) return hot[at + 3]!;
     let value = this.#entries === undefined ? ABSENT : this.#entries.getShort(low, high, length, hash);

@@ -4,20 +4,32 @@ const SLOT_WORDS = 4;
 const SHORT_BYTES = 8;
 /** Table load above which a table is full. */
 const LOAD_MAX = 0.6;
-/** Which strings collide cannot be known from outside the process. */
-const SEED = randomInt(2 ** 32) | 0;
-
 /** No string has it. */
 export const ABSENT = -1;
 /** Which bytes of a string's two words belong to it, by its length of 0 to 8 bytes. */
 export const LOW_MASKS = Int32Array.of(0, 0xff, 0xffff, 0xffffff, -1, -1, -1, -1, -1);
 export const HIGH_MASKS = Int32Array.of(0, 0, 0, 0, 0, 0xff, 0xffff, 0xffffff, -1);
 
+/** What a full table consists of: another one may be made of it, in another thread or process too. */
+export interface PieceParts {
+  readonly slots: Int32Array;
+  /** Of strings longer than 8 bytes. */
+  readonly bytes: Uint8Array;
+  /** Which strings collide depends on it, so nobody outside knows them. */
+  readonly seed: number;
+}
+
+/** A seed that cannot be foreseen. */
+export function newSeed(): number {
+  return randomInt(2 ** 32) | 0;
+}
+
 /**
  * Byte strings to integers >= 0, by open addressing. A slot holds a string of up to 8 bytes itself, else its hash and
  * where its bytes are kept, so a match is always a match of the bytes.
  */
 export class PieceTable {
+  readonly seed: number;
   readonly #slots: Int32Array;
   readonly #mask: number;
   readonly #entriesMax: number;
@@ -26,17 +38,27 @@ export class PieceTable {
   #bytesUsed = 0;
   #entries = 0;
 
-  /** Room for `entriesMax` strings, those longer than 8 bytes having `bytesMax` bytes together. */
-  constructor(entriesMax: number, bytesMax: number) {
-    const slots = 2 ** Math.ceil(Math.log2(Math.max(16, entriesMax / LOAD_MAX)));
-    this.#slots = new Int32Array(SLOT_WORDS * slots);
-    this.#mask = slots - 1;
+  constructor({ slots, bytes, seed }: PieceParts, entriesMax = 0) {
+    this.seed = seed;
+    this.#slots = slots;
+    this.#mask = slots.length / SLOT_WORDS - 1;
     this.#entriesMax = entriesMax;
-    this.#bytes = new Uint8Array(bytesMax + SHORT_BYTES);
-    this.#view = new DataView(this.#bytes.buffer);
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** The value of 1 to 8 bytes, given as two little-endian words that are zero behind them, and their hash. */
+  /** Room for `entriesMax` strings, those longer than 8 bytes having `bytesMax` bytes together. */
+  static empty(entriesMax: number, bytesMax: number, seed: number = newSeed()): PieceTable {
+    const slots = 2 ** Math.ceil(Math.log2(Math.max(16, entriesMax / LOAD_MAX)));
+    const parts = { slots: new Int32Array(SLOT_WORDS * slots), bytes: new Uint8Array(bytesMax + SHORT_BYTES), seed };
+    return new PieceTable(parts, entriesMax);
+  }
+
+  get parts(): PieceParts {
+    return { slots: this.#slots, bytes: this.#bytes, seed: this.seed };
+  }
+
+  /** The value of 1 to 8 bytes, given as two little-endian words that are zero behind them, and their hash by its seed. */
   getShort(low: number, high: number, length: number, hash: number): number {
     const slots = this.#slots;
     for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
@@ -49,7 +71,7 @@ export class PieceTable {
   /** The value of text[from..to), more than 8 bytes. */
   getLong(text: DataView, from: number, to: number): number {
     const length = to - from;
-    const hash = hashLong(text, from, to);
+    const hash = hashLong(text, from, to, this.seed);
     const slots = this.#slots;
     for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const at = SLOT_WORDS * slot;
@@ -68,7 +90,7 @@ export class PieceTable {
     if (!short && this.#bytesUsed + length > this.#bytes.length - SHORT_BYTES) return false;
     const low = text.getInt32(from, true) & LOW_MASKS[Math.min(length, SHORT_BYTES)]!;
     const high = text.getInt32(from + 4, true) & HIGH_MASKS[Math.min(length, SHORT_BYTES)]!;
-    const hash = short ? hashShort(low, high, length) : hashLong(text, from, to);
+    const hash = short ? hashShort(low, high, length, this.seed) : hashLong(text, from, to, this.seed);
     const slots = this.#slots;
     let slot = hash & this.#mask;
     while (slots[SLOT_WORDS * slot + 2] !== 0) slot = (slot + 1) & this.#mask;
@@ -104,14 +126,14 @@ export class PieceTable {
   }
 }
 
-export function hashShort(low: number, high: number, length: number): number {
-  let h = Math.imul(low ^ SEED, 0x9e3779b1) ^ Math.imul(high + length, 0x85ebca77);
+export function hashShort(low: number, high: number, length: number, seed: number): number {
+  let h = Math.imul(low ^ seed, 0x9e3779b1) ^ Math.imul(high + length, 0x85ebca77);
   h = Math.imul(h ^ (h >>> 15), 0xc2b2ae3d);
   return h ^ (h >>> 13);
 }
 
-function hashLong(text: DataView, from: number, to: number): number {
-  let h = SEED;
+function hashLong(text: DataView, from: number, to: number, seed: number): number {
+  let h = seed;
   let at = from;
   for (; at + 4 <= to; at += 4) h = mix(h, text.getInt32(at, true));
   if (at < to) h = mix(h, text.getInt32(at, true) & LOW_MASKS[to - at]!);

@@ -46,7 +46,7 @@ function readEntries(ids: ReadonlyMap<string, number>): PieceTable {
   const view = new DataView(bytes.buffer);
   let total = 0;
   for (const entry of ids.keys()) total += entry.length;
-  const table = new PieceTable(ids.size, total);
+  const table = PieceTable.empty(ids.size, total);
   for (const [entry, id] of ids) {
     const length = writeBytes(entry, bytes.subarray(0, ENTRY_BYTES_MAX - 8));
     if (length > 0) table.set(view, 0, length, 2 * id);

