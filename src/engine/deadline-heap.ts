@@ -36,6 +36,7 @@ export class DeadlineHeap {
 }
 
 /** Sequences are pooled: the submission number shows whether this is still the request that was entered. */
-function alive(entry: Entry): boolean {
-  return entry.sequence.order === entry.order && entry.sequence.state !== "ended" && !entry.sequence.leaving;
+function alive({ order, sequence }: Entry): boolean {
+  const over = sequence.state === "ended" || sequence.state === "held" || sequence.leaving;
+  return sequence.order === order && !over;
 }

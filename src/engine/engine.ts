@@ -2,6 +2,8 @@ import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "./config.ts";
 import type { EngineMemory } from "./engine-memory.ts";
+import { cacheGauges, countersOf, loadOf } from "./engine-gauges.ts";
+import { BlockFetches } from "./block-fetches.ts";
 import { DecodeRun } from "./decode-run.ts";
 import { KvCache } from "./kv-cache.ts";
 import { Outbox } from "./outbox.ts";
@@ -14,6 +16,7 @@ import { Settlement } from "./settlement.ts";
 import type { EngineGauges, EngineSink } from "./sink.ts";
 import { Step } from "./step.ts";
 import { StepTimer } from "./step-timer.ts";
+import { verifyEngine } from "./verify-engine.ts";
 
 /**
  * One vLLM engine as a state machine over time. The host submits and aborts, asks when something will happen next and
@@ -45,6 +48,8 @@ export class Engine {
   #next = new Step();
   #prepared = false;
   #steps = 0;
+  /** Nobody can be in a step before something comes, or blocks are given back. */
+  #stalled = false;
 
   constructor(config: EngineConfig, sink: EngineSink, memory?: EngineMemory) {
     assert(config.dataParallel === 1, "an engine is one rank");
@@ -56,10 +61,12 @@ export class Engine {
     this.#config = config;
     this.#sink = sink;
     this.#kv = new KvCache(config, sink, memory);
-    this.#scheduler = new Scheduler(config, this.#kv, sink);
     this.#roster = new Roster(config, this.#kv.usable);
+    const fetches = new BlockFetches(this.#kv, (sequence, arrivesAt) => this.#roster.fetching(sequence, arrivesAt));
+    this.#scheduler = new Scheduler(config, this.#kv, sink, fetches);
     this.#outbox = new Outbox(sink);
-    this.#settlement = new Settlement(config, this.#kv, this.#scheduler, this.#roster, this.#outbox, sink);
+    const settled = [this.#scheduler, this.#roster, this.#outbox, sink] as const;
+    this.#settlement = new Settlement(config, this.#kv, ...settled, (at, held) => this.#unhold(at, held));
     this.#timer = new StepTimer(config);
     this.#readyAt = this.#timer.firstReadyAt();
     this.#run = new DecodeRun(this.#kv, config.asyncScheduling);
@@ -110,14 +117,29 @@ export class Engine {
       this.#outbox.flush(next);
       if (this.#run.active) this.#advanceRun(next);
       if (this.#executing && this.#stepEndAt <= next) this.#endStep(next);
-      this.#roster.receive(next, this.#scheduler.waiting);
+      this.#receive(next);
       const idle = !this.#executing && !this.#run.active;
       if (idle && this.#readyAt <= next && this.#hasWork()) this.#startStep(next);
       while (this.#roster.nextDeadlineAt() <= next) this.#dismiss(next, this.#roster.takeExpired(), "deadline");
     }
     if (this.#run.active) this.#advanceRun(at);
     if (at > this.#clock) this.#clock = at;
-    this.#roster.receive(at, this.#scheduler.waiting);
+    this.#receive(at);
+  }
+
+  #receive(at: Micros): void {
+    const { waiting, fetches } = this.#scheduler;
+    if (this.#roster.receive(at, waiting, fetches.fetched)) this.#stalled = false;
+  }
+
+  /** Another engine has the blocks of a request that ended, or they are not wanted any more. */
+  #unhold(at: Micros, sequence: Sequence): void {
+    this.advanceTo(at);
+    if (this.#run.active) this.#endRun();
+    this.#settlement.held.delete(sequence);
+    this.#kv.release(sequence, at);
+    this.#roster.retire(sequence);
+    this.#stalled = false;
   }
 
   /** Reports at once, with its time, what the step that runs will bring where that is settled when it starts. */
@@ -131,7 +153,12 @@ export class Engine {
   }
 
   get waiting(): number {
-    return this.#scheduler.waiting.size;
+    return this.#scheduler.waiting.size + this.#scheduler.fetches.holding.size;
+  }
+
+  /** Requests that ended and whose blocks another engine has not fetched. */
+  get held(): number {
+    return this.#settlement.held.size;
   }
 
   /** Used over usable KV blocks, in [0, 1]. */
@@ -142,28 +169,8 @@ export class Engine {
   /** A snapshot, made anew; the getters above are cheaper. */
   gauges(): EngineGauges {
     const coalesced = this.#run.active ? this.#run.ended * this.#run.members : 0;
-    return {
-      running: this.running,
-      waiting: this.waiting,
-      kvUtilization: this.kvUtilization,
-      kvBlocksUsed: this.#kv.used,
-      kvBlocksFree: this.#kv.free,
-      prefixQueriesTokens: this.#scheduler.prefixQueriesTokens,
-      prefixHitsTokens: this.#scheduler.prefixHitsTokens,
-      tierHitsTokens: this.#scheduler.tierHitsTokens,
-      promptTokens: this.#settlement.promptTokens,
-      generationTokens: this.#settlement.generationTokens + coalesced,
-      preemptions: this.#scheduler.preemptions,
-      preemptionsReported: this.#settlement.preemptionsReported,
-      steps: this.#steps,
-      finished: this.#settlement.finished,
-      blockHits: this.#kv.blockHits,
-      blockMisses: this.#kv.blockMisses,
-      tierBlocks: this.#kv.tier?.size ?? 0,
-      tierBlocksCopiedOut: this.#kv.tier?.copiedOut ?? 0,
-      tierBlocksCopiedBack: this.#kv.tier?.copiedBack ?? 0,
-      tierBlocksThrashed: this.#kv.tier?.thrashed ?? 0,
-    };
+    const counters = countersOf(this.#scheduler, this.#settlement, coalesced);
+    return { ...loadOf(this), ...cacheGauges(this.#kv), ...counters, steps: this.#steps };
   }
 
   /** Forgets all cached content, unless somebody uses a part of it; whether it did. Nothing of it is reported. */
@@ -185,7 +192,8 @@ export class Engine {
 
   /** A step that is composed runs even if all its requests have gone. */
   #hasWork(): boolean {
-    return this.#prepared || this.#scheduler.running.length + this.#scheduler.waiting.size > 0;
+    const { running, waiting, fetches } = this.#scheduler;
+    return this.#prepared || (!this.#stalled && running.length + waiting.size + fetches.fetched.length > 0);
   }
 
   #startStep(at: Micros): void {
@@ -194,7 +202,8 @@ export class Engine {
       return;
     }
     if (this.#prepared) this.#takePrepared();
-    else this.#scheduler.compose(at, this.#current);
+    else this.#stalled = !this.#scheduler.compose(at, this.#current);
+    if (this.#stalled) return;
 
     const { shape } = this.#current;
     this.#stepEndAt = at + this.#timer.duration(shape, at) + Math.trunc(this.#current.transferMicros);
@@ -271,17 +280,11 @@ export class Engine {
 
   #dismiss(at: Micros, sequence: Sequence, reason: FinishReason): void {
     if (this.#run.active && sequence.state !== "arriving") this.#endRun();
+    this.#stalled = false;
     this.#settlement.dismiss(at, sequence, reason, this.#executing && !this.#early);
   }
 
   #verify(): void {
-    const { running } = this.#scheduler;
-    this.#kv.verify(running);
-    assert(running.length <= this.#config.sequencesMax, "the batch is within its limit");
-    for (const sequence of running) {
-      assert(sequence.state === "running", "a request in the batch runs");
-      assert(sequence.computed <= sequence.tokens + sequence.pending, "only existing tokens are computed");
-      assert(sequence.generated + sequence.pending <= sequence.target, "no request gets more tokens than it asked for");
-    }
+    verifyEngine(this.#config, this.#kv, this.#scheduler, this.#settlement.held);
   }
 }

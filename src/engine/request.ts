@@ -1,4 +1,5 @@
 import type { Micros } from "#core/units.ts";
+import type { BlockFetch } from "./block-fetch.ts";
 
 /** One generation as the engine sees it. The output length is ground truth: nothing that decides may read it. */
 export interface EngineRequest {
@@ -22,6 +23,10 @@ export interface EngineRequest {
   readonly deadlineAt: Micros | undefined;
   /** False where the engine must compute the whole prompt, for example for prompt log-probabilities. */
   readonly cacheRead: boolean;
+  /** Another engine computed the prompt, and its blocks are fetched from there. Absent: this engine computes it. */
+  readonly fetch?: BlockFetch | undefined;
+  /** Another engine will fetch the prompt's blocks: they are held beyond its end, unless that is an abort. */
+  readonly holds?: boolean;
 }
 
 /**

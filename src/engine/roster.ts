@@ -47,13 +47,28 @@ export class Roster {
     return sequence;
   }
 
-  /** Moves the requests that have become visible into the waiting queue. */
-  receive(at: Micros, waiting: WaitQueue): void {
+  /** Moves the requests that have become visible into the waiting queue, or whose blocks came to those fetched. */
+  receive(at: Micros, waiting: WaitQueue, fetched: Sequence[]): boolean {
+    let received = false;
     for (let next = this.#arrivals.peek(); next !== undefined && next.visibleAt <= at; next = this.#arrivals.peek()) {
+      received = true;
       this.#arrivals.shift();
+      if (next.state === "fetching") {
+        next.state = "fetched";
+        fetched.push(next);
+        continue;
+      }
       next.state = "waiting";
       waiting.push(next);
     }
+    return received;
+  }
+
+  /** Its blocks are on their way, and come at `at`. */
+  fetching(sequence: Sequence, at: Micros): void {
+    sequence.state = "fetching";
+    sequence.visibleAt = at;
+    this.#arrivals.push(sequence);
   }
 
   find(id: string): Sequence | undefined {

@@ -77,7 +77,7 @@ export class RunPlanner {
    * not fitting until blocks are released or its own prefix appears, or undefined where nobody could be admitted anyway.
    */
   #blockedHead(): Sequence | undefined | null {
-    const { running, waiting } = this.#scheduler;
+    const { running, waiting, fetches } = this.#scheduler;
     const { sequencesMax, batchTokensMax, scheduler } = this.#config;
     if (running.length === 0 || running.length > batchTokensMax) return null;
     const pending = this.#config.asyncScheduling ? 1 : 0;
@@ -87,12 +87,14 @@ export class RunPlanner {
       this.#arrivalsMatter = false;
       return undefined;
     }
+    if (fetches.fetched.length > 0) return null;
     if (waiting.size === 0) {
       this.#arrivalsMatter = true;
       return undefined;
     }
     const head = waiting.peek();
-    this.#arrivalsMatter = scheduler !== "fcfs";
+    // Whose blocks are on their way is admitted before the head.
+    this.#arrivalsMatter = scheduler !== "fcfs" || fetches.holding.size > 0;
     return this.#scheduler.stillBlocked(head) ? head : null;
   }
 }

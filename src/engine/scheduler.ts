@@ -1,11 +1,13 @@
 import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
+import { BlockFetches } from "./block-fetches.ts";
 import type { EngineConfig } from "./config.ts";
 import type { KvCache } from "./kv-cache.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
 import type { Step } from "./step.ts";
 import { addDecode, addPrefill } from "./step-time/batch-shape.ts";
+import { victimOf } from "./victim.ts";
 import { createWaitQueue, type WaitQueue } from "./wait-queue.ts";
 
 /** Times that a request may preempt itself with nobody beside it before it is cut to what the blocks hold. */
@@ -18,6 +20,7 @@ export const LONE_TRIES_MAX = 4;
 export class Scheduler {
   readonly running: Sequence[] = [];
   readonly waiting: WaitQueue;
+  readonly fetches: BlockFetches;
   preemptions = 0;
   prefixQueriesTokens = 0;
   prefixHitsTokens = 0;
@@ -35,8 +38,9 @@ export class Scheduler {
   /** Requests that were admitted for the first time. */
   #admissions = 0;
 
-  constructor(config: EngineConfig, kv: KvCache, sink: EngineSink) {
+  constructor(config: EngineConfig, kv: KvCache, sink: EngineSink, fetches: BlockFetches) {
     this.#config = config;
+    this.fetches = fetches;
     this.#kv = kv;
     this.#sink = sink;
     this.#watermarkBlocks = Math.floor(config.watermark * kv.usable);
@@ -45,9 +49,10 @@ export class Scheduler {
 
   /**
    * Composes a step. Its tokens count as computed and its blocks are taken from now on. A request whose last token is
-   * on its way is left out.
+   * on its way is left out. False where nobody is in it, and nobody could be before something happens: those that wait
+   * wait for blocks that are on their way, or held for another engine.
    */
-  compose(at: Micros, step: Step): void {
+  compose(at: Micros, step: Step): boolean {
     this.#tokensLeft = this.#config.batchTokensMax;
     this.#chunkMax = this.#chunkLimit();
     this.#blockedOrder = -1;
@@ -55,6 +60,7 @@ export class Scheduler {
     const preempted = this.#continueRunning(at);
     if (!preempted) this.#admitWaiting(at, step);
     for (const sequence of this.running) if (sequence.inStep) this.#enter(sequence, step);
+    return preempted || this.running.length > 0 || this.fetches.fetched.length > 0;
   }
 
   /** Takes the requests that have ended out of the batch. */
@@ -110,7 +116,8 @@ export class Scheduler {
   /** Tokens of one request in the next step, its token budget aside. */
   #chunkLimit(): number {
     const { longPrefillTokens, semantics } = this.#config;
-    const alone = this.running.length + this.waiting.size <= 1 && semantics.lonePrefill === "whole";
+    const there = this.running.length + this.waiting.size + this.fetches.holding.size;
+    const alone = there <= 1 && semantics.lonePrefill === "whole";
     return longPrefillTokens === 0 || alone ? Infinity : longPrefillTokens;
   }
 
@@ -144,7 +151,7 @@ export class Scheduler {
   #makeRoom(sequence: Sequence, index: number, lacking: number, at: Micros): number {
     let i = index;
     while (lacking > this.#kv.free) {
-      const victimIndex = this.#victim();
+      const victimIndex = victimOf(this.running, this.#config);
       const victim = this.running[victimIndex];
       assert(victim !== undefined, "a victim runs");
       this.running.splice(victimIndex, 1);
@@ -169,31 +176,6 @@ export class Scheduler {
     sequence.target = Math.min(sequence.target, heldMax - sequence.request.promptTokens + 1);
   }
 
-  /**
-   * Where the one to yield runs. Every order here is strict and lasts: who is least ready to yield is never preempted
-   * by another, gets a token in nearly every step, and so ends. By the place in the batch alone, two equals under
-   * `victimTies: first` would preempt each other for ever: who comes back is the last, and the other one is then first.
-   */
-  #victim(): number {
-    const { running } = this;
-    let victim = running.length - 1;
-    if (this.#config.preemption === "tail") return victim;
-    const tiesToLast = this.#config.semantics.victimTies === "last";
-    for (let i = victim - 1; i >= 0; i--) {
-      const candidate = running[i];
-      const worst = running[victim];
-      assert(candidate !== undefined && worst !== undefined, "a running request exists");
-      if (candidate.request.priority < worst.request.priority) continue;
-      if (candidate.request.priority === worst.request.priority) {
-        if (candidate.submittedAt < worst.submittedAt) continue;
-        const tied = candidate.submittedAt === worst.submittedAt;
-        if (tied && (tiesToLast || candidate.admission > worst.admission)) continue;
-      }
-      victim = i;
-    }
-    return victim;
-  }
-
   /** Recompute: the blocks go back, the tokens stay (or not, where preemption restarts). */
   #preempt(victim: Sequence, at: Micros): void {
     this.#kv.release(victim, at);
@@ -215,13 +197,47 @@ export class Scheduler {
   }
 
   #admitWaiting(at: Micros, step: Step): void {
-    const { running, waiting } = this;
+    const { running, waiting, fetches } = this;
+    while (fetches.fetched.length > 0 && running.length < this.#config.sequencesMax && this.#tokensLeft > 0)
+      this.#admitFetched(fetches.takeNext(at), at);
     while (waiting.size > 0 && running.length < this.#config.sequencesMax && this.#tokensLeft > 0) {
       if (!this.#admit(waiting.peek(), at, step)) return;
     }
   }
 
+  /** Its prompt has its blocks, so it needs none. */
+  #admitFetched(sequence: Sequence, at: Micros): void {
+    this.#enterBatch(sequence);
+    const tokens = this.#chunk(sequence.tokens - sequence.computed);
+    this.#schedule(sequence, tokens, 0, at);
+  }
+
+  #enterBatch(sequence: Sequence): void {
+    this.running.push(sequence);
+    sequence.state = "running";
+    if (sequence.admission < 0) sequence.admission = this.#admissions++;
+  }
+
+  /** Another engine computed its prompt: room for it is taken now, and it is in the batch when its blocks are here. */
+  #fetch(head: Sequence, at: Micros): boolean {
+    const { blockTokens } = this.#kv;
+    const { promptTokens, hashes, cacheRead } = head.request;
+    const hits = this.#kv.lookup(hashes, cacheRead ? Math.floor((promptTokens - 1) / blockTokens) : 0);
+    if (!this.#fits(head, hits, Math.ceil(promptTokens / blockTokens) - hits)) return this.#blocked(head);
+    this.waiting.shift();
+    this.#countAdmission(head, hits * blockTokens, promptTokens, at);
+    this.fetches.begin(head, at);
+    return true;
+  }
+
+  #blocked(head: Sequence): false {
+    this.#blockedOrder = head.order;
+    this.#blockedReleases = this.#kv.releases;
+    return false;
+  }
+
   #admit(head: Sequence, at: Micros, step: Step): boolean {
+    if (BlockFetches.isDue(head)) return this.#fetch(head, at);
     const { blockTokens, tier } = this.#kv;
     const { hashes, cacheRead } = head.request;
     const hitTokensMax = cacheRead ? head.tokens - 1 : 0;
@@ -232,16 +248,10 @@ export class Scheduler {
     const tokens = this.#chunk(head.tokens - hitTokens);
     const lacking = tokens === 0 ? 0 : Math.ceil((hitTokens + tokens) / blockTokens) - hits;
     if (!this.#config.chunkedPrefill && tokens < Math.min(head.tokens - hitTokens, this.#chunkMax)) return false;
-    if (tokens > 0 && !this.#fits(head, hits, lacking)) {
-      this.#blockedOrder = head.order;
-      this.#blockedReleases = this.#kv.releases;
-      return false;
-    }
+    if (tokens > 0 && !this.#fits(head, hits, lacking)) return this.#blocked(head);
 
     this.waiting.shift();
-    this.running.push(head);
-    head.state = "running";
-    if (head.admission < 0) head.admission = this.#admissions++;
+    this.#enterBatch(head);
     if (copies > 0) step.transferMicros += tier?.copyBack(hashes, hits, copies, at) ?? 0;
     if (head.cachedTokens < 0) this.#countAdmission(head, hits * blockTokens, hitTokens, at);
     if (tokens > 0) this.#kv.claim(head);

@@ -1,7 +1,8 @@
 import type { Micros } from "#core/units.ts";
 import type { EngineRequest } from "./request.ts";
 
-export type SequenceState = "arriving" | "waiting" | "running" | "ended";
+/** fetching: its blocks are on their way from another engine. fetched: they are there, and it waits for a place in the batch. */
+export type SequenceState = "arriving" | "waiting" | "fetching" | "fetched" | "running" | "held" | "ended";
 
 /** A request inside an engine: how far it is and which blocks it holds. Pooled, hence the mutable request. */
 export class Sequence {
@@ -33,6 +34,8 @@ export class Sequence {
   preemptions = 0;
   /** Times that it preempted itself with nobody beside it. */
   lonePreemptions = 0;
+  /** Its prompt's blocks were asked for, whether they came or not. */
+  wasFetched = false;
   /** The client has gone; leaves when the step that runs has ended. */
   leaving = false;
   /** Blocks held; `unclaimed` leading blocks of the sequence are not among them. */
@@ -66,6 +69,7 @@ export class Sequence {
     this.hitChunk = false;
     this.preemptions = 0;
     this.lonePreemptions = 0;
+    this.wasFetched = false;
     this.leaving = false;
     this.knownBlocks = request.hashes.length >> 1;
     this.clearBlocks();

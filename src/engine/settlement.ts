@@ -7,6 +7,7 @@ import type { Roster } from "./roster.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
 import type { EngineSink } from "./sink.ts";
+import type { Hold } from "./block-fetch.ts";
 import type { Step } from "./step.ts";
 
 /** What steps result in: tokens, requests that are done, and requests that were taken back while a step ran. */
@@ -22,6 +23,9 @@ export class Settlement {
   readonly #outbox: Outbox;
   readonly #sink: EngineSink;
   readonly #leaving: Sequence[] = [];
+  /** Requests that ended and whose blocks are still to be fetched. */
+  readonly held = new Set<Sequence>();
+  readonly #released: (at: Micros, sequence: Sequence) => void;
 
   constructor(
     config: EngineConfig,
@@ -30,7 +34,9 @@ export class Settlement {
     roster: Roster,
     outbox: Outbox,
     sink: EngineSink,
+    released: (at: Micros, sequence: Sequence) => void,
   ) {
+    this.#released = released;
     this.#config = config;
     this.#kv = kv;
     this.#scheduler = scheduler;
@@ -67,7 +73,8 @@ export class Settlement {
       this.#roster.forget(sequence);
     } else {
       const wasRunning = sequence.state === "running";
-      if (sequence.state === "arriving") this.#roster.removeArriving(sequence);
+      if (sequence.state === "arriving" || sequence.state === "fetching") this.#roster.removeArriving(sequence);
+      this.#scheduler.fetches.forget(sequence);
       if (sequence.state === "waiting") this.#scheduler.waiting.remove(sequence);
       this.#retire(sequence, at);
       if (wasRunning) this.#scheduler.dropEnded();
@@ -97,9 +104,21 @@ export class Settlement {
       this.#storeFinalToken(sequence, at);
     const { request, cachedTokens, target } = sequence;
     if (sequence.state === "waiting") this.#scheduler.waiting.remove(sequence);
-    this.#retire(sequence, at);
+    if (request.holds === true) this.#hold(sequence, at);
+    else this.#retire(sequence, at);
     this.#sink.released?.(at, request);
     this.#outbox.finished(at, outAt, request, target < request.outputTokens ? "length" : "stop", cachedTokens);
+  }
+
+  /** Its place and its id are free; its blocks are not. */
+  #hold(sequence: Sequence, at: Micros): void {
+    const { request } = sequence;
+    this.#roster.forget(sequence);
+    sequence.state = "held";
+    this.finished++;
+    const hold = new BlockHold(request.promptTokens, (releasedAt) => this.#released(releasedAt, sequence));
+    this.held.add(sequence);
+    this.#sink.held?.(at, request, hold);
   }
 
   #storeFinalToken(sequence: Sequence, at: Micros): void {
@@ -113,5 +132,22 @@ export class Settlement {
     this.#kv.release(sequence, at);
     this.#roster.retire(sequence);
     this.finished++;
+  }
+}
+
+class BlockHold implements Hold {
+  readonly tokens: number;
+  #release: ((at: Micros) => void) | undefined;
+
+  constructor(tokens: number, release: (at: Micros) => void) {
+    this.tokens = tokens;
+    this.#release = release;
+  }
+
+  release(at: Micros): boolean {
+    const release = this.#release;
+    this.#release = undefined;
+    release?.(at);
+    return release !== undefined;
   }
 }

@@ -1,4 +1,5 @@
 import type { Micros } from "#core/units.ts";
+import type { Hold } from "./block-fetch.ts";
 import type { FinishReason, EngineRequest } from "./request.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";
 
@@ -16,6 +17,8 @@ export interface EngineSink {
   released?(at: Micros, request: EngineRequest): void;
   /** Once for every queued request that does not stay for ever. */
   finished(at: Micros, request: EngineRequest, reason: FinishReason, cachedTokens: number): void;
+  /** It ended, and its prompt's blocks are held; before `released`. Only where the request asks for it. */
+  held?(at: Micros, request: EngineRequest, hold: Hold): void;
   /** A step starts. The shape belongs to the engine and changes after the call. */
   step?(startAt: Micros, endAt: Micros, shape: Readonly<BatchShape>): void;
   /** Full blocks [firstBlock, firstBlock + count) of the request can be hit from now on. Those with an identity only. */

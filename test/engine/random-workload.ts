@@ -1,3 +1,4 @@
+import type { Hold } from "#engine/block-fetch.ts";
 import { type EngineConfig, engineDefaults, PREEMPTION_POLICIES, SCHEDULER_POLICIES } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { EngineRequest } from "#engine/request.ts";
@@ -13,6 +14,8 @@ export type Act =
 export interface Workload {
   readonly config: EngineConfig;
   readonly acts: readonly Act[];
+  /** How long what a request holds beyond its end is held. */
+  readonly heldFor?: (id: string) => number;
 }
 
 const pick = <T>(random: Random, values: readonly T[]): T => values[random.below(values.length)] as T;
@@ -177,7 +180,13 @@ export function chronicle(workload: Workload, overrides: Partial<EngineConfig>):
   const lines: string[] = [];
   const lastToken = new Map<string, string>();
   const config = { ...workload.config, ...overrides };
+  const releases: { readonly at: number; readonly hold: Hold }[] = [];
   const engine = new Engine(config, {
+    held: (at, request, hold) => {
+      lines.push(`${at} held ${request.id} ${hold.tokens}`);
+      releases.push({ at: at + (workload.heldFor?.(request.id) ?? 0), hold });
+      releases.sort((a, b) => a.at - b.at);
+    },
     admitted: (at, request, cached) => lines.push(`${at} admitted ${request.id} ${cached}`),
     token: (at, request, tokens) => {
       if (tokens === 1) lines.push(`${at} first ${request.id}`);
@@ -193,8 +202,22 @@ export function chronicle(workload: Workload, overrides: Partial<EngineConfig>):
     blocksStored: (at, request, first, count) => lines.push(`${at} stored ${request.id} ${first}+${count}`),
     blockRemoved: (at, low, high) => lines.push(`${at} removed ${low}:${high}`),
   });
-  const show = (at: number) => {
+  /** By events, since what is held from one on may be given back before the next. */
+  const advance = (at: number) => {
+    for (;;) {
+      const released = releases[0];
+      const next = Math.min(engine.nextEventAt() ?? Infinity, released?.at ?? Infinity);
+      if (next > at) break;
+      if (released?.at !== next) engine.advanceTo(next);
+      else {
+        releases.shift();
+        lines.push(`${next} gives back ${released.hold.release(next)} ${released.hold.release(next)}`);
+      }
+    }
     engine.advanceTo(at);
+  };
+  const show = (at: number) => {
+    advance(at);
     lines.push(`${at} ${JSON.stringify(engine.gauges())}`);
     for (const act of workload.acts) {
       if (act.kind === "submit")
@@ -205,15 +228,19 @@ export function chronicle(workload: Workload, overrides: Partial<EngineConfig>):
   };
   for (const act of workload.acts) {
     if (act.kind === "submit") {
-      engine.advanceTo(act.at - 1);
+      advance(act.at - 1);
       lines.push(`${act.at} ${engine.submit(act.at, act.request)} ${act.request.id}`);
-    } else if (act.kind === "abort") lines.push(`${act.at} abort ${act.id} ${engine.abort(act.at, act.id)}`);
-    else show(act.at);
+    } else if (act.kind === "abort") {
+      advance(act.at - 1);
+      lines.push(`${act.at} abort ${act.id} ${engine.abort(act.at, act.id)}`);
+    } else show(act.at);
   }
   let guard = 0;
-  for (let at = engine.nextEventAt(); at !== undefined; at = engine.nextEventAt()) {
+  for (;;) {
+    const at = Math.min(engine.nextEventAt() ?? Infinity, releases[0]?.at ?? Infinity);
+    if (at === Infinity) break;
     if (guard++ > 20_000) throw new Error("the engine does not come to rest");
-    engine.advanceTo(at);
+    advance(at);
   }
   lines.push(JSON.stringify(engine.gauges()));
   return lines;
