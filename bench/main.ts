@@ -48,6 +48,15 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "rollouts of one profile against another: false alarms, time to find, bias of each design; minutes",
     onDemand: true,
   },
+  contrasts: {
+    about: "B3's policies against one another, the capped one among them (needs GNOMON_TRACES)",
+    onDemand: true,
+  },
+  tenants: { about: "VTC and its variants where one tenant asks for most, simulated", onDemand: true },
+  cascade: {
+    about: "a cascade of two models, live: the share that goes on, and latency",
+    short: ["--streams", "64", "--tokens", "32"],
+  },
   studies: { about: "what the weight of affinity, eviction and old gauges do to a fleet, simulated", onDemand: true },
   "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
   "shadow-cost": { about: "the gateway with its shadow at work and without, paired; takes 10 minutes", onDemand: true },

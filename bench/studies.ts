@@ -91,23 +91,27 @@ function run(
   });
 }
 
-/** Requests of the busiest engine over the mean: 1 is even. */
-function concentration({ endpoints }: SimulationResult): number {
+/** Requests of the busiest engine, and the standard deviation of all engines', over the mean: 1 and 0 are even. */
+function concentration({ endpoints }: SimulationResult): { readonly busiest: number; readonly deviation: number } {
   const counts = endpoints.map(({ requests }) => requests);
-  return Math.max(...counts) / (counts.reduce((sum, count) => sum + count, 0) / counts.length);
+  const mean = counts.reduce((sum, count) => sum + count, 0) / counts.length;
+  const variance = counts.reduce((sum, count) => sum + (count - mean) ** 2, 0) / counts.length;
+  return { busiest: Math.max(...counts) / mean, deviation: Math.sqrt(variance) / mean };
 }
 
 function figures(result: SimulationResult): string {
   const ttft = result.metrics.ttftMicros["all"];
+  const { busiest, deviation } = concentration(result);
   return [
-    `${concentration(result).toFixed(2)}x`.padStart(8),
+    `${busiest.toFixed(2)}x`.padStart(8),
+    `${(100 * deviation).toFixed(1)} %`.padStart(8),
     `${(100 * result.metrics.cacheHitRate.gpu).toFixed(1)} %`.padStart(8),
     ((ttft?.mean ?? 0) / 1000).toFixed(1).padStart(9),
     ((ttft?.p99 ?? 0) / 1000).toFixed(1).padStart(9),
   ].join(" ");
 }
 
-const HEAD = "busiest     hits   TTFT ms   p99";
+const HEAD = "busiest  std dev     hits   TTFT ms   p99";
 
 function weighted(prefix: number, load: "queue-depth" | "queue" = "queue-depth"): ProfileSpec {
   const scorers = [

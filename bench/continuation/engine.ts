@@ -1,11 +1,12 @@
 /**
- * Child process: an emulated engine on a port, 0 for a free one, with steps of so many milliseconds. Its parent gets the
+ * Child process: an emulated engine on a port, 0 for a free one, with steps of so many milliseconds, of a model. Its parent gets the
  * port, and ends it as engines are ended.
  */
 import { startEmulator } from "#emulator/server.ts";
 import { engineDefaults } from "#engine/config.ts";
 
-const [port, stepMillis] = process.argv.slice(2).map(Number);
+const [port, stepMillis] = process.argv.slice(2, 4).map(Number);
+const model = process.argv[4] ?? "tiny";
 const engine = engineDefaults({
   blockTokens: 16,
   kvBlocks: 100_000,
@@ -20,7 +21,7 @@ const engine = engineDefaults({
 const emulator = await startEmulator({
   host: "127.0.0.1",
   port: port ?? 0,
-  model: "tiny",
+  model,
   engine,
   timeScale: 1,
   seed: 1,

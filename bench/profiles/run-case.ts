@@ -15,7 +15,10 @@ const MODEL_TOKENS_MAX = 400_000;
 
 const FLEETS = { even: ["h100-llama-3.1-8b"], mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"] } as const;
 
-/** One profile over one workload, its gauges read every so often; by one router where `routers` is left out. */
+/**
+ * One profile over one workload, its gauges read every so often; by one router where `routers` is left out, with prompts in
+ * blocks as the engines have them where the router has no size of its own.
+ */
 export function runCase(
   one: Case,
   study: Study,
@@ -23,9 +26,10 @@ export function runCase(
   { name, spec }: NamedProfile,
   scrapeMicros: Micros,
   routers?: RoutersOptions,
+  routerBlockTokens?: number,
 ): SimulationResult {
   const engines = fleet(study);
-  const { blockTokens } = engines[0]!.config;
+  const blockTokens = routerBlockTokens ?? engines[0]!.config.blockTokens;
   return simulate({
     router: {
       seed: study.seed,
