@@ -63,6 +63,8 @@ export interface GatewayParts {
   readonly continuesStreams: boolean;
   /** What these take. */
   continuationBytes: number;
+  /** Questions under way that free blocks which nobody fetched. */
+  releasesUnderWay: number;
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
   /** Answers carry x-gnomon-* headers. */

@@ -175,6 +175,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     requestUsage: options.requestUsage ?? false,
     continuesStreams: options.continuesStreams ?? false,
     continuationBytes: 0,
+    releasesUnderWay: 0,
     keepsAuthorization: authOf(options) !== undefined,
     sendsOwnHeaders: options.sendsOwnHeaders ?? true,
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),

@@ -15,6 +15,8 @@ export interface EndpointEntry {
   detail: string;
   /** Raw objects of its /v1/models, for the union that the gateway serves. */
   models: readonly ServedModel[];
+  /** As its source labels it. */
+  labels?: Readonly<Record<string, string>>;
   /** Tokens per block of its engine's cache, once a scrape has reported it. */
   blockTokens?: number;
   /** What can go on at another endpoint is to go there. */

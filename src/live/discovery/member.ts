@@ -56,8 +56,8 @@ export class Member {
     this.#tap = tap;
     this.#directory = directory;
     this.#context = context;
-    const { id, url, dataParallelRank, apiKey } = target;
-    this.entry = { id, url, dataParallelRank, apiKey, state: "waiting", detail: "not asked yet", models: [] };
+    const { id, url, dataParallelRank, apiKey, labels } = target;
+    this.entry = { id, url, dataParallelRank, apiKey, state: "waiting", detail: "not asked yet", models: [], labels };
     directory.add(this.entry);
   }
 
@@ -89,6 +89,7 @@ export class Member {
   /** Its source reports something new of it. */
   retarget(at: Micros, target: Target): void {
     this.#target = target;
+    this.entry.labels = target.labels;
     if (this.#endpoint !== undefined) this.#takeModels(this.#listed);
     this.#report(at);
     if (this.#endpoint !== undefined) this.#cordon(at);

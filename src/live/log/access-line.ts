@@ -18,6 +18,7 @@ export function accessLine(summary: RequestSummary, time: Date = new Date()): st
     status,
     outcome,
     endpoint,
+    prefillEndpoint: summary.prefillEndpoint,
     profile,
     reason,
     stream,

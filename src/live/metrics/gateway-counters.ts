@@ -23,6 +23,9 @@ export interface GatewayCounters {
   readonly continuationsDenied: Record<string, number>;
   /** Tokens that went into continuations as prompt, of the prompts and of the answers so far. */
   continuationTokens: number;
+  /** Blocks that waited for an endpoint which never fetched them: freed, and left to their engine's timeout. */
+  transfersReleased: number;
+  transfersStranded: number;
   clientAborts: number;
   /** Clients cut off since they did not read. */
   clientStalls: number;
@@ -68,6 +71,8 @@ export function newCounters(): GatewayCounters {
     continuations: {},
     continuationsDenied: {},
     continuationTokens: 0,
+    transfersReleased: 0,
+    transfersStranded: 0,
     clientAborts: 0,
     clientStalls: 0,
     timeouts: 0,

@@ -38,8 +38,8 @@ export class HitAccuracy implements TapListener {
 
   accepted(input: Input, decision: Decision | undefined): void {
     if (decision?.kind === "routed") {
-      const { endpoint, prefixSource, hitTokens, heldTokens = hitTokens, requestId } = decision;
-      this.#expected.set(requestId, { endpoint, source: prefixSource, tokens: heldTokens });
+      const { endpoint, prefixSource, hitTokens, heldTokens = hitTokens } = decision.prefill ?? decision;
+      this.#expected.set(decision.requestId, { endpoint, source: prefixSource, tokens: heldTokens });
     } else if (input.kind === "request-finished") {
       const expected = this.#expected.get(input.requestId);
       if (expected === undefined) return;

@@ -222,6 +222,8 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
     "continuation_tokens_total",
     "Prompt and answer tokens sent to endpoints where streams went on.",
   ],
+  ["transfersReleased", "transfers_released_total", "Blocks that nobody fetched, freed at the engine that had them."],
+  ["transfersStranded", "transfers_stranded_total", "The same, left to that engine's timeout."],
   ["clientAborts", "client_aborts_total", "Requests whose client left."],
   ["clientStalls", "client_stalls_total", "Clients cut off since they did not read."],
   ["timeouts", "timeouts_total", "Requests whose limit ran out."],

@@ -12,6 +12,7 @@ import { HistogramTable } from "./metric-histogram.ts";
 import { LabelSlots } from "./metric-labels.ts";
 import { ModelLabels } from "./metric-models.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
+import { StageMetrics } from "./stage-metrics.ts";
 import type { RequestSummary } from "../request/request-summary.ts";
 
 export interface MetricsOptions extends StateSources {
@@ -69,6 +70,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
     { name: "gnomon_queue_seconds", help: "Time that requests waited for their turn.", bounds: QUEUE_BOUNDS },
     () => NO_LABELS,
   );
+  readonly #stages = new StageMetrics(this.#registry, TTFT_BOUNDS);
   #ledgerDecisions = 0;
   #clampedScores = 0;
 
@@ -152,6 +154,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
   }
 
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
+    this.#stages.accepted(input, decision);
     if (decision !== undefined) this.#decided(decision, decisionMicros);
     else this.#models.observe(input);
   }

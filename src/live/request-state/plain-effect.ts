@@ -7,6 +7,7 @@ import type { AskContinuation, AskRetry, ErrorEffect, FaultReport, RequestEffect
 export const plain = <K extends RequestEffect["kind"]>(kind: K): { readonly kind: K } => ({ kind });
 export const SEND = plain("send");
 export const RELEASE = plain("release-attempt");
+export const REPORT_PREFILLED = plain("report-prefilled");
 export const REPORT_FIRST_TOKEN = plain("report-first-token");
 export const WRITE_HELD = plain("write-held");
 export const END_CLIENT = plain("end-client");

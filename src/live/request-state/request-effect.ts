@@ -52,6 +52,11 @@ export interface PlainReport {
   readonly kind: "report-first-token" | "report-timeout";
 }
 
+/** The router learns that the first of two stages is done. */
+export interface ReportPrefilled {
+  readonly kind: "report-prefilled";
+}
+
 export interface FaultReport {
   readonly kind: "report-retried" | "report-continued" | "report-cut";
   readonly fault: Fault;
@@ -64,7 +69,14 @@ export interface ReportGivenUp {
 }
 
 export type ReportEffect = PlainReport | FaultReport | ReportGivenUp;
-export type AttemptEffect = UpstreamEffect | AskRetry | AskContinuation | AnswerEffect | ErrorEffect | ReportEffect;
+export type AttemptEffect =
+  | UpstreamEffect
+  | ReportPrefilled
+  | AskRetry
+  | AskContinuation
+  | AnswerEffect
+  | ErrorEffect
+  | ReportEffect;
 
 /** What is done with the client's side. */
 export interface PlainClientEffect {

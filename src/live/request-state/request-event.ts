@@ -14,6 +14,10 @@ export interface PlainEvent {
     | "arrived"
     /** An endpoint was chosen. */
     | "routed"
+    /** One to answer was chosen, and another one that computes the prompt before. */
+    | "routed-apart"
+    /** The prompt is computed. */
+    | "prefilled"
     /** The first output token. */
     | "first-token"
     /** What is held of a stream may go out without a token: too much is held, or it is an error for the client. */
@@ -35,6 +39,8 @@ export interface PlainEvent {
     | "rerouted"
     /** A cascade gives the answer up that is held, and another model's endpoint was chosen. */
     | "escalated"
+    /** The same, and yet another one computes the prompt before. */
+    | "rerouted-apart"
     /** The code failed on this request. */
     | "defect";
 }
@@ -106,6 +112,8 @@ const plain = (kind: PlainEvent["kind"]): PlainEvent => ({ kind });
 export const BODY_READ = plain("body-read");
 export const ARRIVED = plain("arrived");
 export const ROUTED = plain("routed");
+export const ROUTED_APART = plain("routed-apart");
+export const PREFILLED = plain("prefilled");
 export const FIRST_TOKEN = plain("first-token");
 export const HOLD_FULL = plain("hold-full");
 export const FIRST_BYTES = plain("first-bytes");
@@ -116,6 +124,7 @@ export const TIMED_OUT = plain("timed-out");
 export const CLIENT_LEFT = plain("client-left");
 export const CLIENT_STALLED = plain("client-stalled");
 export const REROUTED = plain("rerouted");
+export const REROUTED_APART = plain("rerouted-apart");
 export const DEFECT = plain("defect");
 
 /** The endpoint could not be asked, or its answer is none. */

@@ -29,6 +29,14 @@ export interface Deciding {
   readonly attempts: 0;
 }
 
+/** Sent to the endpoint that computes its prompt; the one that answers gets it after that. */
+export interface Prefilling {
+  readonly kind: "prefilling";
+  readonly attempts: number;
+  /** As of Waiting. */
+  readonly shown: boolean;
+}
+
 /** An attempt is under way and nothing of its answer came. */
 export interface Waiting {
   readonly kind: "waiting";
@@ -98,6 +106,7 @@ export type RequestState =
   | Reading
   | Preparing
   | Deciding
+  | Prefilling
   | Waiting
   | Holding
   | Passing

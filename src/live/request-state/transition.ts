@@ -2,12 +2,11 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 
 import {
-  DESTROY_CLIENT,
   END_CLIENT,
   FORGET,
   RELEASE,
-  REPORT_CLIENT_LEFT,
   REPORT_FIRST_TOKEN,
+  REPORT_PREFILLED,
   REPORT_TIMEOUT,
   SEND,
   WRITE_HELD,
@@ -17,11 +16,22 @@ import {
   outcomeOf,
 } from "./plain-effect.ts";
 import type { RequestEffect } from "./request-effect.ts";
-import type { AnswerEnded, AttemptFailed, Marked, RequestEvent, UpstreamBroke, WholeOutcome } from "./request-event.ts";
+import type {
+  AnswerBegan,
+  AnswerEnded,
+  AttemptFailed,
+  Marked,
+  Refused,
+  RequestEvent,
+  UpstreamBroke,
+  WholeOutcome,
+} from "./request-event.ts";
+import { left, leftBefore, leftBetween } from "./left-step.ts";
+import { DESTROYED, destroyed, illegal, late, NOTHING, stalled } from "./plain-step.ts";
 import { cutShort, severed } from "./severed-step.ts";
 import type { Row, StateKind } from "./row.ts";
 import type { Step } from "./step.ts";
-import type { Failed, Holding, Passing, RequestState, Resuming, Severed, Waiting } from "./request-state.ts";
+import type { Failed, Holding, Passing, Prefilling, RequestState, Resuming, Waiting } from "./request-state.ts";
 
 /**
  * What an event does to a request. An event without a meaning in a state changes nothing: one that may come late is
@@ -34,25 +44,13 @@ export function transition(state: RequestState, event: RequestEvent): Step {
   return row[event.kind]?.(state, event) ?? illegal(state, event);
 }
 
-type Handed = Waiting | Holding | Passing | Resuming;
 type State = RequestState;
 
-const NOTHING: readonly RequestEffect[] = [];
 const SENT: readonly RequestEffect[] = [SEND];
 const FIRST_TOKEN: readonly RequestEffect[] = [REPORT_FIRST_TOKEN];
 const HELD: readonly RequestEffect[] = [WRITE_HELD];
 const HEAD_SHOWN: readonly RequestEffect[] = [plain("show-head")];
-const DESTROYED: readonly RequestEffect[] = [DESTROY_CLIENT];
-const STALLED: readonly RequestEffect[] = [plain("report-client-stalled"), DESTROY_CLIENT];
 const FORGOTTEN: readonly RequestEffect[] = [FORGET];
-
-const late = (state: State): Step => ({ state, effects: NOTHING });
-const stalled = (state: State): Step => ({ state, effects: STALLED });
-const destroyed = (state: State): Step => ({ state, effects: DESTROYED });
-
-function illegal(state: State, event: RequestEvent): Step {
-  return { state, effects: [{ kind: "report-illegal", state: state.kind, event: event.kind }] };
-}
 
 function ended({ attempts }: State, outcome: Outcome, effects: readonly RequestEffect[]): Step {
   return { state: { kind: "ended", attempts, outcome }, effects };
@@ -62,49 +60,25 @@ function ended({ attempts }: State, outcome: Outcome, effects: readonly RequestE
 function refused(state: State, outcome: Outcome): Step {
   const known = state.kind !== "reading" && state.kind !== "preparing";
   const finish: RequestEffect = { kind: "finish", outcome, known, counts: "none" };
-  const live = state.kind === "waiting" || state.kind === "holding";
+  const live = state.kind === "prefilling" || state.kind === "waiting" || state.kind === "holding";
   return ended(state, outcome, live ? [RELEASE, WRITE_REFUSAL, finish] : [WRITE_REFUSAL, finish]);
 }
 
 /** Where the client has a head already, only a broken connection shows it that the gateway failed. */
-function failedInside(state: Waiting | Holding | Failed): Step {
+function failedInside(state: Prefilling | Waiting | Holding | Failed): Step {
   return state.shown ? destroyed(state) : refused(state, "refused");
 }
 
-function leftBefore(state: State): Step {
-  return closed(state, [
-    FORGET,
-    REPORT_CLIENT_LEFT,
-    abortion(state.kind !== "reading" && state.kind !== "preparing", "none"),
-  ]);
-}
-
-/** No attempt is under way, and the client has a part of the answer. */
-function leftBetween(state: Severed): Step {
-  return closed(state, [FORGET, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
-}
-
-function left(state: Handed): Step {
-  return closed(state, [FORGET, RELEASE, REPORT_CLIENT_LEFT, abortion(true, "seen")]);
-}
-
-function abortion(known: boolean, counts: "seen" | "none"): RequestEffect {
-  return { kind: "finish", outcome: "aborted", known, counts };
-}
-
-function closed({ attempts }: State, effects: readonly RequestEffect[]): Step {
-  return { state: { kind: "closed", attempts, outcome: "aborted" }, effects };
-}
-
 /** The attempt is over and the client has no byte of it. */
-function failed({ attempts, shown }: Waiting | Holding, fault: Fault, kept: boolean): Step {
+function failed({ attempts, shown }: Prefilling | Waiting | Holding, fault: Fault, kept: boolean): Step {
   return {
     state: { kind: "failed", attempts, shown, fault, kept },
     effects: [RELEASE, faulty("ask-retry", fault)],
   };
 }
 
-const attemptFailed = (state: Waiting | Holding, { fault, kept }: AttemptFailed): Step => failed(state, fault, kept);
+const attemptFailed = (state: Prefilling | Waiting | Holding, { fault, kept }: AttemptFailed): Step =>
+  failed(state, fault, kept);
 
 function gaveUp(state: Failed, why: Extract<RequestEvent, { kind: "denied" }>["why"]): Step {
   const { fault, kept, shown } = state;
@@ -171,6 +145,22 @@ const BEFORE = {
   "client-left": leftBefore,
 };
 
+/** The request is with an endpoint, of which nothing came. */
+const SENT_OUT = {
+  "answer-began": ({ attempts, shown }: Prefilling | Waiting, { carriage }: AnswerBegan): Step => ({
+    state: { kind: "holding", attempts, shown, carriage, content: "silent" },
+    effects: NOTHING,
+  }),
+  "attempt-failed": attemptFailed,
+  "upstream-broke": (state: Prefilling | Waiting, { fault }: UpstreamBroke) => failed(state, fault, false),
+  "timed-out": (state: Prefilling | Waiting) => failed(state, "timeout", false),
+  refused: (state: Prefilling | Waiting, { outcome }: Refused) =>
+    state.shown ? destroyed(state) : refused(state, outcome),
+  defect: failedInside,
+  "client-left": left,
+  "client-stalled": stalled,
+};
+
 const TABLE: { readonly [S in StateKind]: Row<S> } = {
   reading: {
     ...BEFORE,
@@ -183,20 +173,16 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
   deciding: {
     ...BEFORE,
     routed: () => ({ state: { kind: "waiting", attempts: 1, shown: false }, effects: SENT }),
+    "routed-apart": () => ({ state: { kind: "prefilling", attempts: 1, shown: false }, effects: SENT }),
   },
-  waiting: {
-    "answer-began": ({ attempts, shown }, { carriage }) => ({
-      state: { kind: "holding", attempts, shown, carriage, content: "silent" },
-      effects: NOTHING,
+  prefilling: {
+    ...SENT_OUT,
+    prefilled: ({ attempts, shown }) => ({
+      state: { kind: "waiting", attempts, shown },
+      effects: [RELEASE, REPORT_PREFILLED, SEND],
     }),
-    "attempt-failed": attemptFailed,
-    "upstream-broke": (state, { fault }) => failed(state, fault, false),
-    "timed-out": (state) => failed(state, "timeout", false),
-    refused: (state, { outcome }) => (state.shown ? destroyed(state) : refused(state, outcome)),
-    defect: failedInside,
-    "client-left": left,
-    "client-stalled": stalled,
   },
+  waiting: SENT_OUT,
   holding: {
     "first-token": firstToken,
     "hold-full": (state) =>
@@ -245,6 +231,10 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
   failed: {
     rerouted: ({ attempts, shown, fault }) => ({
       state: { kind: "waiting", attempts: attempts + 1, shown },
+      effects: [faulty("report-retried", fault), SEND],
+    }),
+    "rerouted-apart": ({ attempts, shown, fault }) => ({
+      state: { kind: "prefilling", attempts: attempts + 1, shown },
       effects: [faulty("report-retried", fault), SEND],
     }),
     denied: (state, { why }) => gaveUp(state, why),

@@ -178,6 +178,7 @@ function decide(
     sequences: parsed.sequences,
     blocks: prompt.blocks,
     ...(!parsed.cacheRead && { cacheRead: false }),
+    ...(!isDivisible(asking, parsed) && { undivided: true }),
     ...(asking.subset !== undefined && { subset: asking.subset }),
     profile: chosen,
     ...(profile !== "" && { ownProfile: true }),
@@ -220,6 +221,15 @@ function priorityOf({ headers }: AskingRequest, parsed: ParsedRequest): number {
   const priority = Number(header);
   return header === "" || !Number.isFinite(priority) ? parsed.priority : priority;
 }
+
+/** Whether one endpoint may compute its prompt and another one answer: of another kind of request nobody knows how. */
+function isDivisible({ route, answeredElsewhere }: AskingRequest, { fields }: ParsedRequest): boolean {
+  if (answeredElsewhere === true || (route.dialect !== "chat" && route.dialect !== "completions")) return false;
+  // Somebody in front shares it already.
+  return fields !== undefined && !SHARED_ALREADY.some((name) => (fields[name] ?? null) !== null);
+}
+
+const SHARED_ALREADY = ["kv_transfer_params", "bootstrap_room"];
 
 function noModel({ directory }: GatewayParts): Refusal {
   if (directory.all().length === 0) return refusal("no-endpoint", "No engine is known to this gateway.");

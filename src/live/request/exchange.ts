@@ -22,6 +22,8 @@ import type { Swept } from "./in-flight.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { RequestHeaders } from "./request-headers.ts";
 import { summarize } from "./summarize.ts";
+import { stalledEvent } from "../log/stalled-event.ts";
+import { heldTokens } from "../disaggregation/held-tokens.ts";
 import { keptAnswer } from "../continuation/kept-answer.ts";
 import type { KeptStream, UnfitStream } from "../continuation/kept-stream.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
@@ -33,6 +35,7 @@ import {
   CLIENT_STALLED,
   DEFECT,
   ROUTED,
+  ROUTED_APART,
   type RequestEvent,
 } from "../request-state/request-event.ts";
 import type { RequestState } from "../request-state/request-state.ts";
@@ -138,7 +141,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
 
   forward(forward: Forward): void {
     this.#forward = forward;
-    this.dispatch(ROUTED);
+    this.dispatch(forward.routed.prefill?.handoff === "prefill-first" ? ROUTED_APART : ROUTED);
   }
 
   /** Answers with an error of the gateway's own and ends the exchange. */
@@ -162,7 +165,8 @@ export class Exchange implements Swept, Asker, EffectPerformer {
         this.context.counters.clientAborts++;
         break;
       case "report-client-stalled":
-        this.#reportStall();
+        this.context.counters.clientStalls++;
+        this.context.observe.fault?.(stalledEvent(this.requestId, this.#forward?.endpoint ?? ""));
         break;
       case "forget":
         this.context.inFlight.remove(this);
@@ -183,6 +187,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
       case "write-kept":
       case "write-error":
       case "write-error-event":
+      case "report-prefilled":
       case "report-first-token":
       case "report-timeout":
       case "report-retried":
@@ -216,11 +221,13 @@ export class Exchange implements Swept, Asker, EffectPerformer {
 
   ownHeaders(endpoint: string, reason: string): OwnHeaders {
     const routed = this.#forward?.routed;
-    const hitTokens = routed?.heldTokens ?? routed?.hitTokens ?? 0;
+    const hitTokens = heldTokens(routed);
     const profile = profileText(routed ?? this.rejected);
     const { leaving: close, sendsOwnHeaders: sendsOwn, cors } = this.context;
     const forOrigin = cors?.of(this.headers.get("origin"));
-    return { requestId: this.requestId, endpoint, reason, profile, hitTokens, close, sendsOwn, cors: forOrigin };
+    const prefill = routed?.prefill?.endpoint;
+    const decided = { endpoint, prefill, reason, profile, hitTokens };
+    return { requestId: this.requestId, ...decided, close, sendsOwn, cors: forOrigin };
   }
 
   /** Of the answer's head; 0 before it is sent. */
@@ -281,18 +288,6 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   bug(error: unknown): void {
     this.threw(error);
     this.dispatch(DEFECT);
-  }
-
-  /** The client does not read what waits for it. */
-  #reportStall(): void {
-    this.context.counters.clientStalls++;
-    this.context.observe.fault?.({
-      kind: "client-stalled",
-      requestId: this.requestId,
-      endpoint: this.#forward?.endpoint ?? "",
-      detail: "it read nothing while bytes waited for it, longer than limits.writeStallMillisMax",
-      done: "its connection was closed and the engine stopped",
-    });
   }
 }
 

@@ -87,6 +87,8 @@ export interface OwnHeaders {
   readonly requestId: string;
   /** "" where none served. */
   readonly endpoint: string;
+  /** Where the prompt was computed, if that was another one. */
+  readonly prefill?: string | undefined;
   /** Reason of the decision, or of the error. */
   readonly reason: string;
   /** Profile and policy version that decided; "" where nothing was decided. */
@@ -124,6 +126,7 @@ export function pushOwn(headers: string[], own: OwnHeaders): void {
   if (own.sendsOwn) {
     if (own.endpoint !== "") {
       headers.push("x-gnomon-endpoint", own.endpoint, "x-gnomon-hit-tokens", String(own.hitTokens));
+      if (own.prefill !== undefined) headers.push("x-gnomon-prefill-endpoint", own.prefill);
     }
     if (own.profile !== "") headers.push("x-gnomon-profile", own.profile);
     if (own.reason !== "") headers.push("x-gnomon-reason", own.reason);

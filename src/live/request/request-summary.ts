@@ -10,6 +10,8 @@ export interface RequestSummary {
   readonly model: string;
   /** The endpoint that answered last; "" when none did. */
   readonly endpoint: string;
+  /** The one that computed the prompt, where that was another one. */
+  readonly prefillEndpoint?: string;
   /** Profile that decided; "" where no decision was made. */
   readonly profile: string;
   /** Reason of the last decision, or of the gateway's own error. */

@@ -1,5 +1,6 @@
 import type { Micros } from "#core/units.ts";
 
+import { heldTokens } from "../disaggregation/held-tokens.ts";
 import type { Forward } from "../upstream/forward.ts";
 import type { ForwardResult } from "../upstream/forward-result.ts";
 import type { Exchange } from "./exchange.ts";
@@ -22,6 +23,7 @@ export function summarize(
     route: exchange.route.pattern,
     model: exchange.model,
     endpoint: forward?.endpoint ?? "",
+    ...(forward?.routed.prefill && { prefillEndpoint: forward.routed.prefill.endpoint }),
     profile: forward?.routed.profile ?? "",
     reason: exchange.refusedFor === "" ? (forward?.routed.reason ?? "") : exchange.refusedFor,
     status: exchange.status,
@@ -35,6 +37,6 @@ export function summarize(
     promptTokens: usage?.promptTokens,
     cachedTokens: usage?.cachedTokens,
     outputTokens,
-    hitTokens: forward?.routed.heldTokens ?? forward?.routed.hitTokens ?? 0,
+    hitTokens: heldTokens(forward?.routed),
   };
 }

@@ -160,7 +160,7 @@ export class AnswerDelivery implements Delivery {
   }
 
   attemptFailed(fault: Fault, kept?: KeptAnswer): void {
-    this.#forward.keep(kept);
+    this.#forward.keep(fault, kept);
     this.#exchange.dispatch({ kind: "attempt-failed", fault, kept: kept !== undefined });
   }
 }

@@ -37,5 +37,5 @@ export function attemptVerdict(
 
 /** An attempt waits, or its answer is on the way. */
 export function isUnderWay({ kind }: RequestState): boolean {
-  return kind === "waiting" || kind === "holding" || kind === "passing" || kind === "resuming";
+  return kind === "prefilling" || kind === "waiting" || kind === "holding" || kind === "passing" || kind === "resuming";
 }

@@ -1,18 +1,21 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { afterFault } from "#core/retry/after-fault.ts";
-import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import { firstStop } from "#core/stage-choice.ts";
+import type { Micros } from "#core/units.ts";
 
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
 import { AttemptSigns, FAULT_OF_TROUBLE } from "./attempt-signs.ts";
-import { attemptVerdict, isUnderWay } from "./attempt-verdict.ts";
+import { actOnVerdict } from "./act-on-verdict.ts";
+import { isUnderWay } from "./attempt-verdict.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { nowMicros } from "../clock.ts";
 import { askContinuation } from "../continuation/ask-continuation.ts";
 import { ContinuedAnswer, isContinuation } from "../continuation/continued-answer.ts";
 import { refusal } from "../answer/errors.ts";
+import { Stages } from "../disaggregation/stages.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { cutRefusal, errorEvent, faultOfError, giveUpRefusal } from "../answer/fault-words.ts";
 import { type AnswerHeaders, upstreamHeaders } from "../request/headers.ts";
@@ -20,14 +23,7 @@ import { retriedEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";
 import { reportAttempt } from "./report-attempt.ts";
 import type { AttemptEffect, Finish } from "../request-state/request-effect.ts";
-import {
-  CLIENT_STALLED,
-  HOLD_OVER,
-  REROUTED,
-  type RequestEvent,
-  TIMED_OUT,
-  attemptFailed,
-} from "../request-state/request-event.ts";
+import { REROUTED, REROUTED_APART, type RequestEvent, attemptFailed } from "../request-state/request-event.ts";
 import { TokenProgress } from "./token-progress.ts";
 import { writeKept } from "./write-kept.ts";
 
@@ -42,6 +38,9 @@ export class Forward implements AttemptListener {
   readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
   #routed: Routed;
+  /** Where one endpoint computes the prompt and another one answers. */
+  #stages: Stages | undefined;
+  #sends = 0;
   #attempt: Attempt | undefined;
   #answer: Answer | undefined;
   /** The last endpoint's own error, where its attempt failed with one. */
@@ -56,6 +55,7 @@ export class Forward implements AttemptListener {
     this.#path = exchange.path;
     this.#body = body;
     this.#routed = routed;
+    this.#stages = routed.prefill && new Stages(exchange, routed, routed.prefill);
     this.#tokens = this.#newTokens();
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
@@ -69,7 +69,7 @@ export class Forward implements AttemptListener {
     return this.#exchange.state.attempts;
   }
   get endpoint(): string {
-    return this.#routed.endpoint;
+    return this.#stages?.endpoint ?? this.#routed.endpoint;
   }
   get routed(): Routed {
     return this.#routed;
@@ -95,6 +95,7 @@ export class Forward implements AttemptListener {
       case "release-attempt":
         this.#attempt?.abort();
         this.#attempt = undefined;
+        this.#stages?.release();
         break;
       case "ask-retry":
         return this.#askRetry(effect.fault);
@@ -116,7 +117,13 @@ export class Forward implements AttemptListener {
       case "write-error-event":
         writer.write(errorEvent(route.dialect, cutRefusal(effect.fault)));
         break;
+      case "report-prefilled":
+        this.#stages?.report();
+        break;
       case "report-first-token":
+        this.#stages?.fetched();
+        reportAttempt(this.#exchange, this, effect);
+        break;
       case "report-timeout":
       case "report-retried":
       case "report-continued":
@@ -131,14 +138,16 @@ export class Forward implements AttemptListener {
   #send(): RequestEvent | undefined {
     const { context, headers: given, requestId, answerReader, cascade, kept, state } = this.#exchange;
     this.#answer = undefined;
-    if (this.attempts > 1) {
-      this.#tokens = this.#newTokens();
-      this.#signs = new AttemptSigns(this.#exchange, this.endpoint, nowMicros());
+    const sent = this.#stages?.next(this.#path, this.#body, (fault) => this.#besideFailed(fault));
+    if (this.#sends++ > 0) this.#tokens = this.#newTokens();
+    if (this.#sends > 1 || sent !== undefined) {
+      const stream = this.#exchange.stream && state.kind !== "prefilling";
+      this.#signs = new AttemptSigns({ context, stream }, this.endpoint, nowMicros());
     }
     answerReader?.reset();
     cascade?.reset();
     if (state.kind !== "resuming") kept?.reset();
-    const upstream = context.pools.get(this.#routed.endpoint);
+    const upstream = context.pools.get(this.endpoint);
     if (upstream === undefined) return attemptFailed("connect");
     if (upstream.inFlight >= this.#exchange.limits.upstreamConnectionsMax) return attemptFailed("saturated");
     const headers = upstreamHeaders(given, upstream.entry, {
@@ -146,7 +155,8 @@ export class Forward implements AttemptListener {
       dropAuthorization: context.keepsAuthorization,
       priority: this.#routed.priority,
     });
-    this.#attempt = new Attempt(upstream, { path: this.#path, headers, body: this.#body }, this);
+    const body = sent?.body ?? this.#body;
+    this.#attempt = new Attempt(upstream, { path: this.#path, headers, body }, this);
     this.#attempt.send();
     return undefined;
   }
@@ -155,17 +165,30 @@ export class Forward implements AttemptListener {
     const { context, routeId, cascade } = this.#exchange;
     const { faults } = context.counters;
     faults[fault] = (faults[fault] ?? 0) + 1;
-    const after = afterFault(context.attempts, routeId, fault, this.attempts - (cascade?.attemptsBefore ?? 0));
+    const attempts = this.attempts - (cascade?.attemptsBefore ?? 0);
+    const after = afterFault(context.attempts, routeId, fault, attempts, this.#stages?.failed);
     if (after.kind === "give-up") return { kind: "denied", why: after.why };
-    context.observe.fault?.(retriedEvent(this, fault, after.decision.endpoint));
-    this.#routed = after.decision;
-    return REROUTED;
+    const { decision } = after;
+    context.observe.fault?.(retriedEvent(this, fault, firstStop(decision)));
+    this.#decided(decision);
+    return decision.prefill?.handoff === "prefill-first" ? REROUTED_APART : REROUTED;
+  }
+
+  #decided(routed: Routed): void {
+    this.#stages?.close(routed.endpoint);
+    this.#routed = routed;
+    this.#stages = routed.prefill && new Stages(this.#exchange, routed, routed.prefill);
+  }
+
+  #besideFailed(fault: Fault): void {
+    const { kind } = this.#exchange.state;
+    if (kind === "waiting" || kind === "holding") this.#delivery.attemptFailed(fault);
   }
 
   /** The stream goes on at another endpoint; its client has a part of it, or none where a cascade gave that up. */
   continueAt(routed: Routed, begun = true): void {
     if (begun) this.#firstTokenAt ??= this.#tokens.firstAt;
-    this.#routed = routed;
+    this.#decided(routed);
   }
 
   /** What is sent next. */
@@ -183,6 +206,8 @@ export class Forward implements AttemptListener {
         this.#answer = new ContinuedAnswer(this.#delivery, kept);
         return;
       }
+      this.#answer = this.#stages?.answerOf(this.#delivery, head);
+      if (this.#answer !== undefined) return this.#signs.alive();
       const answer = chooseAnswer(this.#delivery, head);
       this.#answer = answer;
       // The head of a stream comes before its prompt is computed, and is no sign of the engine.
@@ -228,7 +253,8 @@ export class Forward implements AttemptListener {
   }
 
   /** The endpoint's own error, to be passed on if no endpoint does better. */
-  keep(kept: KeptAnswer | undefined): void {
+  keep(fault: Fault, kept: KeptAnswer | undefined): void {
+    this.#stages?.answerFailed(fault, kept);
     this.#kept = kept;
   }
 
@@ -242,42 +268,14 @@ export class Forward implements AttemptListener {
 
   /** Looks at the limits of time, and at what is known of the endpoint. */
   sweep(at: Micros): void {
-    const { arrivedAt, context, state, writer } = this.#exchange;
+    const { state, writer } = this.#exchange;
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
     const quietMicros = this.#signs.sweep(at, !writer.blocked);
-    const trouble = this.#signs.trouble(at);
+    const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, !writer.blocked);
     const fault = FAULT_OF_TROUBLE[trouble?.kind ?? "hung"];
-    const verdict = attemptVerdict(this.#exchange, {
-      at,
-      quietMicros,
-      trouble,
-      fault,
-      continues: this.#delivery.continues,
-    });
-    const { moved } = context.counters;
-    switch (verdict) {
-      case "time-out":
-        return this.#exchange.dispatch(TIMED_OUT);
-      case "stalled":
-        return this.#exchange.dispatch(CLIENT_STALLED);
-      case "cut":
-        return this.#delivery.broke(fault);
-      case "move":
-        if (trouble !== undefined) moved[trouble.kind] = (moved[trouble.kind] ?? 0) + 1;
-        return this.#delivery.attemptFailed(fault);
-      case "give-up":
-        return this.#delivery.attemptFailed(fault);
-      case "wait":
-        if (this.#hidesHeadTooLong(at - arrivedAt)) this.#exchange.dispatch(HOLD_OVER);
-    }
-  }
-
-  #hidesHeadTooLong(waited: Micros): boolean {
-    const { limits, state } = this.#exchange;
-    const { holdMillis } = limits;
-    if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI) return false;
-    return state.kind === "holding" && state.carriage === "stream" && !state.shown;
+    const { continues } = this.#delivery;
+    actOnVerdict(this.#exchange, this.#delivery, { at, quietMicros, trouble, fault, continues });
   }
 
   /** How it went, for the router and the observer. */
@@ -288,7 +286,8 @@ export class Forward implements AttemptListener {
     const firstTokenAt = this.#firstTokenAt ?? firstAt;
     if (outcome === "ok") this.#signs.completed(firstAt, nowMicros());
     this.#answer = undefined;
-    return { outcome, usage: end?.usage, outputTokens: end?.usage?.outputTokens ?? tokensSeen, firstTokenAt };
+    const usage = this.#stages === undefined ? end?.usage : this.#stages.ended(outcome, end?.usage);
+    return { outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
 
   #newTokens(): TokenProgress {

@@ -52,6 +52,9 @@ export interface RigOptions extends Partial<Omit<GatewayOptions, "journal" | "di
   readonly modelsEach?: readonly (readonly string[])[];
   readonly entry?: Partial<EndpointEntry>;
   readonly breaker?: BreakerOptions;
+  readonly profile?: ProfileSpec;
+  /** Of each engine, in order of id; none where they are left out. */
+  readonly labels?: readonly Readonly<Record<string, string>>[];
   /** Further engines, after those that the replies make. */
   readonly urls?: readonly string[];
 }
@@ -69,7 +72,7 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
   const engines = await Promise.all(replies.map((reply) => new StubEngine(reply).start()));
   const router = new Router({
     seed: 1,
-    profiles: { default: LOWEST_ID_FIRST },
+    profiles: { default: options.profile ?? LOWEST_ID_FIRST },
     defaultProfile: "default",
     index: new ApproximateIndex(),
     blockTokens: 4,
@@ -89,7 +92,8 @@ export async function startRig(replies: readonly Reply[], options: RigOptions = 
   [...engines.map(({ url }) => url), ...(options.urls ?? [])].forEach((url, i) => {
     const models = options.modelsEach?.[i] ?? options.models ?? ["tiny"];
     const entry = addEngine(directory, url, String.fromCodePoint(97 + i), { ...options, models });
-    const endpoint = { id: entry.id, models, labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
+    const labels = options.labels?.[i] ?? {};
+    const endpoint = { id: entry.id, models, labels, kvCapacityTokens: undefined, concurrencyMax: undefined };
     tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
   });
   const summaries: RequestSummary[] = [];

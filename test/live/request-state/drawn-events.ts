@@ -16,6 +16,8 @@ export const EVENTS: readonly RequestEvent[] = [
       "body-read",
       "arrived",
       "routed",
+      "routed-apart",
+      "prefilled",
       "first-token",
       "hold-full",
       "first-bytes",
@@ -27,6 +29,7 @@ export const EVENTS: readonly RequestEvent[] = [
       "client-stalled",
       "rerouted",
       "escalated",
+      "rerouted-apart",
       "defect",
     ] as const
   ).map((kind) => ({ kind })),
@@ -46,6 +49,7 @@ export const STATES: readonly RequestState[] = [
   { kind: "reading", attempts: 0 },
   { kind: "preparing", attempts: 0 },
   { kind: "deciding", attempts: 0 },
+  ...BOTH.map((shown) => ({ kind: "prefilling", attempts: 2, shown }) as const),
   ...BOTH.map((shown) => ({ kind: "waiting", attempts: 2, shown }) as const),
   ...BOTH.flatMap((shown) =>
     CARRIAGES.flatMap((carriage) =>
@@ -71,6 +75,8 @@ export const STATES: readonly RequestState[] = [
 const BEATEN: readonly RequestEvent["kind"][] = [
   "body-read",
   "arrived",
+  "routed-apart",
+  "prefilled",
   "routed",
   "answer-began",
   "first-token",

@@ -21,7 +21,7 @@ const CLIENT: ReadonlySet<string> = new Set([
   "report-client-stalled",
   "forget",
 ]);
-const ALIVE: ReadonlySet<RequestState["kind"]> = new Set(["waiting", "holding", "passing", "resuming"]);
+const ALIVE: ReadonlySet<RequestState["kind"]> = new Set(["prefilling", "waiting", "holding", "passing", "resuming"]);
 
 const ASKS: ReadonlySet<string> = new Set(["send", "ask-retry", "ask-continuation"]);
 const ATTEMPTS_MAX = 4;
@@ -229,9 +229,13 @@ describe("whatever happens to a request, in whatever order", () => {
   });
 
   test("a state is never left backwards but by a retry", () => {
-    const order = "reading preparing deciding waiting holding passing failed resuming ended closed".split(" ");
+    const order = "reading preparing deciding prefilling waiting holding passing failed resuming ended closed".split(
+      " ",
+    );
+    const again = new Set(["prefilling", "waiting"]);
     const back = (kind: string, before: string): boolean =>
-      (kind === "waiting" && before === "holding") || (kind === "passing" && before === "resuming");
+      (again.has(kind) && (before === "holding" || before === "waiting")) ||
+      (kind === "passing" && before === "resuming");
     fc.assert(
       fc.property(SEQUENCES, DRAWS, (events, draws) => {
         const { states } = played(events, draws);

@@ -1,0 +1,114 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Trouble } from "#core/retry/wait-verdict.ts";
+import type { Micros } from "#core/units.ts";
+import { faultOfError } from "../answer/fault-words.ts";
+import { nowMicros } from "../clock.ts";
+import type { Exchange } from "../request/exchange.ts";
+import { upstreamHeaders } from "../request/headers.ts";
+import { Attempt, type AttemptListener } from "../upstream/attempt.ts";
+import { AttemptSigns } from "../upstream/attempt-signs.ts";
+import { type Prefilled, readPrefilled } from "./read-prefilled.ts";
+
+interface Outcome {
+  readonly prefilled: (prefilled: Prefilled) => void;
+  readonly failed: (fault: Fault) => void;
+}
+
+/** The prompt's half of a request that two endpoints got at once. */
+export class BesideAttempt implements AttemptListener {
+  readonly #exchange: Exchange;
+  readonly #endpoint: EndpointId;
+  readonly #outcome: Outcome;
+  readonly #signs: AttemptSigns;
+  #attempt: Attempt | undefined;
+  #status = 0;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #over = false;
+  #aborted = false;
+
+  constructor(exchange: Exchange, endpoint: EndpointId, outcome: Outcome) {
+    this.#exchange = exchange;
+    this.#endpoint = endpoint;
+    this.#outcome = outcome;
+    this.#signs = new AttemptSigns({ context: exchange.context, stream: false }, endpoint, nowMicros());
+  }
+
+  send(path: string, body: Buffer): void {
+    const { context, headers: given, requestId, limits } = this.#exchange;
+    const upstream = context.pools.get(this.#endpoint);
+    if (upstream === undefined) return this.#fail("connect");
+    if (upstream.inFlight >= limits.upstreamConnectionsMax) return this.#fail("saturated");
+    const headers = upstreamHeaders(given, upstream.entry, {
+      requestId,
+      dropAuthorization: context.keepsAuthorization,
+    });
+    this.#attempt = new Attempt(upstream, { path, headers, body }, this);
+    this.#attempt.send();
+  }
+
+  abort(): void {
+    this.#aborted = true;
+    this.#end();
+  }
+
+  /** The endpoint's trouble, while it is waited for. */
+  trouble(at: Micros, reads: boolean): Trouble | undefined {
+    if (this.#over) return undefined;
+    this.#signs.sweep(at, reads);
+    return this.#signs.trouble(at);
+  }
+
+  answerStarted(status: number): void {
+    this.#signs.alive();
+    this.#status = status;
+  }
+
+  answerData(chunk: Buffer): void {
+    this.#signs.alive();
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#exchange.limits.answerBytesInspected) this.#fail("garbage");
+    else this.#chunks.push(chunk);
+  }
+
+  answerEnded(): void {
+    const body = Buffer.concat(this.#chunks);
+    if (this.#over) return;
+    // What one engine turns down the other one does too, and its answer is the client's.
+    const turnsDown = this.#status !== 200 && this.#status < 500;
+    const prefilled = turnsDown ? undefined : readPrefilled(this.#status, body);
+    if (typeof prefilled === "string") return this.#fail(prefilled);
+    this.#over = true;
+    if (prefilled === undefined) return;
+    this.#signs.completed(undefined, nowMicros());
+    this.#outcome.prefilled(prefilled);
+  }
+
+  attemptReconnects(): void {
+    this.#exchange.context.counters.reconnects++;
+  }
+
+  attemptBroke(error: Error): void {
+    this.#fail(this.#status === 0 ? (faultOfError(error) ?? "connect") : "cut");
+  }
+
+  /** Whoever is just sending it goes on first. */
+  #fail(fault: Fault): void {
+    if (this.#over) return;
+    this.#end();
+    queueMicrotask(() => {
+      try {
+        if (!this.#aborted) this.#outcome.failed(fault);
+      } catch (error) {
+        this.#exchange.bug(error);
+      }
+    });
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#attempt?.abort();
+    this.#chunks = [];
+  }
+}

@@ -1,0 +1,33 @@
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { Delivery } from "../answer/answer.ts";
+import type { Exchange } from "../request/exchange.ts";
+import { CLIENT_STALLED, HOLD_OVER, TIMED_OUT } from "../request-state/request-event.ts";
+import { attemptVerdict, type FoundAttempt } from "./attempt-verdict.ts";
+
+/** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */
+export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: FoundAttempt): void {
+  const { at, fault, trouble } = found;
+  switch (attemptVerdict(exchange, found)) {
+    case "time-out":
+      return exchange.dispatch(TIMED_OUT);
+    case "stalled":
+      return exchange.dispatch(CLIENT_STALLED);
+    case "cut":
+      return delivery.broke(fault);
+    case "move": {
+      const { moved } = exchange.context.counters;
+      if (trouble !== undefined) moved[trouble.kind] = (moved[trouble.kind] ?? 0) + 1;
+      return delivery.attemptFailed(fault);
+    }
+    case "give-up":
+      return delivery.attemptFailed(fault);
+    case "wait":
+      if (hidesHeadTooLong(exchange, at - exchange.arrivedAt)) exchange.dispatch(HOLD_OVER);
+  }
+}
+
+function hidesHeadTooLong({ limits, state }: Exchange, waited: Micros): boolean {
+  const { holdMillis } = limits;
+  if (holdMillis === undefined || waited < holdMillis * MICROS_PER_MILLI) return false;
+  return state.kind === "holding" && state.carriage === "stream" && !state.shown;
+}
