@@ -1,6 +1,23 @@
 import * as z from "zod";
 import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
+const check = z.strictObject({
+  enabled: z.boolean().default(false).describe("Ask every server how it is, whatever its requests show."),
+  path: z.string().startsWith("/").max(256).default("/health").describe("What is asked for; only 200 is healthy."),
+  intervalMillis: millis(100, MILLIS_PER_DAY)
+    .default(5000)
+    .describe("Time between two checks of a server; each differs by up to a tenth."),
+  timeoutMillis: millis(10, 600_000).default(2000).describe("Bound on one check."),
+  unhealthyAfter: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(3)
+    .describe("Checks in a row that fail until it gets no new request."),
+  healthyAfter: z.int().min(1).max(100).default(2).describe("Checks in a row that succeed until it gets them again."),
+  concurrencyMax: z.int().min(1).max(4096).default(64).describe("Checks under way at once, of all servers."),
+});
+
 /** When an endpoint that accepts requests and answers none is left, and how it is let back. */
 export const health = z.strictObject({
   enabled: z.boolean().default(true).describe("Judge endpoints that answer nothing as hung and leave them."),
@@ -49,4 +66,5 @@ export const health = z.strictObject({
     .max(10_000)
     .default(8)
     .describe("Requests that one let back serves until it gets any number at a time; it begins with one."),
+  check: check.prefault({}).describe("Active health checks."),
 });

@@ -16,6 +16,45 @@ const breaker = z.strictObject({
     ),
 });
 
+const share = () => z.number().min(0).max(1);
+
+const ejection = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(false)
+    .describe("Leave endpoints alone for a while that fare worse than the others, though no breaker opens."),
+  intervalMillis: millis(100, MILLIS_PER_DAY)
+    .default(10_000)
+    .describe("Time between two looks at all endpoints; each judges what came since the last one."),
+  requestsMin: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(20)
+    .describe("Requests that ended at an endpoint within an interval, fewer of which say nothing of it."),
+  failureShare: share()
+    .default(0.3)
+    .describe("Ejected from this share of failed requests on, where others fail half as often at most; 0 for never."),
+  slowFactor: z
+    .number()
+    .min(0)
+    .max(1000)
+    .default(4)
+    .describe("Ejected where its mean time per output token is so many times the others' median; 0 for never."),
+  ejectMillis: millis(1, MILLIS_PER_DAY).default(30_000).describe("First time out; each further one is longer by it."),
+  ejectMillisMax: millis(1, MILLIS_PER_DAY).default(300_000).describe("Longest such time."),
+  floorShare: share()
+    .default(0.5)
+    .describe("Share of the endpoints that might serve a request which stays, whatever looks and health checks find."),
+});
+
+const slowStart = z.strictObject({
+  windowMillis: millis(0, MILLIS_PER_DAY)
+    .default(0)
+    .describe("Until an endpoint that joins, or comes back, gets its whole share of requests; 0: at once."),
+  shareMin: z.number().min(0.001).max(1).default(0.1).describe("Share that it begins with."),
+});
+
 export const routing = z.strictObject({
   profile: z
     .string()
@@ -31,6 +70,8 @@ export const routing = z.strictObject({
   profileHeader: header().default("routing-strategy").describe("Request header that chooses among them."),
   seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).describe("Seed of every random draw of the router."),
   breaker: breaker.prefault({}).describe("When an endpoint that fails is left alone."),
+  ejection: ejection.prefault({}).describe("When one that fares worse than the others is."),
+  slowStart: slowStart.prefault({}).describe("How an endpoint that is new, or comes back, gets its share."),
 });
 
 export const clients = z.strictObject({

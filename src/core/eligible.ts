@@ -21,6 +21,9 @@ export const INELIGIBLE = {
   role: ELIGIBILITY.indexOf("role"),
   answers: ELIGIBILITY.indexOf("answers"),
   pair: ELIGIBILITY.indexOf("pair"),
+  unhealthy: ELIGIBILITY.indexOf("unhealthy"),
+  outlier: ELIGIBILITY.indexOf("outlier"),
+  slowStart: ELIGIBILITY.indexOf("slow-start"),
 };
 
 /** Why an endpoint may not serve a request, before any filter: an index into ELIGIBILITY, 0 where it may. */
@@ -37,5 +40,7 @@ export function eligibility(
   if (state.cordoned) return INELIGIBLE.cordoned;
   if (tried.includes(state.id)) return INELIGIBLE.tried;
   if (state.slowReturn.standing === "hung") return INELIGIBLE.hung;
+  if (state.unhealthy) return INELIGIBLE.unhealthy;
+  if (state.outlier.reason(at) !== "") return INELIGIBLE.outlier;
   return state.breaker.allows(at) && state.slowReturn.allows(state.requestsInFlight) ? 0 : INELIGIBLE.breaker;
 }

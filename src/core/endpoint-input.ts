@@ -12,7 +12,7 @@ export type EndpointInput = Extract<
 export function applyEndpointInput(fleet: Fleet, index: PrefixIndex, input: EndpointInput): void {
   switch (input.kind) {
     case "endpoint-joined":
-      fleet.join(input.endpoint);
+      fleet.join(input.endpoint, input.at);
       break;
     case "endpoint-changed":
       fleet.change(input.endpoint);
@@ -22,7 +22,10 @@ export function applyEndpointInput(fleet: Fleet, index: PrefixIndex, input: Endp
       break;
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
-      fleet.cordon(input.endpoint, input.kind === "endpoint-cordoned");
+      fleet.cordon(input.endpoint, input.kind === "endpoint-cordoned", input.at);
+      break;
+    case "endpoint-checked":
+      fleet.checked(input.endpoint, input.healthy, input.at);
       break;
     case "endpoint-suspended":
       fleet.suspend(input.endpoint);

@@ -3,13 +3,14 @@ import { GUESSED, type Knowledge } from "./endpoint/knowledge.ts";
 import { HOST_MEMORY_PRICE, type HostMemoryPrice, sparedTokens } from "./prefix/host-memory-price.ts";
 import { type PrefixIndex, type ReportedIndex, takesReports } from "./prefix/prefix-index.ts";
 import { ANY_ROLE, eligibility, INELIGIBLE, type MayServe } from "./eligible.ts";
+import type { EndpointRules } from "./endpoint/endpoint-rules.ts";
+import { FleetStanding, type NobodyReason } from "./fleet-standing.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Micros } from "./units.ts";
-import type { BreakerChange, BreakerOptions, BreakerState } from "./endpoint/breaker.ts";
+import type { BreakerChange, BreakerOptions } from "./endpoint/breaker.ts";
 import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
 import { EndpointState, KV_CAPACITY_TOKENS_DEFAULT } from "./endpoint/endpoint-state.ts";
-import type { Standing } from "./endpoint/slow-return.ts";
-import type { Snapshot } from "./endpoint/snapshot.ts";
+import type { EndpointRow } from "./endpoint-row.ts";
 
 export interface FleetOptions {
   /** Takes the endpoints' prefixes; empty at the start. */
@@ -19,25 +20,13 @@ export interface FleetOptions {
   /** A scrape older than this is stale, and the ledger stands in for it. */
   readonly staleAfterMicros: Micros;
   readonly breaker: BreakerOptions;
+  /** What is done with endpoints beside it; nothing where it is left out. */
+  readonly endpointRules?: EndpointRules | undefined;
   /** What hits in the memory of engines' hosts are worth; HOST_MEMORY_PRICE where it is left out. */
   readonly hostMemory?: HostMemoryPrice | undefined;
   /** Called as a breaker opens or closes, for a log. It must not come back to the router. */
   readonly breakerChanged?: (endpoint: EndpointId, change: BreakerChange) => void;
 }
-
-/** One endpoint's state for status pages. */
-export interface EndpointRow extends Snapshot {
-  /** Requests in flight there that peers reported, in engine requests. */
-  readonly peerRequestsInFlight: number;
-  readonly cordoned: boolean;
-  readonly breaker: BreakerState;
-  readonly standing: Standing;
-  readonly indexBlocks: number;
-  readonly knowledge: Knowledge;
-}
-
-/** Why no endpoint may serve a request at all. */
-type NobodyReason = "no-endpoint" | "unknown-model";
 
 /** The endpoints of one router, in order of id, so that sums and ties do not depend on who joined first. */
 export class Fleet {
@@ -53,21 +42,25 @@ export class Fleet {
   /** The index, where it takes the engines' events. */
   readonly #reported: ReportedIndex | undefined;
 
+  readonly #standing: FleetStanding;
+
   constructor(options: FleetOptions) {
     this.#options = options;
     this.#reported = takesReports(options.index) ? options.index : undefined;
     this.#blockTokens = options.blockTokens;
+    this.#standing = new FleetStanding(options.endpointRules);
   }
 
   get(id: EndpointId): EndpointState | undefined {
     return this.#byId.get(id);
   }
 
-  join(endpoint: Endpoint): void {
+  join(endpoint: Endpoint, at: Micros): void {
     assert(!this.#byId.has(endpoint.id), "an endpoint joins once");
     const slot = this.#options.index.join(endpoint.id, this.#capacityBlocks(endpoint));
     const { breaker, breakerChanged } = this.#options;
     const state = new EndpointState(endpoint, slot, breaker, (change) => breakerChanged?.(endpoint.id, change));
+    state.began(at);
     this.#byId.set(endpoint.id, state);
     this.#reorder();
   }
@@ -96,9 +89,19 @@ export class Fleet {
     }
   }
 
-  cordon(id: EndpointId, cordoned: boolean): void {
+  cordon(id: EndpointId, cordoned: boolean, at: Micros): void {
     const state = this.#byId.get(id);
-    if (state !== undefined) state.cordoned = cordoned;
+    if (state === undefined) return;
+    if (state.cordoned && !cordoned) state.began(at);
+    state.cordoned = cordoned;
+  }
+
+  /** Its checks fail from now on, or do not any more. */
+  checked(id: EndpointId, healthy: boolean, at: Micros): void {
+    const state = this.#byId.get(id);
+    if (state === undefined) return;
+    if (state.unhealthy && healthy) state.began(at);
+    state.unhealthy = !healthy;
   }
 
   /** Brings every snapshot up to this request; true when a ledger stands in for a scrape. */
@@ -150,9 +153,8 @@ export class Fleet {
   }
 
   /**
-   * Marks who may not serve. Where breakers alone stand in the way they are ignored, and after them the verdict that an
-   * endpoint hangs: one that may fail is better than none, and no verdict can empty the fleet. Returns why nobody is left,
-   * or undefined.
+   * Marks who may not serve. No verdict on endpoints can empty the fleet: FleetStanding. Returns why nobody is left, or
+   * undefined.
    */
   markIneligible(
     at: Micros,
@@ -160,23 +162,12 @@ export class Fleet {
     tried: readonly EndpointId[],
     may: MayServe = ANY_ROLE,
   ): NobodyReason | undefined {
-    let serving = 0;
-    let allowed = 0;
-    let failing = 0;
-    let hung = 0;
-    for (let i = 0; i < this.states.length; i++) {
-      const verdict = eligibility(this.states[i]!, at, request, tried, may);
-      this.ineligible[i] = verdict;
-      if (verdict !== INELIGIBLE.unknownModel) serving++;
-      if (verdict === 0) allowed++;
-      else if (verdict === INELIGIBLE.breaker) failing++;
-      else if (verdict === INELIGIBLE.hung) hung++;
-    }
-    if (allowed > 0) return undefined;
-    if (failing + hung === 0) return this.states.length > 0 && serving === 0 ? "unknown-model" : "no-endpoint";
-    const ignored = failing > 0 ? INELIGIBLE.breaker : INELIGIBLE.hung;
-    for (let i = 0; i < this.states.length; i++) if (this.ineligible[i] === ignored) this.ineligible[i] = 0;
-    return undefined;
+    const { states, ineligible } = this;
+    this.#standing.look(at, states);
+    for (let i = 0; i < states.length; i++) ineligible[i] = eligibility(states[i]!, at, request, tried, may);
+    const nobody = this.#standing.letBack(ineligible);
+    if (nobody === undefined) this.#standing.hold(at, request.id, states, ineligible);
+    return nobody;
   }
 
   /**
@@ -254,6 +245,9 @@ export class Fleet {
         cordoned: state.cordoned,
         breaker: state.breaker.state(at),
         standing: state.slowReturn.standing,
+        ejected: state.unhealthy ? "unhealthy" : state.outlier.reason(at),
+        ejections: state.ejections,
+        share: this.#standing.shareOf(at, state),
         indexBlocks: this.#options.index.size(state.slot),
         knowledge: this.#knowledge(state),
       };

@@ -28,6 +28,13 @@ export type ExogenousInput =
   /** No new requests for it; those in flight go on. */
   | { readonly kind: "endpoint-cordoned"; readonly at: Micros; readonly endpoint: EndpointId }
   | { readonly kind: "endpoint-uncordoned"; readonly at: Micros; readonly endpoint: EndpointId }
+  /** Its health checks fail from now on, so that it gets no new requests while enough others may serve; or do not any more. */
+  | {
+      readonly kind: "endpoint-checked";
+      readonly at: Micros;
+      readonly endpoint: EndpointId;
+      readonly healthy: boolean;
+    }
   /** It was judged hung: no new requests for it while another one may serve. */
   | {
       readonly kind: "endpoint-suspended";

@@ -5,7 +5,7 @@ import type { Decision, Placed } from "./decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
-import { type EndpointRow, Fleet, type FleetOptions } from "./fleet.ts";
+import { Fleet, type FleetOptions } from "./fleet.ts";
 import type {
   AskingInput,
   Input,
@@ -140,7 +140,7 @@ export class Router {
     return this.#profiles.version;
   }
 
-  endpointRows(at: Micros): EndpointRow[] {
+  endpointRows(at: Micros): ReturnType<Fleet["rows"]> {
     return this.#fleet.rows(at);
   }
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { endpointRules } from "#config/endpoint-rules.ts";
 import { admissionSpec } from "#config/admission-spec.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { HOST_MEMORY_PRICE, type HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
@@ -19,6 +20,7 @@ export function routerSettings(
   const seed = replica === undefined ? config.routing.seed : (config.routing.seed ^ nameHash(replica)) >>> 0;
   const admission = admissionSpec(config.admission);
   const hostMemory = hostMemoryPrice(config);
+  const rules = endpointRules(config);
   const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
   return {
     seed,
@@ -26,6 +28,7 @@ export function routerSettings(
     defaultProfile: profile.name,
     policyVersion,
     ...(admission && { admission }),
+    ...(rules && { endpointRules: rules }),
     blockTokens: config.prefix.blockTokens === "engine" ? BLOCK_TOKENS_DEFAULT : config.prefix.blockTokens,
     staleAfterMicros: config.scrape.staleAfterMillis * MICROS_PER_MILLI,
     ...(isDeepStrictEqual(hostMemory, HOST_MEMORY_PRICE) ? {} : { hostMemory }),

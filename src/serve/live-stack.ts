@@ -255,6 +255,7 @@ function newKeeper({ config, tap, directory, report, power, blockSizes, hangs }:
     blockSizes,
     probes: hangs,
     healthPath: config.health.path,
+    ...(config.health.check.enabled && { healthChecks: config.health.check }),
     ...(config.power.exporters.length === 0 ? {} : { hardwareOf: power.of.bind(power) }),
   });
 }

@@ -62,6 +62,7 @@ export class FleetChanges {
       case "endpoint-changed":
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
+      case "endpoint-checked":
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":

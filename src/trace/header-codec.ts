@@ -1,4 +1,5 @@
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
+import type { EndpointRules, OutlierRules, SlowStartRules } from "#core/endpoint/endpoint-rules.ts";
 import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import { Fields, TraceFormatError, TraceVersionError } from "./fields.ts";
 import { decodeEndpoint } from "./input-codec.ts";
@@ -93,6 +94,7 @@ function decodeRouter(fields: Fields): TraceRouter {
     staleAfterMicros: fields.integer("staleAfterMicros", 0),
     ...(fields.has("hostMemory") && { hostMemory: decodeHostMemory(fields.object("hostMemory")) }),
     ...(fields.has("admission") && { admission: decodeAdmission(fields.object("admission")) }),
+    ...(fields.has("endpointRules") && { endpointRules: decodeEndpointRules(fields.object("endpointRules")) }),
     breaker: fields.has("breaker") ? decodeBreaker(fields.object("breaker")) : undefined,
   };
 }
@@ -103,6 +105,29 @@ function decodeHostMemory(fields: Fields): HostMemoryPrice {
     tokenMicros: fields.number("tokenMicros"),
     prefillTokenMicros: fields.number("prefillTokenMicros"),
   };
+}
+
+function decodeEndpointRules(fields: Fields): EndpointRules {
+  return {
+    ...(fields.has("outliers") && { outliers: decodeOutliers(fields.object("outliers")) }),
+    ...(fields.has("slowStart") && { slowStart: decodeSlowStart(fields.object("slowStart")) }),
+    floorShare: fields.number("floorShare"),
+  };
+}
+
+function decodeOutliers(fields: Fields): OutlierRules {
+  return {
+    intervalMicros: fields.integer("intervalMicros", 1),
+    requestsMin: fields.integer("requestsMin", 1),
+    failureShare: fields.number("failureShare"),
+    slowFactor: fields.number("slowFactor"),
+    ejectMicros: fields.integer("ejectMicros", 0),
+    ejectMicrosMax: fields.integer("ejectMicrosMax", 0),
+  };
+}
+
+function decodeSlowStart(fields: Fields): SlowStartRules {
+  return { windowMicros: fields.integer("windowMicros", 1), shareMin: fields.number("shareMin") };
 }
 
 function decodeBreaker(fields: Fields): BreakerOptions {

@@ -1,4 +1,4 @@
-import type { Endpoint, Load } from "#core/endpoint/endpoint.ts";
+import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import { FAULTS } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
@@ -9,6 +9,8 @@ import { KEPT_REASONS } from "#core/cascade/cascade-input.ts";
 import { decodeJudged, encodeJudged } from "./judged-codec.ts";
 import { type Fields, TraceFormatError } from "./fields.ts";
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
+import { decodeLoad, encodeLoad } from "./load-codec.ts";
+import { number } from "./number.ts";
 import { decodePolicy, encodePolicy } from "./policy-codec.ts";
 import { decodePeerReported, encodePeer } from "./peer-codec.ts";
 import { decodeAttempt, encodeAttempt } from "./prefill-codec.ts";
@@ -61,6 +63,8 @@ export function encodeInput(input: Input): string {
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)}`;
+    case "endpoint-checked":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"healthy":${input.healthy}`;
     case "endpoint-suspended":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"reason":"${input.reason}"`;
     case "endpoint-resumed":
@@ -133,12 +137,10 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
       return { kind, at, endpoint: fields.string("endpoint") };
+    case "endpoint-checked":
     case "endpoint-suspended":
-      return { kind, at, endpoint: fields.string("endpoint"), reason: fields.oneOf("reason", HANG_REASONS) };
-    case "endpoint-resumed": {
-      const servedUntilWell = fields.integer("servedUntilWell", 0);
-      return { kind, at, endpoint: fields.string("endpoint"), servedUntilWell };
-    }
+    case "endpoint-resumed":
+      return decodeVerdict(kind, at, fields);
     case "block-size-changed":
       return { kind, at, blockTokens: fields.integer("blockTokens", 1) };
     case "profile-changed":
@@ -162,6 +164,15 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
         `kind: expected a kind of version 1, got ${JSON.stringify(kind satisfies never)}`,
       );
   }
+}
+
+type VerdictKind = "endpoint-checked" | "endpoint-suspended" | "endpoint-resumed";
+
+function decodeVerdict(kind: VerdictKind, at: number, fields: Fields): Input {
+  const endpoint = fields.string("endpoint");
+  if (kind === "endpoint-checked") return { kind, at, endpoint, healthy: fields.boolean("healthy") };
+  if (kind === "endpoint-suspended") return { kind, at, endpoint, reason: fields.oneOf("reason", HANG_REASONS) };
+  return { kind, at, endpoint, servedUntilWell: fields.integer("servedUntilWell", 0) };
 }
 
 export function decodeEndpoint(fields: Fields): Endpoint {
@@ -259,36 +270,4 @@ function decodeFinished(at: number, fields: Fields): RequestFinished {
     ...decodeAnswer(fields),
     ...(fields.boolean("answerFollows", false) ? { answerFollows: true } : {}),
   };
-}
-
-function encodeLoad(load: Load): string {
-  let text = "";
-  for (const [name, value] of Object.entries(load)) {
-    if (value === undefined) continue;
-    text += `${text === "" ? "" : ","}"${name}":${typeof value === "number" ? number(value) : JSON.stringify(value)}`;
-  }
-  return `{${text}}`;
-}
-
-function decodeLoad(fields: Fields): Load {
-  return {
-    running: fields.optionalNumber("running"),
-    waiting: fields.optionalNumber("waiting"),
-    kvUtilization: fields.optionalNumber("kvUtilization"),
-    prefixHitRatio: fields.optionalNumber("prefixHitRatio"),
-    ttftMicros: fields.optionalNumber("ttftMicros"),
-    tpotMicros: fields.optionalNumber("tpotMicros"),
-    tokensPerSecond: fields.optionalNumber("tokensPerSecond"),
-    adaptersRunning: fields.optionalStrings("adaptersRunning"),
-    adaptersWaiting: fields.optionalStrings("adaptersWaiting"),
-    adaptersMax: fields.optionalNumber("adaptersMax"),
-    watts: fields.optionalNumber("watts"),
-    smUtilization: fields.optionalNumber("smUtilization"),
-  };
-}
-
-/** Shortest text that reads back as the same number; minus zero included. Throws a RangeError for what JSON lacks. */
-function number(value: number): string {
-  if (!Number.isFinite(value)) throw new RangeError(`${value} has no JSON form`);
-  return Object.is(value, -0) ? "-0" : String(value);
 }

@@ -2,6 +2,7 @@ import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { Breakdown, Queued, Rejected, Routed } from "#core/decision.ts";
 import type { BreakerOptions } from "#core/endpoint/breaker.ts";
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
+import type { EndpointRules } from "#core/endpoint/endpoint-rules.ts";
 import type { Input } from "#core/input.ts";
 import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
@@ -96,6 +97,8 @@ export interface TraceRouter {
   /** Absent in traces from before it was a setting, and where it is the usual one. */
   readonly hostMemory?: HostMemoryPrice | undefined;
   readonly breaker: BreakerOptions | undefined;
+  /** Absent where nothing is done with endpoints beside breakers. */
+  readonly endpointRules?: EndpointRules | undefined;
 }
 
 /** How block hashes were made. The key is never written, so a trace is no dictionary of prompts. */

@@ -109,7 +109,8 @@ export function drawTraffic(
         endpoint: name(),
         load: load({ running: random.below(9), waiting: random.below(5), kvUtilization: random.next() }),
       });
-    } else if (roll < 95) accept({ kind: "endpoint-suspended", at, endpoint: name(), reason: "silent" });
+    } else if (roll < 94.5) accept({ kind: "endpoint-checked", at, endpoint: name(), healthy: random.below(2) === 0 });
+    else if (roll < 95) accept({ kind: "endpoint-suspended", at, endpoint: name(), reason: "silent" });
     else if (roll < 96) accept({ kind: "endpoint-resumed", at, endpoint: name(), servedUntilWell: random.below(4) });
     else if (roll < 97)
       accept({ kind: random.below(2) === 0 ? "endpoint-cordoned" : "endpoint-uncordoned", at, endpoint: name() });

@@ -275,6 +275,9 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     word.map((endpoint): Input => ({ kind: "endpoint-cordoned", at, endpoint })),
     word.map((endpoint): Input => ({ kind: "endpoint-uncordoned", at, endpoint })),
     fc
+      .tuple(word, fc.boolean())
+      .map(([endpoint, healthy]): Input => ({ kind: "endpoint-checked", at, endpoint, healthy })),
+    fc
       .tuple(word, fc.constantFrom("silent", "stalled"))
       .map(([endpoint, reason]): Input => ({ kind: "endpoint-suspended", at, endpoint, reason })),
     fc

@@ -54,6 +54,8 @@ export class Words {
         return `${input.endpoint}${input.lost === true ? " lost" : ""}`;
       case "endpoint-suspended":
         return `${input.endpoint} ${input.reason}`;
+      case "endpoint-checked":
+        return `${input.endpoint} ${input.healthy}`;
       case "endpoint-resumed":
         return `${input.endpoint} ${input.servedUntilWell}`;
       case "endpoint-cordoned":

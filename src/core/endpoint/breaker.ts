@@ -62,6 +62,11 @@ export class Breaker {
     return this.#tripped ? "half-open" : "closed";
   }
 
+  /** It opened, and no request was served since. */
+  get isTripped(): boolean {
+    return this.#tripped;
+  }
+
   /** Whether a request may be sent there now. */
   allows(at: Micros): boolean {
     const state = this.state(at);

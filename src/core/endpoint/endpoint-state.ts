@@ -4,6 +4,8 @@ import { MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { Breaker, type BreakerChange, type BreakerOptions } from "./breaker.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint.ts";
 import { Ewma } from "./ewma.ts";
+import type { OutlierReason } from "./endpoint-rules.ts";
+import { OutlierRecord } from "./outlier-record.ts";
 import type { PrefixSource } from "./knowledge.ts";
 import type { Account } from "./ledger.ts";
 import { SlowReturn } from "./slow-return.ts";
@@ -30,6 +32,12 @@ export class EndpointState implements Snapshot, Account {
   readonly breaker: Breaker;
   readonly slowReturn = new SlowReturn();
   cordoned = false;
+  /** Its health checks fail. */
+  unhealthy = false;
+  readonly outlier = new OutlierRecord();
+  readonly ejections: Record<OutlierReason, number> = { failures: 0, slow: 0 };
+  /** Since when it gets requests, or will, of those times the last; before all time where that was never noticed. */
+  beganAt: Micros = -Infinity;
 
   at: Micros = 0;
   freshness: Freshness = "unknown";
@@ -78,6 +86,11 @@ export class EndpointState implements Snapshot, Account {
     return this.endpoint.models.length === 0 || this.endpoint.models.includes(model);
   }
 
+  /** It is new, or is back from then on. */
+  began(at: Micros): void {
+    this.beganAt = at;
+  }
+
   observeLoad(at: Micros, load: Load): void {
     this.load = load;
     this.#loadObservedAt = at;
@@ -94,17 +107,25 @@ export class EndpointState implements Snapshot, Account {
   attemptFailed(at: Micros, fault: Fault, sentAt: Micros): void {
     if (fault === "hung") this.breaker.undecided(sentAt);
     else this.breaker.failed(at, fault, sentAt);
+    if (fault !== "saturated" && fault !== "draining") this.outlier.failed++;
   }
 
   requestEnded(at: Micros, outcome: Outcome, { sentAt, firstTokenAt, outputTokens }: RequestTimes): void {
+    if (outcome === "failed" || outcome === "timeout") this.outlier.failed++;
     if (outcome === "failed") this.breaker.failed(at, "cut", sentAt);
     else if (outcome === "timeout") this.breaker.failed(at, "timeout", sentAt);
     else if (outcome !== "ok") this.breaker.undecided(sentAt);
     if (outcome !== "ok") return;
+    const wasTripped = this.breaker.isTripped;
     this.breaker.succeeded(sentAt);
+    if (wasTripped && !this.breaker.isTripped) this.began(at);
+    this.outlier.served++;
     if (firstTokenAt === undefined) this.slowReturn.served();
-    else if (outputTokens !== undefined && outputTokens > 1)
-      this.#tpot.add(at, (at - firstTokenAt) / (outputTokens - 1));
+    else if (outputTokens !== undefined && outputTokens > 1) {
+      const tpotMicros = (at - firstTokenAt) / (outputTokens - 1);
+      this.#tpot.add(at, tpotMicros);
+      this.outlier.tookPerToken(tpotMicros);
+    }
   }
 
   /** A peer's request ended here. How it fares with other routers is no evidence for the breaker of this one. */

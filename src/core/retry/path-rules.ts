@@ -1,3 +1,4 @@
+import type { CheckRules } from "../endpoint/check-judge.ts";
 import { HANG_DEFAULTS, type HangOptions } from "../endpoint/hang-judge.ts";
 import type { ReturnPauses } from "../endpoint/lost-judge.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../units.ts";
@@ -17,6 +18,8 @@ export interface PathRules {
   readonly returns: ReturnPauses;
   /** A metrics page or a health check that takes longer is not answered. */
   readonly probeMicrosMax: Micros;
+  /** Active health checks; none where it is left out. */
+  readonly check?: CheckRules;
   /** Between two looks at all that waits. */
   readonly sweepMicros: Micros;
 }

@@ -9,9 +9,13 @@ import type { MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
 import { KEEPER_TIMES_DEFAULT, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
+import type { CheckCounts, HealthCheckOptions } from "./health-checker.ts";
+import { HealthChecks } from "./health-checks.ts";
 import type { Target } from "./target.ts";
 
-export interface FleetKeeperOptions extends MemberContext, ProbeContext {
+export interface FleetKeeperOptions extends MemberContext, Omit<ProbeContext, "checkerOf"> {
+  /** Active health checks; none where it is left out. */
+  readonly healthChecks?: (HealthCheckOptions & { readonly concurrencyMax: number }) | undefined;
   readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
   readonly times?: Partial<KeeperTimes>;
@@ -39,6 +43,7 @@ export type Cordon = "" | "operator" | "source";
 /** vLLM closes idle connections after 5 s; a connection that is dropped sooner is never found closed. */
 const KEEP_ALIVE_MILLIS = 4_000;
 
+const CONNECT_MILLIS = 2_000;
 const ENDPOINTS_MAX_DEFAULT = 4_096;
 
 /**
@@ -48,6 +53,7 @@ const ENDPOINTS_MAX_DEFAULT = 4_096;
 export class FleetKeeper {
   readonly #options: FleetKeeperOptions;
   readonly #dispatcher: Agent;
+  readonly #checks: HealthChecks | undefined;
   readonly #servers = new Map<string, ServerKeeper>();
   readonly #targets = new Map<EndpointId, { readonly source: string; readonly target: Target }>();
   readonly #leaving = new Set<Promise<void>>();
@@ -64,9 +70,16 @@ export class FleetKeeper {
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
       keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
-      connect: { timeout: options.connectMillis ?? 2_000 },
+      connect: { timeout: options.connectMillis ?? CONNECT_MILLIS },
       allowH2: false,
     });
+    const { healthChecks } = options;
+    this.#checks = healthChecks && new HealthChecks(healthChecks, options.connectMillis ?? CONNECT_MILLIS);
+  }
+
+  /** What active health checks came to; undefined where there are none. */
+  get checkCounts(): Readonly<CheckCounts> | undefined {
+    return this.#checks?.counts;
   }
 
   /** Takes what one source knows now. The first source that names an id keeps it. */
@@ -108,7 +121,7 @@ export class FleetKeeper {
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all([...this.#leaving, ...[...this.#servers.values()].map((server) => server.stop())]);
-    await this.#dispatcher.destroy();
+    await Promise.all([this.#dispatcher.destroy(), this.#checks?.destroy()]);
   }
 
   #put(source: string, target: Target): void {
@@ -131,6 +144,7 @@ export class FleetKeeper {
 
   #serve(target: Target): ServerKeeper {
     const { tap, directory, times, hardwareOf, blockSizes, probes, healthPath } = this.#options;
+    const checkerOf = this.#checks?.checkerOf;
     return new ServerKeeper(target.url, target, {
       tap,
       directory,
@@ -142,6 +156,7 @@ export class FleetKeeper {
       ...(blockSizes && { blockSizes }),
       ...(probes && { probes }),
       ...(healthPath !== undefined && { healthPath }),
+      ...(checkerOf && { checkerOf }),
     });
   }
 

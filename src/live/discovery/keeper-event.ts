@@ -8,6 +8,8 @@ export interface KeeperEvent {
     | "refused"
     | "cordoned"
     | "uncordoned"
+    | "unhealthy"
+    | "healthy"
     | "source-failed"
     | "source-recovered";
   /** URL of the server or id of the endpoint; of a source, its name. */

@@ -123,6 +123,12 @@ export class Member {
     return worked;
   }
 
+  /** Its server's health checks fail from now on, or do not any more. */
+  checked(at: Micros, healthy: boolean): void {
+    if (this.#endpoint === undefined) return;
+    this.#tap.accept({ kind: "endpoint-checked", at, endpoint: this.#target.id, healthy });
+  }
+
   /** Leaves the router, which forgets its cache; the directory keeps it. */
   lose(at: Micros, detail: string): void {
     this.entry.state = "lost";

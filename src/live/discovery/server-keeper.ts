@@ -18,6 +18,7 @@ import {
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import { type RequestFault, askEngine } from "./engine-request.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
+import type { HealthChecker } from "./health-checker.ts";
 import { Member, type MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
 import { readServedModels } from "./served-models.ts";
@@ -86,6 +87,7 @@ export class ServerKeeper {
   /** Set while the server is ready, for members that come later. */
   #ready: { models: readonly ServedModel[]; page: EnginePage | undefined } | undefined;
   #detail = "";
+  readonly #checker: HealthChecker | undefined;
 
   constructor(url: string, first: Target, options: KeeperOptions) {
     this.url = url;
@@ -94,6 +96,8 @@ export class ServerKeeper {
     const { dispatcher, now, times } = options;
     const timeoutMillis = times.scrapeTimeoutMillis;
     this.scraper = new Scraper({ url, apiKey: first.apiKey, dispatcher, timeoutMillis, now, stop: this.#stop.signal });
+    const judged = (healthy: boolean, detail: string): void => this.#checked(healthy, detail);
+    this.#checker = options.checkerOf?.({ url, apiKey: first.apiKey }, judged, () => this.#ready !== undefined);
     this.put(first);
     this.#done = this.#run();
   }
@@ -112,7 +116,9 @@ export class ServerKeeper {
     }
     member = new Member(target, this.#options.tap, this.#options.directory, this.#options);
     this.#members.set(target.id, member);
-    if (this.#ready !== undefined) member.join(at, this.#ready.models, this.#ready.page);
+    if (this.#ready === undefined) return;
+    member.join(at, this.#ready.models, this.#ready.page);
+    if (this.#checker?.healthy === false) member.checked(at, false);
   }
 
   remove(id: EndpointId): void {
@@ -123,7 +129,7 @@ export class ServerKeeper {
   /** Ends the loop; the endpoints stay as they are. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    await this.#done;
+    await Promise.all([this.#done, this.#checker?.stop()]);
   }
 
   get #stopped(): boolean {
@@ -177,10 +183,18 @@ export class ServerKeeper {
 
   #admit(models: readonly ServedModel[], page: EnginePage | undefined): void {
     const at = this.#options.now();
+    this.#checker?.forget();
     this.#ready = { models, page };
     this.#detail = "";
     for (const member of this.#members.values()) member.join(at, models, page);
     this.#report("ready", `serves ${models.length} ${models.length === 1 ? "model" : "models"}`);
+  }
+
+  #checked(healthy: boolean, detail: string): void {
+    if (this.#stopped || this.#ready === undefined) return;
+    const at = this.#options.now();
+    for (const member of this.#members.values()) member.checked(at, healthy);
+    this.#report(healthy ? "healthy" : "unhealthy", detail);
   }
 
   #lose(detail: string): void {

@@ -21,6 +21,8 @@ export const FAULT_KINDS = {
   "endpoint-refused": { level: "warn", message: "an endpoint was refused" },
   "endpoint-cordoned": { level: "info", message: "an endpoint takes no new requests" },
   "endpoint-uncordoned": { level: "info", message: "an endpoint takes requests again" },
+  "endpoint-unhealthy": { level: "warn", message: "an endpoint's health checks fail" },
+  "endpoint-healthy": { level: "info", message: "an endpoint's health checks succeed again" },
   "block-size-changed": { level: "info", message: "prompts are cut into blocks of another size" },
   "block-size-differs": { level: "warn", message: "an endpoint's block size differs" },
   "kv-events-alive": { level: "info", message: "an endpoint's KV events are followed" },

@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { EndpointRow } from "#core/fleet.ts";
+import type { EndpointRow } from "#core/endpoint-row.ts";
 import type { Router } from "#core/router.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
@@ -11,12 +11,14 @@ import type { GatewayCounters } from "./gateway-counters.ts";
 import { registerCascades } from "./metric-cascade.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
+import { registerEjections } from "./metric-ejections.ts";
 import { registerAdmission } from "./metric-admission.ts";
 import { type LogCounts, registerLogs } from "./metric-logs.ts";
 import { registerPolicy } from "./metric-policy.ts";
 import { registerRollouts } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
 import { registerShare } from "./metric-share.ts";
+import { type LabelTexts, SharedLabels } from "./shared-labels.ts";
 import { registerSources } from "./metric-sources.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
@@ -30,7 +32,7 @@ import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 export interface StateSources extends KvEventSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
-  readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused">;
+  readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused" | "checkCounts">;
   /** What endpoints are learned from; left out where they are only listed. */
   readonly sources?: Pick<SourceBoard, "rows">;
   /** Left out where nobody judges which endpoints hang. */
@@ -63,24 +65,6 @@ export interface TokenizerCounts extends Pick<TokenizerDescription, "name" | "co
 }
 
 export const ENDPOINTS_MAX_DEFAULT = 512;
-
-type LabelTexts = Readonly<Record<string, string>>;
-
-/** Label objects that stay the same between pages; forgotten when there are too many. */
-class SharedLabels {
-  readonly #known = new Map<string, LabelTexts>();
-
-  of(labels: LabelTexts): LabelTexts {
-    const key = JSON.stringify(labels);
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    if (this.#known.size >= SHARED_LABELS_MAX) this.#known.clear();
-    this.#known.set(key, labels);
-    return labels;
-  }
-}
-
-const SHARED_LABELS_MAX = 20_000;
 
 export function registerState(registry: Registry, sources: StateSources): void {
   const shared = new SharedLabels();
@@ -174,6 +158,12 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
       }),
     );
   }
+  registerEjections(
+    () => rows,
+    () => sources.keeper.checkCounts,
+    family,
+    row,
+  );
   family("counter", "endpoint_verdicts_total", "Endpoints that were judged to hang, and let back.", () =>
     sources.hangs === undefined
       ? []

@@ -1,4 +1,4 @@
-import type { EndpointRow } from "#core/fleet.ts";
+import type { EndpointRow } from "#core/endpoint-row.ts";
 import type { Router } from "#core/router.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type {
@@ -93,6 +93,8 @@ function knownEndpoint(row: EndpointRow): KnownEndpoint {
     cordoned: row.cordoned,
     breaker: row.breaker,
     standing: row.standing,
+    ejected: row.ejected,
+    share: thousandths(row.share),
     freshness: row.freshness,
     ageMillis: row.loadAgeMicros < 0 ? null : Math.round(row.loadAgeMicros / MICROS_PER_MILLI),
     running: load?.running ?? null,

@@ -1,5 +1,5 @@
 import type { Decision } from "#core/decision.ts";
-import type { EndpointRow } from "#core/fleet.ts";
+import type { EndpointRow } from "#core/endpoint-row.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS } from "../clock.ts";
 import { decisiveText } from "./decisive.ts";
@@ -41,6 +41,8 @@ function routerView(row: EndpointRow) {
     cordoned: row.cordoned,
     breaker: row.breaker,
     standing: row.standing,
+    ejected: row.ejected,
+    share: row.share,
     signals: {
       freshness: row.freshness,
       ageMillis: row.loadAgeMicros < 0 ? null : row.loadAgeMicros / MICROS_PER_MILLI,
@@ -80,6 +82,8 @@ const ROUTER_VIEW_EMPTY: Readonly<Record<keyof ReturnType<typeof routerView>, nu
   cordoned: null,
   breaker: null,
   standing: null,
+  ejected: null,
+  share: null,
   signals: null,
   ledger: null,
   effectiveLoad: null,

@@ -1,6 +1,7 @@
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { Decision } from "#core/decision.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
+import type { EndpointRules } from "#core/endpoint/endpoint-rules.ts";
 import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import type { PolicySpec, ProfileSpec } from "#core/plugin/spec.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
@@ -33,6 +34,8 @@ export interface Setting {
   readonly staleAfterMicros: Micros;
   /** Of the router; the usual price where it is left out. */
   readonly hostMemory?: HostMemoryPrice;
+  /** What the router does with endpoints beside breakers; nothing where it is left out. */
+  readonly endpointRules?: EndpointRules;
   /** From the decision until the engine has the request, and from the engine until the client has a token. */
   readonly requestMicros: Micros;
   readonly answerMicros: Micros;
@@ -183,6 +186,7 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
       blockTokens: setting.blockTokens,
       staleAfterMicros: setting.staleAfterMicros,
       ...(setting.hostMemory && { hostMemory: setting.hostMemory }),
+      ...(setting.endpointRules && { endpointRules: setting.endpointRules }),
       ...(setting.admission && { admission: setting.admission }),
     },
     ...(setting.routers && { routers: setting.routers }),

@@ -19,6 +19,7 @@ export class FleetHistory {
   merged = 0;
   readonly #cordoned = new Set<string>();
   readonly #suspended = new Map<string, HangReason>();
+  readonly #unhealthy = new Set<string>();
   /** What led from the header's policy to the one that stood: the last whole one, and single profiles after it. */
   #policy: readonly PolicyEvent[] = [];
   /** Rollouts as they stood, and what those under way are made of. */
@@ -55,6 +56,11 @@ export class FleetHistory {
         this.endpoints.delete(event.endpoint);
         this.#cordoned.delete(event.endpoint);
         this.#suspended.delete(event.endpoint);
+        this.#unhealthy.delete(event.endpoint);
+        break;
+      case "endpoint-checked":
+        if (event.healthy) this.#unhealthy.delete(event.endpoint);
+        else this.#unhealthy.add(event.endpoint);
         break;
       case "endpoint-suspended":
         this.#suspended.set(event.endpoint, event.reason);
@@ -122,6 +128,12 @@ export class FleetHistory {
       endpoint,
       reason,
     }));
+    const unhealthy = [...this.#unhealthy].map((endpoint): FleetEvent => ({
+      kind: "endpoint-checked",
+      at: -1,
+      endpoint,
+      healthy: false,
+    }));
     const rollouts = this.#rollouts.filter(isUnderWay).map((state): FleetEvent => {
       const standing = {
         kind: "rollout-restored",
@@ -131,7 +143,13 @@ export class FleetHistory {
       } as const;
       return { ...shiftedEvent(standing, start), at: -1 };
     });
-    return [...cordons, ...suspensions, ...rollouts, ...this.#events.map((event) => shiftedEvent(event, start))];
+    return [
+      ...cordons,
+      ...suspensions,
+      ...unhealthy,
+      ...rollouts,
+      ...this.#events.map((event) => shiftedEvent(event, start)),
+    ];
   }
 
   /** The header with the profiles as they stood, and the last block size. */

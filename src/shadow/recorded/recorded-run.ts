@@ -156,6 +156,7 @@ export class RunBook {
       case "endpoint-left":
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
+      case "endpoint-checked":
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":

@@ -33,6 +33,7 @@ export function recordedSetting(run: RecordedRun, assumed: Assumed): Setting {
     answerMicros: assumed.answerMicros ?? 0,
     rateScale: 1,
     ...(router.hostMemory && { hostMemory: router.hostMemory }),
+    ...(router.endpointRules && { endpointRules: router.endpointRules }),
     ...(router.admission && { admission: router.admission }),
   };
 }

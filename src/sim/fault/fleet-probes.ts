@@ -1,4 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import { CheckJudge } from "#core/endpoint/check-judge.ts";
 import { HangWatch } from "#core/retry/hang-watch.ts";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
 import type { Input } from "#core/input.ts";
@@ -24,6 +25,7 @@ export class FleetProbes {
   readonly #rules: PathRules;
   readonly #host: ProbeHost;
   readonly #judges = new Map<number, LostJudge>();
+  readonly #checks = new Map<number, { readonly judge: CheckJudge; nextAt: Micros }>();
   /** Endpoints that are lost and not back. */
   readonly #lost = new Set<EndpointId>();
   /** Engines whose counters began anew since they were last read. */
@@ -51,6 +53,22 @@ export class FleetProbes {
     else if (input.kind === "endpoint-left" && input.lost === true) this.#lost.add(input.endpoint);
   }
 
+  /**
+   * A health check with a scrape, once its time has come; it succeeds where the server answers at all. A simulation asks at
+   * the scrapes, so that checks are up to one scrape late.
+   */
+  #check(engine: number, succeeded: boolean): void {
+    const { check } = this.#rules;
+    const { clock: at } = this.#host;
+    if (check === undefined) return;
+    const known = this.#checks.get(engine) ?? { judge: new CheckJudge(check), nextAt: at };
+    this.#checks.set(engine, known);
+    if (at < known.nextAt) return;
+    known.nextAt = at + check.intervalMicros;
+    if (!known.judge.checked(succeeded)) return;
+    this.#host.accept({ kind: "endpoint-checked", at, endpoint: this.#idOf(engine), healthy: known.judge.healthy });
+  }
+
   reach(engine: number): Reach {
     switch (this.#host.fleet.conditions[engine]!) {
       case "dead":
@@ -74,17 +92,20 @@ export class FleetProbes {
 
   read(engine: number, moved: boolean): void {
     this.hangs.probed(this.#idOf(engine), moved ? "moving" : "static", this.#host.clock);
+    this.#check(engine, true);
   }
 
   failed(engine: number, found: "unreachable" | "none" | "health"): void {
     const { clock: at } = this.#host;
     const endpoint = this.#idOf(engine);
+    this.#check(engine, found === "health");
     if (found !== "unreachable") {
       this.#judgeOf(engine).reached();
       return this.hangs.probed(endpoint, found, at);
     }
     if (!this.#judgeOf(engine).unreachable(at)) return;
     this.#judges.delete(engine);
+    this.#checks.delete(engine);
     this.#host.accept({ kind: "endpoint-left", at, endpoint, lost: true });
     this.#host.signals.left(engine);
     this.asks(engine, 0);

@@ -11,6 +11,7 @@ export class FleetState {
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #cordoned = new Set<string>();
   readonly #suspended = new Map<string, HangReason>();
+  readonly #unhealthy = new Set<string>();
   #router: TraceRouter;
 
   constructor(header: TraceHeader) {
@@ -27,19 +28,28 @@ export class FleetState {
       this.#endpoints.delete(input.endpoint);
       this.#cordoned.delete(input.endpoint);
       this.#suspended.delete(input.endpoint);
+      this.#unhealthy.delete(input.endpoint);
     } else if (kind === "endpoint-cordoned") this.#cordoned.add(input.endpoint);
     else if (kind === "endpoint-uncordoned") this.#cordoned.delete(input.endpoint);
     else if (kind === "endpoint-suspended") this.#suspended.set(input.endpoint, input.reason);
+    else if (kind === "endpoint-checked") this.#check(input.endpoint, input.healthy);
     else if (kind === "endpoint-resumed") this.#suspended.delete(input.endpoint);
     else this.#router = routerAfter(this.#router, input);
   }
 
-  /** What a header does not say: who was cordoned or suspended, as inputs at `at`, in order of id. */
+  #check(endpoint: string, healthy: boolean): void {
+    if (healthy) this.#unhealthy.delete(endpoint);
+    else this.#unhealthy.add(endpoint);
+  }
+
+  /** What a header does not say: who was cordoned, suspended or unhealthy, as inputs at `at`, in order of id. */
   standing(at: Micros): Input[] {
     const cordoned = [...this.#cordoned].sort();
+    const unhealthy = [...this.#unhealthy].sort();
     const suspended = [...this.#suspended].sort(([a], [b]) => (a < b ? -1 : 1));
     return [
       ...cordoned.map((endpoint): Input => ({ kind: "endpoint-cordoned", at, endpoint })),
+      ...unhealthy.map((endpoint): Input => ({ kind: "endpoint-checked", at, endpoint, healthy: false })),
       ...suspended.map(([endpoint, reason]): Input => ({ kind: "endpoint-suspended", at, endpoint, reason })),
     ];
   }

@@ -62,6 +62,7 @@ export class KeptRequests {
       case "endpoint-left":
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
+      case "endpoint-checked":
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EndpointRow } from "#core/fleet.ts";
+import type { EndpointRow } from "#core/endpoint-row.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";

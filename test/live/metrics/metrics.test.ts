@@ -24,7 +24,7 @@ class MetricsUnderTest {
     this.metrics = new GatewayMetrics({
       router: this.router,
       directory: this.directory,
-      keeper: { rows: () => this.scrapes, targetsRefused: 0 },
+      keeper: { rows: () => this.scrapes, targetsRefused: 0, checkCounts: undefined },
       counters: () => this.counters,
       recorder: () => undefined,
       processMetrics: false,

@@ -21,6 +21,8 @@ const WELL: KnownEndpoint = {
   cordoned: false,
   breaker: "closed",
   standing: "well",
+  ejected: "",
+  share: 1,
   freshness: "fresh",
   ageMillis: 120,
   running: 12,
