@@ -3,6 +3,7 @@ import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { Setting } from "#shadow/question/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/rollout/rollout-design.ts";
 import { simulatedRollout } from "#shadow/rollout/simulated-rollout.ts";
+import { defaultGuardrails } from "#serve/rollout/rollout-spec.ts";
 import { candidateNamed } from "./study-setting.ts";
 
 const LEVEL = 0.05;
@@ -22,7 +23,8 @@ export interface AaQuestion {
 
 /**
  * A profile rolled out against itself: whatever is found is a false alarm. Looked at twice in each window, from the first to
- * the last; one interval that leaves out 0 at one look is enough. Each figure has the level for itself.
+ * the last; one interval that leaves out 0 at one look is enough. Each figure has the level for itself, and so have all
+ * guardrails together, those that a rollout has by default, looked at every second; a rollout that one takes back ends there.
  */
 export function falseAlarms({ about, settingOf, spanSeconds, windowSeconds, runs, design }: AaQuestion): void {
   print(
@@ -30,11 +32,12 @@ export function falseAlarms({ about, settingOf, spanSeconds, windowSeconds, runs
   );
   const keys = [...TIME_METRICS.map((metric) => [metric, "mean"] as const), ["ttft", "p99"] as const];
   print(
-    `runs with an alarm at any look\ndesign              ${keys.map((key) => key.join(".").padStart(10)).join("")}`,
+    `runs with an alarm at any look\ndesign              ${keys.map((key) => key.join(".").padStart(10)).join("")} taken back   any`,
   );
   for (const named of designs(settingOf(1), spanSeconds, windowSeconds)) {
     if (design !== undefined && !named.name.startsWith(design)) continue;
     const alarms = keys.map(() => 0);
+    let [back, any] = [0, 0];
     for (let run = 1; run <= runs; run++) {
       const found = keys.map(() => false);
       const arms = [candidateNamed("gnomon"), candidateNamed("gnomon")] as const;
@@ -47,16 +50,19 @@ export function falseAlarms({ about, settingOf, spanSeconds, windowSeconds, runs
         predicted: undefined,
         level: LEVEL,
         plannedCount: countIn(named, spanSeconds),
+        guardrails: defaultGuardrails(),
       };
-      simulatedRollout(settingOf(run), rollout, (_, judge) => {
+      const { takenBack } = simulatedRollout(settingOf(run), rollout, (_, judge) => {
         keys.forEach(([metric, figure], i) => {
           const { low, high } = judge.difference(1, metric, figure);
           found[i] ||= low > 0 || high < 0;
         });
       });
+      if (takenBack) back++;
+      if (takenBack || found.includes(true)) any++;
       found.forEach((one, i) => (alarms[i]! += one ? 1 : 0));
     }
-    const cells = alarms.map((count) => `${((100 * count) / runs).toFixed(1)} %`.padStart(10));
+    const cells = [...alarms, back, any].map((count) => `${((100 * count) / runs).toFixed(1)} %`.padStart(10));
     print(`${named.name.padEnd(20)}${cells.join("")}`);
   }
   const error = Math.sqrt((LEVEL * (1 - LEVEL)) / runs);

@@ -1,19 +1,13 @@
-import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
+import { defaultGuardrails } from "#serve/rollout/rollout-spec.ts";
 import { TRAFFICS, workloadOf } from "./fleet.ts";
 import { designsOf, rolloutRun, SECOND, START_MICROS } from "./rollout-run.ts";
 
 const WINDOW_SECONDS = 10;
 const CONVERSATIONS_PER_SECOND = 14;
-const GUARDRAILS: readonly Guardrail[] = [
-  { figure: "ttft.p90", relativeMax: 2, samplesMin: 30 },
-  { figure: "error-rate", absoluteMax: 0.05, samplesMin: 30 },
-];
 
 /** A worse profile under load, with guardrails: whether it is taken back, in which window, and a profile as good as the control never. */
 export function harm(runs: number, seconds: number): void {
-  print(
-    `Guardrails: ttft.p90 at most twice the control's, ${runs} runs of ${seconds} s, windows of ${WINDOW_SECONDS} s`,
-  );
+  print(`The guardrails that a rollout has by default, ${runs} runs of ${seconds} s, windows of ${WINDOW_SECONDS} s`);
   print("design             other            taken back   windows until then (mean, most)   requests failed");
   for (const [name, design] of Object.entries(designsOf(WINDOW_SECONDS))) {
     for (const other of ["always-busiest", "gnomon"]) {
@@ -21,7 +15,7 @@ export function harm(runs: number, seconds: number): void {
       let failed = 0;
       for (let seed = 1; seed <= runs; seed++) {
         const workload = workloadOf(TRAFFICS[0]!, CONVERSATIONS_PER_SECOND, seconds, seed);
-        const guardrails = GUARDRAILS;
+        const guardrails = defaultGuardrails();
         const run = rolloutRun({ control: "gnomon", other, design, workload, seed, plannedCount: 20, guardrails });
         const back = run.steps.find(({ step }) => step === "rollback");
         if (back !== undefined) windows.push((back.at - START_MICROS) / (WINDOW_SECONDS * SECOND));

@@ -91,6 +91,7 @@ function observe(judge: Judge, begun: Begun, { at, outcome, cachedTokens }: Requ
     window,
     counted: true,
     stretch: window,
+    slice: 0,
     cluster,
     status: isOk ? "ok" : "failed",
     times: {

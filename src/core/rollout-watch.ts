@@ -6,6 +6,7 @@ import type { Agreement } from "./rollout/agreement.ts";
 import { type Assignment, assignmentOf, clusterOf } from "./rollout/assignment.ts";
 import type { GuardrailReading, OpenRequest } from "./rollout/judge/guardrail.ts";
 import type { Judge } from "./rollout/judge/judge.ts";
+import { sliceOf } from "./rollout/judge/slice-counts.ts";
 import type { Verdict } from "./rollout/judge/verdict.ts";
 import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
@@ -18,6 +19,7 @@ interface Watched {
   readonly request: RouteRequest;
   readonly assignment: Assignment;
   readonly stretch: number;
+  readonly slice: number;
   readonly cluster: string;
   readonly arrivedAt: Micros;
   firstTokenAt: Micros | undefined;
@@ -83,10 +85,12 @@ export class RolloutWatch {
     if (phase === "promoted" || phase === "rolled-back") return assignment;
     const { design } = plan;
     if (assignment.counted) this.judge.arrived(assignment.window, assignment.windowEndAt);
+    const stretch = stretchOf(assignment, this.#state, at);
     this.#open.set(request.id, {
       request,
       assignment,
-      stretch: stretchOf(assignment, this.#state, at),
+      stretch,
+      slice: sliceOf(stretch, design.windowMicros, at),
       cluster: "by" in design ? clusterOf(request, design.by) : request.id,
       arrivedAt: at,
       firstTokenAt: undefined,
@@ -162,9 +166,10 @@ export class RolloutWatch {
   }
 
   #openRequests(at: Micros): OpenRequest[] {
-    return Array.from(this.#open.values(), ({ assignment, stretch, arrivedAt, firstTokenAt }) => ({
+    return Array.from(this.#open.values(), ({ assignment, stretch, slice, arrivedAt, firstTokenAt }) => ({
       arm: assignment.arm,
       stretch,
+      slice,
       ageMicros: at - arrivedAt,
       ttftMicros: firstTokenAt === undefined ? undefined : firstTokenAt - arrivedAt,
     }));
@@ -174,7 +179,7 @@ export class RolloutWatch {
     const watched = this.#open.get(requestId);
     if (watched === undefined) return;
     this.#open.delete(requestId);
-    const { request, assignment, stretch, cluster, arrivedAt, firstTokenAt, endpoint } = watched;
+    const { request, assignment, stretch, slice, cluster, arrivedAt, firstTokenAt, endpoint } = watched;
     const { arm, window, counted } = assignment;
     const answered = outcome === "ok" && firstTokenAt !== undefined;
     const predicted = counted ? this.#predictionOf(request) : undefined;
@@ -183,6 +188,7 @@ export class RolloutWatch {
       window,
       counted,
       stretch,
+      slice,
       cluster,
       status: STATUS[outcome],
       times: {

@@ -8,6 +8,8 @@ import { plannedRollout, type RolloutStep, steppedRollout } from "#core/rollout/
 import { RolloutWatch } from "#core/rollout-watch.ts";
 import { DESIGNS, planOf, requestOf, RULES, stepOf, WINDOW_MICROS } from "./rollout/rollout-case.ts";
 
+/** Of a second. */
+const TENTH = 100_000;
 const SPLIT = planOf({ kind: "split", windowMicros: WINDOW_MICROS, by: "request" });
 
 function watchOf(plan = SPLIT): { watch: RolloutWatch; judge: Judge; take: (step: RolloutStep) => void } {
@@ -59,16 +61,22 @@ test("the router's inputs become each arm's figures; what is not counted does no
 test("answers that break take the rollout back, and the control routes from then on", () => {
   const { watch, take } = watchOf();
   take(stepOf("start", 0));
-  for (let number = 0; number < 60; number++) pass(watch, number, number, "failed");
-  const step = watch.look(1000);
+  // Requests of one second are alike, and seven of ten failing seconds may be chance where half may fail.
+  for (let number = 0; number < 60; number++) pass(watch, number, number * TENTH, "failed");
+  assert.equal(watch.look(60 * TENTH), undefined);
+  for (let number = 60; number < 120; number++) pass(watch, number, number * TENTH, "failed");
+  const step = watch.look(120 * TENTH);
   assert.equal(step?.step, "rollback");
   assert.equal(step.by, "judge");
   take(step);
   assert.equal(watch.state.phase, "rolled-back");
-  const profiles = Array.from({ length: 50 }, (_, number) => watch.assign(requestOf(1000 + number), 2000).profile);
+  const profiles = Array.from(
+    { length: 50 },
+    (_, number) => watch.assign(requestOf(1000 + number), 130 * TENTH).profile,
+  );
   assert.deepEqual(new Set(profiles), new Set(["profile-0"]));
-  assert.equal(watch.look(3000), undefined);
-  const refused = steppedRollout(watch.state, stepOf("resume", 3000));
+  assert.equal(watch.look(140 * TENTH), undefined);
+  const refused = steppedRollout(watch.state, stepOf("resume", 140 * TENTH));
   assert.match(typeof refused === "string" ? refused : "", /resume expects it paused/);
 });
 
@@ -87,18 +95,21 @@ test("a canary's next step begins a comparison of its own", () => {
 test("a guardrail with a time to hold is crossed once it has been at every look for as long, and not by a hiccup", () => {
   const rules = {
     ...RULES,
-    guardrails: [{ figure: "error-rate" as const, absoluteMax: 0.5, samplesMin: 3, holdMicros: 1000 }],
+    guardrails: [{ figure: "error-rate" as const, absoluteMax: 0.5, samplesMin: 3, holdMicros: 10 * TENTH }],
   };
   const watch = new RolloutWatch(plannedRollout(SPLIT, 0), new Judge({ plan: SPLIT, ...rules }));
   const started = steppedRollout(watch.state, stepOf("start", 0));
   assert.ok(typeof started !== "string");
   watch.move(started);
-  for (let number = 0; number < 20; number++) pass(watch, number, number, "failed");
-  assert.equal(watch.look(5000), undefined);
-  for (let number = 20; number < 90; number++) pass(watch, number, number, "ok");
-  assert.equal(watch.look(6000), undefined);
-  for (let number = 90; number < 400; number++) pass(watch, number, number, "failed");
-  assert.equal(watch.look(6500), undefined);
-  assert.equal(watch.look(7499), undefined);
-  assert.equal(watch.look(7500)?.step, "rollback");
+  const passAll = (from: number, until: number, outcome: Outcome) => {
+    for (let number = from; number < until; number++) pass(watch, number, number * TENTH, outcome);
+  };
+  passAll(0, 120, "failed");
+  assert.equal(watch.look(120 * TENTH), undefined);
+  passAll(120, 220, "ok");
+  assert.equal(watch.look(220 * TENTH), undefined);
+  passAll(220, 470, "failed");
+  assert.equal(watch.look(470 * TENTH), undefined);
+  assert.equal(watch.look(480 * TENTH - 1), undefined);
+  assert.equal(watch.look(480 * TENTH)?.step, "rollback");
 });

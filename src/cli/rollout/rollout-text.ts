@@ -78,7 +78,7 @@ const ARM_HEAD = [
   "E2E ms mean/p99",
 ];
 const DIFFERENCE_HEAD = ["arm", "figure", "of", "mean", "low", "high", "variance left", ""];
-const GUARDRAIL_HEAD = ["arm", "figure", "value", "limit", "samples", ""];
+const GUARDRAIL_HEAD = ["arm", "figure", "value", "at least", "limit", "samples", ""];
 
 function armRows({ arms }: RolloutView): string[][] {
   return arms.map(({ name, profile, sharePercent, total, isControl }) => {
@@ -128,6 +128,7 @@ function guardrailRows({ guardrails }: RolloutView): string[][] {
       one.arm,
       one.figure,
       text(one.value),
+      text(one.low),
       text(one.limit),
       `${one.samples} of ${one.samplesMin}`,
       one.crossed ? "crossed" : "",

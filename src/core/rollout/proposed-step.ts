@@ -39,12 +39,12 @@ export function proposedStep(state: RolloutState, at: Micros, verdict: Verdict):
   return share === undefined ? undefined : step("advance", `${share} % after a step without objection`);
 }
 
-function crossingText(arm: string, { guardrail, value, control, limit }: GuardrailReading): string {
+function crossingText(arm: string, { guardrail, value, low, control, limit }: GuardrailReading): string {
   const { figure, relativeMax } = guardrail;
   const text = (one: number) => (figure.endsWith("-rate") ? `${(100 * one).toFixed(1)} %` : `${seconds(one)} s`);
   const isRelative = relativeMax !== undefined && limit === relativeMax * control;
   const of = isRelative ? `, ${relativeMax} times the control's ${text(control)}` : "";
-  return `${arm}: ${figure} is ${text(value)}, above ${text(limit)}${of}`;
+  return `${arm}: ${figure} is ${text(value)}, at least ${text(low)}: above ${text(limit)}${of}`;
 }
 
 function seconds(micros: number): string {

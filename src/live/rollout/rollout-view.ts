@@ -129,6 +129,8 @@ export interface GuardrailView {
   /** Of value, control and limits: milliseconds for times, a share in [0, 1] for rates. */
   readonly unit: "millis" | "share";
   readonly value: number | null;
+  /** What it is at least, at every look together: crossed where this is above the limit. Null where too little is known. */
+  readonly low: number | null;
   readonly control: number | null;
   /** The lowest that holds now; null while none does. */
   readonly limit: number | null;

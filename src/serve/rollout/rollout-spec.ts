@@ -96,11 +96,28 @@ function designOf({ kind, windowMillis, washoutMillis, by, label, stepPercents }
 
 /** Answers that do not stream have no first token, so the end is watched beside it. */
 const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [
-  { figure: "ttft.p90", relativeMax: 2, samplesMin: 30, holdMillis: 3_000 },
-  { figure: "e2e.p90", relativeMax: 2, samplesMin: 30, holdMillis: 3_000 },
+  { figure: "ttft.p90", relativeMax: 2, samplesMin: 30, holdMillis: 1_000 },
+  { figure: "e2e.p90", relativeMax: 2, samplesMin: 30, holdMillis: 1_000 },
   { figure: "error-rate", absoluteMaxShare: 0.05, samplesMin: 30 },
   { figure: "overdue-rate", absoluteMaxShare: 0.05, samplesMin: 10 },
 ];
+
+/** Those of a rollout whose document names none. */
+export function defaultGuardrails(): readonly Guardrail[] {
+  return GUARDRAILS.map(guardrailOf);
+}
+
+function guardrailOf(one: NonNullable<RolloutDocument["guardrails"]>[number]): Guardrail {
+  const absoluteMax = one.absoluteMaxMillis === undefined ? one.absoluteMaxShare : micros(one.absoluteMaxMillis);
+  return {
+    figure: one.figure as GuardedFigure,
+    ...(absoluteMax !== undefined && { absoluteMax }),
+    ...(one.relativeMax !== undefined && { relativeMax: one.relativeMax }),
+    samplesMin: one.samplesMin,
+    ...(one.holdMillis !== undefined && { holdMicros: micros(one.holdMillis) }),
+    ...(one.overdueMillis !== undefined && { overdueMicros: micros(one.overdueMillis) }),
+  };
+}
 
 function rulesOf(document: RolloutDocument, predicts: boolean): JudgeRules {
   const { adjusted = predicts } = document;
@@ -110,17 +127,7 @@ function rulesOf(document: RolloutDocument, predicts: boolean): JudgeRules {
     ]);
   }
   const { level, plannedCount, settleMillis, windowSamplesMin, arms } = document;
-  const guardrails = (document.guardrails ?? GUARDRAILS).map((one): Guardrail => {
-    const absoluteMax = one.absoluteMaxMillis === undefined ? one.absoluteMaxShare : micros(one.absoluteMaxMillis);
-    return {
-      figure: one.figure as GuardedFigure,
-      ...(absoluteMax !== undefined && { absoluteMax }),
-      ...(one.relativeMax !== undefined && { relativeMax: one.relativeMax }),
-      samplesMin: one.samplesMin,
-      ...(one.holdMillis !== undefined && { holdMicros: micros(one.holdMillis) }),
-      ...(one.overdueMillis !== undefined && { overdueMicros: micros(one.overdueMillis) }),
-    };
-  });
+  const guardrails = (document.guardrails ?? GUARDRAILS).map(guardrailOf);
   const treatments = arms.slice(1).map(({ name }) => name);
   const predictions = document.predictions.map(({ arm, metric, figure, lowMillis, highMillis }, i): Prediction => {
     const place = treatments.indexOf(arm) + 1;

@@ -198,7 +198,7 @@ function differenceView(
 }
 
 function guardrailView(
-  { arm, guardrail, value, control, limit, samples, crossed }: GuardrailReading,
+  { arm, guardrail, value, low, control, limit, samples, crossed }: GuardrailReading,
   name: (arm: number) => string,
 ): GuardrailView {
   const { figure, absoluteMax, relativeMax, samplesMin } = guardrail;
@@ -209,6 +209,7 @@ function guardrailView(
     figure,
     unit: isShare ? "share" : "millis",
     value: shown(value),
+    low: shown(low),
     control: shown(control),
     limit: shown(limit),
     absoluteMax: shown(absoluteMax),

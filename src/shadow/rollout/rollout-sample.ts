@@ -23,4 +23,6 @@ export interface RolloutSample {
   readonly requests: number;
   /** Requests that failed or were refused, by arm. */
   readonly failed: readonly number[];
+  /** A guardrail ended it. */
+  readonly takenBack: boolean;
 }

@@ -37,6 +37,7 @@ export function rolloutTruth(
         window,
         counted: true,
         stretch: window,
+        slice: 0,
         cluster: String(row),
         status: Number.isNaN(e2eMicros[row]!) ? "failed" : "ok",
         times: { ttft: known(ttftMicros), tpot: known(tpotMicros), e2e: known(e2eMicros) },
@@ -47,5 +48,5 @@ export function rolloutTruth(
     });
   });
   judge.advance(Infinity);
-  return sampleOf(judge, plan);
+  return { ...sampleOf(judge, plan), takenBack: false };
 }

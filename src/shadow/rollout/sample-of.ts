@@ -6,7 +6,7 @@ import { type FigureKey, type FigureSample, PLANNED_FIGURES, type RolloutSample 
 const OTHER = 1;
 
 /** What a judge of two arms has found. */
-export function sampleOf(judge: Judge, { design }: RolloutPlan): RolloutSample {
+export function sampleOf(judge: Judge, { design }: RolloutPlan): Omit<RolloutSample, "takenBack"> {
   const clusters = design.kind === "split" || design.kind === "canary";
   const figures = TIME_METRICS.flatMap((metric) =>
     PLANNED_FIGURES.map((figure): [FigureKey, FigureSample] => {

@@ -1,8 +1,9 @@
 import type { RouteRequest } from "#core/request.ts";
+import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { Judge } from "#core/rollout/judge/judge.ts";
 import type { Times } from "#core/rollout/judge/outcome.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
-import type { Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import { Simulation } from "#sim/simulation.ts";
 import type { SimulationOptions } from "#sim/simulation-options.ts";
 import { type Candidate, requestIndexOf, type Setting, simulationOf } from "../question/candidate.ts";
@@ -32,13 +33,16 @@ export interface SimulatedRollout {
   /** Probability of a false alarm, and the count of blocks or clusters at which intervals are to be narrowest. */
   readonly level?: number;
   readonly plannedCount?: number;
+  /** What takes it back; nothing where they are left out. */
+  readonly guardrails?: readonly Guardrail[];
 }
 
 const LEVEL_DEFAULT = 0.05;
 const COUNT_DEFAULT = 100;
 
-/** How often a rollout under way is looked at: the judge closes its windows then. */
+/** How often a rollout under way is looked at: the judge closes its windows then. Guardrails are looked at as live. */
 const LOOKS_PER_WINDOW = 2;
+const GUARDED_LOOK_MICROS = MICROS_PER_SECOND;
 
 /** Simulates one rollout from the first request to the last and returns what it found; `looked` sees every look at it. */
 export function simulatedRollout(
@@ -48,17 +52,19 @@ export function simulatedRollout(
 ): RolloutSample {
   const { arms, design, seed, replica, startMicros, predicted } = rollout;
   const plan = twoArmPlan(design, seed);
-  const { level = LEVEL_DEFAULT, plannedCount = COUNT_DEFAULT } = rollout;
-  const { plan: _plan, ...rules } = judgeOptions(plan, level, plannedCount);
+  const { level = LEVEL_DEFAULT, plannedCount = COUNT_DEFAULT, guardrails = [] } = rollout;
+  const { plan: _plan, ...options } = judgeOptions(plan, level, plannedCount);
+  const rules = { ...options, guardrails };
+  const twice = design.windowMicros / LOOKS_PER_WINDOW;
   const [control, other] = arms;
   const profiles = { control: control.spec, other: other.spec };
   const step = { kind: "rollout-step", rollout: plan.name, step: "start", arm: "", reason: "", by: "plan" } as const;
   // One router sees all that is compared.
-  const { routers: _routers, ...options } = simulationOf(setting, control, replica);
+  const { routers: _routers, ...cluster } = simulationOf(setting, control, replica);
   const simulation = new Simulation({
-    ...withPools(options),
+    ...withPools(cluster),
     router: {
-      ...options.router,
+      ...cluster.router,
       profiles,
       defaultProfile: "control",
       predictionOf: (request) => timesOf(predicted, request),
@@ -66,17 +72,18 @@ export function simulatedRollout(
     fleetEvents: [
       { kind: "rollout-planned", at: 0, plan, rules, profiles },
       { ...step, at: startMicros },
-      ...(options.fleetEvents ?? []),
+      ...(cluster.fleetEvents ?? []),
     ],
-    rolloutLookMicros: design.windowMicros / LOOKS_PER_WINDOW,
+    rolloutLookMicros: guardrails.length > 0 ? Math.min(twice, GUARDED_LOOK_MICROS) : twice,
     ...(looked && { observe: ({ kind, at }) => kind === "rollout-look" && looked(at, judgeOf()) }),
   });
-  const judgeOf = () => simulation.router.routers[0]!.rollouts.watch(plan.name)!.judge;
+  const watch = () => simulation.router.routers[0]!.rollouts.watch(plan.name)!;
+  const judgeOf = () => watch().judge;
   simulation.run();
   const judge = judgeOf();
   judge.advance(Infinity);
   looked?.(Infinity, judge);
-  return sampleOf(judge, plan);
+  return { ...sampleOf(judge, plan), takenBack: watch().state.phase === "rolled-back" };
 }
 
 function timesOf(predicted: PredictedTimes | undefined, { id }: RouteRequest): Times | undefined {

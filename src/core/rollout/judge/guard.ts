@@ -7,37 +7,61 @@ import {
   type OpenRequest,
 } from "./guardrail.ts";
 import type { RolloutOutcome } from "./outcome.ts";
+import { evenSlices } from "./slice-counts.ts";
 
 /** Stretches of an arm that are kept: the latest, and the one before it. */
 const STRETCHES_KEPT = 2;
 
+export interface SavedStretch {
+  readonly number: number;
+  readonly tally: SavedTally;
+  /** Slice and requests of it that ended, in turn. */
+  readonly slices: readonly (readonly [number, number])[];
+}
+
 export interface SavedGuard {
   /** Of each arm its stretches, oldest first. */
-  readonly arms: readonly (readonly (readonly [number, SavedTally])[])[];
+  readonly arms: readonly (readonly SavedStretch[])[];
+  /** Of each arm, how many it has had. */
+  readonly stretches: readonly number[];
 }
 
 interface Stretch {
   readonly number: number;
   readonly tally: ArmTally;
+  readonly slices: Map<number, number>;
 }
 
 /**
- * Watches the limits of a rollout over all requests of its arms: those of a washout and what the control routes before the
- * start and in a pause included, since harm is harm, and the control's figures are known before the first window.
+ * Watches the limits of a rollout over all requests of its arms, so that with probability 1 - `level` no limit that is kept is
+ * ever taken for crossed: limits and arms share the level, and of an arm's stretches the j-th has 1 / j (j + 1) of it, which
+ * are 1 together. The control's own figure may be higher than measured, for which its standard error stands.
+ *
+ * Requests of a washout count too, and what the control routes before the start and in a pause: harm is harm, and the
+ * control's figures are known before the first window.
  */
 export class Guard {
   readonly #guardrails: readonly Guardrail[];
+  readonly #level: number;
   readonly #arms: readonly Stretch[][];
+  readonly #stretches: number[];
 
-  constructor(arms: number, guardrails: readonly Guardrail[], saved?: SavedGuard) {
+  constructor(arms: number, guardrails: readonly Guardrail[], level: number, saved?: SavedGuard) {
     this.#guardrails = guardrails;
+    this.#level = level;
     this.#arms = Array.from({ length: arms }, (_, arm) =>
-      (saved?.arms[arm] ?? []).map(([number, tally]) => ({ number, tally: new ArmTally(tally) })),
+      (saved?.arms[arm] ?? []).map(({ number, tally, slices }) => {
+        return { number, tally: new ArmTally(tally), slices: new Map(slices) };
+      }),
     );
+    this.#stretches = Array.from({ length: arms }, (_, arm) => saved?.stretches[arm] ?? 0);
   }
 
   observe(outcome: RolloutOutcome): void {
-    this.#stretch(outcome.arm, outcome.stretch)?.tally.add(outcome);
+    const stretch = this.#stretch(outcome.arm, outcome.stretch);
+    if (stretch === undefined) return;
+    stretch.tally.add(outcome);
+    stretch.slices.set(outcome.slice, (stretch.slices.get(outcome.slice) ?? 0) + 1);
   }
 
   /** Limits that an arm is beyond, with what has not ended yet. */
@@ -51,20 +75,33 @@ export class Guard {
     for (const { arm, stretch } of open) this.#stretch(arm, stretch);
     const requests = this.#arms.map((stretches, arm) => {
       const own = open.filter((one) => one.arm === arm);
-      return stretches.map(({ number, tally }): GuardedRequests => {
-        return { ended: tally, open: own.filter(({ stretch }) => stretch === number) };
+      return stretches.map(({ number, tally, slices }): GuardedRequests => {
+        const still = own.filter(({ stretch }) => stretch === number);
+        const counts = new Map(slices);
+        for (const { slice } of still) counts.set(slice, (counts.get(slice) ?? 0) + 1);
+        return { ended: tally, open: still, independent: evenSlices(counts.values()) };
       });
     });
     const [control, ...others] = requests;
     return others.flatMap((stretches, i) => {
       const latest = stretches.at(-1);
       if (latest === undefined) return [];
-      return this.#guardrails.map((guardrail) => guardrailReading(guardrail, i + 1, latest, control!));
+      const evidence = this.#evidenceOf(i + 1);
+      return this.#guardrails.map((guardrail) => guardrailReading(guardrail, i + 1, latest, control!, evidence));
     });
   }
 
   saved(): SavedGuard {
-    return { arms: this.#arms.map((stretches) => stretches.map(({ number, tally }) => [number, tally.saved()])) };
+    const arms = this.#arms.map((stretches) =>
+      stretches.map(({ number, tally, slices }) => ({ number, tally: tally.saved(), slices: [...slices] })),
+    );
+    return { arms, stretches: [...this.#stretches] };
+  }
+
+  #evidenceOf(arm: number): number {
+    const stretch = this.#stretches[arm]!;
+    const limits = this.#guardrails.length * (this.#arms.length - 1);
+    return Math.log((limits * stretch * (stretch + 1)) / this.#level);
   }
 
   /** Undefined for one that is over and gone. */
@@ -73,7 +110,8 @@ export class Guard {
     const known = stretches.find((one) => one.number === number);
     if (known !== undefined) return known;
     if (number < (stretches.at(-1)?.number ?? -Infinity)) return undefined;
-    const stretch = { number, tally: new ArmTally() };
+    const stretch = { number, tally: new ArmTally(), slices: new Map<number, number>() };
+    this.#stretches[arm]!++;
     stretches.push(stretch);
     if (stretches.length > STRETCHES_KEPT) stretches.shift();
     return stretch;

@@ -1,7 +1,8 @@
 import type { Micros } from "../../units.ts";
 import type { ArmTally } from "./arm-tally.ts";
 import { TIME_FIGURES, TIME_METRICS, type TimeFigure, type TimeMetric } from "./outcome.ts";
-import { TimeHistogram } from "./time-histogram.ts";
+import { shareAtLeast } from "./share-bound.ts";
+import { TimeHistogram, UPPER } from "./time-histogram.ts";
 
 /** What a guardrail watches: a time in microseconds, or a share of requests in [0, 1]. */
 export type GuardedFigure = `${TimeMetric}.${TimeFigure}` | "error-rate" | "refused-rate" | "overdue-rate";
@@ -13,7 +14,10 @@ export const GUARDED_FIGURES: readonly GuardedFigure[] = [
   "overdue-rate",
 ];
 
-/** A limit that takes an arm back as soon as it is crossed, whatever the comparison shows so far. */
+/**
+ * A limit that takes an arm back as soon as it is crossed, whatever the comparison shows so far: as soon as the lower end of
+ * where the arm's figure may be is above it.
+ */
 export interface Guardrail {
   /** `overdue-rate`: requests that waited, or wait still, longer than `overdueMicros` for their first token. */
   readonly figure: GuardedFigure;
@@ -32,11 +36,16 @@ export interface Guardrail {
 /** A first token that took as long is overdue. */
 const OVERDUE_MICROS: Micros = 30_000_000;
 
+/** What a control did in fewer slices may be nothing but luck. */
+const CONTROL_SLICES_MIN = 6;
+
 /** A request that has not ended. */
 export interface OpenRequest {
   readonly arm: number;
   /** Its window, or what stands for one outside of windows. */
   readonly stretch: number;
+  /** The part of it in which it came. */
+  readonly slice: number;
   /** Since its arrival at the router. */
   readonly ageMicros: Micros;
   /** From its arrival to its first token; undefined while it waits for it. */
@@ -47,6 +56,8 @@ export interface OpenRequest {
 export interface GuardedRequests {
   readonly ended: ArmTally;
   readonly open: readonly OpenRequest[];
+  /** What all of them count as: those that came at the same time are alike. */
+  readonly independent: number;
 }
 
 /** How far an arm is from a limit. */
@@ -55,7 +66,9 @@ export interface GuardrailReading {
   readonly guardrail: Guardrail;
   /** NaN without samples. */
   readonly value: number;
-  /** What the control's figure was taken for; NaN where it was not asked or has too few samples. */
+  /** What it is at least, at every look together; NaN where too little is known. */
+  readonly low: number;
+  /** What the control's figure may be, which is what the limit is made of; NaN where it was not asked or has too few samples. */
   readonly control: number;
   /** The lowest limit that holds; NaN while none does. */
   readonly limit: number;
@@ -64,41 +77,50 @@ export interface GuardrailReading {
 }
 
 /**
- * An arm in its latest stretch against a limit. A request that has not ended counts for as long as it has lasted,
- * which it will at least have taken: an arm that answers nothing is found by what waits there. Of the control both of its
- * last stretches are asked, and the worse one counts: the newest one may have nothing but its quickest answers yet.
+ * An arm in its latest stretch against a limit; `evidence` is the natural logarithm of what is needed to be sure. A request
+ * that has not ended counts for as long as it has lasted, which it will at least have taken: an arm that answers nothing is
+ * found by what waits there. Of the control both of its last stretches are asked, at the upper end of where its figure may be,
+ * and the worse one counts: the newest one may have nothing but its quickest answers yet.
  */
 export function guardrailReading(
   guardrail: Guardrail,
   arm: number,
   latest: GuardedRequests,
   control: readonly GuardedRequests[],
+  evidence: number,
 ): GuardrailReading {
   const { absoluteMax, relativeMax, samplesMin } = guardrail;
-  const { samples, value } = measuredOf(guardrail, latest);
-  const asked = relativeMax === undefined ? [] : control.map((one) => measuredOf(guardrail, one));
-  const known = asked.filter((one) => one.samples >= samplesMin);
-  const worse = known.length === 0 ? NaN : Math.max(0, ...known.map((one) => one.value));
+  const { samples, value, atLeast } = measuredOf(guardrail, latest);
+  const low = atLeast(evidence);
+  const seen = control.reduce((sum, { independent }) => sum + independent, 0);
+  const isAsked = relativeMax !== undefined && seen >= CONTROL_SLICES_MIN;
+  const asked = isAsked ? control.map((one) => measuredOf(guardrail, one)) : [];
+  const known = asked.filter((one) => one.samples >= samplesMin && one.value > 0);
+  const worse = known.length === 0 ? NaN : Math.max(...known.map((one) => one.atMost));
   const relative = relativeMax !== undefined && worse > 0 ? relativeMax * worse : Infinity;
   const limit = Math.min(absoluteMax ?? Infinity, relative);
-  const crossed = samples >= samplesMin && value > limit;
-  return { arm, guardrail, value, control: worse, limit: limit === Infinity ? NaN : limit, samples, crossed };
+  const crossed = samples >= samplesMin && low > limit;
+  return { arm, guardrail, value, low, control: worse, limit: limit === Infinity ? NaN : limit, samples, crossed };
 }
 
 interface Measured {
   readonly samples: number;
   /** NaN without samples. */
   readonly value: number;
+  /** Its lower end, at every look together. */
+  readonly atLeast: (evidence: number) => number;
+  /** Its upper end, by its standard error. */
+  readonly atMost: number;
 }
 
 function measuredOf({ figure, overdueMicros = OVERDUE_MICROS }: Guardrail, requests: GuardedRequests): Measured {
-  const { ended, open } = requests;
-  const all = ended.counts.requests + open.length;
-  if (figure === "error-rate") return { samples: ended.counts.requests, value: ended.errorRate };
-  if (figure === "refused-rate") return { samples: ended.counts.requests, value: ended.refusedRate };
+  const { ended, open, independent } = requests;
+  const { failed, refused, requests: count } = ended.counts;
+  if (figure === "error-rate") return shareOf(failed, count, independent);
+  if (figure === "refused-rate") return shareOf(refused, count, independent);
   if (figure === "overdue-rate") {
     const waiting = open.filter(({ ttftMicros, ageMicros }) => (ttftMicros ?? ageMicros) > overdueMicros).length;
-    return { samples: all, value: (ended.above("ttft", overdueMicros) + waiting) / all };
+    return shareOf(ended.above("ttft", overdueMicros) + waiting, count + open.length, independent);
   }
   const [metric, of] = figure.split(".") as [TimeMetric, TimeFigure];
   const times = new TimeHistogram();
@@ -106,5 +128,14 @@ function measuredOf({ figure, overdueMicros = OVERDUE_MICROS }: Guardrail, reque
   for (const { ttftMicros, ageMicros } of metric === "tpot" ? [] : open) {
     times.add(metric === "ttft" ? (ttftMicros ?? ageMicros) : ageMicros);
   }
-  return { samples: times.count, value: times.figure(of) };
+  const values = Math.min(times.count, independent);
+  const atLeast = (evidence: number) => times.atLeast(of, values, evidence);
+  return { samples: times.count, value: times.figure(of), atLeast, atMost: times.atMost(of, values) };
+}
+
+function shareOf(some: number, all: number, independent: number): Measured {
+  const count = Math.min(all, independent);
+  const share = some / all;
+  const atLeast = (evidence: number) => (all === 0 ? NaN : shareAtLeast(count, share, evidence));
+  return { samples: all, value: share, atLeast, atMost: share + UPPER * Math.sqrt((share * (1 - share)) / count) };
 }

@@ -72,7 +72,7 @@ export class Judge {
     this.#options = options;
     const { arms } = options.plan;
     this.#arms = arms.length;
-    this.#guard = new Guard(arms.length, options.guardrails, saved?.guard);
+    this.#guard = new Guard(arms.length, options.guardrails, options.level, saved?.guard);
     this.#totals = arms.map((_, arm) => new ArmTally(saved?.totals[arm]));
     for (const [window, endAt, open, tallies] of saved?.windows ?? []) {
       this.#windows.set(window, { endAt, open, arms: tallies.map((one) => new ArmTally(one)) });

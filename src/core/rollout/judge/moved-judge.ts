@@ -21,9 +21,7 @@ export function movedJudge(saved: SavedJudge, byMicros: Micros): SavedJudge {
     history: saved.history.map((one) => ({ ...one, endAt: one.endAt + byMicros })),
     guard: {
       ...saved.guard,
-      arms: saved.guard.arms.map((stretches) =>
-        stretches.map(([number, tally]) => [number + byMicros, tally] as const),
-      ),
+      arms: saved.guard.arms.map((stretches) => stretches.map((one) => ({ ...one, number: one.number + byMicros }))),
     },
   };
 }

@@ -18,6 +18,8 @@ export interface RolloutOutcome {
   readonly counted: boolean;
   /** Requests of one arm and stretch are what guardrails look at together: its window, or what stands for one outside. */
   readonly stretch: number;
+  /** The part of its stretch in which it came: requests of one are alike. */
+  readonly slice: number;
   /** Session, tenant or request, whatever stays on one arm. */
   readonly cluster: string;
   /** refused: never placed. An answer that the client left is failed only if the endpoint broke it. */

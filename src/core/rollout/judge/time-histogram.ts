@@ -1,6 +1,11 @@
+import { priorFor, reach } from "./confidence-sequence.ts";
 import type { TimeFigure } from "./outcome.ts";
+import { shareNeeded } from "./share-bound.ts";
 
 const QUANTILES: Readonly<Record<Exclude<TimeFigure, "mean">, number>> = { p50: 0.5, p90: 0.9, p99: 0.99 };
+
+/** Standard errors: one in twenty is beyond. */
+export const UPPER = 1.645;
 
 /** Linear buckets in each doubling: a quantile is within 1 / 256 of a sample. */
 const PER_DOUBLING = 128;
@@ -68,6 +73,37 @@ export class TimeHistogram {
   /** Microseconds; NaN without samples. */
   figure(of: TimeFigure): number {
     return of === "mean" ? this.mean : this.quantile(QUANTILES[of]);
+  }
+
+  /**
+   * What a figure is at least, at every look together, where the values count as `count` independent ones: of a quantile, the
+   * value that too many are above; of the mean, the lower end of its interval. NaN where too little is known.
+   */
+  atLeast(of: TimeFigure, count: number, evidence: number): number {
+    if (of !== "mean") {
+      const share = shareNeeded(count, 1 - QUANTILES[of], evidence);
+      return share > 1 ? NaN : this.quantile(Math.max(0, 1 - share));
+    }
+    const level = Math.exp(-evidence);
+    const half = reach(
+      { count, mean: 0, deviation: this.#deviation, degrees: count - 1 },
+      level,
+      priorFor(count, level),
+    );
+    return Number.isFinite(half) ? this.mean - half : NaN;
+  }
+
+  /** The upper end of where a figure may be, by its standard error, where the values count as `count` independent ones. */
+  atMost(of: TimeFigure, count: number): number {
+    if (of === "mean") return this.mean + (UPPER * this.#deviation) / Math.sqrt(count);
+    const q = QUANTILES[of];
+    return this.quantile(Math.min(1, q + UPPER * Math.sqrt((q * (1 - q)) / count)));
+  }
+
+  get #deviation(): number {
+    let squares = 0;
+    for (const [bucket, count] of this.#buckets) squares += count * (middleOf(bucket) - this.mean) ** 2;
+    return Math.sqrt(squares / Math.max(1, this.count - 1));
   }
 
   saved(): SavedHistogram {

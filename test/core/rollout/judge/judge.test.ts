@@ -46,6 +46,7 @@ function windowOf(design: Design, window: number, { effectMicros, predicted, fai
       window,
       counted: true,
       stretch: window * WINDOW_MICROS,
+      slice: i,
       cluster: `session-${window}-${i >> 2}-${arm}`,
       status: arm === 1 && i < failed ? "failed" : "ok",
       times,
@@ -191,7 +192,7 @@ test("a guardrail takes an arm back in the very window, with samples enough, and
   ended(judge, outcomes.slice(14));
   const step = proposedStep(state, 5, judge.verdict());
   assert.equal(step?.step, "rollback");
-  assert.match(step.reason, /arm-1: error-rate is 100\.0 %, above 20\.0 %/);
+  assert.match(step.reason, /arm-1: error-rate is 100\.0 %, at least [\d.]+ %: above 20\.0 %/);
   const control = new Judge(options(SPLIT, { guardrails: [{ figure: "ttft.p50", relativeMax: 1.3, samplesMin: 8 }] }));
   show(control, SPLIT, 1, { effectMicros: 300 * MILLI });
   assert.match(
@@ -281,13 +282,19 @@ test("an arm that answers nothing is found by what waits there, in its first win
   const state = after(planOf(SWITCHBACK), stepOf("start", 0));
   const control: RolloutOutcome = { ...windowOf(SPLIT, 0, { effectMicros: 0 })[0]!, window: -1, counted: false };
   const waiting = (count: number, ageMicros: number) =>
-    Array.from({ length: count }, () => ({ arm: 1, stretch: WINDOW_MICROS, ageMicros, ttftMicros: undefined }));
+    Array.from({ length: count }, (_, slice) => ({
+      arm: 1,
+      stretch: WINDOW_MICROS,
+      slice,
+      ageMicros,
+      ttftMicros: undefined,
+    }));
   for (const [guardrail, reason] of [
     [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 8 }, /arm-1: ttft\.p90 is .* above .* 2 times the control/],
     [{ figure: "overdue-rate", absoluteMax: 0.5, samplesMin: 8, overdueMicros: 2_000_000 }, /overdue-rate is 1/],
   ] as const) {
     const judge = new Judge(options(SWITCHBACK, { guardrails: [guardrail] }));
-    for (let i = 0; i < 10; i++) judge.observe({ ...control, stretch: 0 });
+    for (let i = 0; i < 10; i++) judge.observe({ ...control, stretch: 0, slice: i });
     assert.equal(proposedStep(state, 5, judge.verdict(waiting(7, 9_000_000))), undefined, "too few");
     assert.equal(proposedStep(state, 5, judge.verdict(waiting(10, 200_000))), undefined, "not long");
     const step = proposedStep(state, 5, judge.verdict(waiting(10, 9_000_000)));

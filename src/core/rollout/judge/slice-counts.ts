@@ -1,0 +1,24 @@
+import type { Micros } from "../../units.ts";
+
+/**
+ * Requests that came within so short a time share a queue and whatever else went wrong then: they count as one. Of a window it
+ * is a hundredth at least, so that their number stays bounded.
+ */
+const SLICE_MICROS: Micros = 1_000_000;
+const SLICES_MAX = 100;
+
+/** In which slice of its stretch a request arrives. */
+export function sliceOf(stretch: Micros, windowMicros: Micros, at: Micros): number {
+  const slice = Math.max(SLICE_MICROS, windowMicros / SLICES_MAX);
+  return Math.max(0, Math.floor((at - stretch) / slice));
+}
+
+/** How many slices of even size say as much as these counts of requests do (L. Kish, "Survey Sampling", 1965); 0 of none. */
+export function evenSlices(counts: Iterable<number>): number {
+  let [sum, squares] = [0, 0];
+  for (const count of counts) {
+    sum += count;
+    squares += count * count;
+  }
+  return squares === 0 ? 0 : (sum * sum) / squares;
+}
