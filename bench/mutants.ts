@@ -21,7 +21,7 @@ import { type Verdict, Workshop } from "./mutants/workshop.ts";
 const ROOT = resolve(import.meta.dirname, "..");
 const FOLDERS: readonly string[] = ["core", "engine", "live"];
 const NAMED = "named";
-const RUN_MILLIS_MAX = 30_000;
+const RUN_MILLIS_MAX = 60_000;
 
 interface Settings {
   readonly folders: readonly string[];

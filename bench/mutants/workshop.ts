@@ -55,6 +55,8 @@ export class Workshop {
   readonly #unchanged = new Map<string, Ran>();
   /** Test files that fail without any change; they say nothing of a mutant. */
   readonly broken = new Set<string>();
+  /** Test files that pass, but not in one run with the others of their batch: they are run one by one. */
+  readonly #apart = new Set<string>();
 
   constructor(options: WorkshopOptions) {
     this.#options = options;
@@ -73,7 +75,7 @@ export class Workshop {
     const reaching = this.#near(mutant.file).filter((file) => !this.broken.has(file));
     if (reaching.length === 0) return { kind: "unreached" };
     const files = reaching.slice(0, this.#options.filesMax);
-    for (const batch of batches(files)) {
+    for (const batch of batches(files, this.#apart)) {
       const ran = await this.#mutatedRun(mutant, batch);
       if (ran === "passed") continue;
       // A failure counts where the same files pass without the change.
@@ -106,11 +108,12 @@ export class Workshop {
     return ran;
   }
 
+  /** A file alone that fails unchanged is broken; where each passes alone, none is. */
   async #findBroken(files: readonly string[]): Promise<void> {
     const before = this.broken.size;
     for (const file of files) if ((await this.#unchangedRun([file])) !== "passed") this.broken.add(file);
-    // Files that fail together alone are not tried together again.
-    if (this.broken.size === before) for (const file of files) this.broken.add(file);
+    if (this.broken.size > before) return;
+    for (const file of files) this.#apart.add(file);
   }
 
   async #run(files: readonly string[]): Promise<Ran> {
@@ -198,12 +201,14 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return at < 0 ? 0 : a[at]! - b[at]!;
 }
 
-function batches(files: readonly string[]): string[][] {
+/** Few files first, since most mutants die there; those that stand apart come last, each alone. */
+function batches(files: readonly string[], apart: ReadonlySet<string>): string[][] {
+  const together = files.filter((file) => !apart.has(file));
   const all: string[][] = [];
   let size = FILES_FIRST;
-  for (let from = 0; from < files.length; size *= FILES_GROWTH) {
-    all.push(files.slice(from, from + size));
+  for (let from = 0; from < together.length; size *= FILES_GROWTH) {
+    all.push(together.slice(from, from + size));
     from += size;
   }
-  return all;
+  return [...all, ...files.filter((file) => apart.has(file)).map((file) => [file])];
 }
