@@ -3,6 +3,37 @@ import { environmentName } from "./schema-value.ts";
 
 export const emulate = z
   .strictObject({
+    prefill: z
+      .int()
+      .min(0)
+      .max(63)
+      .default(0)
+      .describe(
+        "Of the engines, how many compute prompts for the others, by the label llm-d.ai/role; 0: none has a role.",
+      ),
+    kvTransfer: z
+      .strictObject({
+        latencyMillis: z.number().min(0).max(60_000).default(0.05).describe("Before the first byte of a transfer."),
+        gigabytesPerSecond: z.number().gt(0).max(1e5).default(25).describe("Bandwidth of one transfer."),
+        failurePolicy: z
+          .enum(["fail", "recompute"])
+          .default("fail")
+          .describe("What is done about blocks that do not come, as vLLM's kv_load_failure_policy."),
+        leaseSeconds: z
+          .number()
+          .gt(0)
+          .max(86_400)
+          .default(30)
+          .describe("How long blocks are held for nobody, as vLLM's kv_lease_duration."),
+      })
+      .prefault({})
+      .describe("Transfers of blocks from one engine to another."),
+    kvConnector: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Every engine has a KV connector as vLLM's NIXL connector; where prefill is above 0 they have it anyway.",
+      ),
     count: z.int().min(1).max(64).default(3).describe("Emulated engines."),
     host: z.string().min(1).default("127.0.0.1").describe("Address that the engines listen on."),
     portBase: z
@@ -42,6 +73,10 @@ export const emulate = z
       .describe(
         "Publish KV events as vLLM does, at ports 10000 and 20000 away from the engine's, free ones if that is 0.",
       ),
+  })
+  .refine((value) => value.prefill === 0 || value.prefill < value.count, {
+    path: ["prefill"],
+    message: "fewer than count",
   })
   .refine((value) => (value.tokenizerFile === undefined) === (value.chatTemplate === undefined), {
     path: ["chatTemplate"],

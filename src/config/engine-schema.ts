@@ -207,6 +207,7 @@ function roomTokens(engine: { readonly kvBlocks: number; readonly blockTokens: n
 const engine = z.strictObject({
   blockTokens: count(BLOCK_TOKENS_MAX).default(D.blockTokens),
   kvBlocks: z.int().min(2).max(KV_BLOCKS_MAX).default(D.kvBlocks),
+  kvBytesPerToken: count(1e9).default(D.kvBytesPerToken),
   sequencesMax: count(1e6).default(D.sequencesMax),
   batchTokensMax: count(1e7).default(D.batchTokensMax),
   longPrefillTokens: z.int().min(0).max(1e7).default(D.longPrefillTokens),

@@ -2,27 +2,19 @@ import { assert } from "#core/assert.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
+import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
 import { ENGINE_DEAD } from "./http/api-error.ts";
+import { engineRequest } from "./generation/engine-request.ts";
 import { isComplete, type Answer, type Sequence } from "./generation/sequence.ts";
+import type { HostCounts } from "./host-counts.ts";
+import type { KvTransfer } from "./kv-transfer/kv-transfer.ts";
 import type { KvPublisher } from "./kv-events/publisher.ts";
 import type { AdapterMetrics } from "./metrics/adapter-metrics.ts";
 import type { EngineMetrics } from "./metrics/engine-metrics.ts";
 import { StepTokens } from "./step-tokens.ts";
 import { type HostLag, StepLateness } from "./step-lateness.ts";
-
-/** What became of the sequences that arrived: `arrived` = finished + aborted + failed + in flight. */
-export interface HostCounts {
-  readonly arrived: number;
-  /** Came to their end by themselves. */
-  readonly finished: number;
-  /** Taken back: client gone, server stopping, or a fault. */
-  readonly aborted: number;
-  /** Lost with the engine. */
-  readonly failed: number;
-  readonly inFlight: number;
-}
 
 interface Flight {
   readonly sequence: Sequence;
@@ -42,6 +34,8 @@ export class EngineHost {
   readonly config: EngineConfig;
   /** Undefined where no KV events are published. */
   readonly publisher: KvPublisher | undefined;
+  /** Undefined without a KV connector. */
+  readonly kvTransfer: KvTransfer | undefined;
   readonly #engine: Engine;
   readonly #metrics: EngineMetrics;
   readonly #adapters: AdapterMetrics | undefined;
@@ -67,8 +61,10 @@ export class EngineHost {
     metrics: EngineMetrics,
     adapters: AdapterMetrics | undefined,
     publisher?: KvPublisher,
+    kvTransfer?: KvTransfer,
   ) {
     this.publisher = publisher;
+    this.kvTransfer = kvTransfer;
     // Every token is a write to a client, so none may be skipped.
     this.config = { ...config, coalesce: false };
     this.#timeScale = timeScale;
@@ -137,6 +133,13 @@ export class EngineHost {
     this.#settle();
   }
 
+  /** Blocks that were held for another engine are not any more. */
+  giveBack(hold: Hold): void {
+    if (this.#dead) return;
+    hold.release(this.#advance(this.#now()));
+    this.#settle();
+  }
+
   /** The engine process dies: every answer fails, and so does whatever comes later. */
   kill(): void {
     this.#dead = true;
@@ -155,6 +158,7 @@ export class EngineHost {
     this.#timer = undefined;
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.publisher?.close();
+    this.kvTransfer?.stop();
   }
 
   #now(): Micros {
@@ -174,15 +178,7 @@ export class EngineHost {
     this.#flights.set(sequence.id, { sequence, answer });
     this.#waitingTokens += sequence.prompt.length;
     if (sequence.adapter !== "") this.#adapters?.queued(sequence.adapter);
-    const outcome = this.#engine.submit(at, {
-      id: sequence.id,
-      promptTokens: sequence.prompt.length,
-      outputTokens: sequence.plan.tokens.length,
-      hashes: sequence.hashes,
-      priority: sequence.priority,
-      deadlineAt: undefined,
-      cacheRead: sequence.cacheRead,
-    });
+    const outcome = this.#engine.submit(at, engineRequest(sequence));
     assert(outcome === "queued", `a request that passed validation is queued, not ${outcome}`);
   }
 
@@ -236,6 +232,10 @@ export class EngineHost {
         if (flight !== undefined) flight.sequence.preemptions++;
       },
       finished: (at, request, reason) => this.#onFinished(at, request, reason),
+      held: (_at, request, hold) => {
+        const flight = this.#flights.get(request.id);
+        if (flight !== undefined) this.kvTransfer?.hold(flight.sequence, hold);
+      },
       ...this.publisher?.sink((id) => this.#flights.get(id)?.sequence),
     };
   }
@@ -276,6 +276,7 @@ export class EngineHost {
     if (flight === undefined) return;
     this.#flights.delete(request.id);
     const { sequence, answer } = flight;
+    sequence.fetch?.end();
     if (sequence.scheduledAt < 0) this.#waitingTokens -= sequence.prompt.length;
     if (sequence.adapter !== "") this.#adapters?.left(sequence.adapter, sequence.scheduledAt >= 0);
     if (reason === "abort" || reason === "deadline" || sequence.finish === "abort") {

@@ -1,4 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
+import type { KvTransferOptions } from "./kv-transfer/kv-transfer.ts";
 import type { KvEventOptions } from "./kv-events/publisher.ts";
 
 /** A LoRA adapter, served under a name of its own. */
@@ -49,6 +50,8 @@ export interface EmulatorOptions {
   readonly shutdownTimeoutSeconds?: number;
   /** Publishes KV events; undefined for a server that does not. */
   readonly kvEvents?: KvEventOptions;
+  /** A KV connector as vLLM's NIXL connector; undefined for a server that has none. */
+  readonly kvTransfer?: KvTransferOptions;
   /** Answers faults ordered by header or admin call. */
   readonly faults?: boolean;
 }
@@ -56,8 +59,9 @@ export interface EmulatorOptions {
 /** Options with every default in place. */
 export type ResolvedOptions = Omit<
   Required<EmulatorOptions>,
-  "tokenizer" | "queuedRequestsMax" | "queuedTokensMax" | "kvEvents"
+  "tokenizer" | "queuedRequestsMax" | "queuedTokensMax" | "kvEvents" | "kvTransfer"
 > & {
+  readonly kvTransfer: KvTransferOptions | undefined;
   readonly kvEvents: KvEventOptions | undefined;
   readonly tokenizer: HuggingFaceFiles | undefined;
   readonly queuedRequestsMax: number;
@@ -87,6 +91,7 @@ export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
     ...options,
     tokenizer: options.tokenizer,
     kvEvents: options.kvEvents,
+    kvTransfer: options.kvTransfer,
   };
 }
 

@@ -78,6 +78,7 @@ class RunningEmulator implements Emulator {
     const { address, family, port } = http.address() as AddressInfo;
     this.port = port;
     this.url = `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+    service.host.kvTransfer?.listensAt(address === "0.0.0.0" || address === "::" ? "127.0.0.1" : address, port);
     service.onKill = () => void this.killEngine();
   }
 

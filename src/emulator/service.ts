@@ -8,8 +8,17 @@ import { naturalLength } from "./generation/natural-length.ts";
 import { planOutput } from "./generation/output-plan.ts";
 import { isComplete, newSequence, type Answer, type Sequence } from "./generation/sequence.ts";
 import { HexIds } from "./hex-ids.ts";
-import { ApiError, badRequest, QUEUE_FULL, SHUTTING_DOWN, TOKEN_BACKLOG_FULL } from "./http/api-error.ts";
-import type { Exchange } from "./http/exchange.ts";
+import {
+  ApiError,
+  badRequest,
+  KV_LOAD_FAILED,
+  QUEUE_FULL,
+  SHUTTING_DOWN,
+  TOKEN_BACKLOG_FULL,
+} from "./http/api-error.ts";
+import { isOpen, type Exchange } from "./http/exchange.ts";
+import { KvTransfer } from "./kv-transfer/kv-transfer.ts";
+import type { DecodeRequest } from "./kv-transfer/transfer-request.ts";
 import { AdapterMetrics } from "./metrics/adapter-metrics.ts";
 import { EngineMetrics } from "./metrics/engine-metrics.ts";
 import { HttpMetrics } from "./metrics/http-metrics.ts";
@@ -69,7 +78,14 @@ export class Service {
     const { engine, kvEvents, seed, host, timeScale } = options;
     const drops = randomFor(seed, nameHash("kv-events"));
     const publisher = kvEvents && new KvPublisher(kvEvents, engine.blockTokens, host, drops);
-    this.host = new EngineHost(engine, timeScale, this.engineMetrics, this.adapterMetrics, publisher);
+    const { kvTransfer: transfer } = options;
+    const engineId = nameHash(`${seed} ${Date.now()} ${process.pid}`).toString(16).padStart(8, "0");
+    const transfers =
+      transfer &&
+      new KvTransfer(transfer, engine, engineId, randomFor(seed, nameHash("kv-transfer")), (hold) =>
+        this.host.giveBack(hold),
+      );
+    this.host = new EngineHost(engine, timeScale, this.engineMetrics, this.adapterMetrics, publisher, transfers);
     this.faultPlan = new FaultPlan(options.seed);
     this.ids = new HexIds(options.seed);
     const identity = JSON.stringify([options.model, options.engine, tokenizer.name]);
@@ -154,6 +170,7 @@ export class Service {
         priority: sampling.priority,
         cacheRead: !job.scoresPrompt,
         abortAfterTokens: this.phase === "serving" ? exchange.faults.abortAfterTokens : 0,
+        transfer: sampling.n === 1 && this.host.kvTransfer !== undefined ? sampling.transfer : undefined,
       });
     });
   }
@@ -166,7 +183,24 @@ export class Service {
       this.load--;
       if (!isComplete(answer)) this.host.cancel(answer);
     });
-    this.host.submit(answer);
+    const [sequence] = answer.sequences;
+    if (sequence?.transfer?.stage === "decode" && answer.sequences.length === 1)
+      void this.#fetched(exchange, answer, sequence, sequence.transfer);
+    else this.host.submit(answer);
+  }
+
+  /** Whether the blocks are where they are to come from is asked first; where they are not, the policy decides. */
+  async #fetched(exchange: Exchange, answer: Answer, sequence: Sequence, request: DecodeRequest): Promise<void> {
+    const { kvTransfer } = this.host;
+    const fetch = kvTransfer?.fetchOf(request);
+    if ((await fetch?.held()) === true) sequence.fetch = fetch;
+    else if (fetch !== undefined) kvTransfer?.missed(fetch);
+    if (!isOpen(exchange)) return fetch?.end();
+    if (sequence.fetch !== undefined || kvTransfer?.failurePolicy === "recompute") this.host.submit(answer);
+    else {
+      sequence.finish = "abort";
+      answer.fail(KV_LOAD_FAILED);
+    }
   }
 
   answerContext(

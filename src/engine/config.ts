@@ -7,6 +7,8 @@ export interface EngineConfig {
   readonly blockTokens: number;
   /** KV blocks as vLLM reports them (num_gpu_blocks); one of them is reserved and never used. */
   readonly kvBlocks: number;
+  /** Keys and values of one token, on all its GPUs together; what a transfer between engines moves. */
+  readonly kvBytesPerToken: number;
   /** Requests in a batch at most (max_num_seqs). */
   readonly sequencesMax: number;
   /** Tokens in a step at most (max_num_batched_tokens). */
@@ -136,6 +138,8 @@ export const VLLM_SEMANTICS: EngineSemantics = {
 const ENGINE_DEFAULTS: EngineConfig = {
   blockTokens: 16,
   kvBlocks: 8192,
+  // 2 (keys, values) * 32 layers * 8 heads * 128 * 2 bytes, as Llama 3.1 8B has them.
+  kvBytesPerToken: 131_072,
   sequencesMax: 256,
   batchTokensMax: 2048,
   longPrefillTokens: 0,

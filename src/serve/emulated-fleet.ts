@@ -1,4 +1,7 @@
 import type { EmulatorOptions } from "#emulator/server.ts";
+import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { KvTransferOptions } from "#emulator/kv-transfer/kv-transfer.ts";
 import type { KvEventOptions } from "#emulator/kv-events/publisher.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { loadEngine } from "#config/engine-file.ts";
@@ -18,6 +21,7 @@ export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
   const { count, host, portBase, model, timeScale, seed, outputTokensMean, tokenizerFile, chatTemplate, kvEvents } =
     options;
   const apiKey = options.apiKeyEnv === undefined ? undefined : process.env[options.apiKeyEnv];
+  const kvTransfer = connectorOf(options);
   const tokenizer =
     tokenizerFile === undefined || chatTemplate === undefined
       ? undefined
@@ -32,8 +36,21 @@ export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
     naturalTokensMean: outputTokensMean,
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(tokenizer === undefined ? {} : { tokenizer }),
+    ...(kvTransfer && { kvTransfer }),
     ...(kvEvents && { kvEvents: kvEventsAt(portBase === 0 ? undefined : portBase + i) }),
   }));
+}
+
+function connectorOf({ prefill, kvConnector, kvTransfer }: Config["emulate"]): KvTransferOptions | undefined {
+  if (prefill === 0 && !kvConnector) return undefined;
+  const { latencyMillis, gigabytesPerSecond, ...rest } = kvTransfer;
+  const latencyMicros = Math.round(latencyMillis * MICROS_PER_MILLI);
+  return { latencyMicros, bytesPerSecond: gigabytesPerSecond * 1e9, ...rest };
+}
+
+/** Labels of an engine of the fleet by its number: the first ones compute prompts for the others, where any do. */
+export function roleLabels({ prefill }: Pick<Config["emulate"], "prefill">, number: number): Record<string, string> {
+  return prefill === 0 ? {} : { [ROLES_DEFAULT.label]: number < prefill ? "prefill" : "decode" };
 }
 
 /** An engine at a fixed port publishes at fixed ones too, so that it can be started again in its own place. */

@@ -6,7 +6,7 @@ import type { Target } from "#live/discovery/target.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import { CommandFailure } from "./command-failure.ts";
-import { startFleet } from "./emulated-fleet.ts";
+import { roleLabels, startFleet } from "./emulated-fleet.ts";
 import { FileSource } from "./file-source.ts";
 import type { LiveStack } from "./live-stack.ts";
 import { namesSources } from "./names-sources.ts";
@@ -82,7 +82,10 @@ async function startEmulated(
     throw new CommandFailure(`the emulated fleet did not start: ${why}`);
   });
   const apiKey = secretOf(config.emulate.apiKeyEnv, environment);
-  keeper.setTargets("emulated", staticTargets(fleet.map(({ url }) => ({ url, apiKey }))));
+  keeper.setTargets(
+    "emulated",
+    staticTargets(fleet.map(({ url }, i) => ({ url, apiKey, labels: roleLabels(config.emulate, i) }))),
+  );
   for (const { url, lost } of fleet) {
     void lost.then((detail) => report({ kind: "source-failed", subject: `emulated engine ${url}`, detail }));
   }

@@ -68,6 +68,7 @@ async function open(choices: number): Promise<{ client: Client; stream: PlainStr
       priority: 0,
       cacheRead: true,
       abortAfterTokens: undefined,
+      transfer: undefined,
     }),
   );
   const stream = await new Promise<PlainStream>((resolve) => {

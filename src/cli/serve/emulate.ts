@@ -9,6 +9,11 @@ const KEY_FLAGS: readonly KeyFlag[] = [
     path: ["emulate", "count"],
     meaning: "engines to run, each a process with a port of its own",
   },
+  {
+    flags: "--prefill <engines>",
+    path: ["emulate", "prefill"],
+    meaning: "of them, how many compute prompts for the others; all have a KV connector then",
+  },
   { flags: "--host <address>", path: ["emulate", "host"], meaning: "address to listen on" },
   {
     flags: "--port-base <port>",

@@ -1,5 +1,8 @@
 import type { Micros } from "#core/units.ts";
 import type { ApiError } from "../http/api-error.ts";
+import type { JsonObject } from "../http/body.ts";
+import type { RemoteFetch } from "../kv-transfer/remote-fetch.ts";
+import type { TransferRequest } from "../kv-transfer/transfer-request.ts";
 import type { OutputPlan } from "./output-plan.ts";
 
 export type FinishReason = "stop" | "length" | "abort";
@@ -35,6 +38,12 @@ export interface Sequence {
   readonly cacheRead: boolean;
   /** Tokens after which a fault ends it with "abort"; undefined without one. */
   readonly abortAfterTokens: number | undefined;
+  /** What is asked of the KV connector; undefined for nothing, or without one. */
+  readonly transfer: TransferRequest | undefined;
+  /** Where its prompt's blocks come from, once it is known that they are there. */
+  fetch: RemoteFetch | undefined;
+  /** `kv_transfer_params` of its answer, where its blocks are held. */
+  handedOver: JsonObject | undefined;
   /** Engine time of arrival; -1 before. */
   arrivedAt: Micros;
   /** Engine time at which it was first scheduled; -1 before. */
@@ -65,11 +74,13 @@ export type SequenceSpec = Pick<
   | "priority"
   | "cacheRead"
   | "abortAfterTokens"
+  | "transfer"
 >;
 
 export function newSequence(spec: SequenceSpec): Sequence {
   const times = { arrivedAt: -1, scheduledAt: -1, firstTokenAt: -1, lastTokenAt: -1 };
-  return { ...spec, ...times, cachedTokens: 0, preemptions: 0, produced: 0, finish: undefined };
+  const connector = { fetch: undefined, handedOver: undefined };
+  return { ...spec, ...times, ...connector, cachedTokens: 0, preemptions: 0, produced: 0, finish: undefined };
 }
 
 /** Where the tokens of a client's request go. */

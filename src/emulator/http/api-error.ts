@@ -62,6 +62,9 @@ export const ENGINE_DEAD = new ApiError(
   "EngineCore encountered an issue. See stack trace (above) for the root cause.",
 );
 
+/** vLLM's words for a request whose blocks did not come (kv_load_failure_policy: fail). */
+export const KV_LOAD_FAILED = new ApiError(500, "InternalServerError", "Internal server error");
+
 export const SCALE_OUT_DISABLED = new ApiError(
   403,
   "PermissionDeniedError",

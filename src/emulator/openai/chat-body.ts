@@ -61,7 +61,7 @@ function chatJson(context: GatewayParts, sequences: readonly Sequence[]): string
     prompt_logprobs: scores === undefined ? null : promptLogprobs(tokenizer, prompt, scores),
     prompt_token_ids: sampling.returnTokenIds ? [...prompt] : null,
     prompt_text: null,
-    kv_transfer_params: null,
+    kv_transfer_params: sequences[0]?.handedOver ?? null,
     ec_transfer_params: null,
     metrics: null,
   };

@@ -57,7 +57,7 @@ function completionJson(context: CompletionContext, sequences: readonly Sequence
     service_tier: null,
     system_fingerprint: context.fingerprint,
     usage: JSON.parse(usageJson("completion", totals, context.promptTokensDetails)) as unknown,
-    kv_transfer_params: null,
+    kv_transfer_params: sequences[0]?.handedOver ?? null,
     ec_transfer_params: null,
     metrics: null,
   };

@@ -1,4 +1,5 @@
 import { badRequest } from "../http/api-error.ts";
+import { readTransferRequest, type TransferRequest } from "../kv-transfer/transfer-request.ts";
 import type { FieldReader } from "./field-reader.ts";
 
 /** What a client asked of the generation, chat and completions alike. */
@@ -23,6 +24,8 @@ export interface Sampling {
   readonly cacheSalt: string;
   /** Id that the client chose; "" when it chose none. */
   readonly requestId: string;
+  /** Its blocks come from another engine, or go to one; undefined for neither. */
+  readonly transfer: TransferRequest | undefined;
 }
 
 export interface StreamOptions {
@@ -58,6 +61,7 @@ export function readSampling(fields: FieldReader, maxTokens: number | undefined)
     priority: fields.int("priority") ?? 0,
     cacheSalt: typeof fields.body["cache_salt"] === "string" ? fields.body["cache_salt"] : "",
     requestId: fields.string("request_id") ?? "",
+    transfer: readTransferRequest(fields.body["kv_transfer_params"]),
   };
   const penalties = [fields.float("presence_penalty") ?? 0, fields.float("frequency_penalty") ?? 0] as const;
   const topK = fields.int("top_k") ?? 0;

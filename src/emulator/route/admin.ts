@@ -4,6 +4,7 @@ import { ApiError, badRequest } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { sendJson } from "../http/reply.ts";
+import type { TransferCounts } from "../kv-transfer/kv-transfer.ts";
 import type { Service } from "../service.ts";
 import type { HostLag } from "../step-lateness.ts";
 
@@ -58,13 +59,17 @@ export interface EmulatorStats {
   readonly inFlight: number;
   readonly blocksUsed: number;
   readonly lagMillis: HostLag;
+  /** Of a server with a KV connector. */
+  readonly transfers?: TransferCounts;
 }
 
 export function statsOf(service: Service): EmulatorStats {
   const { arrived, ...rest } = service.host.counts;
   const { refused, phase } = service;
   const blocksUsed = service.host.gauges.kvBlocksUsed;
-  return { phase, arrived: arrived + refused, ...rest, refused, blocksUsed, lagMillis: service.host.lag };
+  const { kvTransfer, lag: lagMillis } = service.host;
+  const transfers = kvTransfer && { transfers: kvTransfer.counts };
+  return { phase, arrived: arrived + refused, ...rest, refused, blocksUsed, lagMillis, ...transfers };
 }
 
 function addRule(service: Service, rule: Parameters<typeof service.faultPlan.add>[0]): boolean {

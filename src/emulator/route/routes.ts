@@ -5,6 +5,8 @@ import type { Service } from "../service.ts";
 import { handleAddFault, handleClearFaults, handleListFaults, handleStats } from "./admin.ts";
 import { handleChat, handleChatBatch } from "./chat.ts";
 import { handleCompletions } from "./completions.ts";
+import { SIDE_CHANNEL_PATH } from "../kv-transfer/side-channel.ts";
+import { handleKvBlocks, handleKvTransferFaults } from "./kv-blocks.ts";
 import { handleInvocations } from "./invocations.ts";
 import { handleEventSources, handleKvEventFaults, handleResetPrefixCache } from "./kv-events.ts";
 import { handleCountTokens, handleMessages } from "./messages.ts";
@@ -91,5 +93,7 @@ const ADMIN: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
   ],
   ["/emulator/stats", get(plain(handleStats))],
   ["/emulator/kv-events", post(json(handleKvEventFaults))],
+  [SIDE_CHANNEL_PATH, post(json(handleKvBlocks))],
+  ["/emulator/kv-transfer", post(json(handleKvTransferFaults))],
   ["/reset_prefix_cache", post(plain(handleResetPrefixCache))],
 ];
