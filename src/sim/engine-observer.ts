@@ -101,6 +101,7 @@ export class EngineObserver {
       if (this.#recordsGaps) flight.gaps = [];
     } else flight.gaps?.push(at - flight.lastTokenAt + this.#perTokenMicros);
     flight.lastTokenAt = at;
+    if (flight.judged?.tokens === outputTokens) flight.judged.ripe(at);
   }
 
   #decoding(at: Micros, engine: number, more: number): void {

@@ -26,6 +26,10 @@ export class Flight implements EngineRequest {
   gaps: number[] | undefined = undefined;
   /** The router was notified of its end. */
   closed = false;
+  /** A cascade has yet to judge its answer, after so many tokens, of which it is notified. */
+  judged: JudgedFlight | undefined = undefined;
+  /** A cascade took it to another model. */
+  escalated = false;
   /** The client has part of the answer. */
   begun = false;
   /** The rest of the answer was asked for elsewhere, and nothing of it came. */
@@ -94,6 +98,12 @@ export class Flight implements EngineRequest {
     const answerHashes = this.source.answerHashes?.();
     return answerHashes === undefined ? {} : { answerHashes };
   }
+}
+
+export interface JudgedFlight {
+  readonly step: number;
+  readonly tokens: number;
+  ripe(at: Micros): void;
 }
 
 const NO_LANES = new Int32Array(0);

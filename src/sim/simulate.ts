@@ -1,4 +1,5 @@
 import type { Micros } from "#core/units.ts";
+import type { CascadeFigures } from "./cascade/cascade-options.ts";
 import { type Outcomes, type Status, STATUSES } from "./outcomes.ts";
 import {
   type EndpointFigures,
@@ -32,6 +33,8 @@ export interface SimulationResult {
   readonly tenants: readonly TenantFigures[];
   /** Where the number of engines followed the load. */
   readonly scaling?: ScalingFigures | undefined;
+  /** Where requests asked for a cascade. */
+  readonly cascade?: CascadeFigures | undefined;
   /** Events that the run took, for judging its cost. */
   readonly events: number;
 }
@@ -54,6 +57,7 @@ export function simulate(options: SimulationOptions, targets: SloTargets = {}): 
     endpoints: endpointFigures(outcomes, fleet, endedAt),
     tenants: tenantFigures(outcomes),
     ...(simulation.scaling && { scaling: simulation.scaling.figures(endedAt) }),
+    ...(simulation.cascade && { cascade: simulation.cascade.figures() }),
     events,
   };
 }

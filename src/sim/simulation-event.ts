@@ -15,6 +15,8 @@ export type SimulationEvent =
   | { readonly kind: "first-token"; readonly flight: Flight; readonly engine: number }
   /** What one router did reaches the others. */
   | { readonly kind: "peer-news"; readonly take: (at: Micros) => void }
+  /** A cascade has as much of an answer as it judges by. */
+  | { readonly kind: "judged"; readonly take: (at: Micros) => void }
   /** An autoscaler looks, or acts on what it saw; a replica that it ordered takes requests. */
   | { readonly kind: "scale-check" | "replica-ready"; readonly take: (at: Micros) => void }
   | { readonly kind: "progress"; readonly flight: Flight; readonly engine: number }
@@ -54,6 +56,7 @@ export const EVENT_PRIORITY = {
   "first-token": 5,
   over: 5,
   ended: 5,
+  judged: 5,
   broke: 5,
   "gave-up": 5,
   "queue-turn": 4,

@@ -8,6 +8,7 @@ import type { PathRules } from "#core/retry/path-rules.ts";
 import type { RouterOptions } from "#core/router.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
+import type { SimulatedCascade } from "./cascade/cascade-options.ts";
 import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
 import type { EngineEvent } from "./fault/engine-event.ts";
 import type { RoutersOptions } from "./router-group.ts";
@@ -74,6 +75,8 @@ export interface SimulationOptions {
   readonly engineOf?: (joined: FleetEvent & { readonly kind: "endpoint-joined" }) => EngineConfig;
   /** The number of engines follows the load; it stays as it is where this is left out. */
   readonly scaling?: ScalingOptions | undefined;
+  /** All requests ask for a cascade; none of them does where it is left out. Not together with faults. */
+  readonly cascade?: SimulatedCascade | undefined;
   readonly arrivals: ArrivalSource;
   readonly signals: SignalOptions;
   readonly prefixes: PrefixSignal;

@@ -8,6 +8,7 @@ import { queueMicros } from "#engine/config.ts";
 import type { FinishReason } from "#engine/request.ts";
 import { AdmissionGate } from "./admission-gate.ts";
 import { Agenda } from "./agenda.ts";
+import { CascadeStage } from "./cascade/cascade-stage.ts";
 import { type EngineListener, EngineObserver } from "./engine-observer.ts";
 import { EngineFleet } from "./engine-fleet.ts";
 import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
@@ -24,6 +25,7 @@ import { CacheCopies } from "./signal/cache-copies.ts";
 import { ScalingDesk, type ScalingHost } from "./scaling/scaling-desk.ts";
 import { kvEventFeed } from "./signal/kv-event-feed.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
+import { signalHost } from "./signal/signal-host.ts";
 import type { SimulationEvent } from "./simulation-event.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
 import type { SimulatedRequest } from "./source/arrival-source.ts";
@@ -50,6 +52,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   readonly changes: FleetChanges;
   readonly #looks: RolloutLooks;
   readonly scaling: ScalingDesk | undefined;
+  readonly cascade: CascadeStage | undefined;
   #past = false;
   clock: Micros = 0;
   /** Requests that have arrived and not ended. */
@@ -68,18 +71,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
     const single = this.#copies ?? (prefixes.kind === "index" ? prefixes.create(this.fleet) : undefined);
     this.router = new RouterGroup(options, single, (at, take) => this.#agenda.push(at, { kind: "peer-news", take }));
-    this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, {
-      later: (at, take) => this.#agenda.push(at, { kind: "signal", take }),
-      quietUntil: () => this.#quietUntil(),
-      observed: (at, engine, load, moved) => {
-        this.desk?.probes.reading(engine);
-        this.accept({ kind: "load-observed", at, endpoint: this.fleet.specs[engine]!.endpoint.id, load });
-        this.desk?.probes.read(engine, moved);
-      },
-      reach: (engine) => this.desk?.probes.reach(engine) ?? "answered",
-      failed: (_at, engine, found) => this.desk?.probes.failed(engine, found),
-      probeMicrosMax: (options.rules ?? PATH_RULES).probeMicrosMax,
-    });
+    const feeds = signalHost(this, options.rules ?? PATH_RULES, () => this.#quietUntil());
+    this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, feeds);
     this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
     this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
     const reports = kvEventFeed(prefixes, {
@@ -90,6 +83,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     });
     this.changes = new FleetChanges(options, this, this.#copies ?? reports, this.desk?.engines);
     for (const spec of options.engines) this.changes.join(0, spec);
+    const { cascade, router, latency } = options;
+    this.cascade = cascade && new CascadeStage(cascade, router.seed, latency.answerMicros, this);
     this.scaling = options.scaling && new ScalingDesk(options.scaling, options.engines, this);
     while (this.#agenda.nextAt < 0) this.#take(this.#agenda.pop());
   }
@@ -122,6 +117,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     const flight = new Flight(this.outcomes.open(request), request);
     this.open++;
     this.desk?.arrived(flight);
+    this.cascade?.arrived(flight);
     this.#soon(this.#options.latency.admissionMicros, { kind: "admit", flight });
   }
 
@@ -156,6 +152,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
         return this.routing.waitedOut(event.flight);
       case "signal":
       case "peer-news":
+      case "judged":
       case "scale-check":
       case "replica-ready":
         return event.take(this.clock);
@@ -245,7 +242,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
 
   /** An engine is done with a request. */
   finished(at: Micros, flight: Flight, reason: FinishReason): void {
-    if (reason === "abort") return;
+    if (reason === "abort" || this.cascade?.holds(at, flight, reason) === true) return;
     const [{ latency }, { row }] = [this.#options, flight];
     const answered = reason !== "deadline";
     this.outcomes.end(row, answered ? (reason === "stop" ? "completed" : "length") : "timed-out");
@@ -283,6 +280,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     if (status !== undefined) this.outcomes.end(flight.row, status);
     this.open--;
     this.desk?.departed(flight);
+    this.cascade?.ended(flight);
     if (admitted) this.#options.admission?.ended(flight.route, this.clock, flight);
     this.#options.arrivals.ended(flight.source, this.clock);
   }

@@ -17,6 +17,7 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags {
   readonly numInstances: number;
   readonly routers: number;
   readonly engine?: string;
+  readonly cascade?: string;
   readonly lose: readonly LostEndpoint[];
   readonly modelConfig?: string;
   readonly hardware?: string;
@@ -98,6 +99,10 @@ function addClusterFlags(to: FlagAdder): void {
   to.number("--routers <count>", ROUTERS_MEANING, whole(1, ROUTERS_MAX), 1);
   for (const option of routerOptions()) to.option(option);
   to.add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
+  to.add(
+    "--cascade <file>",
+    "YAML file of models that are asked one after another, with their engines and how sure they are of answers",
+  );
   to.add(
     "--model-config <file>",
     "a Hugging Face config.json: step time by roofline, KV blocks by memory, in place of --engine",

@@ -10,6 +10,7 @@ import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts
 import { scalingOf } from "../autoscale-flags.ts";
 import { faultsOf } from "../lost-endpoint.ts";
 import { routersOf } from "../router-flags.ts";
+import { cascadePlan } from "./simulate-cascade.ts";
 import { engineOf } from "./simulate-engine.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 import { policiesOf } from "./simulate-policies.ts";
@@ -24,7 +25,8 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
   const policies = policiesOf(flags);
   const { profile } = policies;
   const config = engineOf(flags, policies);
-  const engines = instances(flags.numInstances, config);
+  const cascade = cascadePlan(flags);
+  const engines = cascade?.engines ?? instances(flags.numInstances, config);
   const routers = routersOf(flags.routers, flags);
   const gaugeMillis = flags.scrapeInterval ?? gaugeMillisOf(profile);
   const { priority } = policies;
@@ -42,6 +44,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
     ...(routers && { routers }),
     ...(policies.autoscale && { scaling: scalingOf(policies.autoscale, flags, flags.numInstances) }),
     engines,
+    ...(cascade && { cascade: cascade.cascade }),
     ...(flags.lose.length > 0 && {
       fleetEvents: faultsOf(
         flags.lose,

@@ -7,6 +7,7 @@ import type { Fitness } from "#sim/result/fitness.ts";
 import type { Metrics } from "#sim/result/metrics.ts";
 import type { ScalingFigures } from "#sim/scaling/scaling-options.ts";
 import type { SimulationResult } from "#sim/simulate.ts";
+import type { CascadeFigures } from "#sim/cascade/cascade-options.ts";
 import { percent } from "../figure-text.ts";
 import { plainTableChars } from "../plain-table-chars.ts";
 
@@ -25,6 +26,7 @@ export function simulationTable(result: SimulationResult, extras: Extras): strin
     figures(result),
     endpoints(result),
     scalingText(result.scaling),
+    cascadeText(result.cascade),
     ...more(extras),
     plot(result),
   ];
@@ -68,6 +70,15 @@ function scalingText(scaling: ScalingFigures | undefined): string {
   }
   if (actions.length > shown.length) lines.push(`${"".padEnd(12)} and ${actions.length - shown.length} more`);
   return lines.join("\n");
+}
+
+/** What a cascade did; "" without one. */
+function cascadeText(cascade: CascadeFigures | undefined): string {
+  if (cascade === undefined) return "";
+  const { escalated, escalatedShare, kept } = cascade;
+  const reasons = Object.entries(kept).map(([reason, count]) => `${count} ${reason}`);
+  const given = `${percent(escalatedShare)} of requests escalated (${escalated.join(", then ")})`;
+  return `${"cascade".padEnd(12)} ${[given, ...reasons].join(", ")}`;
 }
 
 const SECONDS_PER_HOUR = 3_600;

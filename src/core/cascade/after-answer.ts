@@ -8,8 +8,8 @@ import type { CascadeStep } from "./cascade-spec.ts";
 /** What a host brings: the way into the router, and the clock. */
 export interface CascadeHost {
   now(): Micros;
-  accept(input: AnswerJudged): void;
-  accept(input: RequestEscalated): Placed;
+  judged(input: AnswerJudged): void;
+  escalated(input: RequestEscalated): Placed;
 }
 
 /** An answer that can be judged, and the request as the next model would get it. */
@@ -33,14 +33,14 @@ export function afterAnswer(host: CascadeHost, desk: CascadeDesk, answer: Judged
   const judged = { requestId, meanLogprob, tokens };
   const kept = desk.keeps(step, meanLogprob, tokens);
   if (kept !== undefined) return keep(host, judged, kept);
-  const decision = host.accept({ kind: "request-escalated", at: host.now(), ...judged, request: next });
+  const decision = host.escalated({ kind: "request-escalated", at: host.now(), ...judged, request: next });
   if (decision.kind === "rejected") return keep(host, judged, "no-endpoint");
   if (!escalated) desk.began();
   return { kind: "escalate", decision };
 }
 
 /** Keeps an answer and informs the router. */
-export function keep(host: Pick<CascadeHost, "now" | "accept">, judged: Judged, why: KeptReason): AfterAnswer {
-  host.accept({ kind: "answer-judged", at: host.now(), ...judged, kept: why });
+export function keep(host: Pick<CascadeHost, "now" | "judged">, judged: Judged, why: KeptReason): AfterAnswer {
+  host.judged({ kind: "answer-judged", at: host.now(), ...judged, kept: why });
   return { kind: "keep", why };
 }

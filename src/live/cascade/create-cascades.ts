@@ -25,7 +25,11 @@ export function createCascades(options: CascadeOptions | undefined, tap: RouterT
     steps: steps.map(stepOf),
     judgedTokensMax: judgedTokens ?? Infinity,
   }));
-  return new Cascades(specs, new CascadeDesk(options), { now: nowMicros, accept: tap.accept.bind(tap) });
+  return new Cascades(specs, new CascadeDesk(options), {
+    now: nowMicros,
+    judged: (input) => void tap.accept(input),
+    escalated: (input) => tap.accept(input),
+  });
 }
 
 function stepOf({ model, logprobMin }: CascadeChain["steps"][number]): CascadeStep {

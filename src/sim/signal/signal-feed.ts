@@ -11,7 +11,8 @@ type ScrapeOptions = Extract<SignalOptions, { mode: "scrape" }>;
 /** Scrapes that are drawn one by one although nothing happens: each may be lost. */
 const LOSSY_ROUNDS = 10_000;
 
-interface Host {
+/** The simulation as its signals see it. */
+export interface SignalHost {
   /** Calls back at that time, before engines do anything then. */
   later(at: Micros, take: (at: Micros) => void): void;
   /** Time before which nothing happens in engines and router but what the feed itself does; not after now if unknown. */
@@ -48,13 +49,13 @@ export class SignalFeed {
   readonly #options: SignalOptions;
   readonly #fleet: EngineFleet;
   readonly #observer: EngineObserver;
-  readonly #host: Host;
+  readonly #host: SignalHost;
   readonly #losses: Random;
   readonly #gone = new Set<number>();
   readonly #last: LastRead[] = [];
   #readAt: Micros = 0;
 
-  constructor(options: SignalOptions, seed: number, fleet: EngineFleet, observer: EngineObserver, host: Host) {
+  constructor(options: SignalOptions, seed: number, fleet: EngineFleet, observer: EngineObserver, host: SignalHost) {
     this.#options = options;
     this.#fleet = fleet;
     this.#observer = observer;

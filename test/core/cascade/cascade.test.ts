@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
 import { afterAnswer } from "#core/cascade/after-answer.ts";
+import type { AnswerJudged, RequestEscalated } from "#core/cascade/cascade-input.ts";
 import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
@@ -117,7 +118,11 @@ describe("a request that is escalated", () => {
     const { own, accept } = underWay();
     accept({ kind: "endpoint-cordoned", at: 6, endpoint: "l" });
     const desk = new CascadeDesk({ escalationsInFlightMax: 1, heldBytesMax: 1 });
-    const host = { now: () => 10, accept: own.accept.bind(own) };
+    const host = {
+      now: () => 10,
+      judged: (input: AnswerJudged) => void own.accept(input),
+      escalated: (input: RequestEscalated) => own.accept(input),
+    };
     const judged = { requestId: "r", meanLogprob: -1, tokens: 8, step: STEP, escalated: false, next };
     assert.deepEqual(afterAnswer(host, desk, judged), { kind: "keep", why: "no-endpoint" });
     assert.equal(desk.escalationsInFlight, 0);

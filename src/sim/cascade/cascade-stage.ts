@@ -1,0 +1,139 @@
+import { afterAnswer } from "#core/cascade/after-answer.ts";
+import { CascadeDesk } from "#core/cascade/cascade-desk.ts";
+import type { Placed, Routed } from "#core/decision.ts";
+import type { Input, RequestAgain } from "#core/input.ts";
+import { nameHash, randomFor } from "#core/random.ts";
+import type { Micros } from "#core/units.ts";
+import type { FinishReason } from "#engine/request.ts";
+import type { EngineFleet } from "../engine-fleet.ts";
+import type { Flight } from "../flight.ts";
+import type { Outcomes } from "../outcomes.ts";
+import type { SimulationEvent } from "../simulation-event.ts";
+import type { CascadeFigures, SimulatedCascade } from "./cascade-options.ts";
+import { confidenceDraw } from "./confidence-draw.ts";
+
+/** The simulation as a cascade sees it. */
+export interface CascadeSimulation {
+  readonly clock: Micros;
+  readonly fleet: EngineFleet;
+  readonly outcomes: Outcomes;
+  later(at: Micros, event: SimulationEvent): void;
+  accept(input: Input): void;
+  decide(input: RequestAgain, flight: Flight): Placed;
+  send(flight: Flight, decision: Routed): void;
+  finished(at: Micros, flight: Flight, reason: FinishReason): void;
+}
+
+/**
+ * The gateway's cascade in virtual time: an answer is held until so many tokens or its end have come, core judges it, and
+ * it reaches the client or another model is asked from the beginning.
+ */
+export class CascadeStage {
+  readonly #options: SimulatedCascade;
+  readonly #seed: number;
+  readonly #answerMicros: Micros;
+  readonly #host: CascadeSimulation;
+  readonly #desk: CascadeDesk;
+  readonly #escalated: number[];
+  readonly #kept: Record<string, number> = {};
+  #requests = 0;
+
+  constructor(options: SimulatedCascade, seed: number, answerMicros: Micros, host: CascadeSimulation) {
+    this.#answerMicros = answerMicros;
+    this.#options = options;
+    this.#seed = seed;
+    this.#host = host;
+    this.#desk = new CascadeDesk(options);
+    this.#escalated = options.spec.steps.map(() => 0);
+  }
+
+  /** It will be decided on for the first model. */
+  arrived(flight: Flight): void {
+    this.#requests++;
+    flight.route = { ...flight.route, model: this.#options.spec.steps[0]!.model };
+    this.#judge(flight, 0);
+  }
+
+  /** True where the engine's answer is complete and has yet to be judged; `finished` is called again if it is kept. */
+  holds(at: Micros, flight: Flight, reason: FinishReason): boolean {
+    if (flight.judged === undefined || (reason !== "stop" && reason !== "length")) return false;
+    this.#later(at, flight, () => this.#host.finished(at, flight, reason));
+    return true;
+  }
+
+  figures(): CascadeFigures {
+    const [first = 0] = this.#escalated;
+    return {
+      escalated: this.#escalated.slice(0, -1),
+      kept: this.#kept,
+      escalatedShare: this.#requests === 0 ? 0 : first / this.#requests,
+    };
+  }
+
+  /** Its answer at that step is to be judged, unless it is the last. */
+  #judge(flight: Flight, step: number): void {
+    const { steps, judgedTokensMax } = this.#options.spec;
+    flight.judged =
+      step === steps.length - 1
+        ? undefined
+        : { step, tokens: judgedTokensMax, ripe: (at) => this.#later(at, flight, () => {}) };
+  }
+
+  /** When the gateway has that answer. `kept` follows where it is kept, or was before. */
+  #later(at: Micros, flight: Flight, kept: () => void): void {
+    const { engine } = flight;
+    const take = (): void => {
+      if (flight.engine === engine && !this.#gaveUp(flight)) kept();
+    };
+    // Never at once: an engine that reports a token is in the middle of its step.
+    this.#host.later(at + this.#answerMicros, { kind: "judged", take });
+  }
+
+  #gaveUp(flight: Flight): boolean {
+    const { judged, row, id: requestId } = flight;
+    if (judged === undefined) return false;
+    const { clock, outcomes, fleet } = this.#host;
+    const { steps } = this.#options.spec;
+    const { step } = judged;
+    const tokens = Math.max(1, outcomes.outputTokens[row]!);
+    const random = randomFor(this.#seed, nameHash(`cascade ${step} ${requestId}`));
+    const next = { ...flight.route, model: steps[step + 1]!.model };
+    const after = afterAnswer(
+      {
+        now: () => clock,
+        judged: (input) => this.#host.accept(input),
+        escalated: (input) => this.#host.decide(input, flight),
+      },
+      this.#desk,
+      {
+        requestId,
+        meanLogprob: confidenceDraw(this.#options.confidence[step]!, tokens, random),
+        tokens,
+        step: steps[step]!,
+        escalated: flight.escalated,
+        next,
+      },
+    );
+    if (after.kind === "keep") {
+      this.#kept[after.why] = (this.#kept[after.why] ?? 0) + 1;
+      flight.judged = undefined;
+      // The client has its first byte now.
+      outcomes.ttft[row] = clock - outcomes.arrivalAt[row]!;
+      return false;
+    }
+    this.#escalated[step]!++;
+    flight.escalated = true;
+    fleet.abort(clock, flight);
+    flight.reset();
+    outcomes.again(row);
+    flight.route = next;
+    this.#judge(flight, step + 1);
+    this.#host.send(flight, after.decision);
+    return true;
+  }
+
+  /** A request is over. */
+  ended({ escalated }: Flight): void {
+    if (escalated) this.#desk.ended();
+  }
+}

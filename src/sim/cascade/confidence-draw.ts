@@ -1,0 +1,22 @@
+import type { Random } from "#core/random.ts";
+import type { Confidence } from "./cascade-options.ts";
+
+/** What an answer's first so many tokens are worth on average: a draw of the model's distribution. */
+export function confidenceDraw(
+  { mean, deviation, tokenDeviation }: Confidence,
+  tokens: number,
+  random: Random,
+): number {
+  const answer = mean + deviation * normal(random);
+  return Math.min(0, answer + (tokenDeviation / Math.sqrt(tokens)) * normal(random));
+}
+
+/**
+ * Twelve uniform draws less six, which have mean 0 and deviation 1 and are nearly normal up to three deviations: additions
+ * alone, so that every machine draws the same.
+ */
+function normal(random: Random): number {
+  let sum = -6;
+  for (let i = 0; i < 12; i++) sum += random.next();
+  return sum;
+}
