@@ -1,11 +1,13 @@
 /**
  * Rollouts driven on a live gateway over sockets, before emulated engines: a worse profile is taken back, and a gateway
- * that is killed with -9 in mid-rollout goes on where it was. Ends with exit code 1 where something is not as it must be.
+ * that is killed with -9 in mid-rollout goes on where it was; what the shadow predicts narrows what is found, and a result that
+ * contradicts its prediction pauses the rollout. Ends with exit code 1 where something is not as it must be.
  *
- *     npx node bench/rollout-drive.ts [--part harm|restart] [--profiles always-busiest,gnomon] [--clients 150]
+ *     npx node bench/rollout-drive.ts [--part harm|restart|adjusted] [--profiles always-busiest,gnomon] [--clients 150]
  */
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
+import { adjusted } from "./rollout-drive/adjusted.ts";
 import { harm } from "./rollout-drive/harm.ts";
 import { restart } from "./rollout-drive/restart.ts";
 
@@ -19,7 +21,9 @@ const { values } = parseArgs({
 });
 const clients = Number(values.clients);
 let isWell = true;
-if (values.part !== "restart") isWell = await harm(values.profiles.split(","), clients);
-if (values.part !== "harm") isWell = (await restart(Number(values.kills), clients)) && isWell;
+const isAsked = (part: string) => (values.part ?? part) === part;
+if (isAsked("harm")) isWell = await harm(values.profiles.split(","), clients);
+if (isAsked("restart")) isWell = (await restart(Number(values.kills), clients)) && isWell;
+if (isAsked("adjusted")) isWell = (await adjusted()) && isWell;
 endAll();
 process.exitCode = isWell ? 0 : 1;

@@ -25,13 +25,16 @@ export class Clients {
   readonly failures: string[] = [];
   readonly routed: RoutedTo[] = [];
   readonly #url: () => string;
+  readonly #varied: boolean;
   /** While there is no gateway nobody asks, and what breaks then is no failure. */
   #paused = false;
   #stopped = false;
   readonly #running: Promise<void>[];
 
-  constructor(url: () => string, count: number) {
+  /** With `varied`, questions and answers are of many lengths. */
+  constructor(url: () => string, count: number, varied = false) {
     this.#url = url;
+    this.#varied = varied;
     this.#running = Array.from({ length: count }, (_, client) => this.#client(client));
   }
 
@@ -51,11 +54,13 @@ export class Clients {
   async #client(client: number): Promise<void> {
     for (let number = 0; !this.#stopped; number++) {
       const conversation = `${client}-${number}`;
-      let messages = [{ role: "user", content: `${conversation}: ${OPENING}` }];
+      const opening = OPENING.repeat(this.#varied ? 1 + (client % 7) ** 2 : 1);
+      let messages = [{ role: "user", content: `${conversation}: ${opening}` }];
       for (let turn = 0; turn < TURNS && !this.#stopped;) {
         while (this.#paused && !this.#stopped) await new Promise((resolve) => setTimeout(resolve, 10));
         const named = client % 2 === 0 ? { "x-session-id": conversation } : {};
-        const answer = await this.#ask(conversation, named, messages, turn % 2 === 1);
+        const tokens = this.#varied ? ANSWER_TOKENS * (1 + ((client + 3 * number + 5 * turn) % 9)) : ANSWER_TOKENS;
+        const answer = await this.#ask(conversation, named, messages, turn % 2 === 1, tokens);
         if (answer === undefined) continue;
         turn++;
         messages = [
@@ -72,13 +77,14 @@ export class Clients {
     named: Readonly<Record<string, string>>,
     messages: readonly object[],
     stream: boolean,
+    tokens: number,
   ): Promise<string | undefined> {
     const at = Date.now();
     try {
       const response = await fetch(`${this.#url()}/v1/chat/completions`, {
         method: "POST",
         headers: { "content-type": "application/json", ...named },
-        body: JSON.stringify({ messages, stream, max_completion_tokens: ANSWER_TOKENS }),
+        body: JSON.stringify({ messages, stream, max_completion_tokens: tokens }),
       });
       const text = await response.text();
       if (response.status !== 200 || text === "" || (stream && !text.trimEnd().endsWith("[DONE]"))) {

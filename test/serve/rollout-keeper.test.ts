@@ -401,6 +401,12 @@ test("a damaged folder is reported and left alone; measures that are gone begin 
   anew.keeper.restore();
   assert.equal(anew.keeper.view().rollouts[0]?.arms[0]?.total.requests, 0);
   assert.equal(phaseOf(anew), "running");
+  // Of another version of the judge.
+  await new StateFolder(path).judge("try").write('{"version":1,"judge":{},"agreements":[],"intervals":[]}');
+  const older = host(new StateFolder(path));
+  older.keeper.restore();
+  assert.deepEqual([phaseOf(older), older.keeper.view().rollouts[0]?.arms[0]?.total.requests], ["running", 0]);
+  assert.match(older.faults.at(-1)?.detail ?? "", /what was measured of try: version: expected 2, got 1/);
   for (const text of ['{"version":1,"rollouts":[{}],"ended":[]}', '{"version":9}', "{"]) {
     writeFileSync(join(path, "rollouts.json"), text);
     const damaged = host(new StateFolder(path));

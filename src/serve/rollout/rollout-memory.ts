@@ -9,7 +9,14 @@ import type { RouterTap } from "#live/router-tap.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { RolloutStory } from "./rollout-view-of.ts";
 import { intervalsAt } from "./rollout-view-of.ts";
-import { movedState, rolloutsText, type SavedMeasure, type SavedRollout, savedRollouts } from "./saved-rollout.ts";
+import {
+  MEASURE_VERSION,
+  movedState,
+  rolloutsText,
+  type SavedMeasure,
+  type SavedRollout,
+  savedRollouts,
+} from "./saved-rollout.ts";
 
 const STEPS_MAX = 256;
 const INTERVALS_MAX = 240;
@@ -200,6 +207,7 @@ export class RolloutMemory {
       if (!isUnderWay({ phase }) && watch.inFlight === 0) this.#final.add(name);
       const { intervals } = this.#storyOf(name);
       const measure: SavedMeasure = {
+        version: MEASURE_VERSION,
         judge: watch.judge.saved(),
         agreements: watch.agreements,
         intervals,
@@ -213,7 +221,11 @@ export class RolloutMemory {
   #readMeasure(rollout: string): SavedMeasure | undefined {
     const { folder, report } = this.#options;
     try {
-      return folder?.readJudge(rollout) as SavedMeasure | undefined;
+      const measure = folder?.readJudge(rollout) as Partial<SavedMeasure> | undefined;
+      if (measure === undefined) return undefined;
+      const { version } = measure;
+      if (version !== MEASURE_VERSION) throw new Error(`version: expected ${MEASURE_VERSION}, got ${version}`);
+      return measure as SavedMeasure;
     } catch (error) {
       const done = "the rollout goes on, and its comparison begins anew";
       report({ kind: "state-failed", detail: `what was measured of ${rollout}: ${messageOf(error)}`, done });

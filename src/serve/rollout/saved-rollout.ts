@@ -11,6 +11,9 @@ import { decodeRolloutState, decodeSpec } from "#trace/rollout-codec.ts";
 /** Version of what is kept; another one is not read. */
 const VERSION = 1;
 
+/** Of what judges have seen; of another one the comparison begins anew. */
+export const MEASURE_VERSION = 2;
+
 /** A rollout as it is kept: in a folder across restarts, and where replicas share it. Times are wall times in microseconds since 1970. */
 export interface SavedRollout extends Omit<RolloutSpec, "plan"> {
   readonly state: RolloutState;
@@ -22,6 +25,8 @@ export interface SavedRollout extends Omit<RolloutSpec, "plan"> {
 
 /** What its judge has seen, which is large and may be some seconds old. */
 export interface SavedMeasure {
+  /** MEASURE_VERSION of who wrote it. */
+  readonly version: number;
   readonly judge: SavedJudge;
   readonly agreements: readonly Agreement[];
   readonly intervals: readonly IntervalsView[];
