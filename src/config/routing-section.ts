@@ -109,6 +109,11 @@ export const clients = z.strictObject({
     .describe(
       "Ask vLLM for the token ids of chat and completion streams (return_token_ids), so that one whose engine dies, hangs or drains goes on at another; clients that did not ask do not see them.",
     ),
+  timeoutHeaders: headers()
+    .default(["x-gnomon-timeout-ms", "x-envoy-upstream-rq-timeout-ms", "grpc-timeout"])
+    .describe(
+      "Headers by which a client states how long it waits for its whole answer, first match: milliseconds, but gRPC's form in grpc-timeout. After that the engine is stopped and the answer is 504; 0 is no limit, and limits.totalMillisMax holds in any case.",
+    ),
   ownHeaders: z
     .boolean()
     .default(true)

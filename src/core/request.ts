@@ -1,4 +1,5 @@
 import type { EndpointId } from "./endpoint/endpoint.ts";
+import type { Micros } from "./units.ts";
 import type { BlockChain } from "./prompt/block-chain.ts";
 
 /**
@@ -33,6 +34,8 @@ export interface RouteRequest {
    * the prompt's blocks all the same. Absent: it reads its cache.
    */
   readonly cacheRead?: boolean;
+  /** From its arrival, after which its client has no use for the answer; absent where it stated none. */
+  readonly timeoutMicros?: Micros;
   /** Endpoints that the data plane in front of it allows; absent where it may go anywhere. */
   readonly subset?: readonly EndpointId[];
   /** Profile that the host selected for this request; "" is the router's default. */

@@ -1,6 +1,8 @@
 import { Forward } from "./upstream/forward.ts";
+import { refusal } from "./answer/errors.ts";
 import { keepStream } from "./continuation/keep-stream.ts";
 import { type Routing, askBody } from "./request/ask.ts";
+import { clientTimeout } from "./request/client-timeout.ts";
 import type { Exchange } from "./request/exchange.ts";
 import { readBody } from "./request/request-body.ts";
 import { BODY_READ } from "./request-state/request-event.ts";
@@ -13,6 +15,10 @@ import { BODY_READ } from "./request-state/request-event.ts";
  */
 export function serveChat(exchange: Exchange): void {
   const { context, limits, incoming, headers } = exchange;
+  const timeout = clientTimeout(headers, context.timeoutHeaders);
+  if (typeof timeout === "string") return exchange.refuse(refusal("bad-request", timeout));
+  exchange.timeoutMicros = timeout;
+  if (timeout !== undefined) exchange.deadlineAt = exchange.openedAt + timeout;
   readBody(incoming, {
     declaredLength: headers.get("content-length"),
     bytesMax: limits.bodyBytesMax,

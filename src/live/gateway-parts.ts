@@ -65,6 +65,8 @@ export interface GatewayParts {
   continuationBytes: number;
   /** Questions under way that free blocks which nobody fetched. */
   releasesUnderWay: number;
+  /** Headers that state how long a client waits, in lower case; the first that it sent counts. */
+  readonly timeoutHeaders: readonly string[];
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */
   readonly keepsAuthorization: boolean;
   /** Answers carry x-gnomon-* headers. */

@@ -59,6 +59,8 @@ export interface GatewayOptions {
   readonly continuesStreams?: boolean;
   /** Cascades of models; none when left out. */
   readonly cascade?: CascadeOptions;
+  /** Headers that state how long a client waits, in lower case; none when left out. */
+  readonly timeoutHeaders?: readonly string[];
   /** Whether work that can be left undone is; it never is when left out. */
   readonly load?: { readonly isBusy: boolean };
   /** Paths beside the known ones that take POST and go to one engine each. */
@@ -176,6 +178,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     continuesStreams: options.continuesStreams ?? false,
     continuationBytes: 0,
     releasesUnderWay: 0,
+    timeoutHeaders: options.timeoutHeaders ?? [],
     keepsAuthorization: authOf(options) !== undefined,
     sendsOwnHeaders: options.sendsOwnHeaders ?? true,
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),

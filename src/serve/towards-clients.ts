@@ -12,6 +12,7 @@ export function towardsClients(config: Config, adminToken: string | undefined): 
     answersIndexed: prefix.answers,
     load: new LoopLoad(),
     limits: gatewayLimits(config),
+    timeoutHeaders: clients.timeoutHeaders,
     requestUsage: clients.requestUsage,
     continuesStreams: clients.continueStreams,
     sendsOwnHeaders: clients.ownHeaders,

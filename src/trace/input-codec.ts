@@ -198,6 +198,7 @@ function encodeRequest(request: RouteRequest): string {
   if (request.outputTokensMax !== undefined) text += `,"outputTokensMax":${number(request.outputTokensMax)}`;
   if (request.sequences !== 1) text += `,"sequences":${number(request.sequences)}`;
   if (request.cacheRead === false) text += `,"cacheRead":false`;
+  if (request.timeoutMicros !== undefined) text += `,"timeoutMicros":${number(request.timeoutMicros)}`;
   if (request.subset !== undefined) text += `,"subset":${JSON.stringify(request.subset)}`;
   if (request.profile !== "") text += `,"profile":${JSON.stringify(request.profile)}`;
   if (request.undivided === true) text += `,"undivided":true`;
@@ -220,6 +221,7 @@ function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
     sequences: fields.integer("sequences", 1, 1),
     blocks,
     ...(fields.boolean("cacheRead", true) ? {} : { cacheRead: false }),
+    ...(fields.has("timeoutMicros") && { timeoutMicros: fields.integer("timeoutMicros", 1) }),
     ...(fields.has("subset") ? { subset: fields.strings("subset") } : {}),
     profile: fields.string("profile", ""),
     ...(fields.boolean("undivided", false) && { undivided: true }),

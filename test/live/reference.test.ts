@@ -91,7 +91,7 @@ const NOT_SERVED: ReadonlySet<string> = new Set([
 const OF_THE_SYSTEM = /^gnomon_(?:process|nodejs)_/;
 
 test("every request header that is read is documented, and none that is not", () => {
-  const { tenantHeaders, sessionHeaders, sloClassHeader } = clients.parse({});
+  const { tenantHeaders, sessionHeaders, sloClassHeader, timeoutHeaders } = clients.parse({});
   const { profileHeader } = routing.parse({});
   assertSame(
     table("Request headers that are read").map(([name]) => name!),
@@ -101,6 +101,7 @@ test("every request header that is read is documented, and none that is not", ()
       ...found(/headers\["(x-api-key)"\]/g),
       ...found(/headers\.(authorization)\b/g),
       ...tenantHeaders,
+      ...timeoutHeaders,
       ...sessionHeaders,
       sloClassHeader,
       profileHeader,

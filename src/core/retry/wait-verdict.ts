@@ -30,6 +30,8 @@ export interface Trouble {
 /** One attempt as its host finds it. */
 export interface Waiting {
   readonly at: Micros;
+  /** When its client has no use for the answer any more; Infinity where it stated nothing. */
+  readonly deadlineAt: Micros;
   /** When the request arrived, and since when nothing of its answer came. */
   readonly arrivedAt: Micros;
   readonly quietMicros: Micros;
@@ -63,7 +65,7 @@ export type WaitVerdict = "wait" | "move" | "give-up" | "cut" | "time-out" | "st
 export function waitVerdict(waiting: Waiting, limits: WaitLimits, mayMove: () => boolean): WaitVerdict {
   const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;
   const waited = at - arrivedAt;
-  if (waited > limits.totalMicrosMax) return "time-out";
+  if (waited > limits.totalMicrosMax || at > waiting.deadlineAt) return "time-out";
   if (trouble?.kind === "evicted") {
     // It is well: what cannot go on elsewhere ends where it is.
     if ((!begun || continues) && mayMove()) return begun ? "cut" : "move";

@@ -29,6 +29,8 @@ export interface GatewayCounters {
   clientAborts: number;
   /** Clients cut off since they did not read. */
   clientStalls: number;
+  /** Requests whose client's own deadline passed, by the state that they were in. */
+  readonly deadlines: Record<string, number>;
   /** Requests whose limit ran out. */
   timeouts: number;
   /** Calls of engines' administration that were sent to the engines. */
@@ -75,6 +77,7 @@ export function newCounters(): GatewayCounters {
     transfersStranded: 0,
     clientAborts: 0,
     clientStalls: 0,
+    deadlines: {},
     timeouts: 0,
     administrationCalls: 0,
     connectionsDropped: 0,

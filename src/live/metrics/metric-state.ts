@@ -242,6 +242,7 @@ function registerCounters({ counters }: StateSources, family: Family, row: Row):
       return all === undefined ? [] : Object.entries(of(all)).map(([value, count]) => row(count, { [label]: value }));
     });
   byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
+  byKey("deadlines_passed_total", "Requests whose client's deadline passed.", "state", (all) => all.deadlines);
   byKey("streams_continued_total", "Streams that went on elsewhere, by fault.", "fault", (all) => all.continuations);
   byKey("streams_not_continued_total", "Streams cut, by why.", "reason", (all) => all.continuationsDenied);
   byKey("requests_moved_total", "Requests without a byte that left an endpoint, by why.", "from", (all) => all.moved);

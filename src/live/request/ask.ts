@@ -37,6 +37,8 @@ export interface AskingRequest extends Asker {
   readonly answeredElsewhere?: true;
   /** Endpoints that it may go to; any where undefined. */
   readonly subset?: readonly string[] | undefined;
+  /** How long its client waits, where it stated that. */
+  readonly timeoutMicros?: Micros | undefined;
   arrivedAt: Micros;
   model: string;
   stream: boolean;
@@ -179,6 +181,7 @@ function decide(
     blocks: prompt.blocks,
     ...(!parsed.cacheRead && { cacheRead: false }),
     ...(!isDivisible(asking, parsed) && { undivided: true }),
+    ...(asking.timeoutMicros !== undefined && { timeoutMicros: asking.timeoutMicros }),
     ...(asking.subset !== undefined && { subset: asking.subset }),
     profile: chosen,
     ...(profile !== "" && { ownProfile: true }),

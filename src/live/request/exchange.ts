@@ -21,6 +21,7 @@ import { givenRequestId } from "./identity.ts";
 import type { Swept } from "./in-flight.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { RequestHeaders } from "./request-headers.ts";
+import { waitOut } from "./wait-out.ts";
 import { summarize } from "./summarize.ts";
 import { stalledEvent } from "../log/stalled-event.ts";
 import { heldTokens } from "../disaggregation/held-tokens.ts";
@@ -64,6 +65,9 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   slot = 0;
   readonly openedAt: Micros = nowMicros();
   arrivedAt: Micros = this.openedAt;
+  /** How long its client waits, where it stated that, and until when. */
+  timeoutMicros: Micros | undefined;
+  deadlineAt: Micros = Infinity;
   model = "";
   stream = false;
   /** Where the answer's tokens can be found out and continue the prompt's blocks. */
@@ -272,7 +276,8 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   }
 
   sweep(at: Micros): void {
-    if (!this.over) this.#sweepForward(at);
+    if (!this.over && this.#forward === undefined) waitOut(this, at);
+    else if (!this.over) this.#sweepForward(at);
     else if (at - this.#overAt > this.limits.writeStallMillisMax * MICROS_PER_MILLI) this.dispatch(CLIENT_STALLED);
   }
 

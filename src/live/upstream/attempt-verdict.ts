@@ -20,19 +20,23 @@ export function attemptVerdict(
   exchange: Exchange,
   { at, quietMicros, trouble, fault, continues }: FoundAttempt,
 ): WaitVerdict {
-  const { arrivedAt, context, routeId, state, stream: streams, writer, waits, kept } = exchange;
+  const { arrivedAt, deadlineAt, context, routeId, state, stream: streams, writer, waits, kept } = exchange;
   const begun = state.kind === "passing";
   const resuming = state.kind === "resuming";
   const held = resuming || (state.kind === "holding" && state.carriage !== "stream");
   const { blocked } = writer;
-  return waitVerdict({ at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble }, waits, () => {
-    const { retries } = context.attempts;
-    const denied =
-      resuming || begun
-        ? retries.continuationDenial(fault, kept?.continuations ?? 0)
-        : retries.denial(fault, state.attempts);
-    return denied === undefined && context.tap.router.hasTaker(at, routeId);
-  });
+  return waitVerdict(
+    { at, arrivedAt, deadlineAt, quietMicros, begun, continues, held, streams, blocked, trouble },
+    waits,
+    () => {
+      const { retries } = context.attempts;
+      const denied =
+        resuming || begun
+          ? retries.continuationDenial(fault, kept?.continuations ?? 0)
+          : retries.denial(fault, state.attempts);
+      return denied === undefined && context.tap.router.hasTaker(at, routeId);
+    },
+  );
 }
 
 /** An attempt waits, or its answer is on the way. */

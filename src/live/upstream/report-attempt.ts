@@ -6,7 +6,11 @@ import type { ReportEffect } from "../request-state/request-effect.ts";
 import type { Forward } from "./forward.ts";
 
 /** Informs router, metrics and log of what became of an attempt. */
-export function reportAttempt({ context, status, kept }: Exchange, forward: Forward, effect: ReportEffect): void {
+export function reportAttempt(
+  { context, deadlineAt, status, kept }: Exchange,
+  forward: Forward,
+  effect: ReportEffect,
+): void {
   const { counters, observe } = context;
   switch (effect.kind) {
     case "report-first-token":
@@ -15,6 +19,7 @@ export function reportAttempt({ context, status, kept }: Exchange, forward: Forw
       break;
     case "report-timeout":
       counters.timeouts++;
+      if (nowMicros() > deadlineAt) countUp(counters.deadlines, "sent");
       break;
     case "report-retried":
       counters.retries++;

@@ -48,6 +48,7 @@ export function workloadRequest(
     tenant: route.tenant,
     sloClass: route.sloClass,
     model: route.model,
+    ...(route.timeoutMicros !== undefined && { timeoutMicros: route.timeoutMicros }),
   };
 }
 

@@ -204,6 +204,8 @@ export class FaultDesk implements AttemptHost {
     const fault = found === "lost" ? "connect" : "hung";
     const waiting = {
       at,
+      // Engines know their requests' deadlines here, and drop them in time.
+      deadlineAt: Infinity,
       arrivedAt: flight.source.arrivalAt,
       quietMicros: at - flight.quietSince,
       begun: flight.begun && !flight.resuming,

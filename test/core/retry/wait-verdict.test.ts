@@ -13,6 +13,7 @@ const LOST: Trouble = { kind: "lost", since: 0 };
 const waiting = (of: Partial<Waiting>): Waiting => ({
   at: 20 * SECOND,
   arrivedAt: 0,
+  deadlineAt: Infinity,
   quietMicros: 20 * SECOND,
   begun: false,
   continues: false,
@@ -52,6 +53,10 @@ test("limits hold to the microsecond, each for what it is about", () => {
   assert.equal(verdict({ at: firstByteMicrosMax + 1, streams: false }), "wait");
   assert.equal(verdict({ at: totalMicrosMax, streams: false }), "wait");
   assert.equal(verdict({ at: totalMicrosMax + 1, streams: false }), "time-out");
+  for (const begun of [false, true]) {
+    assert.equal(verdict({ begun, quietMicros: 0, deadlineAt: 20 * SECOND }), "wait");
+    assert.equal(verdict({ begun, quietMicros: 0, deadlineAt: 20 * SECOND - 1 }), "time-out");
+  }
   for (const one of [{ begun: true }, { held: true }]) {
     assert.equal(verdict({ ...one, quietMicros: idleMicrosMax }), "wait");
     assert.equal(verdict({ ...one, quietMicros: idleMicrosMax + 1 }), "time-out");
@@ -64,6 +69,7 @@ test("whatever the state, a begun answer never moves, and nobody moves where the
   const drawn = fc.record({
     at: fc.integer({ min: 0, max: 2 * LIMITS.totalMicrosMax }),
     arrivedAt: fc.constant(0),
+    deadlineAt: fc.constant(Infinity),
     quietMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
     begun: fc.boolean(),
     continues: fc.boolean(),
