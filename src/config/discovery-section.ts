@@ -3,6 +3,8 @@ import { engineFacts } from "./endpoint-section.ts";
 import { DATA_PARALLEL_MAX, MILLIS_PER_DAY, environmentName, millis } from "./schema-value.ts";
 
 const SOURCES_MAX = 64;
+/** Groups that have both kinds, in version v1alpha2. */
+const WORKLOAD_GROUPS = ["llm-d.ai", "inference.networking.x-k8s.io"] as const;
 
 /** What is followed in a cluster, and how its pods become endpoints. */
 const followed = {
@@ -117,6 +119,13 @@ export const discovery = z
       .describe("static: the list above. kubernetes: pods of services or selectors. DNS and a file come on top."),
     namespace: z.string().min(1).max(253).default("default").describe("Namespace to watch."),
     ...followed,
+    workloads: z
+      .enum(WORKLOAD_GROUPS)
+      .optional()
+      .describe(
+        "API group of the InferenceObjectives and InferenceModelRewrites of the pool, where they are to be followed: " +
+          "priorities of requests that name an objective, models in place of those that requests name; unset: neither.",
+      ),
     addressFamily: z
       .enum(["ipv4", "ipv6"])
       .default("ipv4")
@@ -131,6 +140,10 @@ export const discovery = z
   .refine((value) => value.dnsMillisMin <= value.dnsMillisMax, {
     path: ["dnsMillisMin"],
     message: "at most dnsMillisMax",
+  })
+  .refine(({ pool, workloads }) => workloads === undefined || pool !== undefined, {
+    path: ["workloads"],
+    message: "only together with discovery.pool",
   })
   .refine(namesOneWay, {
     path: ["service"],

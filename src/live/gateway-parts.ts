@@ -7,6 +7,7 @@ import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { AnswerQueue } from "./answer/answer-queue.ts";
 import type { Cascades } from "./cascade/cascades.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
+import type { ModelRewrites } from "./discovery/workload-rules.ts";
 import type { Refusal } from "./answer/errors.ts";
 import type { GatewayCounters } from "./metrics/gateway-counters.ts";
 import type { Cors } from "./request/cors.ts";
@@ -47,6 +48,8 @@ export interface GatewayParts {
   readonly identifier: Identifier;
   /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
   readonly profileOf: (model: string, asked: string) => string | Refusal;
+  /** Models that requests get in place of those that they name. */
+  readonly rewrites: () => ModelRewrites;
   readonly attempts: AttemptHost;
   /** The same of the limits in force. */
   waits: WaitLimits;

@@ -14,6 +14,7 @@ import { ANYBODY } from "./request/client.ts";
 import { type ClientAuth, ClientKeys, plainKeys } from "./request/client-auth.ts";
 import { type Drained, drainGateway } from "./drain-gateway.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
+import { ModelRewrites } from "./discovery/workload-rules.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer/errors.ts";
 import { type GatewayCounters, newCounters } from "./metrics/gateway-counters.ts";
 import { GatewayMessage } from "./request/gateway-message.ts";
@@ -57,6 +58,8 @@ export interface GatewayOptions {
   readonly answersIndexed?: AnswersIndexed;
   /** Asks engines for the token ids of streams, so that one that breaks can go on elsewhere; false when left out. */
   readonly continuesStreams?: boolean;
+  /** Models in place of those that requests name; none when left out. */
+  readonly rewrites?: () => ModelRewrites;
   /** Cascades of models; none when left out. */
   readonly cascade?: CascadeOptions;
   /** Headers that state how long a client waits, in lower case; none when left out. */
@@ -174,6 +177,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     turns: new QueueTurns(options.tap),
     answersIndexed: options.answersIndexed ?? "ids",
     profileOf: options.profileOf ?? ((_model, asked) => asked),
+    rewrites: options.rewrites ?? (() => ModelRewrites.none),
     requestUsage: options.requestUsage ?? false,
     continuesStreams: options.continuesStreams ?? false,
     continuationBytes: 0,

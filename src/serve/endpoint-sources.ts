@@ -3,6 +3,7 @@ import { type KubernetesSource, discoverKubernetes } from "#live/discovery/kuber
 import type { PoolVersion } from "#live/discovery/pool-source.ts";
 import { type StaticServer, staticTargets } from "#live/discovery/static.ts";
 import type { Target } from "#live/discovery/target.ts";
+import type { WorkloadGroup } from "#live/discovery/workload-source.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import { CommandFailure } from "./command-failure.ts";
@@ -96,13 +97,14 @@ async function startEmulated(
 }
 
 async function watchCluster(
-  { keeper, report, sources: board }: LiveStack,
+  { keeper, report, sources: board, policy }: LiveStack,
   discovery: Config["discovery"],
   environment: Environment,
 ): Promise<{ stop(): Promise<void> }> {
   return discoverKubernetes({
     sources: followedSources(discovery, environment),
     setTargets: (targets) => keeper.setTargets("kubernetes", targets),
+    setWorkloads: (rules) => policy.workloads.set(rules),
     report,
     board,
   }).catch((error: unknown) => {
@@ -112,10 +114,11 @@ async function watchCluster(
 
 function followedSources(discovery: Config["discovery"], environment: Environment): KubernetesSource[] {
   const listed = discovery.sources.length > 0 ? discovery.sources : [{ ...discovery, labels: {} }];
+  const { workloads } = discovery;
   return listed.map(({ namespace, service, selector = "", pool, poolVersion, apiKeyEnv, ...source }) => ({
     ...source,
     namespace: namespace ?? discovery.namespace,
-    pods: podsOf({ service, selector, pool, version: poolVersion }),
+    pods: podsOf({ service, selector, pool, version: poolVersion, workloads }),
     addressFamily: discovery.addressFamily,
     apiKey: secretOf(apiKeyEnv, environment),
   }));
@@ -126,9 +129,10 @@ function podsOf(named: {
   readonly selector: string;
   readonly pool: string | undefined;
   readonly version: PoolVersion;
+  readonly workloads: WorkloadGroup | undefined;
 }): KubernetesSource["pods"] {
-  const { service, selector, pool, version } = named;
-  if (pool !== undefined) return { pool, version };
+  const { service, selector, pool, version, workloads } = named;
+  if (pool !== undefined) return { pool, version, workloads };
   return service === undefined ? { selector } : { service };
 }
 

@@ -103,12 +103,12 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   rollouts.restore();
   const [tokens, keys] = [tokensOf(config, environment), liveKeys(config, environment, faults.report)];
   const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, rollouts, metrics, readiness };
-  const path = { identity: identity(config, secret, policy.profileHeader), tokenizer: tokenizers.of };
+  const path = { identity: identity(config, secret, policy), tokenizer: tokenizers.of };
   const gateway = createGateway({
     ...path,
     ...known,
     observe: requestObserver(metrics, late.traffic, logs),
-    profileOf: policy.profileOf,
+    ...policy.models,
     ...towardsClients(state.inForce.config, tokens.adminToken),
     clientAuth: keys.auth,
     statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus }),
@@ -260,14 +260,14 @@ function newKeeper({ config, tap, directory, report, power, blockSizes, hangs }:
   });
 }
 
-function identity({ clients }: Config, secret: Uint8Array, profileHeader: () => string | undefined) {
+function identity({ clients }: Config, secret: Uint8Array, { profileHeader, workloads }: LivePolicy) {
   return {
     tenantHeaders: clients.tenantHeaders,
     sessionHeaders: clients.sessionHeaders,
     get profileHeader() {
       return profileHeader();
     },
-    sloHeader: clients.sloClassHeader,
+    sloHeaders: [...workloads.objectiveHeaders, clients.sloClassHeader],
     secret: createHmac("sha256", secret).update("identity").digest("hex"),
   };
 }

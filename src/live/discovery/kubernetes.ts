@@ -2,11 +2,13 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import { kubernetesApi } from "./kubernetes-api.ts";
 import type { PodSight, Scheme } from "./kubernetes-targets.ts";
 import { type PodSource, type PodSourceContext, followSelector, ServiceSource } from "./pod-source.ts";
-import { PoolSource, type PoolVersion } from "./pool-source.ts";
+import { POOL_GROUPS, PoolSource, type PoolVersion } from "./pool-source.ts";
 import { PodTargets } from "./pod-targets.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
 import { SourceBoard } from "./source-board.ts";
 import type { Target } from "./target.ts";
+import type { WorkloadRules } from "./workload-rules.ts";
+import { type WorkloadGroup, WorkloadSource } from "./workload-source.ts";
 
 /** Pods of one service, those that one label selector finds, or those of an InferencePool. */
 export interface KubernetesSource {
@@ -14,7 +16,7 @@ export interface KubernetesSource {
   readonly pods:
     | { readonly service: string }
     | { readonly selector: string }
-    | { readonly pool: string; readonly version: PoolVersion };
+    | { readonly pool: string; readonly version: PoolVersion; readonly workloads?: WorkloadGroup | undefined };
   /** Port of the engine in each pod; undefined: as the slice or the pod names it. */
   readonly port?: number | undefined;
   /** Name of that port. */
@@ -33,6 +35,8 @@ export interface KubernetesOptions {
   readonly sources: readonly KubernetesSource[];
   /** All targets of all sources, after each change. */
   readonly setTargets: (targets: readonly Target[]) => void;
+  /** What is stated of the pool, after each change; nobody asks where it is left out. */
+  readonly setWorkloads?: (rules: WorkloadRules) => void;
   readonly report: (event: KeeperEvent) => void;
   readonly board?: SourceBoard;
   /** By default what kubectl would use, or the pod's own service account. */
@@ -50,7 +54,7 @@ const RETRY_MILLIS_MAX = 30_000;
  * took the address of another is a new target; one with an address of each family is one target.
  *
  * Needs list and watch on endpointslices, services and pods (with a selector: on pods alone; with a pool: on
- * inferencepools and pods). Without services or pods
+ * inferencepools and pods, and where workloads are followed on inferenceobjectives and inferencemodelrewrites). Without services or pods
  * the endpoints are found all the same and have no labels. Rejects where no API server is configured.
  */
 export async function discoverKubernetes(options: KubernetesOptions): Promise<PodSource> {
@@ -66,6 +70,7 @@ export async function discoverKubernetes(options: KubernetesOptions): Promise<Po
     },
   };
   const found: (readonly Target[])[] = options.sources.map(() => []);
+  const stated = options.sources.flatMap((source) => followWorkloads(context, source, options.setWorkloads));
   const sources = options.sources.map((source, i) => {
     const targets = new PodTargets({
       ...source,
@@ -80,9 +85,19 @@ export async function discoverKubernetes(options: KubernetesOptions): Promise<Po
   });
   return {
     stop: async () => {
-      await Promise.all(sources.map((source) => source.stop()));
+      await Promise.all([...stated, ...sources].map((source) => source.stop()));
     },
   };
+}
+
+function followWorkloads(
+  context: PodSourceContext,
+  { namespace, pods }: KubernetesSource,
+  show: KubernetesOptions["setWorkloads"],
+): PodSource[] {
+  if (!("pool" in pods) || pods.workloads === undefined || show === undefined) return [];
+  const pool = { name: pods.pool, group: POOL_GROUPS[pods.version] };
+  return [new WorkloadSource(context, { namespace, pool, group: pods.workloads }, show)];
 }
 
 function follow(

@@ -5,7 +5,8 @@ import { type PodSource, type PodSourceContext, watchOf } from "./pod-source.ts"
 /** Versions of InferencePool: that of Gateway API Inference Extension 1.0, and the one before it. */
 export type PoolVersion = "v1" | "v1alpha2";
 
-const GROUPS: Readonly<Record<PoolVersion, string>> = {
+/** API groups of InferencePool. */
+export const POOL_GROUPS: Readonly<Record<PoolVersion, string>> = {
   v1: "inference.networking.k8s.io",
   v1alpha2: "inference.networking.x-k8s.io",
 };
@@ -49,7 +50,7 @@ export class PoolSource implements PodSource {
     this.#pool = pool;
     this.#choice = choice;
     this.#show = show;
-    const collection = { group: GROUPS[version], version, resource: "inferencepools", namespace };
+    const collection = { group: POOL_GROUPS[version], version, resource: "inferencepools", namespace };
     this.#watch = watchOf<InferencePool>(
       context,
       { ...collection, fieldSelector: `metadata.name=${pool}` },

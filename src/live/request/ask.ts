@@ -125,8 +125,9 @@ function askParsed(question: Question, parsed: ParsedRequest | Refusal): void {
   if (isRefusal(parsed)) return asking.refuse(parsed);
   const { context } = asking;
   asking.stream = parsed.stream;
-  const named = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
-  if (named === undefined) return asking.refuse(noModel(context));
+  const asked = parsed.model === "" ? onlyModel(context.directory) : parsed.model;
+  if (asked === undefined) return asking.refuse(noModel(context));
+  const named = rewritten(asking, asked, parsed);
   const model = context.cascades?.begin(asking, named, parsed, question.body) ?? named;
   asking.model = model;
 
@@ -137,6 +138,14 @@ function askParsed(question: Question, parsed: ParsedRequest | Refusal): void {
   if (encoded instanceof Promise) {
     later(asking, encoded, (prompt) => decide(question, parsed, prompt, tokenizer));
   } else decide(question, parsed, encoded, tokenizer);
+}
+
+/** The model that it gets in place of the one it names, where the cluster has it so; a form's parts stay as they are. */
+function rewritten({ context, headers, routeId }: AskingRequest, model: string, { fields }: ParsedRequest): string {
+  const rewrites = context.rewrites();
+  if (rewrites.isEmpty || fields === undefined) return model;
+  const { session } = context.identifier.identify(headers, fields);
+  return rewrites.targetOf(model, session === "" ? routeId : session);
 }
 
 /** Goes on once it is known, unless the client left meanwhile, which also ends the work. */

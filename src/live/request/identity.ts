@@ -11,8 +11,8 @@ export interface IdentityOptions {
   readonly sessionHeaders: readonly string[];
   /** Header with which a client may select a profile; undefined lets none. */
   readonly profileHeader: string | undefined;
-  /** Header with the service class. */
-  readonly sloHeader: string | undefined;
+  /** Headers with the service class. */
+  readonly sloHeaders: readonly string[];
   /** Keys the short ids that stand for API keys, users, tenants and sessions, so that nobody can look them up. */
   readonly secret: string;
 }
@@ -42,10 +42,10 @@ export class Identifier {
   }
 
   identify(headers: RequestHeaders, fields: Fields | undefined): Identity {
-    const { tenantHeaders, sessionHeaders, profileHeader, sloHeader } = this.#options;
+    const { tenantHeaders, sessionHeaders, profileHeader, sloHeaders } = this.#options;
     const user = this.#user(fields);
     const { client } = headers;
-    const asked = sloHeader === undefined ? "" : bounded(headers.get(sloHeader));
+    const asked = bounded(firstHeader(headers, sloHeaders));
     return {
       tenant:
         client.tenant ?? (this.#id("tenant", firstHeader(headers, tenantHeaders)) || this.#keyOf(headers) || user),

@@ -7,6 +7,7 @@ import type { RouterTap } from "#live/router-tap.ts";
 import type { FaultEvent, FaultLog } from "#live/log/fault-log.ts";
 import type { PolicyDesk, PolicyOutcome } from "#live/policy/policy-desk.ts";
 import { profileChooser } from "../profile-chooser.ts";
+import { LiveWorkloads } from "../live-workloads.ts";
 import type { ServePlan } from "../serve-plan.ts";
 import { documentDesk } from "./document-desk.ts";
 import { FileSource } from "./file-source.ts";
@@ -38,7 +39,10 @@ export interface LivePolicyOptions {
 export interface LivePolicy {
   readonly desk: PolicyDesk;
   readonly keeper: PolicyKeeper;
-  readonly profileOf: NonNullable<GatewayOptions["profileOf"]>;
+  /** Takes what the cluster states of the pool's workloads, beside the policy. */
+  readonly workloads: LiveWorkloads;
+  /** What depends on the model that a request names: its profile, and the model that it gets instead. */
+  readonly models: Required<Pick<GatewayOptions, "profileOf" | "rewrites">>;
   /** Request header that chooses among profiles; undefined while none is allowed. */
   readonly profileHeader: () => string | undefined;
   /** Begins to watch. */
@@ -54,11 +58,13 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
   const define = (name: string, profile: ProfileSpec): void => {
     tap.accept({ kind: "profile-changed", at: nowMicros(), name, profile });
   };
+  const workloads = new LiveWorkloads(running.discovery.workloads !== undefined);
   const start = policyOf(plan, running);
   let chooser = profileChooser(past?.versions.at(-1)?.policy ?? start, define);
   const apply = ({ policy, version, source }: PolicyChange): void => {
     const { profiles, profile, config } = policy;
-    const admission = admissionSpec(config.admission);
+    const asked = admissionSpec(config.admission);
+    const admission = asked && { ...asked, classes: workloads.classes(asked.classes) };
     const specs = Object.values(profiles).map(({ name, spec }): [string, ProfileSpec] => [name, spec]);
     // All of it in one run of the event loop: between two decisions.
     tap.accept({
@@ -91,11 +97,16 @@ export function livePolicy(options: LivePolicyOptions): LivePolicy {
     }
   };
   void keep();
+  workloads.changed = () => {
+    const { policy, version } = keeper.latest;
+    apply({ policy, version, source: "inference-objectives" });
+  };
   const sources = sourcesOf(plan, reread);
   return {
     desk: documentDesk(keeper, running, environment),
     keeper,
-    profileOf: (model, asked) => chooser(model, asked),
+    workloads,
+    models: { profileOf: (model, asked) => chooser(model, asked), rewrites: workloads.rewrites },
     profileHeader: () => {
       const { profilesAllowed, profileHeader } = keeper.inForce.config.routing;
       return profilesAllowed.length === 0 ? undefined : profileHeader;

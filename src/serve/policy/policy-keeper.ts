@@ -69,6 +69,11 @@ export class PolicyKeeper {
     this.#forgotten = past?.forgotten ?? 0;
   }
 
+  /** What is in force, with its number. */
+  get latest(): Remembered {
+    return this.#last;
+  }
+
   get inForce(): Policy {
     return this.#last.policy;
   }

@@ -4,6 +4,7 @@ import { discoverKubernetes, type KubernetesOptions, type KubernetesSource } fro
 import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
 import { SourceBoard } from "#live/discovery/source-board.ts";
 import type { Target } from "#live/discovery/target.ts";
+import type { WorkloadRules } from "#live/discovery/workload-rules.ts";
 import { FakeApiServer } from "./fake-api-server.ts";
 import { FleetUnderTest, until } from "./fleet-under-test.ts";
 import { StubEngine } from "./stub-engine.ts";
@@ -429,6 +430,33 @@ test("a pool of the version before has its own group and one port", async (t) =>
   cluster.api.put(PODS, pod("p1", "10.0.0.1", { app: "x" }));
   await cluster.discover({ pods: { pool: "llama", version: "v1alpha2" } });
   await cluster.becomes("http://10.0.0.1:8200");
+});
+
+test("objectives and rewrites of the pool are followed, in either group, and not where nobody asked", async (t) => {
+  for (const group of ["llm-d.ai", "inference.networking.x-k8s.io"] as const) {
+    const cluster = await Cluster.start(t);
+    const path = (resource: string) => `/apis/${group}/v1alpha2/namespaces/ns/${resource}`;
+    const poolRef = { name: "llama", group: "inference.networking.k8s.io" };
+    const objective = (priority: number) => ({ metadata: { name: "urgent" }, spec: { poolRef, priority } });
+    cluster.api.put(path("inferenceobjectives"), objective(5));
+    const shown: WorkloadRules[] = [];
+    const pods = { pool: "llama", version: "v1", workloads: group } as const;
+    await cluster.discover({ pods }, { setWorkloads: (rules) => shown.push(rules) });
+    await until("known", () => shown.at(-1)?.priorities["urgent"] === 5);
+    cluster.api.put(path("inferenceobjectives"), objective(-1));
+    const rules = [{ targets: [{ modelRewrite: "target" }] }];
+    cluster.api.put(path("inferencemodelrewrites"), { metadata: { name: "all" }, spec: { poolRef, rules } });
+    await until("both", () => {
+      const last = shown.at(-1);
+      return last?.priorities["urgent"] === -1 && last.rewrites.targetOf("m", "") === "target";
+    });
+    cluster.api.delete(path("inferenceobjectives"), "urgent");
+    await until("gone", () => Object.keys(shown.at(-1)!.priorities).length === 0);
+    const other = await Cluster.start(t);
+    await other.discover({ pods: { pool: "llama", version: "v1" } }, { setWorkloads: () => assert.fail() });
+    await until("watching", () => other.api.watchers(POOLS) === 1);
+    assert.ok(other.api.seen.every((one) => !one.includes("v1alpha2")));
+  }
 });
 
 test("a recovery that brings no news is reported and counted, and the next blip does not wait long", async (t) => {

@@ -196,7 +196,7 @@ describe("admission", () => {
     const reply: Reply = (_request, socket) => void socket.write(jsonReply(200, chatAnswer("hello")));
     const rig = await startRig([reply], {
       clientAuth: keys.of,
-      identity: { ...IDENTITY, sloHeader: "x-class" },
+      identity: { ...IDENTITY, sloHeaders: ["x-class"] },
     });
     t.after(() => rig.close());
     const asks = (key: string, sloClass: string, from: object = {}) =>

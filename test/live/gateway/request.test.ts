@@ -178,7 +178,7 @@ describe("what the router learns of a request", () => {
       tenantHeaders: [],
       sessionHeaders: [],
       profileHeader: "x-profile",
-      sloHeader: "x-slo",
+      sloHeaders: ["x-slo"],
       secret: "s",
     };
     const request = await routed(CHAT, { headers }, { identity });

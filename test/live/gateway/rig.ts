@@ -142,7 +142,7 @@ export const IDENTITY = {
   tenantHeaders: ["x-tenant-id"],
   sessionHeaders: ["x-session-id"],
   profileHeader: undefined,
-  sloHeader: undefined,
+  sloHeaders: [],
   secret: "test",
 };
 

@@ -1,0 +1,44 @@
+import type { ServiceClasses } from "#core/admission/admission-spec.ts";
+import { ModelRewrites, type WorkloadRules } from "#live/discovery/workload-rules.ts";
+
+/** Request headers that name an InferenceObjective, first match wins. */
+const OBJECTIVE_HEADERS = ["x-llm-d-inference-objective", "x-gateway-inference-objective"] as const;
+
+/**
+ * What the cluster states of the pool's workloads, as this process knows it. An objective is a service class by its name,
+ * whose score is its priority; requests without a known one have 0, as its API has it.
+ */
+export class LiveWorkloads {
+  readonly #followed: boolean;
+  #priorities: WorkloadRules["priorities"] = {};
+  #rewrites = ModelRewrites.none;
+  /** Notified where priorities are other ones now. */
+  changed: () => void = () => {};
+
+  constructor(followed: boolean) {
+    this.#followed = followed;
+  }
+
+  get objectiveHeaders(): readonly string[] {
+    return this.#followed ? OBJECTIVE_HEADERS : [];
+  }
+
+  readonly rewrites = (): ModelRewrites => this.#rewrites;
+
+  /** The configured classes, and the objectives beside them; of equal names the objective counts. */
+  classes(configured: ServiceClasses): ServiceClasses {
+    if (!this.#followed) return configured;
+    return { scores: { ...configured.scores, ...this.#priorities }, defaultScore: 0 };
+  }
+
+  set({ priorities, rewrites }: WorkloadRules): void {
+    this.#rewrites = rewrites;
+    const before = textOf(this.#priorities);
+    this.#priorities = priorities;
+    if (textOf(priorities) !== before) this.changed();
+  }
+}
+
+function textOf(priorities: WorkloadRules["priorities"]): string {
+  return JSON.stringify(Object.entries(priorities).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { pino } from "pino";
+import { stringify } from "yaml";
+import { servePlan } from "#cli/serve/serve-options.ts";
+import type { Input } from "#core/input.ts";
+import { ModelRewrites } from "#live/discovery/workload-rules.ts";
+import { staticTargets } from "#live/discovery/static.ts";
+import { createLiveStack, type LiveStack } from "#serve/live-stack.ts";
+import { until } from "../live/discovery/fleet-under-test.ts";
+import { type RawRequest, StubEngine, chatAnswer, jsonReply } from "../live/gateway/stub-engine.ts";
+
+const POOL = { name: "llama", group: "inference.networking.k8s.io" };
+const REWRITES = new ModelRewrites(
+  [
+    {
+      metadata: { name: "canary" },
+      spec: {
+        poolRef: POOL,
+        rules: [
+          { matches: [{ model: { value: "chat" } }], targets: [{ modelRewrite: "base" }, { modelRewrite: "new" }] },
+        ],
+      },
+    },
+  ],
+  POOL,
+);
+
+interface Running {
+  readonly stack: LiveStack;
+  readonly inputs: Input[];
+  readonly received: () => RawRequest[];
+  readonly ask: (headers: Record<string, string>, more?: object) => Promise<number>;
+}
+
+/** A whole gateway that follows a pool's workloads, and one engine with two models. */
+async function running(t: TestContext): Promise<Running> {
+  const folder = mkdtempSync(join(tmpdir(), "gnomon-workloads-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "config.yaml");
+  const discovery = { kind: "kubernetes", pool: "llama", workloads: "llm-d.ai" };
+  writeFileSync(file, stringify({ discovery, admission: { shedAt: 0.5, classes: { batch: -1, standard: 3 } } }));
+  const models = { object: "list", data: [{ id: "base" }, { id: "new" }] };
+  const engine = await new StubEngine((request, socket) => {
+    const body = request.path.startsWith("/v1/chat") ? chatAnswer("x") : models;
+    socket.write(jsonReply(200, body));
+  }).start();
+  t.after(() => engine.kill());
+  const stack = await createLiveStack(servePlan({ config: file, set: [] }, {}), {}, pino({ level: "silent" }));
+  t.after(() => stack.close());
+  const inputs: Input[] = [];
+  stack.tap.listen({ accepted: (input) => void inputs.push(input) });
+  stack.keeper.setTargets("static", staticTargets([{ url: engine.url }]));
+  await until("known", () => inputs.some(({ kind }) => kind === "endpoint-joined"));
+  const { url } = await stack.gateway.listen("127.0.0.1", 0);
+  const ask = async (headers: Record<string, string>, more: object = {}): Promise<number> => {
+    const body = JSON.stringify({ model: "base", messages: [{ role: "user", content: "hi" }], ...more });
+    const init = { method: "POST", headers: { "content-type": "application/json", ...headers }, body };
+    const answer = await fetch(`${url}/v1/chat/completions`, init);
+    await answer.text();
+    return answer.status;
+  };
+  return {
+    stack,
+    inputs,
+    received: () => engine.requests.filter(({ path }) => path.startsWith("/v1/chat")),
+    ask,
+  };
+}
+
+test("objectives are classes of the policy in force, by either header, and 0 where none is known", async (t) => {
+  const { stack, inputs, ask } = await running(t);
+  stack.policy.workloads.set({ priorities: { urgent: 5, batch: -7 }, rewrites: ModelRewrites.none });
+  stack.policy.workloads.set({ priorities: { batch: -7, urgent: 5 }, rewrites: ModelRewrites.none });
+  const changes = inputs.filter(({ kind }) => kind === "policy-changed");
+  assert.equal(changes.length, 1, "the same priorities in another order are no change");
+  const [change] = changes;
+  assert.ok(change?.kind === "policy-changed");
+  assert.deepEqual(change.admission?.classes, { scores: { batch: -7, standard: 3, urgent: 5 }, defaultScore: 0 });
+  assert.deepEqual([change.version, change.source], [1, "inference-objectives"]);
+  assert.equal(change.defaultProfile, stack.policy.keeper.inForce.profile.name);
+  assert.equal(await ask({ "x-gateway-inference-objective": "urgent" }), 200);
+  assert.equal(await ask({ "x-llm-d-inference-objective": "batch", "x-gnomon-slo-class": "standard" }), 200);
+  assert.equal(await ask({ "x-gnomon-slo-class": "standard" }), 200);
+  const asked = inputs.flatMap((input) => (input.kind === "request-arrived" ? [input.request.sloClass] : []));
+  assert.deepEqual(asked, ["urgent", "batch", "standard"]);
+  const patch = { admission: { classes: { batch: -1, standard: 2 } } };
+  assert.equal(stack.policy.desk.change(patch, "merge", BY).outcome, "applied");
+  const last = inputs.findLast(({ kind }) => kind === "policy-changed");
+  assert.ok(last?.kind === "policy-changed");
+  assert.deepEqual(
+    last.admission?.classes.scores,
+    { batch: -7, standard: 2, urgent: 5 },
+    "objectives outlive a change",
+  );
+});
+
+test("a rewritten model is the one that is routed, and that the engine is asked for; a conversation keeps it", async (t) => {
+  const { stack, inputs, received, ask } = await running(t);
+  assert.equal(await ask({}, { model: "chat" }), 404);
+  stack.policy.workloads.set({ priorities: {}, rewrites: REWRITES });
+  const models = new Set<string>();
+  for (let session = 0; session < 12; session++) {
+    for (let turn = 0; turn < 2; turn++) {
+      assert.equal(await ask({ "x-session-id": `s${session}` }, { model: "chat" }), 200);
+    }
+    const [first, second] = received()
+      .slice(-2)
+      .map(({ body }) => (JSON.parse(String(body)) as { model: string }).model);
+    assert.equal(first, second);
+    models.add(first!);
+  }
+  assert.deepEqual([...models].sort(), ["base", "new"]);
+  const routed = inputs.flatMap((input) => (input.kind === "request-arrived" ? [input.request.model] : []));
+  assert.ok(routed.slice(1).every((model) => models.has(model)));
+});
+
+const BY = { by: "test", dryRun: false, ifVersion: undefined };
