@@ -160,3 +160,13 @@ test("transfers fail on demand; a server without a connector ignores what is ask
     await plain.close();
   }
 });
+
+test("blocks of a request that is turned down are freed where they wait", async () => {
+  await pair({}, async (p, d) => {
+    const { kv_transfer_params: params } = await prefill(p);
+    assert.equal(p.stats().transfers?.holding, 1);
+    const refused = await post(d, { prompt: [0], max_tokens: 0, kv_transfer_params: params });
+    assert.equal(refused.status, 400);
+    await until("they are freed", () => p.stats().transfers?.holding === 0);
+  });
+});

@@ -5,6 +5,7 @@ import type { Service } from "../service.ts";
 import { handleAddFault, handleClearFaults, handleListFaults, handleStats } from "./admin.ts";
 import { handleChat, handleChatBatch } from "./chat.ts";
 import { handleCompletions } from "./completions.ts";
+import { freeIfRefused } from "./free-if-refused.ts";
 import { SIDE_CHANNEL_PATH } from "../kv-transfer/side-channel.ts";
 import { handleKvBlocks, handleKvTransferFaults } from "./kv-blocks.ts";
 import { handleInvocations } from "./invocations.ts";
@@ -53,8 +54,8 @@ const get = (route: Route) => new Map([["GET", route]]);
 const post = (route: Route) => new Map([["POST", route]]);
 
 const VLLM: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
-  ["/v1/chat/completions", post(inference(handleChat))],
-  ["/v1/completions", post(inference(handleCompletions))],
+  ["/v1/chat/completions", post(inference(freeIfRefused(handleChat)))],
+  ["/v1/completions", post(inference(freeIfRefused(handleCompletions)))],
   ["/v1/chat/completions/batch", post(inference(handleChatBatch))],
   ["/v1/messages", post(inference(handleMessages))],
   ["/v1/messages/count_tokens", post(json(handleCountTokens))],
