@@ -5,7 +5,8 @@
  *     npx node bench/cascade.ts --vllm "COMMAND PORT MODEL" [...]
  *
  * Without `--vllm`, emulated engines with steps of 10 and 30 ms. With it, two engines of that command, in which PORT and
- * MODEL stand for an engine's port and the name of its model. Each model is asked alone first; the threshold is the middle
+ * MODEL stand for an engine's port and the name of its model; where its weights are random, --logprobs-mode
+ * processed_logprobs is to be among its options, as a bias of the request makes such a model sure of answers. Each model is asked alone first; the threshold is the middle
  * of the means that the small one's answers have, so that about half of them go on. `--judged` lists tokens after which an
  * answer is judged, 0 for all. Every stream must be one answer of one model, with the text that this model gives alone,
  * and a replay of the trace must decide the same.
@@ -112,10 +113,15 @@ async function all(port: number, model: string, logprobs: boolean): Promise<Stre
   let next = 0;
   const one = async (): Promise<void> => {
     for (let i = next++; i < prompts.length; i = next++)
-      seen[i] = await openaiStream(client, model, prompts[i]!, tokens, logprobs);
+      seen[i] = await openaiStream(client, model, prompts[i]!, tokens, { ...(logprobs && { logprobs }), ...biasOf(i) });
   };
   await Promise.all(Array.from({ length: Number(values.clients) }, one));
   return seen;
+}
+
+/** Of weights that are no trained model's every token is as likely: a bias makes answers sure, each by another measure. */
+function biasOf(i: number): { readonly logit_bias?: Record<string, number> } {
+  return values.vllm === undefined ? {} : { logit_bias: { "1000": 9 + ((i * 29) % 64) / 8 } };
 }
 
 function configured(judged: number, threshold: number): string {

@@ -12,13 +12,13 @@ export interface StreamSeen {
   readonly flaw: string;
 }
 
-/** Asks for a stream of at most so many tokens. */
+/** Asks for a stream of at most so many tokens; `more` goes into the body. */
 export async function openaiStream(
   client: OpenAI,
   model: string,
   content: string,
   tokens: number,
-  logprobs = false,
+  more: { readonly logprobs?: boolean; readonly logit_bias?: Record<string, number> } = {},
 ): Promise<StreamSeen> {
   const begun = performance.now();
   const [ids, models] = [new Set<string>(), new Set<string>()];
@@ -31,7 +31,7 @@ export async function openaiStream(
       stream: true,
       temperature: 0,
       max_completion_tokens: tokens,
-      ...(logprobs && { logprobs }),
+      ...more,
     });
     for await (const chunk of stream) {
       ids.add(chunk.id);
@@ -47,7 +47,7 @@ export async function openaiStream(
     return { model, text, ttftMillis: first, e2eMillis: NaN, meanLogprob: undefined, flaw: String(error).slice(0, 80) };
   }
   const whole = ids.size === 1 && models.size === 1 && ends === 1;
-  const shown = scores.length > 0 && !logprobs ? "log-probabilities that nobody asked for" : "";
+  const shown = scores.length > 0 && more.logprobs !== true ? "log-probabilities that nobody asked for" : "";
   return {
     model: [...models].join("+"),
     text,

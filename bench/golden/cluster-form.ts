@@ -81,6 +81,9 @@ export function clusterCase({ name, config, requests, expected }: ClusterForm): 
     admission: admissionOf(config),
     signals: { mode: "at-decision", intervalMicros: config.snapshot_refresh_interval_us },
     prefixes: prefixesOf(profile, config.cache_signal_delay_us),
+    ...(profile.scorers.some(({ plugin }) => plugin === "prefix-oracle") && {
+      engineCaches: { delayMicros: config.cache_signal_delay_us },
+    }),
     indexBlocks: INDEX_BLOCKS,
     admissionMicros: config.admission_latency_us,
     routingMicros: config.routing_latency_us,
@@ -94,10 +97,10 @@ export function clusterCase({ name, config, requests, expected }: ClusterForm): 
 
 /** The router knows prefixes from its own decisions, or from copies of the engines' caches. */
 function prefixesOf({ scorers }: ProfileSpec, delayMicros: number): PrefixSignal {
-  const uses = (...names: readonly string[]) => scorers.some(({ plugin }) => names.includes(plugin));
+  const uses = (name: string) => scorers.some(({ plugin }) => plugin === name);
   if (!uses("prefix-affinity")) return { kind: "engine-caches", delayMicros };
-  if (!uses("precise-prefix-cache", "no-hit-lru")) return { kind: "index", create: () => new LastingIndex() };
-  throw new Error("config.routing_scorers: expected the router's own index or the engines' caches, got both");
+  if (!uses("no-hit-lru")) return { kind: "index", create: () => new LastingIndex() };
+  throw new Error("config.routing_scorers: expected no-hit-lru without prefix-affinity, got both");
 }
 
 /** The prefix of a group has the length that the first of its requests with a prefix says. */

@@ -35,13 +35,23 @@ export function routingProfile(policy: string, scorers: string): ProfileSpec {
       return { filters: [], scorers: [{ plugin: "most-loaded", ...ONE }], picker: picker("lowest-id") };
     case "weighted": {
       const list = scorers === "" ? DEFAULT_SCORERS : scorers;
-      return { filters: [], scorers: list.split(",").map(scorerOf), picker: picker("random") };
+      return { filters: [], scorers: besideOwn(list.split(",").map(scorerOf)), picker: picker("random") };
     }
     default:
       throw new Error(
         `config.routing_policy: expected round-robin, least-loaded, weighted or always-busiest, got ${policy}`,
       );
   }
+}
+
+/** Where the router has an index of its own, the scorer that reads the engines' caches looks into them. */
+function besideOwn(scorers: readonly ScorerSpec[]): readonly ScorerSpec[] {
+  if (!scorers.some(({ plugin }) => plugin === "prefix-affinity")) return scorers;
+  return scorers.map((scorer) =>
+    scorer.plugin === "precise-prefix-cache"
+      ? { ...scorer, plugin: "prefix-oracle", parameters: { scale: "min-max" } }
+      : scorer,
+  );
 }
 
 function scorerOf(pair: string): ScorerSpec {

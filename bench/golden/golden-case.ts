@@ -64,6 +64,8 @@ export interface GoldenCase {
   readonly admission: GoldenAdmission | undefined;
   readonly signals: SignalOptions;
   readonly prefixes: PrefixSignal;
+  /** Age at most of what scorers see that look into the engines; they cannot where it is left out. */
+  readonly engineCaches?: { readonly delayMicros: number };
   /** Blocks that the router's own index holds per engine. */
   readonly indexBlocks: number | undefined;
   readonly admissionMicros: number;

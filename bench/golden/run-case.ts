@@ -82,6 +82,7 @@ export function runCase(golden: GoldenCase): GoldenRun {
     arrivals: new ListedArrivals(arrivalsOf(golden)),
     signals: golden.signals,
     prefixes: golden.prefixes,
+    engineCaches: golden.engineCaches,
     latency: {
       admissionMicros: golden.admissionMicros,
       routingMicros: golden.routingMicros,

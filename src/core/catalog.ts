@@ -33,6 +33,7 @@ import { loraAffinity } from "./scorer/lora-affinity.ts";
 import { mostLoaded } from "./scorer/most-loaded.ts";
 import { noHitLru } from "./scorer/no-hit-lru.ts";
 import { power } from "./scorer/power.ts";
+import { prefixOracle } from "./scorer/prefix-oracle.ts";
 import { precisePrefixCache } from "./scorer/precise-prefix-cache.ts";
 import { prefixAffinity } from "./scorer/prefix-affinity.ts";
 import { prefixHeld } from "./scorer/prefix-held.ts";
@@ -87,6 +88,7 @@ export const CATALOG = {
     "no-hit-lru": noHitLru,
     power,
     "precise-prefix-cache": precisePrefixCache,
+    "prefix-oracle": prefixOracle,
     queue,
     "queue-headroom": queueHeadroom,
     "running-requests": runningRequestsScorer,

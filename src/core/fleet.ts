@@ -1,3 +1,4 @@
+import type { BlockChain } from "./prompt/block-chain.ts";
 import { assert } from "./assert.ts";
 import { GUESSED, type Knowledge } from "./endpoint/knowledge.ts";
 import { HOST_MEMORY_PRICE, type HostMemoryPrice, sparedTokens } from "./prefix/host-memory-price.ts";
@@ -20,6 +21,8 @@ export interface FleetOptions {
   /** A scrape older than this is stale, and the ledger stands in for it. */
   readonly staleAfterMicros: Micros;
   readonly breaker: BreakerOptions;
+  /** Looks into an engine: leading blocks of a chain that its cache holds. Left out where nobody can. */
+  readonly engineCache?: ((at: Micros, endpoint: EndpointId, blocks: BlockChain) => number) | undefined;
   /** What is done with endpoints beside it; nothing where it is left out. */
   readonly endpointRules?: EndpointRules | undefined;
   /** What hits in the memory of engines' hosts are worth; HOST_MEMORY_PRICE where it is left out. */
@@ -114,6 +117,7 @@ export class Fleet {
     let usedLedger = false;
     for (const state of this.states) {
       state.refresh(at, this.#options.staleAfterMicros);
+      state.cachedBlocks = this.#options.engineCache?.(at, state.id, request.blocks);
       this.#setHits(state, request, held[state.slot]!);
       state.prefixSource = request.promptTokensExact ? this.#knowledge(state).source : "approximate";
       if (state.freshness !== "fresh") usedLedger = true;

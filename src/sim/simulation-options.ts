@@ -80,6 +80,8 @@ export interface SimulationOptions {
   readonly arrivals: ArrivalSource;
   readonly signals: SignalOptions;
   readonly prefixes: PrefixSignal;
+  /** Scorers may look into engines, at copies as old as that at most; they cannot where it is left out. */
+  readonly engineCaches?: { readonly delayMicros: Micros } | undefined;
   readonly latency: Latency;
   /** A gate in front of the router, by rules that are not the router's own; nothing is held back where it is left out. */
   readonly admission?: AdmissionPolicy;

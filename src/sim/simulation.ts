@@ -22,6 +22,7 @@ import { RouterGroup } from "./router-group.ts";
 import { RolloutLooks } from "./rollout-looks.ts";
 import { type RoutingHost, RoutingDesk } from "./routing-desk.ts";
 import { CacheCopies } from "./signal/cache-copies.ts";
+import { lookingInto } from "./signal/looking-into.ts";
 import { ScalingDesk, type ScalingHost } from "./scaling/scaling-desk.ts";
 import { kvEventFeed } from "./signal/kv-event-feed.ts";
 import { SignalFeed } from "./signal/signal-feed.ts";
@@ -70,7 +71,10 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     this.observer = new EngineObserver(this.outcomes, this, options);
     this.#copies = prefixes.kind === "engine-caches" ? new CacheCopies(prefixes.delayMicros, this.fleet) : undefined;
     const single = this.#copies ?? (prefixes.kind === "index" ? prefixes.create(this.fleet) : undefined);
-    this.router = new RouterGroup(options, single, (at, take) => this.#agenda.push(at, { kind: "peer-news", take }));
+    const caches = options.engineCaches && new CacheCopies(options.engineCaches.delayMicros, this.fleet);
+    this.router = new RouterGroup(caches ? lookingInto(options, caches, this.fleet) : options, single, (at, take) =>
+      this.#agenda.push(at, { kind: "peer-news", take }),
+    );
     const feeds = signalHost(this, options.rules ?? PATH_RULES, () => this.#quietUntil());
     this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, feeds);
     this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
@@ -81,7 +85,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
       accept: (input) => void this.accept(input),
       endpointOf: (engine) => this.fleet.specs[engine]!.endpoint.id,
     });
-    this.changes = new FleetChanges(options, this, this.#copies ?? reports, this.desk?.engines);
+    this.changes = new FleetChanges(options, this, this.#copies ?? reports ?? caches, this.desk?.engines);
     for (const spec of options.engines) this.changes.join(0, spec);
     const { cascade, router, latency } = options;
     this.cascade = cascade && new CascadeStage(cascade, router.seed, latency.answerMicros, this);

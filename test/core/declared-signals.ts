@@ -17,6 +17,7 @@ const SNAPSHOT: Partial<Record<keyof Snapshot, readonly Signal[]>> = {
   promptTokensInFlight: ["ledger"],
   hitBlocks: ["prefix-index"],
   hitTokens: ["prefix-index"],
+  cachedBlocks: ["engine-caches"],
   ttftMicros: ["observed-latency"],
   tpotMicros: ["observed-latency"],
 };

@@ -122,6 +122,7 @@ function drawSnapshot(random: Random, id: string, asked: RouteRequest): Snapshot
     decodeTokens: random.below(50_000),
     promptTokensInFlight: prefillTokensQueued + random.below(20_000),
     hitBlocks,
+    cachedBlocks: hitBlocks >> 1,
     hitTokens: Math.min(hitBlocks * 16, asked.promptTokens - 1),
     ttftMicros: random.below(2) === 0 ? undefined : 1 + random.below(1e6),
     tpotMicros: random.below(2) === 0 ? undefined : 1 + random.below(1e5),

@@ -53,6 +53,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
     }),
     signals: signalsOf(flags, gaugeMillis),
     prefixes: prefixesOf(flags, config),
+    ...(looksInto(profile) && { engineCaches: { delayMicros: 0 } }),
     latency: {
       admissionMicros: flags.admissionLatency,
       routingMicros: flags.routingLatency,
@@ -67,6 +68,11 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
     tokenGaps: flags.tokenGaps,
     check: flags.check,
   };
+}
+
+/** Whether some scorer of the profile looks into the engines. */
+function looksInto({ spec }: NamedProfile): boolean {
+  return spec.scorers.some(({ plugin }) => plugin === "prefix-oracle");
 }
 
 function instances(count: number, config: EngineConfig): EngineSpec[] {

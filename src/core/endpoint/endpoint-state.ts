@@ -52,6 +52,7 @@ export class EndpointState implements Snapshot, Account {
   decodeTokens = 0;
   promptTokensInFlight = 0;
   hitBlocks = 0;
+  cachedBlocks: number | undefined = undefined;
   hitTokens = 0;
   /** Prompt tokens that it is believed to hold, wherever: more than `hitTokens` where some are in its host's memory. */
   heldTokens = 0;

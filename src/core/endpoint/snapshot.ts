@@ -43,6 +43,8 @@ export interface Snapshot {
   readonly hitBlocks: number;
   /** The same in tokens, at most the prompt's length. */
   readonly hitTokens: number;
+  /** Leading blocks of the prompt that its cache holds indeed; undefined where nobody can look, as outside simulations. */
+  readonly cachedBlocks?: number | undefined;
   /** Where that belief comes from. No policy reads it; it is written down with the decision. */
   readonly prefixSource: PrefixSource;
   /** Moving averages of what this router saw there; undefined before the first. */

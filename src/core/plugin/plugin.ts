@@ -4,6 +4,7 @@ import type { ParameterValue } from "./spec.ts";
 /** A signal that a plugin reads, for `profiles` and for telling what a missing scrape affects. */
 export type Signal =
   | "prefix-index"
+  | "engine-caches"
   | "ledger"
   | "scrape:load"
   | "scrape:kv"

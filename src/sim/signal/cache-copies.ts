@@ -51,11 +51,15 @@ export class CacheCopies implements PrefixIndex {
 
   match(chain: BlockChain, hits: Int32Array): void {
     for (let slot = 0; slot < this.#joined; slot++) {
-      hits[slot] =
-        this.#delayMicros === 0
-          ? this.#fleet.cachedPrefixBlocks(this.#at, slot, chain.hashes)
-          : (this.#caches[slot]?.leading(chain) ?? 0);
+      hits[slot] = this.held(this.#at, slot, chain);
     }
+  }
+
+  /** Leading blocks that an engine holds, or held when it was copied. */
+  held(at: Micros, engine: number, chain: BlockChain): number {
+    this.advance(at);
+    if (this.#delayMicros === 0) return this.#fleet.cachedPrefixBlocks(at, engine, chain.hashes);
+    return this.#caches[engine]?.leading(chain) ?? 0;
   }
 
   insert(slot: number, _chain: BlockChain): Insertion {
