@@ -1,6 +1,7 @@
 import { assert } from "#core/assert.ts";
 import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/units.ts";
+import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { SubmitOutcome } from "#engine/request.ts";
 import { createEngine, type ServingEngine } from "#engine/serving-engine.ts";
@@ -85,7 +86,7 @@ export class EngineFleet {
     const engine = this.#engines[flight.engine]!;
     const local = this.#clocks[flight.engine]!.local(at);
     engine.advanceTo(local - 1);
-    const outcome = engine.submit(local, flight);
+    const outcome = engine.submit(local, flight.asSent);
     this.#schedule(flight.engine);
     return outcome;
   }
@@ -95,6 +96,18 @@ export class EngineFleet {
     const aborted = this.#engines[flight.engine]!.abort(this.#clocks[flight.engine]!.local(at), flight.id);
     this.#schedule(flight.engine);
     return aborted;
+  }
+
+  /** Blocks that an engine held for another one are not held any more; false where they were not. */
+  giveBack(at: Micros, number: number, hold: Hold): boolean {
+    const held = hold.release(this.#clocks[number]!.local(at));
+    this.#schedule(number);
+    return held;
+  }
+
+  /** Counts the processes that were there one after another. */
+  lifeOf(number: number): number {
+    return this.#ended[number]?.length ?? 0;
   }
 
   /** As somebody who looks at `at` sees them: what happens at that very time has not happened yet. */

@@ -5,6 +5,8 @@ import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import type { EngineClock } from "./fault/engine-clock.ts";
 import { Flight } from "./flight.ts";
+import type { HandoffDesk } from "./handoff/handoff-desk.ts";
+import { PrefillLeg } from "./handoff/prefill-leg.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { Column } from "./result/column.ts";
 import type { SimulationOptions } from "./simulation-options.ts";
@@ -15,6 +17,8 @@ export interface EngineListener {
   firstToken(at: Micros, flight: Flight): void;
   released(at: Micros, flight: Flight): void;
   finished(at: Micros, flight: Flight, reason: FinishReason): void;
+  /** Of prompts that are computed for another engine. */
+  readonly handoffs: Pick<HandoffDesk, "held" | "computed">;
 }
 
 /** Sums of one engine over all its requests, for means over a scrape's interval. */
@@ -66,25 +70,33 @@ export class EngineObserver {
       }),
       admitted: (at, request, cachedTokens) => this.#admitted(at + clock.shiftMicros, request, cachedTokens),
       token: (at, request, outputTokens) => this.#token(at + clock.shiftMicros, engine, request, outputTokens),
+      held: (at, request, hold) => {
+        if (request instanceof PrefillLeg) this.#listener.handoffs.held(at + clock.shiftMicros, request, hold);
+      },
       preempted: (_at, request) => {
         this.preemptions++;
         this.#outcomes.preemptions[flightOf(request).row]! += 1;
       },
-      released: (at, request) => this.#listener.released(at + clock.shiftMicros, flightOf(request)),
+      released: (at, request) => {
+        if (request instanceof Flight) this.#listener.released(at + clock.shiftMicros, request);
+      },
       finished: (at, request, reason) => this.#finished(at + clock.shiftMicros, engine, request, reason),
     };
     return caches === undefined ? observer : { ...observer, ...caches.sinkOf(engine, config, clock) };
   }
 
   #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
-    const { row, source, continuations } = flightOf(request);
-    if (continuations > 0) return;
+    const { row, source, continuations, fetch } = flightOf(request);
+    if (request instanceof PrefillLeg) request.cachedTokens = cachedTokens;
+    // Whose prompt was computed elsewhere was admitted there before.
+    if (continuations > 0 || fetch !== undefined) return;
     this.#outcomes.queueDelay[row] = at - source.arrivalAt;
     this.#outcomes.cachedTokens[row] = cachedTokens;
   }
 
   #token(at: Micros, engine: number, request: EngineRequest, outputTokens: number): void {
-    const flight = flightOf(request);
+    if (!(request instanceof Flight)) return this.#prompted(at, engine, flightOf(request));
+    const flight = request;
     this.#outcomes.outputTokens[flight.row] = flight.continuedTokens + outputTokens;
     if (outputTokens === 1) {
       const first = flight.firstTokenAt < 0;
@@ -104,6 +116,13 @@ export class EngineObserver {
     if (flight.judged?.tokens === outputTokens) flight.judged.ripe(at);
   }
 
+  /** The one token of a prompt that is computed for another engine. */
+  #prompted(at: Micros, engine: number, flight: Flight): void {
+    const sums = this.sums[engine]!;
+    sums.ttftMicros += at - flight.source.arrivalAt;
+    sums.firstTokens++;
+  }
+
   #decoding(at: Micros, engine: number, more: number): void {
     const sums = this.sums[engine]!;
     sums.decodingMicros += sums.decoding * (at - sums.decodingAt);
@@ -114,6 +133,8 @@ export class EngineObserver {
   #finished(at: Micros, engine: number, request: EngineRequest, reason: FinishReason): void {
     const flight = flightOf(request);
     this.lastEndAt[engine] = at;
+    if (request instanceof PrefillLeg && (reason === "stop" || reason === "length"))
+      return this.#listener.handoffs.computed(at, request);
     for (const gap of (reason === "stop" || reason === "length" ? flight.gaps : undefined) ?? []) {
       this.gaps.push(gap);
       this.gapRows.push(flight.row);
@@ -124,6 +145,7 @@ export class EngineObserver {
 }
 
 function flightOf(request: EngineRequest): Flight {
+  if (request instanceof PrefillLeg) return request.flight;
   assert(request instanceof Flight, "an engine speaks of the flights that it was given");
   return request;
 }

@@ -1,7 +1,10 @@
+import type { FailedStage } from "#core/retry/after-fault.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Trouble } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineRequest } from "#engine/request.ts";
+import type { Handoff } from "./handoff/handoff.ts";
+import type { PrefillLeg } from "./handoff/prefill-leg.ts";
 import type { SimulatedRequest } from "./source/arrival-source.ts";
 
 /** One request from its arrival until the client has its answer; also what an engine is given. */
@@ -18,6 +21,14 @@ export class Flight implements EngineRequest {
   readonly cacheRead: boolean;
   hashes: Int32Array = NO_LANES;
   priority: number;
+  /** Where its prompt is computed for another engine, while that is under way. */
+  leg: PrefillLeg | undefined = undefined;
+  /** Its prompt's blocks, at the engine that computed them, on their way or here. */
+  fetch: Handoff | undefined = undefined;
+  /** They did not come. */
+  fetchFailed = false;
+  /** Both engines have it at once. */
+  isTogether = false;
   /** Number of the engine that has it; -1 before it was routed. */
   engine = -1;
   firstTokenAt: Micros = -1;
@@ -59,8 +70,19 @@ export class Flight implements EngineRequest {
     this.deadlineAt = source.deadlineAt === Infinity ? undefined : source.deadlineAt;
   }
 
+  /** As the engine at hand is given it. */
+  get asSent(): Flight | PrefillLeg {
+    return this.leg ?? this;
+  }
+
+  /** Which part of its attempt is under way, for who is to blame where it fails. */
+  get stage(): FailedStage {
+    return this.leg !== undefined ? "prefill" : this.fetchFailed ? "transfer" : "answer";
+  }
+
   /** Nothing of an attempt that failed is left. */
   reset(): void {
+    this.fetchFailed = false;
     this.engine = -1;
     this.firstTokenAt = -1;
     this.lastTokenAt = -1;

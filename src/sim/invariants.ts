@@ -2,8 +2,9 @@ import { assert } from "#core/assert.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** What must hold at the end of every run; the engines verify their blocks after every step. */
-export function verifyEnd({ outcomes, open, router, clock, scaling }: Simulation): void {
+export function verifyEnd({ outcomes, open, router, clock, scaling, handoffs }: Simulation): void {
   scaling?.verify();
+  handoffs.verify(open);
   let unended = 0;
   for (let row = 0; row < outcomes.length; row++) {
     if (outcomes.statusOf(row) === "open") unended++;

@@ -31,6 +31,8 @@ export class Outcomes {
   arrivalAt: Float64Array = new Float64Array(ROWS);
   /** Number of the endpoint that answered, in order of their joining; -1 for none. */
   endpoint: Int16Array = new Int16Array(ROWS);
+  /** Number of the endpoint that computed the prompt, where that is another one; else -1. */
+  prefillEndpoint: Int16Array = new Int16Array(ROWS);
   /** From arrival until the client had the first and the last token. */
   ttft: Float64Array = new Float64Array(ROWS);
   e2e: Float64Array = new Float64Array(ROWS);
@@ -68,6 +70,7 @@ export class Outcomes {
     if (row === this.status.length) this.#resize(2 * row);
     this.arrivalAt[row] = arrivalAt;
     this.endpoint[row] = -1;
+    this.prefillEndpoint[row] = -1;
     this.ttft[row] = NaN;
     this.e2e[row] = NaN;
     this.queueDelay[row] = NaN;
@@ -110,6 +113,7 @@ export class Outcomes {
     this.status = sized(this.status, rows);
     this.arrivalAt = sized(this.arrivalAt, rows);
     this.endpoint = sized(this.endpoint, rows);
+    this.prefillEndpoint = sized(this.prefillEndpoint, rows);
     this.ttft = sized(this.ttft, rows);
     this.e2e = sized(this.e2e, rows);
     this.queueDelay = sized(this.queueDelay, rows);

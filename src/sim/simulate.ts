@@ -9,6 +9,7 @@ import {
   type TenantFigures,
   tenantFigures,
 } from "./result/metrics.ts";
+import type { HandoffFigures } from "./handoff/handoff-figures.ts";
 import { newPathCounts, type PathCounts } from "./result/path-counts.ts";
 import type { SloTargets } from "./result/slo.ts";
 import type { ScalingFigures } from "./scaling/scaling-options.ts";
@@ -31,6 +32,8 @@ export interface SimulationResult {
   readonly metrics: Metrics;
   readonly endpoints: readonly EndpointFigures[];
   readonly tenants: readonly TenantFigures[];
+  /** Where prompts were computed at other endpoints than those that answered, or could have been. */
+  readonly handoffs?: HandoffFigures;
   /** Where the number of engines followed the load. */
   readonly scaling?: ScalingFigures | undefined;
   /** Where requests asked for a cascade. */
@@ -56,10 +59,15 @@ export function simulate(options: SimulationOptions, targets: SloTargets = {}): 
     metrics: metricsOf(outcomes, fleet, endedAt, options.tokenGaps ? observer.gaps : undefined, targets),
     endpoints: endpointFigures(outcomes, fleet, endedAt),
     tenants: tenantFigures(outcomes),
+    ...(hasStages(options) && { handoffs: simulation.handoffs.counts.figures() }),
     ...(simulation.scaling && { scaling: simulation.scaling.figures(endedAt) }),
     ...(simulation.cascade && { cascade: simulation.cascade.figures() }),
     events,
   };
+}
+
+function hasStages({ router: { profiles } }: SimulationOptions): boolean {
+  return Object.values(profiles).some(({ disaggregation }) => disaggregation !== undefined);
 }
 
 function countByStatus(outcomes: Outcomes): Record<Status, number> {

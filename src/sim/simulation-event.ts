@@ -17,6 +17,8 @@ export type SimulationEvent =
   | { readonly kind: "peer-news"; readonly take: (at: Micros) => void }
   /** A cascade has as much of an answer as it judges by. */
   | { readonly kind: "judged"; readonly take: (at: Micros) => void }
+  /** A prompt is computed whose answer is made elsewhere; its blocks have another owner, or none (PDHandoffEvent). */
+  | { readonly kind: "prefilled" | "handoff"; readonly take: (at: Micros) => void }
   /** An autoscaler looks, or acts on what it saw; a replica that it ordered takes requests. */
   | { readonly kind: "scale-check" | "replica-ready"; readonly take: (at: Micros) => void }
   | { readonly kind: "progress"; readonly flight: Flight; readonly engine: number }
@@ -50,6 +52,8 @@ export const EVENT_PRIORITY = {
   admit: 2,
   route: 3,
   deliver: 3,
+  prefilled: 3,
+  handoff: 3,
   signal: 3,
   "peer-news": 3,
   progress: 3,

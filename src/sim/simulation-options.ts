@@ -11,6 +11,7 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { SimulatedCascade } from "./cascade/cascade-options.ts";
 import type { EngineFleet, EngineSpec } from "./engine-fleet.ts";
 import type { EngineEvent } from "./fault/engine-event.ts";
+import type { TransferOptions } from "./handoff/transfer-options.ts";
 import type { RoutersOptions } from "./router-group.ts";
 import type { ScalingOptions } from "./scaling/scaling-options.ts";
 import type { SignalOptions } from "./signal/signal-options.ts";
@@ -83,6 +84,8 @@ export interface SimulationOptions {
   /** Scorers may look into engines, at copies as old as that at most; they cannot where it is left out. */
   readonly engineCaches?: { readonly delayMicros: Micros } | undefined;
   readonly latency: Latency;
+  /** Between engines that compute prompts and those that answer; TRANSFER_DEFAULTS where they are left out. */
+  readonly transfers?: TransferOptions;
   /** A gate in front of the router, by rules that are not the router's own; nothing is held back where it is left out. */
   readonly admission?: AdmissionPolicy;
   /** The request's own priority where it is left out. */

@@ -15,6 +15,8 @@ import { type FaultHost, FaultDesk } from "./fault/fault-desk.ts";
 import { mayFail } from "./fault/is-fault.ts";
 import { type ChangeHost, FleetChanges } from "./fleet-changes.ts";
 import { Flight } from "./flight.ts";
+import { HandoffDesk } from "./handoff/handoff-desk.ts";
+import { TRANSFER_DEFAULTS } from "./handoff/transfer-options.ts";
 import { verifyEnd } from "./invariants.ts";
 import { type Ending, Outcomes } from "./outcomes.ts";
 import { progress, progressLater } from "./progress-report.ts";
@@ -48,6 +50,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   readonly #agenda: Agenda;
   readonly signals: SignalFeed;
   readonly #copies: CacheCopies | undefined;
+  readonly handoffs: HandoffDesk;
   /** Where something is to fail. */
   readonly desk: FaultDesk | undefined;
   readonly changes: FleetChanges;
@@ -77,6 +80,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     );
     const feeds = signalHost(this, options.rules ?? PATH_RULES, () => this.#quietUntil());
     this.signals = new SignalFeed(options.signals, options.router.seed, this.fleet, this.observer, feeds);
+    this.handoffs = new HandoffDesk(options.transfers ?? TRANSFER_DEFAULTS, options.latency.requestMicros, this);
     this.desk = mayFail(options) ? new FaultDesk(options.rules ?? PATH_RULES, this) : undefined;
     this.#looks = new RolloutLooks(this, options.rolloutLookMicros);
     const reports = kvEventFeed(prefixes, {
@@ -159,6 +163,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
       case "judged":
       case "scale-check":
       case "replica-ready":
+      case "prefilled":
+      case "handoff":
         return event.take(this.clock);
       case "first-token":
         if (event.flight.closed || event.flight.engine !== event.engine) return;
@@ -199,21 +205,20 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   }
 
   send(flight: Flight, decision: Routed): void {
-    flight.engine = this.fleet.numberOf(decision.endpoint);
+    this.outcomes.expectedTokens[flight.row] = decision.heldTokens ?? decision.hitTokens;
+    flight.engine = this.handoffs.begin(flight, decision);
     if (decision.priority !== undefined) {
       flight.priority = decision.priority;
       this.outcomes.priority[flight.row] = decision.priority;
     }
-    this.outcomes.endpoint[flight.row] = flight.engine;
     this.outcomes.attempts[flight.row] = decision.attempt;
-    this.outcomes.expectedTokens[flight.row] = decision.heldTokens ?? decision.hitTokens;
     this.desk?.sent(flight);
     this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
   }
 
   deliver(flight: Flight): void {
     if (this.desk?.engines.meets(flight) === true) return;
-    flight.hashes = flight.source.engineHashes(this.fleet.blockTokens(flight.engine));
+    flight.asSent.hashes = flight.source.engineHashes(this.fleet.blockTokens(flight.engine));
     const { modelTokensMax, queueDelay } = this.fleet.specs[flight.engine]!.config;
     // As vLLM, which refuses what might not end within the model's length.
     const fits = flight.source.route.promptTokens + (flight.route.outputTokensMax ?? 0) <= modelTokensMax;
@@ -221,14 +226,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     if (submitted === "queued") return;
     assert(submitted !== "duplicate", "a request is submitted to an engine once");
     const status = submitted === "expired" ? "timed-out" : submitted;
-    const { engine } = flight;
-    const ended = {
-      kind: "ended",
-      flight,
-      engine,
-      outcome: submitted === "expired" ? "aborted" : "refused",
-      status,
-    } as const;
+    const outcome = submitted === "expired" ? "aborted" : "refused";
+    const ended = { kind: "ended", flight, engine: flight.engine, outcome, status } as const;
     if (this.#options.over === "answered") return this.answer(this.clock, ended);
     this.#agenda.push(this.clock + queueMicros(queueDelay, flight.promptTokens), ended);
   }
@@ -283,6 +282,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   ended(flight: Flight, status?: Ending, admitted = true): void {
     if (status !== undefined) this.outcomes.end(flight.row, status);
     this.open--;
+    this.handoffs.dropped(flight);
     this.desk?.departed(flight);
     this.cascade?.ended(flight);
     if (admitted) this.#options.admission?.ended(flight.route, this.clock, flight);

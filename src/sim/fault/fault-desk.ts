@@ -22,6 +22,7 @@ import { FleetProbes, type ProbeHost } from "./fleet-probes.ts";
 /** The simulation as the desk sees it. */
 export interface FaultHost extends ProbeHost, EngineFaultHost {
   readonly router: RouterGroup;
+  readonly handoffs: { dropped(flight: Flight): void };
   readonly outcomes: Outcomes;
   accept(input: Input): Decision | undefined;
   /** A retry or a continuation, which whoever counterfactually forces decisions may force as well. */
@@ -136,6 +137,7 @@ export class FaultDesk implements AttemptHost {
     const after = afterBreak(this, broken);
     if (after.kind === "give-up") return this.#cut(flight, fault);
     this.counts.continuations++;
+    this.#host.handoffs.dropped(flight);
     flight.goOn();
     this.#host.send(flight, after.decision);
   }
@@ -157,7 +159,8 @@ export class FaultDesk implements AttemptHost {
     const { counts } = this;
     counts.faults[fault] = (counts.faults[fault] ?? 0) + 1;
     this.#retried = flight;
-    const after = afterFault(this, flight.id, fault, this.#host.outcomes.attempts[flight.row]!);
+    const after = afterFault(this, flight.id, fault, this.#host.outcomes.attempts[flight.row]!, flight.stage);
+    this.#host.handoffs.dropped(flight);
     if (after.kind === "retry") {
       counts.retries++;
       flight.reset();

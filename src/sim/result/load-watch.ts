@@ -2,6 +2,12 @@ import type { Decision } from "#core/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
 
+type StageFailed = Extract<Input, { readonly kind: "attempt-failed" | "prefill-failed" | "transfer-failed" }>;
+
+function isStageFailed(input: Input): input is StageFailed {
+  return input.kind === "attempt-failed" || input.kind === "prefill-failed" || input.kind === "transfer-failed";
+}
+
 /** How evenly requests in flight lie on the endpoints, as they are there, whoever of several routers knows it. */
 export class LoadWatch {
   readonly #placed = new Map<string, { endpoint: EndpointId | undefined; readonly sequences: number }>();
@@ -26,7 +32,7 @@ export class LoadWatch {
       this.#placed.set(input.request.id, { endpoint: undefined, sequences: input.request.sequences });
     }
     if (decision?.kind === "routed") this.#charge(decision.requestId, decision.endpoint);
-    else if (input.kind === "attempt-failed") this.#release(input.requestId);
+    else if (isStageFailed(input)) this.#release(input.requestId);
     else if (input.kind === "request-finished") {
       this.#release(input.requestId);
       this.#placed.delete(input.requestId);
