@@ -40,7 +40,7 @@ function textReader(queue: AnswerQueue): AnswerText {
 
 let told: (() => void) | undefined;
 const queue = new AnswerQueue({
-  tap: { accept: (() => told?.()) as never },
+  seat: { accept: () => told?.() },
   counters,
   waitingMax: ANSWERS,
   load: { isBusy: false },

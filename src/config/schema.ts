@@ -24,6 +24,14 @@ import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
 const listen = z.strictObject({
   host: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
   port: z.int().min(0).max(65_535).default(8080).describe("Port to listen on; 0 takes a free one."),
+  workers: z
+    .int()
+    .min(1)
+    .max(64)
+    .default(1)
+    .describe(
+      "Threads that carry requests, at one port (Linux); above 1 one more decides for all of them, and limits of what is held at once are shared out among them.",
+    ),
   drainNoticeMillis: millis(0, MILLIS_PER_DAY)
     .optional()
     .describe(

@@ -28,7 +28,7 @@ export function serveChat(exchange: Exchange): void {
       if (exchange.over) return;
       if (!Buffer.isBuffer(body)) return exchange.refuse(body);
       const routed: Routing = (decision, sent, hidesUsage) => {
-        context.attempts.retries.earn();
+        context.seat.earn();
         exchange.forward(new Forward(exchange, sent, decision, hidesUsage));
       };
       askBody(exchange, body, routed, (parsed, prompt) => keepStream(exchange, parsed, prompt));

@@ -1,8 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 
-import type { AttemptHost } from "#core/retry/after-fault.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
-import type { QueueTurns } from "./admission/queue-turns.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { AnswerQueue } from "./answer/answer-queue.ts";
 import type { Cascades } from "./cascade/cascades.ts";
@@ -14,9 +12,9 @@ import type { Cors } from "./request/cors.ts";
 import type { Identifier } from "./request/identity.ts";
 import type { FaultEvent } from "./log/fault-log.ts";
 import type { InFlight } from "./request/in-flight.ts";
-import type { RouterTap } from "./router-tap.ts";
+import type { RouterSeat } from "./router-seat.ts";
 import type { GatewayLimits } from "./request/limits.ts";
-import type { HangWatch } from "./upstream/hang-watch.ts";
+import type { AttemptWatch } from "./upstream/attempt-watch.ts";
 import type { RequestSummary } from "./request/request-summary.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import type { UpstreamPools } from "./upstream/upstream-pools.ts";
@@ -37,7 +35,7 @@ export interface RequestObserver {
 
 /** What all requests share. */
 export interface GatewayParts {
-  readonly tap: RouterTap;
+  readonly seat: RouterSeat;
   readonly directory: EndpointDirectory;
   readonly pools: UpstreamPools;
   readonly tokenizer: (model: string) => Tokenizer;
@@ -50,16 +48,13 @@ export interface GatewayParts {
   readonly profileOf: (model: string, asked: string) => string | Refusal;
   /** Models that requests get in place of those that they name. */
   readonly rewrites: () => ModelRewrites;
-  readonly attempts: AttemptHost;
   /** The same of the limits in force. */
   waits: WaitLimits;
-  readonly hangs: HangWatch;
+  readonly hangs: AttemptWatch;
   readonly answersIndexed: AnswersIndexed;
   readonly answers: AnswerQueue;
   /** Undefined where there is none. */
   readonly cascades: Cascades | undefined;
-  /** Requests that wait for their turn. */
-  readonly turns: QueueTurns;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */
   readonly requestUsage: boolean;
   /** Keeps the tokens of streams, so that one that breaks can go on at another endpoint. */

@@ -1,11 +1,9 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 
-import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
-import { QueueTurns } from "./admission/queue-turns.ts";
+import type { RetryOptions } from "#core/retry/retry-policy.ts";
 import { AnswerQueue } from "./answer/answer-queue.ts";
 import { type CascadeOptions, createCascades } from "./cascade/create-cascades.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
@@ -22,22 +20,32 @@ import { answerHttpFaults } from "./request/http-faults.ts";
 import { Identifier, type IdentityOptions } from "./request/identity.ts";
 import { InFlight } from "./request/in-flight.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
+import type { RouterSeat } from "./router-seat.ts";
 import type { RouterTap } from "./router-tap.ts";
+import { TapSeat } from "./tap-seat.ts";
 import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
-import { nowMicros } from "./clock.ts";
 import { addRoutes } from "./gateway-routes.ts";
+import { listen, type ListenHow, listenInner } from "./listen.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
 import { Cors } from "./request/cors.ts";
 import { Routes } from "./request/route.ts";
 import type { AdminCaller, AdminVerdict } from "./status/admin-access.ts";
+import type { AttemptWatch } from "./upstream/attempt-watch.ts";
 import { HangWatch } from "./upstream/hang-watch.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import { UpstreamPools } from "./upstream/upstream-pools.ts";
+import type { InnerPlace } from "./worker/inner-request.ts";
 
 export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 
-export interface GatewayOptions {
-  readonly tap: RouterTap;
+/** Where the router is: in this thread, with a judge of hung endpoints of its own where none is given, or in another one. */
+type RouterPlace =
+  | { readonly tap: RouterTap; readonly hangs?: AttemptWatch; readonly seat?: RouterSeat }
+  | { readonly tap?: undefined; readonly hangs: AttemptWatch; readonly seat: RouterSeat };
+
+export type GatewayOptions = GatewaySettings & RouterPlace;
+
+export interface GatewaySettings {
   readonly directory: EndpointDirectory;
   /** The tokenizer for a model as the client named it. */
   readonly tokenizer: (model: string) => Tokenizer;
@@ -46,8 +54,6 @@ export interface GatewayOptions {
   /** Profile for a model, where the request asked for `asked` ("" for none); without it, what was asked for. */
   readonly profileOf?: (model: string, asked: string) => string | Refusal;
   readonly limits?: Partial<GatewayLimits>;
-  /** Judges which endpoints hang; one of its own with the default times where it is left out. */
-  readonly hangs?: HangWatch;
   /** Bearer tokens that clients must send; none lets everybody in and passes their Authorization on to the engines. */
   readonly clientKeys?: readonly string[];
   /** The same with whose they are, in their place. */
@@ -74,6 +80,10 @@ export interface GatewayOptions {
   readonly sendsOwnHeaders?: boolean;
   /** Origins whose pages may call, "*" for any; none leaves that to the engines. */
   readonly corsOrigins?: readonly string[];
+  /** Serves what does not come straight in as inference, in place of the routes of this gateway. */
+  readonly others?: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+  /** Number from which on requests that brought an id are counted; several gateways before one router have their own. */
+  readonly sequenceStart?: number;
   /** Mounts what else is served on the same port, before the unknown paths. */
   readonly statusRoutes?: (app: GatewayApp) => void;
 }
@@ -98,7 +108,9 @@ export interface Gateway {
   /** Requests between their head and their last byte. */
   inFlight(): number;
   /** Rejects with the socket's error when the address cannot be had. Port 0 takes a free one. */
-  listen(host: string, port: number): Promise<{ readonly url: string }>;
+  listen(host: string, port: number, how?: ListenHow): Promise<{ readonly url: string }>;
+  /** Takes what workers pass on. */
+  listenInner(place: InnerPlace): Promise<void>;
   /**
    * Goes on taking requests for `noticeMillis`, while load balancers learn that it leaves. Then refuses new ones, waits
    * for those in flight at most `graceMillis` and cuts them off. All else is served until then.
@@ -111,15 +123,15 @@ export function createGateway(options: GatewayOptions): Gateway {
   const counters = newCounters();
   const pools = new UpstreamPools(limits);
   options.directory.listen(pools);
-  const hangs = options.hangs ?? new HangWatch(options);
+  const { seat, hangs } = routerOf(options, limits, counters);
   const answers = new AnswerQueue({
-    tap: options.tap,
+    seat,
     counters,
     waitingMax: limits.answersWaitingMax,
     load: options.load ?? { isBusy: false },
     bug: (error) => options.observe.bug?.(error),
   });
-  const context = partsOf(options, { pools, limits, counters, hangs, answers });
+  const context = partsOf(options, { seat, pools, limits, counters, hangs, answers });
   const app: GatewayApp = new Hono();
   options.statusRoutes?.(app);
   const allowed = authOf(options) ?? (() => ANYBODY);
@@ -127,7 +139,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const door = new InferenceDoor(context, allowed, routes);
   const caller = new EngineCaller(() => context.limits);
   addRoutes({ app, context, allowed, door, routes, caller, administration: options.administration });
-  const server = newServer(app, context, door);
+  const server = newServer(app, context, door, options.others);
   return {
     app,
     parts: context,
@@ -139,15 +151,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     changeLimits: (changed) => {
       context.limits = { ...DEFAULT_LIMITS, ...changed };
       context.waits = waitLimits(context.limits);
-      context.attempts.retries.change(retryOptions(context.limits));
+      seat.changeRetries(retryOptions(context.limits));
       limitServer(server, context.limits);
     },
     inFlight: () => context.inFlight.size,
-    listen: (host, port) => listen(server, host, port),
+    listen: (host, port, how) => listen(server, host, port, how),
+    listenInner: (place) => listenInner(server, place),
     close: async (graceMillis, noticeMillis = 0) => {
       const drained = await drainGateway(server, context, { graceMillis, noticeMillis });
       answers.close();
-      context.turns.stop();
+      seat.stop();
       await caller.destroy();
       return drained;
     },
@@ -159,7 +172,19 @@ function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefi
   return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
 }
 
-type OwnParts = Pick<GatewayParts, "pools" | "limits" | "counters" | "hangs" | "answers">;
+/** The router, and who judges the endpoints. */
+function routerOf(
+  options: GatewayOptions,
+  limits: GatewayLimits,
+  counters: GatewayCounters,
+): { readonly seat: RouterSeat; readonly hangs: AttemptWatch } {
+  const { tap } = options;
+  if (tap === undefined) return options;
+  const seat = options.seat ?? new TapSeat({ tap, retries: retryOptions(limits), counters });
+  return { seat, hangs: options.hangs ?? new HangWatch({ tap, directory: options.directory }) };
+}
+
+type OwnParts = Pick<GatewayParts, "seat" | "pools" | "limits" | "counters" | "hangs" | "answers">;
 
 function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
   const { limits, hangs } = own;
@@ -167,14 +192,8 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     ...options,
     ...own,
     identifier: new Identifier(options.identity),
-    attempts: {
-      retries: new RetryPolicy(retryOptions(limits)),
-      now: nowMicros,
-      accept: options.tap.accept.bind(options.tap),
-    },
-    cascades: createCascades(options.cascade, options.tap),
+    cascades: createCascades(options.cascade, own.seat),
     waits: waitLimits(limits),
-    turns: new QueueTurns(options.tap),
     answersIndexed: options.answersIndexed ?? "ids",
     profileOf: options.profileOf ?? ((_model, asked) => asked),
     rewrites: options.rewrites ?? (() => ModelRewrites.none),
@@ -188,7 +207,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
     inFlight: new InFlight(limits.sweepMillis, hangs),
     bodyBytesInFlight: 0,
-    sequence: 0,
+    sequence: options.sequenceStart ?? 0,
     leaving: false,
     draining: false,
   };
@@ -198,7 +217,12 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
  * The server's own limits bound the receiving of a request; a long answer is not touched by them. Clients' sockets send
  * small packets at once.
  */
-function newServer(app: GatewayApp, context: GatewayParts, door: InferenceDoor): Server {
+function newServer(
+  app: GatewayApp,
+  context: GatewayParts,
+  door: InferenceDoor,
+  others: GatewaySettings["others"],
+): Server {
   const { limits, counters, inFlight } = context;
   const listener = getRequestListener(app.fetch, {
     hostname: "gateway.invalid",
@@ -207,6 +231,7 @@ function newServer(app: GatewayApp, context: GatewayParts, door: InferenceDoor):
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (door.takes(incoming)) door.serve(incoming, outgoing);
     else if (incoming.headers.host === undefined && incoming.httpVersionMinor > 0) refuseHost(outgoing, context);
+    else if (others !== undefined) others(incoming, outgoing);
     else void listener(incoming, outgoing);
   };
   const server = createServer(
@@ -263,15 +288,4 @@ function refuseHost(outgoing: ServerResponse, { sendsOwnHeaders }: GatewayParts)
   const body = errorBody(MALFORMED_TARGET);
   const own = errorHeaders(MALFORMED_TARGET, Buffer.byteLength(body), sendsOwnHeaders);
   outgoing.writeHead(ERRORS["bad-request"].status, [...own, "connection", "close"]).end(body);
-}
-
-function listen(server: Server, host: string, port: number): Promise<{ url: string }> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.removeListener("error", reject);
-      const { address, port: taken, family } = server.address() as AddressInfo;
-      resolve({ url: `http://${family === "IPv6" ? `[${address}]` : address}:${taken}` });
-    });
-  });
 }

@@ -1,7 +1,7 @@
 import type { Decision, Placed } from "#core/decision.ts";
 import { type AskingInput, type Input, isAsking, type RequestAgain } from "#core/input.ts";
 import type { Router } from "#core/router.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
+import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
 /**
  * Sees every input in order, with the decision that it caused and the time which that took. It must return at once and
@@ -18,6 +18,8 @@ export interface TapListener {
 export class RouterTap {
   readonly router: Router;
   readonly #listeners: TapListener[] = [];
+  /** Of the latest input. */
+  lastAt: Micros = 0;
 
   constructor(router: Router) {
     this.router = router;
@@ -31,6 +33,7 @@ export class RouterTap {
   accept(input: AskingInput): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input): Decision | undefined {
+    this.lastAt = input.at;
     const isTimed = isAsking(input);
     const startMillis = isTimed ? performance.now() : 0;
     const decision = this.router.accept(input);

@@ -1,5 +1,5 @@
 import { emulatedEngines } from "./emulated-engines.ts";
-import { randomBytes, createHmac } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
@@ -43,7 +43,9 @@ import type { ServePlan } from "./serve-plan.ts";
 import { settle } from "./settle.ts";
 import { stateWatch } from "./state-watch.ts";
 import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
-import { towardsClients } from "./towards-clients.ts";
+import { identity, towardsClients } from "./towards-clients.ts";
+import { workersOf } from "./worker/workers-of.ts";
+import { WorkerSigns } from "#live/worker/worker-signs.ts";
 
 /** Everything that a running gateway is made of, and its end. */
 export interface LiveStack {
@@ -85,16 +87,18 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const [readiness, sources] = [new Readiness(directory), new SourceBoard()];
   const report = reporterOf(readiness, faults);
   const [power, hangs] = [startPower(config), hangWatch(config, tap, directory, faults)];
+  const signs = new WorkerSigns(hangs);
   const keeper = newKeeper({ config, tap, directory, report, power, blockSizes, hangs });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
-  const counters = () => running.gateway?.counters;
+  const workers = workersOf(config, tokenizers);
+  const { counters, cascades } = countersOf(running);
   const policies = livePolicies({ plan, environment, tap, state, faults, share, gateway: () => running.gateway });
   const { policy, rollouts } = policies;
-  const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: tokenizers.counts };
+  const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: workers.counts };
   const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
-  const also = { ...shadowStatus, ...events.metrics, rollouts, cascades: () => running.gateway?.parts.cascades };
+  const also = { ...shadowStatus, ...events.metrics, ...workers.metrics, rollouts, cascades };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);
@@ -104,41 +108,40 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const [tokens, keys] = [tokensOf(config, environment), liveKeys(config, environment, faults.report)];
   const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, rollouts, metrics, readiness };
   const path = { identity: identity(config, secret, policy), tokenizer: tokenizers.of };
-  const gateway = createGateway({
+  const observe = requestObserver(metrics, late.traffic, logs);
+  const own = createGateway({
     ...path,
     ...known,
-    observe: requestObserver(metrics, late.traffic, logs),
+    hangs: signs,
+    observe,
     ...policy.models,
     ...towardsClients(state.inForce.config, tokens.adminToken),
     clientAuth: keys.auth,
-    statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus }),
+    statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus, recount: workers.recount }),
   });
+  const deciding = { ...known, config, secret, settings, signs, observe, report: faults.report };
+  const gateway = workers.before(own, { ...deciding, policy: () => policy.keeper.inForce });
   running.gateway = gateway;
-  return {
-    tap,
-    gateway,
-    policy,
-    rollouts,
-    keeper,
-    directory,
-    readiness,
-    sources,
-    report,
-    warmUp: async () => {
-      log.debug(await warmUpAll(plan, settings, path), "warmed up");
-      settle();
-      await share?.start(policy.keeper.offer);
-      readiness.warm = true;
-    },
-    close: async () => {
-      readiness.draining = true;
-      await drain(gateway, config, environment, log);
-      for (const part of [policies, share, power, keeper, events, keys]) await part?.stop();
-      for (const part of [recorder, shadow, tokenizers]) await part?.close();
-      watch.stop();
-      logs.close();
-    },
+  const close = async (): Promise<void> => {
+    readiness.draining = true;
+    await drain(gateway, config, environment, log);
+    for (const part of [policies, share, power, keeper, events, keys]) await part?.stop();
+    for (const part of [recorder, shadow, tokenizers]) await part?.close();
+    watch.stop();
+    logs.close();
   };
+  const warmUp = async (): Promise<void> => {
+    log.debug(await warmUpAll(plan, settings, path), "warmed up");
+    settle();
+    await share?.start(policy.keeper.offer);
+    readiness.warm = true;
+  };
+  return { tap, gateway, policy, rollouts, keeper, directory, readiness, sources, report, warmUp, close };
+}
+
+/** What a gateway counts, once there is one. */
+function countersOf(running: { readonly gateway?: Gateway }) {
+  return { counters: () => running.gateway?.counters, cascades: () => running.gateway?.parts.cascades };
 }
 
 /** What sees every input beside the gateway. */
@@ -258,16 +261,4 @@ function newKeeper({ config, tap, directory, report, power, blockSizes, hangs }:
     ...(config.health.check.enabled && { healthChecks: config.health.check }),
     ...(config.power.exporters.length === 0 ? {} : { hardwareOf: power.of.bind(power) }),
   });
-}
-
-function identity({ clients }: Config, secret: Uint8Array, { profileHeader, workloads }: LivePolicy) {
-  return {
-    tenantHeaders: clients.tenantHeaders,
-    sessionHeaders: clients.sessionHeaders,
-    get profileHeader() {
-      return profileHeader();
-    },
-    sloHeaders: [...workloads.objectiveHeaders, clients.sloClassHeader],
-    secret: createHmac("sha256", secret).update("identity").digest("hex"),
-  };
 }

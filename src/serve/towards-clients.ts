@@ -1,11 +1,30 @@
+import { createHmac } from "node:crypto";
 import type { Config } from "#config/schema.ts";
-import type { GatewayOptions } from "#live/gateway.ts";
+import type { GatewaySettings } from "#live/gateway.ts";
 import { LoopLoad } from "#live/loop-load.ts";
+import type { IdentityOptions } from "#live/request/identity.ts";
 import { adminAccess } from "#live/status/admin-access.ts";
-import { gatewayLimits } from "./policy/live-policy.ts";
+import { gatewayLimits, type LivePolicy } from "./policy/live-policy.ts";
+
+/** Where who asks is looked for. */
+export function identity(
+  { clients }: Config,
+  secret: Uint8Array,
+  { profileHeader, workloads }: Pick<LivePolicy, "profileHeader" | "workloads">,
+): IdentityOptions {
+  return {
+    tenantHeaders: clients.tenantHeaders,
+    sessionHeaders: clients.sessionHeaders,
+    get profileHeader() {
+      return profileHeader();
+    },
+    sloHeaders: [...workloads.objectiveHeaders, clients.sloClassHeader],
+    secret: createHmac("sha256", secret).update("identity").digest("hex"),
+  };
+}
 
 /** What the configuration states of clients, and what it lets pass. */
-export function towardsClients(config: Config, adminToken: string | undefined): Partial<GatewayOptions> {
+export function towardsClients(config: Config, adminToken: string | undefined): Partial<GatewaySettings> {
   const { clients, routes, prefix, cascade } = config;
   return {
     cascade,

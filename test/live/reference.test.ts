@@ -43,7 +43,10 @@ function found(pattern: RegExp): string[] {
 test("every route and every metric of a gateway is documented, and none that is not there", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gnomon-reference-"));
   t.after(() => rmSync(directory, { recursive: true }));
-  const plan = servePlan({ set: ["shadow.enabled=true"], record: directory, endpoint: ["http://127.0.0.1:9"] }, {});
+  const plan = servePlan(
+    { set: ["shadow.enabled=true", "listen.workers=2"], record: directory, endpoint: ["http://127.0.0.1:9"] },
+    {},
+  );
   const stack = await createLiveStack(plan, {}, pino({ level: "silent" }));
   try {
     const { app } = stack.gateway;

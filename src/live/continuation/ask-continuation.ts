@@ -1,6 +1,5 @@
 import { assert } from "#core/assert.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import { afterBreak } from "#core/retry/after-break.ts";
 import { continuedEvent } from "../log/attempt-events.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Exchange } from "../request/exchange.ts";
@@ -20,7 +19,7 @@ export function askContinuation(exchange: Exchange, forward: Forward, fault: Fau
   const outputTokens = kept.seam.tokens + (unsettled?.length ?? 0);
   const answerHashes = kept.blocksOf(outputTokens);
   const broken = { requestId, fault, outputTokens, ...(answerHashes && { answerHashes }), continuations };
-  const after = afterBreak(context.attempts, broken);
+  const after = context.seat.afterBreak(broken);
   if (after.kind === "give-up") return denied(exchange, after.why);
   const { decision } = after;
   context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, outputTokens));

@@ -85,7 +85,7 @@ export class Stages {
   report(): void {
     const { context, routeId: requestId } = this.#exchange;
     const cachedTokens = this.#prefilled?.cachedTokens;
-    context.tap.accept({ kind: "prefill-finished", at: nowMicros(), requestId, cachedTokens });
+    context.seat.accept({ kind: "prefill-finished", at: nowMicros(), requestId, cachedTokens });
   }
 
   /** The endpoint that answers failed, with an error of its own where it is `kept`. */

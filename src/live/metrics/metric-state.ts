@@ -20,6 +20,7 @@ import { registerShadow } from "./metric-shadow.ts";
 import { registerShare } from "./metric-share.ts";
 import { type LabelTexts, SharedLabels } from "./shared-labels.ts";
 import { registerSources } from "./metric-sources.ts";
+import { registerWorkers, type WorkerSources } from "./metric-workers.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
@@ -29,7 +30,7 @@ import type { HangWatch } from "../upstream/hang-watch.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
-export interface StateSources extends KvEventSources {
+export interface StateSources extends KvEventSources, WorkerSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused" | "checkCounts">;
@@ -87,6 +88,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerAdmission(sources.router, sources.counters, family, row);
   registerCascades(sources.cascades ?? (() => undefined), family, row);
   registerLogs(sources.logs, family, row);
+  registerWorkers(sources, family, row);
   registerKvEvents(sources, family, row);
   registerRollouts(registry, sources.rollouts);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);

@@ -1,9 +1,8 @@
-import type { Placed, Rejected, Routed } from "#core/decision.ts";
+import type { Rejected, Routed } from "#core/decision.ts";
 import { EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
 
-import { awaitTurn } from "../admission/await-turn.ts";
 import { refusalOf } from "../admission/refusal-of.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";
 import { chooseReader } from "../answer/choose-reader.ts";
@@ -12,6 +11,7 @@ import { nowMicros } from "../clock.ts";
 import { onlyModel, servedModels } from "../discovery/models.ts";
 import { isFields } from "../fields.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
+import type { Decided } from "../router-seat.ts";
 import { type Asker, AskerLeft } from "../loop-turn.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
@@ -208,13 +208,16 @@ function decide(
 /** The router's decision, once it is this request's turn; a rejection refuses it. */
 function accept(asking: AskingRequest, request: RouteRequest, routed: (decision: Routed) => void): void {
   asking.arrived();
-  const decided = (decision: Placed): void => {
-    if (decision.kind === "rejected") reject(asking, decision);
-    else routed(decision);
+  const decided: Decided = (decision, queuedMicros) => {
+    asking.queuedMicros = queuedMicros;
+    try {
+      if (decision.kind === "rejected") reject(asking, decision);
+      else routed(decision);
+    } catch (error) {
+      asking.bug(error);
+    }
   };
-  const decision = asking.context.tap.accept({ kind: "request-arrived", at: nowMicros(), request });
-  if (decision.kind === "queued") awaitTurn(asking, decision, decided);
-  else decided(decision);
+  asking.context.seat.arrive(request, decided, (error) => asking.bug(error));
 }
 
 /** There is no endpoint for it, or admission keeps it out. */

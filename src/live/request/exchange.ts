@@ -246,7 +246,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     const at = nowMicros();
     this.#overAt = at;
     if (effect.known) {
-      context.tap.accept({
+      context.seat.accept({
         kind: "request-finished",
         at,
         requestId: this.routeId,

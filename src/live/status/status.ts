@@ -46,6 +46,8 @@ export interface StatusOptions {
   /** Left out where none can be. */
   readonly rollouts?: RolloutDesk;
   readonly version: string;
+  /** Awaited before the metrics page is made: what other threads counted comes in. */
+  readonly recount?: () => Promise<void>;
   /** Left out where no KV events are followed. */
   readonly kvEvents?: Pick<KvEvents, "rowOf">;
   /** Bearer token of /gnomon/*; without one, and without the other, they answer on loopback only. */
@@ -68,6 +70,7 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
   const access = adminAccess(options.adminToken, options.statusToken);
   return (app) => {
     app.get("/metrics", async (c) => {
+      await options.recount?.();
       c.header("content-type", options.metrics.contentType);
       return c.body(await options.metrics.render());
     });

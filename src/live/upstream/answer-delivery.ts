@@ -16,7 +16,6 @@ import {
   type WholeOutcome,
 } from "../request-state/request-event.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
-import { decisiveText } from "../status/decisive.ts";
 import type { Forward } from "./forward.ts";
 
 /** What the answers of one request reach it by: what they find becomes its events, what they write goes to its client. */
@@ -70,7 +69,7 @@ export class AnswerDelivery implements Delivery {
 
   headers(head: AnswerHead, keepLength: boolean, promptTokens = Infinity): string[] {
     const { routed, endpoint } = this.#forward;
-    const own = this.#exchange.ownHeaders(endpoint, decisiveText(routed, this.#exchange.prompt));
+    const own = this.#exchange.ownHeaders(endpoint, this.#exchange.context.seat.whyOf(routed, this.#exchange.prompt));
     return clientHeaders(head.headers, { ...own, hitTokens: Math.min(own.hitTokens, promptTokens) }, keepLength);
   }
 

@@ -29,12 +29,9 @@ export function attemptVerdict(
     { at, arrivedAt, deadlineAt, quietMicros, begun, continues, held, streams, blocked, trouble },
     waits,
     () => {
-      const { retries } = context.attempts;
-      const denied =
-        resuming || begun
-          ? retries.continuationDenial(fault, kept?.continuations ?? 0)
-          : retries.denial(fault, state.attempts);
-      return denied === undefined && context.tap.router.hasTaker(at, routeId);
+      const goesOn = resuming || begun;
+      const times = goesOn ? (kept?.continuations ?? 0) : state.attempts;
+      return context.seat.mayLeave({ requestId: routeId, fault, times, continues: goesOn });
     },
   );
 }

@@ -1,6 +1,5 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
-import { afterFault } from "#core/retry/after-fault.ts";
 import { firstStop } from "#core/stage-choice.ts";
 import type { Micros } from "#core/units.ts";
 
@@ -166,7 +165,7 @@ export class Forward implements AttemptListener {
     const { faults } = context.counters;
     faults[fault] = (faults[fault] ?? 0) + 1;
     const attempts = this.attempts - (cascade?.attemptsBefore ?? 0);
-    const after = afterFault(context.attempts, routeId, fault, attempts, this.#stages?.failed);
+    const after = context.seat.afterFault(routeId, fault, attempts, this.#stages?.failed);
     if (after.kind === "give-up") return { kind: "denied", why: after.why };
     const { decision } = after;
     context.observe.fault?.(retriedEvent(this, fault, firstStop(decision)));
@@ -292,7 +291,7 @@ export class Forward implements AttemptListener {
 
   #newTokens(): TokenProgress {
     const { context, limits, routeId: requestId } = this.#exchange;
-    const { tap, counters } = context;
-    return new TokenProgress({ tap, limits, counters, requestId });
+    const { seat, counters } = context;
+    return new TokenProgress({ seat, limits, counters, requestId });
   }
 }

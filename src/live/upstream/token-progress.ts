@@ -1,10 +1,10 @@
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
-import type { RouterTap } from "../router-tap.ts";
+import type { RouterSeat } from "../router-seat.ts";
 import type { GatewayLimits } from "../request/limits.ts";
 
 export interface TokenProgressOptions {
-  readonly tap: RouterTap;
+  readonly seat: Pick<RouterSeat, "accept">;
   readonly limits: GatewayLimits;
   readonly counters: GatewayCounters;
   /** As the router knows the request. */
@@ -29,7 +29,7 @@ export class TokenProgress {
     this.#reportedAt = at;
     this.seen = 1;
     this.#reported = 1;
-    this.#options.tap.accept({ kind: "first-token", at, requestId: this.#options.requestId });
+    this.#options.seat.accept({ kind: "first-token", at, requestId: this.#options.requestId });
   }
 
   /** Whether so many tokens are worth a report. */
@@ -44,10 +44,10 @@ export class TokenProgress {
   }
 
   report(at: Micros): void {
-    const { tap, counters, requestId } = this.#options;
+    const { seat, counters, requestId } = this.#options;
     this.#reported = this.seen;
     this.#reportedAt = at;
     counters.progressInputs++;
-    tap.accept({ kind: "progress", at, requestId, outputTokens: this.seen });
+    seat.accept({ kind: "progress", at, requestId, outputTokens: this.seen });
   }
 }

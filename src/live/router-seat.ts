@@ -1,0 +1,47 @@
+import type { Placed, Routed } from "#core/decision.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { AskingInput, Input, RequestAgain } from "#core/input.ts";
+import type { RouteRequest } from "#core/request.ts";
+import type { AfterFault, FailedStage } from "#core/retry/after-fault.ts";
+import type { BrokenAnswer } from "#core/retry/after-break.ts";
+import type { RetryOptions } from "#core/retry/retry-policy.ts";
+import type { Micros } from "#core/units.ts";
+import type { CountedPrompt } from "./status/decisive.ts";
+
+/** Notified of the decision on a request, and how long it waited for its turn. It must not throw. */
+export type Decided = (decision: Placed, queuedMicros: Micros) => void;
+
+/** An attempt that may have to go elsewhere. */
+export interface LeavingAttempt {
+  readonly requestId: string;
+  readonly fault: Fault;
+  /** Attempts so far; where an answer goes on that broke, the times that it did. */
+  readonly times: number;
+  readonly continues: boolean;
+}
+
+/**
+ * The router as the path of a request sees it: that of this thread, or that of the thread which decides for several. What
+ * is asked about a request in flight is answered at once; its arrival is when its turn has come.
+ */
+export interface RouterSeat {
+  /** Throws, or calls `failed`, where the decision is a defect. */
+  arrive(request: RouteRequest, decided: Decided, failed: (error: Error) => void): void;
+  accept(input: Exclude<Input, AskingInput>): void;
+  /** Asks for another endpoint for a request in flight. */
+  again(input: RequestAgain): Placed;
+  /** The attempt number `attempts` failed before its client had a byte. */
+  afterFault(requestId: string, fault: Fault, attempts: number, stage?: FailedStage): AfterFault;
+  /** An answer broke that may go on elsewhere. */
+  afterBreak(broken: BrokenAnswer): AfterFault;
+  /** Whether the budget lets an attempt go elsewhere and somebody could take it. Spends nothing. */
+  mayLeave(leaving: LeavingAttempt): boolean;
+  /** A routed request was sent: it earns its part of a retry. */
+  earn(): void;
+  /** A continuation made a token. */
+  refund(): void;
+  changeRetries(options: RetryOptions): void;
+  /** Why a request went where it went, in a line of printable ASCII. */
+  whyOf(decision: Routed, prompt: CountedPrompt): string;
+  stop(): void;
+}

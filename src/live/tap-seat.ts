@@ -1,0 +1,96 @@
+import type { Placed, Routed } from "#core/decision.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { AskingInput, Input, RequestAgain } from "#core/input.ts";
+import type { RouteRequest } from "#core/request.ts";
+import {
+  type AfterFault,
+  afterFault,
+  type AttemptHost,
+  type FailedStage,
+  type StageFailed,
+} from "#core/retry/after-fault.ts";
+import { afterBreak, type BrokenAnswer } from "#core/retry/after-break.ts";
+import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
+import { QueueTurns } from "./admission/queue-turns.ts";
+import { nowMicros } from "./clock.ts";
+import { countUp, type GatewayCounters } from "./metrics/gateway-counters.ts";
+import type { Decided, LeavingAttempt, RouterSeat } from "./router-seat.ts";
+import type { RouterTap } from "./router-tap.ts";
+import { type CountedPrompt, decisiveText } from "./status/decisive.ts";
+
+export interface TapSeatOptions {
+  readonly tap: RouterTap;
+  readonly retries: RetryOptions;
+  readonly counters: Pick<GatewayCounters, "queued">;
+}
+
+/** The router of this thread. */
+export class TapSeat implements RouterSeat {
+  readonly #tap: RouterTap;
+  readonly #counters: TapSeatOptions["counters"];
+  readonly #turns: QueueTurns;
+  /** What retries of all requests share. */
+  readonly #host: AttemptHost;
+  readonly #retries: RetryPolicy;
+
+  constructor({ tap, retries, counters }: TapSeatOptions) {
+    this.#tap = tap;
+    this.#counters = counters;
+    this.#turns = new QueueTurns(tap);
+    this.#retries = new RetryPolicy(retries);
+    function accept(input: StageFailed): void;
+    function accept(input: RequestAgain): Placed;
+    function accept(input: StageFailed | RequestAgain): Placed | undefined {
+      return tap.accept(input) as Placed | undefined;
+    }
+    this.#host = { retries: this.#retries, now: nowMicros, accept };
+  }
+
+  arrive(request: RouteRequest, decided: Decided): void {
+    const decision = this.#tap.accept({ kind: "request-arrived", at: nowMicros(), request });
+    if (decision.kind !== "queued") return decided(decision, 0);
+    countUp(this.#counters.queued, decision.reason);
+    this.#turns.wait(request.id, (placed) => decided(placed, placed.at - decision.at));
+  }
+
+  accept(input: Exclude<Input, AskingInput>): void {
+    this.#tap.accept(input);
+  }
+
+  again(input: RequestAgain): Placed {
+    return this.#tap.accept(input);
+  }
+
+  afterFault(requestId: string, fault: Fault, attempts: number, stage?: FailedStage): AfterFault {
+    return afterFault(this.#host, requestId, fault, attempts, stage);
+  }
+
+  afterBreak(broken: BrokenAnswer): AfterFault {
+    return afterBreak(this.#host, broken);
+  }
+
+  mayLeave({ requestId, fault, times, continues }: LeavingAttempt): boolean {
+    const denied = continues ? this.#retries.continuationDenial(fault, times) : this.#retries.denial(fault, times);
+    return denied === undefined && this.#tap.router.hasTaker(nowMicros(), requestId);
+  }
+
+  earn(): void {
+    this.#retries.earn();
+  }
+
+  refund(): void {
+    this.#retries.refund();
+  }
+
+  changeRetries(options: RetryOptions): void {
+    this.#retries.change(options);
+  }
+
+  whyOf(decision: Routed, prompt: CountedPrompt): string {
+    return decisiveText(decision, prompt);
+  }
+
+  stop(): void {
+    this.#turns.stop();
+  }
+}

@@ -1,0 +1,15 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { WaitKind } from "#core/endpoint/hang-judge.ts";
+import type { Micros } from "#core/units.ts";
+import type { SweepListener } from "../request/in-flight.ts";
+
+/** Who judges endpoints by what attempts there find, and knows which of them hang. */
+export interface AttemptWatch extends SweepListener {
+  isHung(endpoint: EndpointId): boolean;
+  /** A byte of an answer came since the last sweep. */
+  answered(endpoint: EndpointId, at: Micros): void;
+  /** An answer's first byte came after so long, or all of one that comes in one piece. */
+  took(endpoint: EndpointId, kind: WaitKind, micros: Micros): void;
+  /** A request waits for a byte since then. */
+  waits(endpoint: EndpointId, kind: WaitKind, since: Micros): void;
+}
