@@ -39,6 +39,8 @@ export interface RolloutView {
   readonly steps: readonly StepView[];
   /** Differences over time, oldest first; bounded. */
   readonly intervals: readonly IntervalsView[];
+  /** What each arm did in the windows that were compared last, oldest first; bounded. */
+  readonly windows: readonly ComparedWindowView[];
   /** Requests that are counted and have not ended; those that ended too late for their window. */
   readonly inFlight: number;
   readonly lateOutcomes: number;
@@ -159,6 +161,15 @@ export interface StepView {
   readonly reason: string;
   readonly by: string;
 }
+
+export interface ComparedWindowView {
+  readonly window: number;
+  readonly endedAt: string;
+  /** The control first; in a switchback those that had the window alone have requests. */
+  readonly arms: readonly { readonly requests: number; readonly times: Readonly<Record<TimeMetric, WindowTimes>> }[];
+}
+
+export type WindowTimes = Pick<TimeView, "meanMillis" | "p50Millis" | "p90Millis">;
 
 export interface IntervalsView {
   readonly at: string;

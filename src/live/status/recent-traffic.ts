@@ -27,11 +27,20 @@ interface Counts {
   cachedTokens: number;
 }
 
-interface Slot {
-  readonly slot: number;
+interface Sums {
   readonly counts: Counts;
   readonly times: Times;
 }
+
+interface Slot extends Sums {
+  readonly slot: number;
+  /** Of each model by itself. */
+  readonly models: Map<string, Sums>;
+}
+
+/** Models with figures of their own in a slot, and that are shown; the others are one. */
+const MODELS_MAX = 16;
+const OTHERS = "other models";
 
 /** What requests did over the last minutes, in slots of some seconds. It holds no more than a fixed number of them. */
 export class RecentTraffic {
@@ -48,37 +57,37 @@ export class RecentTraffic {
   }
 
   /** As of RequestObserver. */
-  finished({ outcome, ttftMicros, tpotMicros, e2eMicros, ...summary }: RequestSummary): void {
-    const { counts, times } = this.#open();
-    counts.requests++;
-    if (outcome === "failed" || outcome === "timeout") counts.failed++;
-    if (outcome === "refused") counts.refused++;
-    if (outcome === "aborted") counts.aborted++;
-    counts.outputTokens += summary.outputTokens ?? 0;
-    if (summary.cachedTokens !== undefined) {
-      counts.cachedTokens += summary.cachedTokens;
-      counts.promptTokens += summary.promptTokens ?? 0;
-    }
-    if (ttftMicros !== undefined) times.ttft.add(ttftMicros);
-    if (tpotMicros !== undefined) times.tpot.add(tpotMicros);
-    if (outcome === "ok") times.e2e.add(e2eMicros);
+  finished(summary: RequestSummary): void {
+    const { models, ...slot } = this.#open();
+    const model = models.has(summary.model) || models.size < MODELS_MAX ? summary.model : OTHERS;
+    let own = models.get(model);
+    if (own === undefined) models.set(model, (own = newSums()));
+    count(slot, summary);
+    count(own, summary);
   }
 
   /** Slots after `after`, and the last minute. */
   view(after: number): TrafficCard {
     this.#open();
     const slots = [...this.#closed, ...this.#detailed.map(slotOf)];
-    const counts = newCounts();
-    const times = newTimes();
+    const all = newSums();
+    const models = new Map<string, Sums>();
     for (const slot of this.#detailed) {
-      for (const key of Object.keys(counts) as (keyof Counts)[]) counts[key] += slot.counts[key];
-      for (const key of Object.keys(times) as (keyof Times)[]) times[key].merge(slot.times[key]);
+      addTo(all, slot);
+      for (const [model, sums] of slot.models) {
+        if (!models.has(model)) models.set(model, newSums());
+        addTo(models.get(model)!, sums);
+      }
     }
     return {
       slotMillis: SLOT_MILLIS,
       slotsMax: SLOTS_MAX,
       slots: slots.filter(({ slot }) => slot > after),
-      lastMinute: { ...figuresOf(counts, times), seconds: this.#detailedSeconds() },
+      lastMinute: { ...figuresOf(all), seconds: this.#detailedSeconds() },
+      models: [...models]
+        .map(([model, sums]) => ({ model, ...figuresOf(sums) }))
+        .sort((x, y) => y.requests - x.requests || (x.model < y.model ? -1 : 1))
+        .slice(0, MODELS_MAX),
     };
   }
 
@@ -96,7 +105,7 @@ export class RecentTraffic {
     if (last !== undefined && slot <= last.slot) return last;
     const first = Math.max(last === undefined ? slot : last.slot + 1, slot - SLOTS_MAX + 1);
     for (let next = first; next <= slot; next++) {
-      last = { slot: next, counts: newCounts(), times: newTimes() };
+      last = { slot: next, ...newSums(), models: new Map() };
       this.#detailed.push(last);
       while (this.#detailed.length > DETAILED_MAX) this.#closed.push(slotOf(this.#detailed.shift()!));
     }
@@ -105,19 +114,40 @@ export class RecentTraffic {
   }
 }
 
-function newCounts(): Counts {
-  return { requests: 0, failed: 0, refused: 0, aborted: 0, outputTokens: 0, promptTokens: 0, cachedTokens: 0 };
+function newSums(): Sums {
+  return {
+    counts: { requests: 0, failed: 0, refused: 0, aborted: 0, outputTokens: 0, promptTokens: 0, cachedTokens: 0 },
+    times: { ttft: new TimeHistogram(), tpot: new TimeHistogram(), e2e: new TimeHistogram() },
+  };
 }
 
-function newTimes(): Times {
-  return { ttft: new TimeHistogram(), tpot: new TimeHistogram(), e2e: new TimeHistogram() };
+function count({ counts, times }: Sums, summary: RequestSummary): void {
+  const { outcome, ttftMicros, tpotMicros, e2eMicros } = summary;
+  counts.requests++;
+  if (outcome === "failed" || outcome === "timeout") counts.failed++;
+  if (outcome === "refused") counts.refused++;
+  if (outcome === "aborted") counts.aborted++;
+  counts.outputTokens += summary.outputTokens ?? 0;
+  if (summary.cachedTokens !== undefined) {
+    counts.cachedTokens += summary.cachedTokens;
+    counts.promptTokens += summary.promptTokens ?? 0;
+  }
+  if (ttftMicros !== undefined) times.ttft.add(ttftMicros);
+  if (tpotMicros !== undefined) times.tpot.add(tpotMicros);
+  if (outcome === "ok") times.e2e.add(e2eMicros);
 }
 
-function slotOf({ slot, counts, times }: Slot): TrafficSlot {
-  return { slot, ...figuresOf(counts, times) };
+function addTo(sums: Sums, { counts, times }: Sums): void {
+  for (const key of Object.keys(counts) as (keyof Counts)[]) sums.counts[key] += counts[key];
+  for (const key of Object.keys(times) as (keyof Times)[]) sums.times[key].merge(times[key]);
 }
 
-function figuresOf({ promptTokens, cachedTokens, ...counts }: Counts, { ttft, tpot, e2e }: Times): TrafficFigures {
+function slotOf({ slot, ...sums }: Slot): TrafficSlot {
+  return { slot, ...figuresOf(sums) };
+}
+
+function figuresOf({ counts: { promptTokens, cachedTokens, ...counts }, times }: Sums): TrafficFigures {
+  const { ttft, tpot, e2e } = times;
   return {
     ...counts,
     hitRatio: promptTokens === 0 ? null : cachedTokens / promptTokens,

@@ -1,5 +1,12 @@
 import type { TimeMetric } from "#core/rollout/judge/outcome.ts";
-import type { RolloutArm, RolloutCard, RolloutGuardrail, RolloutInterval, TimeFigures } from "#page/status/overview.ts";
+import type {
+  RolloutArm,
+  RolloutCard,
+  RolloutGuardrail,
+  RolloutInterval,
+  RolloutWindows,
+  TimeFigures,
+} from "#page/status/overview.ts";
 import type { ArmView, GuardrailView, RolloutView, TimeView } from "../rollout/rollout-view.ts";
 
 const METRICS: readonly TimeMetric[] = ["ttft", "tpot", "e2e"];
@@ -28,6 +35,7 @@ export function rolloutCard(view: RolloutView): RolloutCard {
     intervals: arms
       .filter(({ isControl }) => !isControl)
       .flatMap((arm) => METRICS.map((of) => intervalOf(arm, of, view))),
+    windows: METRICS.map((of) => windowsOf(of, view)),
     guardrails: guardrails.map(guardrailCard),
     steps: steps.map(({ at, step, arm, by, reason: why }) => ({
       at: Date.parse(at),
@@ -113,6 +121,20 @@ function intervalOf({ name }: ArmView, metric: TimeMetric, { intervals, predicti
   if (prediction === undefined) return { arm: name, metric, points };
   const { lowMillis: low, highMillis: high, verdict } = prediction;
   return { arm: name, metric, points, predicted: { low, high, verdict } };
+}
+
+/** Each arm's times by window; windows that it had no requests in are left out. */
+function windowsOf(metric: TimeMetric, { arms, windows }: RolloutView): RolloutWindows {
+  return {
+    metric,
+    arms: arms.map(({ name }, arm) => ({
+      name,
+      points: windows.flatMap(({ endedAt, arms: measured }) => {
+        const { meanMillis: mean, p50Millis: low, p90Millis: high } = measured[arm]!.times[metric];
+        return mean === null || low === null || high === null ? [] : [{ at: Date.parse(endedAt), mean, low, high }];
+      }),
+    })),
+  };
 }
 
 function guardrailCard({

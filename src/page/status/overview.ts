@@ -70,6 +70,8 @@ export interface TrafficCard {
   readonly slots: readonly TrafficSlot[];
   /** Over the last minute or so; the process may be younger. */
   readonly lastMinute: TrafficFigures & { readonly seconds: number };
+  /** The same of each model, the busiest first; bounded. */
+  readonly models: readonly (TrafficFigures & { readonly model: string })[];
 }
 
 export interface TrafficSlot extends TrafficFigures {
@@ -219,6 +221,8 @@ export interface RolloutCard {
   readonly arms: readonly RolloutArm[];
   /** Arms but the control, by metric, over time: oldest first. */
   readonly intervals: readonly RolloutInterval[];
+  /** Every arm by itself, by metric. */
+  readonly windows: readonly RolloutWindows[];
   readonly guardrails: readonly RolloutGuardrail[];
   /** Oldest first. */
   readonly steps: readonly RolloutStepLine[];
@@ -260,6 +264,12 @@ export interface RolloutInterval {
     readonly verdict: "open" | "agrees" | "contradicted";
   };
   readonly points: readonly RolloutPoint[];
+}
+
+/** What each arm did, window by window: the mean, and from p50 (`low`) to p90 (`high`). Milliseconds. */
+export interface RolloutWindows {
+  readonly metric: RolloutMetric;
+  readonly arms: readonly { readonly name: string; readonly points: readonly RolloutPoint[] }[];
 }
 
 export interface RolloutPoint {

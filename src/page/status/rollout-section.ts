@@ -6,6 +6,7 @@ import { pill } from "../part/pill.ts";
 import type { RolloutArm, RolloutCard, RolloutPhase, TimeFigures } from "./overview.ts";
 import { rolloutChart } from "./rollout-chart.ts";
 import { section } from "./section.ts";
+import { windowChart } from "./window-chart.ts";
 
 const LEVELS: Readonly<Record<RolloutPhase, Parameters<typeof pill>[0]>> = {
   planned: "plain",
@@ -24,7 +25,7 @@ export function rolloutSection(rollouts: readonly RolloutCard[], at: number): Ma
 }
 
 function rolloutOf(rollout: RolloutCard, at: number): Markup {
-  const { name, model, phase, design, reason, intervals, guardrails, steps } = rollout;
+  const { name, model, phase, design, reason, intervals, windows, guardrails, steps } = rollout;
   return element(
     "article",
     { key: name, class: "rollout", "aria-label": `Rollout ${name}` },
@@ -35,6 +36,8 @@ function rolloutOf(rollout: RolloutCard, at: number): Markup {
     intervals.length > 0 &&
       element("p", {}, "Means less the control's, with intervals that hold at every look together; below 0 is faster."),
     element("div", { class: "cards small" }, intervals.map(rolloutChart)),
+    element("p", {}, "Each arm by itself, window by window: its mean, shaded from its p50 to its p90."),
+    element("div", { class: "cards small" }, windows.map(windowChart)),
     element(
       "div",
       { class: "cards" },

@@ -5,6 +5,7 @@ import { type Content, element, type Markup } from "../part/markup.ts";
 import { linearScale } from "../part/scale.ts";
 import type { TrafficCard, TrafficSlot } from "./overview.ts";
 import type { PageActions, PageState } from "./page-state.ts";
+import { modelTable } from "./model-table.ts";
 import { section } from "./section.ts";
 
 const WIDTH = 360;
@@ -44,6 +45,8 @@ export function trafficSection(
     "Traffic",
     element("p", {}, `The last ${minutes} minutes, a point for every ${traffic.slotMillis / 1_000} seconds.`),
     element("div", { class: "cards small" }, chartsOf(traffic.slotMillis).map(draw)),
+    traffic.models.length > 0 && element("p", {}, "The last minute, by model."),
+    traffic.models.length > 0 && element("div", { class: "card table" }, modelTable(traffic)),
   );
 }
 

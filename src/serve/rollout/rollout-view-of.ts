@@ -1,3 +1,4 @@
+import type { WindowFigures } from "#core/rollout/judge/arm-figures.ts";
 import type { ArmTally } from "#core/rollout/judge/arm-tally.ts";
 import type { GuardrailReading } from "#core/rollout/judge/guardrail.ts";
 import { TIME_METRICS, type TimeMetric } from "#core/rollout/judge/outcome.ts";
@@ -9,6 +10,7 @@ import type { RolloutWatch } from "#core/rollout-watch.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type {
   ArmView,
+  ComparedWindowView,
   DesignView,
   DifferenceView,
   FiguresView,
@@ -18,6 +20,7 @@ import type {
   RolloutView,
   StepView,
   TimeView,
+  WindowTimes,
   WindowView,
 } from "#live/rollout/rollout-view.ts";
 
@@ -63,6 +66,7 @@ export function rolloutViewOf(
     predictions: predictionViews(rules, verdict, name),
     steps,
     intervals,
+    windows: judge.history.slice(-WINDOWS_MAX).map((one) => comparedWindowView(one, wallOf)),
     inFlight: watch.inFlight,
     lateOutcomes: judge.lateOutcomes,
     adjustment: rules.awaitsPredictions === true ? adjustmentView(judge) : null,
@@ -91,6 +95,24 @@ export function intervalsAt(watch: RolloutWatch, at: Micros, wallOf: (at: Micros
         highMillis: millis(high),
       })),
   };
+}
+
+/** Windows that a chart has room for. */
+const WINDOWS_MAX = 60;
+
+function comparedWindowView({ window, endAt, arms }: WindowFigures, wallOf: (at: Micros) => string) {
+  return {
+    window,
+    endedAt: wallOf(endAt),
+    arms: arms.map(({ requests, times }) => {
+      const of = (metric: TimeMetric): WindowTimes => {
+        const { mean, p50, p90 } = times[metric];
+        const shown = (micros: number | null) => (micros === null ? null : millis(micros));
+        return { meanMillis: shown(mean), p50Millis: shown(p50), p90Millis: shown(p90) };
+      };
+      return { requests, times: { ttft: of("ttft"), tpot: of("tpot"), e2e: of("e2e") } };
+    }),
+  } satisfies ComparedWindowView;
 }
 
 function designView(design: RolloutState["plan"]["design"]): DesignView {

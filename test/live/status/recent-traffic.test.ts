@@ -97,3 +97,27 @@ test("it remembers no more than its slots, over a long silence too, and a clock 
   traffic.finished(summary());
   assert.equal(traffic.view(-1).slots.at(-1)?.requests, 1);
 });
+
+test("the last minute by model: the busiest first, and beyond so many in a slot they are one", () => {
+  let now = START;
+  const traffic = new RecentTraffic(() => now);
+  for (let i = 0; i < 3; i++) traffic.finished(summary({ model: "often", ttftMicros: 200_000 }));
+  traffic.finished(summary({ model: "seldom", outcome: "failed", cachedTokens: undefined }));
+  now += 30_000;
+  traffic.finished(summary({ model: "often", ttftMicros: 600_000 }));
+  const { models, lastMinute } = traffic.view(-1);
+  assert.deepEqual(
+    models.map(({ model, requests, failed, ttft, hitRatio }) => [model, requests, failed, ttft?.mean, hitRatio]),
+    [
+      ["often", 4, 0, 300, 0.6],
+      ["seldom", 1, 1, 100, null],
+    ],
+  );
+  assert.equal(lastMinute.requests, 5);
+  for (let i = 0; i < 40; i++) traffic.finished(summary({ model: `m${i}` }));
+  const many = traffic.view(-1).models;
+  assert.equal(many.length, 16);
+  assert.deepEqual([many[0]?.model, many[0]?.requests], ["other models", 25]);
+  now += 90_000;
+  assert.deepEqual(traffic.view(-1).models, []);
+});

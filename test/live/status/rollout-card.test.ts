@@ -33,6 +33,33 @@ test("intervals over time are of means, from where there are any, beside what wa
   });
 });
 
+test("each arm has its own points where it had a window, and none where it had not", () => {
+  const none = { meanMillis: null, p50Millis: null, p90Millis: null };
+  const ttft = { meanMillis: 120, p50Millis: 100, p90Millis: 180 };
+  const [idle, busy] = [
+    { ttft: none, tpot: none, e2e: none },
+    { ttft, tpot: none, e2e: none },
+  ].map((times, i) => {
+    return { requests: i, times };
+  });
+  const windows = [
+    { window: 4, endedAt: "2026-03-04T14:00:00Z", arms: [busy!, idle!] },
+    { window: 5, endedAt: "2026-03-04T14:01:00Z", arms: [idle!, busy!] },
+  ];
+  const [first, second] = rolloutCard(rolloutViewCase({ windows })).windows;
+  assert.deepEqual(first, {
+    metric: "ttft",
+    arms: [
+      { name: "a", points: [{ at: Date.parse("2026-03-04T14:00:00Z"), mean: 120, low: 100, high: 180 }] },
+      { name: "b", points: [{ at: Date.parse("2026-03-04T14:01:00Z"), mean: 120, low: 100, high: 180 }] },
+    ],
+  });
+  assert.deepEqual(
+    second?.arms.flatMap(({ points }) => points),
+    [],
+  );
+});
+
 test("a guardrail shows how much of its limit is used, once there are samples enough", () => {
   const { guardrails } = rolloutCard(rolloutViewCase());
   assert.deepEqual(guardrails, [

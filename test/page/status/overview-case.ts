@@ -82,6 +82,14 @@ export function fleetCase(size: number): EndpointCard[] {
   return [...well, ...troubled].slice(-size).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
+/** A switchback's: each arm has every other window. */
+function windowsCase(mean: number, after: number) {
+  return Array.from({ length: 12 }, (_, i) => {
+    const now = mean * (1 + 0.2 * Math.sin(i));
+    return { at: AT - 7_200_000 + after + 600_000 * i, mean: now, low: 0.8 * now, high: 1.9 * now };
+  });
+}
+
 function figures(load: number): TrafficFigures {
   const times = (p50: number) => ({ mean: p50 * 1.2, p50, p99: p50 * draw(2.4, 4) });
   const requests = Math.round(load * 5);
@@ -179,6 +187,13 @@ export function rolloutCase(more: Partial<RolloutCard> = {}): RolloutCard {
       { ...arm, name: "llm-d", profile: "llm-d", requests: 141_200, failed: 3, ttft: times(151) },
       { ...arm, name: "gnomon", profile: "gnomon", requests: 139_900, failed: 0, ttft: times(118), hitRatio: 0.66 },
     ],
+    windows: (["ttft", "tpot", "e2e"] as const).map((metric, i) => ({
+      metric,
+      arms: [
+        { name: "llm-d", points: windowsCase(151 * 8 ** i, 0) },
+        { name: "gnomon", points: windowsCase(118 * 8 ** i, 300_000) },
+      ],
+    })),
     intervals: [
       {
         arm: "gnomon",
@@ -231,7 +246,16 @@ export function overviewCase(more: Partial<Overview> = {}): Overview {
       requestsQueued: 17,
     },
     endpoints: fleetCase(104),
-    traffic: { slotMillis: SLOT_MILLIS, slotsMax: SLOTS_MAX, slots, lastMinute: { ...figures(214), seconds: 58 } },
+    traffic: {
+      slotMillis: SLOT_MILLIS,
+      slotsMax: SLOTS_MAX,
+      slots,
+      lastMinute: { ...figures(214), seconds: 58 },
+      models: [
+        { model: "meta-llama/Llama-3.1-8B-Instruct", ...figures(180) },
+        { model: "", ...figures(34), ttft: null, tpot: null, e2e: null, hitRatio: null },
+      ],
+    },
     decisions: Array.from({ length: 12 }, (_, i) =>
       decisionCase(
         1_000 - i,

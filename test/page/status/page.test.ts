@@ -51,6 +51,9 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
       await page.locator("#endpoints button.open").nth(1).click();
       await page.locator("#decisions .detail table").waitFor();
       assert.equal(await sideways(page), 0, "no sideways scroll of the page");
+      assert.match(await page.locator("#traffic table").innerText(), /Llama-3\.1-8B-Instruct[^]*none that is served/);
+      const arms = page.locator("#rollout figure", { hasText: "Each arm: TTFT" });
+      assert.match(await arms.first().innerText(), /llm-d [\d.]+ ms[^]*gnomon [\d.]+ ms/);
       for (const row of (await page.locator(ROWS).all()).slice(0, 6)) {
         const box = await row.locator(".trouble").boundingBox();
         assert.ok(box !== null && box.x >= 0 && box.x + box.width <= width, "trouble is on the screen");
