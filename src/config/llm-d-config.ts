@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { CATALOG } from "#core/catalog.ts";
-import { checkProfile, completeProfile } from "#core/profile/check.ts";
+import { checkProfile, completeProfile, type PartialProfile } from "#core/profile/check.ts";
 import { type ParameterTable, checkParameters, shown } from "#core/plugin/parameter.ts";
 import type { ParameterValue, PluginSpec, ScorerSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "./config-error.ts";
-import { LLM_D_ELSEWHERE, LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
+import { LLM_D_ELSEWHERE, LLM_D_MISSING, LLM_D_PLUGINS, type LlmDPlugin } from "./llm-d-plugins.ts";
+import { isStagePlugin, type LlmDStages, ROLE_FILTERS, stagesOf } from "./llm-d-stages.ts";
 import { type NamedProfile, signalsOf } from "./native-profile.ts";
 import { checkShape, pathText, problemLine } from "./problem.ts";
 import type { Path } from "./schema-node.ts";
@@ -90,21 +91,49 @@ export function llmDProfile({ name: file, value, lineOf }: YamlFile, name: strin
   };
 }
 
+/** What one scheduling profile is made of. */
+class Stage {
+  readonly filters: PluginSpec[] = [];
+  readonly scorers: ScorerSpec[] = [];
+  readonly pickers: PluginSpec[] = [];
+
+  get spec() {
+    const picker = this.pickers[0] ?? { plugin: "max-score", parameters: { tieBreak: "random" } };
+    return { filters: this.filters, scorers: this.scorers, picker };
+  }
+}
+
+const NO_TYPES: ReadonlySet<string> = new Set();
+
 class Reading {
   readonly problems: Problem[] = [];
   readonly #config: Config;
-  readonly #filters: PluginSpec[] = [];
-  readonly #scorers: ScorerSpec[] = [];
-  readonly #pickers: PluginSpec[] = [];
+  readonly #stages: LlmDStages | undefined;
 
   constructor(config: Config) {
     this.#config = config;
+    this.#stages = stagesOf(config.plugins, (path, message) => this.problems.push({ path, message }));
   }
 
-  spec() {
-    this.#readDeclarations();
-    if (this.#pickers.length === 0) this.#pickers.push({ plugin: "max-score", parameters: { tieBreak: "random" } });
-    return { filters: this.#filters, scorers: this.#scorers, picker: this.#pickers[0]! };
+  spec(): PartialProfile {
+    const { plugins, schedulingProfiles } = this.#config;
+    if (plugins.length === 0) {
+      const stage = new Stage();
+      for (const [type, weight] of DEFAULT_PLUGINS)
+        this.#take(stage, { type, parameters: {} }, weight, ["plugins"], []);
+      return stage.spec;
+    }
+    plugins.forEach(({ type }, i) => {
+      const known = Object.hasOwn(LLM_D_PLUGINS, type) || Object.hasOwn(LLM_D_ELSEWHERE, type) || isStagePlugin(type);
+      if (!known) this.#unknown(type, i);
+    });
+    if (this.#stages !== undefined) return this.#inStages(this.#stages);
+    if (schedulingProfiles.length > 1) {
+      const names = schedulingProfiles.map((one) => one.name).join(", ");
+      const message = `expected one profile, or a disagg-profile-handler that chooses between two, got ${names}`;
+      this.problems.push({ path: ["schedulingProfiles"], message });
+    }
+    return this.#stage(0, NO_TYPES).spec;
   }
 
   elsewhere(): string {
@@ -113,56 +142,64 @@ class Reading {
     return [...sections, ...types.map((type) => `${type} (${LLM_D_ELSEWHERE[type] ?? ""})`)].join(", ");
   }
 
-  #readDeclarations(): void {
+  #inStages({ decode, prefill, divided }: LlmDStages): PartialProfile {
+    const { schedulingProfiles } = this.#config;
+    const numberOf = (name: string): number => {
+      const number = schedulingProfiles.findIndex((one) => one.name === name);
+      const names = schedulingProfiles.map((one) => one.name).join(", ") || "none";
+      const message = `expected a profile ${name}, got ${names}`;
+      if (number < 0) this.problems.push({ path: ["schedulingProfiles"], message });
+      return Math.max(0, number);
+    };
+    if (divided === undefined) return this.#stage(numberOf(decode), NO_TYPES).spec;
+    const answers = this.#stage(numberOf(decode), ROLE_FILTERS).spec;
+    return {
+      ...answers,
+      disaggregation: { ...divided, prefill: this.#stage(numberOf(prefill), ROLE_FILTERS).spec },
+    };
+  }
+
+  /** One scheduling profile, without plugins of the types that are left out. */
+  #stage(number: number, left: ReadonlySet<string>): Stage {
     const { plugins, schedulingProfiles } = this.#config;
-    if (plugins.length === 0) {
-      for (const [type, weight] of DEFAULT_PLUGINS) this.#take({ type, parameters: {} }, weight, ["plugins"], []);
-      return;
-    }
-    plugins.forEach(({ type }, i) => {
-      if (!Object.hasOwn(LLM_D_PLUGINS, type) && !Object.hasOwn(LLM_D_ELSEWHERE, type)) this.#unknown(type, i);
-    });
-    if (schedulingProfiles.length > 1) {
-      const names = schedulingProfiles.map((one) => one.name).join(", ");
-      const message = `expected one profile, since prefill and decode are not routed apart here, got ${names}`;
-      this.problems.push({ path: ["schedulingProfiles"], message });
-      return;
-    }
-    const [profile] = schedulingProfiles;
+    const profile = schedulingProfiles[number];
+    const stage = new Stage();
     if (profile === undefined) {
-      plugins.forEach((declared, i) => this.#take(declared, undefined, ["plugins", i], ["plugins", i]));
-      return;
+      plugins.forEach((one, i) => this.#take(stage, one, undefined, ["plugins", i], ["plugins", i]));
+      return stage;
     }
     profile.plugins.forEach(({ pluginRef, weight }, i) => {
-      const path = ["schedulingProfiles", 0, "plugins", i];
-      const number = plugins.findIndex(({ name, type }) => (name ?? type) === pluginRef);
-      const declared = plugins[number];
+      const path = ["schedulingProfiles", number, "plugins", i];
+      const at = plugins.findIndex(({ name, type }) => (name ?? type) === pluginRef);
+      const declared = plugins[at];
       if (declared === undefined) {
         const names = plugins.map(({ name, type }) => name ?? type).join(", ");
         const message = `expected one of the declared ${names}, got ${shown(pluginRef)}`;
         this.problems.push({ path: [...path, "pluginRef"], message });
-      } else this.#take(declared, weight, path, ["plugins", number]);
+      } else if (!left.has(declared.type)) this.#take(stage, declared, weight, path, ["plugins", at]);
     });
+    return stage;
   }
 
   #unknown(type: string, i: number): void {
     const known = Object.keys(LLM_D_PLUGINS).join(", ");
+    const missing = Object.hasOwn(LLM_D_MISSING, type) ? ` (${LLM_D_MISSING[type]})` : "";
     this.problems.push({
       path: ["plugins", i, "type"],
-      message: `expected one of ${known}, got the unsupported ${type}`,
+      message: `expected one of ${known}, got the unsupported ${type}${missing}`,
     });
   }
 
-  #take(declared: Declared, weight: number | undefined, path: Path, declaredAt: Path): void {
+  #take(stage: Stage, declared: Declared, weight: number | undefined, path: Path, declaredAt: Path): void {
     const known = Object.hasOwn(LLM_D_PLUGINS, declared.type) ? LLM_D_PLUGINS[declared.type] : undefined;
     if (known === undefined) return;
     const plugin = { plugin: known.plugin, parameters: this.#parameters(known, declared, declaredAt) };
     if (known.kind === "scorer") {
       if (weight !== undefined && !(weight > 0)) {
         this.problems.push({ path: [...path, "weight"], message: `expected a number above 0, got ${shown(weight)}` });
-      } else this.#scorers.push({ ...plugin, weight: weight ?? 1 });
-    } else if (known.kind === "filter") this.#filters.push(plugin);
-    else if (this.#pickers.push(plugin) > 1) {
+      } else stage.scorers.push({ ...plugin, weight: weight ?? 1 });
+    } else if (known.kind === "filter") stage.filters.push(plugin);
+    else if (stage.pickers.push(plugin) > 1) {
       this.problems.push({ path, message: `expected one picker, got ${declared.type} beside another` });
     }
   }

@@ -121,4 +121,27 @@ export const LLM_D_ELSEWHERE: Readonly<Record<string, string>> = {
   "anthropic-parser": "the gateway",
   "vllmhttp-parser": "the gateway",
   "passthrough-parser": "the gateway",
+  "precise-prefix-cache-producer": "kvEvents.*",
+  "endpoint-notification-source": "kvEvents.*",
+  "data-parallel-profile-handler": "discovery.dataParallelRanks, or a pool's target ports",
+};
+
+/** Plugins of llm-d without a counterpart here, and what that means. */
+export const LLM_D_MISSING: Readonly<Record<string, string>> = {
+  "burst-prefix-cache-producer": "requests are routed as they come, not gathered in bursts",
+  "mm-embeddings-cache-producer": "what is cached of images and sound is not known",
+  "mm-embeddings-cache-scorer": "what is cached of images and sound is not known",
+  "encode-filter": "encoding is not routed apart",
+  "always-disagg-multimodal-decider": "encoding is not routed apart",
+  "dcgm-data-source": "gauges of GPUs are not scraped",
+  "dcgm-extractor": "gauges of GPUs are not scraped",
+  "endpoint-attribute-filter": "scorers and filters read the signals of their own catalog, no attributes by name",
+  "endpoint-attribute-scorer": "scorers and filters read the signals of their own catalog, no attributes by name",
+  "topology-extractor": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
+  "topology-affinity-filter": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
+  "topology-affinity-scorer": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
+  "probabilistic-admitter": "admission decides without chance: admission.shedAt",
+  "soft-reflective-ceiling-policy": "classes go strictly in order: admission.classes",
+  "program-aware-fairness": "tenants are served by what they were given: admission.queue.fairness",
+  "request-attribute-reporter": "what is reported of a request is fixed",
 };

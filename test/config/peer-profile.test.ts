@@ -130,11 +130,104 @@ schedulingProfiles:
   assert.match(text, /schedulingProfiles\[0\]\.plugins\[3\]\.pluginRef: .*got "nobody"/);
 });
 
-test("two scheduling profiles of llm-d are refused by name, since prefill and decode are one endpoint here", (t) => {
-  const text = `${HEAD}plugins: [{type: queue-scorer}]\nschedulingProfiles: [{name: prefill}, {name: decode}]\n`;
-  assert.match(
-    refused(() => loadProfile(file(t, text))),
-    /schedulingProfiles: .*got prefill, decode/,
+const PD = `${HEAD}plugins:
+- {type: approx-prefix-cache-producer}
+- {type: prefix-cache-scorer}
+- {type: queue-scorer}
+- {type: prefill-filter}
+- {type: decode-filter}
+- {type: max-score-picker}
+- {type: disagg-profile-handler, parameters: {deciders: {prefill: prefix-based-pd-decider}}}
+- {type: prefix-based-pd-decider, parameters: {nonCachedTokens: 16}}
+schedulingProfiles:
+- name: prefill
+  plugins:
+  - {pluginRef: prefill-filter}
+  - {pluginRef: max-score-picker}
+  - {pluginRef: prefix-cache-scorer, weight: 2}
+  - {pluginRef: queue-scorer, weight: 1}
+- name: decode
+  plugins:
+  - {pluginRef: decode-filter}
+  - {pluginRef: max-score-picker}
+  - {pluginRef: prefix-cache-scorer, weight: 2}
+  - {pluginRef: queue-scorer, weight: 1}
+`;
+
+test("llm-d's prefill and decode are the two stages of a profile, as the one that comes with gnomon has them", (t) => {
+  assert.deepEqual(loadProfile(file(t, PD)).spec, loadProfile("llm-d-pd").spec);
+  const renamed = PD.replace("name: decode", "name: answers").replace("name: prefill", "name: prompts");
+  const nested = renamed.replace("{deciders:", "{profiles: {decode: answers, prefill: prompts}, deciders:");
+  assert.deepEqual(loadProfile(file(t, nested)).spec, loadProfile("llm-d-pd").spec);
+  const older = renamed
+    .replace("disagg-profile-handler", "pd-profile-handler")
+    .replace("{deciders: {prefill: prefix-based-pd-decider}}", "{decodeProfile: answers, prefillProfile: prompts}");
+  assert.deepEqual(loadProfile(file(t, older)).spec, loadProfile("llm-d-pd").spec);
+  const always = PD.replaceAll(
+    "prefix-based-pd-decider, parameters: {nonCachedTokens: 16}",
+    "always-disagg-pd-decider",
+  );
+  const divided = loadProfile(file(t, always.replace("prefill: prefix-based", "prefill: always-disagg"))).spec;
+  assert.equal(divided.disaggregation?.colocateBelowTokens, 0);
+  const gated = PD.replace("nonCachedTokens: 16", "nonCachedTokens: 8, promptTokens: 512");
+  const { disaggregation } = loadProfile(file(t, gated)).spec;
+  assert.deepEqual([disaggregation?.colocateBelowTokens, disaggregation?.promptTokensMin], [8, 512]);
+});
+
+test("a decider of llm-d that divides nothing leaves the decode profile alone, with its filter", (t) => {
+  const { spec } = loadProfile(file(t, PD.replace("nonCachedTokens: 16", "nonCachedTokens: 0")));
+  assert.equal(spec.disaggregation, undefined);
+  assert.deepEqual(
+    spec.filters.map(({ plugin }) => plugin),
+    ["label"],
+  );
+});
+
+test("stages of llm-d that are not routed apart here, or are not there, are refused by name", (t) => {
+  const cases: [text: string, said: RegExp][] = [
+    [
+      `${HEAD}plugins: [{type: queue-scorer}]\nschedulingProfiles: [{name: prefill}, {name: decode}]\n`,
+      /schedulingProfiles: .*disagg-profile-handler.*got prefill, decode/,
+    ],
+    [PD.replace("{deciders:", "{profiles: {encode: images}, deciders:"), /parameters: expected no stage for encoding/],
+    [
+      PD.replace("{deciders:", "{stageOrder: prefill-first, deciders:"),
+      /stageOrder: expected "decode-first", got "pre/,
+    ],
+    [PD.replace("name: prefill", "name: prompts"), /expected a profile prefill, got prompts, decode/],
+    [
+      PD.replace("prefill: prefix-based-pd-decider", "prefill: queue-scorer"),
+      /parameters\.deciders: .*got "queue-scorer"/,
+    ],
+    [PD.replace("nonCachedTokens: 16", "nonCachedTokens: -1"), /nonCachedTokens: expected a whole number .* got -1/],
+    [PD.replace("nonCachedTokens: 16", "tokens: 1"), /parameters\.tokens: expected one of nonCachedTokens/],
+    [PD.replace("{type: queue-scorer}", "{type: encode-filter}"), /unsupported encode-filter \(encoding is not routed/],
+  ];
+  for (const [text, said] of cases)
+    assert.match(
+      refused(() => loadProfile(file(t, text))),
+      said,
+    );
+});
+
+test("caches by events and data-parallel ranks are configured elsewhere, which the summary states", (t) => {
+  const { summary, spec } = loadProfile(
+    file(
+      t,
+      `${HEAD}plugins:
+- {type: precise-prefix-cache-producer, parameters: {tokenProcessorConfig: {blockSize: 16}}}
+- {type: endpoint-notification-source}
+- {type: data-parallel-profile-handler, parameters: {primaryPort: 8000}}
+- {type: prefix-cache-scorer, parameters: {prefixMatchInfoProducerName: precise-prefix-cache-producer}}
+schedulingProfiles: [{name: default, plugins: [{pluginRef: prefix-cache-scorer, weight: 10}]}]
+`,
+    ),
+  );
+  assert.match(summary, /precise-prefix-cache-producer \(kvEvents\.\*\)/);
+  assert.match(summary, /data-parallel-profile-handler \(discovery\.dataParallelRanks/);
+  assert.deepEqual(
+    spec.scorers.map(({ plugin, weight }) => [plugin, weight]),
+    [["prefix-affinity", 10]],
   );
 });
 
