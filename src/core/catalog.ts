@@ -34,6 +34,7 @@ import { mostLoaded } from "./scorer/most-loaded.ts";
 import { noHitLru } from "./scorer/no-hit-lru.ts";
 import { power } from "./scorer/power.ts";
 import { prefixOracle } from "./scorer/prefix-oracle.ts";
+import { predictedLatency } from "./scorer/predicted-latency.ts";
 import { precisePrefixCache } from "./scorer/precise-prefix-cache.ts";
 import { prefixAffinity } from "./scorer/prefix-affinity.ts";
 import { prefixHeld } from "./scorer/prefix-held.ts";
@@ -68,6 +69,7 @@ export const CATALOG = {
   },
   scorers: {
     "prefix-affinity": prefixAffinity,
+    "predicted-latency": predictedLatency,
     "prefix-held": prefixHeld,
     "queue-depth": queueDepth,
     "kv-utilization": kvUtilization,
