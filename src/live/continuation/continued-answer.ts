@@ -8,6 +8,7 @@ import { headerOf } from "../request/headers.ts";
 import { ClientEvents, DONE_EVENT } from "./client-event.ts";
 import { eventFacts } from "./event-facts.ts";
 import type { KeptStream } from "./kept-stream.ts";
+import { type OwedPiece, OwedText } from "./owed-text.ts";
 import { stopAcross } from "./stop-across.ts";
 
 /**
@@ -29,6 +30,9 @@ export class ContinuedAnswer implements Answer {
   #began = false;
   #outputTokens: number;
   #fingerprint: unknown;
+  /** Text of the endpoint before that is still to go out, and the same until it counts as made. */
+  readonly #owed: OwedText | undefined;
+  #held: string;
 
   constructor(delivery: Delivery, kept: KeptStream) {
     this.#delivery = delivery;
@@ -36,6 +40,8 @@ export class ContinuedAnswer implements Answer {
     this.#scanner = new SseScanner("completions", delivery.limits.eventBytesInspected);
     this.#events = new ClientEvents(kept.plan, kept.name!);
     this.#again = kept.seam.behind;
+    this.#held = kept.owed ?? "";
+    this.#owed = kept.owed === undefined ? undefined : new OwedText(kept.owed, kept.plan.stops);
     this.#outputTokens = kept.continuedTokens;
   }
 
@@ -98,19 +104,30 @@ export class ContinuedAnswer implements Answer {
       this.#delivery.diverged();
       return false;
     }
-    const stopped = stopAcross(this.#kept, shown);
-    if (stopped !== undefined) shown = shown.slice(0, stopped.length);
-    this.#outputTokens += ids.length;
-    this.#kept.goOn(ids, facts.text, shown);
     const finish = choice["finish_reason"];
-    const finishReason = stopped !== undefined ? "stop" : typeof finish === "string" ? finish : null;
-    const stopReason = stopped?.stop ?? choice["stop_reason"] ?? null;
+    const reason = choice["stop_reason"];
+    const ended = typeof finish === "string" ? { stop: typeof reason === "string" ? reason : undefined } : undefined;
+    const piece = this.#pieceOf(shown, ended);
+    shown = piece.text;
+    const stopped = piece.stop !== undefined && ended?.stop === undefined;
+    this.#outputTokens += ids.length;
+    this.#kept.goOn(ids, this.#held + facts.text, shown);
+    this.#held = "";
+    const finishReason = stopped ? "stop" : typeof finish === "string" ? finish : null;
+    const stopReason = piece.stop ?? reason ?? null;
     if (shown !== "" || finishReason !== null || (this.#kept.plan.showsIds && newIds.length > 0))
       this.#out += this.#events.piece({ text: shown, ids: newIds, finishReason, stopReason }, this.#counts);
     this.#kept.ended ||= finishReason !== null;
     this.#delivery.progress(this.#outputTokens - this.#kept.continuedTokens);
-    if (stopped !== undefined) this.#done();
-    return stopped === undefined;
+    if (stopped) this.#done();
+    return !stopped;
+  }
+
+  /** What of a text goes to the client, and the stop string that ends the answer with it. */
+  #pieceOf(text: string, ended: { readonly stop: string | undefined } | undefined): OwedPiece {
+    if (this.#owed !== undefined) return this.#owed.add(text, ended);
+    const across = stopAcross(this.#kept, text);
+    return across === undefined ? { text, stop: undefined } : { text: text.slice(0, across.length), stop: across.stop };
   }
 
   /** The router is notified of the first token once. */

@@ -14,6 +14,8 @@ export function continuedBody(kept: KeptStream, seam: Seam): Buffer {
     prompt: [...prompt, ...kept.tokensBefore(seam)],
     max_tokens: Math.max(1, whole - seam.tokens),
     ...(outputTokensMin > seam.tokens && { min_tokens: outputTokensMin - seam.tokens }),
+    // What was held back may begin a stop string, so the rest is needed at once, and as it is.
+    ...(kept.owed !== undefined && { include_stop_str_in_output: true }),
     stream: true,
     stream_options: { include_usage: true },
     return_token_ids: true,

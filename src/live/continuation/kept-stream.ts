@@ -1,37 +1,10 @@
 import type { AnswerReport } from "../answer/answer-reader.ts";
-import type { ChainEnd } from "../tokenizer/chain-state.ts";
-import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
+import type { ContinuationPlan } from "./continuation-plan.ts";
 import { type EventFacts, eventFacts } from "./event-facts.ts";
 import { BEFORE_IDS, blankIds, idsAtEnd, idsOf, readIds } from "./event-ids.ts";
+import type { KeptStreamOptions, StreamName, UnfitStream } from "./kept-stream-options.ts";
 import { type Seam, SeamFinder, codePoints } from "./seam.ts";
 import { TokenList } from "./token-list.ts";
-
-/**
- * Why a stream cannot go on.
- * - no-ids: its engine does not send token ids
- * - long, room: it has more tokens than are kept of one stream, or of all
- * - reasoning: it broke inside what a parser of the engine makes of the model's text
- * - seam: it broke between tokens that went out together, of an answer that another draw would not repeat
- */
-export type UnfitStream = UnfitRequest | "no-ids" | "long" | "room" | "reasoning" | "seam";
-
-export interface KeptStreamOptions {
-  readonly plan: ContinuationPlan;
-  /** Where the chain of the prompt's blocks ends, where it is known. */
-  readonly end: ChainEnd | undefined;
-  /** Prompt and answer together. */
-  readonly tokensMax: number;
-  /** Asked before so many bytes more are kept, or fewer where negative; false where there is no room for them. */
-  readonly hold: (bytes: number) => boolean;
-}
-
-/** What names a stream for its client, as the first event has it. */
-export interface StreamName {
-  readonly id: unknown;
-  readonly object: unknown;
-  readonly created: unknown;
-  readonly model: unknown;
-}
 
 /**
  * What is kept of a stream while it passes, so that it can go on where it breaks: the ids of its prompt and of its answer,
@@ -65,6 +38,8 @@ export class KeptStream {
   continuations = 0;
   /** Ids that the client has and that come again. */
   idsAgain = 0;
+  /** Text before the seam that was held back for stop strings, and where that seam is. */
+  #owed: { readonly text: string; readonly tokens: number } | undefined;
   /** The last characters that the client has, where a stop string may have begun in them. */
   lastText = "";
 
@@ -115,24 +90,44 @@ export class KeptStream {
     if (this.plan.greedy) return undefined;
     const { tokens, behind } = this.seam;
     if (this.plan.showsIds && tokens < this.outputTokens) return "seam";
-    return behind !== "" && this.unsettled === undefined ? "seam" : undefined;
+    return behind !== "" && this.unsettled === undefined && !this.#owesMore ? "seam" : undefined;
   }
 
   /**
-   * The last tokens of a sampled answer of which it is not known whether all their text went out, since they came in one
-   * event: only a part of a character can be held back at their end. Undefined where that is known, or where text may be
-   * held back for stop strings.
+   * The last tokens of a sampled answer of which it is not known whether all their text went out: they came in one event,
+   * and only a part of a character can be held back at their end; or text is held back for stop strings. Undefined where
+   * that is known.
    */
   get unsettled(): Int32Array | undefined {
-    const { greedy, stops } = this.plan;
-    if (greedy || stops.length > 0 || this.seam.behind === "") return undefined;
-    const from = Math.max(this.seam.tokens, this.#textTokens - TOKENS_ASKED_MAX);
-    return this.#tokens.first(this.#textTokens).subarray(from);
+    const { tokens, behind } = this.seam;
+    if (this.plan.greedy || behind === "" || this.#owesMore) return undefined;
+    const to = this.#holdsBack ? this.#tokens.length : this.#textTokens;
+    if (this.#holdsBack && to - tokens > TOKENS_ASKED_MAX) return undefined;
+    return this.#tokens.first(to).subarray(Math.max(tokens, to - TOKENS_ASKED_MAX));
   }
 
-  /** Of the unsettled tokens, all but the last ones have their text with the client. */
-  settle(heldBack: number): void {
-    this.#finder.whole(this.#textTokens - heldBack);
+  /** `text` is that of the unsettled tokens, of which the last ones end inside a character. False where it is another. */
+  settle(heldBack: number, text: string): boolean {
+    const { behind } = this.seam;
+    const made = (this.owed ?? "") + text;
+    if (this.#holdsBack && !made.startsWith(behind)) return false;
+    this.#finder.whole((this.#holdsBack ? this.#tokens.length : this.#textTokens) - heldBack);
+    if (this.#holdsBack) this.#owed = { text: made.slice(behind.length), tokens: this.seam.tokens };
+    return true;
+  }
+
+  /** Text that the client is to get before what is made behind the seam; undefined where it has all. */
+  get owed(): string | undefined {
+    return this.#owed?.tokens === this.seam.tokens ? this.#owed.text : undefined;
+  }
+
+  /** All that went out behind the seam was owed. */
+  get #owesMore(): boolean {
+    return this.owed?.startsWith(this.seam.behind) === true;
+  }
+
+  get #holdsBack(): boolean {
+    return this.plan.stops.length > 0 && !this.plan.includesStop;
   }
 
   /** Another endpoint answers anew. */
@@ -150,6 +145,7 @@ export class KeptStream {
     this.ended = false;
     this.counted = false;
     this.lastText = "";
+    this.#owed = undefined;
     this.#account();
   }
 
@@ -209,7 +205,11 @@ export class KeptStream {
 
   /** It goes on at another endpoint, behind the seam. */
   resume(): void {
-    const { tokens } = this.seam;
+    const { tokens, behind } = this.seam;
+    if (this.#owed !== undefined && this.#owesMore) {
+      this.#owed = { text: this.#owed.text.slice(behind.length), tokens };
+      this.#finder.whole(tokens);
+    }
     this.idsAgain = this.#tokens.length - tokens + this.idsAgain;
     this.#tokens.truncate(tokens);
     this.#finder.resume();

@@ -8,8 +8,9 @@ const MILLIS_MAX = 2_000;
 const HELD_BACK_MAX = 3;
 
 /**
- * Finds the seam of a stream whose last event had several tokens: whether the last of them end inside a character, which
- * the engine that is to go on is asked (vLLM's `/detokenize`). False where it does not answer, or they are no text.
+ * Finds the seam of a stream whose last tokens may have text that did not go out: what it is, and whether the last of them
+ * end inside a character, the engine that is to go on is asked (vLLM's `/detokenize`). False where it does not answer, or
+ * they are no text.
  */
 export async function settleSeam(entry: EndpointEntry, model: string, kept: KeptStream): Promise<boolean> {
   const tokens = kept.unsettled;
@@ -18,8 +19,7 @@ export async function settleSeam(entry: EndpointEntry, model: string, kept: Kept
     const text = await textOf(entry, model, tokens.subarray(0, tokens.length - heldBack));
     if (text === undefined) return false;
     if (text.endsWith(REPLACEMENT)) continue;
-    kept.settle(heldBack);
-    return true;
+    return kept.settle(heldBack, text);
   }
   return false;
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-
 import type { Rejected } from "#core/decision.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
@@ -26,7 +25,8 @@ import { summarize } from "./summarize.ts";
 import { stalledEvent } from "../log/stalled-event.ts";
 import { heldTokens } from "../disaggregation/held-tokens.ts";
 import { keptAnswer } from "../continuation/kept-answer.ts";
-import type { KeptStream, UnfitStream } from "../continuation/kept-stream.ts";
+import type { KeptStream } from "../continuation/kept-stream.ts";
+import type { UnfitStream } from "../continuation/kept-stream-options.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { Place } from "./place.ts";
 import type { Finish, RequestEffect } from "../request-state/request-effect.ts";

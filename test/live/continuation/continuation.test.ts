@@ -130,7 +130,7 @@ describe("a stream whose engine breaks", () => {
           ...(usage && { stream_options: { include_usage: true } }),
           // What a sampled answer showed it cannot repeat.
           ...(ids && greedy && { return_token_ids: true }),
-          ...(stops.length > 0 && greedy && { stop: stops, include_stop_str_in_output: includesStop }),
+          ...(stops.length > 0 && { stop: stops, include_stop_str_in_output: includesStop }),
         };
         const path = isChat ? "/v1/chat/completions" : "/v1/completions";
         Object.assign(script, run, { asked: 0, cuts: [] });
