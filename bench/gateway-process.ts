@@ -17,10 +17,12 @@ export async function startGateway(
   flags: readonly string[],
   core: number,
   root = join(import.meta.dirname, ".."),
+  nodeFlags: readonly string[] = [],
 ): Promise<GatewayProcess> {
   const endpoints = ports.flatMap((port) => ["--endpoint", `http://127.0.0.1:${port}`]);
   const main = join(root, "src/main.ts");
-  const [command, args] = pinned(core, process.execPath, [main, "serve", "--port", "0", ...endpoints, ...flags]);
+  const serve = [...nodeFlags, main, "serve", "--port", "0", ...endpoints, ...flags];
+  const [command, args] = pinned(core, process.execPath, serve);
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("GNOMON_")));
   const gateway = kept(
     spawn(command, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env }),

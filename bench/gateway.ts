@@ -2,7 +2,7 @@
  * CPU per request of the gateway beside a bare Hono + dispatch proxy and nginx (where it is installed), in one run:
  * 2, 8 and 32 KB chat bodies over 8 endpoints, and server-sent events 10 ms apart.
  *
- *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER]
+ *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"]
  *
  * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with exact
  * Llama-3 tokens, which the ratios are of, the same without the token ids by which a stream goes on elsewhere (`no ids`), and
@@ -45,7 +45,7 @@ interface Workload {
   readonly budget: string;
 }
 
-const WORKLOADS: readonly Workload[] = [
+const ALL_WORKLOADS: readonly Workload[] = [
   { name: "2 KB", bodyBytes: 2_048, stream: false, budget: "1.35 bare" },
   { name: "8 KB", bodyBytes: 8_192, stream: false, budget: "1.6 bare" },
   { name: "32 KB", bodyBytes: 32_768, stream: false, budget: "1.8 bare" },
@@ -60,8 +60,14 @@ interface Proxy {
 }
 
 const { values } = parseArgs({
-  options: { rounds: { type: "string" }, millis: { type: "string" }, beside: { type: "string" } },
+  options: {
+    rounds: { type: "string" },
+    millis: { type: "string" },
+    beside: { type: "string" },
+    only: { type: "string" },
+  },
 });
+const WORKLOADS = ALL_WORKLOADS.filter(({ name }) => name.includes(values.only ?? ""));
 const rounds = Number(values.rounds ?? 3);
 const millis = Number(values.millis ?? 1_500);
 const lastCore = availableParallelism() - 1;

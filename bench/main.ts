@@ -23,6 +23,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "CPU per request and per streamed event, beside a bare proxy and nginx",
     short: ["--rounds", "3", "--millis", "700"],
   },
+  stages: {
+    about: "where the time of a request and of an event goes: stages, bytes allocated, calls of read and write",
+    onDemand: true,
+  },
+  start: { about: "time, CPU and memory of a start, with estimated and with exact tokens", short: ["--rounds", "1"] },
   hostile: {
     about: "requests made to be dear: CPU by size, and what others wait meanwhile",
     short: ["--rounds", "1"],

