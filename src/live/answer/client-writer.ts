@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 
 /**
  * Writes one answer to a client. Frames chunks itself: size line, data and line end go out as one buffer, where Node
@@ -8,6 +9,8 @@ export class ClientWriter {
   readonly #response: ServerResponse;
   /** Whose the framing in chunks is; ours or Node's is decided when the head goes out. */
   #framing: "undecided" | "ours" | "node" = "undecided";
+  /** Where framed pieces go, once it is ours. */
+  #direct: Socket | undefined;
   /** Called once the client caught up. */
   #resume: (() => void) | undefined;
 
@@ -21,7 +24,7 @@ export class ClientWriter {
 
   /** Bytes wait for the client to read. */
   get blocked(): boolean {
-    return this.#response.writableNeedDrain;
+    return this.#response.writableNeedDrain || this.#direct?.writableNeedDrain === true;
   }
 
   /** Head of an answer whose body comes in pieces. Goes out with the first of them, or on `flush`. */
@@ -56,7 +59,19 @@ export class ClientWriter {
   /** False when the client does not keep up, until `onDrain`. */
   write(piece: Buffer): boolean {
     if (piece.length === 0) return true;
-    return this.#response.write(this.#framing === "ours" ? framed(piece) : piece);
+    if (this.#framing !== "ours") return this.#response.write(piece);
+    this.#direct ??= this.#ownSocket();
+    return (this.#direct ?? this.#response).write(framed(piece));
+  }
+
+  /**
+   * Node's response corks its socket for each write, and uncorks it in a task of its own that finds one piece: framed by
+   * us, pieces need none of that. The socket is this answer's from its head's writing to its end; before that, answers to
+   * earlier requests of the connection may still be under way, and Node keeps ours.
+   */
+  #ownSocket(): Socket | undefined {
+    const { socket } = this.#response;
+    return socket === null || this.#response.writableLength > socket.writableLength ? undefined : socket;
   }
 
   /** Calls back once the client caught up. Asked again before that, it calls back the last one alone. */
@@ -64,7 +79,8 @@ export class ClientWriter {
     const waits = this.#resume !== undefined;
     this.#resume = resume;
     if (waits) return;
-    this.#response.once("drain", () => {
+    const full = this.#direct?.writableNeedDrain === true ? this.#direct : this.#response;
+    full.once("drain", () => {
       const caughtUp = this.#resume;
       this.#resume = undefined;
       caughtUp?.();

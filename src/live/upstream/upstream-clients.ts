@@ -1,6 +1,7 @@
 import { Client, type Dispatcher } from "undici";
 
 import type { GatewayLimits } from "../request/limits.ts";
+import { POOLED_READS } from "./pooled-reads.ts";
 
 /**
  * Connections to one endpoint, each with one request at a time. The last one that became free is used again first, so
@@ -29,6 +30,7 @@ export class UpstreamClients {
       headersTimeout: 0,
       bodyTimeout: 0,
       connectTimeout: limits.connectMillisMax,
+      connect: url.startsWith("http:") ? { onread: POOLED_READS } : {},
       allowH2: false,
     };
   }
