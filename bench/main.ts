@@ -27,6 +27,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "where the time of a request and of an event goes: stages, bytes allocated, calls of read and write",
     onDemand: true,
   },
+  events: { about: "CPU of a streamed event that is one read and one write", short: ["--rounds", "5"] },
   start: { about: "time, CPU and memory of a start, with estimated and with exact tokens", short: ["--rounds", "1"] },
   hostile: {
     about: "requests made to be dear: CPU by size, and what others wait meanwhile",

@@ -49,7 +49,7 @@ test("several connections get what was sent to each, and a piece that is kept ne
   );
 });
 
-test("one that does not read holds its sender up, as any socket does", async () => {
+test("one that does not read holds its sender up as every socket does", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const accepted = once(server, "connection");

@@ -1,0 +1,98 @@
+/**
+ * Child process: engines and clients of streams in lockstep. An engine sends its next event only once the client has the
+ * one before, so that each event is one read and one write of the gateway, however late anybody is. Its parent orders a
+ * number of events and gets how many came.
+ */
+import { type AddressInfo, type Socket, connect, createServer } from "node:net";
+
+export interface LockstepOrder {
+  readonly port: number;
+  readonly streams: number;
+  readonly events: number;
+}
+
+const [HEAD, EVENT, PROMPT_IDS, DONE] = [
+  "HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n",
+  event('"delta":{"content":" word"},"logprobs":null,"finish_reason":null,"token_ids":[103492]}]'),
+  event(
+    '"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":[1,2,3],"prompt_text":null',
+  ),
+  `${chunk("data: [DONE]\n\n")}0\r\n\r\n`,
+].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer, Buffer];
+const MODELS = '{"object":"list","data":[{"id":"tiny","object":"model","max_model_len":131072}]}';
+
+function event(choice: string): string {
+  return chunk(
+    `data: {"id":"chatcmpl-ab4a080792c17ef2","object":"chat.completion.chunk","created":1795219500,"model":"tiny","choices":[{"index":0,${choice}}\n\n`,
+  );
+}
+
+function chunk(text: string): string {
+  return `${text.length.toString(16)}\r\n${text}\r\n`;
+}
+
+/** Engines' ends of the streams, by the number that their prompt has. */
+const engines = new Map<string, Socket>();
+
+function serve(socket: Socket): void {
+  let text = "";
+  socket.setNoDelay(true);
+  socket.on("error", () => {});
+  socket.on("data", (data) => {
+    text += data.toString("latin1");
+    if (text.startsWith("GET ")) {
+      text = "";
+      socket.write(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${MODELS.length}\r\n\r\n${MODELS}`,
+      );
+      return;
+    }
+    const number = /stream number (\d+)/.exec(text)?.[1];
+    if (number === undefined || !text.trimEnd().endsWith("}")) return;
+    text = "";
+    engines.set(number, socket);
+    socket.write(Buffer.concat([HEAD, PROMPT_IDS, EVENT]));
+  });
+}
+
+let streamsBegun = 0;
+
+/** One stream of so many events; resolves with how many came. */
+function stream(port: number, events: number): Promise<number> {
+  const number = String(streamsBegun++);
+  const body = JSON.stringify({
+    model: "tiny",
+    messages: [{ role: "user", content: `stream number ${number} ` }],
+    stream: true,
+  });
+  const socket = connect(port, "127.0.0.1");
+  socket.setNoDelay(true);
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  let came = 0;
+  return new Promise((resolve) => {
+    socket.on("data", (data: Buffer) => {
+      let here = 0;
+      for (let at = data.indexOf('"content":" word"'); at >= 0; at = data.indexOf('"content":" word"', at + 1)) here++;
+      came += here;
+      if (data.includes("[DONE]")) return void socket.end();
+      if (here > 0) engines.get(number)?.write(came < events ? EVENT : DONE);
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      engines.delete(number);
+      resolve(came);
+    });
+  });
+}
+
+process.on("message", ({ port, streams, events }: LockstepOrder) => {
+  void Promise.all(Array.from({ length: streams }, () => stream(port, events))).then((all) =>
+    process.send!({ events: all.reduce((sum, one) => sum + one, 0) }),
+  );
+});
+process.on("disconnect", () => process.exit(0));
+const server = createServer(serve).listen(0, "127.0.0.1", () => {
+  process.send!({ port: (server.address() as AddressInfo).port });
+});

@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { kept } from "./children.ts";
+import { freePort } from "./free-port.ts";
+import { pinned } from "./gateway-process.ts";
+
+/** A router of the field that answers, and what its start took. */
+export interface PeerProcess {
+  readonly name: string;
+  readonly port: number;
+  readonly pids: readonly number[];
+  readonly startMillis: number;
+  readonly residentMegabytes: number;
+}
+
+interface Peer {
+  readonly name: string;
+  /** Below the folder of the virtual environment. */
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+const START_MILLIS_MAX = 30_000;
+const CACHE_AWARE = ["--policy", "cache_aware"];
+const PEERS: readonly Peer[] = [
+  { name: "sglang", command: "bin/sglang-router", args: ["launch", ...CACHE_AWARE] },
+  { name: "sglang rr", command: "bin/sglang-router", args: ["launch", "--policy", "round_robin"] },
+  { name: "vllm", command: "bin/vllm-router", args: CACHE_AWARE },
+  {
+    name: "smg",
+    command: "bin/smg",
+    args: ["launch", "--backend", "vllm", "--disable-tokenizer-autoload", ...CACHE_AWARE],
+  },
+];
+
+/**
+ * Starts the routers that a Python virtual environment has (`pip install sglang-router vllm-router smg`, with what they
+ * import), each pinned to the first core, one after another; one that does not answer is left out with a line on why.
+ */
+export async function startPeers(ports: readonly number[], folder: string): Promise<PeerProcess[]> {
+  const started: PeerProcess[] = [];
+  for (const peer of PEERS) {
+    if (!existsSync(join(folder, peer.command))) {
+      console.log(`${peer.name}: ${join(folder, peer.command)} is not there: left out`);
+      continue;
+    }
+    const one = await start(peer, ports, folder);
+    if (typeof one === "string") console.log(`${peer.name}: ${one}: left out`);
+    else started.push(one);
+  }
+  return started;
+}
+
+async function start(peer: Peer, ports: readonly number[], folder: string): Promise<PeerProcess | string> {
+  const [port, prometheusPort] = [await freePort(), await freePort()];
+  const listen = ["--host", "127.0.0.1", "--port", String(port), "--prometheus-port", String(prometheusPort)];
+  const workers = ["--worker-urls", ...ports.map((one) => `http://127.0.0.1:${one}`)];
+  const [command, args] = pinned(0, join(folder, peer.command), [
+    ...peer.args,
+    ...listen,
+    "--log-level",
+    "error",
+    ...workers,
+  ]);
+  const began = performance.now();
+  const child = kept(spawn(command, args, { stdio: "ignore" }));
+  while (!(await answers(port))) {
+    if (child.exitCode !== null) return `it ended with ${child.exitCode}`;
+    if (performance.now() - began > START_MILLIS_MAX) {
+      child.kill("SIGKILL");
+      return `no answer within ${START_MILLIS_MAX / 1000} s`;
+    }
+    await new Promise((next) => setTimeout(next, 20));
+  }
+  const pids = tree(child);
+  const residentMegabytes = pids.reduce((sum, pid) => sum + residentOf(pid), 0);
+  return { name: peer.name, port, pids, startMillis: performance.now() - began, residentMegabytes };
+}
+
+async function answers(port: number): Promise<boolean> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "tiny", messages: [{ role: "user", content: "hello" }] }),
+      signal: AbortSignal.timeout(2_000),
+    });
+    await answer.text();
+    return answer.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** The process and those that it started. */
+function tree(child: ChildProcess): number[] {
+  const all = [child.pid!];
+  for (const pid of all) {
+    for (const task of readdirSync(`/proc/${pid}/task`)) {
+      const children = readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").trim();
+      if (children !== "") all.push(...children.split(" ").map(Number));
+    }
+  }
+  return all;
+}
+
+/** Resident memory of a process, in megabytes. */
+export function residentOf(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
+}
