@@ -63,6 +63,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "a cascade of two models, live: the share that goes on, and latency",
     short: ["--streams", "64", "--tokens", "32"],
   },
+  "perf-gate": { about: "CPU time of this commit beside its parent's, paired; ends with 1 above 20 %", onDemand: true },
   studies: { about: "what the weight of affinity, eviction and old gauges do to a fleet, simulated", onDemand: true },
   "engine-vs-vllm": { about: "the engine model against recorded vLLM runs (needs GNOMON_SHARED)", onDemand: true },
   "shadow-cost": { about: "the gateway with its shadow at work and without, paired; takes 10 minutes", onDemand: true },

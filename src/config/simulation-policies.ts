@@ -169,9 +169,12 @@ function schedulerOf({ type, params }: z.output<typeof scheduler>): SchedulerPol
   return type === "priority-fcfs" && !params.respect_priority ? "fcfs" : type;
 }
 
-/** A policy of that name with its default parameters; throws ConfigError naming the accepted ones. */
-export function admissionByName(name: string): AdmissionSpec {
-  const given = check({ admission: { type: name } }, ({ message }) => `--admission-policy: ${message}`);
+/** A policy of that name with its default parameters, but for the size of a bucket; throws ConfigError naming what is accepted. */
+export function admissionByName(name: string, bucketSize?: number): AdmissionSpec {
+  if (bucketSize !== undefined && name !== "token-bucket")
+    throw new ConfigError([`--admission-bucket-size: expected with --admission-policy token-bucket, got ${name}`]);
+  const params = bucketSize === undefined ? {} : { params: { bucket_size: bucketSize } };
+  const given = check({ admission: { type: name, ...params } }, ({ message }) => `--admission-policy: ${message}`);
   return asAdmission(given.admission === undefined ? { type: "always-admit" } : limitOf(given.admission));
 }
 

@@ -35,6 +35,7 @@ import { noHitLru } from "./scorer/no-hit-lru.ts";
 import { power } from "./scorer/power.ts";
 import { prefixOracle } from "./scorer/prefix-oracle.ts";
 import { predictedLatency } from "./scorer/predicted-latency.ts";
+import { cacheHitRate } from "./scorer/cache-hit-rate.ts";
 import { precisePrefixCache } from "./scorer/precise-prefix-cache.ts";
 import { prefixAffinity } from "./scorer/prefix-affinity.ts";
 import { prefixHeld } from "./scorer/prefix-held.ts";
@@ -90,6 +91,7 @@ export const CATALOG = {
     "no-hit-lru": noHitLru,
     power,
     "precise-prefix-cache": precisePrefixCache,
+    "cache-hit-rate": cacheHitRate,
     "prefix-oracle": prefixOracle,
     queue,
     "queue-headroom": queueHeadroom,

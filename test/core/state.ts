@@ -111,6 +111,7 @@ function drawSnapshot(random: Random, id: string, asked: RouteRequest): Snapshot
               running: random.below(30),
               waiting: random.below(30),
               kvUtilization,
+              prefixHitRatio: id.length % 2 === 0 ? undefined : hitBlocks / 12,
               ttftMicros: random.below(1e6),
               watts: random.below(700),
             }),

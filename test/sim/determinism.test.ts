@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
+import type { ScalingOptions } from "#sim/scaling/scaling-options.ts";
 import { ROUND_ROBIN, WEIGHTED } from "./cluster.ts";
 import { busyRun, digest, outcomesDigest } from "./digest.ts";
 
@@ -16,6 +17,32 @@ test("one seed gives the same bytes, again and in other threads", async () => {
   for (const [digests] of answers) assert.deepEqual(digests, [here, here, here]);
   await Promise.all(workers.map((worker) => worker.terminate()));
   assert.equal(digest(busyRun(WEIGHTED, SEED)), here);
+});
+
+/** The nightly form (.ci/nightly) has 100. */
+const RUNS = Number(process.env["GNOMON_DETERMINISM_RUNS"] ?? 20);
+
+test(`${RUNS} runs of one seed give the same bytes, with an autoscaler and without`, () => {
+  const scaling: ScalingOptions = {
+    autoscaler: {
+      policy: { type: "queue-depth", target: 2, tolerance: 0 },
+      min: 1,
+      max: 6,
+      cooldownMicros: 0,
+      downStabilizationMicros: 0,
+      stepMax: 4,
+    },
+    everyMicros: 100_000,
+    metricsDelayMicros: 20_000,
+    provisioningMicros: 200_000,
+    warmupMicros: 100_000,
+    drain: "wait",
+  };
+  const runs = (more: Parameters<typeof busyRun>[2]) =>
+    new Set(Array.from({ length: RUNS }, () => digest(busyRun(WEIGHTED, SEED, more, 25))));
+  assert.equal(runs({}).size, 1);
+  assert.equal(runs({ scaling }).size, 1);
+  assert.ok(busyRun(WEIGHTED, SEED, { scaling }, 25).scaling!.ups > 0);
 });
 
 // To be recorded anew when the model of a cluster changes on purpose.

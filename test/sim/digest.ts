@@ -31,15 +31,23 @@ groups:
 `;
 
 /** A cluster under pressure: sessions, shared prefixes, lost scrapes, and a cache that preempts. */
-export function busyRun(profile: ProfileSpec, seed: number, more: Partial<SimulationOptions> = {}): SimulationResult {
+export function busyRun(
+  profile: ProfileSpec,
+  seed: number,
+  more: Partial<SimulationOptions> = {},
+  conversations = 150,
+): SimulationResult {
   const report = new ImportReport("spec", "synthetic", true);
-  const arrivals = new WorkloadArrivals(synthesize(parseSyntheticSpec("spec", SPEC), seed, report), {
-    seed,
-    blockTokens: 16,
-    timeoutMicros: 20_000_000,
-    timeScale: 1,
-    rateScale: 1,
-  });
+  const arrivals = new WorkloadArrivals(
+    synthesize(parseSyntheticSpec("spec", SPEC.replace("150", String(conversations))), seed, report),
+    {
+      seed,
+      blockTokens: 16,
+      timeoutMicros: 20_000_000,
+      timeScale: 1,
+      rateScale: 1,
+    },
+  );
   const specs = engines(3, { kvBlocks: 200, modelTokensMax: 3000 });
   const signals = {
     mode: "scrape",

@@ -19,6 +19,7 @@ export function cascadePlan(flags: SimulateFlags): CascadePlan | undefined {
     ["--autoscaler-enabled", flags.autoscalerEnabled],
     ["--engine", flags.engine !== undefined],
     ["--model-config", flags.modelConfig !== undefined],
+    ["--model", flags.model !== undefined],
     ["--routers", flags.routers > 1],
   ].flatMap(([flag, given]) => (given === true ? [`--cascade: expected without ${flag}, got both`] : []));
   if (problems.length > 0) throw new ConfigError(problems);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
-import { loadEngine } from "#config/engine-file.ts";
+import { engineNames, loadEngine } from "#config/engine-file.ts";
 import { unknownWord } from "#config/problem.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { type EngineConfig, engineDefaults, type KvTierConfig } from "#engine/config.ts";
@@ -14,9 +14,10 @@ import type { SimulatePolicies } from "./simulate-policies.ts";
 export function engineOf(flags: SimulateFlags, policies: SimulatePolicies): EngineConfig {
   if (flags.modelConfig !== undefined && flags.engine !== undefined)
     throw new ConfigError(["--engine: expected to be alone, got it together with --model-config"]);
-  if (flags.modelConfig === undefined && flags.hardware !== undefined)
-    throw new ConfigError(["--hardware: expected together with --model-config, got it alone"]);
-  const base = flags.modelConfig === undefined ? loadEngine(flags.engine) : modelledEngine(flags.modelConfig, flags);
+  if (flags.modelConfig === undefined && flags.model === undefined && flags.hardware !== undefined)
+    throw new ConfigError(["--hardware: expected together with --model or --model-config, got it alone"]);
+  const named = flags.model === undefined ? flags.engine : engineNamed(flags.model, flags);
+  const base = flags.modelConfig === undefined ? loadEngine(named) : modelledEngine(flags.modelConfig, flags);
   const { kvGpuBlocks, kvCpuBlocks, tokenGaps, check } = flags;
   const kvBlocks = kvGpuBlocks ?? base.kvBlocks;
   return {
@@ -30,6 +31,21 @@ export function engineOf(flags: SimulateFlags, policies: SimulatePolicies): Engi
     coalesce: base.coalesce && !tokenGaps,
     check,
   };
+}
+
+/** The engine file of a model on a board: their names are `BOARD-MODEL`. */
+function engineNamed(model: string, { hardware, engine, modelConfig }: SimulateFlags): string {
+  if (engine !== undefined || modelConfig !== undefined)
+    throw new ConfigError(["--model: expected without --engine and --model-config, got both"]);
+  const all = engineNames();
+  const fits = all.filter((name) => name.endsWith(`-${model}`));
+  const models = [...new Set(all.map((name) => name.slice(name.indexOf("-") + 1)))];
+  if (fits.length === 0) throw new ConfigError([`--model: ${unknownWord("model", model, models)}`]);
+  const boards = fits.map((name) => name.slice(0, -model.length - 1));
+  const chosen = fits.filter((_name, i) => hardware === undefined || boards[i] === hardware.toLowerCase());
+  const [only, another] = chosen;
+  if (only !== undefined && another === undefined) return only;
+  throw new ConfigError([`--hardware: expected one of ${boards.join(", ")} for ${model}, got ${hardware ?? "none"}`]);
 }
 
 /** A Hugging Face config.json on a board: step time by roofline, KV blocks by what memory is left. */

@@ -21,6 +21,7 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags {
   readonly lose: readonly LostEndpoint[];
   readonly modelConfig?: string;
   readonly hardware?: string;
+  readonly model?: string;
   readonly tp: number;
   readonly gpuMemoryUtilization: number;
   readonly workload?: string;
@@ -36,6 +37,7 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags {
   readonly routingPolicy?: string;
   readonly routingScorers?: string;
   readonly admissionPolicy?: string;
+  readonly admissionBucketSize?: number;
   readonly priorityPolicy?: string;
   readonly scheduler?: SchedulerPolicy;
   readonly kvGpuBlocks?: number;
@@ -107,7 +109,14 @@ function addClusterFlags(to: FlagAdder): void {
     "--model-config <file>",
     "a Hugging Face config.json: step time by roofline, KV blocks by memory, in place of --engine",
   );
-  to.add("--hardware <board>", `of --model-config: ${Object.keys(HARDWARE).join(", ")} (H100 without)`);
+  to.add(
+    "--model <name>",
+    "model of an engine that comes with gnomon, in place of --engine; with --hardware where it runs on several boards",
+  );
+  to.add(
+    "--hardware <board>",
+    `of --model-config: ${Object.keys(HARDWARE).join(", ")} (H100 without); of --model: as engines are named`,
+  );
   to.number("--tp <count>", "boards that an engine is spread over", whole(1, 1024), 1);
   to.number("--gpu-memory-utilization <share>", "of a board's memory that an engine uses", positive(1), 0.9);
   to.number("--kv-gpu-blocks <count>", "KV blocks of each engine, in place of the engine file's", whole(2, 16_777_216));
@@ -149,6 +158,7 @@ function addPolicyFlags(to: FlagAdder): void {
   to.add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
 
   to.add("--admission-policy <name>", `${ADMISSION_POLICIES.join(", ")}: with its default parameters`);
+  to.number("--admission-bucket-size <tokens>", "of --admission-policy token-bucket: of a full bucket", positive(1e12));
   to.add("--priority-policy <name>", `${PRIORITY_POLICIES.join(", ")}: with its default parameters`);
 }
 

@@ -25,11 +25,13 @@ const NONE: SimulationPolicies = {
 
 /** All policies, a flag's in place of the file's. Throws ConfigError with what is wrong. */
 export function policiesOf(flags: SimulateFlags): SimulatePolicies {
-  const { policyConfig, admissionPolicy, priorityPolicy, scheduler } = flags;
+  const { policyConfig, admissionPolicy, admissionBucketSize, priorityPolicy, scheduler } = flags;
+  if (admissionBucketSize !== undefined && admissionPolicy === undefined)
+    throw new ConfigError(["--admission-bucket-size: expected with --admission-policy token-bucket, got it alone"]);
   const file = policyConfig === undefined ? NONE : readPolicies(policyConfig);
   return {
     profile: profileOf(flags, file.routing),
-    admission: admissionPolicy === undefined ? file.admission : admissionByName(admissionPolicy),
+    admission: admissionPolicy === undefined ? file.admission : admissionByName(admissionPolicy, admissionBucketSize),
     priority: priorityPolicy === undefined ? file.priority : priorityByName(priorityPolicy),
     scheduler: scheduler ?? file.scheduler,
     preemption: file.preemption,

@@ -82,7 +82,7 @@ test("what is asked wrongly is refused on standard error with what is accepted",
     [["--workload", "a.jsonl", "--workload-spec", "b.yaml"], /--workload: expected to be alone/],
     [["--workload", EMPTY], /expected a workload with requests, got none/],
     [["--engine", "h100-llama-3.1-8b", "--model-config", "c.json"], /--engine: expected to be alone/],
-    [["--hardware", "H100"], /--hardware: expected together with --model-config/],
+    [["--hardware", "H100"], /--hardware: expected together with --model or --model-config/],
   ];
   for (const [flags, complaint] of wrong) {
     const { code, out, said } = await simulate(t, ...flags);
@@ -175,4 +175,31 @@ test("several routers decide as one where news come at once, otherwise where the
   assert.match(wrong.said, /--share-lag .*expected none, or a number of milliseconds from 0/);
   const oracle = await simulate(t, "--routers", "2", "--prefix-index", "oracle");
   assert.match(oracle.said, /--prefix-index: expected approximate with --routers 2, got oracle/);
+});
+
+test("a model names its engine with its board; a bucket has the size that was asked for; a cascade has its file's engines", async (t) => {
+  const named = await simulate(t, ...SMALL, "--model", "llama-3.1-8b", "--hardware", "A100", "--json");
+  const byFile = await simulate(t, ...SMALL, "--engine", "a100-llama-3.1-8b", "--json");
+  assert.equal(named.out, byFile.out);
+  const bucket = ["--admission-policy", "token-bucket", "--admission-bucket-size"];
+  const refused = async (size: string) =>
+    (JSON.parse((await simulate(t, ...SMALL, ...bucket, size, "--json")).out) as { rejections: Record<string, number> })
+      .rejections["bucket-empty"] ?? 0;
+  assert.ok((await refused("100")) > (await refused("100000")));
+  const file = join(import.meta.dirname, "../../../config/policies/cascade.yaml");
+  const cascade = JSON.parse(
+    (await simulate(t, "--num-requests", "60", "--seed", "9", "--cascade", file, "--json")).out,
+  ) as { endpoints: unknown[]; cascade: { escalatedShare: number } };
+  assert.equal(cascade.endpoints.length, 4);
+  assert.ok(cascade.cascade.escalatedShare > 0.2 && cascade.cascade.escalatedShare < 0.8);
+  for (const [flags, words] of [
+    [["--model", "llama"], /--model: .*llama-3\.1-8b/],
+    [["--model", "llama-3.1-8b"], /--hardware: expected one of a100, h100, rtx4090/],
+    [["--admission-bucket-size", "5"], /--admission-bucket-size: expected with/],
+    [["--cascade", file, "--engine", "h100-llama-3.1-8b"], /--cascade: expected without --engine/],
+    [["--cascade", EMPTY], /steps/],
+  ] as const) {
+    const { said } = await simulate(t, ...SMALL, ...flags);
+    assert.match(said, words);
+  }
 });
