@@ -12,6 +12,7 @@ import { picker } from "./picker-section.ts";
 import { policy, profiles } from "./policy-section.ts";
 import { rollout } from "./rollout-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerCacheFolder, tokenizerShape } from "./routing-section.ts";
+import { engineTls, listenTls } from "./tls-section.ts";
 import { share } from "./share-section.ts";
 import { routes } from "./routes-section.ts";
 import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
@@ -40,6 +41,7 @@ const listen = z.strictObject({
   drainMillis: millis(0, MILLIS_PER_DAY)
     .default(30_000)
     .describe("Longest wait for requests in flight after that; new ones are refused, /metrics answers to the end."),
+  tls: listenTls.prefault({}).describe("TLS towards clients."),
 });
 
 const scrape = z.strictObject({
@@ -196,6 +198,7 @@ export const CONFIG_SCHEMA = z.strictObject({
     .default([])
     .describe("Engines to route to. None, and no other source in discovery: an emulated fleet is started."),
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
+  engineTls: engineTls.prefault({}).describe("TLS towards engines whose URL is https."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
   profiles,
   cascade: cascade.prefault({}).describe("Models that are asked one after another."),

@@ -33,6 +33,8 @@ import type { AdminCaller, AdminVerdict } from "./status/admin-access.ts";
 import type { AttemptWatch } from "./upstream/attempt-watch.ts";
 import { HangWatch } from "./upstream/hang-watch.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+import { EngineConnections } from "./tls/connections.ts";
+import { secureServer, type ServerTls } from "./tls/secure-server.ts";
 import { UpstreamPools } from "./upstream/upstream-pools.ts";
 import type { InnerPlace } from "./worker/inner-request.ts";
 
@@ -70,6 +72,10 @@ export interface GatewaySettings {
   readonly cascade?: CascadeOptions;
   /** Headers that state how long a client waits, in lower case; none when left out. */
   readonly timeoutHeaders?: readonly string[];
+  /** TLS towards clients; plain HTTP when left out. */
+  readonly listenTls?: ServerTls | undefined;
+  /** How engines are connected to; with Node's roots when left out. */
+  readonly connections?: EngineConnections;
   /** Whether work that can be left undone is; it never is when left out. */
   readonly load?: { readonly isBusy: boolean };
   /** Paths beside the known ones that take POST and go to one engine each. */
@@ -121,7 +127,8 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const limits: GatewayLimits = { ...DEFAULT_LIMITS, ...options.limits };
   const counters = newCounters();
-  const pools = new UpstreamPools(limits);
+  const connections = options.connections ?? new EngineConnections();
+  const pools = new UpstreamPools(limits, connections);
   options.directory.listen(pools);
   const { seat, hangs } = routerOf(options, limits, counters);
   const answers = new AnswerQueue({
@@ -137,9 +144,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const allowed = authOf(options) ?? (() => ANYBODY);
   const routes = new Routes(options.extraRoutes);
   const door = new InferenceDoor(context, allowed, routes);
-  const caller = new EngineCaller(() => context.limits);
+  const caller = new EngineCaller(() => context.limits, connections, options.directory);
   addRoutes({ app, context, allowed, door, routes, caller, administration: options.administration });
-  const server = newServer(app, context, door, options.others);
+  const server = newServer(app, context, door, options);
   return {
     app,
     parts: context,
@@ -221,7 +228,7 @@ function newServer(
   app: GatewayApp,
   context: GatewayParts,
   door: InferenceDoor,
-  others: GatewaySettings["others"],
+  { others, listenTls: tls }: Pick<GatewaySettings, "others" | "listenTls">,
 ): Server {
   const { limits, counters, inFlight } = context;
   const listener = getRequestListener(app.fetch, {
@@ -234,17 +241,16 @@ function newServer(
     else if (others !== undefined) others(incoming, outgoing);
     else void listener(incoming, outgoing);
   };
-  const server = createServer(
-    {
-      IncomingMessage: GatewayMessage,
-      noDelay: true,
-      headersTimeout: limits.headersMillisMax,
-      connectionsCheckingInterval: Math.min(CHECK_MILLIS_MAX, Math.ceil(limits.headersMillisMax / CHECKS_PER_LIMIT)),
-      // Node's own refusal has no body.
-      requireHostHeader: false,
-    },
-    serve,
-  );
+  const bounds = {
+    IncomingMessage: GatewayMessage,
+    noDelay: true,
+    headersTimeout: limits.headersMillisMax,
+    connectionsCheckingInterval: Math.min(CHECK_MILLIS_MAX, Math.ceil(limits.headersMillisMax / CHECKS_PER_LIMIT)),
+    // Node's own refusal has no body.
+    requireHostHeader: false,
+  };
+  const failed = (): void => void counters.handshakesFailed++;
+  const server = tls === undefined ? createServer(bounds, serve) : secureServer(tls, bounds, serve, failed);
   limitServer(server, limits);
   server.on("drop", () => counters.connectionsDropped++);
   answerHttpFaults(server, {

@@ -1,4 +1,5 @@
 import type { Server } from "node:http";
+import { Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { expectWorkers, type InnerPlace } from "./worker/inner-request.ts";
 
@@ -19,7 +20,8 @@ export function listen(
     server.listen({ port, host, reusePort }, () => {
       server.removeListener("error", reject);
       const { address, port: taken, family } = server.address() as AddressInfo;
-      resolve({ url: `http://${family === "IPv6" ? `[${address}]` : address}:${taken}` });
+      const scheme = server instanceof SecureServer ? "https" : "http";
+      resolve({ url: `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${taken}` });
     });
   });
 }

@@ -6,6 +6,7 @@ import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
+import type { EngineConnections } from "#live/tls/connections.ts";
 import { BlockSize } from "#live/discovery/block-size.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { SourceBoard } from "#live/discovery/source-board.ts";
@@ -24,6 +25,7 @@ import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import { liveKeys } from "./live-keys.ts";
+import { type LiveTls, liveTls } from "./live-tls.ts";
 import { openRecorder } from "./live-recorder.ts";
 import { liveKvEvents } from "./live-kv-events.ts";
 import { hangWatch } from "./live-hangs.ts";
@@ -80,15 +82,15 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const secret = hashSecret(config, environment, state);
   const settings = routerSettings(state.inForce, state.policyVersion);
   const { router, tap, share } = sharedRouter(plan, settings, { faults, secret, state }, environment);
-  const directory = new EndpointDirectory();
-  const tokenizers = await openTokenizers({ config, secret, directory, log, environment, ...settings });
+  const [directory, tls] = [new EndpointDirectory(), liveTls(config, faults.report)];
+  const tokenizers = await openTokenizers({ config, secret, directory, ...tls, log, environment, ...settings });
   const blockSizes = followEngines(config, tokenizers, tap, faults);
   const { recorder, shadow, shadowStatus } = await observers(plan, settings, tap, faults);
   const [readiness, sources] = [new Readiness(directory), new SourceBoard()];
   const report = reporterOf(readiness, faults);
   const [power, hangs] = [startPower(config), hangWatch(config, tap, directory, faults)];
   const signs = new WorkerSigns(hangs);
-  const keeper = newKeeper({ config, tap, directory, report, power, blockSizes, hangs });
+  const keeper = newKeeper({ config, tap, directory, ...tls, report, power, blockSizes, hangs });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const workers = workersOf(config, tokenizers);
@@ -115,7 +117,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     hangs: signs,
     observe,
     ...policy.models,
-    ...towardsClients(state.inForce.config, tokens.adminToken),
+    ...towardsClients(state.inForce.config, tokens.adminToken, ownTls(config, tls)),
     clientAuth: keys.auth,
     statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus, recount: workers.recount }),
   });
@@ -125,7 +127,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const close = async (): Promise<void> => {
     readiness.draining = true;
     await drain(gateway, config, environment, log);
-    for (const part of [policies, share, power, keeper, events, keys]) await part?.stop();
+    for (const part of [policies, share, power, keeper, events, keys, tls]) await part?.stop();
     for (const part of [recorder, shadow, tokenizers]) await part?.close();
     watch.stop();
     logs.close();
@@ -137,6 +139,11 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     readiness.warm = true;
   };
   return { tap, gateway, policy, rollouts, keeper, directory, readiness, sources, report, warmUp, close };
+}
+
+/** Where workers speak with clients, what they pass on comes over a socket of this machine. */
+function ownTls({ listen }: Config, { connections, listenTls }: LiveTls): Pick<LiveTls, "connections" | "listenTls"> {
+  return { connections, listenTls: listen.workers > 1 ? undefined : listenTls };
 }
 
 /** What a gateway counts, once there is one. */
@@ -238,6 +245,7 @@ function runOf(plan: ServePlan, router: TraceRouter): Run {
 const RUN_ID_BYTES = 4;
 
 interface KeeperParts {
+  readonly connections: EngineConnections;
   readonly config: Config;
   readonly tap: RouterTap;
   readonly directory: EndpointDirectory;
@@ -247,7 +255,16 @@ interface KeeperParts {
   readonly hangs: HangWatch;
 }
 
-function newKeeper({ config, tap, directory, report, power, blockSizes, hangs }: KeeperParts): FleetKeeper {
+function newKeeper({
+  config,
+  tap,
+  directory,
+  connections,
+  report,
+  power,
+  blockSizes,
+  hangs,
+}: KeeperParts): FleetKeeper {
   const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
   return new FleetKeeper({
     tap,
@@ -256,6 +273,7 @@ function newKeeper({ config, tap, directory, report, power, blockSizes, hangs }:
     connectMillis: config.limits.connectMillisMax,
     report,
     blockSizes,
+    connections,
     probes: hangs,
     healthPath: config.health.path,
     ...(config.health.check.enabled && { healthChecks: config.health.check }),

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { TokenizeQuestions } from "#live/tokenizer/tokenize-question.ts";
+import type { EngineConnections } from "#live/tls/connections.ts";
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { type TokenizerOf, type LoadOptions, loadTokenizer } from "#live/tokenizer/create.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
@@ -26,6 +27,7 @@ export interface TokenizerSurroundings {
   /** Keys the block hashes. */
   readonly secret: Uint8Array;
   readonly directory: EndpointDirectory;
+  readonly connections: EngineConnections;
   readonly log: Logger;
   readonly blockTokens: number;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -40,7 +42,7 @@ interface Sized {
 /** Loads every tokenizer that the configuration names; throws ConfigError with all that cannot be loaded. */
 export async function openTokenizers(surroundings: TokenizerSurroundings): Promise<Tokenizers> {
   const { models, ...fallback } = surroundings.config.tokenizer;
-  const questions = new TokenizeQuestions(surroundings.directory);
+  const questions = new TokenizeQuestions(surroundings.directory, surroundings.connections);
   const problems: string[] = [];
   const open = async (path: string, one: TokenizerConfig): Promise<Sized | undefined> => {
     try {

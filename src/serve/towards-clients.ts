@@ -4,6 +4,7 @@ import type { GatewaySettings } from "#live/gateway.ts";
 import { LoopLoad } from "#live/loop-load.ts";
 import type { IdentityOptions } from "#live/request/identity.ts";
 import { adminAccess } from "#live/status/admin-access.ts";
+import type { LiveTls } from "./live-tls.ts";
 import { gatewayLimits, type LivePolicy } from "./policy/live-policy.ts";
 
 /** Where who asks is looked for. */
@@ -23,11 +24,17 @@ export function identity(
   };
 }
 
-/** What the configuration states of clients, and what it lets pass. */
-export function towardsClients(config: Config, adminToken: string | undefined): Partial<GatewaySettings> {
+/** What the configuration states of clients, and what it lets pass; how both sides are spoken to. */
+export function towardsClients(
+  config: Config,
+  adminToken: string | undefined,
+  tls: Pick<LiveTls, "connections" | "listenTls">,
+): Partial<GatewaySettings> {
   const { clients, routes, prefix, cascade } = config;
   return {
     cascade,
+    connections: tls.connections,
+    listenTls: tls.listenTls,
     answersIndexed: prefix.answers,
     load: new LoopLoad(),
     limits: gatewayLimits(config),

@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, request } from "undici";
 
+import type { EngineConnections } from "../tls/connections.ts";
 import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
 import { type UpstreamHeaderOptions, upstreamHeaders } from "../request/headers.ts";
 import type { RequestHeaders } from "../request/request-headers.ts";
@@ -22,9 +23,10 @@ export class EngineCaller {
   readonly #limits: () => GatewayLimits;
 
   /** `limits` are those in force at each call. */
-  constructor(limits: () => GatewayLimits) {
+  constructor(limits: () => GatewayLimits, connections: EngineConnections, directory: EndpointDirectory) {
     this.#limits = limits;
-    this.#agent = new Agent({ connections: CONNECTIONS_MAX, connectTimeout: limits().connectMillisMax });
+    const connect = connections.connector(limits().connectMillisMax, directory.serverNameOf);
+    this.#agent = new Agent({ connections: CONNECTIONS_MAX, connect });
   }
 
   /** Rejects with undici's error when there is no answer. */

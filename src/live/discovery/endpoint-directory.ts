@@ -5,6 +5,8 @@ export interface EndpointEntry {
   readonly id: EndpointId;
   /** Origin, without a trailing slash. */
   readonly url: string;
+  /** Name that its certificate is held against, where that is not the URL's host. */
+  readonly serverName?: string;
   /** Data-parallel rank behind the URL, sent as X-data-parallel-rank; undefined where the engine balances itself. */
   readonly dataParallelRank: number | undefined;
   /** Sent as a bearer token to the engine, and never shown. */
@@ -33,6 +35,8 @@ export interface ServedModel {
 export interface DirectoryListener {
   joined(entry: EndpointEntry): void;
   left(entry: EndpointEntry): void;
+  /** What can go on elsewhere is to leave it, or is not any more. */
+  evicting?(entry: EndpointEntry): void;
 }
 
 /** All endpoints that this gateway knows, in order of id. */
@@ -57,9 +61,24 @@ export class EndpointDirectory {
     for (const listener of this.#listeners) listener.left(entry);
   }
 
+  /** Whether what can go on at another endpoint is to leave this one. */
+  evict(id: EndpointId, evicts: boolean): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || (entry.evicts ?? false) === evicts) return;
+    entry.evicts = evicts;
+    for (const listener of this.#listeners) listener.evicting?.(entry);
+  }
+
   get(id: EndpointId): EndpointEntry | undefined {
     return this.#entries.get(id);
   }
+
+  /** What the certificate of a host, port included, is held against; undefined for the host. */
+  readonly serverNameOf = (host: string): string | undefined => {
+    for (const { url, serverName } of this.#entries.values())
+      if (serverName !== undefined && new URL(url).host === host) return serverName;
+    return undefined;
+  };
 
   all(): EndpointEntry[] {
     return [...this.#entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -9,6 +9,7 @@ import type { MemberContext } from "./member.ts";
 import type { ProbeContext } from "./probe-listener.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
 import { KEEPER_TIMES_DEFAULT, type KeeperTimes, ServerKeeper } from "./server-keeper.ts";
+import { EngineConnections } from "../tls/connections.ts";
 import type { CheckCounts, HealthCheckOptions } from "./health-checker.ts";
 import { HealthChecks } from "./health-checks.ts";
 import type { Target } from "./target.ts";
@@ -23,6 +24,7 @@ export interface FleetKeeperOptions extends MemberContext, Omit<ProbeContext, "c
   readonly report?: (event: KeeperEvent) => void;
   readonly now?: () => Micros;
   readonly connectMillis?: number;
+  readonly connections?: EngineConnections;
   /** Endpoints that may be known at once. */
   readonly endpointsMax?: number;
 }
@@ -65,16 +67,18 @@ export class FleetKeeper {
 
   constructor(options: FleetKeeperOptions) {
     this.#options = options;
+    const { connections = new EngineConnections(), connectMillis = CONNECT_MILLIS, directory } = options;
+    const connect = connections.connector(connectMillis, directory.serverNameOf);
     this.#dispatcher = new Agent({
       connections: 1,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
       keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
-      connect: { timeout: options.connectMillis ?? CONNECT_MILLIS },
+      connect,
       allowH2: false,
     });
     const { healthChecks } = options;
-    this.#checks = healthChecks && new HealthChecks(healthChecks, options.connectMillis ?? CONNECT_MILLIS);
+    this.#checks = healthChecks && new HealthChecks(healthChecks, connect);
   }
 
   /** What active health checks came to; undefined where there are none. */
@@ -189,5 +193,10 @@ export class FleetKeeper {
 }
 
 function sameAddress(a: Target, b: Target): boolean {
-  return a.url === b.url && a.dataParallelRank === b.dataParallelRank && a.apiKey === b.apiKey;
+  return (
+    a.url === b.url &&
+    a.serverName === b.serverName &&
+    a.dataParallelRank === b.dataParallelRank &&
+    a.apiKey === b.apiKey
+  );
 }

@@ -1,4 +1,4 @@
-import { Agent } from "undici";
+import { Agent, type buildConnector } from "undici";
 import {
   type CheckCounts,
   HealthChecker,
@@ -16,14 +16,14 @@ export class HealthChecks {
 
   constructor(
     { concurrencyMax, ...options }: HealthCheckOptions & { readonly concurrencyMax: number },
-    connectMillis: number,
+    connect: buildConnector.connector,
   ) {
     const { counts } = this;
     const turnstile = new Turnstile(concurrencyMax);
     const dispatcher = new Agent({
       connections: 1,
       pipelining: 1,
-      connect: { timeout: connectMillis },
+      connect,
       allowH2: false,
     });
     this.#dispatcher = dispatcher;

@@ -56,8 +56,19 @@ export class Member {
     this.#tap = tap;
     this.#directory = directory;
     this.#context = context;
-    const { id, url, dataParallelRank, apiKey, labels } = target;
-    this.entry = { id, url, dataParallelRank, apiKey, state: "waiting", detail: "not asked yet", models: [], labels };
+    const { id, url, dataParallelRank, apiKey, labels, serverName } = target;
+    const named = serverName === undefined ? {} : { serverName };
+    this.entry = {
+      ...named,
+      id,
+      url,
+      dataParallelRank,
+      apiKey,
+      state: "waiting",
+      detail: "not asked yet",
+      models: [],
+      labels,
+    };
     directory.add(this.entry);
   }
 

@@ -76,13 +76,10 @@ export class EndpointDesk {
   /** `graceMillis` undefined: what is in flight ends where it is, however long that takes. */
   drain(id: EndpointId, graceMillis: number | undefined): EndpointControl | undefined {
     const { directory, keeper } = this.#options;
-    const entry = directory.get(id);
-    if (entry === undefined) return undefined;
+    if (directory.get(id) === undefined) return undefined;
     this.#forget(id);
     keeper.cordon(id, true);
-    const evict = (): void => {
-      entry.evicts = true;
-    };
+    const evict = (): void => directory.evict(id, true);
     if (graceMillis === 0) evict();
     const waits = graceMillis !== undefined && graceMillis > 0;
     this.#drains.set(id, { timer: waits ? setTimeout(evict, graceMillis).unref() : undefined });
@@ -90,8 +87,7 @@ export class EndpointDesk {
   }
 
   #forget(id: EndpointId): void {
-    const entry = this.#options.directory.get(id);
-    if (entry !== undefined) entry.evicts = false;
+    this.#options.directory.evict(id, false);
     clearTimeout(this.#drains.get(id)?.timer);
     this.#drains.delete(id);
   }

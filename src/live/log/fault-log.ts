@@ -37,6 +37,8 @@ export const FAULT_KINDS = {
   "rollout-refused": { level: "warn", message: "a rollout was refused" },
   "state-failed": { level: "error", message: "what survives a restart could not be written or read" },
   "policy-refused": { level: "warn", message: "a change of policy was refused" },
+  "tls-changed": { level: "info", message: "a certificate changed" },
+  "tls-refused": { level: "warn", message: "a change of certificates was refused" },
   "keys-changed": { level: "info", message: "the clients' keys changed" },
   "keys-refused": { level: "warn", message: "a change of the clients' keys was refused" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },

@@ -37,6 +37,8 @@ export interface GatewayCounters {
   administrationCalls: number;
   /** Connections refused above the limit. */
   connectionsDropped: number;
+  /** Connections of clients on which TLS came to nothing. */
+  handshakesFailed: number;
   /** Requests that were not HTTP. */
   malformedHttp: number;
   /** Events or answers that passed unread above the limit. */
@@ -81,6 +83,7 @@ export function newCounters(): GatewayCounters {
     timeouts: 0,
     administrationCalls: 0,
     connectionsDropped: 0,
+    handshakesFailed: 0,
     malformedHttp: 0,
     uninspected: 0,
     answerTokensDropped: 0,

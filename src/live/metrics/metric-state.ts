@@ -218,6 +218,7 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["transfersStranded", "transfers_stranded_total", "The same, left to that engine's timeout."],
   ["clientAborts", "client_aborts_total", "Requests whose client left."],
   ["clientStalls", "client_stalls_total", "Clients cut off since they did not read."],
+  ["handshakesFailed", "tls_handshakes_failed_total", "Connections of clients on which TLS came to nothing."],
   ["timeouts", "timeouts_total", "Requests whose limit ran out."],
   ["administrationCalls", "administration_calls_total", "Calls of engines' administration sent to all of them."],
   ["connectionsDropped", "connections_dropped_total", "Connections refused above the limit."],

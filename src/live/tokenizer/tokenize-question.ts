@@ -1,8 +1,10 @@
 import { Agent, request } from "undici";
 import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
+import { EngineConnections } from "../tls/connections.ts";
 import type { Ask } from "./vllm.ts";
 
 const CONNECTIONS_MAX = 16;
+const CONNECT_MILLIS_MAX = 10_000;
 /** vLLM closes idle connections after 5 s. */
 const KEEP_ALIVE_MILLIS = 4_000;
 /** Longer answers are not read: a million tokens take about 8 MB. */
@@ -11,17 +13,19 @@ const ANSWER_BYTES_MAX = 16_777_216;
 /** Asks the engines that serve a model, in turn, for the tokens of a prompt. */
 export class TokenizeQuestions {
   readonly #directory: EndpointDirectory;
-  readonly #agent = new Agent({
-    connections: CONNECTIONS_MAX,
-    pipelining: 1,
-    keepAliveTimeout: KEEP_ALIVE_MILLIS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
-    allowH2: false,
-  });
+  readonly #agent: Agent;
   #turn = 0;
 
-  constructor(directory: EndpointDirectory) {
+  constructor(directory: EndpointDirectory, connections: EngineConnections = new EngineConnections()) {
     this.#directory = directory;
+    this.#agent = new Agent({
+      connections: CONNECTIONS_MAX,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MILLIS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MILLIS,
+      connect: connections.connector(CONNECT_MILLIS_MAX, directory.serverNameOf),
+      allowH2: false,
+    });
   }
 
   /** Rejects when no engine that serves the model is ready, or the one whose turn it is gives no list of tokens. */

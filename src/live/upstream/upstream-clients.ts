@@ -1,4 +1,4 @@
-import { Client, type Dispatcher } from "undici";
+import { type buildConnector, Client, type Dispatcher } from "undici";
 
 import type { GatewayLimits } from "../request/limits.ts";
 import { POOLED_READS } from "./pooled-reads.ts";
@@ -13,7 +13,8 @@ import { POOLED_READS } from "./pooled-reads.ts";
  * kept connection, stays.
  *
  * Undici's own header and body timeouts are off: a long prefill or a slow generation is no fault, and the limits are
- * ours. HTTP/2 is off: many streams would share one connection's window.
+ * ours. `connect` makes the connections where they are to be made in another way. HTTP/2 is off: many streams would share
+ * one connection's window.
  */
 export class UpstreamClients {
   readonly #url: string;
@@ -21,7 +22,7 @@ export class UpstreamClients {
   readonly #all: Client[] = [];
   readonly #free: Client[] = [];
 
-  constructor(url: string, limits: GatewayLimits) {
+  constructor(url: string, limits: GatewayLimits, connect?: buildConnector.connector) {
     this.#url = url;
     this.#options = {
       pipelining: REQUESTS_ALLOWED,
@@ -30,7 +31,7 @@ export class UpstreamClients {
       headersTimeout: 0,
       bodyTimeout: 0,
       connectTimeout: limits.connectMillisMax,
-      connect: url.startsWith("http:") ? { onread: POOLED_READS } : {},
+      connect: connect ?? (url.startsWith("http:") ? { onread: POOLED_READS } : {}),
       allowH2: false,
     };
   }

@@ -1,7 +1,10 @@
+import type { buildConnector } from "undici";
+
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 
 import type { DirectoryListener, EndpointEntry } from "../discovery/endpoint-directory.ts";
 import type { GatewayLimits } from "../request/limits.ts";
+import { EngineConnections } from "../tls/connections.ts";
 import { UpstreamClients } from "./upstream-clients.ts";
 
 /** Connections to one endpoint. */
@@ -19,13 +22,20 @@ export class UpstreamPools implements DirectoryListener {
   /** Pools of endpoints that left, while requests in flight there go on. */
   readonly #leaving = new Set<UpstreamClients>();
 
-  constructor(limits: GatewayLimits) {
+  readonly #connections: EngineConnections;
+
+  constructor(limits: GatewayLimits, connections: EngineConnections = new EngineConnections()) {
     this.#limits = limits;
+    this.#connections = connections;
   }
 
   joined(entry: EndpointEntry): void {
     this.left(entry);
-    this.#upstreams.set(entry.id, { entry, clients: new UpstreamClients(entry.url, this.#limits), inFlight: 0 });
+    const connector = (): buildConnector.connector =>
+      this.#connections.connector(this.#limits.connectMillisMax, () => entry.serverName);
+    const connect = entry.url.startsWith("https:") ? connector() : undefined;
+    const clients = new UpstreamClients(entry.url, this.#limits, connect);
+    this.#upstreams.set(entry.id, { entry, clients, inFlight: 0 });
   }
 
   left(entry: EndpointEntry): void {

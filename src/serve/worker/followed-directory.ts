@@ -17,5 +17,10 @@ export function follow(directory: EndpointDirectory, entries: readonly EndpointE
 }
 
 function isSamePlace(one: EndpointEntry, other: EndpointEntry): boolean {
-  return one.url === other.url && one.dataParallelRank === other.dataParallelRank && one.apiKey === other.apiKey;
+  return (
+    one.url === other.url &&
+    one.dataParallelRank === other.dataParallelRank &&
+    one.apiKey === other.apiKey &&
+    one.serverName === other.serverName
+  );
 }

@@ -9,6 +9,7 @@ import { passOn } from "#live/worker/inner-request.ts";
 import { RingHangs } from "#live/worker/ring-hangs.ts";
 import { RingSeat } from "#live/worker/ring-seat.ts";
 import { liveKeys } from "../live-keys.ts";
+import { liveTls } from "../live-tls.ts";
 import { LiveWorkloads } from "../live-workloads.ts";
 import { newRouter } from "../live-router.ts";
 import { gatewayLimits } from "../policy/live-policy.ts";
@@ -37,16 +38,18 @@ export async function runWorker(work: WorkerWork): Promise<void> {
   const observe = ringObserver(seat.outbox);
   follow(directory, work.endpoints);
   const log = pino({ level: "silent" });
+  // Their files are reported on by the first thread.
+  const tls = liveTls(config, () => {});
   const tokenizers = await openTokenizers({
     config,
     environment: process.env,
     secret,
     directory,
+    connections: tls.connections,
     log,
     blockTokens: work.blockTokens,
   });
   const followed = followedPolicy(work, (name, spec) => observe.note({ kind: "profile", name, spec }));
-  // Its file is reported on by the first thread.
   const keys = liveKeys(config, process.env, () => {});
   const path = {
     identity: identity(config, secret, { profileHeader: followed.profileHeader, workloads: new LiveWorkloads(false) }),
@@ -59,7 +62,7 @@ export async function runWorker(work: WorkerWork): Promise<void> {
     directory,
     observe,
     profileOf: (model, asked) => followed.chooser(model, asked),
-    ...towardsClients(config, undefined),
+    ...towardsClients(config, undefined, tls),
     limits: dividedLimits(gatewayLimits(work.policy.config), work.among),
     clientAuth: keys.auth,
     others: passOn(work.inner),
@@ -79,7 +82,7 @@ export async function runWorker(work: WorkerWork): Promise<void> {
   };
   const drain = async (times: Extract<ToWorker, { kind: "drain" }>): Promise<void> => {
     const { requestsCut } = await gateway.close(times.graceMillis, times.noticeMillis);
-    await keys.stop();
+    await Promise.all([keys.stop(), tls.stop()]);
     await tokenizers.close();
     port.postMessage({ kind: "drained", requestsCut, counts: counts() } satisfies FromWorker);
     port.close();

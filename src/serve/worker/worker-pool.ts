@@ -86,6 +86,7 @@ export class WorkerPool {
     this.inner = { path: `\0${name}`, token: randomBytes(TOKEN_BYTES).toString("hex") };
     this.#loop = new MailLoop(new Bell(this.#deciding), () => this.#take());
     options.parts.tap.listen({ accepted: (input) => this.#follow(input) });
+    options.directory.listen({ joined: () => {}, left: () => {}, evicting: () => this.#sendEndpoints() });
     options.directory.listen({ joined: () => this.#sendEndpoints(), left: () => this.#sendEndpoints() });
   }
 
@@ -96,7 +97,8 @@ export class WorkerPool {
     await Promise.all(this.#places.flatMap(({ thread }) => thread?.listening ?? []));
     this.#timer = setInterval(() => void this.recount(), RECOUNT_MILLIS).unref();
     const shown = host.includes(":") ? `[${host}]` : host;
-    return { url: `http://${shown}:${this.#address.port}` };
+    const scheme = this.#options.config.listen.tls.certFile === undefined ? "http" : "https";
+    return { url: `${scheme}://${shown}:${this.#address.port}` };
   }
 
   /** What chooses profiles and limits has changed. */
