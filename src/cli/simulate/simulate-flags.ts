@@ -3,6 +3,7 @@ import { PROFILE_FILES } from "#config/profile-files.ts";
 import { ADMISSION_POLICIES } from "#core/admission/create.ts";
 import { PRIORITY_POLICIES } from "#core/priority/create.ts";
 import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
+import { type ArchitectureFlags, architectureOptions } from "../architecture-flags.ts";
 import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
@@ -11,7 +12,7 @@ import { HARDWARE } from "#engine/hardware.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
 /** What was given to `simulate`, with defaults. Times as the flags' texts state. */
-export interface SimulateFlags extends RouterFlags, AutoscaleFlags {
+export interface SimulateFlags extends RouterFlags, AutoscaleFlags, ArchitectureFlags {
   readonly autoscalerEnabled: boolean;
   readonly autoscalerPolicy?: string;
   readonly numInstances: number;
@@ -77,6 +78,7 @@ export function addSimulateFlags(command: Command): Command {
   for (const addAll of [
     addClusterFlags,
     addScalingFlags,
+    addArchitectureFlags,
     addWorkloadFlags,
     addPolicyFlags,
     addSignalFlags,
@@ -84,6 +86,13 @@ export function addSimulateFlags(command: Command): Command {
   ])
     addAll(adder);
   return command;
+}
+
+function addArchitectureFlags(to: FlagAdder): void {
+  const meaning =
+    "pd: prompts are computed at other engines than those that answer, --num-instances in halves or as many as the next " +
+    "two state (default: colocated; with pd and without a profile, gnomon-pd)";
+  for (const option of architectureOptions(meaning)) to.option(option);
 }
 
 function addScalingFlags(to: FlagAdder): void {

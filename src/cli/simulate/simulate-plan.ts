@@ -7,6 +7,7 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
 import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts";
+import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../architecture-flags.ts";
 import { scalingOf } from "../autoscale-flags.ts";
 import { faultsOf } from "../lost-endpoint.ts";
 import { routersOf } from "../router-flags.ts";
@@ -23,10 +24,10 @@ const STALE_AFTER_MILLIS = 3_000;
 /** Reads profile, engines and signals from flags and files; throws ConfigError with what is wrong. */
 export function clusterPlan(flags: SimulateFlags): ClusterPlan {
   const policies = policiesOf(flags);
-  const { profile } = policies;
+  const profile = architected(policies.profile, flags);
   const config = engineOf(flags, policies);
   const cascade = cascadePlan(flags);
-  const engines = cascade?.engines ?? instances(flags.numInstances, config);
+  const engines = cascade?.engines ?? instancesOf(flags, config);
   const routers = routersOf(flags.routers, flags);
   const gaugeMillis = flags.scrapeInterval ?? gaugeMillisOf(profile);
   const { priority } = policies;
@@ -62,6 +63,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
       perOutputTokenMicros: 0,
       afterLastTokenMicros: 0,
     },
+    transfers: transfersOf(flags),
     horizonMicros: flags.horizon === undefined ? Infinity : flags.horizon * MICROS_PER_SECOND,
     progressMicros: MICROS_PER_SECOND,
     over: "answered",
@@ -73,6 +75,24 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
 /** Whether some scorer of the profile looks into the engines. */
 function looksInto({ spec }: NamedProfile): boolean {
   return spec.scorers.some(({ plugin }) => plugin === "prefix-oracle");
+}
+
+/** The profile as the architecture has it; without one, as it is. */
+function architected(profile: NamedProfile, flags: SimulateFlags): NamedProfile {
+  if (flags.architecture === undefined && flags.colocateBelowTokens === undefined) return profile;
+  const spec = flags.architecture === "colocated" ? colocatedSpec(profile.spec) : pdSpec(profile.spec, flags);
+  return { ...profile, spec };
+}
+
+function instancesOf(flags: SimulateFlags, config: EngineConfig): EngineSpec[] {
+  const { prefill, decode } = replicasOf(flags, flags.numInstances);
+  if (flags.architecture !== "pd") return instances(flags.numInstances, config);
+  const specs = instances(prefill + decode, config);
+  const endpoints = withRoles(
+    specs.map(({ endpoint }) => endpoint),
+    prefill,
+  );
+  return specs.map((spec, i) => ({ ...spec, endpoint: endpoints[i]! }));
 }
 
 function instances(count: number, config: EngineConfig): EngineSpec[] {

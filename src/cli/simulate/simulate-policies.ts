@@ -60,7 +60,7 @@ function readPolicies(file: string): SimulationPolicies {
 function profileOf(flags: SimulateFlags, fromFile: Policy | undefined): NamedProfile {
   const { policyConfig, routingPolicy, routingScorers, profile } = flags;
   if (fromFile === undefined && routingPolicy === undefined && routingScorers === undefined) {
-    return loadProfile(profile ?? "gnomon");
+    return loadProfile(profile ?? (flags.architecture === "pd" ? "gnomon-pd" : "gnomon"));
   }
   if (profile !== undefined) {
     const others = "--routing-policy, --routing-scorers or the routing of --policy-config";

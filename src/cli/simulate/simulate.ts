@@ -96,6 +96,7 @@ async function writeRequests(path: string, { outcomes, endpoints }: SimulationRe
       id: outcomes.ids[row],
       status: outcomes.statusOf(row),
       endpoint: endpoints[outcomes.endpoint[row]!]?.endpoint,
+      prefillEndpoint: endpoints[outcomes.prefillEndpoint[row]!]?.endpoint,
       arrivalAt: outcomes.arrivalAt[row]!,
       queueDelayMicros: known(outcomes.queueDelay[row]!),
       ttftMicros: known(outcomes.ttft[row]!),

@@ -2,13 +2,14 @@ import { Command, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { CONVERSATIONS, type Conversations } from "#shadow/recorded/conversations.ts";
 import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
+import { type ArchitectureFlags, architectureOptions } from "../architecture-flags.ts";
 import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { amount, listOf, share, whole } from "../flag-number.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
-export interface WhatIfFlags extends SizeFlags, RouterFlags, AutoscaleFlags {
+export interface WhatIfFlags extends SizeFlags, RouterFlags, AutoscaleFlags, ArchitectureFlags {
   readonly autoscale: readonly string[];
   readonly slo?: string;
   readonly hpa?: string;
@@ -42,6 +43,10 @@ export type TrafficFlags = Omit<
   WhatIfFlags,
   | keyof RouterFlags
   | keyof AutoscaleFlags
+  | "architecture"
+  | "prefillReplicas"
+  | "decodeReplicas"
+  | "colocateBelowTokens"
   | "autoscale"
   | "slo"
   | "hpa"
@@ -139,7 +144,7 @@ export function whatIfOptions(): Command {
     .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
     .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
     .option("--html <file>", "write the answer as a page to look at, which loads nothing");
-  return addSizeFlags(withAutoscaler(withRouters(command)));
+  return addSizeFlags(withArchitecture(withAutoscaler(withRouters(command))));
 }
 
 function withAutoscaler(command: Command): Command {
@@ -159,6 +164,14 @@ function withAutoscaler(command: Command): Command {
       "write a HorizontalPodAutoscaler: the cheapest --autoscale queue-depth within a point of the best goodput",
     )
     .option("--hpa-deployment <name>", "the engines' Deployment in it", "vllm");
+}
+
+function withArchitecture(command: Command): Command {
+  const meaning =
+    "ask about every profile on a fleet whose prompts are computed at other engines than those that answer (pd), or " +
+    "whose engines all do both (colocated)";
+  for (const option of architectureOptions(meaning)) command.addOption(option);
+  return command;
 }
 
 function withRouters(command: Command): Command {

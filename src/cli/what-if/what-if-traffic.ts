@@ -19,6 +19,7 @@ import { givenSizes, sizedEngine } from "../calibrate/engine-sizes.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
 import { scalePolicyOf, scalingOf } from "../autoscale-flags.ts";
+import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../architecture-flags.ts";
 import { faultsOf, lostText } from "../lost-endpoint.ts";
 import { routersOf, routersText } from "../router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
@@ -72,7 +73,10 @@ async function recorded(path: string, flags: TrafficFlags): Promise<Traffic> {
   const { residuals, notes: origin } =
     flags.stepError === undefined ? residualsFor(stated, base.source, run.header) : { residuals: stated, notes: [] };
   return {
-    setting: recordedSetting({ ...run, workload }, { ...outsideEngines(flags), engine, residuals }),
+    setting: {
+      ...recordedSetting({ ...run, workload }, { ...outsideEngines(flags), engine, residuals }),
+      transfers: transfersOf(flags),
+    },
     observed: kept.map(({ index }) => run.observed[index]!),
     ...(run.requestIds && { requestIds: kept.map(({ index }) => run.requestIds![index]!) }),
     inForce: flags.inForce === undefined ? recordedProfile(path, run) : namedProfile(flags.inForce),
@@ -112,6 +116,7 @@ async function foreign(path: string, flags: TrafficFlags): Promise<Traffic> {
       blockTokens: engine.blockTokens,
       staleAfterMicros: STALE_AFTER_MILLIS * MICROS_PER_MILLI,
       seed: flags.seed,
+      transfers: transfersOf(flags),
       rateScale,
     },
     otherEndpoints,
@@ -194,7 +199,27 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
   const scaled = [...lost, ...gateways, ...autoscaled, ...fleets, ...rates, ...engines].flatMap((scenario) =>
     [traffic.inForce, ...others].map((one) => ({ ...one, name: `${one.name}, ${scenario.label}`, scenario })),
   );
-  return [...new Map([...others, ...timed, ...scaled].map((one) => [one.name, one])).values()];
+  const otherwise = architectureCandidates(traffic, [traffic.inForce, ...others], flags);
+  return [...new Map([...others, ...otherwise, ...timed, ...scaled].map((one) => [one.name, one])).values()];
+}
+
+/** The same profiles where prompts are computed at other endpoints than those that answer, or none is. */
+function architectureCandidates({ setting }: Traffic, profiles: readonly Candidate[], flags: WhatIfFlags): Candidate[] {
+  const { prefill, decode } = replicasOf(flags, setting.endpoints.length);
+  const { architecture } = flags;
+  if (architecture === undefined) return [];
+  const isShared = architecture === "pd";
+  const count = isShared ? prefill + decode : setting.endpoints.length;
+  const endpoints = count <= setting.endpoints.length ? setting.endpoints.slice(0, count) : equalEndpoints(count);
+  const scenario: Scenario = {
+    label: isShared ? `${prefill} prefill and ${decode} decode` : "colocated",
+    endpoints: isShared ? withRoles(endpoints, prefill) : endpoints,
+  };
+  return profiles.map((one) => ({
+    name: `${one.name}, ${scenario.label}`,
+    spec: isShared ? pdSpec(one.spec, flags) : colocatedSpec(one.spec),
+    scenario,
+  }));
 }
 
 /** A fleet that follows the load; it begins as it is, or within the bounds. */

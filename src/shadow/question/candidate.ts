@@ -10,6 +10,7 @@ import type { StepResiduals } from "#engine/step-drift.ts";
 import { foreseeing } from "#sim/scaling/foreseeing.ts";
 import type { ScalingFigures, ScalingOptions } from "#sim/scaling/scaling-options.ts";
 import type { SignalOptions } from "#sim/signal/signal-options.ts";
+import type { TransferOptions } from "#sim/handoff/transfer-options.ts";
 import type { RoutersOptions } from "#sim/router-group.ts";
 import { Simulation } from "#sim/simulation.ts";
 import type { EngineEvent } from "#sim/fault/engine-event.ts";
@@ -40,6 +41,8 @@ export interface Setting {
   readonly requestMicros: Micros;
   readonly answerMicros: Micros;
   readonly rateScale: number;
+  /** Between engines that compute prompts and those that answer; the usual ones where they are left out. */
+  readonly transfers?: TransferOptions;
   /** Who was let in at the start; everybody where it is left out. Changes of it are among the events. */
   readonly admission?: AdmissionSpec | undefined;
   readonly scaling?: ScalingOptions | undefined;
@@ -190,6 +193,7 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
       ...(setting.admission && { admission: setting.admission }),
     },
     ...(setting.routers && { routers: setting.routers }),
+    ...(setting.transfers && { transfers: setting.transfers }),
     engines: endpoints.map((endpoint, i) => ({ endpoint: sized(endpoint, engine), config: engineOf(i) })),
     fleetEvents: policiesFor(candidate, setting).map((event) =>
       event.kind === "endpoint-joined" ? { ...event, endpoint: sized(event.endpoint, engine) } : event,

@@ -20,6 +20,8 @@ export interface TracedDecision {
   /** Undefined for a request that was not placed. */
   readonly endpoint: string | undefined;
   readonly reason: string;
+  /** Who computes the prompt, where that is another endpoint. */
+  readonly prefillEndpoint?: string;
   /** The best candidates, the best first, as many as were asked for. */
   readonly candidates: readonly TracedCandidate[];
   /** The best score less the chosen one's: what the policy gave up by its own measure, with the signals that it had. */
@@ -77,7 +79,9 @@ export class DecisionTrace {
     }
     const { at, requestId, reason } = decision;
     const candidates = ranked.slice(0, this.#candidates);
-    this.decisions.push({ at, requestId, endpoint, reason, candidates, scoreRegret });
+    const prefillEndpoint = decision.kind === "routed" ? decision.prefill?.endpoint : undefined;
+    const prefill = prefillEndpoint === undefined ? undefined : { prefillEndpoint };
+    this.decisions.push({ at, requestId, endpoint, reason, ...prefill, candidates, scoreRegret });
   };
 
   summary(): TraceSummary {

@@ -203,3 +203,44 @@ test("a model names its engine with its board; a bucket has the size that was as
     assert.match(said, words);
   }
 });
+
+interface PdResult {
+  readonly requests: Readonly<Record<string, number>>;
+  readonly handoffs?: { readonly shared: number; readonly bytes: number; readonly transferMicrosMean: number };
+  readonly endpoints: readonly { readonly requests: number }[];
+  readonly trace: { readonly decisions: readonly { readonly endpoint: string; readonly prefillEndpoint?: string }[] };
+}
+
+test("--architecture pd: prompts at some engines and answers at others, by whichever profile; transfers by their flags", async (t) => {
+  const run = async (...flags: string[]): Promise<PdResult> => {
+    const given = [...SMALL, "--architecture", "pd", "--colocate-below-tokens", "0", "--check", "--json", ...flags];
+    return JSON.parse((await simulate(t, ...given, "--trace-level", "decisions")).out) as PdResult;
+  };
+  const { requests, handoffs, endpoints, trace } = await run("--prefill-replicas", "2", "--decode-replicas", "3");
+  assert.equal(requests["completed"], 60);
+  assert.equal(handoffs?.shared, 60);
+  assert.deepEqual(
+    endpoints.map((one) => one.requests > 0),
+    [false, false, true, true, true],
+  );
+  for (const { endpoint, prefillEndpoint } of trace.decisions) {
+    assert.match(prefillEndpoint ?? "", /_[01]$/);
+    assert.match(endpoint, /_[234]$/);
+  }
+  const halves = await run(
+    "--profile",
+    "round-robin",
+    "--pd-transfer-latency",
+    "1s",
+    "--pd-transfer-bandwidth",
+    "1TB/s",
+  );
+  assert.equal(halves.handoffs?.shared, 60);
+  assert.ok(Math.round((halves.handoffs?.transferMicrosMean ?? 0) / 1e4) === 100, JSON.stringify(halves.handoffs));
+  const table = await simulate(t, ...SMALL, "--architecture", "pd");
+  assert.match(table.out, /prefill +\d+ decisions for two endpoints/);
+  const alone = await simulate(t, "--prefill-replicas", "2");
+  assert.match(alone.said, /--prefill-replicas: expected together with --architecture pd/);
+  const wrong = await simulate(t, "--pd-transfer-bandwidth", "fast");
+  assert.match(wrong.said, /expected a rate such as 25GB\/s/);
+});

@@ -180,3 +180,31 @@ test("what if an endpoint is lost: every profile with and without, and what beca
   const { said } = await ask(t, "--endpoints", "2", "--lose", "endpoint_7@2");
   assert.match(said, /--lose: expected an endpoint of endpoint_0, endpoint_1, got endpoint_7/);
 });
+
+test("from engines that do both to prefill and decode, and back: every profile on the other fleet", async (t) => {
+  const there = await answerTo(
+    t,
+    "--endpoints",
+    "4",
+    "--profile",
+    "round-robin",
+    "--architecture",
+    "pd",
+    "--prefill-replicas",
+    "1",
+  );
+  assert.deepEqual(there.candidates.map(({ name }) => name).toSorted(), [
+    "gnomon",
+    "gnomon, 1 prefill and 3 decode",
+    "round-robin",
+    "round-robin, 1 prefill and 3 decode",
+  ]);
+  assert.ok(there.candidates.every(({ completed }) => completed === 240));
+  const means = new Map(there.candidates.map(({ name, predicted }) => [name, predicted.ttftMicros?.mean]));
+  assert.notEqual(means.get("round-robin"), means.get("round-robin, 1 prefill and 3 decode"));
+  const back = await answerTo(t, "--endpoints", "4", "--in-force", "gnomon-pd", "--architecture", "colocated");
+  const [one, other] = back.candidates;
+  assert.equal(other?.name, "gnomon-pd, colocated");
+  // Without roles nobody computes a prompt for another.
+  assert.deepEqual(one?.predicted, other?.predicted);
+});
