@@ -1,10 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
-import type { MeanEstimate } from "#core/rollout/judge/confidence-sequence.ts";
-import type { Times } from "#core/rollout/judge/outcome.ts";
 import type { Design } from "#core/rollout/rollout-plan.ts";
-import { runCandidate, type Setting } from "#shadow/question/candidate.ts";
+import { loadCalibratedEngine } from "#config/engine-file.ts";
+import { BETWEEN_RUNS_STATED } from "#shadow/calibrate/between-runs.ts";
+import { calibrate } from "#shadow/calibrate/calibrate.ts";
+import { evidenceOf } from "#shadow/calibrate/evidence.ts";
+import type { Setting } from "#shadow/question/candidate.ts";
+import { recordedSetting } from "#shadow/recorded/recorded-setting.ts";
+import type { DesignStudy } from "#shadow/rollout/design-study.ts";
+import { type JudgedRollout, judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
+import type { ShownIntervals } from "#shadow/rollout/shown-interval.ts";
 import { type Observed, type RecordedRun, readRecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { TraceReader } from "#trace/reader.ts";
@@ -12,8 +18,7 @@ import { CASES } from "../closed-loop/case.ts";
 import { type LiveRun, liveRun, troubles } from "../closed-loop/live-run.ts";
 import { prepareWorkload } from "../closed-loop/prepared-workload.ts";
 import { writeWarmUp } from "../closed-loop/warm-up.ts";
-import { type RecordedRollout, recordedRollout } from "./recorded-rollout.ts";
-import { candidateNamed, traceSetting } from "./study-setting.ts";
+import { candidateNamed } from "./study-setting.ts";
 
 const CASE = CASES[0]!;
 const PORT = 19_700;
@@ -48,8 +53,9 @@ const ROLLOUTS: readonly LiveRollout[] = [
 ];
 
 /**
- * Rollouts live, over sockets, before emulated engines, beside what a plan of the same requests says they show; and the
- * truth live, a run of all requests by each profile. Runs that are in the folder are not done again.
+ * Rollouts live, over sockets, before emulated engines, beside what a plan says they show: made as an operator makes one, from
+ * the trace of an earlier run by the control, with engines that were calibrated on that trace. The truth live is a run of all
+ * requests by each profile. Runs that are in the folder are not done again.
  */
 export async function live(traces: string, folder: string, only: string | undefined): Promise<void> {
   mkdirSync(folder, { recursive: true });
@@ -58,14 +64,13 @@ export async function live(traces: string, folder: string, only: string | undefi
   await prepareWorkload(CASE, join(traces, CASE.path), workload, SEED);
   writeWarmUp(warmUp, 1);
   const common = { one: CASE, workload, warmUp, folder, port: PORT, timeScale: 1, seed: SEED };
-  const setting = await traceSetting(workload, { endpoints: CASE.engines, engine: CASE.engine, limit: Infinity });
   const isAsked = (name: string) =>
     only === "report" ? existsSync(runFile(folder, name)) : (only?.split(",").includes(name) ?? true);
   const profiles = [...new Set(ROLLOUTS.flatMap(({ control, other }) => [control, other]))];
   for (const profile of profiles) {
     if (!isAsked(profile)) continue;
     const run = await kept(folder, profile, () => liveRun({ ...common, profile }));
-    const [ttft, e2e] = meansOf(await readRecordedRun(new TraceReader(run.trace).items()));
+    const [ttft, e2e] = meansOf(await recordedRunOf(run));
     print(`all by ${profile}: TTFT ${ms(ttft)}, E2E ${ms(e2e)} ${troubles(run.machine).join(", ")}`);
   }
   for (const one of ROLLOUTS) {
@@ -74,30 +79,44 @@ export async function live(traces: string, folder: string, only: string | undefi
     writeFileSync(file, JSON.stringify(configOf(one)));
     const config = { file, name: one.name };
     const run = await kept(folder, one.name, () => liveRun({ ...common, profile: one.control, config }));
-    const measured = await recordedRollout(run.trace, one.design, predictionsOf(setting, one.control));
-    const study = await rolloutStudy({
-      setting,
-      control: candidateNamed(one.control),
-      other: candidateNamed(one.other),
-      designs: () => [{ name: one.name, design: one.design, stages: 1 }],
-      runs: SIMULATED,
-      power: 0.8,
-      level: 0.05,
-      figure: "e2e.mean",
-      hours: [1],
-    });
-    report(one, measured, study.designs[0]!.figures, troubles(run.machine));
+    const before = runFile(folder, one.control);
+    if (!existsSync(before)) print(`${one.name}: no plan without a run of all by ${one.control}`);
+    else await reported(one, run, JSON.parse(readFileSync(before, "utf8")) as LiveRun);
   }
 }
 
-/** What the simulator predicts of each request if the control routes all, in order of arrival. */
-function predictionsOf(setting: Setting, control: string): (place: number) => Times | undefined {
-  const { ttftMicros, e2eMicros } = runCandidate(setting, candidateNamed(control));
-  const rows = [...setting.workload].sort((a, b) => a.arrivalMicros - b.arrivalMicros).map(({ index }) => index);
-  return (place) => {
-    const row = rows[place];
-    return row === undefined ? undefined : { ttft: ttftMicros[row], tpot: undefined, e2e: e2eMicros[row] };
-  };
+async function reported(one: LiveRollout, run: LiveRun, before: LiveRun): Promise<void> {
+  const setting = calibratedSetting(await recordedRunOf(before));
+  const { designs, shown } = await rolloutStudy({
+    setting,
+    control: candidateNamed(one.control),
+    other: candidateNamed(one.other),
+    designs: () => [{ name: one.name, design: one.design, stages: 1 }],
+    runs: SIMULATED,
+    power: 0.8,
+    level: 0.05,
+    figure: "e2e.mean",
+    hours: [1],
+  });
+  const items = () => new TraceReader(run.trace).items();
+  const control = await recordedControl(items(), one.name);
+  if (typeof control === "string") throw new Error(control);
+  const recorded = await recordedRunOf(run);
+  const judging = { ...setting, workload: recorded.workload, endpoints: recorded.endpoints, fleetEvents: [] };
+  const judged = await judgedRollout(control, judging, recorded.requestIds ?? [], items());
+  report(one, judged, designs[0]!.figures, shown, troubles(run.machine));
+}
+
+function recordedRunOf({ trace }: LiveRun): Promise<RecordedRun> {
+  return readRecordedRun(new TraceReader(trace).items());
+}
+
+/** Its traffic, and the engine as that trace shows it, with what another run may be off by. */
+function calibratedSetting(run: RecordedRun): Setting {
+  const { engine: sizes } = loadCalibratedEngine(CASE.engine);
+  const evidence = evidenceOf(run, sizes.blockTokens);
+  const { engine, residuals } = calibrate(evidence, { sizes, betweenRuns: BETWEEN_RUNS_STATED });
+  return recordedSetting(run, { engine, residuals, scrapeMicros: MICROS_PER_SECOND });
 }
 
 /** Of the requests that a rollout would compare: those after the beginning. */
@@ -113,29 +132,28 @@ function meansOf({ workload, observed }: RecordedRun): readonly [ttft: number, e
 
 function report(
   one: LiveRollout,
-  { ttft, e2e, requests, failed }: RecordedRollout,
-  figures: Awaited<ReturnType<typeof rolloutStudy>>["designs"][number]["figures"],
+  { arms, differences }: JudgedRollout,
+  figures: DesignStudy["figures"],
+  shown: ShownIntervals,
   troubled: readonly string[],
 ): void {
-  print(`${one.name}: ${one.control} -> ${one.other}, ${requests} requests, ${failed} failed ${troubled.join(", ")}`);
-  for (const [key, [measured, adjusted]] of [
-    ["ttft.mean", ttft],
-    ["e2e.mean", e2e],
-  ] as const) {
-    const { truth, estimate, biasError, runError } = figures[key];
-    const reach = ERRORS * Math.hypot(biasError, runError);
-    const isInside = Math.abs(measured.mean - estimate) <= reach;
-    const interval = `${ms(estimate - reach)} to ${ms(estimate + reach)}`;
+  const counts = arms.map(({ tally }) => `${tally.counts.requests} (${tally.counts.failed} failed)`).join(" and ");
+  print(`${one.name}: ${one.control} -> ${one.other}, ${counts} ${troubled.join(", ")}`);
+  for (const { measured, adjusted } of differences) {
+    const { metric, figure } = measured;
+    if (metric === "tpot" || figure !== "mean") continue;
+    const key = `${metric}.${figure}` as const;
+    const { truth, estimate, runError } = figures[key];
+    // What the plan leaves open of what rollouts show in the end, and what one of them differs by from it.
+    const { low, high } = shown[key] ?? { low: NaN, high: NaN };
+    const from = estimate - Math.hypot(estimate - low, ERRORS * runError);
+    const until = estimate + Math.hypot(high - estimate, ERRORS * runError);
+    const isInside = from <= measured.mean && measured.mean <= until;
     print(
-      `  ${key}: truth ${ms(truth)}, predicted to show ${ms(estimate)} (${interval}), measured ${ms(measured.mean)}, ${isInside ? "inside" : "OUTSIDE"}; ` +
-        `adjusted ${ms(adjusted.mean)}, ${varianceLeft(measured, adjusted)} of the variance left`,
+      `  ${key}: truth ${ms(truth)}, predicted to show ${ms(estimate)} (${ms(from)} to ${ms(until)}), measured ${ms(measured.mean)}, ${isInside ? "inside" : "OUTSIDE"}; ` +
+        `adjusted ${ms(adjusted.mean)}, ${(100 * adjusted.varianceLeft).toFixed(0)} % of the variance left, ${measured.count} compared`,
     );
   }
-}
-
-function varianceLeft(plain: MeanEstimate, adjusted: MeanEstimate): string {
-  const share = adjusted.deviation ** 2 / adjusted.count / (plain.deviation ** 2 / plain.count);
-  return `${(100 * share).toFixed(0)} %`;
 }
 
 function configOf({ name, control, other, design }: LiveRollout): object {
