@@ -3,12 +3,13 @@
  * that is killed with -9 in mid-rollout goes on where it was; what the shadow predicts narrows what is found, and a result that
  * contradicts its prediction pauses the rollout. Ends with exit code 1 where something is not as it must be.
  *
- *     npx node bench/rollout-drive.ts [--part harm|restart|adjusted] [--profiles always-busiest,gnomon] [--clients 150]
+ *     npx node bench/rollout-drive.ts [--part harm|restart|replicas|adjusted] [--profiles always-busiest,gnomon] [--clients 150]
  */
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
 import { adjusted } from "./rollout-drive/adjusted.ts";
 import { harm } from "./rollout-drive/harm.ts";
+import { replicas } from "./rollout-drive/replicas.ts";
 import { restart } from "./rollout-drive/restart.ts";
 
 const { values } = parseArgs({
@@ -24,6 +25,7 @@ let isWell = true;
 const isAsked = (part: string) => (values.part ?? part) === part;
 if (isAsked("harm")) isWell = await harm(values.profiles.split(","), clients);
 if (isAsked("restart")) isWell = (await restart(Number(values.kills), clients)) && isWell;
+if (isAsked("replicas")) isWell = (await replicas()) && isWell;
 if (isAsked("adjusted")) isWell = (await adjusted()) && isWell;
 endAll();
 process.exitCode = isWell ? 0 : 1;

@@ -73,18 +73,22 @@ export class DrivenGateway {
   }
 
   async rollout(name: string): Promise<RolloutView> {
-    const { rollouts } = (await this.admin("GET", "/rollout")) as RolloutsView;
-    const found = rollouts.find((one) => one.name === name);
+    const found = await this.#found(name);
     if (found === undefined) throw new Error(`rollout ${name} is not there`);
     return found;
+  }
+
+  async #found(name: string): Promise<RolloutView | undefined> {
+    const { rollouts } = (await this.admin("GET", "/rollout")) as RolloutsView;
+    return rollouts.find((one) => one.name === name);
   }
 
   /** The rollout once something holds of it. */
   async until(name: string, what: string, holds: (rollout: RolloutView) => boolean): Promise<RolloutView> {
     const since = performance.now();
     for (;;) {
-      const rollout = await this.rollout(name);
-      if (holds(rollout)) return rollout;
+      const rollout = await this.#found(name);
+      if (rollout !== undefined && holds(rollout)) return rollout;
       if (performance.now() - since > WAIT_MILLIS_MAX) throw new Error(`${name}: waited in vain for ${what}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MILLIS));
     }

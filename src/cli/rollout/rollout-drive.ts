@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError } from "commander";
 import type { RolloutOutcome } from "#live/rollout/rollout-desk.ts";
 import type { RolloutsView, RolloutView } from "#live/rollout/rollout-view.ts";
 import { ConfigError } from "#config/config-error.ts";
+import { CommandFailure } from "#serve/command-failure.ts";
 import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
 import { rolloutLine, rolloutReport, rolloutTable } from "./rollout-text.ts";
@@ -21,6 +22,7 @@ interface StartFlags extends GatewayFlags {
 
 const STDIN = 0;
 const WATCH_MILLIS = 1000;
+const AWAY_MILLIS_MAX = 120_000;
 
 /** Commands that drive the rollouts of a running gateway. */
 export function driveCommands(): Command[] {
@@ -112,11 +114,24 @@ async function make(flags: StepFlags, name: string, step: string, more: { readon
   if (outcome.outcome === "applied") print(rolloutLine(outcome.rollout));
 }
 
-/** A line for everything that changes, until it has ended. */
+/** A line for everything that changes, until it has ended. A gateway that starts again meanwhile is waited for. */
 async function watch(flags: GatewayFlags, name: string): Promise<void> {
   let shown = "";
+  let awaySince: number | undefined;
   for (;;) {
-    const rollout = await viewOf(flags, name);
+    let rollout;
+    try {
+      rollout = await viewOf(flags, name);
+    } catch (error) {
+      awaySince ??= performance.now();
+      if (!(error instanceof CommandFailure) || performance.now() - awaySince > AWAY_MILLIS_MAX) throw error;
+      const line = `${error.message}; waiting for it`;
+      if (line !== shown) process.stderr.write(`${line}\n`);
+      shown = line;
+      await sleep(WATCH_MILLIS);
+      continue;
+    }
+    awaySince = undefined;
     const line = rolloutLine(rollout);
     if (process.stdout.isTTY) process.stdout.write(`\r\u001b[K${line}`);
     else if (line !== shown) print(line);

@@ -46,16 +46,28 @@ export function registerRollouts(registry: Registry, desk: Pick<RolloutDesk, "vi
         .map((one) => [seconds(of(one)), { arm: one.arm, metric: one.metric }]),
     );
   }
+  family("counter", "predictions_total", "Requests that ended, by whether they were predicted.", ({ adjustment }) =>
+    adjustment === null
+      ? []
+      : [
+          [adjustment.predicted, { prediction: "made" }],
+          [adjustment.unpredicted, { prediction: "none" }],
+        ],
+  );
   family("gauge", "contradicted", "1 where a measured mean contradicts its prediction.", ({ predictions }) =>
     predictions
       .filter(({ figure }) => figure === "mean")
       .map(({ arm, metric, verdict }) => [verdict === "contradicted" ? 1 : 0, { arm, metric }]),
   );
-  family("gauge", "guardrail_used_ratio", "An arm's figure over its limit: above 1 it is crossed.", ({ guardrails }) =>
-    guardrails.map(({ arm, figure, value, limit }) => [
-      value === null || limit === null || limit <= 0 ? null : value / limit,
-      { arm, figure },
-    ]),
+  family(
+    "gauge",
+    "guardrail_used_ratio",
+    "An arm's figure over its limit: above 1 it is crossed once that is sure.",
+    ({ guardrails }) =>
+      guardrails.map(({ arm, figure, value, limit }) => [
+        value === null || limit === null || limit <= 0 ? null : value / limit,
+        { arm, figure },
+      ]),
   );
 }
 

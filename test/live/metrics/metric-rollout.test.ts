@@ -17,7 +17,8 @@ async function page(rollouts: readonly RolloutView[]): Promise<{ text: string; a
 }
 
 test("a rollout's phase, arms, differences, guardrails and contradictions are numbers", async () => {
-  const { text, asked } = await page([rolloutViewCase()]);
+  const adjustment = { predicted: 90, unpredicted: 2, waiting: 5 };
+  const { text, asked } = await page([rolloutViewCase({ adjustment })]);
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   assert.deepEqual(
     lines.map((line) => line.replace("gnomon_rollout_", "").replace('rollout="r",', "")),
@@ -36,6 +37,8 @@ test("a rollout's phase, arms, differences, guardrails and contradictions are nu
       'difference_mean_seconds{arm="b",metric="ttft"} -0.02',
       'difference_low_seconds{arm="b",metric="ttft"} -0.025',
       'difference_high_seconds{arm="b",metric="ttft"} -0.015',
+      'predictions_total{prediction="made"} 90',
+      'predictions_total{prediction="none"} 2',
       'contradicted{arm="b",metric="ttft"} 0',
       'guardrail_used_ratio{arm="b",figure="error-rate"} 0.5',
     ],
