@@ -21,6 +21,8 @@ export interface LiveRunOptions {
   readonly seed: number;
   /** Of the gateway, beside its flags; the run's name where the profile is not all there is to it. */
   readonly config?: { readonly file: string; readonly name: string } | undefined;
+  /** So many engines, the first ones, compute prompts for the others by their labels, and all have a KV connector. */
+  readonly prefill?: number;
   /** The last engine is killed so long after the workload's start, and a new one takes its place after `forMillis`. */
   readonly loss?: { readonly afterMillis: number; readonly forMillis: number } | undefined;
 }
@@ -112,15 +114,17 @@ function victimOrder(options: LiveRunOptions): Order {
   return enginesOrder(options, 1, options.port + options.one.engines);
 }
 
-function enginesOrder({ one, timeScale, seed }: LiveRunOptions, count: number, port: number): Order {
+function enginesOrder({ one, timeScale, seed, prefill }: LiveRunOptions, count: number, port: number): Order {
   const flags = { count, "port-base": port, model: MODEL, engine: one.engine, seed, "time-scale": timeScale };
-  return { command: "emulate", flags };
+  return { command: "emulate", flags: prefill === undefined ? flags : { ...flags, prefill } };
 }
 
 function gatewayOrder(options: LiveRunOptions, endpoint: readonly string[], record: string): Order {
   const { profile, port, seed, config } = options;
   const file = config === undefined ? {} : { config: config.file };
-  return { command: "serve", flags: { ...file, endpoint, port, profile, record, seed, "log-level": "warn" } };
+  // Endpoints with roles are in the file.
+  const named = options.prefill === undefined ? { endpoint } : {};
+  return { command: "serve", flags: { ...file, ...named, port, profile, record, seed, "log-level": "warn" } };
 }
 
 function driveOrder(options: LiveRunOptions, url: readonly string[], trace: string, json?: string): Order {

@@ -15,6 +15,16 @@ export interface CountedPrompt {
  *     added-latency; 672 of 694 tokens cached there, next best 0; the next best adds 7.1 times the waiting
  */
 export function decisiveText(decision: Routed, prompt: CountedPrompt): string {
+  return [chosenFor(decision, prompt), ...stageText(decision)].join("; ");
+}
+
+/** Where the prompt is computed, where profiles have a stage for that. */
+function stageText({ prefill, colocated }: Routed): string[] {
+  if (prefill !== undefined) return [`its prompt computed at ${prefill.endpoint} (${prefill.reason})`];
+  return colocated === undefined ? [] : [`one endpoint does both (${colocated})`];
+}
+
+function chosenFor(decision: Routed, prompt: CountedPrompt): string {
   const { reason, breakdown } = decision;
   const chosen = indexOf(decision);
   if (chosen < 0) return reason;

@@ -1,4 +1,4 @@
-import type { Decision } from "#core/decision.ts";
+import type { Decision, PrefillStage } from "#core/decision.ts";
 import type { EndpointRow } from "#core/endpoint-row.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import { WALL_START_MICROS } from "../clock.ts";
@@ -118,6 +118,8 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
     endpoint: routed?.endpoint ?? null,
     reason,
     why: whyText(decision, promptTokens, promptTokensExact),
+    prefill: routed?.prefill === undefined ? null : prefillView(routed.prefill),
+    colocated: routed?.colocated ?? null,
     hitTokens: routed?.hitTokens ?? null,
     prefixSource: routed?.prefixSource ?? null,
     usedLedger: routed?.usedLedger ?? null,
@@ -128,6 +130,10 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
     scorers: decision.breakdown.scorers,
     candidates: candidateViews(decision),
   };
+}
+
+function prefillView({ endpoint, handoff, reason, hitTokens, prefixSource }: PrefillStage) {
+  return { endpoint, handoff, reason, hitTokens, prefixSource };
 }
 
 /** The sentence of the answer's header; for a retry, whose prompt the first decision has, the word alone. */

@@ -113,6 +113,7 @@ describe("a prompt is computed at one endpoint and answered at another", () => {
         assert.equal(got.status, 200);
         assert.equal(got.headers["x-gnomon-endpoint"], "c");
         assert.equal(got.headers["x-gnomon-prefill-endpoint"], "a");
+        assert.match(String(got.headers["x-gnomon-reason"]), /^tie; .*; its prompt computed at a \(tie\)$/);
         const [first] = asked(rig, 0);
         const [second] = asked(rig, 2);
         const sent = bodyOf(first!);
@@ -169,6 +170,7 @@ describe("a prompt is computed at one endpoint and answered at another", () => {
           ["c", undefined],
         );
         assert.deepEqual([asked(rig, 0).length, bodyOf(asked(rig, 2)[0]!)], [0, CHAT]);
+        assert.match(String(got.headers["x-gnomon-reason"]), /; one endpoint does both \(short\)$/);
       },
       { colocateBelowTokens: 1_000 },
     );
