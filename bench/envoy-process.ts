@@ -7,8 +7,9 @@ import { pinned } from "./gateway-process.ts";
 
 const CONFIG = join(import.meta.dirname, "../deploy/envoy.yaml");
 
-/** What the picker is shown: nothing, as there is none; requests, heads of responses and their end; or all bodies. */
-export type PickerMode = "none" | "requests" | "bodies";
+/** What the picker is shown: nothing, as there is none; requests, heads of responses and their end; or all bodies.
+ * `open` goes on without a picker that is gone, which takes bodies in one piece. */
+export type PickerMode = "none" | "requests" | "bodies" | "open";
 
 export interface EnvoyOptions {
   readonly binary: string;
@@ -41,4 +42,10 @@ const CHANGES: Readonly<Record<PickerMode, (config: string) => string>> = {
   },
   requests: (config) => config.replace("response_body_mode: FULL_DUPLEX_STREAMED", "response_body_mode: NONE"),
   bodies: (config) => config,
+  open: (config) =>
+    config
+      .replace("request_body_mode: FULL_DUPLEX_STREAMED", "request_body_mode: BUFFERED")
+      .replace("response_body_mode: FULL_DUPLEX_STREAMED", "response_body_mode: STREAMED")
+      .replaceAll("trailer_mode: SEND", "trailer_mode: SKIP")
+      .replace("failure_mode_allow: false", "failure_mode_allow: true"),
 };
