@@ -28,14 +28,14 @@ interface Rig {
   readonly close: () => Promise<void>;
 }
 
-async function rig(t: TestContext): Promise<Rig> {
+async function rig(t: TestContext, more: readonly string[] = []): Promise<Rig> {
   const directory = mkdtempSync(join(tmpdir(), "gnomon-disaggregation-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const common = { host: "127.0.0.1", port: 0, model: "tiny", timeScale: 1, engine: ENGINE };
   const engines = await Promise.all(
     ROLES.map((_, i) => startEmulator({ ...common, seed: i + 1, kvTransfer: KV_TRANSFER_DEFAULTS })),
   );
-  const set = [`record.directory=${directory}`, "routing.profile=gnomon-pd", "listen.drainNoticeMillis=0"];
+  const set = [`record.directory=${directory}`, "routing.profile=gnomon-pd", "listen.drainNoticeMillis=0", ...more];
   const stack = await createLiveStack(servePlan({ set }, {}), {}, pino({ level: "silent" }));
   const inputs: Input[] = [];
   stack.tap.listen({ accepted: (input) => void inputs.push(input) });
@@ -110,6 +110,21 @@ test("prompts go from engines that compute them to others that answer, and a rep
   const { code, out } = await inProcess(t, [replayCommand()], ["replay", directory]);
   assert.equal(code, 0, out);
   assert.match(out, new RegExp(`${REQUESTS} decisions`));
+});
+
+test("threads that carry requests share prompts as one does", async (t) => {
+  const { url, engines, inputs } = await rig(t, ["listen.workers=2"]);
+  const asks = Array.from({ length: REQUESTS }, (_, i) => ask(url, i));
+  const embedding = await fetch(`${url}/v1/embeddings`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "tiny", input: "word ".repeat(900) }),
+  });
+  assert.equal(embedding.status, 404, "an emulated engine has no such route, and nobody computes its prompt before");
+  await Promise.all(asks);
+  const fetched = engines.reduce((sum, engine) => sum + (engine.stats().transfers?.fetched ?? 0), 0);
+  assert.equal(fetched, REQUESTS);
+  await until("all ends are known", () => inputs.filter(({ kind }) => kind === "request-finished").length > REQUESTS);
 });
 
 test("transfers that fail and an engine of each kind that dies lose nothing, and leave no blocks held", async (t) => {

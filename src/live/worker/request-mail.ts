@@ -5,12 +5,14 @@ import type { MessageWriter } from "./message-writer.ts";
 const EXACT = 1;
 const NO_CACHE_READ = 2;
 const OWN_PROFILE = 4;
+const UNDIVIDED = 8;
 
 export function writeRequest(to: MessageWriter, request: RouteRequest): void {
   const { blocks, subset } = request;
   const exact = request.promptTokensExact ? EXACT : 0;
   const uncached = request.cacheRead === false ? NO_CACHE_READ : 0;
-  to.byte(exact | uncached | (request.ownProfile === true ? OWN_PROFILE : 0));
+  const undivided = request.undivided === true ? UNDIVIDED : 0;
+  to.byte(exact | uncached | undivided | (request.ownProfile === true ? OWN_PROFILE : 0));
   to.text(request.id);
   to.name(request.model);
   to.text(request.tenant);
@@ -60,6 +62,7 @@ export function readRequest(from: MessageReader): RouteRequest {
     ...((flags & NO_CACHE_READ) !== 0 && { cacheRead: false }),
     ...(subset !== undefined && { subset }),
     profile,
+    ...((flags & UNDIVIDED) !== 0 && { undivided: true }),
     ...((flags & OWN_PROFILE) !== 0 && { ownProfile: true }),
   };
 }

@@ -9,6 +9,7 @@ export function writeSummary(to: MessageWriter, summary: RequestSummary): void {
   to.name(summary.route);
   to.name(summary.model);
   to.name(summary.endpoint);
+  to.name(summary.prefillEndpoint ?? "");
   to.name(summary.profile);
   to.name(summary.reason);
   to.name(summary.outcome);
@@ -26,12 +27,17 @@ export function writeSummary(to: MessageWriter, summary: RequestSummary): void {
 }
 
 export function readSummary(from: MessageReader): RequestSummary {
-  return {
+  const head = {
     requestId: from.text(),
     method: from.name(),
     route: from.name(),
     model: from.name(),
     endpoint: from.name(),
+  };
+  const prefillEndpoint = from.name();
+  return {
+    ...head,
+    ...(prefillEndpoint !== "" && { prefillEndpoint }),
     profile: from.name(),
     reason: from.name(),
     // Written from a summary of this program.
