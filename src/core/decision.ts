@@ -4,6 +4,7 @@ import type { ColocateReason } from "./disaggregation/colocate.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { PrefixSource } from "./endpoint/knowledge.ts";
 import type { Freshness } from "./endpoint/snapshot.ts";
+import type { Forecast } from "./latency/forecast.ts";
 import type { Handoff } from "./plugin/spec.ts";
 import type { Micros } from "./units.ts";
 
@@ -64,6 +65,8 @@ export interface Routed {
   readonly prefixSource: PrefixSource;
   /** Some candidate's signal was missing or too old, and the router's own ledger stood in for it. */
   readonly usedLedger: boolean;
+  /** What its times were expected to be, by a scorer that predicts them; absent without one, and where two share the work. */
+  readonly forecast?: Forecast;
   /** Another endpoint computes the prompt, and `endpoint` fetches its blocks and answers. Absent: `endpoint` does both. */
   readonly prefill?: PrefillStage;
   /** Why `endpoint` does both although the profile has a stage for prompts; absent where it has none, or `prefill` is there. */

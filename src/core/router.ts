@@ -280,10 +280,10 @@ export class Router {
     const refused = this.admission.place(at, pending, state);
     if (refused !== undefined) return { ...refused, ...common };
     const prefill = choosePrefill(at, profile, fleet, pending, state, random);
+    const forecast = profile.forecast(request, state);
     this.#placements.place(at, pending, state, prefill);
     const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
     const priority = this.admission.priorityOf(request);
-    const given = priority === undefined ? undefined : { priority };
     return {
       kind: "routed",
       ...common,
@@ -293,8 +293,8 @@ export class Router {
       ...(heldTokens !== hitTokens && { heldTokens }),
       prefixSource,
       usedLedger,
-      ...decisionStages(prefill),
-      ...given,
+      ...decisionStages(prefill, forecast),
+      ...(priority !== undefined && { priority }),
     };
   }
 }

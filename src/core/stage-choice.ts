@@ -3,6 +3,7 @@ import type { Placed, PrefillStage, Routed } from "./decision.ts";
 import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import type { Fleet } from "./fleet.ts";
+import type { Forecast } from "./latency/forecast.ts";
 import type { Pending } from "./pending.ts";
 import type { Choice, Profile } from "./profile/profile.ts";
 import type { Random } from "./random.ts";
@@ -50,12 +51,13 @@ export function choosePrefill(
   return { state, stage: { endpoint, handoff: spec.handoff, reason, hitTokens, ...held, prefixSource, breakdown } };
 }
 
-/** What a decision states of it. */
+/** What a decision states of it; a forecast is of one endpoint that does both. */
 export function decisionStages(
   choice: PrefillChoice | ColocateReason | undefined,
-): Pick<Routed, "prefill" | "colocated"> {
-  if (choice === undefined) return {};
-  return typeof choice === "string" ? { colocated: choice } : { prefill: choice.stage };
+  forecast: Forecast | undefined,
+): Pick<Routed, "prefill" | "colocated" | "forecast"> {
+  if (typeof choice === "object") return { prefill: choice.stage };
+  return { ...(forecast !== undefined && { forecast }), ...(choice !== undefined && { colocated: choice }) };
 }
 
 /**

@@ -27,6 +27,7 @@ import type { Run } from "#live/recorder/run-lines.ts";
 import { liveKeys } from "./live-keys.ts";
 import { type LiveTls, liveTls } from "./live-tls.ts";
 import { openRecorder } from "./live-recorder.ts";
+import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
 import { liveKvEvents } from "./live-kv-events.ts";
 import { hangWatch } from "./live-hangs.ts";
 import { faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
@@ -100,7 +101,9 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: workers.counts };
   const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
-  const also = { ...shadowStatus, ...events.metrics, ...workers.metrics, rollouts, cascades };
+  const forecasts = new ForecastAccuracy(config.metrics.endpointsMax);
+  tap.listen(forecasts);
+  const also = { forecasts, ...shadowStatus, ...events.metrics, ...workers.metrics, rollouts, cascades };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);

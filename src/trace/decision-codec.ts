@@ -2,6 +2,7 @@ import { ColumnBreakdown } from "#core/breakdown.ts";
 import { REFUSAL_REASONS, WAIT_REASONS } from "#core/admission/held.ts";
 import type { Breakdown, CandidateRow, Decision, RejectReason } from "#core/decision.ts";
 import type { Freshness } from "#core/endpoint/snapshot.ts";
+import type { Forecast } from "#core/latency/forecast.ts";
 import type { Micros } from "#core/units.ts";
 import { type Fields, expected } from "./fields.ts";
 import { decodeStages, encodeStages } from "./prefill-codec.ts";
@@ -39,6 +40,7 @@ export function encodeDecision(decision: Decision | RecordedDecision, candidates
     if (decision.heldTokens !== undefined) text += `,"heldTokens":${decision.heldTokens}`;
     if (decision.prefixSource === "precise") text += `,"precise":true`;
     if (decision.usedLedger) text += `,"usedLedger":true`;
+    if (decision.forecast !== undefined) text += forecastJson(decision.forecast);
     text += encodeStages(decision, (stage, chosen) => encodeBreakdown(stage, chosen, candidatesMax));
     if (decision.priority !== undefined) text += `,"priority":${decision.priority}`;
   }
@@ -75,10 +77,27 @@ export function decodeDecision(fields: Fields, at: Micros, requestId: string): R
     ...(fields.has("heldTokens") && { heldTokens: fields.number("heldTokens") }),
     prefixSource: fields.boolean("precise", false) ? "precise" : "approximate",
     usedLedger: fields.boolean("usedLedger", false),
+    ...decodeForecast(fields),
     ...decodeStages(fields, decodeBreakdown),
     ...(fields.has("priority") && { priority: fields.number("priority") }),
   };
 }
+
+/** `[TTFT, TPOT]` in microseconds. */
+function forecastJson({ ttftMicros, tpotMicros }: Forecast): string {
+  return `,"forecast":[${ttftMicros},${tpotMicros}]`;
+}
+
+function decodeForecast(fields: Fields): { readonly forecast?: Forecast } {
+  if (!fields.has("forecast")) return {};
+  const entry = fields.list("forecast");
+  const [ttftMicros, tpotMicros] = entry;
+  if (entry.length !== 2 || !isMicros(ttftMicros) || !isMicros(tpotMicros))
+    throw expected(fields.pathOf("forecast"), "TTFT and TPOT in microseconds", entry);
+  return { forecast: { ttftMicros, tpotMicros } };
+}
+
+const isMicros = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 function limitJson({ limit }: { readonly limit?: string }): string {
   return limit === undefined ? "" : `,"limit":${JSON.stringify(limit)}`;

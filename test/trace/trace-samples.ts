@@ -387,7 +387,8 @@ export function decisions(size: fc.Arbitrary<number>): fc.Arbitrary<Decision> {
       prefixSource,
       breakdown,
     } as const;
-    const stages = [{}, { prefill }, { colocated: "cached" as const }][sequence % 3];
+    const forecast = { ttftMicros: 1_000 * sequence, tpotMicros: sequence };
+    const stages = [{ forecast }, { prefill }, { colocated: "cached" as const, forecast }][sequence % 3];
     return {
       kind: "routed",
       ...common,

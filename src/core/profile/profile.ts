@@ -6,6 +6,7 @@ import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Filter } from "../filter/filter.ts";
 import type { Input } from "../input.ts";
+import type { Forecast } from "../latency/forecast.ts";
 import type { Picker } from "../picker/picker.ts";
 import type { Random } from "../random.ts";
 import type { RouteRequest } from "../request.ts";
@@ -51,6 +52,7 @@ export class Profile {
   readonly #filters: readonly Filter[];
   readonly #scorers: readonly Scorer[];
   readonly #picker: Picker;
+  readonly #forecaster: Scorer | undefined;
   readonly #weights: readonly { readonly name: string; readonly weight: number }[];
   readonly #removers: readonly string[];
   readonly #slab = new DoubleSlab();
@@ -70,6 +72,7 @@ export class Profile {
     this.#filters = plugins.filters;
     this.#scorers = plugins.scorers.map(({ scorer }) => scorer);
     this.#picker = plugins.picker;
+    this.#forecaster = this.#scorers.find((scorer) => "forecast" in scorer);
     const sum = plugins.scorers.reduce((total, { weight }) => total + weight, 0);
     this.#weights = plugins.scorers.map(({ scorer, weight }) => ({ name: scorer.name, weight: weight / sum }));
     this.#removers = [...ELIGIBILITY, ...plugins.filters.map((filter) => filter.name)];
@@ -108,6 +111,11 @@ export class Profile {
     const picked = this.#picker.pick(request, candidates, totals, random);
     assert(picked >= 0 && picked < candidates.length, "a picker picks one of its candidates");
     return { index: left[picked]!, reason: this.#reason(left, picked, totals, breakdown), breakdown };
+  }
+
+  /** By the first scorer that predicts times; undefined where none does. */
+  forecast(request: RouteRequest, chosen: Snapshot): Forecast | undefined {
+    return this.#forecaster?.forecast?.(request, chosen);
   }
 
   #begin(snapshots: readonly Snapshot[], endpoints: readonly EndpointId[]): ColumnBreakdown {

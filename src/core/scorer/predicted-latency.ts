@@ -1,15 +1,16 @@
-import type { Routed } from "../decision.ts";
+import type { Decision, Routed } from "../decision.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Input } from "../input.ts";
-import { LatencyModel, type Situation } from "../latency/latency-model.ts";
-import { UnderWay } from "../latency/under-way.ts";
+import type { Forecast } from "../latency/forecast.ts";
+import { LatencyModel, type Situation, type StepPriors } from "../latency/latency-model.ts";
 import type { RouteRequest } from "../request.ts";
-import { MICROS_PER_SECOND } from "../units.ts";
+import { MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
-import { scorerPlugin } from "./scorer.ts";
+import { type Scorer, scorerPlugin } from "./scorer.ts";
+import { UnderWay } from "./under-way.ts";
 
 /** Time constant of the mean length of answers. */
 const OUTPUT_TAU_MICROS = 300 * MICROS_PER_SECOND;
@@ -74,79 +75,117 @@ export const predictedLatency = scorerPlugin({
     contextTokenMicros: { type: "number", default: 0.08, min: 0, meaning: "time of a token of context, until learned" },
     stepTokensMax: { type: "integer", default: 8_192, min: 1, meaning: "tokens of a step (max_num_batched_tokens)" },
   },
-  create(name, parameters) {
-    const model = new LatencyModel(parameters);
-    const underWay = new UnderWay(model);
-    const answer = new Ewma(OUTPUT_TAU_MICROS);
-    const sent = new EndpointWindows(parameters.windowSeconds);
-    const computed = new EndpointWindows(RATE_SECONDS);
-
-    const situationAt = (candidate: Snapshot, promptTokens: number, outputTokens: number): Situation => {
-      const { id, at, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = candidate;
-      const foreign = Math.max(0, effectiveLoad - requestsInFlight);
-      return {
-        requests: effectiveLoad,
-        contextTokens: promptTokensInFlight + foreign * promptTokens + (effectiveLoad * outputTokens) / 2,
-        queuedTokens: prefillTokensQueued,
-        newTokens: newTokens(candidate, promptTokens),
-        prefillPerMicro: computed.sum(id, at) / (RATE_SECONDS * MICROS_PER_SECOND),
-      };
-    };
-
-    const cost = (candidate: Snapshot, promptTokens: number, outputTokens: number, demand: number): number => {
-      const { id, endpoint } = candidate;
-      const situation = situationAt(candidate, promptTokens, outputTokens);
-      const own = situation.newTokens * model.tokenMicros * model.ttftSpeed(id);
-      const wait = model.ttftMicros(id, situation) - own;
-      const prefill = own * (1 + situation.requests + parameters.cacheWeight * demand);
-      const added = situation.requests * model.tpotSpeed(id) * model.addedMicros(promptTokens);
-      const decode = outputTokens * (model.tpotMicros(id, situation, promptTokens) + added);
-      const { kvCapacityTokens } = endpoint;
-      const room = kvCapacityTokens === undefined ? Infinity : kvCapacityTokens * parameters.roomShare;
-      const over = Math.max(0, situation.contextTokens + situation.newTokens - room) * model.tokenMicros;
-      return parameters.waitWeight * wait + prefill + parameters.batchWeight * decode + parameters.fullWeight * over;
-    };
-
-    const routed = (decision: Routed, request: RouteRequest, at: number): void => {
-      const { endpoint } = decision;
-      sent.add(endpoint, at, request.promptTokens);
-      const row = decision.breakdown.candidates.find((one) => one.endpoint === endpoint);
-      if (row === undefined || decision.prefill !== undefined) return;
-      const added = Math.max(1, request.promptTokens - decision.hitTokens);
-      computed.add(endpoint, at, added);
-      underWay.began(decision, request, row, added, computed.sum(endpoint, at) / (RATE_SECONDS * MICROS_PER_SECOND));
-    };
-
-    return {
-      name,
-      score({ promptTokens }, candidates, scores) {
-        const outputTokens = answer.value ?? parameters.outputTokensGuess;
-        let sum = 0;
-        for (let i = 0; i < candidates.length; i++) sum += scores[i] = sent.sum(candidates[i]!.id, candidates[i]!.at);
-        const mean = sum / candidates.length + parameters.evidenceTokens;
-        let best = Infinity;
-        for (let i = 0; i < candidates.length; i++) {
-          const demand = mean > 0 ? (scores[i]! + parameters.evidenceTokens) / mean : 1;
-          scores[i] = cost(candidates[i]!, promptTokens, outputTokens, demand);
-          best = Math.min(best, scores[i]!);
-        }
-        for (let i = 0; i < candidates.length; i++) scores[i] = best / scores[i]!;
-      },
-      observe(input, decision, request) {
-        if (decision?.kind === "routed" && request !== undefined) routed(decision, request, input.at);
-        underWay.observe(input);
-        if (input.kind === "endpoint-left") forget(input.endpoint);
-        if (isAnswer(input)) answer.add(input.at, input.outputTokens);
-      },
-    };
-
-    function forget(endpoint: EndpointId): void {
-      sent.forget(endpoint);
-      computed.forget(endpoint);
-      model.forget(endpoint);
-    }
-  },
+  create: (name, parameters) => new LatencyScorer(name, parameters),
 });
+
+interface Weights extends StepPriors {
+  readonly waitWeight: number;
+  readonly cacheWeight: number;
+  readonly batchWeight: number;
+  readonly fullWeight: number;
+  readonly roomShare: number;
+  readonly windowSeconds: number;
+  readonly evidenceTokens: number;
+  readonly outputTokensGuess: number;
+}
+
+class LatencyScorer implements Scorer {
+  readonly name: string;
+  readonly #weights: Weights;
+  readonly #model: LatencyModel;
+  readonly #underWay: UnderWay;
+  readonly #answer = new Ewma(OUTPUT_TAU_MICROS);
+  readonly #sent: EndpointWindows;
+  readonly #computed = new EndpointWindows(RATE_SECONDS);
+
+  constructor(name: string, weights: Weights) {
+    this.name = name;
+    this.#weights = weights;
+    this.#model = new LatencyModel(weights);
+    this.#underWay = new UnderWay(this.#model);
+    this.#sent = new EndpointWindows(weights.windowSeconds);
+  }
+
+  score({ promptTokens }: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void {
+    const { evidenceTokens } = this.#weights;
+    let sum = 0;
+    for (let i = 0; i < candidates.length; i++) {
+      sum += scores[i] = this.#sent.sum(candidates[i]!.id, candidates[i]!.at);
+    }
+    const mean = sum / candidates.length + evidenceTokens;
+    let best = Infinity;
+    for (let i = 0; i < candidates.length; i++) {
+      const demand = mean > 0 ? (scores[i]! + evidenceTokens) / mean : 1;
+      scores[i] = this.#cost(candidates[i]!, promptTokens, demand);
+      best = Math.min(best, scores[i]!);
+    }
+    for (let i = 0; i < candidates.length; i++) scores[i] = best / scores[i]!;
+  }
+
+  forecast({ promptTokens }: RouteRequest, candidate: Snapshot): Forecast {
+    const situation = this.#situation(candidate, promptTokens);
+    return {
+      ttftMicros: Math.round(this.#model.ttftMicros(candidate.id, situation)),
+      tpotMicros: Math.round(this.#model.tpotMicros(candidate.id, situation, promptTokens)),
+    };
+  }
+
+  observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
+    if (decision?.kind === "routed" && request !== undefined) this.#routed(input.at, decision, request);
+    this.#underWay.observe(input);
+    if (input.kind === "endpoint-left") {
+      for (const known of [this.#sent, this.#computed, this.#model]) known.forget(input.endpoint);
+    }
+    if (isAnswer(input)) this.#answer.add(input.at, input.outputTokens);
+  }
+
+  #cost(candidate: Snapshot, promptTokens: number, demand: number): number {
+    const [weights, model] = [this.#weights, this.#model];
+    const { id, endpoint } = candidate;
+    const situation = this.#situation(candidate, promptTokens);
+    const own = situation.newTokens * model.tokenMicros * model.ttftSpeed(id);
+    const wait = model.ttftMicros(id, situation) - own;
+    const prefill = own * (1 + situation.requests + weights.cacheWeight * demand);
+    const added = situation.requests * model.tpotSpeed(id) * model.addedMicros(promptTokens);
+    const decode = this.#outputTokens * (model.tpotMicros(id, situation, promptTokens) + added);
+    const { kvCapacityTokens } = endpoint;
+    const room = kvCapacityTokens === undefined ? Infinity : kvCapacityTokens * weights.roomShare;
+    const overflow = Math.max(0, situation.contextTokens + situation.newTokens - room) * model.tokenMicros;
+    return weights.waitWeight * wait + prefill + weights.batchWeight * decode + weights.fullWeight * overflow;
+  }
+
+  get #outputTokens(): number {
+    return this.#answer.value ?? this.#weights.outputTokensGuess;
+  }
+
+  /** Prompts of others are taken to be as long as this one, and everybody to be in the midst of an answer. */
+  #situation(candidate: Snapshot, promptTokens: number): Situation {
+    const { id, at, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = candidate;
+    const foreign = Math.max(0, effectiveLoad - requestsInFlight);
+    return {
+      requests: effectiveLoad,
+      contextTokens: promptTokensInFlight + foreign * promptTokens + (effectiveLoad * this.#outputTokens) / 2,
+      queuedTokens: prefillTokensQueued,
+      newTokens: newTokens(candidate, promptTokens),
+      prefillPerMicro: this.#prefillPerMicro(id, at),
+    };
+  }
+
+  #prefillPerMicro(endpoint: EndpointId, at: Micros): number {
+    return this.#computed.sum(endpoint, at) / (RATE_SECONDS * MICROS_PER_SECOND);
+  }
+
+  #routed(at: Micros, decision: Routed, request: RouteRequest): void {
+    const { endpoint, breakdown, hitTokens } = decision;
+    this.#sent.add(endpoint, at, request.promptTokens);
+    // A peer's decision has no rows, and where two share the work neither takes the time of one.
+    const row = breakdown.candidates.find((one) => one.endpoint === endpoint);
+    if (row === undefined || decision.prefill !== undefined) return;
+    const added = Math.max(1, request.promptTokens - Math.floor(hitTokens));
+    this.#computed.add(endpoint, at, added);
+    this.#underWay.began(decision, request, row, added, this.#prefillPerMicro(endpoint, at));
+  }
+}
 
 type Answered = Extract<Input, { kind: "request-finished" }> & { readonly outputTokens: number };
 

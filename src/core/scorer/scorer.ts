@@ -1,6 +1,7 @@
 import type { Decision } from "../decision.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Input } from "../input.ts";
+import type { Forecast } from "../latency/forecast.ts";
 import type { RouteRequest } from "../request.ts";
 import type { ParameterTable } from "../plugin/parameter.ts";
 import { type Definition, type Plugin, plugin } from "../plugin/plugin.ts";
@@ -15,6 +16,8 @@ export interface Scorer {
    * the scorer knows nothing of the candidate. Mutates nothing else.
    */
   score(request: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void;
+  /** What the request's times would be at a candidate, for a scorer that predicts them. Changes nothing. */
+  forecast?(request: RouteRequest, candidate: Snapshot): Forecast;
   /**
    * Sees every input after it took effect, the decision it caused, and the request it is about; the only place where a
    * scorer changes state.

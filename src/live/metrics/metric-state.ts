@@ -9,6 +9,7 @@ import type { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { SourceBoard } from "../discovery/source-board.ts";
 import type { GatewayCounters } from "./gateway-counters.ts";
 import { registerCascades } from "./metric-cascade.ts";
+import { type ForecastSources, registerForecasts } from "./metric-forecast.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 import { type KvEventSources, registerKvEvents } from "./metric-kv-events.ts";
 import { registerEjections } from "./metric-ejections.ts";
@@ -30,7 +31,7 @@ import type { HangWatch } from "../upstream/hang-watch.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
-export interface StateSources extends KvEventSources, WorkerSources {
+export interface StateSources extends KvEventSources, ForecastSources, WorkerSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused" | "checkCounts">;
@@ -90,6 +91,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerLogs(sources.logs, family, row);
   registerWorkers(sources, family, row);
   registerKvEvents(sources, family, row);
+  registerForecasts(sources, family, row);
   registerRollouts(registry, sources.rollouts);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }

@@ -234,6 +234,9 @@ function differing(recorded: RecordedDecision | undefined, replayed: Decision | 
       if (recorded[field] !== replayed[field])
         return `${field}: ${recorded[field]} recorded, ${replayed[field]} replayed`;
     }
+    if (JSON.stringify(recorded.forecast) !== JSON.stringify(replayed.forecast)) {
+      return `forecast: ${JSON.stringify(recorded.forecast)} recorded, ${JSON.stringify(replayed.forecast)} replayed`;
+    }
     const stages = differingStages(recorded, replayed);
     if (stages !== undefined) return stages;
   }

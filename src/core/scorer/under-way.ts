@@ -4,7 +4,7 @@ import type { Input } from "../input.ts";
 import { RecentMap } from "../recent-map.ts";
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
-import type { LatencyModel, Situation } from "./latency-model.ts";
+import type { LatencyModel, Situation } from "../latency/latency-model.ts";
 
 /** Requests followed at once; beyond that the oldest are not learned from. */
 const REQUESTS_MAX = 100_000;

@@ -1,0 +1,9 @@
+import type { Micros } from "../units.ts";
+
+/** What a request's times were expected to be where it was sent; whole microseconds. */
+export interface Forecast {
+  /** From the decision to the first token. */
+  readonly ttftMicros: Micros;
+  /** Mean time of a token after the first. */
+  readonly tpotMicros: Micros;
+}

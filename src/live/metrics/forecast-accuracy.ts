@@ -1,0 +1,102 @@
+import type { Decision } from "#core/decision.ts";
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { Input } from "#core/input.ts";
+import type { Forecast } from "#core/latency/forecast.ts";
+import { RecentMap } from "#core/recent-map.ts";
+import type { Micros } from "#core/units.ts";
+import type { TapListener } from "../router-tap.ts";
+
+/** Requests in flight whose forecast is remembered. */
+const REQUESTS_MAX = 65_536;
+
+export const FORECAST_FIGURES = ["ttft", "tpot"] as const;
+export type ForecastFigure = (typeof FORECAST_FIGURES)[number];
+
+/** Of requests of which the forecast and the time that it took are known; sums. */
+export interface ForecastCounts {
+  requests: number;
+  forecastMicros: number;
+  measuredMicros: number;
+  /** |forecast - measured|. */
+  errorMicros: number;
+  /** |forecast - measured| / measured. */
+  errorShares: number;
+}
+
+interface Awaited {
+  readonly endpoint: EndpointId;
+  readonly forecast: Forecast;
+  readonly sentAt: Micros;
+  firstTokenAt: Micros | undefined;
+}
+
+/** How right forecasts of TTFT and TPOT are, by endpoint. A request that went on elsewhere is judged by where it ended. */
+export class ForecastAccuracy implements TapListener {
+  readonly #endpointsMax: number;
+  readonly #awaited = new RecentMap<string, Awaited>(REQUESTS_MAX);
+  readonly #counts = new Map<EndpointId, Record<ForecastFigure, ForecastCounts>>();
+
+  constructor(endpointsMax: number) {
+    this.#endpointsMax = endpointsMax;
+  }
+
+  accepted(input: Input, decision: Decision | undefined): void {
+    if (decision?.kind === "routed") this.#routed(decision);
+    else if (input.kind === "first-token") this.#firstToken(input.at, input.requestId);
+    else if (input.kind === "request-finished") this.#finished(input);
+    else if (input.kind === "endpoint-left") this.#counts.delete(input.endpoint);
+  }
+
+  rows(): {
+    readonly endpoint: EndpointId;
+    readonly figure: ForecastFigure;
+    readonly counts: Readonly<ForecastCounts>;
+  }[] {
+    return [...this.#counts].flatMap(([endpoint, counts]) =>
+      FORECAST_FIGURES.map((figure) => ({ endpoint, figure, counts: counts[figure] })),
+    );
+  }
+
+  #routed({ at, requestId, endpoint, forecast }: Extract<Decision, { kind: "routed" }>): void {
+    if (forecast !== undefined)
+      this.#awaited.set(requestId, { endpoint, forecast, sentAt: at, firstTokenAt: undefined });
+    // Another profile decided this time, as when a rollout's arm changes between two attempts.
+    else if (this.#awaited.size > 0) this.#awaited.delete(requestId);
+  }
+
+  #firstToken(at: Micros, requestId: string): void {
+    const one = this.#awaited.get(requestId);
+    if (one === undefined || one.firstTokenAt !== undefined) return;
+    one.firstTokenAt = at;
+    this.#add(one.endpoint, "ttft", one.forecast.ttftMicros, at - one.sentAt);
+  }
+
+  #finished({ at, requestId, outcome, outputTokens }: Extract<Input, { kind: "request-finished" }>): void {
+    const one = this.#awaited.get(requestId);
+    if (one === undefined) return;
+    this.#awaited.delete(requestId);
+    if (outcome !== "ok" || one.firstTokenAt === undefined || outputTokens === undefined || outputTokens < 2) return;
+    this.#add(one.endpoint, "tpot", one.forecast.tpotMicros, (at - one.firstTokenAt) / (outputTokens - 1));
+  }
+
+  #add(endpoint: EndpointId, figure: ForecastFigure, forecast: Micros, measured: Micros): void {
+    let counts = this.#counts.get(endpoint);
+    if (counts === undefined) {
+      if (this.#counts.size >= this.#endpointsMax) return;
+      counts = { ttft: none(), tpot: none() };
+      this.#counts.set(endpoint, counts);
+    }
+    if (measured <= 0) return;
+    const of = counts[figure];
+    const error = Math.abs(forecast - measured);
+    of.requests++;
+    of.forecastMicros += forecast;
+    of.measuredMicros += measured;
+    of.errorMicros += error;
+    of.errorShares += error / measured;
+  }
+}
+
+function none(): ForecastCounts {
+  return { requests: 0, forecastMicros: 0, measuredMicros: 0, errorMicros: 0, errorShares: 0 };
+}
