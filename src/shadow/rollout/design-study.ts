@@ -73,7 +73,7 @@ export function designStudy(
 }
 
 function figureStudy(
-  { stages }: NamedDesign,
+  { stages, design }: NamedDesign,
   truth: number,
   found: readonly FigureSample[],
   spanMicros: Micros,
@@ -82,7 +82,12 @@ function figureStudy(
   const blocks = found.every((one) => one.blocks !== undefined);
   const [plain, adjusted] = blocks ? pooledBlocks(found) : pooledClusters(found);
   const perHour = plain.count / found.length / (spanMicros / (3600 * MICROS_PER_SECOND));
-  const error = Math.sqrt(adjusted.deviation ** 2 / adjusted.count);
+  const spreadOf = (all: readonly MeanEstimate[]) => (design.kind === "pools" ? betweenRuns(all) : 1);
+  const spread = {
+    plain: spreadOf(found.map((one) => one.plain)),
+    adjusted: spreadOf(found.map((one) => one.adjusted)),
+  };
+  const error = (spread.adjusted * adjusted.deviation) / Math.sqrt(adjusted.count);
   const planned = { level: level / stages, standardErrors };
   const finding = (one: MeanEstimate) => ({
     ...planned,
@@ -93,18 +98,19 @@ function figureStudy(
     valuesMin: blocks ? BLOCKS_MIN : CLUSTERS_MIN,
     valuesMax: Math.max(BLOCKS_MIN, HOURS_MAX * perHour),
   });
+  const deviationOf = (one: MeanEstimate) => one.deviation * (one === plain ? spread.plain : spread.adjusted);
   const hoursToFind = (one: MeanEstimate) => {
-    const values = valuesToFind(adjusted.mean, one.deviation, { ...finding(one), effectError: error });
+    const values = valuesToFind(adjusted.mean, deviationOf(one), { ...finding(one), effectError: error });
     return values === undefined ? undefined : values / perHour;
   };
   const detectable = (one: MeanEstimate) =>
-    hours.map((duration) => effectFound(Math.max(1, duration * perHour), one.deviation, finding(one)));
+    hours.map((duration) => effectFound(Math.max(1, duration * perHour), deviationOf(one), finding(one)));
   return {
     truth,
     estimate: adjusted.mean,
     bias: adjusted.mean - truth,
     biasError: error,
-    runError: Math.sqrt((plain.deviation ** 2 / plain.count) * found.length),
+    runError: spread.plain * Math.sqrt((plain.deviation ** 2 / plain.count) * found.length),
     varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
     hours: hoursToFind(plain),
     hoursAdjusted: hoursToFind(adjusted),
@@ -112,6 +118,17 @@ function figureStudy(
     detectableAdjusted: detectable(adjusted),
     valuesPerHour: perHour,
   };
+}
+
+/**
+ * How much further whole rollouts are apart than the deviation of their windows lets expect, at least 1. Neighbouring windows
+ * of a pool share its queue, and its keys stay with it: fewer of them than there are say something of their own.
+ */
+function betweenRuns(all: readonly MeanEstimate[]): number {
+  const middle = all.reduce((sum, { mean }) => sum + mean, 0) / all.length;
+  const apart = all.reduce((sum, { mean }) => sum + (mean - middle) ** 2, 0) / (all.length - 1);
+  const expected = all.reduce((sum, { deviation, count }) => sum + deviation ** 2 / count, 0) / all.length;
+  return apart > expected && expected > 0 ? Math.sqrt(apart / expected) : 1;
 }
 
 /** All blocks of all rollouts as of one: each has its own order of arms, on the same traffic. */

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { randomFor } from "#core/random.ts";
+import { addBlock, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
+import type { Design } from "#core/rollout/rollout-plan.ts";
+import { designStudy } from "#shadow/rollout/design-study.ts";
+import type { FigureSample, RolloutSample } from "#shadow/rollout/rollout-sample.ts";
+
+const WINDOW_MICROS = 10_000_000;
+const POOLS: Design = { kind: "pools", windowMicros: WINDOW_MICROS, by: "session", label: "pool" };
+const SWITCHBACK: Design = { kind: "switchback", windowMicros: WINDOW_MICROS, washoutMicros: 0 };
+const EFFECT = 20_000;
+
+/** Rollouts of 60 windows that each show the effect, but for what a whole rollout is off by. */
+function samplesOf(runs: number, offMicros: number): RolloutSample[] {
+  return Array.from({ length: runs }, (_, run) => {
+    const random = randomFor(5, run);
+    const off = offMicros * (run % 2 === 0 ? 1 : -1);
+    const blocks = noBlocks();
+    for (let i = 0; i < 60; i++) addBlock(blocks, EFFECT + off + 60_000 * (random.next() - 0.5), 0);
+    const figure: FigureSample = { plain: plainEstimate(blocks), adjusted: adjustedEstimate(blocks), blocks };
+    const keys = ["ttft", "tpot", "e2e"].flatMap((metric) => [`${metric}.mean`, `${metric}.p99`]);
+    const figures = Object.fromEntries(keys.map((key) => [key, figure])) as unknown as RolloutSample["figures"];
+    return { figures, requests: 6_000, failed: [0, 0], takenBack: false };
+  });
+}
+
+function planned(design: Design, offMicros: number) {
+  const samples = samplesOf(8, offMicros);
+  const asked = { level: 0.05, standardErrors: 0.84, hours: [1] };
+  const named = { name: "case", design, stages: 1 };
+  return designStudy(named, samples[0]!, samples, 60 * WINDOW_MICROS, asked).figures["e2e.mean"];
+}
+
+test("pools whose rollouts are further apart than their windows lets expect are planned longer, by as much", () => {
+  const [alike, apart, switchback] = [planned(POOLS, 0), planned(POOLS, 8_000), planned(SWITCHBACK, 8_000)];
+  assert.ok(apart.runError > 2.5 * alike.runError, `${apart.runError} ${alike.runError}`);
+  // Whole rollouts are 8 ms from their middle; what one of them shows differs by that.
+  assert.ok(Math.abs(apart.runError - 8_000) < 2_500, `${apart.runError}`);
+  assert.ok(apart.hours! > 4 * alike.hours!, `${apart.hours} ${alike.hours}`);
+  assert.ok(apart.detectable[0]! > 2 * alike.detectable[0]!);
+  // A switchback draws its order anew for every two windows.
+  assert.ok(switchback.runError < 1.5 * alike.runError);
+});
