@@ -3,7 +3,7 @@ import { CATALOG } from "#core/catalog.ts";
 import { signalsOf } from "#core/profile/build-profile.ts";
 import type { ParameterDescription } from "#core/plugin/parameter.ts";
 import type { Plugin, Signal } from "#core/plugin/plugin.ts";
-import type { PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
+import type { PluginSpec, ProfileSpec, StageSpec } from "#core/plugin/spec.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { unknownWord } from "#config/problem.ts";
 import { loadProfile, profileNames, type NamedProfile } from "#config/profile-file.ts";
@@ -69,15 +69,32 @@ function profileDetail({ name, summary, source, spec, signals: gaugeSignals }: N
       ? ""
       : `  reads gauges every ${gaugeSignals.intervalMillis} ms by default (${gaugeSignals.source})\n`;
   const head = `${name}: ${summary}\n  from ${source}; reads ${signals(spec).join(", ")}\n${gauges}`;
-  const sum = spec.scorers.reduce((total, scorer) => total + scorer.weight, 0);
+  return `${head}${stageText(spec)}${disaggregationText(spec)}`;
+}
+
+function stageText(stage: StageSpec): string {
+  const sum = stage.scorers.reduce((total, scorer) => total + scorer.weight, 0);
   const parts = [
-    ...spec.filters.map((filter) => partText("filter", filter, "")),
-    ...spec.scorers.map((scorer) =>
+    ...stage.filters.map((filter) => partText("filter", filter, "")),
+    ...stage.scorers.map((scorer) =>
       partText("scorer", scorer, ` weight ${scorer.weight} (${(scorer.weight / sum).toFixed(3)})`),
     ),
-    partText("picker", spec.picker, ""),
+    partText("picker", stage.picker, ""),
   ];
-  return `${head}${parts.join("")}`;
+  return parts.join("");
+}
+
+/** Which prompts another endpoint computes, and who that is. */
+function disaggregationText({ disaggregation }: ProfileSpec): string {
+  if (disaggregation === undefined) return "";
+  const { prefill, colocateBelowTokens, promptTokensMin, handoff, roles } = disaggregation;
+  const pair = roles.pairLabel === "" ? "" : `; both have the same ${roles.pairLabel}`;
+  return (
+    `  a prompt of at least ${promptTokensMin} tokens, ${colocateBelowTokens} of them or more not cached where it is ` +
+    `answered, is computed elsewhere (${handoff})\n` +
+    `      by the label ${roles.label}: ${roles.prefill.join(", ")} compute, ${roles.decode.join(", ")} answer, those ` +
+    `without it: ${roles.unlabelled}${pair}\n${stageText(prefill)}`
+  );
 }
 
 /** A plugin of a profile with every parameter's value, given or default. */

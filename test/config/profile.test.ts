@@ -8,6 +8,7 @@ import { ConfigError } from "#config/config-error.ts";
 import { parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { loadConfig } from "#config/load.ts";
 import { gaugeMillisOf, loadProfile, profileNames } from "#config/profile-file.ts";
+import { resolveProfiles } from "#config/resolve-profiles.ts";
 
 /** A folder of files, which goes when the test is over; returns its path. */
 function files(t: TestContext, texts: Readonly<Record<string, string>>): string {
@@ -177,4 +178,37 @@ test("a peer's profile says how often its own router reads gauges; what extends 
   for (const name of [...fast, "least-request:2,throughput:1"]) assert.equal(every(name), 50, name);
   assert.equal(every("production-stack-session"), 30_000);
   assert.match(refused(() => loadProfile(join(folder, "wrong.yaml"))).join(" "), /signals\.intervalMillis/);
+});
+
+test("config/prefill-decode.yaml: two stages, of a shipped profile with other rules, and endpoints with their roles", () => {
+  const file = join(import.meta.dirname, "../../config/prefill-decode.yaml");
+  const config = loadConfig({ file, environment: {}, overrides: [] });
+  const { profile } = resolveProfiles(config, { environment: {}, readsFiles: true });
+  const { colocateBelowTokens, handoff, roles, prefill } = profile.spec.disaggregation ?? assert.fail();
+  assert.deepEqual([colocateBelowTokens, handoff, prefill.scorers[0]?.plugin], [512, "prefill-first", "added-latency"]);
+  assert.deepEqual(
+    config.endpoints.map(({ labels }) => labels[roles.label]),
+    ["prefill", "prefill", "decode", "decode"],
+  );
+});
+
+test("what is wrong with two stages is refused by its path", () => {
+  const picker = { plugin: "random", parameters: {} };
+  const problems = (disaggregation: unknown) => checkProfile({ picker, disaggregation }).map(({ path }) => path);
+  assert.deepEqual(problems({ prefill: { picker } }), []);
+  assert.deepEqual(problems(7), ["disaggregation"]);
+  assert.deepEqual(problems({}), ["disaggregation.prefill"]);
+  assert.deepEqual(problems({ prefill: { picker, scorers: [{ plugin: "nobody", weight: 0 }] }, more: 1 }), [
+    "disaggregation.more",
+    "disaggregation.prefill.scorers[0].plugin",
+    "disaggregation.prefill.scorers[0].weight",
+  ]);
+  const wrong = { colocateBelowTokens: -1, promptTokensMin: 0.5, handoff: "later", roles: { label: 1, decode: "d" } };
+  assert.deepEqual(problems({ prefill: { picker }, ...wrong }), [
+    "disaggregation.colocateBelowTokens",
+    "disaggregation.promptTokensMin",
+    "disaggregation.handoff",
+    "disaggregation.roles.label",
+    "disaggregation.roles.decode",
+  ]);
 });

@@ -117,12 +117,14 @@ test("what the decode engine has cached is not fetched again, and a prompt it ha
 });
 
 test("a transfer takes latency plus bytes over bandwidth, whole microseconds, at least one; with contention its share", () => {
-  const options = { ...TRANSFER_DEFAULTS, latencyMicros: 1, bytesPerSecond: 10e9 };
-  // 10 blocks of 16 tokens of 512 bytes.
-  assert.equal(transferMicros(options, 81_920, 1), 10);
-  assert.equal(transferMicros(options, 81_920, 2), 10);
-  assert.equal(transferMicros({ ...options, contention: true }, 81_920, 2), 18);
-  assert.equal(transferMicros({ ...options, latencyMicros: 0 }, 0, 1), 1);
+  const options = { ...TRANSFER_DEFAULTS, latencyMicros: 0, bytesPerSecond: 10e9 };
+  // BLIS's: 10 blocks of 16 tokens of 512 bytes, alone and as one of two.
+  assert.equal(transferMicros(options, 81_920, 1), 9);
+  assert.equal(transferMicros(options, 81_920, 2), 9);
+  assert.equal(transferMicros({ ...options, contention: true }, 81_920, 1), 9);
+  assert.equal(transferMicros({ ...options, contention: true }, 81_920, 2), 17);
+  assert.equal(transferMicros({ ...options, latencyMicros: 50 }, 81_920, 1), 59);
+  assert.equal(transferMicros(options, 0, 1), 1);
 });
 
 test("the prefill engine holds blocks until they are there: with room for one prompt, the next one waits for the transfer", () => {

@@ -113,10 +113,11 @@ export class KvTransfer {
     this.#fetches.clear();
   }
 
-  /** latency + bytes / bandwidth. */
+  /** latency + bytes / bandwidth, of whole blocks. */
   readonly #microsOf = (tokens: number): Micros => {
     const { latencyMicros, bytesPerSecond } = this.#options;
-    return Math.round(latencyMicros + (tokens * this.#bytesPerToken * MICROS_PER_SECOND) / bytesPerSecond);
+    const bytes = Math.ceil(tokens / this.#blockTokens) * this.#blockTokens * this.#bytesPerToken;
+    return Math.round(latencyMicros + (bytes * MICROS_PER_SECOND) / bytesPerSecond);
   };
 
   #renew(): void {

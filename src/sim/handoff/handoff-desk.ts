@@ -93,7 +93,9 @@ export class HandoffDesk implements HandoffHost {
   transfer(handoff: Handoff, tokens: number): Micros {
     const { clock, fleet } = this.#host;
     const { engine } = handoff.leg;
-    const bytes = tokens * fleet.specs[engine]!.config.kvBytesPerToken;
+    const { blockTokens, kvBytesPerToken } = fleet.specs[engine]!.config;
+    // Blocks go whole.
+    const bytes = Math.ceil(tokens / blockTokens) * blockTokens * kvBytesPerToken;
     this.#underWay++;
     const micros = transferMicros(this.#options, bytes, this.#underWay);
     const { counts } = this;
