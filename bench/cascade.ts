@@ -42,10 +42,13 @@ const prompts = Array.from(
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
 const groups: number[] = [];
 
+process.on("exit", () => {
+  for (const group of groups) endGroup(group);
+});
+
 try {
   await main();
 } finally {
-  for (const group of groups) process.kill(-group, "SIGKILL");
   rmSync(scratch, { recursive: true, force: true });
 }
 process.exit(process.exitCode ?? 0);
@@ -72,6 +75,15 @@ async function main(): Promise<void> {
     const replay = spawnSync(process.execPath, [join(import.meta.dirname, "../src/main.ts"), "replay", trace]);
     console.log(`  replay: ${replay.stdout.toString().trim().split("\n")[0]}`);
     if (replay.status !== 0) process.exitCode = 1;
+  }
+}
+
+/** An engine's server may have ended before the processes that it started. */
+function endGroup(group: number): void {
+  try {
+    process.kill(-group, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
 }
 

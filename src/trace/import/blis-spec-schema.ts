@@ -50,6 +50,8 @@ const CLIENT = strict({
   /** Microseconds; 0 for never, 300 s where it is left out. */
   timeout: nonnegative.default(300_000_000),
   slo_target_us: nonnegative.optional(),
+  /** Between the client and the router, where a simulation here has one latency for all: it is left out. */
+  network: strict({ rtt_ms: nonnegative.optional(), bandwidth_mbps: nonnegative.optional() }).optional(),
   lifecycle: strict({ windows: z.array(WINDOW).max(10_000) }).optional(),
   reasoning: strict({
     reason_ratio_distribution: DISTRIBUTION.optional(),

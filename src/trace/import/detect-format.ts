@@ -1,6 +1,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AZURE_HEADER } from "./azure.ts";
+import { DYNAMO_SCHEMA } from "./dynamo.ts";
+import { OTEL_SPANS_KEY } from "./otel-spans.ts";
+import { VLLM_BENCH_KEYS } from "./vllm-bench.ts";
 import { BLIS_COLUMNS } from "./blis-columns.ts";
 import { ImportError, type WorkloadFormat } from "./import-report.ts";
 import { parseRecord } from "./json-record.ts";
@@ -20,6 +23,9 @@ const ACCEPTED = `accepted formats:
   lmcache    .jsonl, lines with timestamp (us), input, output, session_id; or a folder of such files
   token-ids  .jsonl, lines with arrival_time_ns, input_tok_ids, output_toks
   vllm-run   a folder with meta.json and requests.jsonl of a measured vLLM, and workload.jsonl if it holds the prompts
+  vllm-bench .json, a result of vllm bench serve with --save-detailed
+  dynamo     .jsonl of Dynamo's request traces (schema ${DYNAMO_SCHEMA}); or a folder of such files
+  otel-spans .jsonl of OTLP batches whose spans count tokens (gen_ai.usage.*)
   azure      .csv with the header ${AZURE_HEADER}
   weka       .json with requests and block_size; or a folder of such files
   blis       .csv of a TraceV2, whose header is the .yaml beside it
@@ -69,7 +75,8 @@ async function jsonFormat(path: string): Promise<WorkloadFormat> {
     begin += line.text;
     if (++lines === LINES_TRIED || begin.length > BEGIN_CHARS) break;
   }
-  if (!begin.trimStart().startsWith("[")) return "weka";
+  if (!begin.trimStart().startsWith("["))
+    return VLLM_BENCH_KEYS.every((key) => begin.includes(key)) ? "vllm-bench" : "weka";
   return BLIS_RESULT_KEYS.every((key) => begin.includes(key)) ? "blis-result" : "sharegpt";
 }
 
@@ -82,6 +89,7 @@ async function folderFormat(path: string): Promise<DetectedFormat> {
   const sessions = names.filter((name) => name.endsWith(".json")).map((name) => join(path, name));
   if (sessions.length > 0) return { format: "weka", files: sessions };
   const texts = names.filter((name) => /\.jsonl(\.gz|\.zst)?$/.test(name)).map((name) => join(path, name));
+  if (texts[0] !== undefined && (await lineFormat(texts[0])) === "dynamo") return { format: "dynamo", files: texts };
   for (const file of texts) {
     const format = await lineFormat(file);
     if (format !== "lmcache") throw new ImportError(`${file}: expected an lmcache file in a folder; ${ACCEPTED}`);
@@ -98,6 +106,8 @@ async function lineFormat(path: string): Promise<WorkloadFormat | undefined> {
     const record = parseRecord(line.text);
     if (typeof record !== "string") {
       if (record["format"] === WORKLOAD_FILE_FORMAT) return "workload";
+      if (record["schema"] === DYNAMO_SCHEMA) return "dynamo";
+      if (OTEL_SPANS_KEY in record) return "otel-spans";
       if ("hash_ids" in record && "input_length" in record) return "mooncake";
       if ("input_tok_ids" in record) return "token-ids";
       if ("input" in record && "output" in record && "session_id" in record) return "lmcache";

@@ -6,12 +6,15 @@ import { readBlisTrace } from "./blis-trace.ts";
 import { detectFormat } from "./detect-format.ts";
 import type { ImportOptions } from "./import-options.ts";
 import { ImportError, ImportReport } from "./import-report.ts";
+import { readDynamo } from "./dynamo.ts";
 import { readLmcache } from "./lmcache.ts";
 import { readMooncake } from "./mooncake.ts";
 import { readBlisSpec } from "./read-blis-spec.ts";
+import { readOtelSpans } from "./otel-spans.ts";
 import { readShareGpt } from "./sharegpt.ts";
 import { readSynthetic } from "./synthetic.ts";
 import { readTokenIds } from "./token-ids.ts";
+import { readVllmBench } from "./vllm-bench.ts";
 import { openVllmRun } from "./vllm-run.ts";
 import { readWeka } from "./weka.ts";
 import { readWorkloadFile } from "./workload-file.ts";
@@ -45,6 +48,12 @@ export async function openWorkload(path: string, options: ImportOptions): Promis
       throw new ImportError(`${path}: ${RESULTS_ALONE}`);
     case "workload":
       return { report, requests: byConversation(readWorkloadFile(first, report)) };
+    case "vllm-bench":
+      return { report, requests: readVllmBench(first, report) };
+    case "dynamo":
+      return { report, requests: byConversation(readDynamo(files, report)) };
+    case "otel-spans":
+      return { report, requests: readOtelSpans(first, report) };
     case "vllm-run":
       return { report, requests: requestsOf((await openVllmRun(first, options, report)).traffic) };
     case "sharegpt":
