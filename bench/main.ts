@@ -38,6 +38,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "prefix-index": { about: "time of a match and an insert, bytes per block held" },
   tokenizer: { about: "time from prompt to tokens and blocks, by its size" },
   answers: { about: "time to find out the tokens of answers: by event that passes, and afterwards" },
+  disaggregation: { about: "prompts computed elsewhere, live beside colocated and predicted", onDemand: true },
+  "kv-faults": { about: "what is left of stale beliefs where real engines' KV events go wrong", onDemand: true },
   continuation: {
     about: "streams whose engines are killed: whole, with the same text, and how long they pause",
     short: ["--streams", "200", "--engines", "4", "--tokens", "40", "--step-millis", "250"],

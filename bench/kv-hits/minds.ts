@@ -46,7 +46,7 @@ export async function minds(path: string): Promise<{ rows: MindsRow[]; cost: Rep
     const { decision } = item;
     // A request that went to another endpoint is compared there, where it was answered.
     if (decision?.kind === "routed") {
-      const { requestId, endpoint, prefixSource: source, hitTokens: expected } = decision;
+      const { requestId, endpoint, prefixSource: source, hitTokens, heldTokens: expected = hitTokens } = decision;
       const promptTokens =
         input.kind === "request-arrived" ? input.request.promptTokens : open.get(requestId)?.promptTokens;
       open.delete(requestId);
