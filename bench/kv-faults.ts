@@ -94,7 +94,7 @@ try {
   const passed = pair.relays.map((relay) => relay.passed);
   console.log({ ...counts, foreignPrompts: foreign.prompts, messagesPassed: passed, messagesLost: lost });
   const page = await (await fetch(`${url}/metrics`)).text();
-  const told =
+  const events =
     /^gnomon_kv_events_total.*event="(?:gap|gap-closed|missed|restart|disconnect|undecodable)".* [1-9]\d*$/gm;
   console.log((page.match(events) ?? []).join("\n"));
 } finally {
