@@ -56,8 +56,8 @@ const NAMED: readonly Named[] = [
   },
   {
     name: "a retry may go where the request was tried",
-    file: "src/core/fleet.ts",
-    code: "if (tried.includes(state.id)) return TRIED;",
+    file: "src/core/eligible.ts",
+    code: "if (tried.includes(state.id)) return INELIGIBLE.tried;",
     instead: "",
   },
   {
