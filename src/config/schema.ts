@@ -13,6 +13,7 @@ import { policy, profiles } from "./policy-section.ts";
 import { rollout } from "./rollout-section.ts";
 import { clients, prefix, routing, tokenizer, tokenizerCacheFolder, tokenizerShape } from "./routing-section.ts";
 import { engineTls, listenTls } from "./tls-section.ts";
+import { tracing } from "./tracing-section.ts";
 import { share } from "./share-section.ts";
 import { routes } from "./routes-section.ts";
 import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
@@ -228,6 +229,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   share: share.prefault({}).describe("Several gateways in front of the same endpoints."),
   shadow: shadow.prefault({}).describe("The shadow simulator beside the gateway."),
   metrics: metrics.prefault({}).describe("Prometheus page at /metrics."),
+  tracing: tracing.prefault({}).describe("Spans of requests, by OpenTelemetry."),
   admin: admin.prefault({}).describe("Status pages under /gnomon."),
   log: log.prefault({}).describe("Logs."),
   emulate: emulate.prefault({}).describe("The emulated fleet."),

@@ -19,6 +19,7 @@ export function serveChat(exchange: Exchange): void {
   if (typeof timeout === "string") return exchange.refuse(refusal("bad-request", timeout));
   exchange.timeoutMicros = timeout;
   if (timeout !== undefined) exchange.deadlineAt = exchange.openedAt + timeout;
+  context.spans?.opened(exchange);
   readBody(incoming, {
     declaredLength: headers.get("content-length"),
     bytesMax: limits.bodyBytesMax,

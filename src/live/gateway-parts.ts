@@ -16,6 +16,7 @@ import type { RouterSeat } from "./router-seat.ts";
 import type { GatewayLimits } from "./request/limits.ts";
 import type { AttemptWatch } from "./upstream/attempt-watch.ts";
 import type { RequestSummary } from "./request/request-summary.ts";
+import type { RequestSpans } from "./tracing/request-spans.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import type { UpstreamPools } from "./upstream/upstream-pools.ts";
 
@@ -63,6 +64,8 @@ export interface GatewayParts {
   continuationBytes: number;
   /** Questions under way that free blocks which nobody fetched. */
   releasesUnderWay: number;
+  /** Spans of requests; undefined where there are none. */
+  readonly spans: RequestSpans | undefined;
   /** Headers that state how long a client waits, in lower case; the first that it sent counts. */
   readonly timeoutHeaders: readonly string[];
   /** Clients authenticate to the gateway, so that their keys are not the engines'. */

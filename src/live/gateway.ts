@@ -76,6 +76,8 @@ export interface GatewaySettings {
   readonly listenTls?: ServerTls | undefined;
   /** How engines are connected to; with Node's roots when left out. */
   readonly connections?: EngineConnections;
+  /** Spans of requests; none when left out. */
+  readonly spans?: GatewayParts["spans"];
   /** Whether work that can be left undone is; it never is when left out. */
   readonly load?: { readonly isBusy: boolean };
   /** Paths beside the known ones that take POST and go to one engine each. */
@@ -174,12 +176,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-/** Undefined where everybody is let in. */
 function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefined {
   return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
 }
 
-/** The router, and who judges the endpoints. */
 function routerOf(
   options: GatewayOptions,
   limits: GatewayLimits,
@@ -198,6 +198,9 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
   return {
     ...options,
     ...own,
+    spans: options.spans,
+    seat: options.spans?.around(own.seat) ?? own.seat,
+    observe: options.spans?.observing(options.observe) ?? options.observe,
     identifier: new Identifier(options.identity),
     cascades: createCascades(options.cascade, own.seat),
     waits: waitLimits(limits),

@@ -26,6 +26,7 @@ import type { TraceRouter } from "#trace/record.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import { liveKeys } from "./live-keys.ts";
 import { type LiveTls, liveTls } from "./live-tls.ts";
+import { openTracing } from "./live-tracing.ts";
 import { openRecorder } from "./live-recorder.ts";
 import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
 import { liveKvEvents } from "./live-kv-events.ts";
@@ -84,6 +85,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const settings = routerSettings(state.inForce, state.policyVersion);
   const { router, tap, share } = sharedRouter(plan, settings, { faults, secret, state }, environment);
   const [directory, tls] = [new EndpointDirectory(), liveTls(config, faults.report)];
+  const tracing = await openTracing(config, environment);
   const tokenizers = await openTokenizers({ config, secret, directory, ...tls, log, environment, ...settings });
   const blockSizes = followEngines(config, tokenizers, tap, faults);
   const { recorder, shadow, shadowStatus } = await observers(plan, settings, tap, faults);
@@ -120,7 +122,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     hangs: signs,
     observe,
     ...policy.models,
-    ...towardsClients(state.inForce.config, tokens.adminToken, ownTls(config, tls)),
+    ...towardsClients(state.inForce.config, tokens.adminToken, { ...ownTls(config, tls), ...tracing }),
     clientAuth: keys.auth,
     statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus, recount: workers.recount }),
   });
@@ -130,7 +132,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const close = async (): Promise<void> => {
     readiness.draining = true;
     await drain(gateway, config, environment, log);
-    for (const part of [policies, share, power, keeper, events, keys, tls]) await part?.stop();
+    for (const part of [policies, share, power, keeper, events, keys, tls, tracing]) await part?.stop();
     for (const part of [recorder, shadow, tokenizers]) await part?.close();
     watch.stop();
     logs.close();

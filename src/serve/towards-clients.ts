@@ -4,6 +4,7 @@ import type { GatewaySettings } from "#live/gateway.ts";
 import { LoopLoad } from "#live/loop-load.ts";
 import type { IdentityOptions } from "#live/request/identity.ts";
 import { adminAccess } from "#live/status/admin-access.ts";
+import type { LiveTracing } from "./live-tracing.ts";
 import type { LiveTls } from "./live-tls.ts";
 import { gatewayLimits, type LivePolicy } from "./policy/live-policy.ts";
 
@@ -28,13 +29,14 @@ export function identity(
 export function towardsClients(
   config: Config,
   adminToken: string | undefined,
-  tls: Pick<LiveTls, "connections" | "listenTls">,
+  ways: Pick<LiveTls, "connections" | "listenTls"> & Pick<LiveTracing, "spans">,
 ): Partial<GatewaySettings> {
   const { clients, routes, prefix, cascade } = config;
   return {
     cascade,
-    connections: tls.connections,
-    listenTls: tls.listenTls,
+    connections: ways.connections,
+    listenTls: ways.listenTls,
+    ...(ways.spans && { spans: ways.spans }),
     answersIndexed: prefix.answers,
     load: new LoopLoad(),
     limits: gatewayLimits(config),

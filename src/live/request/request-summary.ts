@@ -3,6 +3,8 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 /** How one request went, reported once when it is over. No prompt, no answer, no key. */
 export interface RequestSummary {
   readonly requestId: string;
+  /** The same, made unique: as the router knows it; absent where somebody else carries the request. */
+  readonly routeId?: string;
   readonly method: string;
   /** The route's pattern, from a closed set: "/v1/chat/completions", "/v1/audio/*". */
   readonly route: string;

@@ -19,6 +19,7 @@ export function summarize(
   const counted = outcome === "ok" && firstTokenAt !== undefined && outputTokens !== undefined && outputTokens > 1;
   return {
     requestId: exchange.requestId,
+    routeId: exchange.routeId,
     method: exchange.incoming.method ?? "",
     route: exchange.route.pattern,
     model: exchange.model,

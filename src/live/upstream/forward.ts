@@ -154,6 +154,7 @@ export class Forward implements AttemptListener {
       dropAuthorization: context.keepsAuthorization,
       priority: this.#routed.priority,
     });
+    context.spans?.sends(this.#exchange.routeId, this.endpoint, headers);
     const body = sent?.body ?? this.#body;
     this.#attempt = new Attempt(upstream, { path: this.#path, headers, body }, this);
     this.#attempt.send();

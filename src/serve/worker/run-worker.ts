@@ -10,6 +10,7 @@ import { RingHangs } from "#live/worker/ring-hangs.ts";
 import { RingSeat } from "#live/worker/ring-seat.ts";
 import { liveKeys } from "../live-keys.ts";
 import { liveTls } from "../live-tls.ts";
+import { openTracing } from "../live-tracing.ts";
 import { LiveWorkloads } from "../live-workloads.ts";
 import { newRouter } from "../live-router.ts";
 import { gatewayLimits } from "../policy/live-policy.ts";
@@ -40,6 +41,7 @@ export async function runWorker(work: WorkerWork): Promise<void> {
   const log = pino({ level: "silent" });
   // Their files are reported on by the first thread.
   const tls = liveTls(config, () => {});
+  const tracing = await openTracing(config, process.env);
   const tokenizers = await openTokenizers({
     config,
     environment: process.env,
@@ -62,7 +64,7 @@ export async function runWorker(work: WorkerWork): Promise<void> {
     directory,
     observe,
     profileOf: (model, asked) => followed.chooser(model, asked),
-    ...towardsClients(config, undefined, tls),
+    ...towardsClients(config, undefined, { ...tls, ...tracing }),
     limits: dividedLimits(gatewayLimits(work.policy.config), work.among),
     clientAuth: keys.auth,
     others: passOn(work.inner),
@@ -82,7 +84,7 @@ export async function runWorker(work: WorkerWork): Promise<void> {
   };
   const drain = async (times: Extract<ToWorker, { kind: "drain" }>): Promise<void> => {
     const { requestsCut } = await gateway.close(times.graceMillis, times.noticeMillis);
-    await Promise.all([keys.stop(), tls.stop()]);
+    await Promise.all([keys.stop(), tls.stop(), tracing.stop()]);
     await tokenizers.close();
     port.postMessage({ kind: "drained", requestsCut, counts: counts() } satisfies FromWorker);
     port.close();
