@@ -66,6 +66,12 @@ export const emulate = z
       .optional()
       .describe("tokenizer_config.json or template file, which tokenizerFile needs."),
     apiKeyEnv: environmentName().optional().describe("Variable with the bearer token that the engines ask for."),
+    runtimeAdapters: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Let LoRA adapters be loaded and unloaded while engines run, as VLLM_ALLOW_RUNTIME_LORA_UPDATING does.",
+      ),
     seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).describe("Seed of ids and of fault draws."),
     kvEvents: z
       .boolean()

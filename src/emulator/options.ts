@@ -25,6 +25,8 @@ export interface EmulatorOptions {
   /** Further names of the same model. */
   readonly servedModels?: readonly string[];
   readonly adapters?: readonly Adapter[];
+  /** Adapters may be loaded and unloaded while it runs (VLLM_ALLOW_RUNTIME_LORA_UPDATING). */
+  readonly runtimeAdapters?: boolean;
   readonly engine: EngineConfig;
   /** Engine seconds per second of the wall clock: 2 runs twice as fast. */
   readonly timeScale: number;
@@ -76,6 +78,7 @@ export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
   return {
     servedModels: [],
     adapters: [],
+    runtimeAdapters: false,
     apiKey: "",
     version: "0.32.0",
     naturalTokensMean: NATURAL_TOKENS_MEAN,

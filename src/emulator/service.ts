@@ -54,6 +54,8 @@ export class Service {
   readonly tokenizer: Tokenizer;
   readonly host: EngineHost;
   readonly engineMetrics: EngineMetrics;
+  /** Paths by name, in the order in which they came. */
+  readonly adapters: Map<string, string>;
   /** Undefined without adapters. */
   readonly adapterMetrics: AdapterMetrics | undefined;
   readonly httpMetrics = new HttpMetrics();
@@ -74,7 +76,9 @@ export class Service {
     this.options = options;
     this.tokenizer = tokenizer;
     this.engineMetrics = new EngineMetrics(options.model, options.engine.modelTokensMax);
-    this.adapterMetrics = options.adapters.length > 0 ? new AdapterMetrics() : undefined;
+    this.adapters = new Map(options.adapters.map(({ name, path }) => [name, path]));
+    const serves = options.adapters.length > 0 || options.runtimeAdapters;
+    this.adapterMetrics = serves ? new AdapterMetrics() : undefined;
     const { engine, kvEvents, seed, host, timeScale } = options;
     const drops = randomFor(seed, nameHash("kv-events"));
     const publisher = kvEvents && new KvPublisher(kvEvents, engine.blockTokens, host, drops);
@@ -92,11 +96,15 @@ export class Service {
     this.fingerprint = `vllm-${options.version}-${nameHash(identity).toString(16).padStart(8, "0")}`;
   }
 
+  isBaseModel(name: string): boolean {
+    return name === this.options.model || this.options.servedModels.includes(name);
+  }
+
   /** The name under which the answer goes out. Throws ApiError 404 for a model that is not served. */
   resolveModel(name: string): string {
-    const { model, servedModels, adapters } = this.options;
-    if (name === "" || name === model || servedModels.includes(name)) return model;
-    if (adapters.some((adapter) => adapter.name === name)) return name;
+    const { model, servedModels } = this.options;
+    if (name === "" || this.isBaseModel(name)) return model;
+    if (this.adapters.has(name)) return name;
     const aliases = [model, ...servedModels].join(", ");
     const message = `The model \`${name}\` does not exist. Valid aliases: ${aliases}.`;
     throw new ApiError(404, "NotFoundError", message, "model");

@@ -18,8 +18,19 @@ export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
         `as many engines (emulate.count)`,
     ]);
   }
-  const { count, host, portBase, model, timeScale, seed, outputTokensMean, tokenizerFile, chatTemplate, kvEvents } =
-    options;
+  const {
+    count,
+    host,
+    portBase,
+    model,
+    timeScale,
+    seed,
+    outputTokensMean,
+    tokenizerFile,
+    chatTemplate,
+    runtimeAdapters,
+    kvEvents,
+  } = options;
   const apiKey = options.apiKeyEnv === undefined ? undefined : process.env[options.apiKeyEnv];
   const kvTransfer = connectorOf(options);
   const tokenizer =
@@ -34,6 +45,7 @@ export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
     timeScale,
     seed: seed + i,
     naturalTokensMean: outputTokensMean,
+    runtimeAdapters,
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(tokenizer === undefined ? {} : { tokenizer }),
     ...(kvTransfer && { kvTransfer }),

@@ -3,6 +3,7 @@ export type ErrorType =
   | "BadRequestError"
   | "Bad Request"
   | "NotFoundError"
+  | "InvalidUserInput"
   | "NotImplementedError"
   | "PermissionDeniedError"
   | "InternalServerError"

@@ -5,7 +5,7 @@ import type { Service } from "../service.ts";
 
 /** GET /v1/models: the model under each of its names, then the adapters. */
 export function handleModels(service: Service, exchange: Exchange): void {
-  const { model, servedModels, adapters, engine } = service.options;
+  const { model, servedModels, engine } = service.options;
   const created = Math.floor(Date.now() / MILLIS_PER_SECOND);
   const card = (id: string, root: string, parent: string | null, contextTokens: number | null) => ({
     id,
@@ -19,7 +19,7 @@ export function handleModels(service: Service, exchange: Exchange): void {
   });
   const data = [
     ...[model, ...servedModels].map((name) => card(name, model, null, engine.modelTokensMax)),
-    ...adapters.map(({ name, path }) => card(name, path, model, null)),
+    ...Array.from(service.adapters, ([name, path]) => card(name, path, model, null)),
   ];
   sendJson(exchange, 200, JSON.stringify({ object: "list", data }));
 }

@@ -2,6 +2,7 @@ import { SCALE_OUT_DISABLED } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { Service } from "../service.ts";
+import { handleLoadAdapter, handleUnloadAdapter } from "./adapters.ts";
 import { handleAddFault, handleClearFaults, handleListFaults, handleStats } from "./admin.ts";
 import { handleChat, handleChatBatch } from "./chat.ts";
 import { handleCompletions } from "./completions.ts";
@@ -62,6 +63,8 @@ const VLLM: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
   ["/v1/responses", post(inference(handleResponses))],
   ["/invocations", post(inference(handleInvocations))],
   ["/v1/models", get(plain(handleModels))],
+  ["/v1/load_lora_adapter", post(json(handleLoadAdapter))],
+  ["/v1/unload_lora_adapter", post(json(handleUnloadAdapter))],
   ["/tokenize", post(json(handleTokenize))],
   ["/detokenize", post(json(handleDetokenize))],
   ["/health", get(plain(handleHealth))],
