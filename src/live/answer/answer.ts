@@ -65,6 +65,8 @@ export interface Delivery {
   readonly stage: AnswerStage;
   /** The usage chunk was asked for by the gateway, and the client must not see it. */
   readonly hidesUsage: boolean;
+  /** Cached tokens to state in place of the engine's own count, where another one computed the prompt. */
+  readonly cachedTokens: number | undefined;
   /** Where the tokens of the answer are to be found out. */
   readonly answerReader: AnswerReader | undefined;
   /** What is kept of a stream so that it can go on elsewhere; undefined where nothing is. */

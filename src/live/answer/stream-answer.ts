@@ -1,6 +1,7 @@
 import { type Fields, isFields } from "../fields.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery, KeptAnswer } from "./answer.ts";
 import { faultOfEvent } from "./fault-of-status.ts";
+import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
 import type { Dialect } from "../request/route.ts";
 import { eventData } from "./sse-event.ts";
 import { SseScanner } from "./sse-scanner.ts";
@@ -97,9 +98,7 @@ export class StreamAnswer implements Answer {
         case "usage":
           this.#remember();
           if (delivery.kept !== undefined) delivery.kept.counted = true;
-          if (!delivery.hidesUsage) break;
-          this.#pass(scanner.bytes, from, scanner.start);
-          from = scanner.end;
+          from = this.#usage(from);
           break;
         case "end":
           if (this.#reported === "nothing") this.#reported = "stop";
@@ -134,6 +133,19 @@ export class StreamAnswer implements Answer {
       if (delivery.stage === "over") return -1;
     }
     return from;
+  }
+
+  /** The counts, which the client may not have asked for, or gets with another engine's cached tokens. */
+  #usage(from: number): number {
+    const { hidesUsage, cachedTokens } = this.#delivery;
+    if (!hidesUsage && cachedTokens === undefined) return from;
+    const { bytes, start, end } = this.#scanner;
+    this.#pass(bytes, from, start);
+    if (!hidesUsage && cachedTokens !== undefined) {
+      const event = ownCachedTokens(bytes.subarray(start, end), cachedTokens);
+      this.#pass(event, 0, event.length);
+    }
+    return end;
   }
 
   /** Keeps what is needed of an event; what the client did not ask for is left out. Returns where what may pass begins. */

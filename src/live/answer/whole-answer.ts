@@ -1,6 +1,7 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./fault-of-status.ts";
 import { scanFinishReasons } from "./finish-reason.ts";
+import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
 import type { Dialect } from "../request/route.ts";
 import { type Usage, findUsage } from "./usage.ts";
 
@@ -55,7 +56,9 @@ export class WholeAnswer implements Answer {
   showHead(): void {}
 
   writeHeld(): void {
-    const body = this.#body();
+    const { cachedTokens } = this.#delivery;
+    const whole = this.#body();
+    const body = cachedTokens === undefined ? whole : ownCachedTokens(whole, cachedTokens);
     const headers = this.#delivery.headers(this.#head, false, this.#usage?.promptTokens);
     headers.push("content-length", String(body.length));
     this.#delivery.writer.whole(this.#head.status, headers, body);

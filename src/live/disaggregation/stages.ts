@@ -117,6 +117,11 @@ export class Stages {
     return { ...usage, cachedTokens: this.#prefilled.cachedTokens };
   }
 
+  /** Prompt tokens that the endpoint which computed it had cached, once that is known. */
+  get cachedTokens(): number | undefined {
+    return this.#prefilled?.cachedTokens;
+  }
+
   /** The attempt is over. */
   release(): void {
     this.#beside?.abort();

@@ -42,6 +42,9 @@ export class AnswerDelivery implements Delivery {
   get dialect() {
     return this.#exchange.route.dialect;
   }
+  get cachedTokens(): number | undefined {
+    return this.#forward.cachedTokens;
+  }
   get answerReader() {
     return this.#exchange.answerReader;
   }

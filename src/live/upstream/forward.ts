@@ -73,6 +73,9 @@ export class Forward implements AttemptListener {
   get routed(): Routed {
     return this.#routed;
   }
+  get cachedTokens(): number | undefined {
+    return this.#stages?.cachedTokens;
+  }
   /** Of the attempt under way. */
   get tokens(): TokenProgress {
     return this.#tokens;

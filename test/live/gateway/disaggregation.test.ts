@@ -113,6 +113,7 @@ describe("a prompt is computed at one endpoint and answered at another", () => {
         assert.equal(got.status, 200);
         assert.equal(got.headers["x-gnomon-endpoint"], "c");
         assert.equal(got.headers["x-gnomon-prefill-endpoint"], "a");
+        assert.match(got.body, /"prompt_tokens_details":\{"cached_tokens":16\}/, "not what was fetched");
         assert.match(String(got.headers["x-gnomon-reason"]), /^tie; .*; its prompt computed at a \(tie\)$/);
         const [first] = asked(rig, 0);
         const [second] = asked(rig, 2);
