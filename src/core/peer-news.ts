@@ -5,7 +5,15 @@ import type { BlockChain } from "./prompt/block-chain.ts";
 import type { Micros } from "./units.ts";
 
 /** Something that happened at another router that sends requests to the same endpoints. */
-export type PeerNews = PeerCharged | PeerFirstToken | PeerProgress | PeerFailed | PeerReleased | PeerHeld | PeerBreaker;
+export type PeerNews =
+  | PeerCharged
+  | PeerPrefilled
+  | PeerFirstToken
+  | PeerProgress
+  | PeerFailed
+  | PeerReleased
+  | PeerHeld
+  | PeerBreaker;
 
 /** It sent a request to an endpoint. In a snapshot: such a request is in flight there. */
 export interface PeerCharged {
@@ -31,8 +39,17 @@ export interface PeerCharged {
   readonly newTokens: number;
   /** The whole prompt; empty where it is not known, as in a snapshot. */
   readonly blocks: BlockChain;
+  /** Another endpoint computes the prompt, of which it lacks so many tokens. In a snapshot: it does so still. */
+  readonly prefill?: { readonly endpoint: EndpointId; readonly newTokens: number };
   /** In a snapshot, tokens so far of a request past its first token; absent before it. */
   readonly outputTokens?: number;
+}
+
+/** The prompt of a request is computed, `prefillMicros` after it was sent to the endpoint that did so. */
+export interface PeerPrefilled {
+  readonly kind: "prefilled";
+  readonly request: number;
+  readonly prefillMicros: Micros;
 }
 
 /** A request's first token came so long after it was sent. */

@@ -64,6 +64,8 @@ function decodeNews(fields: Fields, blocks: () => BlockChain): PeerNews {
       return decodeCharged(fields, blocks());
     case "first-token":
       return { kind, request: fields.integer("request", 1), ttftMicros: fields.integer("ttftMicros", 0) };
+    case "prefilled":
+      return { kind, request: fields.integer("request", 1), prefillMicros: fields.integer("prefillMicros", 0) };
     case "progress":
       return { kind, request: fields.integer("request", 1), outputTokens: fields.integer("outputTokens", 0) };
     case "failed":
@@ -111,6 +113,11 @@ function decodeCharged(fields: Fields, blocks: BlockChain): PeerCharged {
     promptTokensExact: fields.boolean("promptTokensExact", false),
     newTokens: fields.number("newTokens"),
     blocks,
+    ...(fields.has("prefill") && { prefill: decodePrefill(fields.object("prefill")) }),
     ...(fields.has("outputTokens") && { outputTokens: fields.integer("outputTokens", 0) }),
   };
+}
+
+function decodePrefill(fields: Fields): NonNullable<PeerCharged["prefill"]> {
+  return { endpoint: fields.string("endpoint"), newTokens: fields.number("newTokens") };
 }

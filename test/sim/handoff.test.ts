@@ -235,3 +235,24 @@ test("random traffic with faults and give-ups: every block has one holder, every
     "some transfers fail",
   );
 });
+
+test("routers that know of each other at once share prompts out as one, and nothing of a peer's is left", () => {
+  const arrivals = Array.from({ length: 120 }, (_, i) => listed(i, i * 3_000, 32 + ((i * 37) % 150), 1 + (i % 20)));
+  const run = (count: number) => {
+    const options = { routers: { count, shareLagMicros: 0, spread: "round-robin" as const } };
+    const specs = fleet(3, 3, { kvBlocks: 60, modelTokensMax: 300 });
+    return play(arrivals, specs, options, LEAST_LOADED).outcomes;
+  };
+  const [one, three] = [run(1), run(3)];
+  assert.deepEqual(three.prefillEndpoint, one.prefillEndpoint);
+  assert.deepEqual(three.endpoint, one.endpoint);
+  assert.ok(new Set(one.prefillEndpoint).size === 3);
+});
+
+/** By what is in flight, which is what routers have to know of each other. */
+const STAGE = {
+  filters: [],
+  scorers: [{ plugin: "queue-depth", weight: 1, parameters: {} }],
+  picker: { plugin: "max-score", parameters: {} },
+};
+const LEAST_LOADED: ProfileSpec = { ...shared({ prefill: STAGE }), ...STAGE };

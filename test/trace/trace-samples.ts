@@ -145,7 +145,13 @@ const charges: fc.Arbitrary<PeerNews> = record({
   promptTokensExact: fc.boolean(),
   newTokens: count,
   blocks: peerChains,
-}).chain((charged) => fc.constantFrom(charged, { ...charged, outputTokens: 5 }));
+}).chain((charged) =>
+  fc.constantFrom(
+    charged,
+    { ...charged, outputTokens: 5 },
+    { ...charged, prefill: { endpoint: charged.model, newTokens: 7 } },
+  ),
+);
 
 /** Requests are numbered from 1. */
 export const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([before, amount]) => {
@@ -153,6 +159,7 @@ export const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([b
   return fc.oneof(
     charges,
     fc.constant<PeerNews>({ kind: "first-token", request, ttftMicros: amount }),
+    fc.constant<PeerNews>({ kind: "prefilled", request, prefillMicros: amount }),
     fc.constant<PeerNews>({ kind: "progress", request, outputTokens: amount }),
     fc.constant<PeerNews>({ kind: "failed", request }),
     maybe(count).map((tokens): PeerNews => {

@@ -31,6 +31,18 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
   const prefixSource = "approximate" as const;
   const row = { ...chosen, kvUtilization: 0, requestsInFlight: 0, prefillTokensQueued: 0, hitTokens, prefixSource };
   const none = new Float64Array(0);
+  const breakdown = { candidates: [row], scorers: [], values: none, totals: none, clamped: 0 };
+  const { prefill } = news;
+  const stage =
+    prefill &&
+    ({
+      endpoint: prefill.endpoint,
+      handoff: "prefill-first",
+      reason: "",
+      hitTokens: Math.max(0, promptTokens - prefill.newTokens),
+      prefixSource,
+      breakdown,
+    } as const);
   return {
     kind: "routed",
     at,
@@ -44,7 +56,8 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
     hitTokens,
     prefixSource,
     usedLedger: false,
-    breakdown: { candidates: [row], scorers: [], values: none, totals: none, clamped: 0 },
+    ...(stage && { prefill: stage }),
+    breakdown,
   };
 }
 

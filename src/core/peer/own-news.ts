@@ -3,6 +3,7 @@ import type { Decision, Routed } from "../decision.ts";
 import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { continuedRequest } from "../continued-request.ts";
+import type { PrefillFinished } from "../disaggregation/prefill-input.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
 import { RecentMap } from "../recent-map.ts";
@@ -70,6 +71,7 @@ export class OwnNews {
     } else if (kind === "request-continued") this.#continued(input, decision);
     else if (kind === "prefill-failed" || kind === "transfer-failed") this.#stageFailed(input.requestId);
     else if (kind === "request-escalated") this.#escalated(input, decision);
+    else if (kind === "prefill-finished") this.#prefilled(input);
     else if (kind === "request-moved") this.#moved(input);
     else if (kind === "first-token" || kind === "progress" || kind === "attempt-failed") this.#went(input);
     else if (kind === "request-finished") this.#finished(input);
@@ -133,7 +135,11 @@ export class OwnNews {
   #charge(at: Micros, sent: Sent, decision: Routed, asSent: RouteRequest = sent.request): void {
     const { attempt, endpoint, profile, reason, hitTokens } = decision;
     const { model, tenant, session, sequences, promptTokens, promptTokensExact, blocks } = asSent;
-    const newTokens = Math.max(1, promptTokens - hitTokens);
+    const { prefill } = decision;
+    const newTokens = prefill === undefined ? Math.max(1, promptTokens - hitTokens) : 1;
+    const stage = prefill && {
+      prefill: { endpoint: prefill.endpoint, newTokens: Math.max(1, promptTokens - prefill.hitTokens) },
+    };
     const what = { request: sent.number, attempt, endpoint, profile, reason, model, tenant, session };
     const charged = {
       kind: "charged",
@@ -143,11 +149,22 @@ export class OwnNews {
       promptTokensExact,
       newTokens,
       blocks,
+      ...stage,
     } as const;
     sent.charged = { ...charged, blocks: EMPTY_CHAIN };
     sent.sentAt = at;
     this.#open.set(sent.number, sent);
     this.#news.push(charged);
+  }
+
+  /** The prompt is computed; in what is charged now, no other endpoint is. */
+  #prefilled({ at, requestId }: PrefillFinished): void {
+    const sent = this.#requests.get(requestId);
+    if (sent?.charged?.prefill === undefined || sent.firstTokenAt !== undefined) return;
+    const { prefill: _done, ...charged } = sent.charged;
+    sent.charged = charged;
+    this.#news.push({ kind: "prefilled", request: sent.number, prefillMicros: at - sent.sentAt });
+    sent.sentAt = at;
   }
 
   #went(input: Extract<Input, { readonly kind: "first-token" | "progress" | "attempt-failed" }>): void {

@@ -9,12 +9,14 @@ import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
 import { peerDecision, peerRequest, releasedInput } from "./as-own.ts";
 import { type Peer, type PeerRequest, newPeer } from "./peer.ts";
+import { PeerPrefills } from "./peer-prefills.ts";
 import type {
   PeerBreaker,
   PeerCharged,
   PeerHeld,
   PeerLeft,
   PeerNews,
+  PeerPrefilled,
   PeerReleased,
   PeerReported,
 } from "../peer-news.ts";
@@ -65,10 +67,12 @@ export class PeerBook {
   };
   readonly #host: PeerHost;
   readonly #ledger = new Ledger();
+  readonly #prefills: PeerPrefills;
   readonly #peers = new Map<string, Peer>();
 
   constructor(host: PeerHost) {
     this.#host = host;
+    this.#prefills = new PeerPrefills(host.fleet, host.index);
   }
 
   /** Peers that are known. */
@@ -78,7 +82,7 @@ export class PeerBook {
 
   /** Requests that peers have charged to endpoints. */
   get openCharges(): number {
-    return this.#ledger.open;
+    return this.#ledger.open + this.#prefills.open;
   }
 
   /** Requests that one peer has in flight; 0 where it is not known. */
@@ -134,6 +138,7 @@ export class PeerBook {
       case "breaker":
         return this.#breaker(at, peer, news);
       case "first-token":
+      case "prefilled":
       case "progress":
       case "failed":
       case "released": {
@@ -142,6 +147,7 @@ export class PeerBook {
         else if (news.kind === "released") this.#released(at, peer, request, news);
         else if (request.state === undefined) this.counts.strayNews++;
         else if (news.kind === "progress") this.#ledger.progress(request.route.id, news.outputTokens);
+        else if (news.kind === "prefilled") this.#prefilled(at, request, news);
         else if (news.kind === "failed") this.#release(at, request, !request.begun);
         else this.#firstToken(at, request, request.state, news.ttftMicros);
       }
@@ -163,6 +169,7 @@ export class PeerBook {
     request.state = state;
     peer.requests.set(news.request, request);
     this.#ledger.charge(route.id, state, news);
+    this.#prefills.charge(request, news);
     state.peerRequestsInFlight += news.sequences;
     const { blocks, promptTokensExact } = news;
     request.insertion = blocks.length > 0 ? this.#host.index.insert(state.slot, blocks, promptTokensExact) : undefined;
@@ -177,7 +184,7 @@ export class PeerBook {
     state: EndpointState,
   ): PeerRequest {
     const left = this.#host.letIn(at, route, state, newTokens);
-    return { number, route, left, state, insertion: undefined, begun: false };
+    return { number, route, left, state, insertion: undefined, prefill: undefined, begun: false };
   }
 
   #progressed(request: PeerRequest, outputTokens: number): void {
@@ -186,9 +193,15 @@ export class PeerBook {
     this.#ledger.progress(request.route.id, outputTokens);
   }
 
+  #prefilled(at: Micros, request: PeerRequest, { prefillMicros }: PeerPrefilled): void {
+    request.prefill?.state.firstToken(at, prefillMicros);
+    this.#prefills.release(at, request, false);
+  }
+
   #firstToken(at: Micros, request: PeerRequest, state: EndpointState, ttftMicros: Micros): void {
     if (request.begun) return;
     request.begun = true;
+    this.#prefills.release(at, request, false);
     state.firstToken(at, ttftMicros);
     this.#ledger.firstToken(request.route.id);
     if (request.insertion !== undefined) this.#host.index.computed?.(request.insertion, at);
@@ -207,6 +220,7 @@ export class PeerBook {
     const { state, insertion, route } = request;
     if (state === undefined) return;
     this.#ledger.release(route.id);
+    this.#prefills.release(at, request, withdraw);
     state.peerRequestsInFlight -= route.sequences;
     if (insertion !== undefined) {
       if (withdraw) this.#host.index.withdraw(insertion);

@@ -11,6 +11,8 @@ export interface PeerRequest {
   /** Where its current attempt is, and what it will release; undefined between attempts. */
   state: EndpointState | undefined;
   insertion: Insertion | undefined;
+  /** Where its prompt is computed, while that is another endpoint and under way. */
+  prefill: { readonly state: EndpointState; readonly insertion: Insertion | undefined } | undefined;
   /** What it holds of limits is given back by this. */
   readonly left: LetInElsewhere;
   /** Its first token was seen. */

@@ -4,7 +4,7 @@ import { BlockArchive } from "#trace/block-archive.ts";
 import { ByteReader, WireError } from "./byte-reader.ts";
 import { CHAIN_BLOCKS_MAX } from "./report-encoder.ts";
 import { type Report, REPORT_KINDS } from "./report.ts";
-import { NEWS_KINDS, OUTCOMES, WIRE_VERSION } from "./wire.ts";
+import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, WIRE_VERSION } from "./wire.ts";
 
 const NEWS_MAX = 1_000_000;
 
@@ -51,6 +51,8 @@ export class ReportDecoder {
         return this.#charged(from);
       case "first-token":
         return { kind, request: from.whole(), ttftMicros: from.whole() };
+      case "prefilled":
+        return { kind, request: from.whole(), prefillMicros: from.whole() };
       case "progress":
         return { kind, request: from.whole(), outputTokens: from.whole() };
       case "failed":
@@ -80,7 +82,10 @@ export class ReportDecoder {
     const where = { endpoint: from.text(), profile: from.text(), reason: from.text() };
     const who = { model: from.text(), tenant: from.text(), session: from.text() };
     const sequences = from.whole();
-    const tokens = { promptTokens: from.whole(), promptTokensExact: from.byte() === 1, newTokens: from.whole() };
+    const promptTokens = from.whole();
+    const bits = from.byte();
+    const tokens = { promptTokens, promptTokensExact: (bits & EXACT) !== 0, newTokens: from.whole() };
+    const stage = (bits & PREFILL) !== 0 && { prefill: { endpoint: from.text(), newTokens: from.whole() } };
     const outputTokens = from.optional();
     const blocks = this.#chain(from);
     return {
@@ -89,6 +94,7 @@ export class ReportDecoder {
       ...who,
       sequences,
       ...tokens,
+      ...stage,
       blocks,
       ...(outputTokens !== undefined && { outputTokens }),
     };

@@ -2,7 +2,7 @@ import type { PeerCharged, PeerNews } from "#core/peer-news.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { BlockTable } from "#trace/block-table.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { NEWS_KINDS, OUTCOMES, WIRE_VERSION } from "./wire.ts";
+import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, WIRE_VERSION } from "./wire.ts";
 import { type Report, REPORT_KINDS } from "./report.ts";
 
 /** Blocks that later reports may refer to; beyond them all begins afresh. */
@@ -43,6 +43,9 @@ export class ReportEncoder {
       case "first-token":
         to.whole(news.request);
         return to.whole(news.ttftMicros);
+      case "prefilled":
+        to.whole(news.request);
+        return to.whole(news.prefillMicros);
       case "progress":
         to.whole(news.request);
         return to.whole(news.outputTokens);
@@ -73,8 +76,12 @@ export class ReportEncoder {
     to.whole(news.sequences);
     // Counts of tokens are whole where they are exact; an estimate loses its fraction on the way.
     to.whole(Math.round(news.promptTokens));
-    to.byte(news.promptTokensExact ? 1 : 0);
+    to.byte((news.promptTokensExact ? EXACT : 0) + (news.prefill === undefined ? 0 : PREFILL));
     to.whole(Math.max(1, Math.round(news.newTokens)));
+    if (news.prefill !== undefined) {
+      to.text(news.prefill.endpoint);
+      to.whole(Math.max(1, Math.round(news.prefill.newTokens)));
+    }
     to.optional(news.outputTokens);
     this.#chain(to, news.blocks);
   }

@@ -4,6 +4,10 @@ import type { PeerNews } from "#core/peer-news.ts";
 /** Reports of another version are not read. */
 export const WIRE_VERSION = 1;
 
+/** Bits of a charge: its tokens are exact; another endpoint computes its prompt. */
+export const EXACT = 1;
+export const PREFILL = 2;
+
 /** By number. */
 export const NEWS_KINDS: readonly PeerNews["kind"][] = [
   "charged",
@@ -13,6 +17,8 @@ export const NEWS_KINDS: readonly PeerNews["kind"][] = [
   "released",
   "held",
   "breaker",
+  // Of prompts that are computed at other endpoints than those that answer; nobody else writes it.
+  "prefilled",
 ];
 
 export const OUTCOMES: readonly Outcome[] = ["ok", "failed", "aborted", "timeout", "refused"];
