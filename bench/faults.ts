@@ -2,12 +2,12 @@
  * What happens under faults and overload, on endpoints in processes of their own, over sockets. Prints what holds; exits
  * with 1 where something does not.
  *
- *     npm run faults -- [--part engines,overload,streams,rolling,hostile,replicas] [--seed 1] [--mixed 100000] [--seconds 20]
+ *     npm run faults -- [--part engines,mixed,overload,streams,rolling,hostile,replicas] [--seed 1] [--mixed 100000] [--seconds 20]
  *         [--streams 10000] [--hold-seconds 60] [--hostile-seconds 180]
  */
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
-import { enginesPart } from "./faults/engines.ts";
+import { enginesPart, mixedPart } from "./faults/engines.ts";
 import { hostilePart } from "./faults/hostile.ts";
 import { overloadPart } from "./faults/overload.ts";
 import { replicasPart } from "./faults/replicas.ts";
@@ -17,7 +17,7 @@ import { streamsPart } from "./faults/streams.ts";
 
 const { values: flags } = parseArgs({
   options: {
-    part: { type: "string", default: "engines,overload,streams,rolling,hostile,replicas" },
+    part: { type: "string", default: "engines,mixed,overload,streams,rolling,hostile,replicas" },
     seed: { type: "string", default: "1" },
     mixed: { type: "string", default: "100000" },
     seconds: { type: "string", default: "20" },
@@ -28,7 +28,8 @@ const { values: flags } = parseArgs({
 });
 const seed = Number(flags.seed);
 const PARTS: Readonly<Record<string, () => Promise<Row[]>>> = {
-  engines: () => enginesPart(seed, Number(flags.mixed)),
+  engines: () => enginesPart(seed),
+  mixed: () => mixedPart(seed, Number(flags.mixed)),
   overload: () => overloadPart(seed, Number(flags.seconds)),
   streams: () => streamsPart(seed, Number(flags.streams), Number(flags["hold-seconds"])),
   rolling: () => rollingPart(seed),

@@ -23,7 +23,7 @@ export async function overloadPart(seed: number, seconds: number): Promise<Row[]
         saturation: { requestsMax: shape.slots, waitingMax: 1_000 },
         queue: {
           enabled: true,
-          requestsMax: 24,
+          expectedMillisMax: 180,
           ttlMillis: 5_000,
           inputWeight: 1,
           outputWeight: 1,

@@ -115,6 +115,11 @@ const queue = z.strictObject({
   requestsMax: z.int().min(1).max(1_000_000).default(1024).describe("Requests that wait; more is 429."),
   promptTokensMax: tokens().default(16_000_000).describe("Tokens of their prompts."),
   ttlMillis: millis(1, MILLIS_PER_DAY).default(10_000).describe("Longest wait; then 503."),
+  expectedMillisMax: millis(1, MILLIS_PER_DAY)
+    .optional()
+    .describe(
+      "Wait that a request may expect, as fast as others went on of late; one that would wait longer gets 429 at once. Unset: whoever fits the queue waits.",
+    ),
   waitAt: share().default(1).describe("Saturation of a pool from which on its requests wait; 1: no endpoint has room."),
   fairness: z
     .enum(["least-served", "first-come"])

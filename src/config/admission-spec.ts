@@ -42,10 +42,17 @@ function limitSpec(limit: LimitConfig): LimitSpec {
   }
 }
 
-function queueSpec({ enabled, ttlMillis, emptyPool, ...rest }: AdmissionConfig["queue"]): QueueSpec | undefined {
+function queueSpec(queue: AdmissionConfig["queue"]): QueueSpec | undefined {
+  const { enabled, ttlMillis, expectedMillisMax, emptyPool, ...rest } = queue;
   if (!enabled) return undefined;
+  const expectedMicrosMax = expectedMillisMax === undefined ? undefined : micros(expectedMillisMax);
   const { ttlMillis: emptyMillis, ...budget } = emptyPool;
-  return { ...rest, ttlMicros: micros(ttlMillis), emptyPool: { ...budget, ttlMicros: micros(emptyMillis) } };
+  return {
+    ...rest,
+    ttlMicros: micros(ttlMillis),
+    expectedMicrosMax,
+    emptyPool: { ...budget, ttlMicros: micros(emptyMillis) },
+  };
 }
 
 function micros(millis: number): number {

@@ -12,7 +12,9 @@ import type { AdmissionPolicy, UsedTokens } from "./admission/admission.ts";
 import { ADMIT_ALL, type AdmissionSpec } from "./admission/admission-spec.ts";
 import { createAdmission } from "./admission/create.ts";
 import type { Held, RefusalReason } from "./admission/held.ts";
+import { ExpectedOutput } from "./admission/expected-output.ts";
 import { ModelCap } from "./admission/model-cap.ts";
+import type { Permit } from "./admission/permit.ts";
 import { RequestQueue } from "./admission/request-queue.ts";
 import { fullness } from "./admission/saturation.ts";
 import type { WaitReason } from "./admission/waiting-request.ts";
@@ -34,6 +36,7 @@ export class AdmissionDesk {
   #priority: PriorityPolicy | undefined;
   #counters: ServiceCounters | undefined;
   #queue: RequestQueue | undefined;
+  readonly #output = new ExpectedOutput();
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
@@ -94,8 +97,8 @@ export class AdmissionDesk {
   /** Before endpoints are scored: why the request is not to go on, or undefined. `refusal` is why no endpoint may serve. */
   hold(at: Micros, pending: Pending, refusal: "no-endpoint" | "unknown-model" | undefined): Held | undefined {
     const { request, waiting } = pending;
-    if (waiting?.evicted === true) return this.#refused(pending, "queue-evicted");
-    if (waiting !== undefined && at >= waiting.expiresAt) return this.#refused(pending, "queue-timeout");
+    if (waiting?.evicted === true) return this.#refused(at, pending, "queue-evicted");
+    if (waiting !== undefined && at >= waiting.expiresAt) return this.#refused(at, pending, "queue-timeout");
     if (this.#isIn(pending)) return undefined;
     const limited = this.#limited(at, pending);
     if (limited !== undefined) return limited;
@@ -109,7 +112,7 @@ export class AdmissionDesk {
     const band = this.#bandOf(request);
     const saturation = this.#saturation(at, request);
     if (shedAt !== undefined && band < 0 && waiting === undefined && saturation >= shedAt) {
-      return this.#refused(pending, "shed");
+      return this.#refused(at, pending, "shed");
     }
     if (queue === undefined) return undefined;
     const heldUp = waiting === undefined && this.#queue?.holdsUp(request.model, band) === true;
@@ -119,7 +122,7 @@ export class AdmissionDesk {
   /** No endpoint was found; it waits where those that may serve it are all too busy. */
   unplaced(at: Micros, pending: Pending, reason: RejectReason): Held | undefined {
     if (reason !== "saturated") {
-      this.#leave(pending, false);
+      this.#leave(at, pending, false);
       return undefined;
     }
     if (this.#isIn(pending)) return undefined;
@@ -129,17 +132,18 @@ export class AdmissionDesk {
   /** An endpoint was chosen: takes what the request holds from now on, or is why it is refused. */
   place(at: Micros, pending: Pending, state: EndpointState): Held | undefined {
     if (this.#isIn(pending)) {
-      this.#leave(pending, true);
+      this.#leave(at, pending, true);
       return undefined;
     }
     const { request } = pending;
     const model = this.#modelCap?.permitFor(request, state.endpoint.labels);
-    if (model !== undefined && this.#modelCap?.allows(model) === false) return this.#refused(pending, "model-cap");
-    this.#leave(pending, true);
+    if (model !== undefined && this.#modelCap?.allows(model) === false) return this.#refused(at, pending, "model-cap");
+    this.#leave(at, pending, true);
     if (model !== undefined) this.#modelCap?.take(model);
     for (const limit of this.#limits.values()) limit.admitted(request, at);
-    pending.permit = { limits: this.#limits, model, outputTokens: 0 };
-    this.#counters?.served(request.tenant, Math.max(1, request.promptTokens - state.hitTokens), 0);
+    const expected = this.#output.tokens;
+    pending.permit = { limits: this.#limits, model, outputTokens: 0, outputTokensCharged: expected };
+    this.#counters?.served(request.tenant, Math.max(1, request.promptTokens - state.hitTokens), expected);
     return undefined;
   }
 
@@ -164,22 +168,30 @@ export class AdmissionDesk {
   /** It has so many output tokens so far. */
   progress({ permit, request }: Pending, outputTokens: number): void {
     if (permit === undefined || outputTokens <= permit.outputTokens) return;
-    this.#counters?.served(request.tenant, 0, outputTokens - permit.outputTokens);
     permit.outputTokens = outputTokens;
+    if (outputTokens > permit.outputTokensCharged) this.#charge(request.tenant, permit);
   }
 
   /** The end of a request, once and on every path. */
   ended(pending: Pending, { at, outcome, promptTokens, outputTokens }: RequestFinished): void {
-    this.#leave(pending, false);
+    this.#leave(at, pending, false);
     const { permit, request } = pending;
     if (permit === undefined) return;
     this.progress(pending, outputTokens ?? 0);
     pending.permit = undefined;
+    this.#charge(request.tenant, permit);
+    if (outcome === "ok" && outputTokens !== undefined) this.#output.ended(outputTokens);
     // Of an answer that its client broke off, nobody knows how much the engine made: it counts as taken.
     const unknown = outcome === "aborted" ? undefined : permit.outputTokens;
     const used = { promptTokens: promptTokens ?? request.promptTokens, outputTokens: outputTokens ?? unknown };
     for (const limit of permit.limits.values()) limit.ended(request, at, used);
     if (permit.model !== undefined) this.#modelCap?.release(permit.model);
+  }
+
+  /** For what was made; what was charged beyond that is given back. */
+  #charge(tenant: string, permit: Permit): void {
+    this.#counters?.served(tenant, 0, permit.outputTokens - permit.outputTokensCharged);
+    permit.outputTokensCharged = permit.outputTokens;
   }
 
   /** The request whose turn it is, to go on or to be refused. Asking changes no decision. */
@@ -234,12 +246,12 @@ export class AdmissionDesk {
       const waits = this.#wait(at, pending, reason);
       if (waits !== undefined) return { ...waits, limit };
     }
-    this.#leave(pending, false);
+    this.#leave(at, pending, false);
     return { kind: "rejected", reason, limit, ...(micros !== undefined && { retryMicros: micros }) };
   }
 
-  #refused(pending: Pending, reason: RefusalReason): Held {
-    this.#leave(pending, false);
+  #refused(at: Micros, pending: Pending, reason: RefusalReason): Held {
+    this.#leave(at, pending, false);
     return { kind: "rejected", reason };
   }
 
@@ -257,11 +269,11 @@ export class AdmissionDesk {
     return reason === "no-endpoint" ? undefined : { kind: "rejected", reason: "queue-full" };
   }
 
-  #leave(pending: Pending, goesOn: boolean): void {
+  #leave(at: Micros, pending: Pending, goesOn: boolean): void {
     const { waiting } = pending;
     if (waiting === undefined) return;
     pending.waiting = undefined;
-    this.#queue?.remove(waiting, goesOn);
+    this.#queue?.remove(at, waiting, goesOn);
   }
 
   /** What a request in flight holds of policies that are new, and no more of those that are gone. */
@@ -277,7 +289,8 @@ export class AdmissionDesk {
     const held = permit?.model !== undefined && cap?.continues === true ? permit.model : undefined;
     const model = held ?? cap?.permitFor(request, endpoint.labels);
     if (held === undefined && model !== undefined) cap?.take(model);
-    pending.permit = { limits, model, outputTokens: permit?.outputTokens ?? 0 };
+    const { outputTokens = 0, outputTokensCharged = 0 } = permit ?? {};
+    pending.permit = { limits, model, outputTokens, outputTokensCharged };
   }
 }
 

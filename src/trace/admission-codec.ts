@@ -124,6 +124,7 @@ function decodeQueue(fields: Fields): QueueSpec {
     requestsMax: fields.integer("requestsMax", 1),
     promptTokensMax: fields.integer("promptTokensMax", 1),
     ttlMicros: fields.integer("ttlMicros", 1),
+    ...(fields.has("expectedMicrosMax") && { expectedMicrosMax: fields.integer("expectedMicrosMax", 1) }),
     waitAt: fields.number("waitAt"),
     fairness: fields.oneOf("fairness", ["least-served", "first-come"]),
     inputWeight: fields.number("inputWeight"),

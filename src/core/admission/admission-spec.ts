@@ -44,6 +44,11 @@ export interface QueueSpec {
   /** Tokens of their prompts at most. */
   readonly promptTokensMax: number;
   readonly ttlMicros: Micros;
+  /**
+   * Wait that a request may expect, as fast as others went on of late: one that would wait longer is refused at once.
+   * Without it, whoever fits the queue waits.
+   */
+  readonly expectedMicrosMax?: Micros | undefined;
   /** Saturation of a pool from which on its requests wait, in (0, 1]. */
   readonly waitAt: number;
   /** Whose turn it is within a class: the tenant that was served least, or who came first. */

@@ -6,6 +6,8 @@ export interface Permit {
   /** Policies that admitted it, by name. */
   readonly limits: ReadonlyMap<string, AdmissionPolicy>;
   readonly model: ModelPermit | undefined;
-  /** Output tokens that its tenant was charged with. */
+  /** Made so far. */
   outputTokens: number;
+  /** Output tokens that its tenant was charged with, some of them before they were made. */
+  outputTokensCharged: number;
 }

@@ -3,6 +3,7 @@ import type { RouteRequest } from "../request.ts";
 import type { ServiceCounters } from "../tenant/service-counters.ts";
 import type { Micros } from "../units.ts";
 import type { QueueSpec } from "./admission-spec.ts";
+import { DrainRates } from "./drain-rates.ts";
 import { TenantLines } from "./tenant-lines.ts";
 import type { WaitReason, WaitingRequest } from "./waiting-request.ts";
 
@@ -32,6 +33,7 @@ export class RequestQueue {
     a.expiresAt === b.expiresAt ? a.number < b.number : a.expiresAt < b.expiresAt,
   );
   readonly #evicted: WaitingRequest[] = [];
+  readonly #rates = new DrainRates();
   #number = 0;
   #promptTokens = 0;
   #withoutEndpoint = 0;
@@ -95,6 +97,7 @@ export class RequestQueue {
     if (isEmpty) {
       if (this.#withoutEndpoint >= emptyPool.requestsMax) return undefined;
     } else if (promptTokens > promptTokensMax) return undefined;
+    else if (this.#waitsTooLong(at, request, band)) return undefined;
     else {
       const fits = () =>
         this.#expiries.size - this.#withoutEndpoint < requestsMax &&
@@ -126,10 +129,38 @@ export class RequestQueue {
   }
 
   /** It goes on, is refused, or its client left. */
-  remove(waiting: WaitingRequest, goesOn: boolean): void {
-    if (goesOn) this.#lastTenant = waiting.request.tenant;
+  remove(at: Micros, waiting: WaitingRequest, goesOn: boolean): void {
+    const { tenant, model } = waiting.request;
+    if (goesOn) this.#lastTenant = tenant;
     if (waiting.evicted) this.#evicted.splice(this.#evicted.indexOf(waiting), 1);
     else this.#takeOut(waiting);
+    this.#rates.removed(at, model, goesOn, this.#waitingFor(model, -Infinity));
+  }
+
+  /** Whether it would wait longer than one may, by the rate at which requests for its model went on of late. */
+  #waitsTooLong(at: Micros, { model, tenant }: RouteRequest, band: number): boolean {
+    const { expectedMicrosMax, fairness } = this.#spec;
+    const gapMicros = expectedMicrosMax === undefined ? undefined : this.#rates.gapMicros(at, model);
+    if (expectedMicrosMax === undefined || gapMicros === undefined) return false;
+    const lines = this.#bands.get(band)?.get(model);
+    const all = (lines?.size ?? 0) + 1;
+    const turns = fairness === "first-come" ? all : Math.min(all, this.#turnsOf(tenant, lines));
+    return (this.#waitingFor(model, band) + turns) * gapMicros > expectedMicrosMax;
+  }
+
+  /** So many go on until the tenant's next one does, while each tenant that waits has its share. */
+  #turnsOf(tenant: string, lines: TenantLines | undefined): number {
+    const share = this.#counters.shareOf(tenant);
+    let others = 0;
+    for (const other of lines?.tenants() ?? []) if (other !== tenant) others += this.#counters.shareOf(other);
+    return (((lines?.lengthOf(tenant) ?? 0) + 1) * (others + share)) / share;
+  }
+
+  /** Requests for a model that wait in classes above one. */
+  #waitingFor(model: string, above: number): number {
+    let sum = 0;
+    for (const band of this.#order) if (band > above) sum += this.#bands.get(band)!.get(model)?.size ?? 0;
+    return sum;
   }
 
   /** It waits for something else than before. */
