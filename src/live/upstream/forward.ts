@@ -2,7 +2,6 @@ import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import { firstStop } from "#core/stage-choice.ts";
 import type { Micros } from "#core/units.ts";
-
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
 import { Attempt, type AttemptListener } from "./attempt.ts";
