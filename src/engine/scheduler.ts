@@ -225,7 +225,7 @@ export class Scheduler {
     const hits = this.#kv.lookup(hashes, cacheRead ? Math.floor((promptTokens - 1) / blockTokens) : 0);
     if (!this.#fits(head, hits, Math.ceil(promptTokens / blockTokens) - hits)) return this.#blocked(head);
     this.waiting.shift();
-    this.#countAdmission(head, hits * blockTokens, promptTokens, at);
+    this.#countAdmission(head, hits * blockTokens, 0, promptTokens, at);
     this.fetches.begin(head, at);
     return true;
   }
@@ -253,7 +253,7 @@ export class Scheduler {
     this.waiting.shift();
     this.#enterBatch(head);
     if (copies > 0) step.transferMicros += tier?.copyBack(hashes, hits, copies, at) ?? 0;
-    if (head.cachedTokens < 0) this.#countAdmission(head, hits * blockTokens, hitTokens, at);
+    if (head.cachedTokens < 0) this.#countAdmission(head, hits * blockTokens, copies * blockTokens, hitTokens, at);
     if (tokens > 0) this.#kv.claim(head);
     else {
       head.unclaimed = hits;
@@ -273,11 +273,12 @@ export class Scheduler {
     return needed + hitFree + spare <= free;
   }
 
-  #countAdmission(head: Sequence, gpuTokens: number, hitTokens: number, at: Micros): void {
+  /** `hitTokens` need not be computed: those in the cache, those copied from the second tier, and those fetched. */
+  #countAdmission(head: Sequence, gpuTokens: number, tierTokens: number, hitTokens: number, at: Micros): void {
     head.cachedTokens = hitTokens;
     this.prefixQueriesTokens += head.request.promptTokens;
     this.prefixHitsTokens += gpuTokens;
-    this.tierHitsTokens += hitTokens - gpuTokens;
+    this.tierHitsTokens += tierTokens;
     this.#sink.admitted?.(at, head.request, hitTokens);
   }
 }

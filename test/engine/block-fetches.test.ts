@@ -97,6 +97,8 @@ test("what the cache here has is not fetched; what did not come is computed here
   engine.submit(at, request("r", 14, { fetch }));
   run(engine);
   assert.deepEqual(tokens, [6], "two of its blocks are here");
+  const { prefixHitsTokens, tierHitsTokens } = engine.gauges();
+  assert.deepEqual([prefixHitsTokens, tierHitsTokens], [8, 0], "what was fetched was in no cache here");
   assert.ok(lines.includes(`${at + 50 + 100 + 6 * 10} token r 1`), lines.join("\n"));
 });
 
