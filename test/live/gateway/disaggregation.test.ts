@@ -285,6 +285,31 @@ describe("nothing is lost by a single fault", () => {
     });
   });
 
+  test("of a prefill engine that is lost or falls silent while it computes: another one does", async () => {
+    const never: Reply = () => {};
+    for (const handoff of ["prefill-first", "together"] as const) {
+      // Both at once: who answers waits for the blocks.
+      const waits: Reply = (request, socket) => {
+        if (handoff === "prefill-first" || request.index > 0) answers(request, socket);
+      };
+      await withRig(
+        [never, prefills, waits, waits],
+        async (rig) => {
+          const asking = ask(rig.url, STREAM);
+          await rig.engines[0]!.asked(1);
+          rig.directory.get("a")!.state = "lost";
+          const got = await asking;
+          assertWhole(got.body, true);
+          assert.equal(got.headers["x-gnomon-prefill-endpoint"], "b");
+          assert.equal(rig.kinds().filter((kind) => kind === "prefill-failed").length, 1);
+          assert.equal(rig.kinds().filter((kind) => kind === "attempt-failed").length, 0);
+          assert.equal(rig.engines[0]!.sockets.size, 0, "its connection is closed");
+        },
+        { handoff },
+      );
+    }
+  });
+
   test("a client that leaves stops whichever stage is under way, and what nobody fetches is freed", async () => {
     const never: Reply = () => {};
     for (const handoff of ["prefill-first", "together"] as const) {
