@@ -1,5 +1,7 @@
 import type { Server } from "node:http";
 
+import { dismiss } from "./request/dismiss.ts";
+import { Exchange } from "./request/exchange.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 
 export interface DrainTimes {
@@ -18,7 +20,7 @@ export interface Drained {
 /**
  * Ends a gateway's server. First it is about to leave: everything is served, but each answer ends its connection, so that
  * clients move on. Then it drains: inference is refused, while metrics and status pages answer until the last request is
- * over. What has not ended by then is cut.
+ * over. What has not ended by then is answered with an error, and cut.
  */
 export async function drainGateway(server: Server, context: GatewayParts, times: DrainTimes): Promise<Drained> {
   context.leaving = true;
@@ -27,6 +29,11 @@ export async function drainGateway(server: Server, context: GatewayParts, times:
   const deadline = performance.now() + times.graceMillis;
   while (context.inFlight.size > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MILLIS);
   const requestsCut = context.inFlight.size;
+  context.inFlight.each((member) => {
+    if (member instanceof Exchange) dismiss(member);
+  });
+  const written = performance.now() + LAST_WORDS_MILLIS;
+  while (context.inFlight.size > 0 && performance.now() < written) await sleep(DRAIN_POLL_MILLIS);
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeAllConnections();
   await closed;
@@ -38,6 +45,8 @@ export async function drainGateway(server: Server, context: GatewayParts, times:
 }
 
 const DRAIN_POLL_MILLIS = 20;
+/** For what cut requests are answered with; a client that does not read is not waited for. */
+const LAST_WORDS_MILLIS = 250;
 
 function sleep(millis: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, millis));

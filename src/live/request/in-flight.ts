@@ -56,6 +56,10 @@ export class InFlight {
     return this.#members.some((member) => member.answersOn(socket));
   }
 
+  each(visit: (member: Swept) => void): void {
+    this.#members.each(visit);
+  }
+
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;

@@ -179,7 +179,7 @@ describe("closing the gateway", () => {
     await until(() => client.bytesRead > 0);
     await rig.gateway.close(30);
     assert.equal(rig.gateway.inFlight(), 0);
-    assert.equal(rig.summaries[0]!.outcome, "aborted");
+    assert.equal(rig.summaries[0]!.outcome, "failed");
     for (const engine of rig.engines) await engine.kill();
   });
 });
