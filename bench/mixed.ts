@@ -5,8 +5,8 @@
  *
  *     npx node bench/mixed.ts [--minutes 10] [--rate 50] [--minute-seconds 60]
  *
- * Ends with exit code 1 where the heap of the second half is more than 10 % above that of its first minutes beyond 5 MB, or
- * where a handle of a request, a connection to an engine beyond those kept alive, or a charge of the ledger is left.
+ * Ends with exit code 1 where a request failed, where the heap of the second half is more than 10 % and 5 MB above that of
+ * the first, or where a request in flight or a charge of the ledger is left. Sockets that are left are those kept alive.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
