@@ -71,13 +71,15 @@ async function main(): Promise<void> {
     const seen: Seen[] = [];
     for (const [i, messages] of chats.entries()) seen.push(await ask(port, messages, i % 2 === 1));
     asked.push(seen);
-    if (way === "picker") await afterwards(ports, engines, envoy.port, pickerPort, router.pid);
+    if (way === "picker") {
+      compare(asked[0]!, seen);
+      await afterwards(ports, engines, envoy.port, pickerPort, router.pid);
+    }
     await stop(envoy.pid);
     await stop(router.pid);
     const { stdout } = spawnSync(process.execPath, [MAIN, "replay", trace], { encoding: "utf8" });
     console.log(`${way}: replay: ${stdout.trim()}`);
   }
-  compare(asked[0]!, asked[1]!);
 }
 
 function compare(gateway: readonly Seen[], picker: readonly Seen[]): void {
@@ -212,12 +214,12 @@ function startRouter(ports: readonly number[], flags: readonly string[]) {
   return startGateway(ports, [...(values.tokenizer === "" ? [] : exact), ...flags], 0);
 }
 
+/** Also where it was stopped before. */
 async function stop(pid: number): Promise<void> {
-  process.kill(pid, "SIGTERM");
-  for (let alive = true; alive;) {
-    await sleep(50);
+  for (let signal: "SIGTERM" | 0 = "SIGTERM", alive = true; alive; signal = 0) {
     try {
-      process.kill(pid, 0);
+      process.kill(pid, signal);
+      await sleep(50);
     } catch {
       alive = false;
     }
