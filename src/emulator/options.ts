@@ -1,5 +1,5 @@
 import type { EngineConfig } from "#engine/config.ts";
-import type { KvTransferOptions } from "./kv-transfer/kv-transfer.ts";
+import { KV_TRANSFER_DEFAULTS, type KvTransferOptions } from "./kv-transfer/kv-transfer.ts";
 import type { KvEventOptions } from "./kv-events/publisher.ts";
 
 /** A LoRA adapter, served under a name of its own. */
@@ -53,7 +53,7 @@ export interface EmulatorOptions {
   /** Publishes KV events; undefined for a server that does not. */
   readonly kvEvents?: KvEventOptions;
   /** A KV connector as vLLM's NIXL connector; undefined for a server that has none. */
-  readonly kvTransfer?: KvTransferOptions;
+  readonly kvTransfer?: Partial<KvTransferOptions>;
   /** Answers faults ordered by header or admin call. */
   readonly faults?: boolean;
 }
@@ -94,7 +94,7 @@ export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
     ...options,
     tokenizer: options.tokenizer,
     kvEvents: options.kvEvents,
-    kvTransfer: options.kvTransfer,
+    kvTransfer: options.kvTransfer && { ...KV_TRANSFER_DEFAULTS, ...options.kvTransfer },
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { engineDefaults } from "#engine/config.ts";
-import { type KvTransferOptions, KV_TRANSFER_DEFAULTS } from "#emulator/kv-transfer/kv-transfer.ts";
+import type { KvTransferOptions } from "#emulator/kv-transfer/kv-transfer.ts";
 import { type Emulator, startEmulator } from "#emulator/server.ts";
 import { until } from "./until.ts";
 
@@ -28,7 +28,7 @@ const start = (options: Partial<KvTransferOptions> | undefined): Promise<Emulato
     engine,
     timeScale: 1,
     seed: 1,
-    ...(options && { kvTransfer: { ...KV_TRANSFER_DEFAULTS, ...options } }),
+    ...(options && { kvTransfer: options }),
   });
 
 async function pair(
