@@ -6,8 +6,8 @@ import { Clients } from "./clients.ts";
 import { DrivenGateway, startEngines } from "./gateway.ts";
 
 const WINDOW_MILLIS = 10_000;
-const BASELINE_MILLIS = 4_000;
-const ENGINES = 3;
+const BASELINE_MILLIS = 8_000;
+const ENGINES = 6;
 /** After it was taken back the clients go on for as long. */
 const AFTER_MILLIS = 1_500;
 /** The policy's own; rolled out against itself it does no harm. */

@@ -128,7 +128,7 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .max(64)
     .optional()
     .describe(
-      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which holds at every look, with the level shared by all of them; requests of one second count as one. Left out: ttft.p90 and e2e.p90 at most twice the control's for 1 s, error-rate and overdue-rate at most 5 %.",
+      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which holds at every look, with the level shared by all of them; requests of a quarter of a second count as one. Left out: ttft.p90 and e2e.p90 at most twice the control's for 1 s, error-rate and overdue-rate at most 5 %.",
     ),
   predictions: z
     .array(prediction)

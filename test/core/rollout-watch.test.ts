@@ -8,8 +8,8 @@ import { plannedRollout, type RolloutStep, steppedRollout } from "#core/rollout/
 import { RolloutWatch } from "#core/rollout-watch.ts";
 import { DESIGNS, planOf, requestOf, RULES, stepOf, WINDOW_MICROS } from "./rollout/rollout-case.ts";
 
-/** Of a second. */
-const TENTH = 100_000;
+/** Of what counts as one: a quarter of a second. */
+const TENTH = 25_000;
 const SPLIT = planOf({ kind: "split", windowMicros: WINDOW_MICROS, by: "request" });
 
 function watchOf(plan = SPLIT): { watch: RolloutWatch; judge: Judge; take: (step: RolloutStep) => void } {
@@ -61,7 +61,7 @@ test("the router's inputs become each arm's figures; what is not counted does no
 test("answers that break take the rollout back, and the control routes from then on", () => {
   const { watch, take } = watchOf();
   take(stepOf("start", 0));
-  // Requests of one second are alike, and seven of ten failing seconds may be chance where half may fail.
+  // Requests of a quarter of a second are alike, and six of them may fail by chance where half may.
   for (let number = 0; number < 60; number++) pass(watch, number, number * TENTH, "failed");
   assert.equal(watch.look(60 * TENTH), undefined);
   for (let number = 60; number < 120; number++) pass(watch, number, number * TENTH, "failed");

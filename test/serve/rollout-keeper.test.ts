@@ -38,7 +38,7 @@ interface Host {
   /** So long passes, with a look at the end. */
   pass(micros: number): void;
   /** Requests that come now and end as each is told, so long after. */
-  ask(count: number, millisOf: (arm: string) => number | "never", outcome?: Outcome): void;
+  ask(count: number, millisOf: (arm: string) => number | "never", outcome?: Outcome, overMicros?: number): void;
 }
 
 /** A keeper over a real router on a clock that stands, as a gateway has it. */
@@ -88,8 +88,10 @@ function host(folder?: StateFolder, wallStartMicros = 1_000 * SECOND, store?: Sh
     at += micros;
     keeper.tick();
   };
-  const ask = (count: number, millisOf: (arm: string) => number | "never", outcome: Outcome = "ok"): void => {
+  const ask: Host["ask"] = (count, millisOf, outcome = "ok", overMicros = 0): void => {
+    const since = at;
     for (let i = 0; i < count; i++) {
+      const at = since + Math.floor((i * overMicros) / count);
       const id = `r${asked++}`;
       const decision = tap.accept({ kind: "request-arrived", at, request: request({ id, session: id }) });
       const millis = millisOf(decision.rollout?.arm ?? "");
@@ -135,7 +137,7 @@ function folderOf(t: TestContext): string {
 /** Requests second by second while it runs, with a look after each. */
 function last(made: Host, seconds: number, count: number, millisOf: Parameters<Host["ask"]>[1]): void {
   for (let i = 0; i < seconds && phaseOf(made) === "running"; i++) {
-    made.ask(count, millisOf);
+    made.ask(count, millisOf, "ok", SECOND);
     made.pass(SECOND);
   }
 }
@@ -243,7 +245,7 @@ test("the policy is watched before the first window; no policy changes what is c
   const seed = Array.from({ length: 100 }, (_, one) => one).find(isOtherFirst);
   await started(made, { baselineMillis: 8000, design, seed });
   for (let i = 0; i < 7; i++) {
-    made.ask(20, () => 100);
+    made.ask(20, () => 100, "ok", SECOND);
     made.pass(SECOND);
   }
   assert.equal(phaseOf(made), "planned");

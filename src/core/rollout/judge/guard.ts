@@ -4,10 +4,12 @@ import {
   type Guardrail,
   type GuardrailReading,
   guardrailReading,
+  measuredOf,
   type OpenRequest,
 } from "./guardrail.ts";
 import type { RolloutOutcome } from "./outcome.ts";
 import { evenSlices } from "./slice-counts.ts";
+import { type SavedExcess, WindowExcess } from "./window-excess.ts";
 
 /** Stretches of an arm that are kept: the latest, and the one before it. */
 const STRETCHES_KEPT = 2;
@@ -24,6 +26,9 @@ export interface SavedGuard {
   readonly arms: readonly (readonly SavedStretch[])[];
   /** Of each arm, how many it has had. */
   readonly stretches: readonly number[];
+  /** Of each arm, by limit, and the last stretch that they count; where arms have endpoints of their own. */
+  readonly excess?: readonly (readonly SavedExcess[])[];
+  readonly counted?: readonly number[];
 }
 
 interface Stretch {
@@ -38,15 +43,24 @@ interface Stretch {
  * are 1 together. The control's own figure may be higher than measured, for which its standard error stands.
  *
  * Requests of a washout count too, and what the control routes before the start and in a pause: harm is harm, and the
- * control's figures are known before the first window.
+ * control's figures are known before the first window. Where arms have endpoints of their own (pools), a limit relative to
+ * the control is judged by whole windows: endpoints differ by what they happen to have got, for longer than a second.
  */
 export class Guard {
   readonly #guardrails: readonly Guardrail[];
   readonly #level: number;
   readonly #arms: readonly Stretch[][];
   readonly #stretches: number[];
+  readonly #byWindow: boolean;
+  readonly #excess: readonly (readonly WindowExcess[])[];
+  readonly #counted: number[];
 
-  constructor(arms: number, guardrails: readonly Guardrail[], level: number, saved?: SavedGuard) {
+  constructor(
+    arms: number,
+    guardrails: readonly Guardrail[],
+    { level, byWindow }: { readonly level: number; readonly byWindow: boolean },
+    saved?: SavedGuard,
+  ) {
     this.#guardrails = guardrails;
     this.#level = level;
     this.#arms = Array.from({ length: arms }, (_, arm) =>
@@ -55,6 +69,11 @@ export class Guard {
       }),
     );
     this.#stretches = Array.from({ length: arms }, (_, arm) => saved?.stretches[arm] ?? 0);
+    this.#byWindow = byWindow;
+    this.#excess = Array.from({ length: arms }, (_, arm) =>
+      guardrails.map((_limit, i) => new WindowExcess(saved?.excess?.[arm]?.[i])),
+    );
+    this.#counted = Array.from({ length: arms }, (_, arm) => saved?.counted?.[arm] ?? Number.MIN_SAFE_INTEGER);
   }
 
   observe(outcome: RolloutOutcome): void {
@@ -87,15 +106,43 @@ export class Guard {
       const latest = stretches.at(-1);
       if (latest === undefined) return [];
       const evidence = this.#evidenceOf(i + 1);
-      return this.#guardrails.map((guardrail) => guardrailReading(guardrail, i + 1, latest, control!, evidence));
+      return this.#guardrails.map((guardrail, place) => {
+        const reading = guardrailReading(guardrail, i + 1, latest, control!, evidence);
+        const { relativeMax, ...absolute } = guardrail;
+        if (!this.#byWindow || relativeMax === undefined) return reading;
+        const alone = guardrailReading(absolute, i + 1, latest, [], evidence);
+        if (alone.crossed) return { ...alone, guardrail };
+        const limits = this.#guardrails.length * (this.#arms.length - 1);
+        const low = reading.limit + this.#excess[i + 1]![place]!.atLeast(this.#level / limits);
+        return { ...reading, low, crossed: reading.samples >= guardrail.samplesMin && low > reading.limit };
+      });
     });
+  }
+
+  /** Counts stretches that are over for an arm and the control, with what ended of them. */
+  closeStretches(): void {
+    if (!this.#byWindow) return;
+    const control = this.#arms[0]!;
+    for (const [arm, stretches] of this.#arms.entries()) {
+      if (arm === 0) continue;
+      for (const own of stretches.slice(0, -1)) {
+        const beside = control.slice(0, -1).find(({ number }) => number === own.number);
+        if (beside === undefined || own.number <= this.#counted[arm]!) continue;
+        this.#counted[arm] = own.number;
+        this.#guardrails.forEach((guardrail, i) => {
+          const excess = excessOver(guardrail, own, beside);
+          if (!Number.isNaN(excess)) this.#excess[arm]![i]!.add(excess);
+        });
+      }
+    }
   }
 
   saved(): SavedGuard {
     const arms = this.#arms.map((stretches) =>
       stretches.map(({ number, tally, slices }) => ({ number, tally: tally.saved(), slices: [...slices] })),
     );
-    return { arms, stretches: [...this.#stretches] };
+    const excess = this.#excess.map((limits) => limits.map((one) => one.saved()));
+    return { arms, stretches: [...this.#stretches], ...(this.#byWindow && { excess, counted: [...this.#counted] }) };
   }
 
   #evidenceOf(arm: number): number {
@@ -116,4 +163,13 @@ export class Guard {
     if (stretches.length > STRETCHES_KEPT) stretches.shift();
     return stretch;
   }
+}
+
+/** NaN where one of them has too few samples, or the limit has nothing to do with the control. */
+function excessOver(guardrail: Guardrail, own: Stretch, control: Stretch): number {
+  const { relativeMax = NaN, samplesMin } = guardrail;
+  const of = ({ tally }: Stretch) => measuredOf(guardrail, { ended: tally, open: [], independent: 1 });
+  const [mine, other] = [of(own), of(control)];
+  if (Math.min(mine.samples, other.samples) < samplesMin) return NaN;
+  return mine.value - relativeMax * other.value;
 }

@@ -37,7 +37,7 @@ export interface Guardrail {
 const OVERDUE_MICROS: Micros = 30_000_000;
 
 /** What a control did in fewer slices may be nothing but luck. */
-const CONTROL_SLICES_MIN = 6;
+const CONTROL_SLICES_MIN = 20;
 
 /** A request that has not ended. */
 export interface OpenRequest {
@@ -113,7 +113,8 @@ interface Measured {
   readonly atMost: number;
 }
 
-function measuredOf({ figure, overdueMicros = OVERDUE_MICROS }: Guardrail, requests: GuardedRequests): Measured {
+/** What a guardrail's figure is of some requests. */
+export function measuredOf({ figure, overdueMicros = OVERDUE_MICROS }: Guardrail, requests: GuardedRequests): Measured {
   const { ended, open, independent } = requests;
   const { failed, refused, requests: count } = ended.counts;
   if (figure === "error-rate") return shareOf(failed, count, independent);

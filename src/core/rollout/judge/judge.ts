@@ -72,7 +72,8 @@ export class Judge {
     this.#options = options;
     const { arms } = options.plan;
     this.#arms = arms.length;
-    this.#guard = new Guard(arms.length, options.guardrails, options.level, saved?.guard);
+    const byWindow = options.plan.design.kind === "pools";
+    this.#guard = new Guard(arms.length, options.guardrails, { level: options.level, byWindow }, saved?.guard);
     this.#totals = arms.map((_, arm) => new ArmTally(saved?.totals[arm]));
     for (const [window, endAt, open, tallies] of saved?.windows ?? []) {
       this.#windows.set(window, { endAt, open, arms: tallies.map((one) => new ArmTally(one)) });
@@ -148,6 +149,7 @@ export class Judge {
   /** Closes the windows whose answers and predictions are all there, or have had their time, in order. */
   advance(at: Micros): void {
     const { settleMicros } = this.#options;
+    this.#guard.closeStretches();
     const settled = [...this.#windows].map(([window, { endAt }]) => (at >= endAt + settleMicros ? window : -1));
     for (const one of this.#awaited.release(Math.max(-1, ...settled))) this.#compared(one);
     for (const [window, { endAt, open, arms }] of [...this.#windows].sort(([a], [b]) => a - b)) {

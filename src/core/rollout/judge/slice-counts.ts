@@ -2,10 +2,10 @@ import type { Micros } from "../../units.ts";
 
 /**
  * Requests that came within so short a time share a queue and whatever else went wrong then: they count as one. Of a window it
- * is a hundredth at least, so that their number stays bounded.
+ * is a four-hundredth at least, so that their number stays bounded.
  */
-const SLICE_MICROS: Micros = 1_000_000;
-const SLICES_MAX = 100;
+const SLICE_MICROS: Micros = 250_000;
+const SLICES_MAX = 400;
 
 /** In which slice of its stretch a request arrives. */
 export function sliceOf(stretch: Micros, windowMicros: Micros, at: Micros): number {

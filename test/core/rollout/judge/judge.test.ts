@@ -193,14 +193,14 @@ test("a guardrail takes an arm back in the very window, with samples enough, and
   const step = proposedStep(state, 5, judge.verdict());
   assert.equal(step?.step, "rollback");
   assert.match(step.reason, /arm-1: error-rate is 100\.0 %, at least [\d.]+ %: above 20\.0 %/);
-  const control = new Judge(options(SPLIT, { guardrails: [{ figure: "ttft.p50", relativeMax: 1.3, samplesMin: 8 }] }));
-  show(control, SPLIT, 1, { effectMicros: 300 * MILLI });
+  const control = new Judge(options(SPLIT, { guardrails: [{ figure: "ttft.p90", relativeMax: 1.3, samplesMin: 8 }] }));
+  show(control, SPLIT, 2, { effectMicros: 300 * MILLI });
   assert.match(
     proposedStep(state, 5, control.verdict())?.reason ?? "",
-    /arm-1: ttft\.p50 is .* 1\.3 times the control's/,
+    /arm-1: ttft\.p90 is .* 1\.3 times the control's/,
   );
-  const alike = new Judge(options(SPLIT, { guardrails: [{ figure: "ttft.p50", relativeMax: 1.3, samplesMin: 8 }] }));
-  show(alike, SPLIT, 1, { effectMicros: 0 });
+  const alike = new Judge(options(SPLIT, { guardrails: [{ figure: "ttft.p90", relativeMax: 1.3, samplesMin: 8 }] }));
+  show(alike, SPLIT, 2, { effectMicros: 0 });
   assert.equal(proposedStep(state, 5, alike.verdict()), undefined);
 });
 
@@ -294,7 +294,7 @@ test("an arm that answers nothing is found by what waits there, in its first win
     [{ figure: "overdue-rate", absoluteMax: 0.5, samplesMin: 8, overdueMicros: 2_000_000 }, /overdue-rate is 1/],
   ] as const) {
     const judge = new Judge(options(SWITCHBACK, { guardrails: [guardrail] }));
-    for (let i = 0; i < 10; i++) judge.observe({ ...control, stretch: 0, slice: i });
+    for (let i = 0; i < 24; i++) judge.observe({ ...control, stretch: 0, slice: i });
     assert.equal(proposedStep(state, 5, judge.verdict(waiting(7, 9_000_000))), undefined, "too few");
     assert.equal(proposedStep(state, 5, judge.verdict(waiting(10, 200_000))), undefined, "not long");
     const step = proposedStep(state, 5, judge.verdict(waiting(10, 9_000_000)));

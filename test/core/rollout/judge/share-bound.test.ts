@@ -65,7 +65,7 @@ function alarmsOf(guardrail: Guardrail, level: number): number {
   let alarms = 0;
   for (let run = 0; run < GUARDED_RUNS; run++) {
     const random = randomFor(47, run);
-    const guard = new Guard(2, [guardrail], level);
+    const guard = new Guard(2, [guardrail], { level, byWindow: false });
     let crossed = false;
     for (let second = 0; second < 80 && !crossed; second++) {
       for (const arm of [0, 1]) {
@@ -107,4 +107,36 @@ test("a limit that an arm just keeps is found crossed in at most the promised sh
   }
   // What is surely beyond its limit is found.
   assert.ok(alarmsOf({ figure: "ttft.p50", absoluteMax: 300, samplesMin: 10 }, 0.05) > 0.9 * GUARDED_RUNS);
+});
+
+/** Two pools, windows of 20 s: in each window one pool is slower by luck, up to eight times, and the other arm by `worse`. */
+function poolsTakenBack(worse: number, windows: number): { readonly runs: number; readonly windowsMean: number } {
+  let [runs, sum] = [0, 0];
+  for (let run = 0; run < GUARDED_RUNS; run++) {
+    const random = randomFor(53, run);
+    const guard = new Guard(2, [{ figure: "ttft.p90", relativeMax: 2, samplesMin: 10 }], {
+      level: 0.05,
+      byWindow: true,
+    });
+    for (let window = 0; window < windows; window++) {
+      for (const arm of [0, 1]) {
+        const luck = 8 ** random.next() * (arm === 1 ? worse : 1);
+        const ttft = Math.round(100_000 * luck);
+        const outcome = { arm, stretch: 20e6 * window, times: { ttft, tpot: 1, e2e: ttft } };
+        for (let slice = 0; slice < 20; slice++) guard.observe({ ...REST, ...outcome, slice });
+      }
+      guard.closeStretches();
+      if (guard.crossings([]).length === 0) continue;
+      runs++;
+      sum += window;
+      break;
+    }
+  }
+  return { runs, windowsMean: sum / runs };
+}
+
+test("pools differ by luck, window by window: none is taken back for it, and a worse arm is after some windows", () => {
+  assert.ok(poolsTakenBack(1, 40).runs <= 0.05 * GUARDED_RUNS);
+  const { runs, windowsMean } = poolsTakenBack(12, 60);
+  assert.ok(runs > 0.95 * GUARDED_RUNS && windowsMean < 30, `${runs} ${windowsMean}`);
 });
