@@ -103,6 +103,7 @@ const requests: fc.Arbitrary<RouteRequest> = record({
     { ...request, subset: [] },
     { ...request, subset: ["a", "b#1"] },
     { ...request, undivided: true as const },
+    { ...request, timeoutMicros: 30_000_000 },
   ),
 );
 
@@ -210,6 +211,7 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
   fc.oneof(
     requests.map((request): Input => ({ kind: "request-arrived", at, request })),
     word.map((requestId): Input => ({ kind: "request-retried", at, requestId })),
+    word.map((requestId): Input => ({ kind: "request-released", at, requestId })),
     word.map((requestId): Input => ({ kind: "first-token", at, requestId })),
     fc.tuple(word, word).map(([requestId, endpoint]): Input => ({ kind: "request-moved", at, requestId, endpoint })),
     fc
@@ -383,6 +385,9 @@ export function decisions(size: fc.Arbitrary<number>): fc.Arbitrary<Decision> {
       breakdown,
     };
     const chosen = breakdown.candidates[sequence % Math.max(1, breakdown.candidates.length)];
+    if (refused && sequence % 3 === 0) return { kind: "queued", ...common, reason: "rate-limit", limit: "per-minute" };
+    if (refused && sequence % 3 === 1)
+      return { kind: "rejected", ...common, reason: "usage-quota", limit: "per-day", retryMicros: 1_000 * sequence };
     if (refused || chosen === undefined) return { kind: "rejected", ...common, reason: "saturated" };
     const { endpoint: computes, prefixSource } = breakdown.candidates[0]!;
     const handoff = sequence % 2 === 0 ? "together" : "prefill-first";
