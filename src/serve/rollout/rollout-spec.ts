@@ -127,7 +127,7 @@ function rulesOf(document: RolloutDocument, predicts: boolean): JudgeRules {
     ]);
   }
   const { level, plannedCount, settleMillis, windowSamplesMin, arms } = document;
-  const guardrails = (document.guardrails ?? GUARDRAILS).map(guardrailOf);
+  const guardrails = document.guardrails?.map(guardrailOf) ?? defaultGuardrails();
   const treatments = arms.slice(1).map(({ name }) => name);
   const predictions = document.predictions.map(({ arm, metric, figure, lowMillis, highMillis }, i): Prediction => {
     const place = treatments.indexOf(arm) + 1;
