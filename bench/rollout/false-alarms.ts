@@ -3,7 +3,7 @@ import { MICROS_PER_SECOND } from "#core/units.ts";
 import type { Setting } from "#shadow/question/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/rollout/rollout-design.ts";
 import { simulatedRollout } from "#shadow/rollout/simulated-rollout.ts";
-import { defaultGuardrails } from "#serve/rollout/rollout-spec.ts";
+import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { candidateNamed } from "./study-setting.ts";
 
 const LEVEL = 0.05;

@@ -1,4 +1,4 @@
-import { defaultGuardrails } from "#serve/rollout/rollout-spec.ts";
+import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { TRAFFICS, workloadOf } from "./fleet.ts";
 import { designsOf, rolloutRun, SECOND, START_MICROS } from "./rollout-run.ts";
 

@@ -4,13 +4,13 @@ import { resolveProfiles } from "#config/resolve-profiles.ts";
 import { type RolloutDocument, ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { nameHash } from "#core/random.ts";
-import type { GuardedFigure, Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { JudgeRules } from "#core/rollout/judge/judge-rules.ts";
 import type { Prediction } from "#core/rollout/judge/verdict.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
 import type { Design, RolloutPlan } from "#core/rollout/rollout-plan.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { Policy } from "../policy/policy.ts";
+import { defaultGuardrails, guardrailOf } from "./guardrails.ts";
 
 export interface AskedRollout extends RolloutSpec {
   /** Between the asking and the first window. */
@@ -92,31 +92,6 @@ function designOf({ kind, windowMillis, washoutMillis, by, label, stepPercents }
     case "shadow":
       return { kind, windowMicros };
   }
-}
-
-/** Answers that do not stream have no first token, so the end is watched beside it. */
-const GUARDRAILS: NonNullable<RolloutDocument["guardrails"]> = [
-  { figure: "ttft.p90", relativeMax: 2, samplesMin: 30, holdMillis: 1_000 },
-  { figure: "e2e.p90", relativeMax: 2, samplesMin: 30, holdMillis: 1_000 },
-  { figure: "error-rate", absoluteMaxShare: 0.05, samplesMin: 30 },
-  { figure: "overdue-rate", absoluteMaxShare: 0.05, samplesMin: 10 },
-];
-
-/** Those of a rollout whose document names none. */
-export function defaultGuardrails(): readonly Guardrail[] {
-  return GUARDRAILS.map(guardrailOf);
-}
-
-function guardrailOf(one: NonNullable<RolloutDocument["guardrails"]>[number]): Guardrail {
-  const absoluteMax = one.absoluteMaxMillis === undefined ? one.absoluteMaxShare : micros(one.absoluteMaxMillis);
-  return {
-    figure: one.figure as GuardedFigure,
-    ...(absoluteMax !== undefined && { absoluteMax }),
-    ...(one.relativeMax !== undefined && { relativeMax: one.relativeMax }),
-    samplesMin: one.samplesMin,
-    ...(one.holdMillis !== undefined && { holdMicros: micros(one.holdMillis) }),
-    ...(one.overdueMillis !== undefined && { overdueMicros: micros(one.overdueMillis) }),
-  };
 }
 
 function rulesOf(document: RolloutDocument, predicts: boolean): JudgeRules {

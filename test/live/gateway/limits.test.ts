@@ -290,5 +290,6 @@ test("one sweep reports to the router in order of time, whatever it finds", asyn
   assert.ok((await Promise.all(others)).every(({ status }) => status === 504));
   assert.ok(rig.kinds().includes("progress"));
   await rig.close();
-  assert.equal((await first).cut, true);
+  const { cut, body } = await first;
+  assert.deepEqual([cut, /"error":/.test(body)], [false, true], body);
 });

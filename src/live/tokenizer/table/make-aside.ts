@@ -48,7 +48,12 @@ export async function makeAside(order: AsideOrder): Promise<MadeTable | undefine
 
 function ask(order: AsideOrder): Promise<AsideAnswer | undefined> {
   return new Promise((resolve) => {
-    const child = fork(WORKER, { serialization: "advanced", stdio: ["ignore", "ignore", "inherit", "ipc"] });
+    const child = fork(WORKER, {
+      // Flags of this process, as a profiler or a test runner has them, are not for it.
+      execArgv: [],
+      serialization: "advanced",
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    });
     child.once("message", (answer: AsideAnswer) => resolve(answer));
     child.once("error", () => resolve(undefined));
     child.once("exit", () => resolve(undefined));
