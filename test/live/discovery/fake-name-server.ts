@@ -23,6 +23,8 @@ export class FakeNameServer {
   readonly records = new Map<string, readonly FakeRecord[]>();
   /** Questions seen, as "TYPE name". */
   readonly seen: string[] = [];
+  /** When each was seen, by `performance.now()`. */
+  readonly seenMillis: number[] = [];
   mood: Mood = "answers";
   readonly #socket: Socket;
 
@@ -52,6 +54,7 @@ export class FakeNameServer {
     const { name, type, end } = questionOf(message);
     const asked = `${type} ${name}`;
     this.seen.push(asked);
+    this.seenMillis.push(performance.now());
     if (this.mood === "silent") return undefined;
     const records = this.mood === "answers" ? (this.records.get(asked) ?? []) : [];
     const known = [...this.records.keys()].some((key) => key.endsWith(` ${name}`));
