@@ -152,3 +152,26 @@ test("who was fetched is admitted before those that wait, so that whoever holds 
     assert.deepEqual(finished, ["d", "w"], scheduler);
   }
 });
+
+test("blocks that were fetched are found by a request with the same prompt while the first still runs", () => {
+  const { engine, lines } = engineOf();
+  engine.submit(0, request("r", 10, { outputTokens: 30, fetch: { begins: () => 500, arrived: () => true } }));
+  run(engine, 1_000);
+  engine.submit(1_000, request("s", 10));
+  run(engine);
+  const admitted = lines.findIndex((line) => line.endsWith("admitted s 8"));
+  assert.ok(admitted !== -1 && admitted < lines.findIndex((line) => line.includes("finished r")), lines.join("\n"));
+});
+
+for (const asyncScheduling of [false, true])
+  test(`what a running request generated is found by another, ${asyncScheduling ? "asynchronous" : "as it comes"}`, () => {
+    const { engine, lines } = engineOf({ asyncScheduling });
+    engine.submit(0, request("r", 10, { outputTokens: 40, hashes: request("s", 42).hashes }));
+    run(engine, 2_000);
+    const generated = lines.filter((line) => line.includes("token r")).length;
+    assert.ok(generated > 12, `${generated}`);
+    engine.submit(2_000, request("s", 18));
+    run(engine);
+    const admitted = lines.findIndex((line) => line.endsWith("admitted s 16"));
+    assert.ok(admitted !== -1 && admitted < lines.findIndex((line) => line.includes("finished r")), lines.join("\n"));
+  });
