@@ -64,7 +64,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
   live: () => live(traces, values.out, values.case),
-  harm: () => harm(runs ?? 10, seconds ?? 100),
+  harm: () => harm(runs ?? 10, seconds ?? 100, design),
 };
 
 const chosen = values.part === undefined ? ["aa", "ab", "harm"] : [values.part];

@@ -113,7 +113,7 @@ export class Guard {
         const alone = guardrailReading(absolute, i + 1, latest, [], evidence);
         if (alone.crossed) return { ...alone, guardrail };
         const limits = this.#guardrails.length * (this.#arms.length - 1);
-        const low = reading.limit + this.#excess[i + 1]![place]!.atLeast(this.#level / limits);
+        const low = reading.limit * this.#excess[i + 1]![place]!.atLeast(this.#level / limits);
         return { ...reading, low, crossed: reading.samples >= guardrail.samplesMin && low > reading.limit };
       });
     });
@@ -130,8 +130,8 @@ export class Guard {
         if (beside === undefined || own.number <= this.#counted[arm]!) continue;
         this.#counted[arm] = own.number;
         this.#guardrails.forEach((guardrail, i) => {
-          const excess = excessOver(guardrail, own, beside);
-          if (!Number.isNaN(excess)) this.#excess[arm]![i]!.add(excess);
+          const ratio = timesLimit(guardrail, own, beside);
+          if (!Number.isNaN(ratio)) this.#excess[arm]![i]!.add(ratio);
         });
       }
     }
@@ -165,11 +165,11 @@ export class Guard {
   }
 }
 
-/** NaN where one of them has too few samples, or the limit has nothing to do with the control. */
-function excessOver(guardrail: Guardrail, own: Stretch, control: Stretch): number {
+/** An arm's figure over its limit; NaN where one of them has too few samples, or the limit has nothing to do with the control. */
+function timesLimit(guardrail: Guardrail, own: Stretch, control: Stretch): number {
   const { relativeMax = NaN, samplesMin } = guardrail;
   const of = ({ tally }: Stretch) => measuredOf(guardrail, { ended: tally, open: [], independent: 1 });
   const [mine, other] = [of(own), of(control)];
   if (Math.min(mine.samples, other.samples) < samplesMin) return NaN;
-  return mine.value - relativeMax * other.value;
+  return other.value > 0 ? mine.value / (relativeMax * other.value) : NaN;
 }
