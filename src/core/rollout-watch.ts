@@ -6,6 +6,7 @@ import type { Agreement } from "./rollout/agreement.ts";
 import { type Assignment, assignmentOf, clusterOf } from "./rollout/assignment.ts";
 import type { GuardrailReading, OpenRequest } from "./rollout/judge/guardrail.ts";
 import type { Judge } from "./rollout/judge/judge.ts";
+import { giveJudge, type JudgeEntry } from "./rollout/judge/judge-entry.ts";
 import { sliceOf } from "./rollout/judge/slice-counts.ts";
 import type { Verdict } from "./rollout/judge/verdict.ts";
 import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
@@ -57,6 +58,8 @@ export class RolloutWatch {
   readonly #open = new Map<string, Watched>();
   /** When each guardrail that is crossed was first. */
   #crossedSince = new Map<string, Micros>();
+  /** Sees what the judge is given, for a host that keeps it. */
+  noted: ((entry: JudgeEntry) => void) | undefined;
   /** By arm; the control's is empty. */
   readonly agreements: readonly Agreement[];
 
@@ -84,14 +87,15 @@ export class RolloutWatch {
     const { phase, plan } = this.#state;
     if (phase === "promoted" || phase === "rolled-back") return assignment;
     const { design } = plan;
-    if (assignment.counted) this.judge.arrived(assignment.window, assignment.windowEndAt);
+    const { counted, window, windowEndAt } = assignment;
+    if (counted) this.#give({ kind: "arrived", window, windowEndAt });
     const stretch = stretchOf(assignment, this.#state, at);
     this.#open.set(request.id, {
       request,
       assignment,
       stretch,
       slice: sliceOf(stretch, design.windowMicros, at),
-      cluster: "by" in design ? clusterOf(request, design.by) : request.id,
+      cluster: "by" in design && design.by !== "request" ? clusterOf(request, design.by) : "",
       arrivedAt: at,
       firstTokenAt: undefined,
       endpoint: "",
@@ -108,7 +112,8 @@ export class RolloutWatch {
       // It shows nothing of its arm: neither compared nor guarded.
       if (decision.rollout?.outsidePool !== true) return;
       this.#open.delete(decision.requestId);
-      if (watched.assignment.counted) this.judge.withdrawn(watched.assignment.window);
+      const { counted, window } = watched.assignment;
+      if (counted) this.#give({ kind: "withdrawn", window });
     } else if (input.kind === "first-token") {
       const watched = this.#open.get(input.requestId);
       if (watched !== undefined) watched.firstTokenAt ??= input.at;
@@ -118,13 +123,14 @@ export class RolloutWatch {
   /** Of requests that have ended and wait for it. */
   predicted(requests: readonly RequestPrediction[]): void {
     for (const [id, ttft, tpot, e2e] of requests) {
-      this.judge.predicted(id, { ttft: ttft ?? undefined, tpot: tpot ?? undefined, e2e: e2e ?? undefined });
+      const times = { ttft: ttft ?? undefined, tpot: tpot ?? undefined, e2e: e2e ?? undefined };
+      this.#give({ kind: "predicted", id, times });
     }
   }
 
   /** Closes what is due and returns which step the verdict calls for, if any. */
   look(at: Micros): RolloutStep | undefined {
-    this.judge.advance(at);
+    this.#give({ kind: "advanced", at });
     const verdict = this.verdict(at);
     return proposedStep(this.#state, at, { ...verdict, crossings: this.#held(verdict.crossings, at) });
   }
@@ -140,8 +146,13 @@ export class RolloutWatch {
 
   /** The state after a step, or as it is elsewhere. */
   move(next: RolloutState): void {
-    if (next.canaryStep !== this.#state.canaryStep) this.judge.startStage(next.firstWindow);
+    if (next.canaryStep !== this.#state.canaryStep) this.#give({ kind: "stage", fromWindow: next.firstWindow });
     this.#state = next;
+  }
+
+  #give(entry: JudgeEntry): void {
+    giveJudge(this.judge, entry);
+    this.noted?.(entry);
   }
 
   #compare({ endpoint: chosen, hitTokens: found, rollout }: Routed): void {
@@ -204,7 +215,8 @@ export class RolloutWatch {
       promptTokens: request.promptTokens,
       cachedTokens,
     };
-    this.judge.observe(ended, this.#awaits && predicted === undefined ? { id: requestId, endAt: at } : undefined);
+    const awaits = this.#awaits && predicted === undefined;
+    this.#give({ kind: "ended", outcome: ended, ...(awaits && { awaited: { id: requestId, endAt: at } }) });
   }
 }
 

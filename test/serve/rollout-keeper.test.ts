@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -16,6 +26,7 @@ import { documentDesk } from "#serve/policy/document-desk.ts";
 import { PolicyKeeper } from "#serve/policy/policy-keeper.ts";
 import { RolloutKeeper } from "#serve/rollout/rollout-keeper.ts";
 import { RolloutMemory } from "#serve/rollout/rollout-memory.ts";
+import { journalsFrom, KeptJournal } from "#serve/state/kept-journal.ts";
 import { StateFolder } from "#serve/state/state-folder.ts";
 import type { SharedStore } from "#serve/state/shared-store.ts";
 import { servePlan } from "../../src/cli/serve/serve-options.ts";
@@ -130,7 +141,8 @@ const phaseOf = ({ router }: Host) => router.rollouts.book.map(({ phase }) => ph
 
 function folderOf(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), "gnomon-state-"));
-  t.after(() => rmSync(path, { recursive: true }));
+  // Something may still be written there.
+  t.after(() => rm(path, { recursive: true, maxRetries: 10 }));
   return path;
 }
 
@@ -295,6 +307,88 @@ test("a keeper that starts again over the same folder goes on where it was: wind
   );
 });
 
+for (const [name, more] of Object.entries({
+  split: {},
+  switchback: { design: { kind: "switchback", windowMillis: 4_000, washoutMillis: 500 } },
+})) {
+  test(`what a kill loses of a ${name} is what was not written yet, however seldom all of it is written whole`, async (t) => {
+    const path = folderOf(t);
+    let killed = new StateFolder(path);
+    let made = host(killed, 1_000 * SECOND);
+    await started(made, more);
+    let asked = 0;
+    for (let life = 1; life <= 3; life++) {
+      for (let i = 0; i < 6; i++) {
+        made.ask(20, (arm) => (arm === "other" ? 150 : 100));
+        asked += 20;
+        made.pass(SECOND);
+      }
+      await killed.judge("try", { opening: "", failed: assert.fail }).flushed();
+      const kept = made.keeper.view().rollouts[0]!;
+      const saved = made.router.rollouts.watch("try")!.judge.saved();
+      // The last line, a look, is cut off.
+      const journal = join(
+        path,
+        readdirSync(path).find((file) => file.endsWith(".journal"))!,
+      );
+      truncateSync(journal, statSync(journal).size - 5);
+
+      killed = new StateFolder(path);
+      made = host(killed, (1_000 + 20 * life) * SECOND);
+      made.keeper.restore();
+      const [again] = made.keeper.view().rollouts;
+      assert.deepEqual(
+        again?.arms.map(({ total }) => total),
+        kept.arms.map(({ total }) => total),
+      );
+      const restored = made.router.rollouts.watch("try")!.judge.saved();
+      for (const part of ["totals", "sums", "clusters", "closedUntil"] as const) {
+        assert.deepEqual(restored[part], saved[part], part);
+      }
+    }
+    const counts = made.keeper.view().rollouts[0]!.arms.map(({ total }) => total.requests);
+    const washedOut = name === "switchback" ? 3 * 20 * 2 : 0;
+    assert.ok(counts[0]! + counts[1]! >= asked - washedOut && counts[0]! + counts[1]! <= asked, String(counts));
+  });
+}
+
+test("a journal goes on in another one when all is written whole; what the system refuses is lost, counted and reported", async (t) => {
+  const path = folderOf(t);
+  const whole = join(path, "whole.json");
+  const failed: string[] = [];
+  const opening = "opening";
+  const journal = () => new KeptJournal({ path: whole, opening, failed: (detail) => void failed.push(detail) });
+  const first = journal();
+  first.add("a");
+  first.add("b");
+  await first.flushed();
+  assert.deepEqual(journalsFrom(whole, 0), ["opening", "a", "b", ""]);
+  // A process that was killed is followed by one with a journal of its own.
+  const second = journal();
+  second.add("c");
+  await second.replace((number) => String(number));
+  second.add("d");
+  await second.flushed();
+  assert.deepEqual([readFileSync(whole, "utf8"), journalsFrom(whole, 2)], ["2", ["opening", "d", ""]]);
+  assert.deepEqual(journalsFrom(whole, 0), ["opening", "d", ""]);
+
+  mkdirSync(`${whole}.3.journal`);
+  const third = new KeptJournal({ path: whole, opening, failed: (detail) => void failed.push(detail) });
+  assert.deepEqual(failed, []);
+  rmSync(`${whole}.3.journal`, { recursive: true });
+  mkdirSync(`${whole}.4.journal`);
+  third.add("e");
+  await third.flushed();
+  assert.match(failed.join(), /EISDIR/);
+  assert.equal(third.lost, 2);
+  rmSync(`${whole}.4.journal`, { recursive: true });
+  third.add("f");
+  await third.flushed();
+  assert.deepEqual(journalsFrom(whole, 4), ["", "opening", "f", ""]);
+  third.add("x".repeat(20 * 2 ** 20));
+  assert.equal(third.lost, 3);
+});
+
 /** A look at each, with all that it has them exchange. */
 async function lookAll(hosts: readonly Host[], micros = 0): Promise<void> {
   for (const one of hosts) {
@@ -404,11 +498,12 @@ test("a damaged folder is reported and left alone; measures that are gone begin 
   assert.equal(anew.keeper.view().rollouts[0]?.arms[0]?.total.requests, 0);
   assert.equal(phaseOf(anew), "running");
   // Of another version of the judge.
-  await new StateFolder(path).judge("try").write('{"version":1,"judge":{},"agreements":[],"intervals":[]}');
+  const other = new StateFolder(path).judge("try", { opening: "{}", failed: assert.fail });
+  await other.replace(() => '{"version":1,"judge":{},"agreements":[],"intervals":[]}');
   const older = host(new StateFolder(path));
   older.keeper.restore();
   assert.deepEqual([phaseOf(older), older.keeper.view().rollouts[0]?.arms[0]?.total.requests], ["running", 0]);
-  assert.match(older.faults.at(-1)?.detail ?? "", /what was measured of try: version: expected 2, got 1/);
+  assert.match(older.faults.at(-1)?.detail ?? "", /what was measured of try: version: expected 3, got 1/);
   for (const text of ['{"version":1,"rollouts":[{}],"ended":[]}', '{"version":9}', "{"]) {
     writeFileSync(join(path, "rollouts.json"), text);
     const damaged = host(new StateFolder(path));

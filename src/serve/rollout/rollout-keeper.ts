@@ -171,7 +171,7 @@ export class RolloutKeeper implements RolloutDesk {
       const isOver = (name: string) => this.#rollouts.watch(name) !== undefined || this.#memory.hasEnded(name);
       this.#waiting.tryEach(isOver, (document) => this.#plan(document, "configuration", at, false));
     }
-    void this.#memory.saveLater(this.#rollouts);
+    void this.#memory.saveMeasures(this.#rollouts);
   }
 
   get #rollouts(): Rollouts {

@@ -1,5 +1,3 @@
-import { isUnderWay } from "#core/rollout/rollout-book.ts";
-import { movedJudge } from "#core/rollout/judge/moved-judge.ts";
 import { type RolloutState, type RolloutStep, windowAt } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
@@ -9,21 +7,12 @@ import type { RouterTap } from "#live/router-tap.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { RolloutStory } from "./rollout-view-of.ts";
 import { intervalsAt } from "./rollout-view-of.ts";
-import {
-  MEASURE_VERSION,
-  movedState,
-  rolloutsText,
-  type SavedMeasure,
-  type SavedRollout,
-  savedRollouts,
-} from "./saved-rollout.ts";
+import { RolloutMeasures } from "./rollout-measures.ts";
+import { movedState, rolloutsText, type SavedRollout, savedRollouts } from "./saved-rollout.ts";
 
 const STEPS_MAX = 256;
 const INTERVALS_MAX = 240;
 const ENDED_MAX = 256;
-/** What judges have seen is written at most so often, and takes at most this share of the event loop's time. */
-const MEASURE_MILLIS = 2_000;
-const MEASURE_SHARE = 0.01;
 
 interface Story {
   readonly steps: StepView[];
@@ -48,14 +37,12 @@ export class RolloutMemory {
   readonly #stories = new Map<string, Story>();
   /** Names of rollouts that were let go. */
   readonly #ended = new Set<string>();
-  /** Rollouts that have ended with all their requests: nothing more is measured of them. */
-  readonly #final = new Set<string>();
-  #measuredAtMillis = 0;
-  #measureTookMillis = 0;
+  readonly #measures: RolloutMeasures;
   #failed = "";
 
   constructor(options: RolloutMemoryOptions) {
     this.#options = options;
+    this.#measures = new RolloutMeasures({ ...options, intervalsOf: (rollout) => this.#storyOf(rollout).intervals });
   }
 
   readonly wallOf = (at: Micros): string =>
@@ -106,10 +93,9 @@ export class RolloutMemory {
 
   forget(rollout: string): void {
     this.#stories.delete(rollout);
-    this.#final.delete(rollout);
     this.#ended.add(rollout);
     if (this.#ended.size > ENDED_MAX) this.#ended.delete(this.#ended.values().next().value!);
-    this.#options.folder?.forgetJudge(rollout);
+    this.#measures.forget(rollout);
   }
 
   /** Gives the router what was kept. What cannot be read is reported and left where it is. */
@@ -122,17 +108,14 @@ export class RolloutMemory {
       for (const name of ended) this.#ended.add(name);
       for (const saved of rollouts) {
         const { plan } = saved.state;
-        const measure = this.#readMeasure(plan.name);
+        const measure = this.#measures.read(saved);
         const input = {
           kind: "rollout-restored",
           at,
           state: movedState(saved.state, -wallStartMicros),
           rules: saved.rules,
           profiles: saved.profiles,
-          ...(measure !== undefined && {
-            judge: movedJudge(measure.judge, measure.wallStartMicros - wallStartMicros),
-            agreements: measure.agreements,
-          }),
+          ...(measure?.judge !== undefined && { judge: measure.judge, agreements: measure.agreements }),
         } as const;
         const refusal = router.rollouts.refusal(input);
         if (refusal !== undefined) {
@@ -151,6 +134,7 @@ export class RolloutMemory {
       }
       if (router.rollouts.readsSessions)
         tap.accept({ kind: "sessions-restored", at, keys: folder.conversations.read() });
+      void this.saveMeasures(router.rollouts);
     } catch (error) {
       report({ kind: "state-failed", detail: `${folder.path}: ${messageOf(error)}`, done: "no rollout is under way" });
     }
@@ -180,57 +164,18 @@ export class RolloutMemory {
   async save(rollouts: Rollouts): Promise<void> {
     const { folder } = this.#options;
     if (folder === undefined) return;
-    await this.#written(folder.rollouts.write(rolloutsText(this.saved(rollouts), [...this.#ended])));
+    const written = folder.rollouts.write(rolloutsText(this.saved(rollouts), [...this.#ended]));
+    await this.#written(Promise.all([written, this.#measures.keep(rollouts)]));
   }
 
-  /** Now and then, what judges of rollouts under way have seen. */
-  async saveLater(rollouts: Rollouts): Promise<void> {
-    const now = performance.now();
-    if (now - this.#measuredAtMillis < Math.max(MEASURE_MILLIS, this.#measureTookMillis / MEASURE_SHARE)) return;
-    this.#measuredAtMillis = now;
-    const written = this.#writeMeasures(rollouts);
-    this.#measureTookMillis = performance.now() - now;
-    await written;
+  /** What judges have seen, where it is time for it. */
+  async saveMeasures(rollouts: Rollouts): Promise<void> {
+    await this.#written(this.#measures.keep(rollouts));
   }
 
   async end(rollouts: Rollouts): Promise<void> {
     await this.save(rollouts);
-    await this.#writeMeasures(rollouts);
-  }
-
-  async #writeMeasures(rollouts: Rollouts): Promise<void> {
-    const { folder, wallStartMicros } = this.#options;
-    if (folder === undefined) return;
-    const writes = rollouts.book.flatMap(({ plan: { name }, phase }) => {
-      const watch = rollouts.watch(name);
-      if (watch === undefined || phase === "planned" || this.#final.has(name)) return [];
-      if (!isUnderWay({ phase }) && watch.inFlight === 0) this.#final.add(name);
-      const { intervals } = this.#storyOf(name);
-      const measure: SavedMeasure = {
-        version: MEASURE_VERSION,
-        judge: watch.judge.saved(),
-        agreements: watch.agreements,
-        intervals,
-        wallStartMicros,
-      };
-      return [folder.judge(name).write(JSON.stringify(measure))];
-    });
-    await this.#written(Promise.all(writes));
-  }
-
-  #readMeasure(rollout: string): SavedMeasure | undefined {
-    const { folder, report } = this.#options;
-    try {
-      const measure = folder?.readJudge(rollout) as Partial<SavedMeasure> | undefined;
-      if (measure === undefined) return undefined;
-      const { version } = measure;
-      if (version !== MEASURE_VERSION) throw new Error(`version: expected ${MEASURE_VERSION}, got ${version}`);
-      return measure as SavedMeasure;
-    } catch (error) {
-      const done = "the rollout goes on, and its comparison begins anew";
-      report({ kind: "state-failed", detail: `what was measured of ${rollout}: ${messageOf(error)}`, done });
-      return undefined;
-    }
+    if (this.#options.folder !== undefined) await this.#written(this.#measures.writeWhole(rollouts));
   }
 
   async #written(writing: Promise<unknown>): Promise<void> {

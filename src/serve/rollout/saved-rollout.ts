@@ -12,7 +12,7 @@ import { decodeRolloutState, decodeSpec } from "#trace/rollout-codec.ts";
 const VERSION = 1;
 
 /** Of what judges have seen; of another one the comparison begins anew. */
-export const MEASURE_VERSION = 2;
+export const MEASURE_VERSION = 3;
 
 /** A rollout as it is kept: in a folder across restarts, and where replicas share it. Times are wall times in microseconds since 1970. */
 export interface SavedRollout extends Omit<RolloutSpec, "plan"> {
@@ -23,10 +23,12 @@ export interface SavedRollout extends Omit<RolloutSpec, "plan"> {
   readonly steps: readonly StepView[];
 }
 
-/** What its judge has seen, which is large and may be some seconds old. */
+/** What its judge has seen, whole: large, and some seconds old, so that entries since then are in journals. */
 export interface SavedMeasure {
   /** MEASURE_VERSION of who wrote it. */
   readonly version: number;
+  /** Number of the first journal with what came after it. */
+  readonly journal: number;
   readonly judge: SavedJudge;
   readonly agreements: readonly Agreement[];
   readonly intervals: readonly IntervalsView[];

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { refusedBySystem } from "../system-error.ts";
 import { ConversationJournal } from "./conversation-journal.ts";
 import { KeptFile } from "./kept-file.ts";
+import { journalPaths, journalsFrom, KeptJournal, type KeptJournalOptions } from "./kept-journal.ts";
 
 const SECRET_BYTES = 32;
 const NAME_DIGITS = 16;
@@ -14,7 +15,7 @@ export class StateFolder {
   readonly policy: KeptFile;
   readonly rollouts: KeptFile;
   readonly conversations: ConversationJournal;
-  readonly #judges = new Map<string, KeptFile>();
+  readonly #judges = new Map<string, KeptJournal>();
 
   /** Throws CommandFailure where the folder cannot be had. */
   constructor(path: string) {
@@ -31,11 +32,11 @@ export class StateFolder {
     this.rollouts = new KeptFile(join(path, ROLLOUTS));
   }
 
-  /** What a rollout's judge has seen. */
-  judge(rollout: string): KeptFile {
+  /** What a rollout's judge has seen; made with `options` at the first call. */
+  judge(rollout: string, options: Omit<KeptJournalOptions, "path">): KeptJournal {
     let file = this.#judges.get(rollout);
     if (file === undefined) {
-      file = new KeptFile(join(this.path, judgeName(rollout)));
+      file = new KeptJournal({ ...options, path: join(this.path, judgeName(rollout)) });
       this.#judges.set(rollout, file);
     }
     return file;
@@ -43,7 +44,8 @@ export class StateFolder {
 
   forgetJudge(rollout: string): void {
     this.#judges.delete(rollout);
-    rmSync(join(this.path, judgeName(rollout)), { force: true });
+    const path = join(this.path, judgeName(rollout));
+    for (const one of [path, ...journalPaths(path)]) rmSync(one, { force: true });
   }
 
   readPolicy(): unknown {
@@ -56,6 +58,11 @@ export class StateFolder {
 
   readJudge(rollout: string): unknown {
     return this.#read(judgeName(rollout));
+  }
+
+  /** Lines of what a rollout's judge has seen since it was written whole, of the journals from that number on. */
+  judgeJournals(rollout: string, number: number): string[] {
+    return journalsFrom(join(this.path, judgeName(rollout)), number);
   }
 
   /** Keys block hashes, sessions and tenants where no variable does: made once, readable by its owner alone. */

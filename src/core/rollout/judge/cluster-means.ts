@@ -51,10 +51,12 @@ export class ClusterMeans {
 
   /**
    * Where there is no covariate the mean of those that there were stands for it, which explains nothing. A cluster that
-   * came to another arm counts for each.
+   * came to another arm counts for each; one without a name is final at once.
    */
   add(arm: number, name: string, value: number, known: number | undefined): void {
     const covariate = known ?? this.#meanCovariate();
+    // A request is over: nothing of it is to come.
+    if (name === "") return weigh(this.#arms[arm]!, { arm, count: 1, value, covariate }, 1);
     const key = `${arm} ${name}`;
     const cluster = this.#clusters.get(key) ?? { arm, count: 0, value: 0, covariate: 0 };
     if (cluster.count > 0) weigh(this.#arms[arm]!, cluster, -1);

@@ -20,7 +20,7 @@ export interface RolloutOutcome {
   readonly stretch: number;
   /** The part of its stretch in which it came: requests of one are alike. */
   readonly slice: number;
-  /** Session, tenant or request, whatever stays on one arm. */
+  /** Session or tenant, whatever stays on one arm; "" where that is the request itself. */
   readonly cluster: string;
   /** refused: never placed. An answer that the client left is failed only if the endpoint broke it. */
   readonly status: "ok" | "failed" | "aborted" | "refused";
