@@ -437,6 +437,49 @@ test("one that comes later, or comes back with nothing, runs the rollout that th
   assert.equal(late.keeper.view().rollouts.length, 1);
 });
 
+test("one that starts later learns a promotion that stands, and none that a later policy has overtaken or that was made beside another policy", async () => {
+  const store = new MemoryStore();
+  const one = host(undefined, 1_000 * SECOND, store);
+  await started(one);
+  await lookAll([one], SECOND);
+  await one.keeper.step({ rollout: "try", step: "promote", arm: "other", by: "test" });
+  await lookAll([one], SECOND);
+  const profileOf = ({ policies }: Host) => policies.inForce.profile.name;
+
+  const late = host(undefined, 1_500 * SECOND, store);
+  await lookAll([late, late]);
+  assert.deepEqual([phaseOf(late), profileOf(late), late.policies.version], ["promoted", "llm-d", 2]);
+  await lookAll([late, one, late], SECOND);
+  assert.equal(late.policies.version, 2, "made once");
+
+  const another = host(undefined, 1_500 * SECOND, store);
+  offerMerge(another.policies, { routing: { profile: "round-robin" } });
+  await lookAll([another, another]);
+  assert.deepEqual([phaseOf(another), profileOf(another)], ["", "round-robin"]);
+
+  offerMerge(late.policies, { routing: { profile: "gnomon" } });
+  await lookAll([late, one, late], SECOND);
+  assert.equal(profileOf(late), "gnomon");
+  const latest = host(undefined, 1_600 * SECOND, store);
+  await lookAll([latest, one, latest, late], SECOND);
+  assert.deepEqual([phaseOf(latest), profileOf(latest)], ["", "gnomon"]);
+  const [text] = [await store.read("rollouts")];
+  await lookAll([one, late, latest, one, late], SECOND);
+  assert.deepEqual(await store.read("rollouts"), text, "nobody writes what is there");
+});
+
+test("one that starts later lets a rollout cool down that others took back", async () => {
+  const store = new MemoryStore();
+  const one = host(undefined, 1_000 * SECOND, store);
+  await started(one, { cooldownMillis: 100_000 });
+  await one.keeper.step({ rollout: "try", step: "rollback", by: "test" });
+  const [late, latest] = [host(undefined, 1_050 * SECOND, store), host(undefined, 1_150 * SECOND, store)];
+  await lookAll([late, latest, late, latest]);
+  const refused = await late.keeper.start(document({ name: "next" }), BY);
+  assert.ok(refused.outcome === "refused" && /its cooldown ends in 50 s/.test(refused.problems.join()));
+  await started(latest, { name: "next" });
+});
+
 test("while the store is away each goes on by itself; what was taken back meanwhile is back everywhere afterwards, also in an empty store", async () => {
   const store = new MemoryStore();
   const [one, other] = [host(undefined, 1_000 * SECOND, store), host(undefined, 1_000 * SECOND, store)];
@@ -468,7 +511,7 @@ test("two replicas that begin rollouts of one model at the same time end with on
   await started(other, { name: "second" });
   store.isAway = false;
   await lookAll([one, other, one, other], SECOND);
-  assert.deepEqual([phaseOf(one), phaseOf(other)], ["running", "rolled-back,running"]);
+  assert.deepEqual([phaseOf(one), phaseOf(other)], ["running,rolled-back", "rolled-back,running"]);
   assert.equal(other.router.rollouts.book[0]?.reason, "try was started by another replica first");
 });
 

@@ -3,10 +3,12 @@ import type { RolloutState, RolloutStep } from "#core/rollout/rollout-state.ts";
 import type { Rollouts } from "#core/rollouts.ts";
 import type { Micros } from "#core/units.ts";
 import type { RolloutKeeperOptions } from "./rollout-keeper.ts";
+import type { Policy } from "../policy/policy.ts";
 import type { SavedRollout } from "./saved-rollout.ts";
+import { isControlled } from "./standing-promotions.ts";
 
 /** What following another replica needs of the keeper. */
-export interface Follower extends Pick<RolloutKeeperOptions, "memory" | "promote" | "report" | "takenBack"> {
+export interface Follower extends Pick<RolloutKeeperOptions, "memory" | "policy" | "promote" | "report" | "takenBack"> {
   readonly rollouts: Rollouts;
   readonly at: Micros;
   /** What is wrong with an input; the router has taken it where nothing is. */
@@ -16,28 +18,36 @@ export interface Follower extends Pick<RolloutKeeperOptions, "memory" | "promote
 
 /** A step that another replica made; a promotion makes this one's policy too. False where it is none of this one's. */
 export function adoptRollout(saved: SavedRollout, follower: Follower): boolean {
-  const { memory, promote, report, takenBack, rollouts, at, give } = follower;
+  const { memory, policy, promote, report, takenBack, rollouts, at, give } = follower;
   const { state, rules, profiles } = saved;
   const { name } = state.plan;
   const known = rollouts.watch(name)?.state.phase;
-  const isOver = state.phase === "promoted" || state.phase === "rolled-back";
-  if (known === undefined && (isOver || memory.hasEnded(name))) return false;
+  const own = memory.moved(state);
+  if (known === undefined && (memory.hasEnded(name) || !isOfUse(own, saved, policy(), at))) return false;
   giveWay(state, follower);
-  const restored = { kind: "rollout-restored", at, state: memory.adopt(saved), rules, profiles } as const;
-  if (state.phase === "promoted" && known !== "promoted") {
-    const problems = promote(state, state.promoted, "another replica");
-    if (problems.length > 0) {
-      const detail = `${name}, promoted by another replica: ${problems.join("; ")}`;
-      report({ kind: "rollout-refused", detail, done: "the policy stays here" });
-    }
+  memory.adopt(saved);
+  if (known === state.phase && saved.overtaken) return true;
+  const problems = [...give({ kind: "rollout-restored", at, state: own, rules, profiles })];
+  // In the same run of the event loop, between two decisions; the rollout's profiles are known now.
+  if (problems.length === 0 && state.phase === "promoted" && known !== "promoted" && !saved.overtaken) {
+    problems.push(...promote(state, state.promoted, "another replica").map((one) => `the policy stays here: ${one}`));
   }
-  const problems = give(restored);
   const detail = `${name}: ${problems.length > 0 ? problems.join("; ") : `${state.phase} elsewhere: ${state.reason}`}`;
   const [kind, done] =
     problems.length > 0 ? (["rollout-refused", "left out"] as const) : (["rollout-step", "followed"] as const);
   report({ kind, detail, done });
   if (state.phase === "rolled-back") takenBack?.();
   return true;
+}
+
+/**
+ * Whether one that is over matters to a gateway that did not run it: a promotion that stands is the fleet's policy,
+ * unless this gateway was given another one since, and while one cools down no other one of its model begins.
+ */
+function isOfUse(state: RolloutState, { overtaken }: SavedRollout, policy: Policy, at: Micros): boolean {
+  const { phase, plan, at: since } = state;
+  if (phase === "promoted") return overtaken !== true && isControlled(state, policy);
+  return phase !== "rolled-back" || at < since + plan.cooldownMicros;
 }
 
 /** Where two replicas began rollouts of one model at the same time, the one that the store had first goes on. */

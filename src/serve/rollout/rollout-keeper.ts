@@ -16,6 +16,7 @@ import { RolloutShare } from "./rollout-share.ts";
 import type { SavedRollout } from "./saved-rollout.ts";
 import { askedRollout } from "./rollout-spec.ts";
 import { rolloutViewOf } from "./rollout-view-of.ts";
+import { StandingPromotions } from "./standing-promotions.ts";
 import { WaitingRollouts } from "./waiting-rollouts.ts";
 
 export interface RolloutKeeperOptions {
@@ -55,6 +56,7 @@ export class RolloutKeeper implements RolloutDesk {
   readonly #share: RolloutShare | undefined;
   #timer: NodeJS.Timeout | undefined;
   readonly #waiting: WaitingRollouts;
+  readonly #promotions = new StandingPromotions();
 
   constructor(options: RolloutKeeperOptions) {
     this.#options = options;
@@ -164,6 +166,10 @@ export class RolloutKeeper implements RolloutDesk {
       if (!due) continue;
       const by = this.#memory.starterOf(plan.name);
       this.#step(plan.name, "start", { at, arm: "", reason: "the policy was watched for its baseline", by });
+    }
+    for (const rollout of this.#promotions.overtaken(this.#rollouts.book, this.#options.policy())) {
+      this.#memory.overtake(rollout);
+      void this.#memory.save(this.#rollouts);
     }
     void this.#share?.sync();
     // Another replica may run one of that name already.

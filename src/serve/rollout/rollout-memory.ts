@@ -19,6 +19,8 @@ interface Story {
   intervals: IntervalsView[];
   startsAt: Micros;
   by: string;
+  /** Its promotion stands no longer. */
+  overtaken: boolean;
   /** Of the last interval. */
   window: number;
 }
@@ -69,6 +71,11 @@ export class RolloutMemory {
     return this.#storyOf(rollout).by;
   }
 
+  /** The policy was changed since it was promoted. */
+  overtake(rollout: string): void {
+    this.#storyOf(rollout).overtaken = true;
+  }
+
   stepped({ at, rollout, step, arm, reason, by }: RolloutStep): void {
     const { steps } = this.#storyOf(rollout);
     steps.push({ at: this.wallOf(at), step, arm, reason, by });
@@ -112,7 +119,7 @@ export class RolloutMemory {
         const input = {
           kind: "rollout-restored",
           at,
-          state: movedState(saved.state, -wallStartMicros),
+          state: this.moved(saved.state),
           rules: saved.rules,
           profiles: saved.profiles,
           ...(measure?.judge !== undefined && { judge: measure.judge, agreements: measure.agreements }),
@@ -129,6 +136,7 @@ export class RolloutMemory {
           intervals: [...(measure?.intervals ?? [])],
           startsAt,
           by: saved.by ?? "",
+          overtaken: saved.overtaken ?? false,
           window: -1,
         });
       }
@@ -145,19 +153,30 @@ export class RolloutMemory {
     const { wallStartMicros } = this.#options;
     return rollouts.book.map((state): SavedRollout => {
       const { rules, profiles } = rollouts.spec(state.plan.name)!;
-      const { steps, startsAt, by } = this.#storyOf(state.plan.name);
+      const { steps, startsAt, by, overtaken } = this.#storyOf(state.plan.name);
       const planned = state.phase === "planned" ? { startsAt: startsAt + wallStartMicros, by } : {};
-      return { state: movedState(state, wallStartMicros), rules, profiles, steps, ...planned };
+      return {
+        state: movedState(state, wallStartMicros),
+        rules,
+        profiles,
+        steps,
+        ...planned,
+        ...(overtaken && { overtaken }),
+      };
     });
   }
 
   /** Another replica made the latest step of it. */
-  adopt({ state, steps, startsAt, by = "" }: SavedRollout): RolloutState {
+  adopt({ state, steps, startsAt, by = "", overtaken = false }: SavedRollout): void {
     const { wallStartMicros } = this.#options;
     const story = this.#storyOf(state.plan.name);
     story.steps.splice(0, Infinity, ...steps);
-    Object.assign(story, { startsAt: (startsAt ?? 0) - wallStartMicros, by });
-    return movedState(state, -wallStartMicros);
+    Object.assign(story, { startsAt: (startsAt ?? 0) - wallStartMicros, by, overtaken });
+  }
+
+  /** A state that was kept, on the clock of this process. */
+  moved(state: RolloutState): RolloutState {
+    return movedState(state, -this.#options.wallStartMicros);
   }
 
   /** Resolves when plans and steps are on the disk; never rejects. */
@@ -198,7 +217,7 @@ export class RolloutMemory {
   #storyOf(rollout: string): Story {
     let story = this.#stories.get(rollout);
     if (story === undefined) {
-      story = { steps: [], intervals: [], startsAt: 0, by: "", window: -1 };
+      story = { steps: [], intervals: [], startsAt: 0, by: "", overtaken: false, window: -1 };
       this.#stories.set(rollout, story);
     }
     return story;

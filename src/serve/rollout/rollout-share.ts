@@ -80,10 +80,11 @@ export class RolloutShare {
   }
 
   #take(there: readonly SavedRollout[]): void {
-    const own = new Map(this.#options.own().map((one) => [one.state.plan.name, one.state]));
+    const own = new Map(this.#options.own().map((one) => [one.state.plan.name, one]));
     for (const one of there) {
       const here = own.get(one.state.plan.name);
-      if (here === undefined || stands(one.state, here)) this.#options.adopt(one);
+      if (here === undefined || stands(one.state, here.state) || (one.overtaken && !here.overtaken))
+        this.#options.adopt(one);
     }
   }
 }
@@ -110,7 +111,7 @@ function merged(there: readonly SavedRollout[], own: readonly SavedRollout[]): r
   for (const one of own) {
     const { name } = one.state.plan;
     const known = all.get(name);
-    if (known === undefined || stands(one.state, known.state)) all.set(name, one);
+    if (known === undefined || stands(one.state, known.state) || one.overtaken) all.set(name, one);
   }
   const rollouts = [...all.values()];
   const ended = rollouts.filter(({ state }) => distanceOf(state) === OVER).toSorted((a, b) => a.state.at - b.state.at);

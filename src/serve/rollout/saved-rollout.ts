@@ -20,6 +20,8 @@ export interface SavedRollout extends Omit<RolloutSpec, "plan"> {
   /** While it is planned: when its first window begins. */
   readonly startsAt?: Micros;
   readonly by?: string;
+  /** It was promoted, and the policy was changed since: nobody makes that promotion again. */
+  readonly overtaken?: boolean;
   readonly steps: readonly StepView[];
 }
 
@@ -63,7 +65,8 @@ function savedRollout(fields: Fields): SavedRollout {
   const startsAt = fields.has("startsAt")
     ? { startsAt: fields.integer("startsAt", 0), by: fields.string("by", "") }
     : {};
-  return { state, rules, profiles, steps, ...startsAt };
+  const overtaken = fields.has("overtaken") && fields.boolean("overtaken", false) ? { overtaken: true } : {};
+  return { state, rules, profiles, steps, ...startsAt, ...overtaken };
 }
 
 /** A rollout's state on a clock that shows `byMicros` more at the same time. */
