@@ -5,10 +5,12 @@
  *
  *     GNOMON_TRACES=FOLDER npx node bench/disaggregation.ts [--load moderate|high] [--requests 1200] [--prefill 5]
  *         [--engines 8] [--colocated gnomon] [--shared gnomon-pd] [--out FOLDER] [--reuse] [--time-scale 1]
+ *         [--replicas 20]
  *
  * FOLDER holds mooncake/conversation_trace.jsonl. A load takes about two and a half minutes. The first `--prefill` engines
  * have the role prefill, the others decode; the colocated profile pays no attention to it. Blocks go between emulated
- * engines at 25 GB/s. Prints Markdown: what clients measured, whether the machine kept up, and measured at the gateway →
+ * engines at 25 GB/s. A prediction is the middle of its replicas, as in what-if: near saturation one simulation is one draw of
+ * many, and so is a live run. Prints Markdown: what clients measured, whether the machine kept up, and measured at the gateway →
  * predicted.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -38,7 +40,7 @@ const { values: flags } = parseArgs({
     colocated: { type: "string", default: "gnomon" },
     shared: { type: "string", default: "gnomon-pd" },
     "time-scale": { type: "string", default: "1" },
-    replicas: { type: "string", default: "5" },
+    replicas: { type: "string", default: "20" },
     seed: { type: "string", default: "1" },
     port: { type: "string", default: "19600" },
     out: { type: "string" },

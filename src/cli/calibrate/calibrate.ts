@@ -6,10 +6,11 @@ import { loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { SourceRun } from "#engine/engine-source.ts";
 import { BETWEEN_RUNS_PARTS, BETWEEN_RUNS_STATED, type BetweenRunsPart } from "#shadow/calibrate/between-runs.ts";
-import { type Calibration, CannotIdentify, calibrate } from "#shadow/calibrate/calibrate.ts";
+import { type Calibration, CannotIdentify, calibrate, inOneGo } from "#shadow/calibrate/calibrate.ts";
 import { engineText } from "#shadow/calibrate/engine-text.ts";
 import { type Evidence, evidenceOf } from "#shadow/calibrate/evidence.ts";
 import { forcedReplay } from "#shadow/calibrate/forced-replay.ts";
+import { calibrateUnstated } from "#shadow/calibrate/found-scheduling.ts";
 import { joinedRuns } from "#shadow/calibrate/joined-runs.ts";
 import { modelErrorOf } from "#shadow/calibrate/model-error.ts";
 import { type Parameter, PARAMETERS } from "#shadow/calibrate/parameters.ts";
@@ -76,7 +77,8 @@ async function run(paths: readonly [string, ...string[]], flags: CalibrateFlags)
   const evidence = joinedRuns(runs.map((one) => one.evidence) as [Evidence, ...Evidence[]]);
   if (flags.evaluate) return evaluated(first, flags);
   const name = paths.join(" and ");
-  report(paths, runs, fitted(name, evidence, first.sizes, flags), evidence, flags);
+  const isStated = flags.engine !== undefined || runs.some(({ statesScheduling }) => statesScheduling);
+  report(paths, runs, fitted(name, evidence, first.sizes, isStated, flags), evidence, flags);
 }
 
 /** One run's trace, and the notes on it. */
@@ -85,6 +87,7 @@ interface OpenedRun {
   readonly evidence: Evidence;
   readonly sizes: EngineConfig;
   readonly notes: readonly string[];
+  readonly statesScheduling: boolean;
   readonly load: Readonly<Record<string, number>>;
   readonly source: SourceRun;
   readonly header: TraceHeader;
@@ -92,7 +95,8 @@ interface OpenedRun {
 
 async function openedRun(path: string, flags: CalibrateFlags): Promise<OpenedRun> {
   const { run: recorded, notes: damage } = await readRecordedTrace(path);
-  const { engine: sizes, notes: sizing } = sizedEngine(loadEngine(flags.engine), recorded, flags, !flags.evaluate);
+  const sized = sizedEngine(loadEngine(flags.engine), recorded, flags, !flags.evaluate);
+  const { engine: sizes, notes: sizing, statesScheduling } = sized;
   const notes = [...damage, ...sizing];
   const unknown = (flags.endpoint ?? []).filter((id) => !recorded.observed.some(({ endpoint }) => endpoint === id));
   if (unknown.length > 0)
@@ -107,7 +111,16 @@ async function openedRun(path: string, flags: CalibrateFlags): Promise<OpenedRun
     process.stderr.write(
       "note: the trace does not show what was cached: the simulated engine's own hits stand for it\n",
     );
-  return { path, evidence, sizes, notes, load, source: sourceRunOf(recorded.header), header: recorded.header };
+  return {
+    path,
+    evidence,
+    sizes,
+    notes,
+    statesScheduling,
+    load,
+    source: sourceRunOf(recorded.header),
+    header: recorded.header,
+  };
 }
 
 /** Runs of one engine have its sizes; one that is longer in the longest prompt alone is the same. */
@@ -141,11 +154,15 @@ function fitted(
   path: string,
   evidence: Evidence,
   sizes: EngineConfig,
+  isStated: boolean,
   { fix, train, betweenRuns: stated }: CalibrateFlags,
 ): Calibration {
   try {
     const betweenRuns = { ...BETWEEN_RUNS_STATED, ...stated };
-    return calibrate(evidence, { sizes, fixed: fix, trainPart: train, betweenRuns });
+    const options = { sizes, fixed: fix, trainPart: train, betweenRuns };
+    if (isStated) return calibrate(evidence, options);
+    const { calibration, note } = inOneGo(calibrateUnstated(evidence, options));
+    return { ...calibration, caveats: [note, ...calibration.caveats] };
   } catch (error) {
     if (!(error instanceof CannotIdentify)) throw error;
     throw new CommandFailure([`${path} does not identify every parameter:`, ...error.reasons].join("\n  "));

@@ -59,7 +59,10 @@ export function addSizeFlags(command: Command): Command {
       "data_parallel_size behind each endpoint, each rank with the sizes above (default: the trace's, else the engine's)",
       wholeIn(1, DATA_PARALLEL_MAX),
     )
-    .option("--async-scheduling", "the engine composes a step while the one before runs (default on GPUs)")
+    .option(
+      "--async-scheduling",
+      "the engine composes a step while the one before runs, as on GPUs (default: the trace's, else what calibrate finds)",
+    )
     .option("--no-async-scheduling", "it does not")
     .addOption(
       new Option("--sizes <from>", "whose settings hold where both state them: those of the trace or of --engine")
@@ -72,6 +75,8 @@ export function addSizeFlags(command: Command): Command {
 export interface SizedEngine {
   readonly engine: EngineConfig;
   readonly notes: readonly string[];
+  /** Flags or trace state whether it composes its steps ahead. */
+  readonly statesScheduling: boolean;
 }
 
 /**
@@ -102,7 +107,11 @@ export function sizedEngine(base: EngineConfig, run: RecordedRun, flags: SizeFla
   }
   const engine = { ...sized, kvBlocks, modelTokensMax: Math.min(wanted, room) };
   const compared = fit ? undefined : base;
-  return { engine, notes: [...notes, ...differences(engine, compared, given, recorded.sizes)] };
+  return {
+    engine,
+    notes: [...notes, ...differences(engine, compared, given, recorded.sizes)],
+    statesScheduling: stated.asyncScheduling !== undefined,
+  };
 }
 
 /** The settings that flags give. */

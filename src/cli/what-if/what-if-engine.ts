@@ -1,6 +1,7 @@
 import { type CalibratedEngine, engineOfParameters, loadCalibratedEngine, loadEngine } from "#config/engine-file.ts";
-import { CannotIdentify, calibrate } from "#shadow/calibrate/calibrate.ts";
+import { CannotIdentify, calibrate, inOneGo } from "#shadow/calibrate/calibrate.ts";
 import { evidenceOf } from "#shadow/calibrate/evidence.ts";
+import { calibrateUnstated } from "#shadow/calibrate/found-scheduling.ts";
 import { sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
 import { ConfigError } from "#config/config-error.ts";
@@ -60,8 +61,10 @@ function guessed(why: readonly string[]): ChosenEngine {
 }
 
 function calibrated(run: RecordedRun, flags: TrafficFlags): ChosenEngine {
-  const { engine: sizes } = sizedEngine(loadEngine(GUESS), run, flags, true);
-  const { engine, residuals, heldOut } = calibrate(evidenceOf(run, sizes.blockTokens), { sizes });
+  const { engine: sizes, statesScheduling } = sizedEngine(loadEngine(GUESS), run, flags, true);
+  const evidence = evidenceOf(run, sizes.blockTokens);
+  const found = statesScheduling ? undefined : inOneGo(calibrateUnstated(evidence, { sizes }));
+  const { engine, residuals, heldOut } = found?.calibration ?? calibrate(evidence, { sizes });
   const { ttftMicros, tpotMicros, e2eMicros } = heldOut;
   const errors = [ttftMicros, tpotMicros, e2eMicros].map((one) =>
     one === undefined ? "-" : signedPercent(one.meanRelative),
@@ -69,6 +72,7 @@ function calibrated(run: RecordedRun, flags: TrafficFlags): ChosenEngine {
   const notes = [
     `engine: calibrated from this trace, since no --engine named one; on its last ${heldOut.requests} requests, held out, ` +
       `TTFT ${errors[0]}, TPOT ${errors[1]}, E2E ${errors[2]} of the mean`,
+    ...(found === undefined ? [] : [found.note]),
   ];
   return {
     ...loadCalibratedEngine(GUESS),

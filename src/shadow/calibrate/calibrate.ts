@@ -62,7 +62,11 @@ const UNSURE_PERCENT_MAX = 15;
  * trace on simulated engines against what was seen, in logarithms and robustly. Throws CannotIdentify.
  */
 export function calibrate(evidence: Evidence, options: CalibrateOptions): Calibration {
-  const steps = calibrateInSteps(evidence, options);
+  return inOneGo(calibrateInSteps(evidence, options));
+}
+
+/** What comes of work that yields, without its pauses. */
+export function inOneGo<T>(steps: Generator<void, T>): T {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;

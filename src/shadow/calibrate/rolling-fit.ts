@@ -4,7 +4,9 @@ import type { RecordedRun } from "../recorded/recorded-run.ts";
 import { type Calibration, CannotIdentify, calibrateInSteps, heldOutFrom } from "./calibrate.ts";
 import { engineSizes } from "./engine-sizes.ts";
 import { type Evidence, evidenceOf } from "./evidence.ts";
+import { fitLoss } from "./fit-loss.ts";
 import { forcedReplay } from "./forced-replay.ts";
+import { calibrateUnstated } from "./found-scheduling.ts";
 import { type ModelError, modelErrorOf } from "./model-error.ts";
 import { type Parameters, parametersOfEngine } from "./parameters.ts";
 
@@ -56,6 +58,8 @@ export class RollingFit {
   readonly #requestsMax: number;
   #engine: EngineConfig;
   #residuals: StepResiduals | undefined;
+  /** A fit has found whether the engine composes its steps ahead. */
+  #isScheduled = false;
 
   /** `requestsMax`: latest requests of a window that are fitted and tested. */
   constructor(start: EngineConfig, requestsMax: number, residuals?: StepResiduals) {
@@ -100,16 +104,17 @@ export class RollingFit {
       return kept("few-requests", [`expected ${REQUESTS_MIN} answered streams after the first fifth, got ${answered}`]);
     const current = tested(evidence, this.#engine);
     yield;
-    const fit = yield* fitted(evidence, sizes);
+    const fit = yield* fitted(evidence, sizes, this.#isScheduled || run.header.engine?.asyncScheduling !== undefined);
     if ("outcome" in fit) return kept(fit.outcome, fit.detail, current);
-    const loss = lossOf(fit.heldOut);
+    const loss = fitLoss(fit.heldOut);
     // Without a figure of each kind among those held out, nothing speaks for the fit.
-    if (!Number.isFinite(loss) || loss > lossOf(current.heldOut)) {
-      const detail = `held out: ${percent(loss)} off, the engine in use ${percent(lossOf(current.heldOut))}`;
+    if (!Number.isFinite(loss) || loss > fitLoss(current.heldOut)) {
+      const detail = `held out: ${percent(loss)} off, the engine in use ${percent(fitLoss(current.heldOut))}`;
       return kept("worse", [detail, ...fit.caveats], current, fit.heldOut);
     }
     this.#engine = fit.engine;
     this.#residuals = fit.residuals;
+    this.#isScheduled = true;
     return { ...kept("accepted", fit.caveats, fit), errors: fit.errors };
   }
 }
@@ -119,12 +124,12 @@ interface Turned {
   readonly detail: readonly string[];
 }
 
-function* fitted(evidence: Evidence, sizes: EngineConfig): Generator<void, Calibration | Turned> {
+function* fitted(evidence: Evidence, sizes: EngineConfig, isScheduled: boolean): Generator<void, Calibration | Turned> {
   try {
-    const steps = calibrateInSteps(evidence, { sizes });
+    const steps = isScheduled ? calibrateInSteps(evidence, { sizes }) : calibrateUnstated(evidence, { sizes });
     for (let evaluations = 0; evaluations < EVALUATIONS_MAX; evaluations++) {
       const { done, value } = steps.next();
-      if (done === true) return value;
+      if (done === true) return "calibration" in value ? value.calibration : value;
       yield;
     }
     return { outcome: "too-long", detail: [`no fit after ${EVALUATIONS_MAX} replays of the window`] };
@@ -159,18 +164,6 @@ function tested(evidence: Evidence, engine: EngineConfig): Tested {
       ]),
   );
   return { heldOut: modelErrorOf(evidence, outcome, (row) => row >= from), heldOutByEndpoint };
-}
-
-/**
- * How far off, over TTFT, TPOT and E2E: the mean of |error of the mean| and of the bounded error of single requests. Both
- * count: answers are about means, and a mean may be right by chance. Bounded, since an answer that came in one burst has a
- * time per token near 0, and whoever predicts less would win by it.
- */
-function lossOf({ ttftMicros, tpotMicros, e2eMicros }: ModelError): number {
-  const parts = [ttftMicros, tpotMicros, e2eMicros].map((error) =>
-    error === undefined ? Infinity : (Math.abs(error.meanRelative) + error.boundedError) / 2,
-  );
-  return parts.reduce((sum, part) => sum + part, 0) / parts.length;
 }
 
 function percent(part: number): string {
