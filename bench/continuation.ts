@@ -4,6 +4,9 @@
  *     npx node bench/continuation.ts [--streams 1000] [--engines 10] [--tokens 150] [--kill-seconds 2] [--step-millis 100]
  *     npx node bench/continuation.ts --vllm "COMMAND PORT" [--streams 100] [--faults stop,term,kill] [--fault-seconds 3]
  *
+ * With `--no-ids` a relay before each engine keeps the gateway's wish for token ids from it, as before an engine that
+ * knows none: streams go on behind their text.
+ *
  * Without `--vllm`, emulated engines in processes of their own, one of which gets SIGKILL every so many seconds and is
  * started again a second later. With it, two engines of that command (PORT stands for the port), of which one gets the
  * signal while all streams run; before, the same streams twice undisturbed, as a measure of how far the engines repeat
@@ -17,6 +20,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { TraceReader } from "#trace/reader.ts";
 import { endAll, kept, message } from "./children.ts";
+import { idHidingProxy } from "./continuation/id-hiding-proxy.ts";
 import { type Heard, type Question, keyOf, listen, questions } from "./continuation/stream.ts";
 import { startGateway } from "./gateway-process.ts";
 
@@ -30,6 +34,7 @@ const { values } = parseArgs({
     vllm: { type: "string" },
     faults: { type: "string", default: "stop,term,kill" },
     "fault-seconds": { type: "string", default: "3" },
+    "no-ids": { type: "boolean", default: false },
   },
 });
 const tokens = Number(values.tokens);
@@ -54,7 +59,7 @@ try {
 async function emulated(): Promise<void> {
   const asked = questions(Number(values.streams ?? 1_000), DISTINCT, tokens);
   const engines = await Promise.all(Array.from({ length: Number(values.engines) }, () => startEngine(0)));
-  const { port } = await startGateway(engines.map(portOf), ["--record", scratch], 0);
+  const { port } = await startGateway(await portsBefore(engines), ["--record", scratch], 0);
   const alone = await Promise.all(questions(2 * DISTINCT, DISTINCT, tokens).map((one) => askEngine(engines[0]!, one)));
   const expected = new Map(alone.map(([question, { text }]) => [keyOf(question), text]));
   const run = { isOver: false };
@@ -84,8 +89,9 @@ interface Engine {
   readonly port: number;
 }
 
-function portOf({ port }: Engine): number {
-  return port;
+/** Where the gateway finds them. */
+function portsBefore(engines: readonly Engine[]): Promise<number[]> {
+  return Promise.all(engines.map(({ port }) => (values["no-ids"] ? idHidingProxy(port) : Promise.resolve(port))));
 }
 
 async function startEngine(port: number): Promise<Engine> {
@@ -108,7 +114,7 @@ async function real(command: string): Promise<void> {
   const base = 20_000 + Math.floor(Math.random() * 20_000);
   const engines = [startReal(command, base), startReal(command, base + 1)];
   await Promise.all(engines.map(ready));
-  const { port } = await startGateway(engines.map(portOf), ["--record", scratch], 0);
+  const { port } = await startGateway(await portsBefore(engines), ["--record", scratch], 0);
   const run = (name: string) => Promise.all(asked.map((one, i) => listen(port, `${name}-${i}`, one)));
   const first = await run("first");
   const second = await run("second");

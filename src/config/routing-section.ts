@@ -109,6 +109,12 @@ export const clients = z.strictObject({
     .describe(
       "Ask vLLM for the token ids of chat and completion streams (return_token_ids), so that one whose engine dies, hangs or drains goes on at another; clients that did not ask do not see them.",
     ),
+  continueByText: z
+    .boolean()
+    .default(true)
+    .describe(
+      "Where an engine sends no token ids, such a stream goes on behind its text: a chat by continue_final_message, a completion by a longer prompt. What follows may not be what the first engine would have made, and is counted apart; false for engines that do not know continue_final_message.",
+    ),
   timeoutHeaders: headers()
     .default(["x-gnomon-timeout-ms", "x-envoy-upstream-rq-timeout-ms", "grpc-timeout"])
     .describe(

@@ -168,6 +168,8 @@ export interface RequestContinued {
   readonly outputTokens: number;
   /** As of RequestFinished, of these tokens; absent where they are not known or fill no block. */
   readonly answerHashes?: Int32Array;
+  /** It goes on behind the answer's text, since nobody knows its tokens; how many there are is an estimate then. */
+  readonly byText?: true;
 }
 
 /** A request that waits is decided on again: its turn has come, or its time is over. */

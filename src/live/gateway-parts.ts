@@ -60,6 +60,8 @@ export interface GatewayParts {
   readonly requestUsage: boolean;
   /** Keeps the tokens of streams, so that one that breaks can go on at another endpoint. */
   readonly continuesStreams: boolean;
+  /** Where an engine sends no ids of them, one goes on behind its text. */
+  readonly continuesByText: boolean;
   /** What these take. */
   continuationBytes: number;
   /** Questions under way that free blocks which nobody fetched. */

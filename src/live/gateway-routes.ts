@@ -10,11 +10,19 @@ import { StoredResponses } from "./beside/stored-responses.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { ServedModel } from "./discovery/endpoint-directory.ts";
 import { servedModels } from "./discovery/models.ts";
-import type { AdministrationOptions, GatewayApp } from "./gateway.ts";
+import type { GatewayApp } from "./gateway.ts";
 import type { ClientAuth } from "./request/client-auth.ts";
 import { preflightHeaders, pushCors } from "./request/cors.ts";
 import { type InferenceDoor, UNAUTHORIZED } from "./request/inference-door.ts";
 import type { Routes } from "./request/route.ts";
+import type { AdminCaller, AdminVerdict } from "./status/admin-access.ts";
+
+export interface AdministrationOptions {
+  readonly paths: readonly string[];
+  readonly access: (caller: AdminCaller) => AdminVerdict;
+  /** Bound on a call at all engines, in milliseconds. */
+  readonly millisMax: number;
+}
 
 interface Parts {
   readonly app: GatewayApp;

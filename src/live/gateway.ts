@@ -24,12 +24,11 @@ import type { RouterSeat } from "./router-seat.ts";
 import type { RouterTap } from "./router-tap.ts";
 import { TapSeat } from "./tap-seat.ts";
 import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
-import { addRoutes } from "./gateway-routes.ts";
+import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
 import { listen, type ListenHow, listenInner } from "./listen.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
 import { Cors } from "./request/cors.ts";
 import { Routes } from "./request/route.ts";
-import type { AdminCaller, AdminVerdict } from "./status/admin-access.ts";
 import type { AttemptWatch } from "./upstream/attempt-watch.ts";
 import { HangWatch } from "./upstream/hang-watch.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
@@ -66,6 +65,8 @@ export interface GatewaySettings {
   readonly answersIndexed?: AnswersIndexed;
   /** Asks engines for the token ids of streams, so that one that breaks can go on elsewhere; false when left out. */
   readonly continuesStreams?: boolean;
+  /** Has streams whose engine sends no token ids go on behind their text; false when left out. */
+  readonly continuesByText?: boolean;
   /** Models in place of those that requests name; none when left out. */
   readonly rewrites?: () => ModelRewrites;
   /** Cascades of models; none when left out. */
@@ -94,13 +95,6 @@ export interface GatewaySettings {
   readonly sequenceStart?: number;
   /** Mounts what else is served on the same port, before the unknown paths. */
   readonly statusRoutes?: (app: GatewayApp) => void;
-}
-
-export interface AdministrationOptions {
-  readonly paths: readonly string[];
-  readonly access: (caller: AdminCaller) => AdminVerdict;
-  /** Bound on a call at all engines, in milliseconds. */
-  readonly millisMax: number;
 }
 
 export interface Gateway {
@@ -209,6 +203,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     rewrites: options.rewrites ?? (() => ModelRewrites.none),
     requestUsage: options.requestUsage ?? false,
     continuesStreams: options.continuesStreams ?? false,
+    continuesByText: options.continuesByText ?? false,
     continuationBytes: 0,
     releasesUnderWay: 0,
     timeoutHeaders: options.timeoutHeaders ?? [],

@@ -43,6 +43,7 @@ export function towardsClients(
     timeoutHeaders: clients.timeoutHeaders,
     requestUsage: clients.requestUsage,
     continuesStreams: clients.continueStreams,
+    continuesByText: clients.continueByText,
     sendsOwnHeaders: clients.ownHeaders,
     corsOrigins: clients.corsOrigins,
     extraRoutes: routes.extra,

@@ -44,7 +44,7 @@ export function encodeInput(input: Input): string {
     case "request-moved":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"endpoint":${JSON.stringify(input.endpoint)}`;
     case "request-continued":
-      return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}","outputTokens":${number(input.outputTokens)}${answer(input)}`;
+      return `${head},"requestId":${JSON.stringify(input.requestId)},"fault":"${input.fault}","outputTokens":${number(input.outputTokens)}${answer(input)}${input.byText === true ? ',"byText":true' : ""}`;
     case "request-escalated":
       return `${head}${encodeJudged(input)},"request":${encodeRequest(input.request)}`;
     case "answer-judged":
@@ -257,6 +257,7 @@ function decodeContinued(at: number, fields: Fields): RequestContinued {
     fault: fields.oneOf("fault", FAULTS),
     outputTokens: fields.integer("outputTokens", 0),
     ...decodeAnswer(fields),
+    ...(fields.boolean("byText", false) && { byText: true }),
   };
 }
 

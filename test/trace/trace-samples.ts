@@ -235,7 +235,7 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
         requestId,
         fault,
         outputTokens,
-        ...(answerHashes !== undefined && { answerHashes }),
+        ...(answerHashes === undefined ? { byText: true as const } : { answerHashes }),
       })),
     fc
       .tuple(word, logprob, count, fc.constantFrom(...KEPT_REASONS))

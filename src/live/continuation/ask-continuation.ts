@@ -6,6 +6,7 @@ import type { Exchange } from "../request/exchange.ts";
 import { REROUTED, type RequestEvent } from "../request-state/request-event.ts";
 import type { Forward } from "../upstream/forward.ts";
 import { continuedBody } from "./continued-body.ts";
+import { continuedText } from "./continued-text.ts";
 import { settleSeam } from "./settle-seam.ts";
 
 /**
@@ -15,14 +16,17 @@ import { settleSeam } from "./settle-seam.ts";
 export function askContinuation(exchange: Exchange, forward: Forward, fault: Fault): RequestEvent | undefined {
   const { context, kept, model, routeId: requestId } = exchange;
   assert(kept !== undefined, "a stream that goes on was kept");
+  if (kept.unfit !== undefined) return denied(exchange, "no-endpoint", kept.unfit);
   const { unsettled, continuations } = kept;
   const outputTokens = kept.seam.tokens + (unsettled?.length ?? 0);
   const answerHashes = kept.blocksOf(outputTokens);
-  const broken = { requestId, fault, outputTokens, ...(answerHashes && { answerHashes }), continuations };
+  const byText = kept.text !== undefined && ({ byText: true } as const);
+  const broken = { requestId, fault, outputTokens, ...(answerHashes && { answerHashes }), ...byText, continuations };
   const after = context.seat.afterBreak(broken);
   if (after.kind === "give-up") return denied(exchange, after.why);
   const { decision } = after;
-  context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, outputTokens));
+  context.observe.fault?.(continuedEvent(forward, fault, decision.endpoint, outputTokens, kept.text !== undefined));
+  if (kept.text !== undefined) countUp(context.counters.continuationsByText, fault);
   forward.continueAt(decision);
   const entry = unsettled && context.directory.get(decision.endpoint);
   if (entry === undefined) return goesOn(exchange, forward);
@@ -41,13 +45,16 @@ function denied({ context }: Exchange, why: Extract<RequestEvent, { kind: "denie
   return { kind: "denied", why } as const;
 }
 
-function goesOn({ context, kept }: Exchange, forward: Forward): typeof REROUTED {
+function goesOn({ context, kept, path, prompt }: Exchange, forward: Forward): typeof REROUTED {
   assert(kept !== undefined, "a stream that goes on was kept");
   const { seam } = kept;
-  const body = continuedBody(kept, seam);
+  const sent =
+    kept.text === undefined
+      ? { path: COMPLETIONS, body: continuedBody(kept, seam) }
+      : { path, body: continuedText(kept, kept.text, forward.firstBody) };
   kept.resume();
-  context.counters.continuationTokens += kept.promptTokens + seam.tokens;
-  forward.sends({ path: COMPLETIONS, body });
+  context.counters.continuationTokens += (kept.promptTokens || prompt.promptTokens) + seam.tokens;
+  forward.sends(sent);
   return REROUTED;
 }
 

@@ -37,6 +37,8 @@ export interface ContinuationPlan {
   readonly outputTokensMin: number;
   /** The same prompt has the same answer, but for the engine's own nondeterminism. */
   readonly greedy: boolean;
+  /** Its answer so far can stand behind its prompt as text. */
+  readonly fitsText: boolean;
   readonly stops: readonly string[];
   /** An answer ends with the stop string that it met, not before it; the engine then holds no text back. */
   readonly includesStop: boolean;
@@ -70,12 +72,22 @@ export function continuationPlan(
     modelTokensMax: tokensMax,
     outputTokensMin: typeof fields["min_tokens"] === "number" ? fields["min_tokens"] : 0,
     greedy,
+    fitsText: fitsText(dialect, fields) && !parsed.answersTokenIds,
     stops: (Array.isArray(stop) ? stop : [stop]).filter((one): one is string => typeof one === "string" && one !== ""),
     includesStop: laxBoolean(fields["include_stop_str_in_output"]) === true,
     showsIds: parsed.answersTokenIds,
     showsUsage,
     showsRunningUsage: showsUsage && laxBoolean(options["continuous_usage_stats"]) === true,
   };
+}
+
+/** A prompt that is text, or a chat whose last message is not the model's own already; none that the engine cuts. */
+function fitsText(dialect: ContinuationPlan["dialect"], fields: Fields): boolean {
+  const { prompt, messages, truncate_prompt_tokens: truncated } = fields;
+  if ((truncated ?? null) !== null) return false;
+  if (dialect === "completions") return typeof prompt === "string";
+  const { continue_final_message: continues, add_generation_prompt: generates } = fields;
+  return Array.isArray(messages) && laxBoolean(continues ?? false) === false && laxBoolean(generates ?? true) === true;
 }
 
 /** vLLM's and OpenAI's, of a completion that states none. */

@@ -22,6 +22,7 @@ export class ContinuedAnswer implements Answer {
   readonly carriage = "stream";
   readonly #delivery: Delivery;
   readonly #kept: KeptStream;
+  readonly #dialect: "chat" | "completions";
   readonly #scanner: SseScanner;
   readonly #events: ClientEvents;
   /** Text that the client has and that comes again. */
@@ -37,7 +38,9 @@ export class ContinuedAnswer implements Answer {
   constructor(delivery: Delivery, kept: KeptStream) {
     this.#delivery = delivery;
     this.#kept = kept;
-    this.#scanner = new SseScanner("completions", delivery.limits.eventBytesInspected);
+    // Behind a text the same is asked again; behind ids a completion whatever was asked.
+    this.#dialect = kept.text === undefined ? "completions" : kept.plan.dialect;
+    this.#scanner = new SseScanner(this.#dialect, delivery.limits.eventBytesInspected);
     this.#events = new ClientEvents(kept.plan, kept.name!);
     this.#again = kept.seam.behind;
     this.#held = kept.owed ?? "";
@@ -92,14 +95,14 @@ export class ContinuedAnswer implements Answer {
   /** False where nothing of what follows is wanted. */
   #piece(): boolean {
     const { bytes, start, end } = this.#scanner;
-    const facts = eventFacts(bytes, start, end, "completions");
+    const facts = eventFacts(bytes, start, end, this.#dialect);
     const choice = firstChoice(eventData(bytes.subarray(start, end)));
     if (facts === undefined || choice === undefined) return true;
     const ids = facts.ids ?? [];
     const newIds = ids.slice(this.#kept.idsAgain);
     this.#begin();
     let shown = this.#new(facts.text);
-    if (shown === undefined) {
+    if (shown === undefined || facts.otherPart !== undefined) {
       this.#flush();
       this.#delivery.diverged();
       return false;
@@ -110,7 +113,7 @@ export class ContinuedAnswer implements Answer {
     const piece = this.#pieceOf(shown, ended);
     shown = piece.text;
     const stopped = piece.stop !== undefined && ended?.stop === undefined;
-    this.#outputTokens += ids.length;
+    this.#outputTokens += this.#kept.text === undefined ? ids.length : Number(facts.text !== "");
     this.#kept.goOn(ids, this.#held + facts.text, shown);
     this.#held = "";
     const finishReason = stopped ? "stop" : typeof finish === "string" ? finish : null;
@@ -149,8 +152,11 @@ export class ContinuedAnswer implements Answer {
 
   #count(): void {
     const { bytes, start, end } = this.#scanner;
-    const counted = findUsage(bytes, start, end)?.outputTokens;
-    if (counted !== undefined) this.#outputTokens = this.#kept.continuedTokens + counted;
+    const usage = findUsage(bytes, start, end);
+    if (usage?.outputTokens !== undefined) this.#outputTokens = this.#kept.continuedTokens + usage.outputTokens;
+    // Behind a text, the answer so far is in the engine's count of the prompt.
+    if (this.#kept.promptTokens === 0 && usage?.promptTokens !== undefined)
+      this.#kept.promptTokens = Math.max(1, usage.promptTokens - this.#kept.continuedTokens);
     this.#fingerprint = eventData(bytes.subarray(start, end))?.["system_fingerprint"];
   }
 

@@ -50,6 +50,15 @@ export function idsOf(bytes: Buffer, bracket: number): { readonly ids: Int32Arra
   return { ids: room.slice(0, count), behind };
 }
 
+/** Hides the list that opens at `bracket`. */
+export function hideIds(bytes: Buffer, bracket: number): void {
+  blankIds(
+    bytes,
+    bracket,
+    readIds(bytes, bracket, () => {}),
+  );
+}
+
 /** Writes null over a list, with spaces behind it, as an engine writes that was not asked for ids. */
 export function blankIds(bytes: Buffer, bracket: number, behind: number): void {
   const fits = behind - bracket >= NULL.length;

@@ -22,6 +22,9 @@ export function keepStream(exchange: Exchange, parsed: ParsedRequest, prompt: To
   }
   exchange.kept = new KeptStream({
     plan,
+    ...(context.continuesByText && plan.fitsText
+      ? { byText: { promptTokens: prompt.exact ? prompt.promptTokens : 0 } }
+      : { byText: undefined }),
     end: prompt.end,
     tokensMax: limits.continuationTokensKept,
     hold: (bytes) => {

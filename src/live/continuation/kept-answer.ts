@@ -8,7 +8,7 @@ import type { Exchange } from "../request/exchange.ts";
  * Undefined where whoever reads the answer for the prefix index finds them out, or they are not the engine's own.
  */
 export function keptAnswer({ kept, context, prompt, answerReader }: Exchange, usage: Usage | undefined) {
-  if (kept === undefined || kept.promptTokens !== prompt.promptTokens) return undefined;
+  if (kept === undefined || kept.text !== undefined || kept.promptTokens !== prompt.promptTokens) return undefined;
   const { answersIndexed, counters } = context;
   const isKnown = kept.continuations > 0 || (answersIndexed !== "off" && answerReader === undefined);
   if (!isKnown || usage?.outputTokens !== kept.outputTokens) return undefined;

@@ -3,7 +3,7 @@ import type { ContinuationPlan, UnfitRequest } from "./continuation-plan.ts";
 
 /**
  * Why a stream cannot go on.
- * - no-ids: its engine does not send token ids
+ * - no-ids: its engine does not send token ids, and its text does not do in their place
  * - long, room: it has more tokens than are kept of one stream, or of all
  * - reasoning: it broke inside what a parser of the engine makes of the model's text
  * - seam: it broke between tokens that went out together, of an answer that another draw would not repeat
@@ -12,6 +12,8 @@ export type UnfitStream = UnfitRequest | "no-ids" | "long" | "room" | "reasoning
 
 export interface KeptStreamOptions {
   readonly plan: ContinuationPlan;
+  /** It may go on behind its text where its engine sends no ids; its prompt's tokens, 0 where they are not known for sure. */
+  readonly byText: { readonly promptTokens: number } | undefined;
   /** Where the chain of the prompt's blocks ends, where it is known. */
   readonly end: ChainEnd | undefined;
   /** Prompt and answer together. */

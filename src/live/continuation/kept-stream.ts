@@ -1,9 +1,11 @@
 import type { AnswerReport } from "../answer/answer-reader.ts";
 import type { ContinuationPlan } from "./continuation-plan.ts";
 import { type EventFacts, eventFacts } from "./event-facts.ts";
-import { BEFORE_IDS, blankIds, idsAtEnd, idsOf, readIds } from "./event-ids.ts";
+import { BEFORE_IDS, blankIds, hideIds, idsAtEnd, idsOf, readIds } from "./event-ids.ts";
+import { KeptText } from "./kept-text.ts";
 import type { KeptStreamOptions, StreamName, UnfitStream } from "./kept-stream-options.ts";
 import { type Seam, SeamFinder, codePoints } from "./seam.ts";
+import { beginningOfStop } from "./stop-across.ts";
 import { TokenList } from "./token-list.ts";
 
 /**
@@ -27,6 +29,8 @@ export class KeptStream {
   /** Output tokens up to the last event that had text. */
   #textTokens = 0;
   #unfit: UnfitStream | undefined;
+  /** In place of ids, where the engine sends none and the text may do. */
+  #byText: KeptText | undefined;
   /** Of the prompt; 0 while that is not known. */
   promptTokens = 0;
   /** The model has ended: only counts and the mark of completion may be missing. */
@@ -61,10 +65,14 @@ export class KeptStream {
   }
   /** Output tokens of all endpoints. */
   get outputTokens(): number {
-    return this.#tokens.length;
+    return this.#byText?.tokens ?? this.#tokens.length;
   }
   get seam(): Seam {
-    return this.#finder.seam;
+    return this.#byText?.seam ?? this.#finder.seam;
+  }
+  /** The answer so far, where the stream goes on behind its text; undefined where it does behind its ids. */
+  get text(): string | undefined {
+    return this.#byText?.text;
   }
   tokensBefore(seam: Seam): Int32Array {
     return this.#tokens.first(seam.tokens);
@@ -85,9 +93,9 @@ export class KeptStream {
   /** Why the stream cannot go on where it is; undefined where it can. */
   get unfit(): UnfitStream | undefined {
     if (this.#unfit !== undefined) return this.#unfit;
-    if (this.#prompt === undefined || this.#name === undefined) return "no-ids";
+    if (this.#name === undefined || (this.#prompt ?? this.#byText) === undefined) return "no-ids";
     if (this.#inParts) return "reasoning";
-    if (this.plan.greedy) return undefined;
+    if (this.plan.greedy || this.#byText !== undefined) return undefined;
     const { tokens, behind } = this.seam;
     if (this.plan.showsIds && tokens < this.outputTokens) return "seam";
     return behind !== "" && this.unsettled === undefined && !this.#owesMore ? "seam" : undefined;
@@ -134,6 +142,8 @@ export class KeptStream {
   reset(): void {
     if (this.#unfit !== undefined && this.#unfit !== "no-ids") return;
     this.#unfit = undefined;
+    this.#byText?.close();
+    this.#byText = undefined;
     this.#tokens.truncate(0);
     this.#prompt = undefined;
     this.#name = undefined;
@@ -151,6 +161,7 @@ export class KeptStream {
 
   /** Nothing is kept any more. */
   close(): void {
+    this.#byText?.close();
     this.#options.hold(-this.#heldBytes);
     this.#heldBytes = 0;
     this.#tokens = new TokenList();
@@ -168,12 +179,7 @@ export class KeptStream {
     const quote = start + this.#textAt;
     if (bracket < 0 || bytes[quote] !== QUOTE || bytes[quote - 1] !== COLON) return this.#readSlowly(bytes, start, end);
     if (this.#unfit !== undefined) {
-      if (!showsIds)
-        blankIds(
-          bytes,
-          bracket,
-          readIds(bytes, bracket, () => {}),
-        );
+      if (!showsIds) hideIds(bytes, bracket);
       return undefined;
     }
     const before = this.#tokens.length;
@@ -195,11 +201,12 @@ export class KeptStream {
 
   /** Output of an endpoint at which the stream went on: of its text, `shown` reached the client. */
   goOn(ids: readonly number[], made: string, shown: string): void {
+    if (this.#byText !== undefined) return this.#keepText(shown);
     for (const id of ids) this.#push(id);
     this.idsAgain = Math.max(0, this.idsAgain - ids.length);
     this.#finder.add(ids.length, this.#tokens.length, made, shown);
     if (made !== "") this.#textTokens = this.#tokens.length;
-    this.#remember(shown);
+    this.lastText = beginningOfStop(this.plan, this.lastText + shown);
     this.#look();
   }
 
@@ -210,7 +217,7 @@ export class KeptStream {
       this.#owed = { text: this.#owed.text.slice(behind.length), tokens };
       this.#finder.whole(tokens);
     }
-    this.idsAgain = this.#tokens.length - tokens + this.idsAgain;
+    if (this.#byText === undefined) this.idsAgain = this.#tokens.length - tokens + this.idsAgain;
     this.#tokens.truncate(tokens);
     this.#finder.resume();
     this.continuedTokens = tokens;
@@ -229,12 +236,7 @@ export class KeptStream {
       this.#look();
     }
     const hides = !this.plan.showsIds;
-    for (const at of hides ? facts.idsAt : [])
-      blankIds(
-        bytes,
-        at,
-        readIds(bytes, at, () => {}),
-      );
+    for (const at of hides ? facts.idsAt : []) hideIds(bytes, at);
     if (facts.textAt > 0 && facts.text !== "") this.#textAt = facts.textAt - start;
     return hides && listed !== undefined ? [facts.promptIdsAt, listed.behind] : undefined;
   }
@@ -248,24 +250,28 @@ export class KeptStream {
       if (this.#inParts && this.plan.stops.length > 0) this.#unfit = "reasoning";
       this.#inParts = false;
       // Output before the prompt's ids came, or without ids of its own.
-      if (ids === undefined || this.#prompt === undefined) this.#unfit ??= "no-ids";
+      const { byText, hold } = this.#options;
+      if (ids === undefined && byText !== undefined && this.#tokens.length === 0) {
+        this.#byText ??= new KeptText(hold);
+        this.promptTokens = byText.promptTokens;
+      } else if (ids === undefined || this.#prompt === undefined) this.#unfit ??= "no-ids";
     }
+    if (this.#byText !== undefined) return this.#keepText(text);
     for (const id of ids ?? []) this.#push(id);
     this.#finder.add(ids?.length ?? 0, this.#tokens.length, text, text);
     if (text !== "") this.#textTokens = this.#tokens.length;
-    this.#remember(text);
+    this.lastText = beginningOfStop(this.plan, this.lastText + text);
+  }
+
+  #keepText(text: string): void {
+    this.lastText = beginningOfStop(this.plan, this.lastText + text);
+    if (this.#byText?.add(text) === false) this.#giveUp("room");
+    else if (this.outputTokens > this.#options.tokensMax) this.#giveUp("long");
   }
 
   readonly #push = (id: number): void => {
     this.#tokens.push(id);
   };
-
-  #remember(text: string): void {
-    const { stops, includesStop } = this.plan;
-    if (!includesStop || stops.length === 0) return;
-    const longest = Math.max(...stops.map((one) => one.length));
-    this.lastText = longest < 2 ? "" : (this.lastText + text).slice(1 - longest);
-  }
 
   #look(): void {
     if (this.#unfit !== undefined) return;

@@ -6,6 +6,13 @@ export interface StopAcross {
   readonly length: number;
 }
 
+/** The last characters of a text in which a stop string may have begun; "" where none is looked for. */
+export function beginningOfStop({ stops, includesStop }: KeptStream["plan"], text: string): string {
+  if (!includesStop || stops.length === 0) return "";
+  const longest = Math.max(...stops.map((one) => one.length));
+  return longest < 2 ? "" : text.slice(1 - longest);
+}
+
 /**
  * A stop string that begins in what the client has and ends in `text`, where an answer ends with its stop string: the
  * endpoint that goes on sees only what it generates itself. Where answers end before theirs, no part of one was shown.

@@ -26,14 +26,20 @@ export function retriedEvent(failed: AttemptSubject, fault: Fault, to: string): 
   return { ...subject(failed), kind: "attempt-failed", detail: FAULT_TEXTS[fault], done: `sent to ${to}` };
 }
 
-/** A stream broke after the client got a part of it, and goes on at another endpoint. */
-export function continuedEvent(broken: AttemptSubject, fault: Fault, to: string, outputTokens: number): FaultEvent {
+/** A stream broke after the client got a part of it, and goes on at another endpoint, behind its tokens or its text. */
+export function continuedEvent(
+  broken: AttemptSubject,
+  fault: Fault,
+  to: string,
+  outputTokens: number,
+  byText: boolean,
+): FaultEvent {
   const event = subject(broken);
   return {
     ...event,
     kind: "stream-continued",
     detail: FAULT_TEXTS[fault],
-    done: `goes on at ${to}`,
+    done: byText ? `goes on at ${to} behind its text, which may not be exact` : `goes on at ${to}`,
     figures: { ...event.figures, outputTokens },
   };
 }

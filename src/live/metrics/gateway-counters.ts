@@ -19,6 +19,8 @@ export interface GatewayCounters {
   cuts: number;
   /** Streams that went on at another endpoint, once for each time, by the fault. */
   readonly continuations: Record<string, number>;
+  /** Those of them that went on behind their text, by fault. */
+  readonly continuationsByText: Record<string, number>;
   /** Streams that broke and did not go on, by why. */
   readonly continuationsDenied: Record<string, number>;
   /** Tokens that went into continuations as prompt, of the prompts and of the answers so far. */
@@ -73,6 +75,7 @@ export function newCounters(): GatewayCounters {
     moved: {},
     cuts: 0,
     continuations: {},
+    continuationsByText: {},
     continuationsDenied: {},
     continuationTokens: 0,
     transfersReleased: 0,

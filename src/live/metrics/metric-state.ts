@@ -249,6 +249,12 @@ function registerCounters({ counters }: StateSources, family: Family, row: Row):
   byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
   byKey("deadlines_passed_total", "Requests whose client's deadline passed.", "state", (all) => all.deadlines);
   byKey("streams_continued_total", "Streams that went on elsewhere, by fault.", "fault", (all) => all.continuations);
+  byKey(
+    "streams_continued_by_text_total",
+    "Streams that went on elsewhere behind their text, as their engine sends no token ids: not sure to be exact; by fault.",
+    "fault",
+    (all) => all.continuationsByText,
+  );
   byKey("streams_not_continued_total", "Streams cut, by why.", "reason", (all) => all.continuationsDenied);
   byKey("requests_moved_total", "Requests without a byte that left an endpoint, by why.", "from", (all) => all.moved);
   byKey("answers_indexed_total", "Answers put into the prefix index.", "from", (all) => all.answersKnown);

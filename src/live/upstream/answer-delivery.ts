@@ -126,7 +126,7 @@ export class AnswerDelivery implements Delivery {
   broke(fault: Fault): void {
     const { kept } = this.#exchange;
     if (this.continues && kept?.ended === true && !this.#isMarked) {
-      this.write(Buffer.from(closing(kept)));
+      this.write(Buffer.from(closing(kept, this.#exchange.prompt.promptTokens)));
       this.marked("ok");
     } else if (this.#exchange.state.kind === "passing" && !this.continues) this.#countDenied();
     this.#exchange.dispatch({ kind: "upstream-broke", fault, continues: this.continues });
@@ -167,9 +167,12 @@ export class AnswerDelivery implements Delivery {
   }
 }
 
-/** What a stream lacks whose model has ended. */
-function closing(kept: KeptStream): string {
-  const { name, plan, promptTokens, outputTokens, counted } = kept;
+/** What a stream lacks whose model has ended; the prompt's tokens are ours where the engine's count never came. */
+function closing(kept: KeptStream, ownCount: number): string {
+  const { name, plan, outputTokens, counted } = kept;
   if (counted || name === undefined) return DONE_EVENT;
-  return new ClientEvents(plan, name).usage({ promptTokens, outputTokens }, undefined) + DONE_EVENT;
+  return (
+    new ClientEvents(plan, name).usage({ promptTokens: kept.promptTokens || ownCount, outputTokens }, undefined) +
+    DONE_EVENT
+  );
 }

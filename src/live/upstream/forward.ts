@@ -31,8 +31,9 @@ import { writeKept } from "./write-kept.ts";
  */
 export class Forward implements AttemptListener {
   readonly #exchange: Exchange;
-  #path: string;
-  #body: Buffer;
+  /** As the request was sent first. */
+  readonly firstBody: Buffer;
+  #sent: { readonly path: string; readonly body: Buffer };
   readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
   #routed: Routed;
@@ -50,8 +51,8 @@ export class Forward implements AttemptListener {
 
   constructor(exchange: Exchange, body: Buffer, routed: Routed, hidesUsage: boolean) {
     this.#exchange = exchange;
-    this.#path = exchange.path;
-    this.#body = body;
+    this.firstBody = body;
+    this.#sent = { path: exchange.path, body };
     this.#routed = routed;
     this.#stages = routed.prefill && new Stages(exchange, routed, routed.prefill);
     this.#tokens = this.#newTokens();
@@ -139,7 +140,8 @@ export class Forward implements AttemptListener {
   #send(): RequestEvent | undefined {
     const { context, headers: given, requestId, answerReader, cascade, kept, state } = this.#exchange;
     this.#answer = undefined;
-    const sent = this.#stages?.next(this.#path, this.#body, (fault) => this.#besideFailed(fault));
+    const { path, body: asked } = this.#sent;
+    const sent = this.#stages?.next(path, asked, (fault) => this.#besideFailed(fault));
     if (this.#sends++ > 0) this.#tokens = this.#newTokens();
     if (this.#sends > 1 || sent !== undefined) {
       const stream = this.#exchange.stream && state.kind !== "prefilling";
@@ -157,8 +159,7 @@ export class Forward implements AttemptListener {
       priority: this.#routed.priority,
     });
     context.spans?.sends(this.#exchange.routeId, this.endpoint, headers);
-    const body = sent?.body ?? this.#body;
-    this.#attempt = new Attempt(upstream, { path: this.#path, headers, body }, this);
+    this.#attempt = new Attempt(upstream, { path, headers, body: sent?.body ?? asked }, this);
     this.#attempt.send();
     return undefined;
   }
@@ -194,9 +195,8 @@ export class Forward implements AttemptListener {
   }
 
   /** What is sent next. */
-  sends({ path, body }: { readonly path: string; readonly body: Buffer }): void {
-    this.#path = path;
-    this.#body = body;
+  sends(sent: { readonly path: string; readonly body: Buffer }): void {
+    this.#sent = sent;
   }
 
   answerStarted(status: number, headers: AnswerHeaders): void {

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import type { Reply } from "../gateway/stub-engine.ts";
 import { STREAM_END, STREAM_HEAD, jsonReply } from "../gateway/stub-engine.ts";
 import { type Got, NEVER_OPEN, type Rig, ask, startRig } from "../gateway/rig.ts";
-import { type ModelAnswer, detokenized, eventsOf } from "./model-engine.ts";
+import { type ModelAnswer, QUESTION, detokenized, eventsOf } from "./model-engine.ts";
 
 /** What the engines do with the requests of one run, in the order in which these come. */
 interface Script {
@@ -120,7 +120,7 @@ describe("a stream whose engine breaks", () => {
   test("is for its client the stream that it would have been, wherever it breaks and however its bytes come", async () => {
     await fc.assert(
       fc.asyncProperty(RUN, ASK, async (run, { isChat, greedy, usage, ids, maxTokens, stops, includesStop }) => {
-        const prompt = isChat ? { messages: [{ role: "user", content: "hi" }] } : { prompt: "hi" };
+        const prompt = isChat ? { messages: [{ role: "user", content: QUESTION }] } : { prompt: QUESTION };
         const body = {
           model: "tiny",
           ...prompt,
@@ -147,6 +147,73 @@ describe("a stream whose engine breaks", () => {
     );
     const { continuations, cuts } = rig.gateway.counters;
     assert.ok(continuations["cut"]! > 12, JSON.stringify(continuations));
+    assert.equal(cuts, 0);
+  });
+});
+
+/** Tokens that are whole characters, so that each has an event of its own. */
+const WHOLE_ANSWER = fc
+  .array(fc.constantFrom("a", " bc", "END", "E", "N", "D", ' x\\"', "\n", "\u00e9", "\u{1f600}"), {
+    minLength: 3,
+    maxLength: 40,
+  })
+  .map((texts) => ({ promptTokens: 3, tokens: [...texts, ""].map((text) => Buffer.from(text)) }));
+const WHOLE_RUN = fc.record({
+  answer: WHOLE_ANSWER,
+  cuts: fc.array(fc.integer({ min: 0, max: 1_100 }), { maxLength: 3 }),
+  pieces: fc.array(fc.integer({ min: 3, max: 900 }), { minLength: 1, maxLength: 5 }),
+});
+
+/** An engine that does not know what token ids are. */
+const withoutIds: Reply = (request, socket) => {
+  const fields = JSON.parse(request.body.toString()) as Record<string, unknown>;
+  delete fields["return_token_ids"];
+  reply({ ...request, body: Buffer.from(JSON.stringify(fields)) }, socket);
+};
+
+describe("a stream whose engine sends no token ids, and breaks", () => {
+  let rig: Rig;
+  before(async () => {
+    const limits = { attemptsMax: 8, continuationsMax: 8, retryBurst: 1e6 };
+    rig = await startRig([withoutIds, withoutIds, withoutIds, withoutIds], {
+      breaker: NEVER_OPEN,
+      continuesStreams: true,
+      continuesByText: true,
+      requestUsage: true,
+      limits,
+    });
+  });
+  after(() => rig.close());
+
+  test("goes on behind its text, and is counted apart", async () => {
+    await fc.assert(
+      fc.asyncProperty(WHOLE_RUN, ASK, async (run, { isChat, greedy, usage, stops, includesStop }) => {
+        const body = {
+          model: "tiny",
+          ...(isChat ? { messages: [{ role: "user", content: QUESTION }] } : { prompt: QUESTION }),
+          stream: true,
+          ...(greedy && { temperature: 0 }),
+          max_tokens: 100,
+          ...(usage && { stream_options: { include_usage: true } }),
+          ...(stops.length > 0 && { stop: stops, include_stop_str_in_output: includesStop }),
+        };
+        const path = isChat ? "/v1/chat/completions" : "/v1/completions";
+        Object.assign(script, run, { groups: [1], asked: 0, cuts: [] });
+        const { usage: counts, ...whole } = seenIn(await ask(rig.url, body, { path }));
+        Object.assign(script, run, { groups: [1], asked: 0 });
+        const got = await ask(rig.url, body, { path });
+        assert.equal(got.status, 200, got.body);
+        const { usage: ownCounts, ...seen } = seenIn(got);
+        assert.deepEqual(seen, whole);
+        assert.equal(ownCounts.length, counts.length);
+        for (const { prompt_tokens: prompt, completion_tokens: output, total_tokens: total } of ownCounts)
+          assert.equal(total, prompt + output);
+      }),
+      { numRuns: 80 },
+    );
+    const { continuations, continuationsByText, cuts } = rig.gateway.counters;
+    assert.ok(continuationsByText["cut"]! > 12, JSON.stringify(continuationsByText));
+    assert.deepEqual(continuationsByText, continuations);
     assert.equal(cuts, 0);
   });
 });

@@ -8,6 +8,8 @@ export interface ModelAnswer {
 
 interface Asked {
   readonly isChat: boolean;
+  /** Text of the answer that the prompt holds. */
+  readonly text: string;
   /** Tokens of the answer that the prompt holds. */
   readonly begun: number;
   readonly maxTokens: number;
@@ -18,6 +20,8 @@ interface Asked {
 }
 
 const FIRST_ID = 1_000;
+/** Every prompt, as text. */
+export const QUESTION = "hi";
 /** Ids of the prompt: text of each is "P". */
 const PROMPT_ID = 7;
 
@@ -26,11 +30,12 @@ const PROMPT_ID = 7;
  * and the whole prompt as text where that ends inside a character.
  */
 export function eventsOf(
-  { promptTokens, tokens }: ModelAnswer,
+  { promptTokens, tokens: all }: ModelAnswer,
   request: RawRequest,
   groups: readonly number[],
 ): string[] {
   const asked = read(request, promptTokens);
+  const tokens = behind(all, asked.text);
   const id = `${asked.isChat ? "chatcmpl" : "cmpl"}-${request.index}`;
   const object = asked.isChat ? "chat.completion.chunk" : "text_completion";
   const head = { id, object, created: 1_700_000_000, model: "tiny" };
@@ -72,12 +77,28 @@ export function eventsOf(
   return [...events.map((event) => JSON.stringify(event)), "[DONE]"];
 }
 
+/** What is left of an answer behind a part of its text, which may end inside a token. */
+function behind(tokens: readonly Buffer[], text: string): readonly Buffer[] {
+  const rest = [...tokens];
+  let bytes = Buffer.byteLength(text);
+  while (bytes > 0 && bytes >= rest[0]!.length) bytes -= rest.shift()!.length;
+  return bytes === 0 ? rest : [rest[0]!.subarray(bytes), ...rest.slice(1)];
+}
+
+/** The answer so far, where the request has it behind its prompt, or as a message that is to be continued. */
+function textIn({ prompt, messages, continue_final_message: continues }: Readonly<Record<string, unknown>>): string {
+  if (typeof prompt === "string") return prompt.slice(QUESTION.length);
+  const last = (messages as readonly { readonly role: string; readonly content: string }[] | undefined)?.at(-1);
+  return continues === true && last?.role === "assistant" ? last.content : "";
+}
+
 function read({ path, body }: RawRequest, promptTokens: number): Asked {
   const fields = JSON.parse(body.toString()) as Record<string, unknown>;
   const { prompt, stop, stream_options: options } = fields;
   const held = Array.isArray(prompt) ? prompt.length - promptTokens : 0;
   return {
     isChat: path.includes("chat"),
+    text: textIn(fields),
     begun: held,
     maxTokens: fields["max_tokens"] as number,
     stops: stop === undefined ? [] : (stop as string[]),
