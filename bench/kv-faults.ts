@@ -4,10 +4,12 @@
  * and comes back. Each fault has a time of its own and a time after it, and every request is compared with the cached
  * tokens that its engine reported.
  *
- *     npx node bench/kv-faults.ts --tokenizer FOLDER --vllm "COMMAND PORT" [--seconds 12]
+ *     npx node bench/kv-faults.ts --tokenizer FOLDER --vllm "COMMAND PORT" [--seconds 12] [--fault NAME]
  *
- * COMMAND starts a vLLM that reports cached tokens (--enable-prompt-tokens-details); PORT stands for its port. About four
- * minutes.
+ * COMMAND starts a vLLM that reports cached tokens (--enable-prompt-tokens-details); PORT stands for its port. NAME is drop,
+ * pause, drop-refused, pause-refused or restart, one or several with commas; all where it is left out. Two engines on two
+ * cores take one to two minutes to start, and one that is started again another: a fault a call takes two to four minutes,
+ * all of them six.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { existsSync } from "node:fs";
@@ -35,6 +37,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "12" },
     foreign: { type: "string", default: "3500" },
     "side-by-side": { type: "string", default: "4" },
+    fault: { type: "string", default: "drop,pause,drop-refused,pause-refused,restart" },
   },
 });
 
@@ -45,12 +48,19 @@ interface Phase {
 
 const WELL: RelayFaults = { dropShare: 0, paused: false, replayRefused: false };
 /** What goes wrong, each for its time; after each comes a time in which nothing does. */
-const FAULTS: readonly (readonly [name: string, faults: RelayFaults])[] = [
-  ["1 % of messages dropped", { ...WELL, dropShare: 0.01 }],
-  ["publisher paused", { ...WELL, paused: true }],
-  ["1 % dropped, replay refused", { ...WELL, dropShare: 0.01, replayRefused: true }],
-  ["publisher paused, replay refused", { ...WELL, paused: true, replayRefused: true }],
+const FAULTS: readonly (readonly [key: string, name: string, faults: RelayFaults])[] = [
+  ["drop", "1 % of messages dropped", { ...WELL, dropShare: 0.01 }],
+  ["pause", "publisher paused", { ...WELL, paused: true }],
+  ["drop-refused", "1 % dropped, replay refused", { ...WELL, dropShare: 0.01, replayRefused: true }],
+  ["pause-refused", "publisher paused, replay refused", { ...WELL, paused: true, replayRefused: true }],
 ];
+const RESTART = "restart";
+const wanted = values.fault.split(",");
+const known = [...FAULTS.map(([key]) => key), RESTART];
+if (values.vllm === "" || wanted.some((one) => !known.includes(one))) {
+  console.error(`bench: expected --vllm "COMMAND PORT" and --fault of ${known.join(", ")}, got ${values.fault}`);
+  process.exit(2);
+}
 
 const folder = mkdtempSync(join(tmpdir(), "gnomon-kv-faults-"));
 const pair = new RealPair(values.vllm);
@@ -67,6 +77,7 @@ const foreign = new SecondClient(randomFor(1, 1), values.model);
 const millis = 1_000 * Number(values.seconds);
 
 const begin = (name: string, faults: RelayFaults): void => {
+  process.stderr.write(`${(performance.now() / 1_000).toFixed(0)} s: ${name}\n`);
   phases.push({ name, fromMillis: Date.now() });
   for (const relay of pair.relays) Object.assign(relay.faults, faults);
 };
@@ -77,16 +88,19 @@ try {
   const talking = talk();
   begin("nothing", WELL);
   await sleep(millis);
-  for (const [name, faults] of FAULTS) {
+  for (const [key, name, faults] of FAULTS) {
+    if (!wanted.includes(key)) continue;
     begin(name, faults);
     await sleep(millis);
     begin("  after it", WELL);
     await sleep(millis);
   }
-  begin("an engine killed and started again", WELL);
-  await pair.restart();
-  begin("  after it", WELL);
-  await sleep(millis);
+  if (wanted.includes(RESTART)) {
+    begin("an engine killed and started again", WELL);
+    await pair.restart();
+    begin("  after it", WELL);
+    await sleep(millis);
+  }
   stop.isOver = true;
   const counts = await talking;
   await foreign.stop();
