@@ -2,7 +2,9 @@ import type { Dispatcher } from "undici";
 
 import { nowMicros } from "../clock.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
+import type { UpstreamConnection } from "./upstream-clients.ts";
 import type { Upstream } from "./upstream-pools.ts";
+import type { PieceSink } from "./upstream-reads.ts";
 
 /** Is notified of how an attempt goes, until it is detached. */
 export interface AttemptListener {
@@ -29,12 +31,12 @@ const RESET_CODES: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ER
 const NO_LONGER_WANTED = new Error("no longer wanted");
 
 /** One request on its way to one endpoint, straight from undici's dispatcher. */
-export class Attempt implements Dispatcher.DispatchHandler {
+export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   readonly #upstream: Upstream;
   readonly #request: UpstreamRequest;
   #listener: AttemptListener | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  #client: Dispatcher | undefined;
+  #connection: UpstreamConnection | undefined;
   #startedAt = 0;
   /** Only what was sent once and not answered may go out again. */
   #stage: "sent" | "sent-again" | "answered" | "released" = "sent";
@@ -48,8 +50,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   send(): void {
     const { path, headers, body } = this.#request;
-    this.#client ??= this.#upstream.clients.take();
-    this.#client.dispatch({ path, method: "POST", headers, body }, this);
+    this.#connection ??= this.#upstream.clients.take();
+    this.#connection.reads.begin();
+    this.#connection.client.dispatch({ path, method: "POST", headers, body }, this);
   }
 
   /** Stops hearing and ends the connection at once, so that the engine stops too. */
@@ -60,10 +63,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   pause(): void {
     this.#controller?.pause();
+    if (this.#stage !== "released") this.#connection?.reads.pause();
   }
 
   resume(): void {
     this.#controller?.resume();
+    if (this.#stage !== "released") this.#connection?.reads.resume();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -76,6 +81,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (status < 200 || this.#stage === "released") return;
     this.#stage = "answered";
     this.#listener?.answerStarted(status, headers);
+    if (this.#listener !== undefined && isStream(headers)) this.#connection?.reads.follow(this);
+  }
+
+  /** Of a stream, past undici. */
+  piece(bytes: Buffer): void {
+    this.#listener?.answerData(bytes);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -122,6 +133,16 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#stage === "released") return;
     this.#stage = "released";
     this.#upstream.inFlight--;
-    if (this.#client !== undefined) this.#upstream.clients.giveBack(this.#client);
+    if (this.#connection === undefined) return;
+    this.#connection.reads.end();
+    this.#upstream.clients.giveBack(this.#connection);
   }
 }
+
+/** Its body comes in chunks, an event in each or as many as lay together. */
+function isStream(headers: AnswerHeaders): boolean {
+  const type = headers["content-type"];
+  return headers["transfer-encoding"] === "chunked" && typeof type === "string" && type.startsWith(EVENT_STREAM);
+}
+
+const EVENT_STREAM = "text/event-stream";

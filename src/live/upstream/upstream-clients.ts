@@ -1,7 +1,13 @@
-import { type buildConnector, Client, type Dispatcher } from "undici";
+import { type buildConnector, Client } from "undici";
 
 import type { GatewayLimits } from "../request/limits.ts";
-import { POOLED_READS } from "./pooled-reads.ts";
+import { UpstreamReads } from "./upstream-reads.ts";
+
+/** A connection that is made when it is needed, and made anew where it closed. */
+export interface UpstreamConnection {
+  readonly client: Client;
+  readonly reads: UpstreamReads;
+}
 
 /**
  * Connections to one endpoint, each with one request at a time. The last one that became free is used again first, so
@@ -19,8 +25,9 @@ import { POOLED_READS } from "./pooled-reads.ts";
 export class UpstreamClients {
   readonly #url: string;
   readonly #options: Client.Options;
+  readonly #connect: buildConnector.connector | undefined;
   readonly #all: Client[] = [];
-  readonly #free: Client[] = [];
+  readonly #free: UpstreamConnection[] = [];
 
   constructor(url: string, limits: GatewayLimits, connect?: buildConnector.connector) {
     this.#url = url;
@@ -31,18 +38,18 @@ export class UpstreamClients {
       headersTimeout: 0,
       bodyTimeout: 0,
       connectTimeout: limits.connectMillisMax,
-      connect: connect ?? (url.startsWith("http:") ? { onread: POOLED_READS } : {}),
       allowH2: false,
     };
+    this.#connect = connect;
   }
 
-  /** A client without a request. The caller gives it back when its request is over. */
-  take(): Dispatcher {
+  /** A connection without a request. The caller gives it back when its request is over. */
+  take(): UpstreamConnection {
     return this.#free.pop() ?? this.#make();
   }
 
-  giveBack(client: Dispatcher): void {
-    this.#free.push(client as Client);
+  giveBack(connection: UpstreamConnection): void {
+    this.#free.push(connection);
   }
 
   /** Resolves when the requests in flight are over. */
@@ -54,10 +61,12 @@ export class UpstreamClients {
     await Promise.all(this.#all.map((client) => client.destroy()));
   }
 
-  #make(): Client {
-    const client = new Client(this.#url, this.#options);
+  #make(): UpstreamConnection {
+    const reads = new UpstreamReads();
+    const connect = this.#connect ?? (this.#url.startsWith("http:") ? { onread: reads.onread } : {});
+    const client = new Client(this.#url, { ...this.#options, connect });
     this.#all.push(client);
-    return client;
+    return { client, reads };
   }
 }
 

@@ -6,6 +6,7 @@ import type { Dispatcher } from "undici";
 
 import { Attempt, type AttemptListener } from "#live/upstream/attempt.ts";
 import type { Upstream } from "#live/upstream/upstream-pools.ts";
+import { UpstreamReads } from "#live/upstream/upstream-reads.ts";
 
 const stale = Object.assign(new Error("reset"), { code: "ECONNRESET" });
 const refusedError = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
@@ -20,13 +21,14 @@ class FakeUpstream {
   readonly clients = {
     take: () => {
       this.taken++;
-      return {
+      const client = {
         dispatch: (_options: object, handler: Dispatcher.DispatchHandler) => {
           this.dispatched++;
           this.handler = handler;
           return true;
         },
       };
+      return { client, reads: new UpstreamReads() };
     },
     giveBack: () => void this.givenBack++,
   };

@@ -3,10 +3,8 @@ import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 
-import type { Dispatcher } from "undici";
-
 import { DEFAULT_LIMITS } from "#live/request/limits.ts";
-import { UpstreamClients } from "#live/upstream/upstream-clients.ts";
+import { UpstreamClients, type UpstreamConnection } from "#live/upstream/upstream-clients.ts";
 
 let server: Server;
 let url = "";
@@ -28,7 +26,7 @@ after(() => {
   server.closeAllConnections();
 });
 
-function ask(client: Dispatcher): Promise<number> {
+function ask({ client }: UpstreamConnection): Promise<number> {
   return client.request({ path: "/", method: "POST", body: "{}" }).then(async ({ statusCode, body }) => {
     await body.dump();
     return statusCode;
