@@ -21,7 +21,7 @@ test("a server that gets no time says how late its engine's steps came", async (
     await answer;
     const { steps, mean, p99, max } = emulator.stats().lagMillis;
     // Steps that ended while nobody looked are caught up in one.
-    assert.ok(steps > 10 && steps < 60, `${steps} steps`);
+    assert.ok(steps > 3 && steps < 60, `${steps} steps`);
     assert.ok(max >= BLOCKED_MS - 10 && mean > 0 && mean < max && p99 <= max, JSON.stringify({ mean, p99, max }));
   } finally {
     await emulator.close();

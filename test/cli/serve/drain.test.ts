@@ -49,12 +49,15 @@ test("told to stop, readiness fails first, requests are taken until the notice i
   served.child.kill("SIGTERM");
   while ((await fetch(`${url}/readyz`)).status !== 503) continue;
   const stream = await begunStream(url, 500);
-  const late = await until(
-    () => fetch(`${url}/v1/completions`, { method: "POST", body: "{}" }),
-    (answer) => answer.headers.get("x-gnomon-reason") === "draining",
-  );
-  assert.equal(late.status, 503);
-  assert.equal(late.headers.get("connection"), "close");
+  // A connection kept alive may be closed under a request when the notice ends, as with every HTTP server.
+  const ask = () =>
+    fetch(`${url}/v1/completions`, { method: "POST", body: "{}" }).catch((error: unknown) => {
+      if (served.child.exitCode !== null) throw error;
+      return undefined;
+    });
+  const late = await until(ask, (answer) => answer?.headers.get("x-gnomon-reason") === "draining");
+  assert.equal(late?.status, 503);
+  assert.equal(late?.headers.get("connection"), "close");
   assert.match(await (await fetch(`${url}/metrics`)).text(), /^gnomon_requests_total/m);
   assert.equal((await fetch(`${url}/healthz`)).status, 200);
   assertWhole(await stream.whole, 500);
