@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   simulate: async () => (await import("#cli/simulate/simulate.ts")).simulateCommand(),
   replay: async () => (await import("./cli/replay.ts")).replayCommand(),
   "what-if": async () => (await import("#cli/what-if/what-if.ts")).whatIfCommand(),
+  tune: async () => (await import("#cli/tune/tune.ts")).tuneCommand(),
   sweep: async () => (await import("#cli/sweep/sweep.ts")).sweepCommand(),
   trace: async () => (await import("#cli/trace/trace.ts")).traceCommand(),
   calibrate: async () => (await import("#cli/calibrate/calibrate.ts")).calibrateCommand(),

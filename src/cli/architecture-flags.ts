@@ -51,13 +51,15 @@ export function architectureOptions(meaning: string): readonly Option[] {
   ];
 }
 
-export function transfersOf(flags: ArchitectureFlags): TransferOptions {
+/** The usual transfers where a command has no flags for them. */
+export function transfersOf(flags: Partial<ArchitectureFlags>): TransferOptions {
   const { pdTransferLatency, pdTransferBandwidth, pdTransferContention } = flags;
+  const { latencyMicros, bytesPerSecond, contention } = TRANSFER_DEFAULTS;
   return {
     ...TRANSFER_DEFAULTS,
-    latencyMicros: pdTransferLatency,
-    bytesPerSecond: pdTransferBandwidth,
-    contention: pdTransferContention,
+    latencyMicros: pdTransferLatency ?? latencyMicros,
+    bytesPerSecond: pdTransferBandwidth ?? bytesPerSecond,
+    contention: pdTransferContention ?? contention,
   };
 }
 
@@ -82,7 +84,7 @@ export function withRoles<E extends Endpoint>(endpoints: readonly E[], prefill: 
 }
 
 /** A profile for such a fleet: its own stage chooses in both, unless it has two. */
-export function pdSpec(spec: ProfileSpec, { colocateBelowTokens }: ArchitectureFlags): ProfileSpec {
+export function pdSpec(spec: ProfileSpec, { colocateBelowTokens }: Partial<ArchitectureFlags>): ProfileSpec {
   const { disaggregation, ...stage } = spec;
   const before = disaggregation ?? {
     prefill: stage,

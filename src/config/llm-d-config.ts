@@ -207,7 +207,7 @@ class Reading {
   #parameters(known: LlmDPlugin, { parameters }: Declared, declaredAt: Path): Record<string, ParameterValue> {
     const { names, fixed = {}, only = {}, silent = [] } = known;
     const ours: Record<string, ParameterValue> = { ...fixed };
-    for (const [key, value] of Object.entries(parameters)) {
+    for (const [key, value] of flat(parameters, [...Object.keys(names), ...silent])) {
       const path = [...declaredAt, "parameters", key];
       const name = Object.hasOwn(names, key) ? names[key] : undefined;
       const given = Array.isArray(value) ? value.join(",") : value;
@@ -225,6 +225,14 @@ class Reading {
     }
     return ours;
   }
+}
+
+/** Mappings that hold a parameter by a name with a point, as entries of such names. */
+function flat(parameters: Readonly<Record<string, unknown>>, names: readonly string[]): [string, unknown][] {
+  return Object.entries(parameters).flatMap(([key, value]): [string, unknown][] => {
+    const isMapping = typeof value === "object" && value !== null && names.some((name) => name.startsWith(`${key}.`));
+    return isMapping ? Object.entries(value).map(([inner, one]) => [`${key}.${inner}`, one]) : [[key, value]];
+  });
 }
 
 function parametersOf({ kind, plugin }: LlmDPlugin): ParameterTable {

@@ -4,7 +4,7 @@ import type { ParameterValue } from "#core/plugin/spec.ts";
 export interface LlmDPlugin {
   readonly kind: "filter" | "scorer" | "picker";
   readonly plugin: string;
-  /** llm-d's parameter name to ours. */
+  /** llm-d's parameter name to ours; a name with a point is a key of a mapping. */
   readonly names: Readonly<Record<string, string>>;
   /** Parameters that llm-d has by nature and that ours has to be given. */
   readonly fixed?: Readonly<Record<string, ParameterValue>>;
@@ -15,6 +15,7 @@ export interface LlmDPlugin {
 }
 
 const PRODUCERS = ["prefixMatchInfoProducerName", "inFlightLoadProducerName"];
+const SESSION_SOURCES = ["sessionIdConfig.sources", "sessionIdConfig.evictionSweepSeconds"];
 const DECODE_ROLES = "decode,prefill-decode,both,encode-prefill-decode";
 const PREFILL_ROLES = "prefill,encode-prefill,prefill-decode,both,encode-prefill-decode";
 
@@ -47,9 +48,10 @@ export const LLM_D_PLUGINS: Readonly<Record<string, LlmDPlugin>> = {
   "session-affinity-scorer": {
     kind: "scorer",
     plugin: "session-affinity",
-    names: { evictionTtlSeconds: "idleSecondsMax" },
+    names: { "sessionIdConfig.evictionTtlSeconds": "idleSecondsMax" },
     fixed: { idleSecondsMax: 300 },
     only: { strategy: "session_id" },
+    silent: SESSION_SOURCES,
   },
   "latency-scorer": {
     kind: "scorer",
@@ -68,7 +70,13 @@ export const LLM_D_PLUGINS: Readonly<Record<string, LlmDPlugin>> = {
     only: { ttftSource: "prefillThroughput" },
     silent: PRODUCERS,
   },
-  "session-affinity-filter": { kind: "filter", plugin: "session-pin", names: { evictionTtlSeconds: "idleSecondsMax" } },
+  "session-affinity-filter": {
+    kind: "filter",
+    plugin: "session-pin",
+    names: { "sessionIdConfig.evictionTtlSeconds": "idleSecondsMax" },
+    only: { strategy: "session_id" },
+    silent: SESSION_SOURCES,
+  },
   "decode-filter": { kind: "filter", plugin: "label", names: {}, fixed: { values: DECODE_ROLES } },
   "prefill-filter": {
     kind: "filter",
@@ -91,7 +99,7 @@ export const LLM_D_PLUGINS: Readonly<Record<string, LlmDPlugin>> = {
     kind: "filter",
     plugin: "concurrency-saturation",
     names: {
-      mode: "mode",
+      concurrencyMode: "mode",
       maxConcurrency: "requestsMax",
       maxTokenConcurrency: "tokensMax",
       headroom: "headroom",

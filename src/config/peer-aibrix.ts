@@ -6,31 +6,32 @@ import { loadNativeProfile, signalsOf, type NamedProfile } from "./native-profil
 import { unknownWord } from "./problem.ts";
 
 /** AIBrix's strategies by name: the profile that each is alone, and the scorer that it is in a composite. */
-const STRATEGIES: Readonly<Record<string, { readonly profile: string; readonly scorer?: Omit<ScorerSpec, "weight"> }>> =
-  {
-    random: { profile: "random" },
-    "least-request": { profile: "aibrix-least-request", scorer: { plugin: "least-request", parameters: {} } },
-    "least-latency": { profile: "aibrix-least-latency", scorer: { plugin: "least-latency", parameters: {} } },
-    throughput: { profile: "aibrix-throughput", scorer: { plugin: "throughput", parameters: {} } },
-    "least-kv-cache": { profile: "aibrix-least-kv-cache", scorer: { plugin: "least-kv-cache", parameters: {} } },
-    "least-utilization": {
-      profile: "aibrix-least-utilization",
-      scorer: { plugin: "utilization", parameters: { scale: "min-max" } },
-    },
-    "power-of-two": { profile: "power-of-two" },
-    "prefix-cache": {
-      profile: "aibrix-prefix-cache",
-      scorer: { plugin: "prefix-affinity", parameters: { scale: "min-max" } },
-    },
-    // The documents' name of it in places.
-    "prefix-aware": {
-      profile: "aibrix-prefix-cache",
-      scorer: { plugin: "prefix-affinity", parameters: { scale: "min-max" } },
-    },
-    "prefix-cache-preble": { profile: "preble" },
-    "vtc-basic": { profile: "vtc-basic", scorer: { plugin: "vtc", parameters: {} } },
-    "session-affinity": { profile: "sticky", scorer: { plugin: "session-affinity", parameters: {} } },
-  };
+export const STRATEGIES: Readonly<
+  Record<string, { readonly profile: string; readonly scorer?: Omit<ScorerSpec, "weight"> }>
+> = {
+  random: { profile: "random" },
+  "least-request": { profile: "aibrix-least-request", scorer: { plugin: "least-request", parameters: {} } },
+  "least-latency": { profile: "aibrix-least-latency", scorer: { plugin: "least-latency", parameters: {} } },
+  throughput: { profile: "aibrix-throughput", scorer: { plugin: "throughput", parameters: {} } },
+  "least-kv-cache": { profile: "aibrix-least-kv-cache", scorer: { plugin: "least-kv-cache", parameters: {} } },
+  "least-utilization": {
+    profile: "aibrix-least-utilization",
+    scorer: { plugin: "utilization", parameters: { scale: "min-max" } },
+  },
+  "power-of-two": { profile: "power-of-two" },
+  "prefix-cache": {
+    profile: "aibrix-prefix-cache",
+    scorer: { plugin: "prefix-affinity", parameters: { scale: "min-max" } },
+  },
+  // The documents' name of it in places.
+  "prefix-aware": {
+    profile: "aibrix-prefix-cache",
+    scorer: { plugin: "prefix-affinity", parameters: { scale: "min-max" } },
+  },
+  "prefix-cache-preble": { profile: "preble" },
+  "vtc-basic": { profile: "vtc-basic", scorer: { plugin: "vtc", parameters: {} } },
+  "session-affinity": { profile: "sticky", scorer: { plugin: "session-affinity", parameters: {} } },
+};
 
 const WEIGHT_MAX = 1_000_000;
 

@@ -43,10 +43,7 @@ export type TrafficFlags = Omit<
   WhatIfFlags,
   | keyof RouterFlags
   | keyof AutoscaleFlags
-  | "architecture"
-  | "prefillReplicas"
-  | "decodeReplicas"
-  | "colocateBelowTokens"
+  | keyof ArchitectureFlags
   | "autoscale"
   | "slo"
   | "hpa"
@@ -61,7 +58,8 @@ export type TrafficFlags = Omit<
   | "threads"
   | "json"
   | "html"
->;
+> &
+  Partial<ArchitectureFlags>;
 
 /** Requests of a trace that are held in memory, unless a flag sets another limit. */
 export const LIMIT_DEFAULT = 1_000_000;

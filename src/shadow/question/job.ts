@@ -7,6 +7,7 @@ import { type BlockSums, blockSumsOf } from "./ranking.ts";
 import { type DecisionRegret, decisionRegret, type RegretQuestion } from "./regret.ts";
 import type { RolloutSample } from "../rollout/rollout-sample.ts";
 import { type SimulatedRollout, simulatedRollout } from "../rollout/simulated-rollout.ts";
+import { runTrial, type Trial, type TrialResult } from "../tune/trial.ts";
 
 /** One piece of a question that can be done anywhere. Plain data. */
 export type Job =
@@ -17,7 +18,9 @@ export type Job =
   /** One counterfactual decision. */
   | { readonly kind: "regret"; readonly question: RegretQuestion }
   /** Two candidates as arms of a rollout. */
-  | { readonly kind: "rollout"; readonly rollout: SimulatedRollout };
+  | { readonly kind: "rollout"; readonly rollout: SimulatedRollout }
+  /** What each request loses under a candidate, perhaps on the first of them alone. */
+  | { readonly kind: "trial"; readonly trial: Trial };
 
 /** What is kept of a run on a drawn engine. */
 export interface ReplicaFigures {
@@ -30,6 +33,7 @@ export interface JobResults {
   readonly replica: ReplicaFigures;
   readonly regret: DecisionRegret | undefined;
   readonly rollout: RolloutSample;
+  readonly trial: TrialResult;
 }
 
 export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
@@ -49,5 +53,7 @@ export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
       return decisionRegret(setting, job.question);
     case "rollout":
       return simulatedRollout(setting, job.rollout);
+    case "trial":
+      return runTrial(setting, job.trial);
   }
 }

@@ -1,0 +1,44 @@
+import { Option } from "commander";
+import { ConfigError } from "#config/config-error.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { SloTargets } from "#sim/result/slo.ts";
+import { amount } from "../flag-number.ts";
+import { parseSlo } from "../slo-flag.ts";
+
+/** What requests are promised. */
+export interface SloFlags {
+  readonly sloTtftMillis?: number;
+  readonly sloTpotMillis?: number;
+  readonly sloE2eMillis?: number;
+  /** By class. */
+  readonly slo?: string;
+}
+
+const LATENCY_MILLIS_MAX = 1e9;
+
+export function sloOptions(): readonly Option[] {
+  const millis = (flag: string, meaning: string) =>
+    new Option(`--slo-${flag}-millis <n>`, `${meaning} that requests are promised`).argParser(
+      amount(0.001, LATENCY_MILLIS_MAX),
+    );
+  return [
+    millis("ttft", "time to the first token"),
+    millis("tpot", "time per token after it"),
+    millis("e2e", "time to the last one"),
+    new Option("--slo <targets>", "class:ttft:tpot:e2e in milliseconds, comma-separated; * is any class"),
+  ];
+}
+
+/** Targets by class; those of single flags are for every class. Throws ConfigError where both are given. */
+export function sloTargets({ slo, sloTtftMillis, sloTpotMillis, sloE2eMillis }: SloFlags): SloTargets | undefined {
+  const single = {
+    ...(sloTtftMillis !== undefined && { ttftMicros: sloTtftMillis * MICROS_PER_MILLI }),
+    ...(sloTpotMillis !== undefined && { tpotMicros: sloTpotMillis * MICROS_PER_MILLI }),
+    ...(sloE2eMillis !== undefined && { e2eMicros: sloE2eMillis * MICROS_PER_MILLI }),
+  };
+  const hasSingle = Object.keys(single).length > 0;
+  if (slo !== undefined && hasSingle)
+    throw new ConfigError(["--slo: expected it, or --slo-ttft-millis and its siblings, got both"]);
+  if (slo !== undefined) return parseSlo(slo);
+  return hasSingle ? { "*": single } : undefined;
+}

@@ -1,0 +1,93 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { PROFILE_FILES } from "#config/profile-files.ts";
+import { OBJECTIVES, type ObjectiveName } from "#shadow/tune/objective.ts";
+import { amount, share, whole } from "../flag-number.ts";
+import { addTrafficFlags } from "../rollout/traffic-flags.ts";
+import { type SloFlags, sloOptions } from "./slo-targets.ts";
+import type { TrafficFlags } from "../what-if/what-if-flags.ts";
+
+/** Who is to run what is found. */
+export const ROUTERS = ["gnomon", "llm-d", "aibrix"] as const;
+
+export interface TuneFlags extends TrafficFlags, SloFlags {
+  readonly objective: ObjectiveName;
+  readonly profile: readonly string[];
+  readonly for: (typeof ROUTERS)[number];
+  readonly budget: number;
+  readonly trials: number;
+  readonly split: number;
+  readonly replicas: number;
+  readonly gainMin: number;
+  readonly state?: string;
+  readonly engines: readonly number[];
+  readonly pd: boolean;
+  readonly kind: readonly string[];
+  readonly goodputMin: number;
+  readonly threads?: number;
+  readonly writeProfile?: string;
+  readonly writeRollout?: string;
+  readonly writeLlmD?: string;
+  readonly writeAibrix?: string;
+  readonly json?: string;
+}
+
+const ENGINES_MAX = 64;
+
+/** The command with its options, and nothing behind it. */
+export function tuneOptions(): Command {
+  const command = new Command("tune")
+    .description(
+      "Search a better policy for recorded traffic, and judge it on the conversations that the search did not see.",
+    )
+    .argument(
+      "<trace>",
+      "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
+    )
+    .addOption(
+      new Option("--objective <name>", "what is to be better; goodput and cost need targets")
+        .choices(OBJECTIVES)
+        .default("e2e-mean" as const),
+    );
+  for (const option of sloOptions()) command.addOption(option);
+  command
+    .option(
+      "--profile <name...>",
+      `profiles to begin with, by name or the path of ${PROFILE_FILES} (default: those that come with gnomon)`,
+      [],
+    )
+    .addOption(
+      new Option("--for <router>", "search only what this router can be configured to do")
+        .choices(ROUTERS)
+        .default("gnomon" as const),
+    )
+    .option("--budget <seconds>", "time that the search may take", amount(0.1, 86_400), 60)
+    .option("--trials <n>", "simulations of the search at most", whole(1, 1_000_000), 100_000)
+    .option("--split <share>", "part of the conversations that the search sees", share, 0.5)
+    .option("--replicas <n>", "drawn engines that the result is judged on", whole(2, 100), 8)
+    .option("--gain-min <share>", "a smaller gain is none", share, 0.01)
+    .option("--state <file>", "keep the search's results here, and go on with those that are there")
+    .option("--engines <n..m>", "also ask how many engines the traffic needs", range, [])
+    .option("--pd", "with --engines: also with prompts computed at other engines than those that answer", false)
+    .option(
+      "--kind <engine>",
+      "with --engines: also of this kind, by engine name or path; repeat for more",
+      (name: string, before: readonly string[]) => [...before, name],
+      [],
+    )
+    .option("--goodput-min <share>", "with --engines: the goodput that must be reached", share, 0.99)
+    .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
+    .option("--write-profile <file>", "write the profile, if it is better")
+    .option("--write-rollout <file>", "write a rollout of it, planned by simulation, as rollout start takes it")
+    .option("--write-llm-d <file>", "write it as llm-d's EndpointPickerConfig")
+    .option("--write-aibrix <file>", "write it as AIBrix's environment")
+    .option("--json <file>", "write the answer as JSON; - for stdout, without the tables");
+  return addTrafficFlags(command);
+}
+
+function range(text: string): readonly number[] {
+  const [, from = "", until = from] = /^(\d+)(?:\.\.(\d+))?$/.exec(text) ?? [];
+  const [low, high] = [Number(from), Number(until)];
+  if (from === "" || low < 1 || high < low || high > ENGINES_MAX)
+    throw new InvalidArgumentError(`expected a range such as 2..8, to ${ENGINES_MAX}`);
+  return Array.from({ length: high - low + 1 }, (_, i) => low + i);
+}

@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { stringify } from "yaml";
+import { exportAibrix } from "#config/export-aibrix.ts";
+import { exportLlmD } from "#config/export-llm-d.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
+import type { Found } from "#shadow/tune/search.ts";
+import type { TuneAnswer } from "#shadow/tune/tune.ts";
+import { policyKey } from "#shadow/tune/policy-space.ts";
+import { percent } from "../figure-text.ts";
+
+const DIGEST_CHARS = 8;
+
+/** The same name for the same policy, so that a rollout and a profile of it go together. */
+export function tunedName(spec: ProfileSpec): string {
+  return `tuned-${createHash("sha256").update(policyKey(spec)).digest("hex").slice(0, DIGEST_CHARS)}`;
+}
+
+/** What a policy was made from, or its name where it is one to begin with. */
+export function originText({ origin, candidate }: Found): string {
+  return origin === "" ? candidate.name : origin;
+}
+
+/** A profile file, as --profile and routing.profile take it. */
+export function profileText(name: string, spec: ProfileSpec, answer: TuneAnswer): string {
+  const { winner, heldOut, inForce, objective } = answer;
+  const gain = heldOut?.gain;
+  const found =
+    gain === undefined
+      ? ""
+      : `gains ${percent(gain.value)} (${percent(gain.low)} to ${percent(gain.high)}) over ${inForce}, predicted`;
+  const what = objective.kind === "time" ? `${objective.metric} ${objective.figure}` : objective.kind;
+  return yamlText({
+    name,
+    summary: `found by tune for ${what}: ${found}`,
+    source: `gnomon tune, from ${winner === undefined ? inForce : originText(winner)}`,
+    ...spec,
+  });
+}
+
+/** Writes what another router takes, and returns what to print: where it went, or why it could not be expressed. */
+export function writeExports(
+  spec: ProfileSpec,
+  files: { readonly writeLlmD?: string; readonly writeAibrix?: string },
+): string[] {
+  const notes: string[] = [];
+  const { writeLlmD, writeAibrix } = files;
+  if (writeLlmD !== undefined) {
+    const exported = exportLlmD(spec);
+    if (exported.ok) write(writeLlmD, yamlText(exported.value));
+    else notes.push(...exported.reasons.map((reason) => `--write-llm-d: not expressible: ${reason}`));
+  }
+  if (writeAibrix !== undefined) {
+    const exported = exportAibrix(spec);
+    const lines = exported.ok ? Object.entries(exported.value).map(([name, value]) => `${name}=${value}\n`) : [];
+    if (exported.ok) write(writeAibrix, lines.join(""));
+    else notes.push(...exported.reasons.map((reason) => `--write-aibrix: not expressible: ${reason}`));
+  }
+  return notes;
+}
+
+export function yamlText(value: unknown): string {
+  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
+}
+
+export function write(file: string, text: string): void {
+  if (file === "-") process.stdout.write(text);
+  else writeFileSync(file, text);
+}

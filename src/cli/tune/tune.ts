@@ -1,0 +1,186 @@
+import { existsSync } from "node:fs";
+import type { Command } from "commander";
+import { ConfigError } from "#config/config-error.ts";
+import { exportLlmD } from "#config/export-llm-d.ts";
+import type { Candidate } from "#shadow/question/candidate.ts";
+import { namedDesigns } from "#shadow/rollout/rollout-design.ts";
+import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
+import { rolloutStudy } from "#shadow/rollout/rollout-study.ts";
+import { doubtedResiduals } from "#shadow/tune/engine-doubt.ts";
+import { type Objective, objectiveNamed } from "#shadow/tune/objective.ts";
+import { cheapest, type TopologyRow, topologyStudy } from "#shadow/tune/topology.ts";
+import { type TuneAnswer, tune } from "#shadow/tune/tune.ts";
+import { checkOutputFile } from "../check-output-file.ts";
+import { notesOf, type Traffic, trafficOf } from "../what-if/what-if-traffic.ts";
+import { sloTargets } from "./slo-targets.ts";
+import { type TuneFlags, tuneOptions } from "./tune-flags.ts";
+import { profileText, tunedName, write, writeExports, yamlText } from "./tune-output.ts";
+import { spaceFor } from "./tune-space.ts";
+import { questionDigest, TuneState } from "./tune-state.ts";
+import { topologyTable, tuneTable } from "./tune-table.ts";
+import { topologiesOf } from "./tune-topology.ts";
+
+/** Searches a better policy for recorded traffic. */
+export function tuneCommand(): Command {
+  return tuneOptions().action(answer);
+}
+
+async function answer(path: string, flags: TuneFlags): Promise<void> {
+  if (!existsSync(path))
+    throw new ConfigError([`tune: expected a trace or a workload, got ${path}, which is not there`]);
+  const objective = objectiveOf(flags);
+  checkFiles(flags);
+  const startedAt = performance.now();
+  const { space, bases } = spaceFor(flags.for, flags.profile);
+  const traffic = await trafficOf(path, flags);
+  const { setting, inForce, observed } = traffic;
+  const notes = notesOf(traffic);
+  for (const line of notes) process.stderr.write(`note: ${line}\n`);
+  const state = new TuneState(
+    flags.state,
+    flags.state === undefined ? "" : questionDigest(setting, objective, flags.split),
+  );
+  const result = await tune({
+    setting,
+    inForce,
+    bases,
+    space,
+    objective,
+    observed,
+    share: flags.split,
+    trialsMax: flags.trials,
+    budgetMillis: 1000 * flags.budget,
+    replicas: flags.replicas,
+    gainMin: flags.gainMin,
+    memory: state,
+    now: () => performance.now(),
+    ...(flags.threads !== undefined && { threadsMax: flags.threads }),
+    progress: (trials) => process.stderr.isTTY && process.stderr.write(`\r${trials} simulations`),
+  });
+  state.save();
+  if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
+  const found = foundIn(result);
+  const fleets = flags.engines.length === 0 ? [] : await fleetsFor(traffic, flags, objective, result, found);
+  if (flags.json !== "-") {
+    process.stdout.write(tuneTable(result));
+    const best = cheapest(fleets, objective, flags.goodputMin);
+    if (fleets.length > 0) process.stdout.write(topologyTable(fleets, objective, best, flags.goodputMin));
+  }
+  for (const line of found === undefined ? unwritten(flags) : await written(traffic, flags, result, found))
+    process.stderr.write(`note: ${line}\n`);
+  if (flags.json !== undefined) write(flags.json, `${jsonText(result, found, fleets, notes)}\n`);
+  process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(1)} s\n`);
+}
+
+/** What is recommended, under a name of its own; undefined where nothing is. */
+function foundIn({ verdict, winner }: TuneAnswer): Candidate | undefined {
+  if (verdict.kind !== "better" || winner === undefined) return undefined;
+  const { name, spec } = winner.candidate;
+  return { name: winner.origin === "" ? name : tunedName(spec), spec };
+}
+
+function objectiveOf(flags: TuneFlags): Objective {
+  const targets = sloTargets(flags);
+  const needsTargets = flags.objective === "goodput" || flags.objective === "cost";
+  if (needsTargets && targets === undefined)
+    throw new ConfigError([
+      `--objective ${flags.objective}: expected together with --slo-ttft-millis, --slo-tpot-millis or --slo`,
+    ]);
+  return objectiveNamed(flags.objective, targets ?? {});
+}
+
+function checkFiles(flags: TuneFlags): void {
+  checkOutputFile("--json", flags.json);
+  checkOutputFile("--state", flags.state);
+  checkOutputFile("--write-profile", flags.writeProfile);
+  checkOutputFile("--write-rollout", flags.writeRollout);
+  checkOutputFile("--write-llm-d", flags.writeLlmD);
+  checkOutputFile("--write-aibrix", flags.writeAibrix);
+  if (!(flags.split < 1)) throw new ConfigError([`--split: expected a share below 1, got ${flags.split}`]);
+  const alone = [flags.pd ? "--pd" : "", flags.kind.length > 0 ? "--kind" : ""].find((flag) => flag !== "");
+  if (flags.engines.length === 0 && alone !== undefined)
+    throw new ConfigError([`${alone}: expected together with --engines`]);
+}
+
+function fleetsFor(
+  { setting, inForce, engine }: Traffic,
+  flags: TuneFlags,
+  objective: Objective,
+  { doubt }: TuneAnswer,
+  found: Candidate | undefined,
+): Promise<TopologyRow[]> {
+  const policies = [inForce, ...(found === undefined ? [] : [found])];
+  const { engines, kind: kinds, pd, threads } = flags;
+  return topologyStudy({
+    setting: { ...setting, fleetEvents: [], residuals: doubtedResiduals(setting.residuals, doubt) },
+    topologies: topologiesOf(policies, { engines, kinds, kind: engine.name, pd, doubt }),
+    objective,
+    replicas: TOPOLOGY_REPLICAS,
+    ...(threads !== undefined && { threadsMax: threads }),
+  });
+}
+
+const TOPOLOGY_REPLICAS = 3;
+
+function unwritten(flags: TuneFlags): string[] {
+  const files = [flags.writeProfile, flags.writeRollout, flags.writeLlmD, flags.writeAibrix];
+  return files.some((file) => file !== undefined) ? ["nothing is written, since nothing is recommended"] : [];
+}
+
+async function written(
+  { setting, inForce }: Traffic,
+  flags: TuneFlags,
+  result: TuneAnswer,
+  found: Candidate,
+): Promise<string[]> {
+  const { writeProfile, writeRollout, threads } = flags;
+  if (writeProfile !== undefined) write(writeProfile, profileText(found.name, found.spec, result));
+  const notes = writeExports(found.spec, flags);
+  if (writeRollout === undefined) return notes;
+  const { workload, endpoints } = setting;
+  const hasSessions = [...workload].some(({ session, blockIds, tokenIds }) => session !== "" || (blockIds ?? tokenIds));
+  const study = await rolloutStudy({
+    setting: { ...setting, residuals: doubtedResiduals(setting.residuals, result.doubt) },
+    control: inForce,
+    other: found,
+    designs: (spanMicros) =>
+      namedDesigns({
+        spanMicros,
+        requests: workload.length,
+        endpoints: endpoints.length,
+        hasSessions,
+        hasTenants: false,
+        canarySteps: CANARY_STEPS,
+      }).filter(({ design: { kind } }) => kind !== "pools"),
+    runs: ROLLOUT_RUNS,
+    power: 0.8,
+    level: 0.05,
+    figure: result.objective.kind === "time" && result.objective.metric === "ttftMicros" ? "ttft.mean" : "e2e.mean",
+    hours: [24],
+    ...(threads !== undefined && { threadsMax: threads }),
+  });
+  const head = `# The policy must know ${found.name} first: its file is a profile of the policy's profiles.\n`;
+  write(writeRollout, head + yamlText(rolloutDocument(study, `to-${found.name}`)));
+  return notes;
+}
+
+const CANARY_STEPS: readonly number[] = [1, 5, 25, 50, 100];
+const ROLLOUT_RUNS = 6;
+
+/** The answer, and what is recommended as something to deploy. */
+function jsonText(
+  result: TuneAnswer,
+  found: Candidate | undefined,
+  fleets: readonly TopologyRow[],
+  notes: readonly string[],
+): string {
+  const { heldOut } = result;
+  const exported = found && exportLlmD(found.spec);
+  const deployed = found && {
+    policy_id: found.name,
+    sim_fitness: { gain: heldOut?.gain.value, gain_low: heldOut?.gain.low, gain_high: heldOut?.gain.high },
+    sim_metrics: heldOut?.parts.figures.after,
+    config_for_deployment: exported?.ok === true ? exported.value : { name: found.name, ...found.spec },
+  };
+  return JSON.stringify({ ...result, ...(fleets.length > 0 && { fleets }), ...deployed, notes });
+}

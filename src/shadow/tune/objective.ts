@@ -1,0 +1,76 @@
+import { percentile } from "#sim/result/distribution.ts";
+import { type SloTargets, targetOf } from "#sim/result/slo.ts";
+import type { CandidateOutcome } from "../question/candidate.ts";
+import type { Metric } from "../question/metric.ts";
+import type { Workload } from "../recorded/packed-workload.ts";
+
+/** What a search makes as good as it can. */
+export type Objective =
+  /** Part of the requests that get what they are promised; cost is engine time per such request. */
+  | { readonly kind: "goodput" | "cost"; readonly targets: SloTargets }
+  | { readonly kind: "time"; readonly metric: Metric; readonly figure: "mean" | "p99" };
+
+export const OBJECTIVES = [
+  "goodput",
+  "cost",
+  "ttft-mean",
+  "ttft-p99",
+  "tpot-mean",
+  "tpot-p99",
+  "e2e-mean",
+  "e2e-p99",
+] as const;
+export type ObjectiveName = (typeof OBJECTIVES)[number];
+
+const METRIC_OF: Readonly<Record<string, Metric>> = { ttft: "ttftMicros", tpot: "tpotMicros", e2e: "e2eMicros" };
+
+/** An objective by its name; `targets` are read by goodput and cost alone. */
+export function objectiveNamed(name: ObjectiveName, targets: SloTargets): Objective {
+  if (name === "goodput" || name === "cost") return { kind: name, targets };
+  const [metric = "", figure] = name.split("-");
+  return { kind: "time", metric: METRIC_OF[metric]!, figure: figure === "p99" ? "p99" : "mean" };
+}
+
+/** What each request loses: microseconds, or 1 where it missed its targets and 0 where it met them; NaN does not count. */
+export type Losses = Float64Array;
+
+/** In the workload's order. A request without an answer missed its targets, and has no time. */
+export function lossesOf(objective: Objective, workload: Workload, outcome: CandidateOutcome): Losses {
+  if (objective.kind === "time") return outcome[objective.metric];
+  const losses = new Float64Array(workload.length).fill(NaN);
+  for (const { index, sloClass } of workload) {
+    const target = targetOf(objective.targets, sloClass);
+    if (target === undefined) continue;
+    const tpot = outcome.tpotMicros[index]!;
+    const meets =
+      outcome.ttftMicros[index]! <= (target.ttftMicros ?? Infinity) &&
+      outcome.e2eMicros[index]! <= (target.e2eMicros ?? Infinity) &&
+      (Number.isNaN(tpot) || tpot <= (target.tpotMicros ?? Infinity));
+    losses[index] = meets ? 0 : 1;
+  }
+  return losses;
+}
+
+/** One number of the losses, the less the better; Infinity where there is none. */
+export function lossOf(objective: Objective, losses: Losses): number {
+  const known = losses.filter((loss) => !Number.isNaN(loss));
+  if (known.length === 0) return Infinity;
+  if (isTail(objective)) return percentile(known.sort(), 99);
+  return known.reduce((sum, loss) => sum + loss, 0) / known.length;
+}
+
+/** Whether the objective is a percentile and no mean. */
+export function isTail(objective: Objective): boolean {
+  return objective.kind === "time" && objective.figure === "p99";
+}
+
+/** Whether gains are parts of all requests, and not of the figure in force. */
+export function isShare(objective: Objective): boolean {
+  return objective.kind !== "time";
+}
+
+/** What is gained from one loss to another: part of the former of a time, difference of shares of goodput. */
+export function gainBetween(objective: Objective, before: number, after: number): number {
+  if (isShare(objective)) return before - after;
+  return before > 0 ? (before - after) / before : 0;
+}

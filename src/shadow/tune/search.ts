@@ -1,0 +1,219 @@
+import { nameHash, randomFor } from "#core/random.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
+import type { Candidate } from "../question/candidate.ts";
+import type { JobPool } from "../question/job-pool.ts";
+import { lossOf, type Objective } from "./objective.ts";
+import { policyKey, type PolicySpace, variantOf } from "./policy-space.ts";
+
+/** Results of trials by what they are of, so that a search that was interrupted goes on. */
+export interface TrialMemory {
+  get(key: string): number | undefined;
+  put(key: string, loss: number): void;
+}
+
+export interface SearchOptions {
+  readonly objective: Objective;
+  readonly inForce: Candidate;
+  /** To begin with, beside the profile in force. */
+  readonly bases: readonly Candidate[];
+  readonly space: PolicySpace;
+  readonly seed: number;
+  /** Requests whose turns wait for one another are not searched on a part: it would be a part of the load. */
+  readonly isWhole: boolean;
+  /** Simulated trials at most. */
+  readonly trialsMax: number;
+  /** Trials under way at once, at most. */
+  readonly parallel: number;
+  /** Whether there is no time left; asked before each simulation. */
+  readonly isOver: () => boolean;
+  readonly memory: TrialMemory;
+  readonly progress?: ((trials: number) => void) | undefined;
+}
+
+/** A policy that was looked at. */
+export interface Found {
+  readonly candidate: Candidate;
+  /** How it came about: "" for one of the bases. */
+  readonly origin: string;
+  /** On all of the search's part. */
+  readonly loss: number;
+}
+
+export interface SearchResult {
+  /** Best first, the profile in force left out; at most ELITE. */
+  readonly finalists: readonly Found[];
+  readonly inForceLoss: number;
+  /** Different policies that were simulated. */
+  readonly policies: number;
+  readonly trials: number;
+  /** Trials that were known from before. */
+  readonly remembered: number;
+  /** Whether it ended because nothing better was found for some rounds, and not for want of time. */
+  readonly isSettled: boolean;
+}
+
+const ELITE = 6;
+/** Part of the candidates of a stage that goes on to the next. */
+const KEPT = 1 / 3;
+const VARIANTS = 12;
+/** Rounds without a better one, after which it is taken that there is none. */
+const ROUNDS_WITHOUT_MAX = 4;
+const ROUNDS_MAX = 200;
+/** How much more a loss counts where nobody was answered. */
+const UNANSWERED_WEIGHT = 10;
+/** What counts as better, as part of the loss. */
+const BETTER = 0.003;
+
+interface Stage {
+  readonly share: number;
+  /** Drawn engines, the same for all candidates; 0 is the fitted one. */
+  readonly replicas: readonly number[];
+}
+
+/** Cheap looks for many, dear ones for few (K. Jamieson and A. Talwalkar, 2016). */
+const STAGES: readonly Stage[] = [
+  { share: 1 / 6, replicas: [0] },
+  { share: 1 / 2, replicas: [0] },
+  { share: 1, replicas: [0, 1, 2] },
+];
+const WHOLE_STAGES: readonly Stage[] = [
+  { share: 1, replicas: [0] },
+  { share: 1, replicas: [0, 1, 2] },
+];
+
+interface Known {
+  readonly candidate: Candidate;
+  readonly origin: string;
+}
+
+/** Successive halving over the bases, then over rounds of policies near the best ones. */
+export class Search {
+  readonly #options: SearchOptions;
+  readonly #pool: JobPool;
+  readonly #seen = new Set<string>();
+  readonly #best: Found[] = [];
+  /** Trials of this run, by their keys. */
+  readonly #own = new Set<string>();
+  #trials = 0;
+  readonly #remembered = new Set<string>();
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(pool: JobPool, options: SearchOptions) {
+    this.#pool = pool;
+    this.#options = options;
+  }
+
+  async run(): Promise<SearchResult> {
+    const { inForce, bases, space, seed } = this.#options;
+    const known = [inForce, ...bases.filter(({ name }) => name !== inForce.name)].map((candidate) => ({
+      candidate,
+      origin: "",
+    }));
+    // What all others are compared with is known first, whatever else there is time for.
+    const inForceLoss = (await this.#lossAt({ candidate: inForce, origin: "" }, this.#stages.at(-1)!)) ?? Infinity;
+    await this.#round(known.filter(({ candidate }) => this.#isNew(candidate.spec)));
+    let without = 0;
+    let round = 0;
+    while (!this.#isOver && without < ROUNDS_WITHOUT_MAX && round < ROUNDS_MAX) {
+      const random = randomFor(seed, nameHash("variants") + round++);
+      const before = this.#best[0]?.loss ?? Infinity;
+      const elite = this.#best.length === 0 ? [inForce.spec] : this.#best.map(({ candidate }) => candidate.spec);
+      const variants: Known[] = [];
+      for (let i = 0; i < VARIANTS; i++) {
+        const one = variantOf(elite, space, random);
+        if (one === undefined || !this.#isNew(one.spec)) continue;
+        const parent = this.#best[one.from];
+        const from = parent === undefined ? inForce.name : parent.origin === "" ? parent.candidate.name : parent.origin;
+        variants.push({
+          candidate: { name: `tuned-${round}-${i + 1}`, spec: one.spec },
+          origin: `${from}; ${one.change}`,
+        });
+      }
+      await this.#round(variants);
+      without = (this.#best[0]?.loss ?? Infinity) < (1 - BETTER) * before ? 0 : without + 1;
+    }
+    return {
+      finalists: this.#best.filter(({ candidate }) => candidate.name !== inForce.name),
+      inForceLoss,
+      policies: this.#seen.size,
+      trials: this.#trials,
+      remembered: this.#remembered.size,
+      isSettled: without >= ROUNDS_WITHOUT_MAX,
+    };
+  }
+
+  get #stages(): readonly Stage[] {
+    return this.#options.isWhole ? WHOLE_STAGES : STAGES;
+  }
+
+  get #isOver(): boolean {
+    return this.#trials >= this.#options.trialsMax || this.#options.isOver();
+  }
+
+  #isNew(spec: ProfileSpec): boolean {
+    const key = policyKey(spec);
+    return !this.#seen.has(key) && this.#seen.add(key).size > 0;
+  }
+
+  async #round(candidates: readonly Known[]): Promise<void> {
+    let left: readonly Known[] = candidates;
+    for (const [at, stage] of this.#stages.entries()) {
+      const losses = await Promise.all(left.map((one) => this.#lossAt(one, stage)));
+      const ranked = left
+        .flatMap((one, i): Found[] => (losses[i] === undefined ? [] : [{ ...one, loss: losses[i] }]))
+        .sort((a, b) => a.loss - b.loss || (a.candidate.name < b.candidate.name ? -1 : 1));
+      if (at === this.#stages.length - 1) this.#keep(ranked);
+      left = ranked.slice(0, Math.max(2, Math.ceil(KEPT * ranked.length)));
+    }
+  }
+
+  #keep(found: readonly Found[]): void {
+    this.#best.push(...found.filter(({ loss }) => Number.isFinite(loss)));
+    this.#best.sort((a, b) => a.loss - b.loss);
+    this.#best.splice(ELITE);
+  }
+
+  /** Mean over the stage's engines; undefined where there was no time for it. */
+  async #lossAt({ candidate }: Known, { share, replicas }: Stage): Promise<number | undefined> {
+    const losses = await Promise.all(replicas.map((replica) => this.#trial(candidate, share, replica)));
+    let sum = 0;
+    for (const loss of losses) {
+      if (loss === undefined) return undefined;
+      sum += loss / losses.length;
+    }
+    return sum;
+  }
+
+  async #trial(candidate: Candidate, share: number, replica: number): Promise<number | undefined> {
+    const { objective, memory } = this.#options;
+    const key = `${share.toFixed(3)} ${replica} ${policyKey(candidate.spec)}`;
+    const known = memory.get(key);
+    if (known !== undefined) {
+      if (!this.#own.has(key)) this.#remembered.add(key);
+      return known;
+    }
+    await this.#turn();
+    try {
+      if (this.#isOver) return undefined;
+      this.#trials++;
+      const result = await this.#pool.run({ kind: "trial", trial: { candidate, objective, share, replica } });
+      const unanswered = 1 - result.completed / result.losses.length;
+      // A policy must not win by answering less.
+      const loss = lossOf(objective, result.losses) * (1 + UNANSWERED_WEIGHT * unanswered);
+      this.#own.add(key);
+      memory.put(key, loss);
+      this.#options.progress?.(this.#trials);
+      return loss;
+    } finally {
+      this.#running--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  /** Resolves when fewer trials are under way than may be, so that the time is looked at before each. */
+  async #turn(): Promise<void> {
+    if (this.#running >= this.#options.parallel) await new Promise<void>((go) => this.#waiting.push(go));
+    this.#running++;
+  }
+}

@@ -1,0 +1,64 @@
+import type { HeldOut, Winner } from "./tune.ts";
+import type { Found, SearchResult } from "./search.ts";
+
+/**
+ * - better: the gain is there beyond its interval, on conversations that the search did not see
+ * - uncertain: there may be a gain, and it may be chance
+ * - nothing: no policy that was looked at gains anything worth having
+ * - refused: the trace or the engine model cannot show it
+ */
+export const VERDICTS = ["better", "uncertain", "nothing", "refused"] as const;
+
+export interface Verdict {
+  readonly kind: (typeof VERDICTS)[number];
+  /** For people, a sentence each. */
+  readonly reasons: readonly string[];
+}
+
+/** Chance that is accepted: of the gain on what was held out, and of the best one in the search. */
+const CHANCE_MAX = 0.05;
+
+export interface Judged {
+  readonly gainMin: number;
+  readonly search: Omit<SearchResult, "finalists">;
+  readonly finalists: readonly Found[];
+  readonly winner: Winner | undefined;
+  readonly heldOut: HeldOut | undefined;
+}
+
+export function verdictOf({ gainMin, search, winner, heldOut }: Judged): Verdict {
+  const least = percent(gainMin);
+  if (!Number.isFinite(search.inForceLoss))
+    return {
+      kind: "refused",
+      reasons: ["there was no time to simulate the profile in force: a larger budget is needed"],
+    };
+  if (winner === undefined || heldOut === undefined)
+    return { kind: "nothing", reasons: [`none of ${search.policies} policies was better than the one in force`] };
+  if (winner.gain < gainMin)
+    return {
+      kind: "nothing",
+      reasons: [
+        `the best of ${search.policies} policies gains ${percent(winner.gain)} where it was searched, less than the ${least} ` +
+          "that is worth a change",
+      ],
+    };
+  const { gain } = heldOut;
+  const seen = `${percent(gain.value)} on what was held out (${percent(gain.low)} to ${percent(gain.high)})`;
+  if (gain.high < gainMin)
+    return { kind: "nothing", reasons: [`it gains ${seen}, less than the ${least} that is worth a change`] };
+  const doubts = [
+    ...(gain.low > 0 ? [] : [`it gains ${seen}: that may be chance`]),
+    ...(gain.value >= gainMin ? [] : [`it gains ${seen}, less than the ${least} that is worth a change`]),
+    ...(gain.chance <= CHANCE_MAX ? [] : [`as much by chance has a probability of ${percent(gain.chance)}`]),
+    ...(winner.chanceOfBest <= CHANCE_MAX
+      ? []
+      : [`the best of all that were searched is as good by chance with ${percent(winner.chanceOfBest)}`]),
+  ];
+  if (doubts.length > 0) return { kind: "uncertain", reasons: doubts };
+  return { kind: "better", reasons: [`it gains ${seen}`] };
+}
+
+function percent(part: number): string {
+  return `${(100 * part).toFixed(1)} %`;
+}
