@@ -8,7 +8,8 @@
  * --design leaves out the designs whose names do not begin with it. aa-trace and bias need GNOMON_TRACES, a folder with
  * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-light and
  * weka-moderate, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them in --out
- * and reports them; --case then names some of its runs, or all that are there: "report".
+ * and reports them; --case then names some of its runs, or all that are there: "report". --port is the gateway's, with eight
+ * engines behind it, so that several may run at a time.
  */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,6 +31,7 @@ const { values } = parseArgs({
     design: { type: "string" },
     case: { type: "string" },
     out: { type: "string", default: join(tmpdir(), "gnomon-rollout-live") },
+    port: { type: "string", default: "19700" },
     control: { type: "string", default: "gnomon" },
     other: { type: "string", default: "round-robin" },
   },
@@ -63,7 +65,7 @@ const PARTS: Readonly<Record<string, () => void | Promise<void>>> = {
   },
   ab: () => detection(values.control, values.other, runs ?? 40, design),
   bias: () => bias(traces, values.case),
-  live: () => live(traces, values.out, values.case),
+  live: () => live(traces, values.out, values.case, Number(values.port)),
   harm: () => harm(runs ?? 10, seconds ?? 100, design),
 };
 

@@ -21,19 +21,23 @@ import { writeWarmUp } from "../closed-loop/warm-up.ts";
 import { candidateNamed } from "./study-setting.ts";
 
 const CASE = CASES[0]!;
-const PORT = 19_700;
 const SEED = 1;
 const SIMULATED = 16;
 /** Part of a run that is not compared, as in the plan. */
 const BEGINNING = 0.1;
 /** About that part of the case's time. */
-const BASELINE_MILLIS = 8_000;
+const BASELINE_MILLIS = 16_000;
+/**
+ * Seconds of the workload and of the engines per second of the wall clock: fleet, gateway and driver share two cores, which
+ * hold this. To the gateway and to the plan these are engines of half the speed at half the rate.
+ */
+const TIME_SCALE = 0.5;
 /** Normal quantile of the 90 % that an interval is to hold. */
 const ERRORS = 1.645;
 
 const window = (seconds: number) => seconds * MICROS_PER_SECOND;
-const SPLIT: Design = { kind: "split", windowMicros: window(10), by: "request" };
-const SWITCHBACK: Design = { kind: "switchback", windowMicros: window(5), washoutMicros: window(1) };
+const SPLIT: Design = { kind: "split", windowMicros: window(20), by: "request" };
+const SWITCHBACK: Design = { kind: "switchback", windowMicros: window(10), washoutMicros: window(2) };
 const CANARY: Design = { kind: "canary", windowMicros: window(600), by: "request", stepPercents: [25] };
 
 interface LiveRollout {
@@ -57,13 +61,14 @@ const ROLLOUTS: readonly LiveRollout[] = [
  * the trace of an earlier run by the control, with engines that were calibrated on that trace. The truth live is a run of all
  * requests by each profile. Runs that are in the folder are not done again.
  */
-export async function live(traces: string, folder: string, only: string | undefined): Promise<void> {
+export async function live(traces: string, folder: string, only: string | undefined, port: number): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  const workload = join(folder, "workload.jsonl");
-  const warmUp = join(folder, "warm-up.jsonl");
+  // Several may run at a time.
+  const workload = join(folder, `workload-${port}.jsonl`);
+  const warmUp = join(folder, `warm-up-${port}.jsonl`);
   await prepareWorkload(CASE, join(traces, CASE.path), workload, SEED);
   writeWarmUp(warmUp, 1);
-  const common = { one: CASE, workload, warmUp, folder, port: PORT, timeScale: 1, seed: SEED };
+  const common = { one: CASE, workload, warmUp, folder, port, timeScale: TIME_SCALE, seed: SEED };
   const isAsked = (name: string) =>
     only === "report" ? existsSync(runFile(folder, name)) : (only?.split(",").includes(name) ?? true);
   const profiles = [...new Set(ROLLOUTS.flatMap(({ control, other }) => [control, other]))];
@@ -86,7 +91,8 @@ export async function live(traces: string, folder: string, only: string | undefi
 }
 
 async function reported(one: LiveRollout, run: LiveRun, before: LiveRun): Promise<void> {
-  const setting = calibratedSetting(await recordedRunOf(before));
+  const earlier = await recordedRunOf(before);
+  const setting = calibratedSetting(earlier);
   const { designs, shown } = await rolloutStudy({
     setting,
     control: candidateNamed(one.control),
@@ -97,6 +103,7 @@ async function reported(one: LiveRollout, run: LiveRun, before: LiveRun): Promis
     level: 0.05,
     figure: "e2e.mean",
     hours: [1],
+    observed: earlier.observed,
   });
   const items = () => new TraceReader(run.trace).items();
   const control = await recordedControl(items(), one.name);

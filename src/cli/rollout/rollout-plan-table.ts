@@ -1,3 +1,4 @@
+import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
 import type { FigureStudy } from "#shadow/rollout/design-study.ts";
 import { isBiased } from "#shadow/rollout/recommendation.ts";
 import { type FigureKey, PLANNED_FIGURES } from "#shadow/rollout/rollout-sample.ts";
@@ -32,6 +33,7 @@ export function rolloutPlanTable(study: RolloutStudy, guessedEngine?: string): s
     wrapped("Bias of each design, by figure; * more than chance and more than a fifth of the truth:"),
     biasTable(study),
     ...predictionLines(study),
+    ...guardrailLines(study),
     ...hours.flatMap((duration, i) => [
       wrapped(
         `Smallest difference that is found in ${duration} hours, and below it adjusted by predictions; ` +
@@ -121,6 +123,29 @@ function predictionLines({ shown, recommendation, figure }: RolloutStudy): strin
   return [
     wrapped(`${capital(spoken(recommendation.design))} would show ${range} of ${titleOf(figure)} in the end (90 %).`),
   ];
+}
+
+/** What would end it, since no document has named other limits yet. */
+function guardrailLines({ guarded, recommendation }: RolloutStudy): string[] {
+  if (guarded === undefined) return [];
+  const limits = guarded.guardrails.map(limitText).join(", ");
+  const many = guarded.takenBack === 0 ? "none" : String(guarded.takenBack);
+  return [
+    wrapped(
+      `With the guardrails that a rollout has where its document names none (${limits}), ${many} of ${guarded.runs} ` +
+        `simulated rollouts of ${spoken(recommendation.design)} would have been taken back.`,
+    ),
+  ];
+}
+
+function limitText({ figure, absoluteMax, relativeMax }: Guardrail): string {
+  const limits = [
+    ...(relativeMax === undefined ? [] : [`${relativeMax} times the control's`]),
+    ...(absoluteMax === undefined
+      ? []
+      : [figure.endsWith("-rate") ? percent(absoluteMax) : `${millis(absoluteMax)} ms`]),
+  ];
+  return `${figure} at most ${limits.join(" or ")}`;
 }
 
 function timeCell({ truth, estimate, biasError }: FigureStudy, hours: number | undefined): string {

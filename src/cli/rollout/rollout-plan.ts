@@ -1,4 +1,5 @@
 import { existsSync, writeFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import type { Command } from "commander";
 import { stringify } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
@@ -8,8 +9,9 @@ import { type Candidate, type Setting } from "#shadow/question/candidate.ts";
 import { type NamedDesign, namedDesigns } from "#shadow/rollout/rollout-design.ts";
 import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
 import { type RolloutStudy, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
+import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { checkOutputFile } from "../check-output-file.ts";
-import { notesOf, trafficOf } from "../what-if/what-if-traffic.ts";
+import { notesOf, type Traffic, trafficOf } from "../what-if/what-if-traffic.ts";
 import { type RolloutPlanFlags, rolloutPlanOptions } from "./rollout-plan-flags.ts";
 import { rolloutPlanTable } from "./rollout-plan-table.ts";
 
@@ -40,6 +42,8 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
     level,
     figure: metric,
     hours,
+    guardrails: defaultGuardrails(),
+    observed: observedBy(control, traffic),
     ...(threads !== undefined && { threadsMax: threads }),
     progress: (done, all) => process.stderr.isTTY && process.stderr.write(`\r${done} of ${all} simulations`),
   });
@@ -58,6 +62,11 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const much = `${setting.workload.length} requests x (3 + ${study.designs.length} designs x ${study.runs} rollouts)`;
   process.stderr.write(`${much} in ${seconds} s\n`);
+}
+
+/** What happened to the requests where the control routed them: it shows what the model does not explain. */
+function observedBy(control: Candidate, { inForce, observed }: Traffic): Traffic["observed"] {
+  return isDeepStrictEqual(inForce.spec, control.spec) ? observed : undefined;
 }
 
 function armsOf({ arm }: RolloutPlanFlags): readonly [Candidate, Candidate] {

@@ -21,6 +21,9 @@ export interface Assignment {
   readonly shadowArms: readonly number[];
 }
 
+/** What a request's arm is drawn by. */
+export type DrawnBy = Pick<RouteRequest, "id" | "session" | "tenant">;
+
 const NO_ARMS: readonly number[] = [];
 const CONTROL = 0;
 
@@ -31,7 +34,7 @@ const CONTROL = 0;
  *
  * `request.session` is the conversation as the router knows it, named or inferred.
  */
-export function assignmentOf(request: RouteRequest, at: Micros, state: RolloutState): Assignment {
+export function assignmentOf(request: DrawnBy, at: Micros, state: RolloutState): Assignment {
   const { plan, phase } = state;
   if (phase === "promoted")
     return outside(
@@ -82,13 +85,13 @@ export function switchbackArm({ name, seed, arms }: RolloutPlan, window: number)
 }
 
 /** What stays on one arm: the session, the tenant or the request; where that is not known, the request itself. */
-export function clusterOf(request: RouteRequest, by: SplitKey): string {
+export function clusterOf(request: DrawnBy, by: SplitKey): string {
   const key = by === "session" ? request.session : by === "tenant" ? request.tenant : request.id;
   return key === "" ? request.id : key;
 }
 
 /** Where a request's key lies in [0, 1), evenly and independently of other rollouts. */
-function place({ name, seed }: RolloutPlan, request: RouteRequest, by: SplitKey): number {
+function place({ name, seed }: RolloutPlan, request: DrawnBy, by: SplitKey): number {
   const salt = mix32(nameHash(name) ^ mix32(seed));
   return mix32(nameHash(clusterOf(request, by)) ^ salt) / 0x1_0000_0000;
 }

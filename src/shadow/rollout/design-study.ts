@@ -3,6 +3,7 @@ import { effectFound, type MeanEstimate, valuesToFind } from "#core/rollout/judg
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
 import type { NamedDesign } from "./rollout-design.ts";
+import type { UnexplainedErrors } from "./unexplained-error.ts";
 import { type FigureKey, type FigureSample, PLANNED_FIGURES, type RolloutSample } from "./rollout-sample.ts";
 
 /** What a design makes of one figure: the other arm's less the control's, microseconds. */
@@ -14,7 +15,10 @@ export interface FigureStudy {
   readonly bias: number;
   /** Standard error of the bias, from so few simulated rollouts. */
   readonly biasError: number;
-  /** Standard deviation of what one rollout shows, as measured, that is as long as the trace. */
+  /**
+   * Standard deviation of what one rollout shows, as measured, that is as long as the trace; with what the recorded run
+   * differed by from its simulation, where it is known.
+   */
   readonly runError: number;
   /** Variance of the estimate with the simulator's predictions, over the variance without. */
   readonly varianceLeft: number;
@@ -56,13 +60,15 @@ export function designStudy(
   samples: readonly RolloutSample[],
   spanMicros: Micros,
   question: PowerQuestion,
+  unexplained: UnexplainedErrors = {},
 ): DesignStudy {
   const figures = TIME_METRICS.flatMap((metric) =>
     PLANNED_FIGURES.map((figure): [FigureKey, FigureStudy] => {
       const key: FigureKey = `${metric}.${figure}`;
       const found = samples.map((sample) => sample.figures[key]);
+      const error = figure === "mean" ? (unexplained[metric] ?? 0) : 0;
       const expected = truth.figures[key].plain.mean;
-      return [key, figureStudy(named, expected, found, spanMicros, question)];
+      return [key, figureStudy(named, expected, found, spanMicros, question, error)];
     }),
   );
   return {
@@ -78,6 +84,7 @@ function figureStudy(
   found: readonly FigureSample[],
   spanMicros: Micros,
   { level, standardErrors, hours }: PowerQuestion,
+  unexplained: number,
 ): FigureStudy {
   const blocks = found.every((one) => one.blocks !== undefined);
   const [plain, adjusted] = blocks ? pooledBlocks(found) : pooledClusters(found);
@@ -98,7 +105,10 @@ function figureStudy(
     valuesMin: blocks ? BLOCKS_MIN : CLUSTERS_MIN,
     valuesMax: Math.max(BLOCKS_MIN, HOURS_MAX * perHour),
   });
-  const deviationOf = (one: MeanEstimate) => one.deviation * (one === plain ? spread.plain : spread.adjusted);
+  // Of one value, so that a rollout as long as the trace has the error that the recorded run shows.
+  const live = unexplained * Math.sqrt(plain.count / found.length);
+  const deviationOf = (one: MeanEstimate) =>
+    Math.hypot(one.deviation * (one === plain ? spread.plain : spread.adjusted), live);
   const hoursToFind = (one: MeanEstimate) => {
     const values = valuesToFind(adjusted.mean, deviationOf(one), { ...finding(one), effectError: error });
     return values === undefined ? undefined : values / perHour;
@@ -110,7 +120,7 @@ function figureStudy(
     estimate: adjusted.mean,
     bias: adjusted.mean - truth,
     biasError: error,
-    runError: spread.plain * Math.sqrt((plain.deviation ** 2 / plain.count) * found.length),
+    runError: deviationOf(plain) / Math.sqrt(plain.count / found.length),
     varianceLeft: (adjusted.deviation / plain.deviation) ** 2,
     hours: hoursToFind(plain),
     hoursAdjusted: hoursToFind(adjusted),

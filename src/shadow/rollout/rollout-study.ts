@@ -1,4 +1,6 @@
 import { availableParallelism } from "node:os";
+import type { Guardrail } from "#core/rollout/judge/guardrail.ts";
+import type { Design } from "#core/rollout/rollout-plan.ts";
 import type { Micros } from "#core/units.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import { type Candidate, type CandidateOutcome, type Setting } from "../question/candidate.ts";
@@ -6,12 +8,15 @@ import { figuresOf } from "../question/figures.ts";
 import { JobPool } from "../question/job-pool.ts";
 import { type PerMetric, perMetric } from "../question/metric.ts";
 import { normalQuantile } from "../question/normal-quantile.ts";
+import type { Observed } from "../recorded/recorded-run.ts";
 import { type DesignStudy, designStudy, type PowerQuestion } from "./design-study.ts";
 import { type Recommendation, recommended } from "./recommendation.ts";
 import type { NamedDesign } from "./rollout-design.ts";
-import { type ShownIntervals, shownIntervals } from "./shown-interval.ts";
+import { type RolloutPair, type ShownIntervals, shownIntervals } from "./shown-interval.ts";
 import type { FigureKey } from "./rollout-sample.ts";
 import { rolloutTruth } from "./rollout-truth.ts";
+import type { SimulatedRollout } from "./simulated-rollout.ts";
+import { unexplainedErrors } from "./unexplained-error.ts";
 import { predictedTimes, predictingCandidate } from "./prediction.ts";
 
 export interface RolloutQuestion {
@@ -29,6 +34,10 @@ export interface RolloutQuestion {
   readonly figure: FigureKey;
   /** Durations that detectable differences are stated for. */
   readonly hours: readonly number[];
+  /** Limits that take a rollout back, which some of the recommended design are simulated with. */
+  readonly guardrails?: readonly Guardrail[];
+  /** What happened to the workload's requests, in its order, where the control routed them. */
+  readonly observed?: readonly Observed[] | undefined;
   readonly threadsMax?: number;
   readonly progress?: (done: number, all: number) => void;
 }
@@ -51,6 +60,8 @@ export interface RolloutStudy {
   readonly truth: { readonly control: ArmTruth; readonly other: ArmTruth };
   readonly designs: readonly DesignStudy[];
   readonly recommendation: Recommendation;
+  /** Of rollouts of the recommended design with the guardrails, those that were taken back; undefined without guardrails. */
+  readonly guarded?: { readonly guardrails: readonly Guardrail[]; readonly runs: number; readonly takenBack: number };
   /** What the recommended design is predicted to show in the end, with a probability of 90 %. */
   readonly shown: ShownIntervals;
 }
@@ -62,12 +73,14 @@ const RUNS_MIN = 3;
 const RUNS_MAX = 40;
 /** Of the trace: until then caches fill, and nothing is compared. */
 const START_SHARE = 0.1;
-/** Drawn engines that the true difference is simulated on, where a calibration states how far it may be off. */
+/** Rollouts that are simulated with guardrails. */
+const GUARDED_RUNS = 8;
+/** Drawn engines that the recommended design is simulated on, where a calibration states how far it may be off. */
 const REPLICAS = 10;
 
 /** Simulates each design as it would run, and the truth beside it. Same question, same answer, on any number of threads. */
 export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutStudy> {
-  const { setting, control, other, figure, level, power, hours } = question;
+  const { setting, control, other, figure, level, power, hours, observed, guardrails = [] } = question;
   const requests = setting.workload.length;
   const pool = new JobPool(setting, REQUESTS_AFFORDED, question.threadsMax ?? availableParallelism());
   let done = 0;
@@ -89,51 +102,58 @@ export async function rolloutStudy(question: RolloutQuestion): Promise<RolloutSt
     const designs = question.designs(spanMicros);
     const runs = question.runs ?? affordableRuns(requests, designs.length);
     const replicas = setting.residuals === undefined ? 0 : REPLICAS;
-    simulations += runs * designs.length + 2 * replicas;
+    const guardedRuns = guardrails.length === 0 ? 0 : Math.min(runs, GUARDED_RUNS);
+    simulations += runs * designs.length + guardedRuns + 2 * replicas;
     const predicted = predictedTimes(predicting);
     const arms = [control, other] as const;
     const asked: PowerQuestion = { level, standardErrors: normalQuantile(power), hours };
+    type More = Partial<Pick<SimulatedRollout, "guardrails" | "replica">>;
+    const simulated = (design: Design, run: number, more: More = {}) => {
+      const rollout = { arms, design, seed: setting.seed + 1 + run, replica: 0, startMicros, predicted, ...more };
+      return pool.run({ kind: "rollout", rollout }).then(counted);
+    };
     const studies = await Promise.all(
       designs.map(async (named): Promise<DesignStudy> => {
         const { design } = named;
-        const samples = await Promise.all(
-          Array.from({ length: runs }, (_, run) => {
-            const rollout = { arms, design, seed: setting.seed + 1 + run, replica: 0, startMicros, predicted };
-            return pool.run({ kind: "rollout", rollout }).then(counted);
-          }),
-        );
+        const samples = await each(runs, (run) => simulated(design, run));
+        const unexplained =
+          observed && unexplainedErrors(design, setting, { simulated: ofControl, observed }, startMicros);
         const truth = rolloutTruth([ofControl, ofOther], design, startMicros);
-        return designStudy(named, truth, samples, spanMicros - startMicros, asked);
+        return designStudy(named, truth, samples, spanMicros - startMicros, asked, unexplained);
       }),
     );
     const truth = { control: armTruth(ofControl, startMicros), other: armTruth(ofOther, startMicros) };
     const recommendation = recommended(studies, figure, (key) => controlFigure(truth.control, key));
-    const drawn = (candidate: Candidate) =>
-      Promise.all(
-        Array.from({ length: replicas }, (_, i) =>
-          pool.run({ kind: "replica", candidate, replica: i + 1 }).then(counted),
-        ),
-      );
     const chosen = studies.find(({ name }) => name === recommendation.design)!;
+    const again = (run: number, more?: More) => simulated(chosen.design, run, more);
+    const guarded = await each(guardedRuns, (run) => again(run, { guardrails }));
+    const takenBack = guarded.filter((sample) => sample.takenBack).length;
+    const pairs = await each(replicas, async (run): Promise<RolloutPair> => {
+      return { fitted: await again(run), drawn: await again(run, { replica: run + 1 }) };
+    });
     return {
-      control: control.name,
-      other: other.name,
+      ...statedOf(question),
       requests,
       spanMicros,
       startMicros,
       runs,
-      power,
-      level,
-      figure,
-      hours,
       truth,
       designs: studies,
       recommendation,
-      shown: shownIntervals(chosen, await drawn(control), await drawn(other)),
+      ...(guardedRuns > 0 && { guarded: { guardrails, runs: guardedRuns, takenBack } }),
+      shown: shownIntervals(chosen, pairs),
     };
   } finally {
     await pool.close();
   }
+}
+
+function statedOf({ control, other, power, level, figure, hours }: RolloutQuestion) {
+  return { control: control.name, other: other.name, power, level, figure, hours };
+}
+
+function each<T>(count: number, of: (i: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => of(i)));
 }
 
 function affordableRuns(requests: number, designs: number): number {
