@@ -51,6 +51,11 @@ export class ObservedResponse {
     this.#whole = !streams && readable && type.startsWith("application/json") ? [] : undefined;
   }
 
+  /** Whether its body is text that may be changed as it passes: events, or JSON. */
+  get isReadable(): boolean {
+    return this.#scanner !== undefined || this.#whole !== undefined;
+  }
+
   data(chunk: Buffer): void {
     this.#sawBody = true;
     if (this.#scanner !== undefined) this.#scan(this.#scanner, chunk);

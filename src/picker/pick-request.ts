@@ -6,6 +6,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { Micros } from "#core/units.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import type { ErrorReason, Refusal } from "#live/answer/errors.ts";
+import type { NameSwap } from "#live/answer/name-swap.ts";
 import { nowMicros } from "#live/clock.ts";
 import type { GatewayParts } from "#live/gateway-parts.ts";
 import { cutEvent, passedOnEvent, retriedEvent } from "#live/log/attempt-events.ts";
@@ -59,6 +60,7 @@ export class PickRequest implements AskingRequest, Swept {
   stream = false;
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   answerReader: AnswerReader | undefined;
+  nameSwap: NameSwap | undefined;
   rejected: Rejected | undefined;
   refusedFor: ErrorReason | "" = "";
   over = false;

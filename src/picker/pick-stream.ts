@@ -1,5 +1,6 @@
 import type { Routed } from "#core/decision.ts";
 import { type Refusal, refusal } from "#live/answer/errors.ts";
+import type { NameSwap } from "#live/answer/name-swap.ts";
 import type { GatewayParts } from "#live/gateway-parts.ts";
 import { askBody, askWithoutBody } from "#live/request/ask.ts";
 import { decisiveText } from "#live/status/decisive.ts";
@@ -42,6 +43,8 @@ export class PickStream {
   #trailersWait = false;
   #request: PickRequest | undefined;
   #response: ObservedResponse | undefined;
+  /** Where the response is to name another model than the engine does. */
+  #swap: NameSwap | undefined;
 
   constructor(shared: PickerParts, send: (response: ProcessingResponse) => void) {
     this.#shared = shared;
@@ -171,7 +174,9 @@ export class PickStream {
       request.seen = { ...request.seen, status: this.#response.status };
       if (!request.stream) request.alive();
     }
-    this.#send({ responseHeaders: ownHeaders(request) });
+    const hasBody = sent.endOfStream !== true && this.#responseMode !== BODY_MODE.none;
+    if (hasBody && this.#response?.isReadable === true) this.#swap = request.nameSwap;
+    this.#send({ responseHeaders: ownHeaders(request, this.#swap !== undefined) });
     if (sent.endOfStream === true) this.#finish(true);
   }
 
@@ -180,8 +185,12 @@ export class PickStream {
       request.alive();
       this.#response?.data(body);
     }
-    if (this.#responseMode !== BODY_MODE.fullDuplexStreamed) this.#send({ responseBody: CONTINUE });
-    else for (const piece of streamedBody("responseBody", body, endOfStream)) this.#send(piece);
+    const swap = this.#swap;
+    const given = swap === undefined ? body : named(swap, body, endOfStream);
+    if (this.#responseMode === BODY_MODE.fullDuplexStreamed) {
+      for (const piece of streamedBody("responseBody", given, endOfStream)) this.#send(piece);
+    } else
+      this.#send({ responseBody: swap === undefined ? CONTINUE : { response: { bodyMutation: { body: given } } } });
     if (endOfStream) this.#finish(true);
   }
 
@@ -211,14 +220,24 @@ interface WaitingBody {
   readonly ends: boolean;
 }
 
-function ownHeaders({ routed, context, endpoint, prompt }: PickRequest): CommonReply {
-  if (routed === undefined || !context.sendsOwnHeaders) return CONTINUE;
+/** A piece of a response with the name that its client asked for; what was held follows with the last. */
+function named(swap: NameSwap, body: Buffer, ends: boolean): Buffer {
+  const given = swap.push(body);
+  return ends ? Buffer.concat([given, swap.rest()]) : given;
+}
+
+/** Where the body changes, the engine's length of it goes. */
+function ownHeaders({ routed, context, endpoint, prompt }: PickRequest, changes: boolean): CommonReply {
+  const removed = changes ? { removeHeaders: ["content-length"] } : {};
+  if (routed === undefined || !context.sendsOwnHeaders) {
+    return changes ? { response: { headerMutation: removed } } : CONTINUE;
+  }
   const own: [string, string][] = [
     ["x-gnomon-endpoint", endpoint],
     ["x-gnomon-hit-tokens", String(routed.hitTokens)],
     ["x-gnomon-reason", decisiveText(routed, prompt)],
   ];
-  return { response: { headerMutation: setHeaders(own) } };
+  return { response: { headerMutation: { ...setHeaders(own), ...removed } } };
 }
 
 function tooLarge({ limits }: PickRequest): Refusal {

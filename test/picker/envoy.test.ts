@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import OpenAI from "openai";
 import type { Emulator } from "#emulator/server.ts";
+import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import { type Picker, startPicker } from "#picker/picker-server.ts";
 import { startAs } from "../emulator/captures.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
@@ -17,6 +18,19 @@ const ENVOY = process.env["GNOMON_ENVOY"] ?? "";
 const skip = ENVOY === "" ? "GNOMON_ENVOY names no binary of Envoy" : false;
 const CONFIG = join(import.meta.dirname, "../../deploy/envoy.yaml");
 const HI = [{ role: "user", content: "hi there" }] as const;
+
+const POOL = { name: "p", group: "inference.networking.k8s.io" };
+const RENAMED = new ModelRewrites(
+  [
+    {
+      spec: {
+        poolRef: POOL,
+        rules: [{ matches: [{ model: { value: "asked-for" } }], targets: [{ modelRewrite: "tiny" }] }],
+      },
+    },
+  ],
+  POOL,
+);
 
 /** Emulated engines, a picker over a real router, and a real Envoy in front of them. */
 class Setting {
@@ -30,7 +44,7 @@ class Setting {
     const setting = new Setting();
     while (setting.engines.length < 3) setting.engines.push(await startAs("18101", { naturalTokensMean: 20 }));
     const urls = setting.engines.map(({ url }) => url);
-    setting.rig = await startRig([], { urls, models: ["tiny"], breaker: NEVER_OPEN });
+    setting.rig = await startRig([], { urls, models: ["tiny"], breaker: NEVER_OPEN, rewrites: () => RENAMED });
     setting.pickerPort = await freePort();
     await setting.startPicker();
     const port = await freePort();
@@ -141,6 +155,17 @@ for (const [mode, change] of [
       setting.client.chat.completions.create({ model: "nope", messages: [...HI] }),
       OpenAI.NotFoundError,
     );
+    const renamed = await setting.client.chat.completions.create({ model: "asked-for", messages: [...HI] });
+    assert.equal(renamed.model, "asked-for");
+    assert.equal(renamed.choices[0]?.message.content, text);
+    const chunks = await setting.client.chat.completions.create({
+      model: "asked-for",
+      messages: [...HI],
+      stream: true,
+    });
+    const names = new Set<string>();
+    for await (const { model } of chunks) names.add(model);
+    assert.deepEqual([...names], ["asked-for"]);
     const long = [{ role: "user" as const, content: "word ".repeat(60_000) }];
     await setting.client.chat.completions
       .create({ model: "tiny", messages: long, max_completion_tokens: 1 })

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { nowMicros } from "#live/clock.ts";
+import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
 import { BUFFERED, DUPLEX, headerOf, metadataOf, NONE, pieceOf, ProxyRig, STREAMED } from "./proxy.ts";
 
@@ -392,4 +393,53 @@ test("a model without a name is the only one, written into the body with its new
   const sent = pieceOf(piece!).body;
   assert.deepEqual(JSON.parse(sent), { messages: [{ role: "user", content: "hi" }], model: "m" });
   assert.equal(headerOf(head!, "content-length"), String(sent.length));
+});
+
+const POOL = { name: "p", group: "inference.networking.k8s.io" };
+const RENAMED = new ModelRewrites(
+  [
+    {
+      spec: { poolRef: POOL, rules: [{ matches: [{ model: { value: "asked" } }], targets: [{ modelRewrite: "m" }] }] },
+    },
+  ],
+  POOL,
+);
+
+for (const [name, modes] of [
+  ["full duplex", undefined],
+  ["buffered, response streamed", [BUFFERED, STREAMED]],
+] as const) {
+  test(`${name}: a rewritten model's response names the one that was asked for, wherever its pieces are cut`, async (t) => {
+    const proxy = await ProxyRig.start(t, { rewrites: () => RENAMED });
+    const exchange = proxy.open();
+    exchange.head(modes && { modes });
+    if (modes !== undefined) await exchange.next();
+    exchange.body(chat({ model: "asked", stream: true }));
+    const [asked] = modes === undefined ? (await exchange.nexts(2)).slice(1) : [await exchange.next()];
+    const sent = asked!.requestBody?.response?.bodyMutation;
+    const body = sent?.streamedResponse?.body ?? sent?.body;
+    assert.equal((JSON.parse(String(body)) as { model: string }).model, "m");
+    exchange.response(200, "text/event-stream");
+    const head = await exchange.next();
+    assert.deepEqual(head.responseHeaders?.response?.headerMutation?.removeHeaders, ["content-length"]);
+    const one = `data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}]}\n\n`;
+    const text = `${one}${one}data: [DONE]\n\n`;
+    let got = "";
+    for (let at = 0; at < text.length; at += 19) {
+      exchange.answer(text.slice(at, at + 19), at + 19 >= text.length);
+      const mutation = (await exchange.next()).responseBody?.response?.bodyMutation;
+      got += String(mutation?.streamedResponse?.body ?? mutation?.body ?? "");
+    }
+    assert.equal(got, text.replaceAll('"m"', '"asked"'));
+  });
+}
+
+test("the picker leaves a response alone where no model was rewritten", async (t) => {
+  const proxy = await ProxyRig.start(t, { rewrites: () => RENAMED });
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat());
+  await exchange.nexts(2);
+  exchange.response(200);
+  assert.equal((await exchange.next()).responseHeaders?.response?.headerMutation?.removeHeaders?.length ?? 0, 0);
 });

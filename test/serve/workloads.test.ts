@@ -11,7 +11,15 @@ import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import { staticTargets } from "#live/discovery/static.ts";
 import { createLiveStack, type LiveStack } from "#serve/live-stack.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
-import { type RawRequest, StubEngine, chatAnswer, jsonReply } from "../live/gateway/stub-engine.ts";
+import {
+  type RawRequest,
+  STREAM_END,
+  STREAM_HEAD,
+  StubEngine,
+  chatAnswer,
+  event,
+  jsonReply,
+} from "../live/gateway/stub-engine.ts";
 
 const POOL = { name: "llama", group: "inference.networking.k8s.io" };
 const REWRITES = new ModelRewrites(
@@ -34,6 +42,7 @@ interface Running {
   readonly inputs: Input[];
   readonly received: () => RawRequest[];
   readonly ask: (headers: Record<string, string>, more?: object) => Promise<number>;
+  readonly lastText: () => string;
 }
 
 /** A whole gateway that follows a pool's workloads, and one engine with two models. */
@@ -45,8 +54,11 @@ async function running(t: TestContext): Promise<Running> {
   writeFileSync(file, stringify({ discovery, admission: { shedAt: 0.5, classes: { batch: -1, standard: 3 } } }));
   const models = { object: "list", data: [{ id: "base" }, { id: "new" }] };
   const engine = await new StubEngine((request, socket) => {
-    const body = request.path.startsWith("/v1/chat") ? chatAnswer("x") : models;
-    socket.write(jsonReply(200, body));
+    if (!request.path.startsWith("/v1/chat")) return void socket.write(jsonReply(200, models));
+    const { model, stream } = JSON.parse(String(request.body)) as { model: string; stream?: boolean };
+    const data = { id: "c", model, choices: [{ index: 0, delta: { content: "x" }, finish_reason: "stop" }] };
+    if (stream === true) socket.write(STREAM_HEAD + event(data) + event(data) + event("[DONE]") + STREAM_END);
+    else socket.write(jsonReply(200, { ...(chatAnswer("x") as object), model }));
   }).start();
   t.after(() => engine.kill());
   const stack = await createLiveStack(servePlan({ config: file, set: [] }, {}), {}, pino({ level: "silent" }));
@@ -56,11 +68,12 @@ async function running(t: TestContext): Promise<Running> {
   stack.keeper.setTargets("static", staticTargets([{ url: engine.url }]));
   await until("known", () => inputs.some(({ kind }) => kind === "endpoint-joined"));
   const { url } = await stack.gateway.listen("127.0.0.1", 0);
+  let lastText = "";
   const ask = async (headers: Record<string, string>, more: object = {}): Promise<number> => {
     const body = JSON.stringify({ model: "base", messages: [{ role: "user", content: "hi" }], ...more });
     const init = { method: "POST", headers: { "content-type": "application/json", ...headers }, body };
     const answer = await fetch(`${url}/v1/chat/completions`, init);
-    await answer.text();
+    lastText = await answer.text();
     return answer.status;
   };
   return {
@@ -68,6 +81,7 @@ async function running(t: TestContext): Promise<Running> {
     inputs,
     received: () => engine.requests.filter(({ path }) => path.startsWith("/v1/chat")),
     ask,
+    lastText: () => lastText,
   };
 }
 
@@ -116,6 +130,21 @@ test("a rewritten model is the one that is routed, and that the engine is asked 
   assert.deepEqual([...models].sort(), ["base", "new"]);
   const routed = inputs.flatMap((input) => (input.kind === "request-arrived" ? [input.request.model] : []));
   assert.ok(routed.slice(1).every((model) => models.has(model)));
+});
+
+test("the answer to a rewritten request names the model that its client asked for, whole and in every event", async (t) => {
+  const { stack, received, ask, lastText } = await running(t);
+  stack.policy.workloads.set({ priorities: {}, rewrites: REWRITES });
+  assert.equal(await ask({}, { model: "chat" }), 200);
+  assert.notEqual((JSON.parse(String(received().at(-1)!.body)) as { model: string }).model, "chat");
+  const whole = JSON.parse(lastText()) as { model: string; choices: { message: { content: string } }[] };
+  assert.deepEqual([whole.model, whole.choices[0]?.message.content], ["chat", "x"]);
+  assert.equal(await ask({}, { model: "chat", stream: true }), 200);
+  const models = [...lastText().matchAll(/"model":"(.*?)"/g)].map(([, model]) => model);
+  assert.deepEqual(models, ["chat", "chat"]);
+  assert.ok(lastText().endsWith("data: [DONE]\n\n"));
+  assert.equal(await ask({}, { model: "base" }), 200);
+  assert.equal((JSON.parse(lastText()) as { model: string }).model, "base", "of its own name it is left alone");
 });
 
 const BY = { by: "test", dryRun: false, ifVersion: undefined };

@@ -80,6 +80,8 @@ export interface Delivery {
    * engine's count of the prompt is known, no more of it is called cached.
    */
   headers(head: AnswerHead, keepLength: boolean, promptTokens?: number): string[];
+  /** A piece as the client gets it, which may have asked for a model of another name; for what is written past `write`. */
+  named(piece: Buffer): Buffer;
   /** Writes a piece, and stops reading from the endpoint while the client does not keep up. */
   write(piece: Buffer): void;
   firstToken(): void;

@@ -67,7 +67,7 @@ export class StreamAnswer implements Answer {
     this.#held.length = 0;
     const { writer } = this.#delivery;
     if (writer.headSent) return this.#delivery.write(piece);
-    writer.headAndFirst(this.#head.status, this.#delivery.headers(this.#head, false), piece);
+    writer.headAndFirst(this.#head.status, this.#delivery.headers(this.#head, false), this.#delivery.named(piece));
   }
 
   counts(): AnswerCounts {

@@ -57,7 +57,7 @@ export class WholeAnswer implements Answer {
 
   writeHeld(): void {
     const { cachedTokens } = this.#delivery;
-    const whole = this.#body();
+    const whole = this.#delivery.named(this.#body());
     const body = cachedTokens === undefined ? whole : ownCachedTokens(whole, cachedTokens);
     const headers = this.#delivery.headers(this.#head, false, this.#usage?.promptTokens);
     headers.push("content-length", String(body.length));

@@ -7,6 +7,7 @@ import { refusalOf } from "../admission/refusal-of.ts";
 import type { AnswerReader } from "../answer/answer-reader.ts";
 import { chooseReader } from "../answer/choose-reader.ts";
 import { type Refusal, refusal } from "../answer/errors.ts";
+import { NameSwap } from "../answer/name-swap.ts";
 import { nowMicros } from "../clock.ts";
 import { onlyModel, servedModels } from "../discovery/models.ts";
 import { isFields } from "../fields.ts";
@@ -46,6 +47,8 @@ export interface AskingRequest extends Asker {
   answerReader: AnswerReader | undefined;
   /** Where it asked for a cascade. */
   cascade?: CascadeRun | undefined;
+  /** Where it goes to a model of another name than its client asked for, and the answer is to have that one. */
+  nameSwap?: NameSwap | undefined;
   /** Time that it waited for its turn. */
   queuedMicros: Micros;
   /** The decision that no endpoint may serve it. */
@@ -130,6 +133,8 @@ function askParsed(question: Question, parsed: ParsedRequest | Refusal): void {
   const named = rewritten(asking, asked, parsed);
   const model = context.cascades?.begin(asking, named, parsed, question.body) ?? named;
   asking.model = model;
+  // Of a cascade the answer names the model that gave it.
+  if (model !== asked && model === named) asking.nameSwap = new NameSwap(model, asked);
 
   const { source } = parsed.prompt;
   if (source === undefined || asking.route.countsOnly) return decide(question, parsed, NO_PROMPT);

@@ -5,6 +5,7 @@ import type { Rejected } from "#core/decision.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 
+import type { NameSwap } from "../answer/name-swap.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
@@ -73,6 +74,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   /** Where the answer's tokens can be found out and continue the prompt's blocks. */
   answerReader: AnswerReader | undefined;
   cascade: CascadeRun | undefined;
+  nameSwap: NameSwap | undefined;
   /** What is kept of a stream so that it can go on elsewhere, or why nothing is. */
   kept: KeptStream | undefined;
   unfit: UnfitStream | undefined;

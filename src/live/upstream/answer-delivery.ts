@@ -76,8 +76,16 @@ export class AnswerDelivery implements Delivery {
     return clientHeaders(head.headers, { ...own, hitTokens: Math.min(own.hitTokens, promptTokens) }, keepLength);
   }
 
+  named(piece: Buffer): Buffer {
+    return this.#exchange.nameSwap?.push(piece) ?? piece;
+  }
+
   write(piece: Buffer): void {
-    if (!this.#exchange.writer.write(piece)) this.#forward.pause();
+    const { state, nameSwap } = this.#exchange;
+    // What goes through unread may have its length in the head.
+    const isRead = nameSwap !== undefined && !("carriage" in state && state.carriage === "through");
+    const given = isRead ? nameSwap.push(piece) : piece;
+    if (given.length > 0 && !this.#exchange.writer.write(given)) this.#forward.pause();
   }
 
   firstToken(): void {
