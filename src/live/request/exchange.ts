@@ -4,7 +4,6 @@ import type { Duplex } from "node:stream";
 import type { Rejected } from "#core/decision.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
-
 import type { NameSwap } from "../answer/name-swap.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import type { AnswerReader, AnswerReport } from "../answer/answer-reader.ts";
@@ -80,7 +79,6 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   unfit: UnfitStream | undefined;
   /** As the router knows its length. */
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
-  /** The decision that no endpoint may serve it. */
   rejected: Rejected | undefined;
   queuedMicros: Micros = 0;
   readonly #run = new StateRunner(this);
