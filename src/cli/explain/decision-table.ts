@@ -6,15 +6,8 @@ import { plainTableChars } from "../plain-table-chars.ts";
 
 const number = () => z.number().nullable();
 
-/** The part of a decision's JSON, as /gnomon/decisions gives it, that the table shows. */
-const DECISION_SCHEMA = z.object({
-  profile: z.string(),
-  kind: z.enum(["routed", "rejected"]),
-  endpoint: z.string().nullable(),
-  reason: z.string(),
-  why: z.string().optional(),
-  hitTokens: number(),
-  usedLedger: z.boolean().nullable(),
+/** Who was looked at, and how each fared. */
+const BREAKDOWN = {
   scorers: z.array(z.object({ name: z.string(), weight: z.number() })),
   candidates: z.array(
     z.object({
@@ -31,15 +24,49 @@ const DECISION_SCHEMA = z.object({
       total: number(),
     }),
   ),
+};
+
+/** The part of a decision's JSON, as /gnomon/decisions gives it, that the table shows. */
+const DECISION_SCHEMA = z.object({
+  profile: z.string(),
+  kind: z.enum(["routed", "rejected"]),
+  endpoint: z.string().nullable(),
+  reason: z.string(),
+  why: z.string().optional(),
+  hitTokens: number(),
+  usedLedger: z.boolean().nullable(),
+  ...BREAKDOWN,
+  /** A trace's decisions and those of older versions have no table of it. */
+  prefill: z
+    .object({
+      endpoint: z.string(),
+      handoff: z.string(),
+      reason: z.string(),
+      hitTokens: z.number(),
+      scorers: BREAKDOWN.scorers.default([]),
+      candidates: BREAKDOWN.candidates.default([]),
+    })
+    .nullish(),
+  colocated: z.string().nullish(),
 });
 
 type DecisionJson = z.infer<typeof DECISION_SCHEMA>;
+type Stage = Pick<DecisionJson, "endpoint" | "scorers" | "candidates">;
 
 /** The table of a decision that was read from JSON. Throws ConfigError with all that is wrong with it. */
 export function decisionTable(value: unknown, from: string): string {
   const checked = checkShape(DECISION_SCHEMA, value);
   if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem, from)));
   const decision = checked.value;
+  const { prefill, colocated } = decision;
+  const alone = colocated ? `its prompt is computed there too: ${colocated}\n` : "";
+  const text = `${verdict(decision)}\n${alone}${stageTable(decision)}`;
+  if (!prefill) return text;
+  const first = `its prompt is computed at ${prefill.endpoint} because of ${prefill.reason}, expecting ${prefill.hitTokens} cached tokens; ${prefill.handoff}`;
+  return `${text}${first}\n${prefill.candidates.length === 0 ? "" : stageTable(prefill)}`;
+}
+
+function stageTable(stage: Stage): string {
   const table = new Table({
     head: [
       "",
@@ -50,15 +77,15 @@ export function decisionTable(value: unknown, from: string): string {
       "in flight",
       "prefill",
       "hit",
-      ...decision.scorers.map(scorerHead),
+      ...stage.scorers.map(scorerHead),
       "total",
     ],
     style: { head: [], border: [], compact: true },
     chars: plainTableChars(" "),
   });
-  for (const row of decision.candidates) table.push(cells(row, decision));
+  for (const row of stage.candidates) table.push(cells(row, stage));
   const lines = table.toString().split("\n");
-  return `${verdict(decision)}\n${lines.map((line) => line.trimEnd()).join("\n")}\n`;
+  return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
 function verdict({
@@ -83,7 +110,7 @@ function scorerHead({ name, weight }: DecisionJson["scorers"][number]): string {
   return `${name} ×${weight.toFixed(3)}`;
 }
 
-function cells(row: DecisionJson["candidates"][number], decision: DecisionJson): string[] {
+function cells(row: Stage["candidates"][number], decision: Stage): string[] {
   const age = row.loadAgeMillis === null ? "" : ` ${Math.round(row.loadAgeMillis)} ms`;
   const signals = [
     row.endpoint === decision.endpoint ? "→" : "",

@@ -3,9 +3,10 @@ import type { Decision } from "#core/decision.ts";
 import type { Load } from "#core/endpoint/endpoint.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
-import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
 import { FIRST_POLICY_VERSION } from "#core/plugin/spec.ts";
+import { ELIGIBILITY } from "#core/endpoint/eligibility.ts";
 import { buildProfile } from "#core/profile/build-profile.ts";
+import { explainedPrefill, marksOf } from "./explained-prefill.ts";
 import { filteredReason } from "#core/profile/profile.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
@@ -84,13 +85,15 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
   const request = requestOf(state);
   const snapshots = state.endpoints.map((one) => snapshotOf(one, state)).sort((a, b) => (a.id < b.id ? -1 : 1));
   const cordoned = new Set(state.endpoints.filter((one) => one.cordoned).map((one) => one.id));
-  const ineligible = Uint8Array.from(snapshots, ({ id, endpoint: { models } }) => {
-    if (models.length > 0 && !models.includes(request.model)) return ELIGIBILITY.indexOf("unknown-model");
-    return ELIGIBILITY.indexOf(cordoned.has(id) ? "cordoned" : "");
+  const built = buildProfile(profile.name, profile.spec);
+  const ineligible = marksOf(snapshots, ({ id, endpoint }) => {
+    if (endpoint.models.length > 0 && !endpoint.models.includes(request.model)) return "unknown-model";
+    if (cordoned.has(id)) return "cordoned";
+    return built.stages?.roles.may("decode", endpoint) === false ? "role" : "";
   });
   const ids = snapshots.map((snapshot) => snapshot.id);
   const random = randomFor(state.seed, state.sequence);
-  const choice = buildProfile(profile.name, profile.spec).choose(request, snapshots, ids, ineligible, random);
+  const choice = built.choose(request, snapshots, ids, ineligible, random);
   const common = {
     at: 0,
     sequence: state.sequence,
@@ -107,6 +110,7 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
     return { kind: "rejected", ...common, reason: choice.reason === "" ? nobody : filteredReason(choice) };
   }
   const usedLedger = snapshots.some((snapshot) => snapshot.freshness !== "fresh");
+  const stage = built.stages && explainedPrefill(built.stages, { request, snapshots, ids, ineligible, chosen, random });
   return {
     kind: "routed",
     ...common,
@@ -115,6 +119,8 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
     hitTokens: chosen.hitTokens,
     prefixSource: chosen.prefixSource,
     usedLedger,
+    ...(typeof stage === "object" && { prefill: stage }),
+    ...(typeof stage === "string" && { colocated: stage }),
   };
 }
 

@@ -132,8 +132,10 @@ export function decisionView({ decision, model, promptTokens, promptTokensExact,
   };
 }
 
-function prefillView({ endpoint, handoff, reason, hitTokens, prefixSource }: PrefillStage) {
-  return { endpoint, handoff, reason, hitTokens, prefixSource };
+function prefillView(stage: PrefillStage) {
+  const { endpoint, handoff, reason, hitTokens, prefixSource, breakdown } = stage;
+  const { scorers } = breakdown;
+  return { endpoint, handoff, reason, hitTokens, prefixSource, scorers, candidates: candidateViews(stage) };
 }
 
 /** The sentence of the answer's header; for a retry, whose prompt the first decision has, the word alone. */
@@ -142,7 +144,7 @@ export function whyText(decision: Decision, promptTokens: number | undefined, ex
   return decisiveText(decision, { promptTokens, exact });
 }
 
-function candidateViews({ breakdown }: Decision) {
+function candidateViews({ breakdown }: Pick<Decision, "breakdown">) {
   const { candidates, scorers, values, totals } = breakdown;
   return candidates.map(({ loadAgeMicros, ...candidate }, i) => ({
     ...candidate,

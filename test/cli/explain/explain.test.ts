@@ -133,3 +133,37 @@ test("a bad state is refused with the path and what is accepted", () => {
 function kept(decision: ReturnType<typeof decideState>) {
   return { decision, model: undefined, promptTokens: undefined, decisionMicros: 0 };
 }
+
+const SHARED = {
+  request: { model: "m", promptTokens: 4000 },
+  endpoints: [
+    { id: "p1", labels: { "llm-d.ai/role": "prefill" }, prefillTokensQueued: 9000, requestsInFlight: 3 },
+    { id: "p2", labels: { "llm-d.ai/role": "prefill" } },
+    { id: "d1", labels: { "llm-d.ai/role": "decode" }, requestsInFlight: 5 },
+    { id: "d2", labels: { "llm-d.ai/role": "decode" } },
+  ],
+};
+
+test("a profile with a stage for prompts shows both, or why one endpoint does both", () => {
+  const profile = loadProfile("gnomon-pd");
+  const shared = decideState(profile, SHARED, "state") as Routed;
+  assert.deepEqual([shared.endpoint, shared.prefill?.endpoint], ["d2", "p2"]);
+  assert.deepEqual(
+    shared.prefill?.breakdown.candidates.map(({ endpoint, removedBy }) => [endpoint, removedBy]),
+    [
+      ["d1", "role"],
+      ["d2", "answers"],
+      ["p1", ""],
+      ["p2", ""],
+    ],
+  );
+  const shown = (decision: Routed) =>
+    decisionTable(decisionView({ decision, model: "m", promptTokens: 4000, decisionMicros: 1 }), "state");
+  assert.match(
+    shown(shared),
+    /picks d2 because[^]*removed by role[^]*its prompt is computed at p2 because of[^]*removed by answers/,
+  );
+  const short = decideState(profile, { ...SHARED, request: { model: "m", promptTokens: 100 } }, "state") as Routed;
+  assert.equal(short.prefill, undefined);
+  assert.match(shown(short), /its prompt is computed there too: short/);
+});
