@@ -44,6 +44,8 @@ const { values } = parseArgs({
 interface Phase {
   readonly name: string;
   readonly fromMillis: number;
+  /** Messages that the relays had lost before. */
+  readonly lostBefore: number;
 }
 
 const WELL: RelayFaults = { dropShare: 0, paused: false, replayRefused: false };
@@ -76,9 +78,10 @@ const stop = { isOver: false };
 const foreign = new SecondClient(randomFor(1, 1), values.model);
 const millis = 1_000 * Number(values.seconds);
 
+const lostSoFar = (): number => pair.relays.reduce((sum, { lost }) => sum + lost, 0);
 const begin = (name: string, faults: RelayFaults): void => {
   process.stderr.write(`${(performance.now() / 1_000).toFixed(0)} s: ${name}\n`);
-  phases.push({ name, fromMillis: Date.now() });
+  phases.push({ name, fromMillis: Date.now(), lostBefore: lostSoFar() });
   for (const relay of pair.relays) Object.assign(relay.faults, faults);
 };
 
@@ -149,26 +152,39 @@ async function report(): Promise<void> {
   }
   const { rows } = await minds(trace);
   const table = new Table({
-    head: ["what went wrong", "requests", "by events", "exact %", "stale", "worst", "too few, worst", "stale by guess"],
+    head: [
+      "what went wrong",
+      "lost",
+      "requests",
+      "by events",
+      "exact %",
+      "stale",
+      "worst",
+      "too few, worst",
+      "stale by guess",
+    ],
   });
-  phases.forEach(({ name, fromMillis }, i) => {
+  phases.forEach(({ name, fromMillis, lostBefore }, i) => {
     const [from, to] = [
       1_000 * (fromMillis - startMillis),
       1_000 * ((phases[i + 1]?.fromMillis ?? Infinity) - startMillis),
     ];
     const those = rows.filter(({ at }) => at >= from && at < to);
-    table.push(line(name, those));
+    const lost = (phases[i + 1]?.lostBefore ?? lostSoFar()) - lostBefore;
+    table.push(line(name, lost, those));
   });
   console.log(table.toString());
+  console.log("lost: messages of both engines; a paused publisher's are lost too.");
   console.log("stale: more cached tokens expected than there were, beyond what was in flight there; worst in tokens.");
 }
 
-function line(name: string, rows: readonly MindsRow[]): (string | number)[] {
+function line(name: string, lost: number, rows: readonly MindsRow[]): (string | number)[] {
   const over = (row: MindsRow, expected: number) => Math.max(0, expected - row.reported - row.inFlightTokens);
   const stale = rows.filter((row) => over(row, row.expected) > 0);
   const exact = rows.filter((row) => row.expected === row.reported).length;
   return [
     name,
+    lost,
     rows.length,
     rows.filter(({ source }) => source === "precise").length,
     ((100 * exact) / Math.max(1, rows.length)).toFixed(1),
