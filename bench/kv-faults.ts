@@ -10,6 +10,8 @@
  * pause, drop-refused, pause-refused or restart, one or several with commas; all where it is left out. Two engines on two
  * cores take one to two minutes to start, and one that is started again another: a fault a call takes two to four minutes,
  * all of them six.
+ *
+ * With --seed (the engines' PYTHONHASHSEED) the events reach the gateway without tokens, and it hashes as the engines do.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { existsSync } from "node:fs";
@@ -37,6 +39,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "12" },
     foreign: { type: "string", default: "3500" },
     "side-by-side": { type: "string", default: "4" },
+    seed: { type: "string" },
     fault: { type: "string", default: "drop,pause,drop-refused,pause-refused,restart" },
   },
 });
@@ -65,12 +68,20 @@ if (values.vllm === "" || wanted.some((one) => !known.includes(one))) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "gnomon-kv-faults-"));
-const pair = new RealPair(values.vllm);
+const pair = new RealPair(values.vllm, values.seed !== undefined);
 await pair.start();
 const configFile = join(folder, "gateway.yaml");
 writeFileSync(configFile, stringify({ endpoints: pair.endpoints }));
 const trace = join(folder, "trace");
 const tokenizer = ["--set", "tokenizer.kind=huggingface", "--set", `tokenizer.file=${values.tokenizer}`];
+if (values.seed !== undefined) {
+  const hash = [
+    "prefix.blockHash=vllm-sha256",
+    `prefix.engineSeed=${values.seed}`,
+    `prefix.engineModels=["${values.model}"]`,
+  ];
+  tokenizer.push(...hash.flatMap((one) => ["--set", one]));
+}
 const gateway = await startGateway([], ["--config", configFile, ...tokenizer, "--record", trace], 1);
 const url = `http://127.0.0.1:${gateway.port}`;
 const phases: Phase[] = [];

@@ -1,5 +1,6 @@
 import { randomFor } from "#core/random.ts";
 import { replay } from "#live/kv-events/replay.ts";
+import { decode, encode } from "@msgpack/msgpack";
 import { Publisher, Router, Subscriber } from "zeromq";
 
 const END = Buffer.alloc(8, 0xff);
@@ -15,6 +16,13 @@ export interface RelayFaults {
   replayRefused: boolean;
 }
 
+/** A message as of an engine that sends no tokens. */
+function withoutTokens(payload: Uint8Array): Uint8Array {
+  const [seconds, events, ...rest] = decode(payload, { useBigInt64: true }) as [number, object[], ...unknown[]];
+  const bare = events.map((event) => ("token_ids" in event ? { ...event, token_ids: [] } : event));
+  return encode([seconds, bare, ...rest], { useBigInt64: true });
+}
+
 /** Stands between an engine's publisher of KV events and whoever follows it, and loses messages on purpose. */
 export class EventRelay {
   readonly faults: RelayFaults = { dropShare: 0, paused: false, replayRefused: false };
@@ -26,7 +34,10 @@ export class EventRelay {
   passed = 0;
   lost = 0;
 
-  constructor(publisherPort: number, replayPort: number) {
+  readonly #hidesTokens: boolean;
+
+  constructor(publisherPort: number, replayPort: number, hidesTokens = false) {
+    this.#hidesTokens = hidesTokens;
     this.#from = { publisher: `tcp://127.0.0.1:${publisherPort}`, replay: `tcp://127.0.0.1:${replayPort}` };
   }
 
@@ -55,8 +66,12 @@ export class EventRelay {
         continue;
       }
       this.passed++;
-      await this.#publisher.send(frames);
+      await this.#publisher.send(frames.map((frame, i) => (i + 1 === frames.length ? this.#shown(frame) : frame)));
     }
+  }
+
+  #shown(payload: Uint8Array): Uint8Array {
+    return this.#hidesTokens ? withoutTokens(payload) : payload;
   }
 
   async #answer(): Promise<void> {
@@ -70,7 +85,7 @@ export class EventRelay {
         )) {
           const bytes = Buffer.alloc(8);
           bytes.writeBigUInt64BE(BigInt(number));
-          await this.#router.send([peer, "", "", bytes, payload]);
+          await this.#router.send([peer, "", "", bytes, this.#shown(payload)]);
         }
         await this.#router.send([peer, "", "", END, ""]);
       } catch {

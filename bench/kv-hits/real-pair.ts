@@ -24,8 +24,12 @@ export class RealPair {
   /** As the gateway's configuration has them. */
   readonly endpoints: { readonly url: string; readonly labels: Readonly<Record<string, string>> }[] = [];
 
-  constructor(command: string) {
+  readonly #hidesTokens: boolean;
+
+  /** `hidesTokens`: their events reach the gateway as of engines that send no tokens. */
+  constructor(command: string, hidesTokens = false) {
     this.#command = command;
+    this.#hidesTokens = hidesTokens;
   }
 
   get urls(): string[] {
@@ -40,7 +44,7 @@ export class RealPair {
     const base = 20_000 + Math.floor(Math.random() * 20_000);
     for (let i = 0; i < 2; i++) {
       const [port, publisherPort, replayPort] = [base + i, base + 10 + i, base + 20 + i];
-      const relay = new EventRelay(publisherPort, replayPort);
+      const relay = new EventRelay(publisherPort, replayPort, this.#hidesTokens);
       const listens = await relay.start();
       const child = this.#spawn({ port, publisherPort, replayPort });
       this.#engines.push({ port, publisherPort, replayPort, relay, child });

@@ -138,31 +138,50 @@ export const clients = z.strictObject({
     ),
 });
 
-export const prefix = z.strictObject({
-  blockTokens: z
-    .union([z.literal("engine"), z.int().min(1).max(BLOCK_TOKENS_MAX)])
-    .default("engine")
-    .describe("Tokens per block. engine: as the engines' scrapes say, 16 before the first."),
-  blockHash: z
-    .enum(["blake3", "fast"])
-    .default("blake3")
-    .describe("Chain hash. fast: a two-word mix, for very long cold prompts."),
-  capacityTokens: z
-    .int()
-    .min(1024)
-    .max(1e10)
-    .default(500_000)
-    .describe("Room per endpoint while the engine has not reported its own."),
-  answers: z
-    .enum(["ids", "text", "off"])
-    .default("ids")
-    .describe(
-      "Answers in the index. ids: where clients ask for their token ids, or clients.continueStreams does; text: also where their text becomes as many tokens as the engine counted.",
-    ),
-  secretEnv: environmentName()
-    .optional()
-    .describe("Variable that holds the key of the block hashes; by default a new random key at every start."),
-});
+export const prefix = z
+  .strictObject({
+    blockTokens: z
+      .union([z.literal("engine"), z.int().min(1).max(BLOCK_TOKENS_MAX)])
+      .default("engine")
+      .describe("Tokens per block. engine: as the engines' scrapes say, 16 before the first."),
+    blockHash: z
+      .enum(["blake3", "fast", "vllm-sha256", "vllm-sha256-cbor"])
+      .default("blake3")
+      .describe(
+        "Chain hash. fast: a two-word mix, for very long cold prompts. vllm-sha256, vllm-sha256-cbor: as vLLM's --prefix-caching-hash-algo sha256 or sha256_cbor, so that KV events count that bring no tokens; chains have no key then.",
+      ),
+    engineSeed: z
+      .string()
+      .max(255)
+      .optional()
+      .describe("PYTHONHASHSEED of the engines, where blockHash is vLLM's; unset where they have none."),
+    engineModels: z
+      .array(z.string().min(1))
+      .max(64)
+      .default([])
+      .describe(
+        "Models whose prompts get vLLM's hashes, where blockHash is vLLM's: what engines serve without an adapter. Prompts of others, and with a cache salt, keep hashes of the gateway's own.",
+      ),
+    capacityTokens: z
+      .int()
+      .min(1024)
+      .max(1e10)
+      .default(500_000)
+      .describe("Room per endpoint while the engine has not reported its own."),
+    answers: z
+      .enum(["ids", "text", "off"])
+      .default("ids")
+      .describe(
+        "Answers in the index. ids: where clients ask for their token ids, or clients.continueStreams does; text: also where their text becomes as many tokens as the engine counted.",
+      ),
+    secretEnv: environmentName()
+      .optional()
+      .describe("Variable that holds the key of the block hashes; by default a new random key at every start."),
+  })
+  .refine(({ blockHash, engineModels }) => !blockHash.startsWith("vllm-") || engineModels.length > 0, {
+    path: ["engineModels"],
+    message: "at least one model where blockHash is vLLM's",
+  });
 
 export const tokenizerShape = z.strictObject({
   kind: z

@@ -1,14 +1,13 @@
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { blake3Hasher, fastHasher } from "#core/prompt/block-hash.ts";
 import { KvEvents } from "#live/kv-events/kv-events.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { HitAccuracy } from "#live/metrics/hit-accuracy.ts";
 import type { KvEventSources } from "#live/metrics/metric-kv-events.ts";
 import type { RouterTap } from "#live/router-tap.ts";
 import type { StatusOptions } from "#live/status/status.ts";
-import { ScopeRoots } from "#live/tokenizer/scope-roots.ts";
+import { hasherOf, namesBlocks, rootsOf } from "#live/tokenizer/chain-hash.ts";
 import type { Config } from "#config/schema.ts";
-import type { Tokenizers } from "./tokenizers.ts";
+import { engineChainsOf, type Tokenizers } from "./tokenizers.ts";
 
 interface Surroundings {
   readonly config: Config;
@@ -47,12 +46,14 @@ export function liveKvEvents(surroundings: Surroundings): LiveKvEvents {
 function kvEvents(surroundings: Surroundings): KvEvents | undefined {
   const { config, secret, tap, directory, tokenizers, blockSizes, faults } = surroundings;
   const { mode, discover, port, replayPort, topic, replayMillis } = config.kvEvents;
+  const { blockHash } = config.prefix;
   if (mode === "off") return undefined;
   return new KvEvents({
     tap,
     directory,
-    hasherOf: config.prefix.blockHash === "fast" ? fastHasher : blake3Hasher,
-    roots: new ScopeRoots(secret),
+    hasherOf: hasherOf(blockHash),
+    namesBlocks: namesBlocks(blockHash),
+    roots: rootsOf(blockHash, secret, engineChainsOf(config)),
     isExact: (model) => mode === "on" || EXACT.has(tokenizers.of(model).name),
     discover,
     ports: { port, replayPort, topic },

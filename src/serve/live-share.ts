@@ -135,7 +135,7 @@ function policySource(config: Config, link: RedisLink, environment: Environment)
 
 /** What makes hashes of prompts, sessions and tenants comparable. */
 function fingerprintOf({ prefix, tokenizer }: Config, secret: Uint8Array): number {
-  const text = JSON.stringify([prefix.blockHash, tokenizer]);
+  const text = JSON.stringify([prefix.blockHash, prefix.engineSeed, prefix.engineModels, tokenizer]);
   const digest = createHash("sha256").update("share").update(secret).update(text).digest();
   return digest.readUIntBE(0, FINGERPRINT_BYTES);
 }

@@ -3,6 +3,7 @@ import { TokenizeQuestions } from "#live/tokenizer/tokenize-question.ts";
 import type { EngineConnections } from "#live/tls/connections.ts";
 import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { type TokenizerOf, type LoadOptions, loadTokenizer } from "#live/tokenizer/create.ts";
+import type { EngineChains } from "#live/tokenizer/chain-hash.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
 import type { TokenizerCounts } from "#live/metrics/metric-state.ts";
 import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
@@ -76,6 +77,11 @@ export async function openTokenizers(surroundings: TokenizerSurroundings): Promi
   };
 }
 
+/** What is configured of engines whose hashes are made here. */
+export function engineChainsOf({ prefix }: Config): EngineChains {
+  return { seed: prefix.engineSeed, models: prefix.engineModels };
+}
+
 function optionsOf(
   one: TokenizerConfig,
   { config, secret, environment }: TokenizerSurroundings,
@@ -84,6 +90,7 @@ function optionsOf(
   return {
     kind: one.kind,
     blockHash: config.prefix.blockHash,
+    engineChains: engineChainsOf(config),
     secret,
     blockCharacters: one.blockCharacters,
     tiktokenEncoding: one.encoding,

@@ -6,6 +6,7 @@ import { decodeEndpoint } from "./input-codec.ts";
 import { decodeAdmission } from "./admission-codec.ts";
 import { decodeProfiles } from "./profile-codec.ts";
 import {
+  TRACE_HASH_ALGORITHMS,
   TRACE_VERSION,
   type TraceEmulated,
   type TraceEngine,
@@ -143,7 +144,7 @@ function decodeBreaker(fields: Fields): BreakerOptions {
 
 function decodeHash(fields: Fields): TraceHash {
   return {
-    algorithm: fields.oneOf("algorithm", ["blake3", "fast"]),
+    algorithm: fields.oneOf("algorithm", TRACE_HASH_ALGORITHMS),
     blockTokens: fields.number("blockTokens"),
     tokenizer: fields.string("tokenizer"),
   };

@@ -101,9 +101,15 @@ export interface TraceRouter {
   readonly endpointRules?: EndpointRules | undefined;
 }
 
-/** How block hashes were made. The key is never written, so a trace is no dictionary of prompts. */
+export const TRACE_HASH_ALGORITHMS = ["blake3", "fast", "vllm-sha256", "vllm-sha256-cbor"] as const;
+export type TraceHashAlgorithm = (typeof TRACE_HASH_ALGORITHMS)[number];
+
+/**
+ * How block hashes were made. The key is never written, so a trace is no dictionary of prompts; vLLM's ways, which a
+ * configuration has to ask for, have none.
+ */
 export interface TraceHash {
-  readonly algorithm: "blake3" | "fast";
+  readonly algorithm: TraceHashAlgorithm;
   readonly blockTokens: number;
   /** Tokenizer that cut the prompts, as it was named in the configuration. */
   readonly tokenizer: string;

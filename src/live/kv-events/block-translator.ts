@@ -4,6 +4,8 @@ import { EngineBlockTable, NO_PLACE } from "./engine-block-table.ts";
 import type { BlockStored, EngineHash } from "./kv-event.ts";
 
 const VALUE_WORDS = 8;
+/** A chain value begins with its block's hash. */
+const HASH_WORDS = 2;
 
 export interface TranslatorOptions {
   /** Cuts and hashes as it does prompts. */
@@ -14,6 +16,8 @@ export interface TranslatorOptions {
   readonly modelOf: () => string;
   /** Blocks that may be known; with more, all are forgotten. */
   readonly blocksMax: number;
+  /** Engines' names of blocks are their hashes here, so that no tokens are needed; false when left out. */
+  readonly namesBlocks?: boolean;
 }
 
 /** Blocks in our own hashes, and those that could not be put into them. */
@@ -67,6 +71,7 @@ export class BlockTranslator {
 
   #store(event: BlockStored, inHost: boolean): Translated {
     const { hashes, tokens, blockTokens } = event;
+    if (tokens.length === 0 && this.#options.namesBlocks === true) return this.#byName(event, inHost);
     if (tokens.length === 0) {
       this.untranslated += hashes.length;
       return { hashes: new Int32Array(0), unknownBlocks: hashes.length };
@@ -81,6 +86,24 @@ export class BlockTranslator {
       this.#table.add(hashes[i]!, this.#value, ours, i * parts, inHost);
     }
     return { hashes: ours, unknownBlocks: hashes.length - known };
+  }
+
+  /** Blocks without tokens of an engine whose way of hashing is ours. Behind them goes on only what has none either. */
+  #byName({ hashes, blockTokens }: BlockStored, inHost: boolean): Translated {
+    const { blockWords } = this.#options.hasher;
+    if (blockTokens !== 0 && blockTokens !== blockWords) {
+      this.untranslated += hashes.length;
+      return { hashes: new Int32Array(0), unknownBlocks: hashes.length };
+    }
+    this.#partsOf(blockWords);
+    const ours = new Int32Array(2 * hashes.length);
+    this.#value.fill(0);
+    hashes.forEach((hash, i) => {
+      ours.set([hash.low, hash.high], HASH_WORDS * i);
+      this.#value.set([hash.low, hash.high]);
+      this.#table.add(hash, this.#value, ours, i, inHost);
+    });
+    return { hashes: ours, unknownBlocks: 0 };
   }
 
   removed(hashes: readonly EngineHash[]): Translated {
@@ -140,7 +163,7 @@ export class BlockTranslator {
       const place = this.#table.find(event.parent);
       if (place === NO_PLACE) return false;
       this.#table.valueAt(place, this.#value);
-      return true;
+      return this.#value.some((word, i) => i >= HASH_WORDS && word !== 0);
     }
     const salt = saltOf(event);
     if (salt === undefined) return false;

@@ -20,6 +20,7 @@ export interface FollowerContext {
   readonly now: () => Micros;
   readonly report: (event: FaultEvent) => void;
   readonly hasher: BlockHasher;
+  readonly namesBlocks: boolean;
   readonly rootOf: (scope: CacheScope) => ChainValue;
   readonly times: LinkTimes;
   /** The publisher could not be reached: it may be elsewhere by now. */
@@ -50,7 +51,7 @@ export class Follower {
   #running: Promise<void> | undefined;
 
   constructor(entry: EndpointEntry, address: EventAddress, context: FollowerContext) {
-    const { tap, now, report, hasher, rootOf, times, unreachable } = context;
+    const { tap, now, report, hasher, namesBlocks, rootOf, times, unreachable } = context;
     const { id: endpoint } = entry;
     this.#entry = entry;
     this.address = address;
@@ -59,6 +60,7 @@ export class Follower {
       rootOf,
       modelOf: () => baseNames(entry)[0] ?? "",
       blocksMax: BLOCKS_MAX,
+      namesBlocks,
     });
     const changed = (state: "precise" | "late" | KvEventsLostReason): void => {
       this.#state = state === "precise" || state === "late" ? "alive" : state;

@@ -20,6 +20,8 @@ export interface KvEventsOptions {
   readonly directory: EndpointDirectory;
   /** Hashes as prompts are, at that block size. */
   readonly hasherOf: (blockTokens: number) => BlockHasher;
+  /** Engines' names of blocks are those hashes; false when left out. */
+  readonly namesBlocks?: boolean;
   readonly roots: ScopeRoots;
   /** Whether prompts for a model become its engines' own tokens. */
   readonly isExact: (model: string) => boolean;
@@ -160,12 +162,13 @@ export class KvEvents implements TapListener {
   }
 
   #follow(entry: EndpointEntry, address: EventAddress): void {
-    const { tap, hasherOf, roots, blockTokens, report, times, now = nowMicros } = this.#options;
+    const { tap, hasherOf, namesBlocks = false, roots, blockTokens, report, times, now = nowMicros } = this.#options;
     const follower = new Follower(entry, address, {
       tap,
       now,
       report,
       hasher: hasherOf(blockTokens()),
+      namesBlocks,
       rootOf: (scope) => roots.root(scope),
       times: { ...LINK_TIMES, ...times },
       unreachable: (endpoint) => void this.#askAgain(endpoint),

@@ -1,5 +1,5 @@
 import type { TiktokenEncoding } from "tiktoken";
-import { blake3Hasher, fastHasher } from "#core/prompt/block-hash.ts";
+import { type BlockHash, type EngineChains, hasherOf, rootsOf } from "./chain-hash.ts";
 import { ByteSource } from "./byte-source.ts";
 import { CharacterSource } from "./character-source.ts";
 import type { DescribedTokenizer } from "./described-tokenizer.ts";
@@ -7,7 +7,6 @@ import { readHuggingFaceFiles } from "./hugging-face-files.ts";
 import { loadHuggingFaceModel } from "./hugging-face-model.ts";
 import { HuggingFaceTokenizer } from "./hugging-face.ts";
 import { PromptChains } from "./prompt-chains.ts";
-import { ScopeRoots } from "./scope-roots.ts";
 import { StepCache } from "./step-cache.ts";
 import { makeTable } from "./table/make-table.ts";
 import type { TableSource } from "./table/table-source.ts";
@@ -29,7 +28,9 @@ const TIMEOUT_MILLIS = 200;
 
 export interface LoadOptions {
   readonly kind: Tokenizer["name"];
-  readonly blockHash: "blake3" | "fast";
+  readonly blockHash: BlockHash;
+  /** Needed where the hash is an engine's way; of no effect else. */
+  readonly engineChains?: EngineChains;
   /** Keys the chains' roots. */
   readonly secret: string | Uint8Array;
   /** Kind character: characters per block; 128 unless given. */
@@ -59,8 +60,8 @@ export type TokenizerOf = (blockTokens: number) => DescribedTokenizer;
 
 /** Throws an error that names the file and what is accepted, where a tokenizer cannot be made. */
 export async function loadTokenizer(options: LoadOptions): Promise<TokenizerOf> {
-  const hasher = options.blockHash === "fast" ? fastHasher : blake3Hasher;
-  const roots = new ScopeRoots(options.secret);
+  const hasher = hasherOf(options.blockHash);
+  const roots = rootsOf(options.blockHash, options.secret, options.engineChains ?? { models: [] });
   const memoEntriesMax = options.memoEntriesMax ?? MEMO_ENTRIES_MAX;
   const memoBytesMax = options.memoBytesMax ?? MEMO_BYTES_MAX;
   const chainsOf = (blockWords: number): PromptChains =>

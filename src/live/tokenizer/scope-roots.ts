@@ -6,20 +6,31 @@ import type { CacheScope } from "./tokenizer.ts";
 const KEY_CONTEXT = "gnomon 2026 block chain root";
 const ROOTS_MAX = 16_384;
 
+/** Where chains of some models begin as their engines' own do; their prompts without a salt. */
+export interface EngineRoot {
+  readonly root: ChainValue;
+  readonly models: ReadonlySet<string>;
+}
+
 /**
  * The chain value before the first block: BLAKE3 keyed with the deployment's secret, over the model (or adapter) and the
- * cache salt, each behind its length in bytes. Without the secret a chain reveals nothing of the prompt.
+ * cache salt, each behind its length in bytes. Without the secret a chain reveals nothing of the prompt. Chains that
+ * begin as an engine's have no key.
  */
 export class ScopeRoots {
   readonly #key: Buffer;
   readonly #roots = new LRUCache<string, ChainValue>({ max: ROOTS_MAX });
 
-  constructor(secret: string | Uint8Array) {
+  readonly #engine: EngineRoot | undefined;
+
+  constructor(secret: string | Uint8Array, engine?: EngineRoot) {
+    this.#engine = engine;
     this.#key = deriveKey(KEY_CONTEXT, Buffer.from(secret));
   }
 
   /** The caller must not write to it. */
   root(scope: CacheScope): ChainValue {
+    if (scope.salt === "" && this.#engine?.models.has(scope.model) === true) return this.#engine.root;
     const key = scopeKey(scope);
     const known = this.#roots.get(key);
     if (known !== undefined) return known;

@@ -5,6 +5,7 @@ import { blake3Hasher } from "#core/prompt/block-hash.ts";
 import { BlockTranslator } from "#live/kv-events/block-translator.ts";
 import { decodeBatch, KvEventFormatError } from "#live/kv-events/decode-batch.ts";
 import type { BlockStored, KvEvent } from "#live/kv-events/kv-event.ts";
+import { hasherOf, rootsOf } from "#live/tokenizer/chain-hash.ts";
 import { PromptChains } from "#live/tokenizer/prompt-chains.ts";
 import { ScopeRoots } from "#live/tokenizer/scope-roots.ts";
 import { captured } from "./captured.ts";
@@ -44,6 +45,51 @@ test("blocks of a captured publisher become those of the gateway's own prompts, 
     assert.deepEqual([...own.stored(branch).hashes], promptHashes(prompt).slice(4), name);
     assert.equal(own.untranslated, 0, name);
   }
+});
+
+/** Captures of engines whose way of hashing is made here, with their seeds. */
+const VLLM_WAYS = [
+  ["reset_int", "vllm-sha256", "0"],
+  ["bytes", "vllm-sha256", undefined],
+  ["evict_int", "vllm-sha256-cbor", "0"],
+] as const;
+
+for (const [name, blockHash, seed] of VLLM_WAYS) {
+  test(`${name}: prompts hashed as ${blockHash} have the engine's own names, so that events need no tokens`, () => {
+    const roots = rootsOf(blockHash, "secret", { seed, models: ["tiny"] });
+    const common = { rootOf: roots.root.bind(roots), modelOf: () => "tiny", blocksMax: 1_000 };
+    const hasher = hasherOf(blockHash)(BLOCK_TOKENS);
+    const [own, byName] = [
+      new BlockTranslator({ ...common, hasher }),
+      new BlockTranslator({ ...common, hasher, namesBlocks: true }),
+    ];
+    let blocks = 0;
+    for (const event of eventsOf(name)) {
+      if (event.kind === "cleared") {
+        own.clear();
+        byName.clear();
+      } else if (event.kind === "removed") assert.deepEqual(byName.removed(event.hashes), own.removed(event.hashes));
+      else if (event.extraKeys.every((keys) => keys === undefined)) {
+        const { hashes } = own.stored(event);
+        assert.deepEqual(
+          [...hashes],
+          event.hashes.flatMap(({ low, high }) => [low, high]),
+        );
+        assert.deepEqual(byName.stored({ ...event, tokens: [], blockTokens: 0 }), { hashes, unknownBlocks: 0 });
+        blocks += event.hashes.length;
+      }
+    }
+    assert.ok(blocks > 3, String(blocks));
+    assert.deepEqual([own.untranslated, byName.untranslated], [0, 0]);
+  });
+}
+
+test("a prompt with a salt, or of a model that is not named, keeps hashes of the gateway's own", () => {
+  const roots = rootsOf("vllm-sha256", "secret", { seed: "0", models: ["tiny"] });
+  const engines = roots.root({ model: "tiny", salt: "" });
+  assert.notDeepEqual(roots.root({ model: "tiny", salt: "tenant-a" }), engines);
+  assert.notDeepEqual(roots.root({ model: "adapter-a", salt: "" }), engines);
+  assert.deepEqual(roots.root({ model: "adapter-a", salt: "" }), ROOTS.root({ model: "adapter-a", salt: "" }));
 });
 
 test("adapters and cache salts are scopes of their own", () => {
