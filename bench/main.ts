@@ -46,6 +46,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   answers: { about: "time to find out the tokens of answers: by event that passes, and afterwards" },
   disaggregation: { about: "prompts computed elsewhere, live beside colocated and predicted", onDemand: true },
   "kv-faults": { about: "what is left of stale beliefs where real engines' KV events go wrong", onDemand: true },
+  "shared-prompts": { about: "prompts computed at one real engine and answered at another one", onDemand: true },
   continuation: {
     about: "streams whose engines are killed: whole, with the same text, and how long they pause",
     short: ["--streams", "200", "--engines", "4", "--tokens", "40", "--step-millis", "250"],
