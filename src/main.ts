@@ -13,6 +13,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   replay: async () => (await import("./cli/replay.ts")).replayCommand(),
   "what-if": async () => (await import("#cli/what-if/what-if.ts")).whatIfCommand(),
   tune: async () => (await import("#cli/tune/tune.ts")).tuneCommand(),
+  "gepa-evaluate": async () => (await import("#cli/evaluate/evaluate.ts")).gepaEvaluateCommand(),
+  "openevolve-evaluate": async () => (await import("#cli/evaluate/evaluate.ts")).openevolveEvaluateCommand(),
   sweep: async () => (await import("#cli/sweep/sweep.ts")).sweepCommand(),
   trace: async () => (await import("#cli/trace/trace.ts")).traceCommand(),
   calibrate: async () => (await import("#cli/calibrate/calibrate.ts")).calibrateCommand(),

@@ -1,0 +1,134 @@
+import * as z from "zod";
+import { ConfigError } from "#config/config-error.ts";
+import { checkShape, problemLine, unknownWord } from "#config/problem.ts";
+import { loadProfile } from "#config/profile-file.ts";
+import { CATALOG } from "#core/catalog.ts";
+import { checkProfile, completeProfile, type PartialProfile } from "#core/profile/check.ts";
+import type { ParameterValue, PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
+
+/** A policy that a framework asks about, by its name for it. */
+export interface AskedPolicy {
+  readonly id: string;
+  /** Why it cannot be evaluated, in place of a policy. */
+  readonly spec: ProfileSpec | { readonly problems: readonly string[] };
+}
+
+/** Candidates of one batch at most. */
+const BATCH_MAX = 1_000;
+const VALUE = z.union([z.number(), z.string(), z.boolean()]);
+const POLICY = z.strictObject({
+  policy_id: z.string().min(1).max(200).optional(),
+  profile: z.union([z.string().min(1), z.record(z.string(), z.unknown())]).optional(),
+  parameters: z.record(z.string(), VALUE).optional(),
+});
+const BATCH = z.strictObject({ candidates: z.array(z.unknown()).min(1).max(BATCH_MAX) });
+
+/** Names of weights that frameworks' examples use, and the scorers that they are. */
+const WEIGHT_NAMES: Readonly<Record<string, string>> = {
+  "routing.cache_affinity_weight": "prefix-affinity",
+  "routing.prefix_affinity_weight": "prefix-affinity",
+  "routing.load_balance_weight": "load-balance",
+  "routing.queue_depth_weight": "queue-depth",
+  "routing.kv_utilization_weight": "kv-utilization",
+};
+
+/**
+ * Policies of one JSON document: `{"candidates": [...]}`, or one candidate alone. A candidate is
+ * `{policy_id, profile, parameters}`: a profile by name, path or content, and dotted parameters that change it; or the dotted
+ * parameters alone. A candidate that makes no policy has its problems; throws ConfigError where the document is none.
+ */
+export function askedPolicies(document: unknown, base: string): AskedPolicy[] {
+  const isBatch = typeof document === "object" && document !== null && "candidates" in document;
+  if (!isBatch) return [askedPolicy(document, base, 0)];
+  const checked = checkShape(BATCH, document);
+  if (!checked.ok) throw new ConfigError(checked.problems.map((problem) => problemLine(problem)));
+  return checked.value.candidates.map((one, i) => askedPolicy(one, base, i));
+}
+
+function askedPolicy(value: unknown, base: string, number: number): AskedPolicy {
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  const isDotted = isRecord && Object.keys(value).length > 0 && Object.keys(value).every((key) => key.includes("."));
+  const checked = checkShape(POLICY, isDotted ? { parameters: value } : value);
+  const fallback = `candidate_${number + 1}`;
+  if (!checked.ok) return { id: fallback, spec: { problems: checked.problems.map((problem) => problemLine(problem)) } };
+  const { policy_id: id = fallback, profile = base, parameters = {} } = checked.value;
+  try {
+    const from = typeof profile === "string" ? loadProfile(profile).spec : inlineSpec(profile);
+    return { id, spec: withParameters(from, parameters) };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { id, spec: { problems: error.lines } };
+  }
+}
+
+function inlineSpec(profile: Readonly<Record<string, unknown>>): ProfileSpec {
+  const { name: _name, summary: _summary, source: _source, ...spec } = profile;
+  const problems = checkProfile(spec);
+  if (problems.length > 0) throw new ConfigError(problems.map(({ path, message }) => `profile.${path}: ${message}`));
+  return completeProfile(spec as unknown as PartialProfile);
+}
+
+/**
+ * `scorers.NAME.weight`, `scorers.NAME.PARAMETER`, `filters.NAME.PARAMETER`, `picker.PARAMETER`, `picker.plugin`. A plugin
+ * that is not there is added; a weight of 0 takes its scorer out. Throws ConfigError.
+ */
+function withParameters(from: ProfileSpec, parameters: Readonly<Record<string, ParameterValue>>): ProfileSpec {
+  let spec = from;
+  const problems: string[] = [];
+  for (const [path, value] of Object.entries(parameters)) {
+    const scorer = Object.hasOwn(WEIGHT_NAMES, path) ? WEIGHT_NAMES[path] : undefined;
+    const [kind = "", name = "", key = ""] = scorer === undefined ? parts(path) : ["scorers", scorer, "weight"];
+    if (kind === "picker" && name !== "") spec = { ...spec, picker: picked(spec.picker, name, value) };
+    else if (kind === "scorers" && key === "weight") spec = { ...spec, scorers: weighed(spec, name, value) };
+    else if ((kind === "scorers" || kind === "filters") && key !== "") spec = changed(spec, kind, name, key, value);
+    else problems.push(`${path}: expected ${ACCEPTED}, got ${JSON.stringify(path)}`);
+  }
+  for (const { plugin } of spec.scorers)
+    if (!Object.hasOwn(CATALOG.scorers, plugin))
+      problems.push(unknownWord("scorer", plugin, Object.keys(CATALOG.scorers)));
+  if (problems.length === 0) problems.push(...checkProfile(spec).map(({ path, message }) => `${path}: ${message}`));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return spec;
+}
+
+const ACCEPTED = `scorers.NAME.weight, scorers.NAME.PARAMETER, filters.NAME.PARAMETER, picker.PARAMETER or one of ${Object.keys(WEIGHT_NAMES).join(", ")}`;
+
+function parts(path: string): string[] {
+  const [kind = "", ...rest] = path.split(".");
+  return kind === "picker" ? [kind, rest.join(".")] : [kind, rest[0] ?? "", rest.slice(1).join(".")];
+}
+
+function picked({ plugin, parameters }: PluginSpec, name: string, value: ParameterValue): PluginSpec {
+  return name === "plugin"
+    ? { plugin: String(value), parameters: {} }
+    : { plugin, parameters: { ...parameters, [name]: value } };
+}
+
+function weighed({ scorers }: ProfileSpec, name: string, value: ParameterValue): ProfileSpec["scorers"] {
+  const others = scorers.filter(({ plugin }) => plugin !== name);
+  if (value === 0) return others;
+  const own = scorers.find(({ plugin }) => plugin === name) ?? { plugin: name, parameters: {} };
+  return scorers.some(({ plugin }) => plugin === name)
+    ? scorers.map((one) => (one.plugin === name ? { ...one, weight: value as number } : one))
+    : [...scorers, { ...own, weight: value as number }];
+}
+
+function changed(
+  spec: ProfileSpec,
+  kind: "scorers" | "filters",
+  name: string,
+  key: string,
+  value: ParameterValue,
+): ProfileSpec {
+  const set = <T extends PluginSpec>(one: T): T =>
+    one.plugin === name ? { ...one, parameters: { ...one.parameters, [key]: value } } : one;
+  if (kind === "scorers") {
+    if (!spec.scorers.some(({ plugin }) => plugin === name))
+      throw new ConfigError([`scorers.${name}.${key}: expected the scorer to be there, which its weight adds`]);
+    return { ...spec, scorers: spec.scorers.map(set) };
+  }
+  const filters = spec.filters.some(({ plugin }) => plugin === name)
+    ? spec.filters
+    : [...spec.filters, { plugin: name, parameters: {} }];
+  return { ...spec, filters: filters.map(set) };
+}

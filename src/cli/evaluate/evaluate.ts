@@ -1,0 +1,143 @@
+import { existsSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { Command, Option } from "commander";
+import { ConfigError } from "#config/config-error.ts";
+import { readYamlFile } from "#config/yaml-file.ts";
+import { problemLine } from "#config/problem.ts";
+import { runCandidate } from "#shadow/question/candidate.ts";
+import { OBJECTIVES, type ObjectiveName, objectiveNamed } from "#shadow/tune/objective.ts";
+import { whole } from "../flag-number.ts";
+import { addTrafficFlags } from "../rollout/traffic-flags.ts";
+import { type SloFlags, sloOptions, sloTargets } from "../tune/slo-targets.ts";
+import type { TrafficFlags } from "../what-if/what-if-flags.ts";
+import { trafficOf } from "../what-if/what-if-traffic.ts";
+import { type AskedPolicy, askedPolicies } from "./candidate-policy.ts";
+import { IsolatedEvaluations } from "./isolated-evaluation.ts";
+import { failedReport, type PolicyReport, policyReport } from "./policy-report.ts";
+
+interface EvaluateFlags extends TrafficFlags, SloFlags {
+  readonly candidate: string;
+  readonly profile: string;
+  readonly objective: ObjectiveName;
+  readonly timeout: number;
+  readonly heap: number;
+  readonly threads?: number;
+}
+
+const STDIN = 0;
+const STDIN_CHARS_MAX = 16 * 1024 * 1024;
+const TIMEOUT_SECONDS_DEFAULT = 60;
+const HEAP_MEGABYTES_DEFAULT = 2_048;
+
+/** Evaluates candidates for GEPA: a score and feedback for each. */
+export function gepaEvaluateCommand(): Command {
+  return evaluateCommand(
+    "gepa-evaluate",
+    "Evaluate candidate policies for GEPA: a score and a textual reflection for each, as JSON.",
+    (reports) => ({
+      scores: reports.map(({ score }) => score),
+      outputs: reports,
+      feedback: reports.map(({ reflection }) => reflection),
+    }),
+  );
+}
+
+/** Evaluates candidates for OpenEvolve: metrics with a combined score, and artifacts. */
+export function openevolveEvaluateCommand(): Command {
+  return evaluateCommand(
+    "openevolve-evaluate",
+    "Evaluate candidate policies for OpenEvolve: metrics with a combined score, and artifacts, as JSON.",
+    (reports) => {
+      const all = reports.map((report) => ({
+        metrics: { combined_score: report.score, ...report.sim_fitness },
+        artifacts: { reflection: report.reflection, ...(report.error !== "" && { error: report.error }) },
+        ...report,
+      }));
+      return { results: all, ...(all.length === 1 && all[0]) };
+    },
+  );
+}
+
+function evaluateCommand(
+  name: string,
+  description: string,
+  shape: (reports: readonly PolicyReport[]) => object,
+): Command {
+  const command = new Command(name)
+    .description(description)
+    .argument(
+      "<trace>",
+      "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
+    )
+    .option(
+      "--candidate <file>",
+      "JSON or YAML with policy_id, profile and dotted parameters, or candidates with several of them; - for standard input",
+      "-",
+    )
+    .option(
+      "--profile <name>",
+      "profile that dotted parameters change, unless a candidate names another",
+      "gnomon-weighted",
+    )
+    .addOption(
+      new Option("--objective <name>", "what the score is of").choices(OBJECTIVES).default("e2e-mean" as const),
+    )
+    .option("--timeout <seconds>", "time that one evaluation may take", whole(1, 86_400), TIMEOUT_SECONDS_DEFAULT)
+    .option("--heap <megabytes>", "memory that one evaluation may take", whole(64, 65_536), HEAP_MEGABYTES_DEFAULT)
+    .option("--threads <n>", "evaluations at once (default: as many as there are cores)", whole(1, 256));
+  for (const option of sloOptions()) command.addOption(option);
+  return addTrafficFlags(command).action(async (path: string, flags: EvaluateFlags) => {
+    const reports = await reportsOf(path, flags);
+    process.stdout.write(`${JSON.stringify(shape(reports))}\n`);
+  });
+}
+
+async function reportsOf(path: string, flags: EvaluateFlags): Promise<PolicyReport[]> {
+  if (!existsSync(path)) throw new ConfigError([`expected a trace or a workload, got ${path}, which is not there`]);
+  const targets = sloTargets(flags);
+  if ((flags.objective === "goodput" || flags.objective === "cost") && targets === undefined)
+    throw new ConfigError([`--objective ${flags.objective}: expected together with --slo-ttft-millis or its siblings`]);
+  const asked = askedPolicies(documentOf(flags.candidate), flags.profile);
+  const { setting, inForce } = await trafficOf(path, flags);
+  const objective = objectiveNamed(flags.objective, targets ?? {});
+  const ground = { objective, base: runCandidate(setting, inForce) };
+  const limits = { timeoutMillis: 1000 * flags.timeout, heapMegabytesMax: flags.heap };
+  const evaluations = new IsolatedEvaluations(setting, ground, limits);
+  const report = async ({ id, spec }: AskedPolicy): Promise<PolicyReport> => {
+    if ("problems" in spec) return failedReport(id, spec.problems.join("; "));
+    const attempt = await evaluations.run({ name: id, spec });
+    return attempt.ok
+      ? policyReport(id, spec, inForce.name, objective, attempt.evaluation)
+      : failedReport(id, attempt.error);
+  };
+  return inTurns(asked, flags.threads ?? availableParallelism(), report);
+}
+
+/** The results in their order, so many under way at once. */
+async function inTurns<T, R>(all: readonly T[], most: number, work: (one: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const turns = Array.from({ length: Math.min(most, all.length) }, async () => {
+    for (let at = next++; at < all.length; at = next++) results[at] = await work(all[at]!);
+  });
+  await Promise.all(turns);
+  return results;
+}
+
+function documentOf(file: string): unknown {
+  if (file !== "-") {
+    const yaml = readYamlFile(file);
+    if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
+    return yaml.value.value;
+  }
+  const text = readFileSync(STDIN, "utf8");
+  if (text.length > STDIN_CHARS_MAX)
+    throw new ConfigError([`--candidate: expected at most ${STDIN_CHARS_MAX} characters, got ${text.length}`]);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ConfigError([
+      `--candidate: expected JSON on standard input: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
+  }
+}

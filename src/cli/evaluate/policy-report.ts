@@ -1,0 +1,148 @@
+import { exportLlmD } from "#config/export-llm-d.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import { causeWords } from "#shadow/report/cause-words.ts";
+import type { GainPart } from "#shadow/tune/gain-parts.ts";
+import { isShare, type Objective } from "#shadow/tune/objective.ts";
+import { millis, percent, signedPercent } from "../figure-text.ts";
+import type { Evaluation } from "./evaluation.ts";
+
+/** What an evaluation is to a framework: one line of JSON. */
+export interface PolicyReport {
+  readonly policy_id: string;
+  readonly ok: boolean;
+  /** The larger the better; 1 is as good as the profile in force, of goodput its share of requests. 0 for none. */
+  readonly score: number;
+  readonly sim_fitness: Readonly<Record<string, number>>;
+  readonly sim_metrics: Readonly<Record<string, number>>;
+  /** llm-d's EndpointPickerConfig where that can express the policy, else a profile of gnomon. */
+  readonly config_for_deployment: unknown;
+  /** Whose configuration that is; "" for none. */
+  readonly deployable_by: "llm-d" | "gnomon" | "";
+  /** For a language model or a person: what the policy did otherwise, and to whom. */
+  readonly reflection: string;
+  /** "" for none. */
+  readonly error: string;
+}
+
+export function policyReport(
+  id: string,
+  spec: ProfileSpec,
+  inForce: string,
+  objective: Objective,
+  evaluation: Evaluation,
+): PolicyReport {
+  const metrics = metricsOf(evaluation);
+  const exported = exportLlmD(spec);
+  return {
+    policy_id: id,
+    ok: true,
+    score: scoreOf(objective, evaluation),
+    sim_fitness: fitnessOf(objective, evaluation, metrics),
+    sim_metrics: metrics,
+    config_for_deployment: exported.ok ? exported.value : { name: id, ...spec },
+    deployable_by: exported.ok ? "llm-d" : "gnomon",
+    reflection: reflectionOf(inForce, objective, evaluation),
+    error: "",
+  };
+}
+
+export function failedReport(id: string, error: string): PolicyReport {
+  return {
+    policy_id: id,
+    ok: false,
+    score: 0,
+    sim_fitness: {},
+    sim_metrics: {},
+    config_for_deployment: null,
+    deployable_by: "",
+    reflection: `This policy could not be evaluated: ${error}. Change what is named there.`,
+    error,
+  };
+}
+
+/** Ratio to the loss in force for times, so that 1.1 is a tenth better; the share of requests for goodput. */
+function scoreOf(objective: Objective, { loss, gain }: Evaluation): number {
+  if (isShare(objective)) return 1 - loss;
+  return 1 / Math.max(1e-9, 1 - gain);
+}
+
+/** BLIS's scales: latencies 1 / (1 + milliseconds), throughput r / (r + 100), the others as they are. */
+function fitnessOf(
+  objective: Objective,
+  { loss, requestsPerSecond, parts }: Evaluation,
+  metrics: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const latency = (name: string) => 1 / (1 + (metrics[name] ?? Infinity));
+  return {
+    throughput: requestsPerSecond / (requestsPerSecond + 100),
+    mean_ttft: latency("ttft_mean_ms"),
+    p99_ttft: latency("ttft_p99_ms"),
+    mean_tpot: latency("tpot_mean_ms"),
+    mean_e2e: latency("e2e_mean_ms"),
+    p99_e2e: latency("e2e_p99_ms"),
+    cache_hit_rate: parts.hitRatio.after,
+    ...(isShare(objective) && { slo_attainment: 1 - loss }),
+  };
+}
+
+function metricsOf(evaluation: Evaluation): Record<string, number> {
+  const { ttftMicros, tpotMicros, e2eMicros, parts, completed, imbalance, requestsPerSecond, gain } = evaluation;
+  const of = (name: string, figures: Evaluation["e2eMicros"]) =>
+    figures === undefined
+      ? {}
+      : {
+          [`${name}_mean_ms`]: figures.mean / MICROS_PER_MILLI,
+          [`${name}_p50_ms`]: figures.p50 / MICROS_PER_MILLI,
+          [`${name}_p99_ms`]: figures.p99 / MICROS_PER_MILLI,
+        };
+  return {
+    ...of("ttft", ttftMicros),
+    ...of("tpot", tpotMicros),
+    ...of("e2e", e2eMicros),
+    hit_ratio: parts.hitRatio.after,
+    completed,
+    imbalance,
+    requests_per_second: requestsPerSecond,
+    gain_over_in_force: gain,
+  };
+}
+
+const CAUSES_MAX = 3;
+
+function reflectionOf(inForce: string, objective: Objective, { gain, parts, imbalance }: Evaluation): string {
+  const unit = isShare(objective) ? " of all requests met their targets more" : "";
+  const figures = (["ttftMicros", "tpotMicros", "e2eMicros"] as const).flatMap((metric) => {
+    const [before, after] = [parts.figures.before[metric], parts.figures.after[metric]];
+    if (before === undefined || after === undefined) return [];
+    return [
+      `${metric.replace("Micros", "").toUpperCase()} mean ${millis(before.mean)} -> ${millis(after.mean)} ms, p99 ${millis(before.p99)} -> ${millis(after.p99)} ms`,
+    ];
+  });
+  const text = (one: GainPart) =>
+    isShare(objective)
+      ? `${percent(1 - one.before)} -> ${percent(1 - one.after)} met their targets`
+      : `${millis(one.before)} -> ${millis(one.after)} ms`;
+  const groups = [...parts.byPrompt, ...parts.byTurn].toSorted((a, b) => a.share * gain - b.share * gain);
+  const [worst] = groups;
+  const best = groups.at(-1);
+  const busiest = parts.byEndpoint.toSorted((a, b) => b.requestsAfter - a.requestsAfter)[0];
+  const all = parts.byEndpoint.reduce((sum, one) => sum + one.requestsAfter, 0);
+  const lines = [
+    `Against ${inForce} this policy gains ${signedPercent(gain)}${unit}.`,
+    `${figures.join("; ")}.`,
+    `Cached prompt tokens ${percent(parts.hitRatio.before)} -> ${percent(parts.hitRatio.after)}; most in flight at one endpoint over the mean ${imbalance.toFixed(2)}; the busiest endpoint got ${percent((busiest?.requestsAfter ?? 0) / Math.max(1, all))} of the requests.`,
+    ...(best === undefined ? [] : [`It helps most: ${best.label} (${best.requests} requests): ${text(best)}.`]),
+    ...(worst === undefined || worst === best
+      ? []
+      : [`It helps least or harms: ${worst.label} (${worst.requests} requests): ${text(worst)}.`]),
+    ...parts.causes
+      .slice(0, CAUSES_MAX)
+      .map((one) => `${one.requests} requests ${causeWords(one)}: E2E ${signedMillisOf(one.e2eChangeMicros)}.`),
+  ];
+  return lines.join("\n");
+}
+
+function signedMillisOf(micros: number): string {
+  return `${micros < 0 ? "-" : "+"}${millis(Math.abs(micros))} ms`;
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, type TestContext, test } from "node:test";
+import { gepaEvaluateCommand, openevolveEvaluateCommand } from "#cli/evaluate/evaluate.ts";
+import { IsolatedEvaluations } from "#cli/evaluate/isolated-evaluation.ts";
+import type { PolicyReport } from "#cli/evaluate/policy-report.ts";
+import { runCandidate } from "#shadow/question/candidate.ts";
+import { inProcess } from "../in-process.ts";
+import { caseSetting, caseWorkload, namedProfile } from "../../shadow/question/what-if-case.ts";
+import { MEAN_E2E } from "../../shadow/tune/tune-case.ts";
+
+const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-evaluate-"));
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+const WORKLOAD = join(FOLDER, "workload.jsonl");
+const lines = Array.from({ length: 120 }, (_, i) =>
+  JSON.stringify({
+    timestamp: 60 * i,
+    input_length: 1500,
+    output_length: 12,
+    hash_ids: [i % 7, 100 + (i % 7), 1000 + i],
+  }),
+);
+writeFileSync(WORKLOAD, `${lines.join("\n")}\n`);
+
+function asked(document: object): string {
+  const file = join(FOLDER, "candidate.json");
+  writeFileSync(file, JSON.stringify(document));
+  return file;
+}
+
+const run = (t: TestContext, command: string, document: object) =>
+  inProcess(
+    t,
+    [gepaEvaluateCommand(), openevolveEvaluateCommand()],
+    [command, WORKLOAD, "--candidate", asked(document), "--threads", "2"],
+  );
+
+test("a batch for GEPA: scores, feedback and what can be deployed, in its order, failures beside the others", async (t) => {
+  const candidates = [{ profile: "llm-d" }, { policy_id: "same", profile: "gnomon" }, { profile: "nobody" }];
+  const { code, out } = await run(t, "gepa-evaluate", { candidates });
+  assert.equal(code, 0);
+  const answer = JSON.parse(out) as { scores: number[]; feedback: string[]; outputs: PolicyReport[] };
+  assert.equal(answer.scores[1], 1, "the profile in force is as good as itself");
+  assert.equal(answer.scores[2], 0);
+  assert.match(answer.feedback[0]!, /^Against gnomon this policy gains [-+]\d/);
+  assert.match(answer.feedback[2]!, /could not be evaluated: .*nobody/);
+  const [deployed, same] = answer.outputs;
+  assert.ok(deployed !== undefined);
+  assert.equal((deployed.config_for_deployment as { kind: string }).kind, "EndpointPickerConfig");
+  assert.equal(deployed.deployable_by, "llm-d");
+  assert.equal(same?.deployable_by, "gnomon");
+  assert.equal(same?.policy_id, "same");
+  assert.ok((same?.sim_metrics["e2e_mean_ms"] ?? 0) > 0 && (same?.sim_fitness["mean_e2e"] ?? 0) > 0);
+});
+
+test("one candidate for OpenEvolve: metrics with a combined score, and artifacts", async (t) => {
+  const { out } = await run(t, "openevolve-evaluate", { "routing.cache_affinity_weight": 0.5 });
+  const answer = JSON.parse(out) as { metrics: Record<string, number>; artifacts: Record<string, string> };
+  assert.ok((answer.metrics["combined_score"] ?? 0) > 0);
+  assert.match(answer.artifacts["reflection"]!, /gains/);
+});
+
+test("an evaluation that hangs is ended, and one that breaks is reported; neither harms this process", async () => {
+  const setting = caseSetting(caseWorkload());
+  const ground = { objective: MEAN_E2E, base: runCandidate(setting, namedProfile("gnomon")) };
+  const attempt = (script: string, timeoutMillis: number) =>
+    new IsolatedEvaluations(setting, ground, {
+      timeoutMillis,
+      heapMegabytesMax: 256,
+      script: new URL(`data:text/javascript,${encodeURIComponent(script)}`),
+    }).run(namedProfile("gnomon"));
+  const hung = await attempt("for (;;);", 50);
+  assert.deepEqual(hung, { ok: false, error: "it took longer than 50 ms" });
+  const broken = await attempt("throw new Error('no such engine')", 60_000);
+  assert.deepEqual(broken, { ok: false, error: "no such engine" });
+});
