@@ -5,6 +5,8 @@ import type { Freshness, Snapshot } from "./endpoint/snapshot.ts";
 /** Stands in `values` for a scorer that abstained. */
 export const ABSTAINED = -1;
 
+export type CandidateLoad = Pick<CandidateRow, "effectiveLoad" | "prefillTokensQueued" | "hitTokens">;
+
 const COLUMNS = 8;
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 
@@ -100,6 +102,16 @@ export class ColumnBreakdown implements Breakdown {
 
   get candidates(): readonly CandidateRow[] {
     return this.endpoints.map((_, i) => this.row(i));
+  }
+
+  /** What of a row says how much was there, for who asks at every request. */
+  loadOf(index: number): CandidateLoad {
+    const at = index * COLUMNS;
+    return {
+      effectiveLoad: this.#signals[at + 2]!,
+      prefillTokensQueued: this.#signals[at + 5]!,
+      hitTokens: this.#signals[at + 6]!,
+    };
   }
 
   /** One of `candidates`, for who needs few of many. */

@@ -10,6 +10,8 @@ export type NobodyReason = "no-endpoint" | "unknown-model";
 /** Endpoints with enough requests beside one, for it to be known as slow. */
 const OTHERS_MIN = 2;
 
+const KINDS = Math.max(...Object.values(INELIGIBLE)) + 1;
+
 /**
  * How the endpoints stand to one another: who fares worse than the others and is left alone for a while, who is let back
  * since too few would be left, and who is new and gets less than its share. All of it follows from the router's inputs.
@@ -17,6 +19,8 @@ const OTHERS_MIN = 2;
 export class FleetStanding {
   readonly #rules: EndpointRules | undefined;
   #nextLookAt: Micros | undefined;
+  /** Endpoints by their verdict, in the decision under way. */
+  readonly #count = new Uint16Array(KINDS);
 
   constructor(rules: EndpointRules | undefined) {
     this.#rules = rules;
@@ -54,7 +58,8 @@ export class FleetStanding {
    * than none. Returns why nobody is left even so.
    */
   letBack(ineligible: Uint8Array): NobodyReason | undefined {
-    const count = countOf(ineligible);
+    const count = this.#count.fill(0);
+    for (let i = 0; i < ineligible.length; i++) count[ineligible[i]!]!++;
     const { outlier, unhealthy, breaker, hung } = INELIGIBLE;
     const soft = count[outlier]! + count[unhealthy]!;
     const firm = count[breaker]! + count[hung]!;
@@ -84,14 +89,6 @@ export class FleetStanding {
         ineligible[i] = INELIGIBLE.slowStart;
     }
   }
-}
-
-const KINDS = Math.max(...Object.values(INELIGIBLE)) + 1;
-
-function countOf(ineligible: Uint8Array): Uint16Array {
-  const count = new Uint16Array(KINDS);
-  for (const verdict of ineligible) count[verdict]!++;
-  return count;
 }
 
 /** How many that were. */

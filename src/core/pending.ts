@@ -51,8 +51,6 @@ export function isAhead({ prefill }: Pending): boolean {
 
 /** One that arrives, before its first decision. */
 export function newPending(request: RouteRequest, place: RolloutPlace | undefined, at: Micros): Pending {
-  const attempt = { state: undefined, insertion: undefined, prefill: undefined, sentAt: at, firstTokenAt: undefined };
-  const admission = { permit: undefined, waiting: undefined };
   return {
     request,
     asked: request,
@@ -60,8 +58,13 @@ export function newPending(request: RouteRequest, place: RolloutPlace | undefine
     tried: [],
     attempts: 0,
     continuedTokens: 0,
+    state: undefined,
+    insertion: undefined,
+    prefill: undefined,
     transferFailed: false,
-    ...attempt,
-    ...admission,
+    sentAt: at,
+    firstTokenAt: undefined,
+    permit: undefined,
+    waiting: undefined,
   };
 }

@@ -267,10 +267,10 @@ export class Router {
     const choice = forcedChoice(chosen, fleet, forced);
     const common = {
       ...head,
+      breakdown: choice.breakdown,
       ...(place !== undefined && {
         rollout: decisionRollout(at, pending, place, outsidePool, profile, fleet, this.#profiles, stream),
       }),
-      breakdown: choice.breakdown,
     };
     const state = fleet.states[choice.index];
     if (state === undefined) {
@@ -285,14 +285,14 @@ export class Router {
     const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
     const priority = this.admission.priorityOf(request);
     return {
-      kind: "routed",
       ...common,
+      kind: "routed",
       endpoint,
       reason: choice.reason,
       hitTokens,
-      ...(heldTokens !== hitTokens && { heldTokens }),
       prefixSource,
       usedLedger,
+      ...(heldTokens !== hitTokens && { heldTokens }),
       ...decisionStages(prefill, forecast),
       ...(priority !== undefined && { priority }),
     };

@@ -1,6 +1,6 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./fault-of-status.ts";
-import { scanFinishReasons } from "./finish-reason.ts";
+import { type FinishReasons, scanFinishReasons } from "./finish-reason.ts";
 import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
 import type { Dialect } from "../request/route.ts";
 import { type Usage, findUsage } from "./usage.ts";
@@ -39,13 +39,17 @@ export class WholeAnswer implements Answer {
     const { status } = this.#head;
     const body = this.#body();
     if (status >= 500) {
-      this.#delivery.attemptFailed(faultOfStatus(status, body), { ...this.#head, body });
-    } else if (!looksLikeJson(body) && this.#delivery.dialect !== "other") {
-      this.#delivery.attemptFailed("garbage");
-    } else if (scanFinishReasons(body, 0, body.length) === "abort" || isUnbegun(this.#delivery.dialect, body)) {
+      return this.#delivery.attemptFailed(faultOfStatus(status, body), { ...this.#head, body });
+    }
+    if (!looksLikeJson(body) && this.#delivery.dialect !== "other") {
+      return this.#delivery.attemptFailed("garbage");
+    }
+    const ends = scanFinishReasons(body, 0, body.length);
+    const usage = findUsage(body);
+    if (ends === "abort" || isUnbegun(this.#delivery.dialect, ends, usage)) {
       this.#delivery.attemptFailed("draining");
     } else {
-      this.#usage = findUsage(body);
+      this.#usage = usage;
       const { cascade } = this.#delivery;
       if (cascade !== undefined) this.#chunks[0] = cascade.readWhole(body);
       this.#delivery.completed("ok", false);
@@ -81,10 +85,9 @@ const EMPTY = Buffer.alloc(0);
  * An answer of OpenAI's without a token and without an end: no choice has a finish_reason, and it counts no output. An
  * engine that is shutting down answers so.
  */
-function isUnbegun(dialect: Dialect, body: Buffer): boolean {
+function isUnbegun(dialect: Dialect, ends: FinishReasons, usage: Usage | undefined): boolean {
   if (dialect !== "chat" && dialect !== "completions") return false;
-  const ends = scanFinishReasons(body, 0, body.length);
-  return (ends === "no-choice" || ends === "unended") && findUsage(body)?.outputTokens === 0;
+  return (ends === "no-choice" || ends === "unended") && usage?.outputTokens === 0;
 }
 
 /** An object, from its first to its last byte; what is between is the engine's word. */

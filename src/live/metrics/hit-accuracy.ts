@@ -2,10 +2,10 @@ import type { Decision } from "#core/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { PrefixSource } from "#core/endpoint/knowledge.ts";
 import type { Input } from "#core/input.ts";
-import { RecentMap } from "#core/recent-map.ts";
+import { RequestTable } from "#core/request-table.ts";
 import type { TapListener } from "../router-tap.ts";
 
-/** Requests in flight whose expectation is remembered. */
+/** Requests in flight whose expectation is remembered; beyond that one is not counted. */
 const REQUESTS_MAX = 65_536;
 
 /** What was expected to be cached, and what engines reported, of requests of which both are known. */
@@ -29,7 +29,7 @@ interface Expected {
 /** How right the prefix index is, by endpoint and by where its belief came from. */
 export class HitAccuracy implements TapListener {
   readonly #endpointsMax: number;
-  readonly #expected = new RecentMap<string, Expected>(REQUESTS_MAX);
+  readonly #expected = new RequestTable<Expected>();
   readonly #counts = new Map<EndpointId, Record<PrefixSource, HitCounts>>();
 
   constructor(endpointsMax: number) {
@@ -39,7 +39,8 @@ export class HitAccuracy implements TapListener {
   accepted(input: Input, decision: Decision | undefined): void {
     if (decision?.kind === "routed") {
       const { endpoint, prefixSource, hitTokens, heldTokens = hitTokens } = decision.prefill ?? decision;
-      this.#expected.set(decision.requestId, { endpoint, source: prefixSource, tokens: heldTokens });
+      if (this.#expected.size < REQUESTS_MAX)
+        this.#expected.set(decision.requestId, { endpoint, source: prefixSource, tokens: heldTokens });
     } else if (input.kind === "request-finished") {
       const expected = this.#expected.get(input.requestId);
       if (expected === undefined) return;

@@ -184,7 +184,6 @@ function decide(
     id: asking.routeId,
     model,
     tenant,
-    ...(user !== "" && user !== tenant && { user }),
     session,
     sloClass,
     priority: priorityOf(asking, parsed),
@@ -193,11 +192,12 @@ function decide(
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,
     blocks: prompt.blocks,
+    profile: chosen,
+    ...(user !== "" && user !== tenant && { user }),
     ...(!parsed.cacheRead && { cacheRead: false }),
     ...(!isDivisible(asking, parsed) && { undivided: true }),
     ...(asking.timeoutMicros !== undefined && { timeoutMicros: asking.timeoutMicros }),
     ...(asking.subset !== undefined && { subset: asking.subset }),
-    profile: chosen,
     ...(profile !== "" && { ownProfile: true }),
   };
   asking.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };

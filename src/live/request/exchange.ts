@@ -227,11 +227,10 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     const routed = this.#forward?.routed;
     const hitTokens = heldTokens(routed);
     const profile = profileText(routed ?? this.rejected);
-    const { leaving: close, sendsOwnHeaders: sendsOwn, cors } = this.context;
-    const forOrigin = cors?.of(this.headers.get("origin"));
+    const { leaving: close, sendsOwnHeaders: sendsOwn, cors: answers } = this.context;
+    const cors = answers?.of(this.headers.get("origin"));
     const prefill = routed?.prefill?.endpoint;
-    const decided = { endpoint, prefill, reason, profile, hitTokens };
-    return { requestId: this.requestId, ...decided, close, sendsOwn, cors: forOrigin };
+    return { requestId: this.requestId, endpoint, prefill, reason, profile, hitTokens, close, sendsOwn, cors };
   }
 
   /** Of the answer's head; 0 before it is sent. */

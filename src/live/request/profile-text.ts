@@ -8,10 +8,16 @@ import type { Decision } from "#core/decision.ts";
 export function profileText(decision: Pick<Decision, "profile" | "policyVersion" | "rollout"> | undefined): string {
   if (decision === undefined) return "";
   const { profile, policyVersion, rollout } = decision;
-  const text = `${encoded(profile)}; version=${policyVersion}`;
+  if (profile !== last.profile || policyVersion !== last.policyVersion) {
+    last = { profile, policyVersion, text: `${encoded(profile)}; version=${policyVersion}` };
+  }
+  const { text } = last;
   if (rollout === undefined) return text;
   return `${text}; rollout=${encoded(rollout.name)}; arm=${encoded(rollout.arm)}; window=${rollout.window}`;
 }
+
+/** The text made last: nearly all requests have the same. */
+let last = { profile: "", policyVersion: -1, text: "" };
 
 function encoded(name: string): string {
   return PLAIN.test(name) ? name : encodeURIComponent(name);

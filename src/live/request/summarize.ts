@@ -24,7 +24,6 @@ export function summarize(
     route: exchange.route.pattern,
     model: exchange.model,
     endpoint: forward?.endpoint ?? "",
-    ...(forward?.routed.prefill && { prefillEndpoint: forward.routed.prefill.endpoint }),
     profile: forward?.routed.profile ?? "",
     reason: exchange.refusedFor === "" ? (forward?.routed.reason ?? "") : exchange.refusedFor,
     status: exchange.status,
@@ -39,5 +38,6 @@ export function summarize(
     cachedTokens: usage?.cachedTokens,
     outputTokens,
     hitTokens: heldTokens(forward?.routed),
+    ...(forward?.routed.prefill && { prefillEndpoint: forward.routed.prefill.endpoint }),
   };
 }

@@ -1,5 +1,5 @@
-import { ABSTAINED, ColumnBreakdown } from "#core/breakdown.ts";
-import type { CandidateRow, Routed } from "#core/decision.ts";
+import { ABSTAINED, type CandidateLoad, ColumnBreakdown } from "#core/breakdown.ts";
+import type { Routed } from "#core/decision.ts";
 
 /** The prompt of a decision, in tokens as the gateway counted them. */
 export interface CountedPrompt {
@@ -13,15 +13,17 @@ export interface CountedPrompt {
  * endpoint against the next best one. Printable ASCII, below 256 characters. For example:
  *
  *     added-latency; 672 of 694 tokens cached there, next best 0; the next best adds 7.1 times the waiting
+ *
+ * Made for each answer, so by adding to one text, without lists.
  */
 export function decisiveText(decision: Routed, prompt: CountedPrompt): string {
-  return [chosenFor(decision, prompt), ...stageText(decision)].join("; ");
+  return chosenFor(decision, prompt) + stageText(decision);
 }
 
 /** Where the prompt is computed, where profiles have a stage for that. */
-function stageText({ prefill, colocated }: Routed): string[] {
-  if (prefill !== undefined) return [`its prompt computed at ${prefill.endpoint} (${prefill.reason})`];
-  return colocated === undefined ? [] : [`one endpoint does both (${colocated})`];
+function stageText({ prefill, colocated }: Routed): string {
+  if (prefill !== undefined) return `; its prompt computed at ${prefill.endpoint} (${prefill.reason})`;
+  return colocated === undefined ? "" : `; one endpoint does both (${colocated})`;
 }
 
 function chosenFor(decision: Routed, prompt: CountedPrompt): string {
@@ -30,27 +32,26 @@ function chosenFor(decision: Routed, prompt: CountedPrompt): string {
   if (chosen < 0) return reason;
   if (reason === "only") return `only; ${removals(decision)}`;
   const next = runnerUp(decision, chosen);
-  const facts = [reason, ...(next < 0 ? [] : comparison(decision, chosen, next, prompt))];
-  if (reason === "tie") facts.push(`equal to ${tiedWith(breakdown.totals, chosen)} more, decided by the tie rule`);
-  return facts.join("; ");
+  const facts = next < 0 ? reason : `${reason}; ${comparison(decision, chosen, next, prompt)}`;
+  if (reason !== "tie") return facts;
+  return `${facts}; equal to ${tiedWith(breakdown.totals, chosen)} more, decided by the tie rule`;
 }
 
-function comparison(decision: Routed, chosen: number, next: number, prompt: CountedPrompt): string[] {
-  const [here, there] = [rowOf(decision, chosen), rowOf(decision, next)];
-  const facts = [cached(here, there, prompt)];
+function comparison(decision: Routed, chosen: number, next: number, prompt: CountedPrompt): string {
+  const here = loadOf(decision, chosen);
+  const there = loadOf(decision, next);
+  let facts = cached(here, there, prompt);
   if (here.effectiveLoad !== there.effectiveLoad) {
-    facts.push(`${requests(here.effectiveLoad)} there, next best ${rounded(there.effectiveLoad)}`);
+    facts += `; ${requests(here.effectiveLoad)} there, next best ${rounded(there.effectiveLoad)}`;
   }
   if (here.prefillTokensQueued !== there.prefillTokensQueued) {
-    facts.push(
-      `${rounded(here.prefillTokensQueued)} prompt tokens queued there, next best ${rounded(there.prefillTokensQueued)}`,
-    );
+    facts += `; ${rounded(here.prefillTokensQueued)} prompt tokens queued there, next best ${rounded(there.prefillTokensQueued)}`;
   }
   const scores = scored(decision, chosen, next);
-  return scores === "" ? facts : [...facts, scores];
+  return scores === "" ? facts : `${facts}; ${scores}`;
 }
 
-function cached(here: CandidateRow, there: CandidateRow, { promptTokens, exact }: CountedPrompt): string {
+function cached(here: CandidateLoad, there: CandidateLoad, { promptTokens, exact }: CountedPrompt): string {
   const about = exact ? "" : "about ";
   if (here.hitTokens === 0 && there.hitTokens === 0) return `none of its ${about}${promptTokens} tokens cached`;
   return `${about}${rounded(here.hitTokens)} of ${promptTokens} tokens cached there, next best ${rounded(there.hitTokens)}`;
@@ -61,7 +62,8 @@ function scored({ reason, breakdown }: Routed, chosen: number, next: number): st
   const at = breakdown.scorers.findIndex(({ name }) => name === reason);
   if (at < 0) return "";
   const { length } = breakdown.totals;
-  const [here, there] = [breakdown.values[at * length + chosen]!, breakdown.values[at * length + next]!];
+  const here = breakdown.values[at * length + chosen]!;
+  const there = breakdown.values[at * length + next]!;
   if (here === ABSTAINED || there === ABSTAINED) return "";
   // Its score is the best cost over the endpoint's own.
   if (COST_SCORERS.has(reason) && there > 0) {
@@ -104,8 +106,8 @@ function indexOf({ breakdown, endpoint }: Routed): number {
   return breakdown.candidates.findIndex((row) => row.endpoint === endpoint);
 }
 
-function rowOf({ breakdown }: Routed, index: number): CandidateRow {
-  return breakdown instanceof ColumnBreakdown ? breakdown.row(index) : breakdown.candidates[index]!;
+function loadOf({ breakdown }: Routed, index: number): CandidateLoad {
+  return breakdown instanceof ColumnBreakdown ? breakdown.loadOf(index) : breakdown.candidates[index]!;
 }
 
 function requests(load: number): string {

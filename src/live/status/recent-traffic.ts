@@ -58,7 +58,8 @@ export class RecentTraffic {
 
   /** As of RequestObserver. */
   finished(summary: RequestSummary): void {
-    const { models, ...slot } = this.#open();
+    const slot = this.#open();
+    const { models } = slot;
     const model = models.has(summary.model) || models.size < MODELS_MAX ? summary.model : OTHERS;
     let own = models.get(model);
     if (own === undefined) models.set(model, (own = newSums()));

@@ -44,6 +44,7 @@ function fingerprint(text: string, salt: number): number {
   return (h ^ (h >>> 16)) | 1;
 }
 
+/** Stays within 32 bits throughout: a sum that may leave them costs an object for each character. */
 function mixed(h: number, code: number): number {
-  return Math.imul((h ^ code) + (h >>> 15), 0x85ebca77);
+  return Math.imul(h ^ code ^ (h >>> 15), 0x85ebca77);
 }

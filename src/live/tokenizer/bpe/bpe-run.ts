@@ -116,7 +116,7 @@ export class BpeRun {
     return true;
   }
 
-  /** Looks on for the next added token; returns the work it was. */
+  /** Looks on for the next added token; returns the work it was, in whole units: a fraction would cost an object for each piece scanned after it. */
   #search(): number {
     const from = this.#searched;
     const until = Math.min(this.#text.length, from + SEARCHED_CHARS);
@@ -126,7 +126,7 @@ export class BpeRun {
       this.#searching = false;
       this.#take();
     }
-    return ((this.#match?.start ?? until) - from) / SEARCHED_PER_WORK;
+    return Math.ceil(((this.#match?.start ?? until) - from) / SEARCHED_PER_WORK);
   }
 
   /** Puts the text up to the next added token into the buffer. */
