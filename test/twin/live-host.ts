@@ -1,11 +1,11 @@
 import { request as httpRequest } from "node:http";
 import type { TestContext } from "node:test";
 import { LostJudge, returnPause } from "#core/endpoint/lost-judge.ts";
-import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
+import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineRequest } from "#engine/request.ts";
 import type { EngineSink } from "#engine/sink.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
@@ -15,16 +15,27 @@ import { RouterTap } from "#live/router-tap.ts";
 import { HangWatch } from "#live/upstream/hang-watch.ts";
 import { EngineFleet } from "#sim/engine-fleet.ts";
 import { Flight } from "#sim/flight.ts";
+import { Handoff, type HandoffHost } from "#sim/handoff/handoff.ts";
+import { PrefillLeg } from "#sim/handoff/prefill-leg.ts";
+import { TRANSFER_DEFAULTS, transferMicros } from "#sim/handoff/transfer-options.ts";
 import { IDENTITY, WORD_TOKENIZER } from "../live/gateway/rig.ts";
 import { listed } from "../sim/cluster.ts";
 import { SocketEngine, type SocketRequest } from "./socket-engine.ts";
-import { ENGINE, ROUTER, RULES, SCRAPE_MICROS } from "./twin-rules.ts";
-import { endpointId, type ScriptedEvent, type TwinScript } from "./twin-script.ts";
+import { ENGINE, ROUTER, RULES, SCRAPE_MICROS, SHARING_ROUTER } from "./twin-rules.ts";
+import { endpointId, labelsOf, type ScriptedEvent, type TwinScript } from "./twin-script.ts";
 import { Words } from "./word.ts";
 
 const MODELS = [{ id: "tiny", object: "model" as const, owned_by: "vllm" }];
 /** Longest that anything real may take; nothing waits for it to pass. */
 const GUARD_MILLIS = 20_000;
+
+/** A prompt that one engine computed for another. */
+interface Held {
+  readonly leg: PrefillLeg;
+  readonly hold: Hold;
+  readonly at: Micros;
+  readonly life: number;
+}
 
 /** An engine's request with the socket that its answer goes to. */
 interface Aboard {
@@ -44,7 +55,7 @@ interface Due {
  * until the router has had what it is to have and all bytes have arrived. Engines are the engine model behind sockets;
  * what probes find is reported at the times of a scraper.
  */
-export class LiveHost {
+export class LiveHost implements HandoffHost {
   readonly words = new Words();
   readonly gateway;
   readonly #router: Router;
@@ -61,6 +72,7 @@ export class LiveHost {
   readonly #steps: number[] = [];
   readonly #removed = new Set<number>();
   readonly #due: Due[] = [];
+  readonly #prompts = new Map<string, Held>();
   /** What engines have sent and is not on a socket yet. */
   readonly #writes: { readonly act: () => void; readonly isInput: boolean }[] = [];
   #at: Micros = 0;
@@ -71,7 +83,7 @@ export class LiveHost {
   #tokensRead = 0;
   #submitted = 0;
 
-  constructor(t: TestContext, admission?: AdmissionSpec, { retry }: PathRules = RULES) {
+  constructor(t: TestContext, { admission, roles }: TwinScript, { retry }: PathRules = RULES) {
     t.mock.method(performance, "now", () => this.#at / MICROS_PER_MILLI);
     const sweepMillis = RULES.sweepMicros / MICROS_PER_MILLI;
     const setReal = globalThis.setInterval;
@@ -87,7 +99,11 @@ export class LiveHost {
       if (given === timer) this.#sweep = undefined;
       else clearReal(given);
     }) as typeof clearInterval);
-    this.#router = new Router({ ...ROUTER, ...(admission && { admission }), index: new ApproximateIndex() });
+    this.#router = new Router({
+      ...(roles ? SHARING_ROUTER : ROUTER),
+      ...(admission && { admission }),
+      index: new ApproximateIndex(),
+    });
     this.#tap = new RouterTap(this.#router);
     this.#tap.listen({ accepted: this.words.take });
     this.#hangs = new HangWatch({ tap: this.#tap, directory: this.#directory });
@@ -111,8 +127,9 @@ export class LiveHost {
   }
 
   /** Plays the script; `expected` says how many inputs there are to be by a time, which is what each step waits for. */
-  async play({ endpoints, requests, events }: TwinScript, expected: (at: Micros) => number): Promise<void> {
-    for (let i = 0; i < endpoints; i++) await this.#start(i);
+  async play(script: TwinScript, expected: (at: Micros) => number): Promise<void> {
+    const { endpoints, requests, events } = script;
+    for (let i = 0; i < endpoints; i++) await this.#start(i, labelsOf(script, i));
     const { url } = await this.gateway.listen("127.0.0.1", 0);
     for (const one of requests) this.#later(one.at, 2, () => this.#ask(url, one.promptTokens, one.outputTokens));
     for (const event of events) this.#later(event.at, 1, () => this.#happens(event));
@@ -157,7 +174,11 @@ export class LiveHost {
     const until = process.hrtime.bigint() + BigInt(GUARD_MILLIS) * 1_000_000n;
     for (let quiet = 0; quiet < 3;) {
       await new Promise<void>((resolve) => setImmediate(resolve));
-      const open = this.#engines.reduce((sum, engine) => sum + engine.open.size, 0);
+      // Of a request whose prompt is being computed, who answers has a charge already.
+      const open = this.#engines.reduce(
+        (sum, engine) => sum + [...engine.open].reduce((all, { prefills }) => all + (prefills ? 2 : 1), 0),
+        0,
+      );
       const charged = this.#router.openCharges;
       const isDone =
         this.words.all.length >= inputs &&
@@ -188,7 +209,7 @@ export class LiveHost {
     sent.end(JSON.stringify({ model: "tiny", stream: true, max_tokens: outputTokens, messages }));
   }
 
-  async #start(i: number): Promise<void> {
+  async #start(i: number, labels: Readonly<Record<string, string>>): Promise<void> {
     const engine = new SocketEngine(
       (request) => this.#came(i, request),
       (request) => this.#left(i, request),
@@ -196,7 +217,7 @@ export class LiveHost {
     await engine.listen();
     this.#engines.push(engine);
     const id = endpointId(i);
-    const target = { id, url: engine.url, dataParallelRank: undefined, apiKey: undefined, labels: {}, cordoned: false };
+    const target = { id, url: engine.url, dataParallelRank: undefined, apiKey: undefined, labels, cordoned: false };
     this.#members.push(
       new Member({ ...target, kvCapacityTokens: undefined, concurrencyMax: undefined }, this.#tap, this.#directory),
     );
@@ -204,7 +225,7 @@ export class LiveHost {
     this.#aboard.push(new Map());
     this.#held.push([]);
     this.#steps.push(0);
-    const endpoint = { id, models: ["tiny"], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
+    const endpoint = { id, models: ["tiny"], labels, kvCapacityTokens: undefined, concurrencyMax: undefined };
     this.#fleet.add({ config: ENGINE, endpoint }, () => this.#sinkOf(i));
     this.#members[i]!.join(this.#at, MODELS, undefined);
   }
@@ -213,14 +234,19 @@ export class LiveHost {
     return {
       token: (_at, { id, outputTokens }: EngineRequest, tokens) => {
         const request = this.#aboard[i]!.get(id)?.request;
-        if (request !== undefined)
+        if (request !== undefined && !request.prefills)
           this.#writes.push({ act: () => this.#token(i, request, tokens === outputTokens), isInput: tokens === 1 });
       },
       finished: (_at, { id }, reason) => {
         const request = this.#aboard[i]!.get(id)?.request;
         this.#aboard[i]!.delete(id);
-        if (request !== undefined && reason === "stop")
+        if (request?.prefills === true && reason !== "abort")
+          this.#writes.push({ act: () => this.#engines[i]!.prefilled(request, id), isInput: true });
+        else if (request !== undefined && reason === "stop")
           this.#writes.push({ act: () => this.#engines[i]!.end(request), isInput: true });
+      },
+      held: (at, leg, hold) => {
+        if (leg instanceof PrefillLeg) this.#prompts.set(leg.id, { leg, hold, at, life: this.#fleet.lifeOf(i) });
       },
     };
   }
@@ -255,8 +281,22 @@ export class LiveHost {
     const flight = new Flight(row, { ...one, engineHashes: () => one.route.blocks.hashes });
     flight.engine = i;
     flight.hashes = one.route.blocks.hashes;
+    if (request.prefills) flight.leg = new PrefillLeg(flight, i, i);
+    const held = request.fetches === undefined ? undefined : this.#prompts.get(request.fetches);
+    if (held !== undefined) flight.fetch = new Handoff(held.leg, held.hold, held.at, held.life, this);
     this.#aboard[i]!.set(flight.id, { flight, request });
     this.#fleet.submit(this.#at, flight);
+  }
+
+  /** As the simulation does it between engines that are there. */
+  transfer(handoff: Handoff, tokens: number): Micros {
+    const bytes = Math.ceil(tokens / ENGINE.blockTokens) * ENGINE.blockTokens * ENGINE.kvBytesPerToken;
+    const micros = transferMicros(TRANSFER_DEFAULTS, bytes, 1);
+    this.#later(this.#at + micros, 0, () => {
+      const hold = handoff.ends(true);
+      if (hold !== undefined) this.#fleet.giveBack(this.#at, handoff.leg.engine, hold);
+    });
+    return micros;
   }
 
   /** The gateway closed the connection. */
@@ -315,9 +355,10 @@ export class LiveHost {
     }
   }
 
-  /** Connections break one after the other, in the order in which requests came there. */
+  /** Connections break one after the other, in the order in which their requests came to the gateway. */
   async #reset(i: number): Promise<void> {
-    const aboard = [...this.#aboard[i]!.values()];
+    const placeOf = ({ request }: Aboard) => this.words.numberOf(request.id);
+    const aboard = [...this.#aboard[i]!.values()].sort((a, b) => placeOf(a) - placeOf(b));
     for (const { flight, request } of aboard) {
       this.#fleet.abort(this.#at, flight);
       await this.#break(i, request);

@@ -3,22 +3,23 @@ import type { PathRules } from "#core/retry/path-rules.ts";
 import { NO_LATENCY } from "#sim/simulation-options.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { listed } from "../sim/cluster.ts";
-import { ENGINE, ROUTER, RULES, SCRAPE_MICROS } from "./twin-rules.ts";
-import { endpointId, type TwinScript } from "./twin-script.ts";
+import { ENGINE, ROUTER, RULES, SCRAPE_MICROS, SHARING_ROUTER } from "./twin-rules.ts";
+import { endpointId, labelsOf, type TwinScript } from "./twin-script.ts";
 import { Words } from "./word.ts";
 
 /** Puts the simulator through a script; inputs and decisions with their times. */
-export function simulated({ endpoints, requests, events, admission }: TwinScript, rules: PathRules = RULES) {
+export function simulated(script: TwinScript, rules: PathRules = RULES) {
+  const { endpoints, requests, events, admission, roles } = script;
   const words = new Words();
   const times: number[] = [];
   const { path, requests: ends } = simulate({
-    router: { ...ROUTER, ...(admission && { admission }) },
+    router: { ...(roles ? SHARING_ROUTER : ROUTER), ...(admission && { admission }) },
     engines: Array.from({ length: endpoints }, (_, i) => ({
       config: ENGINE,
       endpoint: {
         id: endpointId(i),
         models: ["tiny"],
-        labels: {},
+        labels: labelsOf(script, i),
         kvCapacityTokens: undefined,
         concurrencyMax: undefined,
       },

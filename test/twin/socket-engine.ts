@@ -4,10 +4,16 @@ import { jsonReply, STREAM_END, STREAM_HEAD, event } from "../live/gateway/stub-
 
 /** One request as it came over the wire, and its answer's socket. */
 export interface SocketRequest {
+  /** The gateway's own. */
+  readonly id: string;
   readonly promptTokens: number;
   readonly outputTokens: number;
   /** A completion of token ids, by which an answer goes on that broke elsewhere. */
   readonly goesOn: boolean;
+  /** It is to compute the prompt alone, for another engine. */
+  readonly prefills: boolean;
+  /** Name of the prompt that another engine computed for it. */
+  readonly fetches: string | undefined;
   readonly socket: Socket;
   open: boolean;
 }
@@ -48,7 +54,8 @@ export class SocketEngine {
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 
-  begin({ socket, goesOn, promptTokens }: SocketRequest): void {
+  begin({ socket, goesOn, prefills, promptTokens }: SocketRequest): void {
+    if (prefills) return;
     const delta = { role: "assistant", content: "" };
     const prompt_token_ids = Array.from({ length: promptTokens }, () => 1);
     const role = event({ id: "c", choices: [{ index: 0, delta, finish_reason: null }], prompt_token_ids });
@@ -64,6 +71,14 @@ export class SocketEngine {
   end(request: SocketRequest): void {
     this.#close(request);
     request.socket.write(event("[DONE]") + STREAM_END);
+  }
+
+  /** The prompt is computed, and waits by that name. */
+  prefilled(request: SocketRequest, name: string): void {
+    this.#close(request);
+    const choices = [{ index: 0, message: { role: "assistant", content: " t" }, finish_reason: "length" }];
+    const params = { do_remote_prefill: true, do_remote_decode: false, remote_request_id: name };
+    request.socket.write(jsonReply(200, { id: "c", choices, kv_transfer_params: params }));
   }
 
   refuse(request: SocketRequest, status: number, message: string): void {
@@ -104,12 +119,20 @@ export class SocketEngine {
       if (end < 0 || held.length < end + 4 + length) return;
       const goesOn = held.startsWith("POST /v1/completions");
       const { outputTokens, promptTokens } = goesOn ? rest(held.slice(end)) : whole(held);
+      const { kv_transfer_params: params } = JSON.parse(held.slice(end)) as { kv_transfer_params?: TransferParams };
+      const id = /x-request-id: (\S+)/i.exec(held)?.[1] ?? "";
       held = held.slice(end + 4 + length);
-      under = { outputTokens, promptTokens, goesOn, socket, open: true };
+      const [prefills, fetches] = [params?.do_remote_decode === true, params?.remote_request_id ?? undefined];
+      under = { id, outputTokens, promptTokens, goesOn, prefills, fetches, socket, open: true };
       this.open.add(under);
       this.#came(under);
     });
   }
+}
+
+interface TransferParams {
+  readonly do_remote_decode: boolean;
+  readonly remote_request_id?: string | null;
 }
 
 function whole(request: string) {

@@ -1,4 +1,5 @@
 import { type EngineConfig, engineDefaults } from "#engine/config.ts";
+import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { PATH_RULES, type PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
@@ -15,6 +16,22 @@ export const ROUTER = {
   defaultProfile: "default",
   blockTokens: 16,
   staleAfterMicros: 3 * MICROS_PER_SECOND,
+};
+/** The same where prompts are computed at endpoints of their own, however short they are. */
+export const SHARING_ROUTER = {
+  ...ROUTER,
+  profiles: {
+    default: {
+      ...PROFILE,
+      disaggregation: {
+        prefill: PROFILE,
+        colocateBelowTokens: 0,
+        promptTokensMin: 0,
+        handoff: "prefill-first" as const,
+        roles: ROLES_DEFAULT,
+      },
+    },
+  },
 };
 export const SCRAPE_MICROS = MICROS_PER_SECOND;
 /** A budget that a script can spend; answers that break are cut. */

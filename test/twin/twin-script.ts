@@ -1,4 +1,5 @@
 import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
+import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
 import type { EngineEvent } from "#sim/fault/engine-event.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { Micros } from "#core/units.ts";
@@ -17,10 +18,17 @@ export type ScriptedEvent =
 /** What both hosts are put through. Endpoints are "a", "b", "c", ...; no two things happen at one time. */
 export interface TwinScript {
   readonly endpoints: number;
+  /** Of each of them, where some compute prompts for others; all do both where it is left out. */
+  readonly roles?: readonly ("prefill" | "decode")[];
   /** Everybody is let in where it is left out. */
   readonly admission?: AdmissionSpec;
   readonly requests: readonly ScriptedRequest[];
   readonly events: readonly ScriptedEvent[];
+}
+
+export function labelsOf({ roles }: Pick<TwinScript, "roles">, number: number): Readonly<Record<string, string>> {
+  const role = roles?.[number];
+  return role === undefined ? {} : { [ROLES_DEFAULT.label]: role };
 }
 
 export function endpointId(number: number): string {

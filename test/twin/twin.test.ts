@@ -30,7 +30,7 @@ async function compare(t: TestContext, script: TwinScript, kinds: readonly strin
       twin.words.some((word) => word.startsWith(kind)),
       `the script has ${kind}`,
     );
-  const live = new LiveHost(t, script.admission, rules);
+  const live = new LiveHost(t, script, rules);
   let failure: unknown;
   try {
     let known = 0;
@@ -195,4 +195,22 @@ test("answers that break go on elsewhere: cut, killed, hung", async (t) => {
   const { path, ends } = await compare(t, script, ["request-continued", "endpoint-suspended c"], GOING_ON);
   assert.ok(path.continuations > 8, `${path.continuations} went on`);
   assert.deepEqual([ends.cut, ends.completed], [0, 90]);
+});
+
+test("prompts computed elsewhere: handed over, either engine killed, answers cut", async (t) => {
+  const script: TwinScript = {
+    endpoints: 5,
+    roles: ["prefill", "prefill", "decode", "decode", "decode"],
+    requests: requests(60, 67_000, 60),
+    events: [
+      happens("engine-killed", 0.822, "a"),
+      happens("answers-cut", 1.242, "d"),
+      happens("engine-killed", 1.742, "c"),
+      happens("engine-started", 2.942, "a"),
+    ],
+  };
+  const kinds = ["prefill-finished", "prefill-failed", "request-retried", "request-continued"];
+  const { ends, path } = await compare(t, script, kinds, GOING_ON);
+  assert.deepEqual([ends.cut, ends.completed], [0, 60]);
+  assert.ok(path.retries > 0 && path.continuations > 3);
 });

@@ -13,6 +13,11 @@ export class Words {
     return this.#numbers.size;
   }
 
+  /** The place of a request in the order of arrivals. */
+  numberOf(requestId: string): number {
+    return this.#numbers.get(requestId) ?? -1;
+  }
+
   readonly take = (input: Input, decision: Decision | undefined): void => {
     if (input.kind === "request-arrived") this.#numbers.set(input.request.id, this.#numbers.size);
     const placed = decision === undefined ? "" : ` -> ${placeOf(decision)}`;

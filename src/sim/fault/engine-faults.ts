@@ -81,7 +81,7 @@ export class EngineFaults {
       case "engine-started":
         return this.#starts(engine);
       case "answers-cut":
-        for (const flight of this.#at(engine)) this.#drop(flight, "cut");
+        for (const flight of this.#at(engine)) this.#drop(flight);
     }
   }
 
@@ -92,8 +92,8 @@ export class EngineFaults {
     fleet.stop(clock, engine);
     fleet.conditions[engine] = "dead";
     const held = this.#takeHeld(engine);
-    for (const flight of this.#at(engine)) this.#drop(flight, "cut");
-    for (const flight of held) this.#breaks(flight, "cut");
+    for (const flight of this.#at(engine)) this.#drop(flight);
+    for (const flight of held) this.#breaks(flight);
   }
 
   #starts(engine: number): void {
@@ -133,16 +133,17 @@ export class EngineFaults {
   }
 
   /** The connection breaks; what the engine sent before still comes. */
-  #drop(flight: Flight, fault: Fault): void {
+  #drop(flight: Flight): void {
     const { fleet, clock } = this.#host;
     const seen = fleet.outputTokens(clock, flight);
     if (seen === undefined) return;
     flight.tokensSeen = seen;
     fleet.abort(clock, flight);
-    this.#breaks(flight, fault);
+    this.#breaks(flight);
   }
 
-  #breaks(flight: Flight, fault: Fault): void {
+  /** Without a fault of its own: answers stream and have a head, a prompt computed for another engine has none before its end. */
+  #breaks(flight: Flight, fault: Fault = flight.leg === undefined ? "cut" : "connect"): void {
     this.#host.answer(this.#host.clock, { kind: "broke", flight, engine: flight.engine, fault });
   }
 
