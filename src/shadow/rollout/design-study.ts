@@ -1,10 +1,17 @@
+import { clustersNeeded } from "#core/rollout/judge/clusters-needed.ts";
 import { addedBlocks, adjustedEstimate, noBlocks, plainEstimate } from "#core/rollout/judge/block-differences.ts";
 import { effectFound, type MeanEstimate, valuesToFind } from "#core/rollout/judge/confidence-sequence.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { type Micros, MICROS_PER_SECOND } from "#core/units.ts";
 import type { NamedDesign } from "./rollout-design.ts";
 import type { UnexplainedErrors } from "./unexplained-error.ts";
-import { type FigureKey, type FigureSample, PLANNED_FIGURES, type RolloutSample } from "./rollout-sample.ts";
+import {
+  type FigureKey,
+  type FigureSample,
+  PLANNED_FIGURES,
+  type PlannedFigure,
+  type RolloutSample,
+} from "./rollout-sample.ts";
 
 /** What a design makes of one figure: the other arm's less the control's, microseconds. */
 export interface FigureStudy {
@@ -68,7 +75,7 @@ export function designStudy(
       const found = samples.map((sample) => sample.figures[key]);
       const error = figure === "mean" ? (unexplained[metric] ?? 0) : 0;
       const expected = truth.figures[key].plain.mean;
-      return [key, figureStudy(named, expected, found, spanMicros, question, error)];
+      return [key, figureStudy(named, expected, found, spanMicros, question, error, figure)];
     }),
   );
   return {
@@ -85,7 +92,9 @@ function figureStudy(
   spanMicros: Micros,
   { level, standardErrors, hours }: PowerQuestion,
   unexplained: number,
+  figure: PlannedFigure,
 ): FigureStudy {
+  const needed = clustersNeeded(design, figure, middle(found.map(({ plain: { skewness = 0 } }) => skewness)));
   const blocks = found.every((one) => one.blocks !== undefined);
   const [plain, adjusted] = blocks ? pooledBlocks(found) : pooledClusters(found);
   const perHour = plain.count / found.length / (spanMicros / (3600 * MICROS_PER_SECOND));
@@ -102,7 +111,10 @@ function figureStudy(
       ? (count: number) => count - 1 - Number(one === adjusted)
       : // As large a part of the clusters as in the simulation is in the smaller arm.
         (count: number) => (count * (plain.degrees + found.length)) / plain.count - 1,
-    valuesMin: blocks ? BLOCKS_MIN : CLUSTERS_MIN,
+    // The smaller arm must have as many as the judge asks for.
+    valuesMin: blocks
+      ? BLOCKS_MIN
+      : Math.max(CLUSTERS_MIN, Math.ceil((needed * plain.count) / (plain.degrees + found.length))),
     valuesMax: Math.max(BLOCKS_MIN, HOURS_MAX * perHour),
   });
   // Of one value, so that a rollout as long as the trace has the error that the recorded run shows.
@@ -139,6 +151,10 @@ function betweenRuns(all: readonly MeanEstimate[]): number {
   const apart = all.reduce((sum, { mean }) => sum + (mean - middle) ** 2, 0) / (all.length - 1);
   const expected = all.reduce((sum, { deviation, count }) => sum + deviation ** 2 / count, 0) / all.length;
   return apart > expected && expected > 0 ? Math.sqrt(apart / expected) : 1;
+}
+
+function middle(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** All blocks of all rollouts as of one: each has its own order of arms, on the same traffic. */

@@ -23,6 +23,11 @@ interface ArmSums {
   valueByCount: number;
   covariateByCount: number;
   product: number;
+  /** Of third powers: of the counts and the values, and of one times the square of the other. */
+  countCubed: number;
+  valueByCountSquared: number;
+  valueSquaredByCount: number;
+  valueCubed: number;
 }
 
 export interface SavedClusters {
@@ -81,7 +86,8 @@ export class ClusterMeans {
     const slope = adjusted && varied > 0 ? (productsLeft(control) + productsLeft(other)) / varied : 0;
     const mean = meanLess(other, slope) - meanLess(control, slope);
     const ofMeans = varianceOfMean(control, slope) + varianceOfMean(other, slope);
-    return { count, mean, deviation: degrees === 0 ? NaN : Math.sqrt(count * ofMeans), degrees };
+    const deviation = degrees === 0 ? NaN : Math.sqrt(count * ofMeans);
+    return { count, mean, deviation, degrees, skewness: skewness(control) };
   }
 
   #meanCovariate(): number {
@@ -106,6 +112,10 @@ const NOTHING: Readonly<ArmSums> = {
   valueByCount: 0,
   covariateByCount: 0,
   product: 0,
+  countCubed: 0,
+  valueByCountSquared: 0,
+  valueSquaredByCount: 0,
+  valueCubed: 0,
 };
 
 function weigh(sums: ArmSums, { count, value, covariate }: Cluster, sign: 1 | -1): void {
@@ -119,6 +129,10 @@ function weigh(sums: ArmSums, { count, value, covariate }: Cluster, sign: 1 | -1
   sums.valueByCount += sign * value * count;
   sums.covariateByCount += sign * covariate * count;
   sums.product += sign * value * covariate;
+  sums.countCubed += sign * count ** 3;
+  sums.valueByCountSquared += sign * value * count * count;
+  sums.valueSquaredByCount += sign * value * value * count;
+  sums.valueCubed += sign * value ** 3;
 }
 
 /**
@@ -144,6 +158,16 @@ function varianceOfMean(sums: ArmSums, slope: number): number {
 function valuesLeft({ count, value, countSquared, valueSquared, valueByCount }: ArmSums): number {
   const mean = value / count;
   return valueSquared - 2 * mean * valueByCount + mean * mean * countSquared;
+}
+
+/** Of what clusters' sums differ by from their requests times the arm's mean; 0 where all are alike. */
+function skewness(sums: ArmSums): number {
+  const { clusters, count, value, countCubed, valueByCountSquared, valueSquaredByCount, valueCubed } = sums;
+  const mean = value / count;
+  const cubes =
+    valueCubed - 3 * mean * valueSquaredByCount + 3 * mean * mean * valueByCountSquared - mean ** 3 * countCubed;
+  const variance = valuesLeft(sums) / clusters;
+  return variance > 1e-9 * mean * mean ? cubes / clusters / variance ** 1.5 : 0;
 }
 
 function covariatesLeft({ clusters, count, covariate, countSquared, ...sums }: ArmSums): number {

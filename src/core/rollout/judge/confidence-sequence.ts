@@ -20,6 +20,8 @@ export interface MeanEstimate {
   readonly deviation: number;
   /** Degrees of freedom that the deviation was estimated with. */
   readonly degrees: number;
+  /** Of one value, where it is known: third central moment over the deviation's third power. */
+  readonly skewness?: number;
 }
 
 /** The prior that makes the interval about the narrowest when there are `count` values. */

@@ -196,7 +196,7 @@ export class Judge {
     const stages = plan.design.kind === "canary" ? plan.design.stepPercents.length : 1;
     const level = this.#options.level / stages;
     const estimates = this.estimates(arm, metric, figure);
-    return differenceOf({ arm, metric, figure }, estimates, level, plannedCount);
+    return differenceOf({ arm, metric, figure }, estimates, { design: plan.design, level, plannedCount });
   }
 
   saved(): SavedJudge {
