@@ -104,7 +104,7 @@ export class ColumnBreakdown implements Breakdown {
     return this.endpoints.map((_, i) => this.row(i));
   }
 
-  /** What of a row says how much was there, for who asks at every request. */
+  /** What of a row shows how much was there, for who asks at every request. */
   loadOf(index: number): CandidateLoad {
     const at = index * COLUMNS;
     return {
