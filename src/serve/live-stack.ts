@@ -86,7 +86,8 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const { router, tap, share } = sharedRouter(plan, settings, { faults, secret, state }, environment);
   const [directory, tls] = [new EndpointDirectory(), liveTls(config, faults.report)];
   const tracing = await openTracing(config, environment);
-  const tokenizers = await openTokenizers({ config, secret, directory, ...tls, log, environment, ...settings });
+  const { tables } = plan;
+  const tokenizers = await openTokenizers({ config, secret, directory, ...tls, log, environment, tables, ...settings });
   const blockSizes = followEngines(config, tokenizers, tap, faults);
   const { recorder, shadow, shadowStatus } = await observers(plan, settings, tap, faults);
   const [readiness, sources] = [new Readiness(directory), new SourceBoard()];

@@ -8,6 +8,7 @@ import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts"
 import type { TokenizerCounts } from "#live/metrics/metric-state.ts";
 import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
 import { keptTables } from "#live/tokenizer/table/kept-tables.ts";
+import type { TableSource } from "#live/tokenizer/table/table-source.ts";
 import { ConfigError } from "#config/config-error.ts";
 import type { Config, TokenizerConfig } from "#config/schema.ts";
 import { tableFolder } from "./table-folder.ts";
@@ -32,6 +33,8 @@ export interface TokenizerSurroundings {
   readonly log: Logger;
   readonly blockTokens: number;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Where tables come from; made or read here unless given. */
+  readonly tables?: TableSource | undefined;
 }
 
 /** A tokenizer at the block size in force, and how to make it at another one. */
@@ -84,7 +87,7 @@ export function engineChainsOf({ prefix }: Config): EngineChains {
 
 function optionsOf(
   one: TokenizerConfig,
-  { config, secret, environment }: TokenizerSurroundings,
+  { config, secret, environment, tables }: TokenizerSurroundings,
   questions: TokenizeQuestions,
 ): LoadOptions {
   return {
@@ -94,7 +97,7 @@ function optionsOf(
     secret,
     blockCharacters: one.blockCharacters,
     tiktokenEncoding: one.encoding,
-    tables: keptTables(tableFolder(config, environment)),
+    tables: tables ?? keptTables(tableFolder(config, environment)),
     ask: questions.ask,
     timeoutMillis: one.timeoutMillis,
     memoEntriesMax: one.memoEntriesMax,

@@ -11,7 +11,9 @@ export function serveCommand(): Command {
     const plan = servePlan(given, process.env);
     keepRequestsYoung();
     // Loaded only now: other commands do not need it and start in half the time.
+    const { beginTable } = await import("#serve/begun-table.ts");
+    const tables = await beginTable(plan.config, process.env);
     const { runGateway } = await import("#serve/run-gateway.ts");
-    await runGateway(plan);
+    await runGateway({ ...plan, tables });
   });
 }

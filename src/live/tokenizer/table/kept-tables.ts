@@ -10,16 +10,16 @@ import { tokenizerDigest } from "./tokenizer-file.ts";
 /**
  * Tables from a folder, where a start before this one left them: 60 ms in place of 2 s for 128,000 entries. Else they are
  * made in a process of its own, whose memory is gone with it, and kept there for the next. Without a folder, or where it
- * cannot be written, they are made so at each start.
+ * cannot be written, they are made so at each start. `aside` has another process make one.
  */
-export function keptTables(folder: string | undefined): TableSource {
+export function keptTables(folder: string | undefined, aside: typeof makeAside = makeAside): TableSource {
   return async (request) => {
     const digest = await tokenizerDigest(request.tokenizerPath);
     const key = keyOf(digest, request);
     const kept = folder === undefined ? undefined : new TableFolder(folder).read(key);
     if (kept !== undefined) return { table: kept, from: "read from the folder of tables" };
     // The process may not start or be killed, where memory is scarce.
-    return (await makeAside({ ...request, folder, key, digest })) ?? makeTable(request);
+    return (await aside({ ...request, folder, key, digest })) ?? makeTable(request);
   };
 }
 
