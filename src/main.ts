@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   profiles: async () => (await import("./cli/profiles.ts")).profilesCommand(),
   explain: async () => (await import("#cli/explain/explain.ts")).explainCommand(),
   policy: async () => (await import("./cli/policy/policy.ts")).policyCommand(),
+  autopilot: async () => (await import("./cli/autopilot/autopilot.ts")).autopilotCommand(),
   rollout: async () => (await import("./cli/rollout/rollout.ts")).rolloutCommand(),
   endpoints: async () => (await import("./cli/endpoints/endpoints.ts")).endpointsCommand(),
   keys: async () => (await import("./cli/keys.ts")).keysCommand(),

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { admission } from "./admission-section.ts";
 import { admin } from "./admin-section.ts";
+import { autopilot } from "./autopilot-section.ts";
 import { cascade } from "./cascade-section.ts";
 import { discovery } from "./discovery-section.ts";
 import { endpoint } from "./endpoint-section.ts";
@@ -228,6 +229,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   record: record.prefault({}).describe("The trace recorder."),
   share: share.prefault({}).describe("Several gateways in front of the same endpoints."),
   shadow: shadow.prefault({}).describe("The shadow simulator beside the gateway."),
+  autopilot: autopilot.prefault({}).describe("Better policies that the shadow proposes."),
   metrics: metrics.prefault({}).describe("Prometheus page at /metrics."),
   tracing: tracing.prefault({}).describe("Spans of requests, by OpenTelemetry."),
   admin: admin.prefault({}).describe("Status pages under /gnomon."),

@@ -9,6 +9,7 @@ import type { Run } from "#live/recorder/run-lines.ts";
 import type { ShadowStatus } from "#live/status/shadow-status.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
+import type { LiveAutopilot } from "./autopilot/live-autopilot.ts";
 import { calibrationOf } from "./live-calibration.ts";
 import { evaluationOf } from "./live-evaluation.ts";
 
@@ -26,6 +27,7 @@ export function startShadow(
   run: Run,
   tap: RouterTap,
   { report }: FaultLog,
+  autopilot?: Pick<LiveAutopilot, "work" | "tuned">,
 ): LiveShadow | undefined {
   if (!shadow.enabled) return undefined;
   const candidates = shadow.profiles.map((name) => {
@@ -46,7 +48,9 @@ export function startShadow(
       windowRequests: shadow.windowRequests,
       requestsMin: shadow.requestsMin,
       scrapeMillis: scrape.intervalMillis,
+      tune: autopilot?.work,
     },
+    ...(autopilot && { tuned: autopilot.tuned }),
     heapMegabytesMax: shadow.heapMegabytesMax,
     taken: (chars) => feed.taken(chars),
     predicted: ({ rollout, requests }) => {

@@ -1,8 +1,6 @@
-import { emulatedEngines } from "./emulated-engines.ts";
-import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
-import { WALL_START_MICROS, nowMicros } from "#live/clock.ts";
+import { nowMicros } from "#live/clock.ts";
 import { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { KeeperEvent } from "#live/discovery/keeper-event.ts";
@@ -23,20 +21,17 @@ import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
-import type { Run } from "#live/recorder/run-lines.ts";
 import { liveKeys } from "./live-keys.ts";
 import { type LiveTls, liveTls } from "./live-tls.ts";
 import { openTracing } from "./live-tracing.ts";
-import { openRecorder } from "./live-recorder.ts";
 import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
 import { liveKvEvents } from "./live-kv-events.ts";
 import { hangWatch } from "./live-hangs.ts";
 import { faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
 import { newRouter, routerSettings } from "./live-router.ts";
-import { machineDigest } from "./machine-digest.ts";
 import { tokensOf } from "./secrets.ts";
 import { lately } from "./lately.ts";
-import { startShadow } from "./live-shadow.ts";
+import { observers } from "./observers.ts";
 import { replicaName, sharedRouter } from "./live-share.ts";
 import type { RolloutKeeper } from "./rollout/rollout-keeper.ts";
 import { liveState } from "./state/live-state.ts";
@@ -89,7 +84,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const { tables } = plan;
   const tokenizers = await openTokenizers({ config, secret, directory, ...tls, log, environment, tables, ...settings });
   const blockSizes = followEngines(config, tokenizers, tap, faults);
-  const { recorder, shadow, shadowStatus } = await observers(plan, settings, tap, faults);
+  const { recorder, shadow, shadowStatus, search } = await observers(plan, settings, tap, faults);
   const [readiness, sources] = [new Readiness(directory), new SourceBoard()];
   const report = reporterOf(readiness, faults);
   const [power, hangs] = [startPower(config), hangWatch(config, tap, directory, faults)];
@@ -101,12 +96,13 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const { counters, cascades } = countersOf(running);
   const policies = livePolicies({ plan, environment, tap, state, faults, share, gateway: () => running.gateway });
   const { policy, rollouts } = policies;
+  const desks = { rollouts, autopilot: search?.attach(policies) };
   const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: workers.counts };
   const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
   const forecasts = new ForecastAccuracy(config.metrics.endpointsMax);
   tap.listen(forecasts);
-  const also = { forecasts, ...shadowStatus, ...events.metrics, ...workers.metrics, rollouts, cascades };
+  const also = { forecasts, ...shadowStatus, ...events.metrics, ...workers.metrics, ...desks, cascades };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);
@@ -114,7 +110,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   // Only now: what it gives the router must reach the recorder.
   rollouts.restore();
   const [tokens, keys] = [tokensOf(config, environment), liveKeys(config, environment, faults.report)];
-  const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, rollouts, metrics, readiness };
+  const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, ...desks, metrics, readiness };
   const path = { identity: identity(config, secret, policy), tokenizer: tokenizers.of };
   const observe = requestObserver(metrics, late.traffic, logs);
   const own = createGateway({
@@ -155,15 +151,6 @@ function ownTls({ listen }: Config, { connections, listenTls }: LiveTls): Pick<L
 /** What a gateway counts, once there is one. */
 function countersOf(running: { readonly gateway?: Gateway }) {
   return { counters: () => running.gateway?.counters, cascades: () => running.gateway?.parts.cascades };
-}
-
-/** What sees every input beside the gateway. */
-async function observers(plan: ServePlan, settings: TraceRouter, tap: RouterTap, faults: FaultLog) {
-  const { config } = plan;
-  const run = runOf(plan, settings);
-  const recorder = await openRecorder(config.record, run, faults);
-  const shadow = startShadow(config, run, tap, faults);
-  return { recorder, shadow, shadowStatus: shadow === undefined ? {} : { shadow: shadow.status } };
 }
 
 function reporterOf(readiness: Readiness, faults: FaultLog): LiveStack["report"] {
@@ -233,22 +220,6 @@ export function drainNoticeMillis({ listen }: Config, environment: Environment):
 const POD_NOTICE_MILLIS = 5_000;
 
 const WARM_UP_PATH_MILLIS = 1_000;
-
-function runOf(plan: ServePlan, router: TraceRouter): Run {
-  const { prefix, tokenizer } = plan.config;
-  const emulated = emulatedEngines(plan.config);
-  return {
-    id: randomBytes(RUN_ID_BYTES).toString("hex"),
-    startWallMicros: WALL_START_MICROS,
-    router,
-    hash: { algorithm: prefix.blockHash, blockTokens: router.blockTokens, tokenizer: tokenizer.kind },
-    endpoints: [],
-    ...(emulated && { emulated }),
-    machine: { digest: machineDigest() },
-  };
-}
-
-const RUN_ID_BYTES = 4;
 
 interface KeeperParts {
   readonly connections: EngineConnections;

@@ -44,7 +44,11 @@ test("every route and every metric of a gateway is documented, and none that is 
   const directory = mkdtempSync(join(tmpdir(), "gnomon-reference-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const plan = servePlan(
-    { set: ["shadow.enabled=true", "listen.workers=2"], record: directory, endpoint: ["http://127.0.0.1:9"] },
+    {
+      set: ["shadow.enabled=true", "autopilot.enabled=true", "listen.workers=2"],
+      record: directory,
+      endpoint: ["http://127.0.0.1:9"],
+    },
     {},
   );
   const stack = await createLiveStack(plan, {}, pino({ level: "silent" }));

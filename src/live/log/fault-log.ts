@@ -35,6 +35,8 @@ export const FAULT_KINDS = {
   "rollout-step": { level: "info", message: "a rollout moved" },
   "rollout-taken-back": { level: "warn", message: "a rollout was taken back or paused by what was measured" },
   "rollout-refused": { level: "warn", message: "a rollout was refused" },
+  "autopilot-proposed": { level: "info", message: "a better policy is proposed" },
+  "autopilot-refused": { level: "warn", message: "a proposal could not be started" },
   "state-failed": { level: "error", message: "what survives a restart could not be written or read" },
   "policy-refused": { level: "warn", message: "a change of policy was refused" },
   "tls-changed": { level: "info", message: "a certificate changed" },

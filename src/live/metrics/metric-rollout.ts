@@ -3,6 +3,7 @@ import type { Phase } from "#core/rollout/rollout-state.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import type { DifferenceView, RolloutView } from "../rollout/rollout-view.ts";
+import { type AutopilotSource, registerAutopilot } from "./metric-autopilot.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
 
 const PHASES: readonly Phase[] = ["planned", "running", "paused", "promoted", "rolled-back"];
@@ -20,8 +21,14 @@ const ENDS = [
   ["high", "Upper end of it", (one: DifferenceView) => one.highMillis],
 ] as const;
 
-/** Rollouts in numbers; none where there is no desk. */
-export function registerRollouts(registry: Registry, desk: Pick<RolloutDesk, "view"> | undefined): void {
+export interface RolloutSources extends AutopilotSource {
+  /** Left out where there can be no rollout. */
+  readonly rollouts?: Pick<RolloutDesk, "view">;
+}
+
+/** Rollouts in numbers, and what is proposed; none where there is no desk. */
+export function registerRollouts(registry: Registry, { rollouts: desk, ...proposed }: RolloutSources): void {
+  registerAutopilot(registry, proposed);
   const rollouts = remembered(() => desk?.view().rollouts.slice(0, ROLLOUTS_MAX) ?? []);
   const family = (type: MetricFamily["type"], name: string, help: string, rowsOf: Rows): void => {
     const rows = () => rollouts().flatMap((one) => rowsOf(one).flatMap(([value, labels]) => line(one, value, labels)));

@@ -16,14 +16,13 @@ import { registerEjections } from "./metric-ejections.ts";
 import { registerAdmission } from "./metric-admission.ts";
 import { type LogCounts, registerLogs } from "./metric-logs.ts";
 import { registerPolicy } from "./metric-policy.ts";
-import { registerRollouts } from "./metric-rollout.ts";
+import { registerRollouts, type RolloutSources } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
 import { registerShare } from "./metric-share.ts";
 import { type LabelTexts, SharedLabels } from "./shared-labels.ts";
 import { registerSources } from "./metric-sources.ts";
 import { registerWorkers, type WorkerSources } from "./metric-workers.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
-import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { ShareStatus } from "../share/share-status.ts";
 import type { ShadowStatus } from "../status/shadow-status.ts";
@@ -31,7 +30,7 @@ import type { HangWatch } from "../upstream/hang-watch.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
-export interface StateSources extends KvEventSources, ForecastSources, WorkerSources {
+export interface StateSources extends KvEventSources, ForecastSources, RolloutSources, WorkerSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused" | "checkCounts">;
@@ -47,8 +46,6 @@ export interface StateSources extends KvEventSources, ForecastSources, WorkerSou
   readonly recorder: () => RecorderStatus | undefined;
   /** Left out where no policy can change. */
   readonly policy?: Pick<PolicyDesk, "counts">;
-  /** Left out where there can be no rollout. */
-  readonly rollouts?: Pick<RolloutDesk, "view">;
   /** What the tokenizers counted, one of the configuration each. */
   readonly tokenizers?: () => readonly TokenizerCounts[];
   /** Left out where there is no shadow. */
@@ -92,7 +89,7 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerWorkers(sources, family, row);
   registerKvEvents(sources, family, row);
   registerForecasts(sources, family, row);
-  registerRollouts(registry, sources.rollouts);
+  registerRollouts(registry, sources);
   if (sources.shadow !== undefined) registerShadow(registry, sources.shadow);
 }
 

@@ -13,10 +13,12 @@ import { WALL_START_MICROS, nowMicros } from "../clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
 import type { FleetKeeper, ScrapeRow } from "../discovery/fleet-keeper.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
+import type { AutopilotDesk } from "../autopilot/autopilot-desk.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import type { KeptDecision } from "./decision-ring.ts";
 import type { Readiness } from "./readiness.ts";
 import type { RecentTraffic } from "./recent-traffic.ts";
+import { autopilotCard } from "./autopilot-card.ts";
 import { rolloutCard } from "./rollout-card.ts";
 import { shadowCard } from "./shadow-card.ts";
 import type { ShadowStatus } from "./shadow-status.ts";
@@ -34,6 +36,8 @@ export interface OverviewParts {
   readonly shadow?: () => ShadowStatus;
   /** Left out where none can be. */
   readonly rollouts?: Pick<RolloutDesk, "view">;
+  /** Undefined where no better policy is searched. */
+  readonly autopilot?: Pick<AutopilotDesk, "view"> | undefined;
   readonly version: string;
 }
 
@@ -70,6 +74,7 @@ export function overviewOf(parts: OverviewParts, query: OverviewQuery): Overview
     decisions: shownDecisions.after(query.decisions, DECISIONS_MAX).map(decisionLine),
     policy: policyCard(policy),
     shadow: shadow === undefined ? null : shadowCard(shadow()),
+    autopilot: parts.autopilot === undefined ? null : autopilotCard(parts.autopilot.view()),
     rollouts: (rollouts?.view().rollouts ?? []).slice(0, ROLLOUTS_SHOWN).map(rolloutCard),
   };
 }

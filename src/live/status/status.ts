@@ -12,6 +12,8 @@ import { endpointRoutes } from "../endpoints/endpoint-routes.ts";
 import type { SourceBoard } from "../discovery/source-board.ts";
 import type { KvEvents } from "../kv-events/kv-events.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
+import type { AutopilotDesk } from "../autopilot/autopilot-desk.ts";
+import { autopilotRoutes } from "../autopilot/autopilot-routes.ts";
 import type { RolloutDesk } from "../rollout/rollout-desk.ts";
 import { rolloutRoutes } from "../rollout/rollout-routes.ts";
 import { policyRoutes } from "../policy/policy-routes.ts";
@@ -45,6 +47,8 @@ export interface StatusOptions {
   readonly shownDecisions: ShownDecisions;
   /** Left out where none can be. */
   readonly rollouts?: RolloutDesk;
+  /** Undefined where no better policy is searched. */
+  readonly autopilot?: AutopilotDesk | undefined;
   readonly version: string;
   /** Awaited before the metrics page is made: what other threads counted comes in. */
   readonly recount?: () => Promise<void>;
@@ -99,6 +103,11 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
     if (rollouts !== undefined) {
       app.get("/gnomon/rollouts", (c) => c.json(rollouts.view()));
       rolloutRoutes(rollouts)(app);
+    }
+    const { autopilot } = options;
+    if (autopilot !== undefined) {
+      app.get("/gnomon/autopilot", (c) => c.json(autopilot.view()));
+      autopilotRoutes(autopilot)(app);
     }
     app.get("/gnomon/endpoints", (c) => c.json({ prefix: options.blockSizes.view(), endpoints: endpoints(options) }));
     app.get("/gnomon/sources", (c) => c.json({ sources: options.sources.rows() }));

@@ -1,4 +1,5 @@
 import { element, type Markup } from "../part/markup.ts";
+import { autopilotSection } from "./autopilot-section.ts";
 import { decisionsSection } from "./decisions-section.ts";
 import { endpointsSection } from "./endpoints-section.ts";
 import { headline } from "./headline.ts";
@@ -19,6 +20,7 @@ export function app(state: PageState, actions: PageActions): Markup {
           headline(overview),
           endpointsSection(state, actions),
           trafficSection(state, overview.traffic, actions),
+          autopilotSection(overview.autopilot),
           rolloutSection(overview.rollouts, overview.at),
           shadowSection(overview.shadow),
           decisionsSection(state, actions),

@@ -1,3 +1,5 @@
+import type { AutopilotCard } from "./autopilot-overview.ts";
+
 /** What the status page reads: plain JSON, times in milliseconds since 1970 unless their name ends otherwise. */
 export interface Overview {
   readonly at: number;
@@ -11,6 +13,7 @@ export interface Overview {
   /** Null where no shadow runs. */
   readonly shadow: ShadowCard | null;
   readonly rollouts: readonly RolloutCard[];
+  readonly autopilot: AutopilotCard | null;
 }
 
 export interface GatewayCard {

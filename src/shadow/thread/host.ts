@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import { FIT_OUTCOMES, type FitOutcome, type FitReport } from "../calibrate/rolling-fit.ts";
 import type { FromShadow, Parity, ShadowWork } from "./shadow-message.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
+import type { TuneAnswer } from "../tune/tune.ts";
 import type { RolloutPredictions } from "../rollout/request-predictions.ts";
 
 export interface ShadowHostOptions {
@@ -12,6 +13,8 @@ export interface ShadowHostOptions {
   readonly taken: (chars: number) => void;
   /** Requests of a rollout were predicted. */
   readonly predicted: (predictions: RolloutPredictions) => void;
+  /** A search for a better policy came to its end. */
+  readonly tuned?: (answer: TuneAnswer) => void;
   /** A new thread needs a header before anything else. */
   readonly restarted: () => void;
   /** Called for each failure, for a log: what happened, and what is done about it. */
@@ -146,6 +149,10 @@ export class ShadowHost {
     }
     if (message.kind === "predicted") {
       this.#options.predicted({ rollout: message.rollout, requests: message.requests });
+      return;
+    }
+    if (message.kind === "tuned") {
+      this.#options.tuned?.(message.answer);
       return;
     }
     if (message.kind === "evaluated") {

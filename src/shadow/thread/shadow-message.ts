@@ -3,6 +3,8 @@ import type { StepResiduals } from "#engine/step-drift.ts";
 import type { FitReport } from "../calibrate/rolling-fit.ts";
 import type { Candidate } from "../question/candidate.ts";
 import type { WhatIfAnswer } from "../question/what-if.ts";
+import type { Objective } from "../tune/objective.ts";
+import type { TuneAnswer } from "../tune/tune.ts";
 import type { RolloutPredictions } from "../rollout/request-predictions.ts";
 
 /** What the shadow's thread is started with. */
@@ -24,6 +26,19 @@ export interface ShadowWork {
   readonly cpuShareMax: number;
   /** Interval of the gateway's own scrapes. */
   readonly scrapeMillis: number;
+  /** Undefined where no better policy is searched. */
+  readonly tune?: TuneWork | undefined;
+}
+
+export interface TuneWork {
+  readonly intervalMillis: number;
+  readonly objective: Objective;
+  /** Policies to begin with, and scorers that may be added. */
+  readonly bases: readonly Candidate[];
+  readonly scorers: readonly string[];
+  readonly trialsMax: number;
+  readonly budgetMillis: number;
+  readonly gainMin: number;
 }
 
 export interface CalibrateWork {
@@ -45,6 +60,7 @@ export type FromShadow =
   | { readonly kind: "failed"; readonly detail: string }
   | { readonly kind: "fitted"; readonly report: FitReport; readonly millis: number; readonly cpuMicros: number }
   | ({ readonly kind: "predicted" } & RolloutPredictions)
+  | { readonly kind: "tuned"; readonly answer: TuneAnswer }
   | {
       readonly kind: "evaluated";
       readonly answer: WhatIfAnswer;

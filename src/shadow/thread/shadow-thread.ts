@@ -10,7 +10,8 @@ import { inForceOf } from "../recorded/in-force.ts";
 import { recordedSetting } from "../recorded/recorded-setting.ts";
 import { Replay } from "../recorded/replay.ts";
 import { ReplicaBudget } from "../question/replica-budget.ts";
-import type { FromShadow, ShadowWork, ToShadow } from "./shadow-message.ts";
+import type { FromShadow, ShadowWork, ToShadow, TuneWork } from "./shadow-message.ts";
+import { tuneWindow } from "./tune-window.ts";
 import type { Setting } from "../question/candidate.ts";
 import { whatIf } from "../question/what-if.ts";
 import { requestPredictions } from "../rollout/request-predictions.ts";
@@ -36,6 +37,7 @@ parentPort?.on("message", (message: ToShadow) => {
 });
 void rounds();
 void predictions();
+if (work.tune !== undefined) void proposals(work.tune);
 
 function take(line: string): void {
   if (line.startsWith(HEADER_START)) {
@@ -89,6 +91,23 @@ async function predictions(): Promise<void> {
       send({ kind: "failed", detail: String(error) });
     }
     await own.rest();
+  }
+}
+
+/** Searches have a share of their own as well. */
+async function proposals(asked: TuneWork): Promise<void> {
+  const own = new Pace(work.cpuShareMax);
+  for (;;) {
+    await sleep(asked.intervalMillis);
+    if (decoder === undefined || book.requests < work.requestsMin) continue;
+    own.begin();
+    try {
+      const run = settled(book.close(decoder.header));
+      const answer = await tuneWindow(asked, run, settingOf(run), () => own.rest());
+      send({ kind: "tuned", answer });
+    } catch (error) {
+      send({ kind: "failed", detail: String(error) });
+    }
   }
 }
 

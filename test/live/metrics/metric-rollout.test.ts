@@ -12,7 +12,7 @@ async function page(rollouts: readonly RolloutView[]): Promise<{ text: string; a
     asked++;
     return { at: "", rollouts };
   };
-  registerRollouts(registry, { view });
+  registerRollouts(registry, { rollouts: { view } });
   return { text: await registry.metrics(), asked };
 }
 
@@ -51,6 +51,6 @@ test("many rollouts have lines only as far as there is room, and none without a 
   const { text } = await page(many);
   assert.equal(text.match(/gnomon_rollout_phase\{.*phase="running"\}/g)?.length, 8);
   const registry = new Registry();
-  registerRollouts(registry, undefined);
+  registerRollouts(registry, {});
   assert.doesNotMatch(await registry.metrics(), /gnomon_rollout_phase\{/);
 });

@@ -325,6 +325,25 @@ export function overviewCase(more: Partial<Overview> = {}): Overview {
         ],
       },
     },
+    autopilot: {
+      startsAlone: false,
+      latest: "it gains 6.1 % on what was held out (3.2 % to 8.9 %)",
+      searches: 14,
+      proposals: [
+        {
+          name: "tuned-5f1c9a02-v7",
+          at: AT - 1_800_000,
+          state: "waiting",
+          by: "",
+          detail: "",
+          inForce: "llm-d",
+          objective: "e2e-mean",
+          gain: 0.061,
+          gainLow: 0.032,
+          gainHigh: 0.089,
+        },
+      ],
+    },
     rollouts: [rolloutCase()],
     ...more,
   };

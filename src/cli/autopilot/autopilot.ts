@@ -1,0 +1,60 @@
+import { Command } from "commander";
+import type { AutopilotOutcome, AutopilotView, ProposalView } from "#live/autopilot/autopilot-desk.ts";
+import { CommandFailure } from "#serve/command-failure.ts";
+import { callAdmin, type GatewayFlags } from "../admin/admin-client.ts";
+import { gatewayOptions } from "../admin/gateway-options.ts";
+import { percent, signedPercent } from "../figure-text.ts";
+
+/** Better policies that a running gateway's shadow proposes. */
+export function autopilotCommand(): Command {
+  const command = new Command("autopilot").description(
+    "Show what the shadow of a running gateway proposes, and answer it, with its admin token.",
+  );
+  command.addCommand(
+    gatewayOptions(new Command("status"))
+      .description("Show searches and proposals.")
+      .option("--json", "as JSON")
+      .action(async (flags: GatewayFlags & { json?: boolean }) => {
+        const view = (await callAdmin(flags, { method: "GET", path: "/autopilot" })) as AutopilotView;
+        print(flags.json === true ? JSON.stringify(view) : statusText(view));
+      }),
+  );
+  command.addCommand(answerCommand("accept", "Start the rollout of a proposal."));
+  command.addCommand(answerCommand("decline", "Turn a proposal down; under this policy it does not come again."));
+  return command;
+}
+
+function answerCommand(answer: "accept" | "decline", description: string): Command {
+  return gatewayOptions(new Command(answer))
+    .description(description)
+    .argument("<name>", "the proposal")
+    .option("--by <name>", "who answers, for the history", process.env["USER"] ?? "")
+    .action(async (name: string, { by, ...flags }: GatewayFlags & { by?: string }) => {
+      const path = `/autopilot/${encodeURIComponent(name)}/${answer}`;
+      const call = { method: "POST", path, ...(by !== undefined && { by }) } as const;
+      const outcome = (await callAdmin(flags, call)) as AutopilotOutcome;
+      if (outcome.outcome === "refused") throw new CommandFailure(outcome.problems.join("; "));
+      print(proposalText(outcome.proposal));
+    });
+}
+
+function statusText({ start, searches, latest, latestAt, started, proposals }: AutopilotView): string {
+  const counts = Object.entries(searches).map(([outcome, count]) => `${count} ${outcome}`);
+  const how = start === "alone" ? "one that is surely better starts by itself" : "a proposal waits for a yes";
+  return [
+    `searches: ${counts.join(", ")}; ${started} rollouts started; ${how}`,
+    ...(latest === "" ? [] : [`latest, ${latestAt}: ${latest}`]),
+    ...proposals.map(proposalText),
+  ].join("\n");
+}
+
+function proposalText(one: ProposalView): string {
+  const gain = `${signedPercent(one.gain)} (${percent(one.gainLow)} to ${percent(one.gainHigh)})`;
+  const who = one.by === "" ? "" : ` by ${one.by}`;
+  const detail = one.detail === "" ? "" : `: ${one.detail}`;
+  return `${one.name}, ${one.state}${who}${detail}: ${one.objective} ${gain} over ${one.inForce}, judged on ${one.sessions} conversations`;
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,72 @@
+import { ConfigError } from "#config/config-error.ts";
+import { loadProfile, profileNames } from "#config/profile-file.ts";
+import type { Config } from "#config/schema.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import type { FaultLog } from "#live/log/fault-log.ts";
+import type { TuneWork } from "#shadow/thread/shadow-message.ts";
+import { objectiveNamed } from "#shadow/tune/objective.ts";
+import { COMMON_SCORERS } from "#shadow/tune/policy-space.ts";
+import type { TuneAnswer } from "#shadow/tune/tune.ts";
+import { policyFromDocument } from "../policy/document-desk.ts";
+import type { LivePolicies } from "../policy/live-policies.ts";
+import { Autopilot } from "./autopilot.ts";
+
+/** What the shadow searches, and who takes what it finds; there before the policies are. */
+export interface LiveAutopilot {
+  readonly work: TuneWork;
+  readonly tuned: (answer: TuneAnswer) => void;
+  attach(policies: Pick<LivePolicies, "policy" | "rollouts">): Autopilot;
+}
+
+/** Sends everything to the busiest endpoint. */
+const NOT_MEANT = "always-busiest";
+
+/** Undefined where the configuration has none. Throws ConfigError where it has no shadow beside it. */
+export function liveAutopilot(config: Config, { report }: Pick<FaultLog, "report">): LiveAutopilot | undefined {
+  const { autopilot, shadow } = config;
+  if (!autopilot.enabled) return undefined;
+  if (!shadow.enabled)
+    throw new ConfigError(["autopilot.enabled: expected together with shadow.enabled, which searches"]);
+  const { intervalMillis, objective, sloTtftMillis, sloTpotMillis, trialsMax, budgetMillis, gainMin } = autopilot;
+  const targets = {
+    ...(sloTtftMillis !== undefined && { ttftMicros: sloTtftMillis * MICROS_PER_MILLI }),
+    ...(sloTpotMillis !== undefined && { tpotMicros: sloTpotMillis * MICROS_PER_MILLI }),
+  };
+  const bases = profileNames()
+    .filter((name) => name !== NOT_MEANT)
+    .map(loadProfile)
+    .filter(({ spec }) => spec.disaggregation === undefined)
+    .map(({ name, spec }) => ({ name, spec }));
+  let desk: Autopilot | undefined;
+  return {
+    work: {
+      intervalMillis,
+      objective: objectiveNamed(objective, { "*": targets }),
+      bases,
+      scorers: COMMON_SCORERS,
+      trialsMax,
+      budgetMillis,
+      gainMin,
+    },
+    tuned: (answer) => void desk?.take(answer),
+    attach: ({ policy: { keeper }, rollouts }) => {
+      desk = new Autopilot({
+        ...autopilot,
+        policy: () => ({ version: keeper.latest.version, profile: keeper.inForce.profile.name }),
+        addProfile: (name, spec, by) => {
+          const outcome = keeper.offer({
+            source: "autopilot",
+            by,
+            note: `${name} to be compared`,
+            read: (ground) => policyFromDocument({ profiles: { [name]: spec } }, "merge", ground, config, {}),
+          });
+          return outcome.outcome === "refused" ? outcome.problems : [];
+        },
+        rollouts,
+        report,
+        now: () => new Date(),
+      });
+      return desk;
+    },
+  };
+}
