@@ -66,6 +66,18 @@ export const limits = z.strictObject({
     .default(0.2)
     .describe("Retries per request in the long run, beyond retryBurst."),
   retryBurst: z.int().min(0).max(1_000_000).default(1000).describe("Retries that may come at once."),
+  hedgeMillis: millis(1, MILLIS_PER_DAY)
+    .optional()
+    .describe(
+      "Without a token for this long, a stream is asked for at a second endpoint too; the slower one is aborted. Unset: never.",
+    ),
+  hedgeShareMax: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.05)
+    .describe("Share of requests that may go to a second endpoint so, beyond hedgeBurst."),
+  hedgeBurst: z.int().min(0).max(100_000).default(10).describe("Requests that may do so at once."),
   connectMillisMax: millis(1, 600_000).default(5000).describe("Connecting to an endpoint."),
   firstByteMillisMax: millis(1, MILLIS_PER_DAY)
     .default(600_000)

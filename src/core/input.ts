@@ -1,5 +1,6 @@
 import type { AnswerJudged, RequestEscalated } from "./cascade/cascade-input.ts";
 import type { Endpoint, EndpointId, Load } from "./endpoint/endpoint.ts";
+import type { HedgeSettled, RequestHedged } from "./hedge-input.ts";
 import type { HangReason } from "./endpoint/hang-reason.ts";
 import type { PeerLeft, PeerReported } from "./peer-news.ts";
 import type { PrefillInput } from "./disaggregation/prefill-input.ts";
@@ -73,6 +74,8 @@ export type EndogenousInput =
   | AttemptFailed
   | RequestRetried
   | RequestMoved
+  | RequestHedged
+  | HedgeSettled
   | RequestContinued
   | RequestEscalated
   | AnswerJudged
@@ -102,12 +105,13 @@ export type EndogenousInput =
 export type AskingInput = RequestArrived | RequestReleased | RequestAgain;
 
 /** Those about a request that was let in before, so that it waits for nothing. */
-export type RequestAgain = RequestRetried | RequestContinued | RequestEscalated;
+export type RequestAgain = RequestRetried | RequestHedged | RequestContinued | RequestEscalated;
 
 const ASKING: ReadonlySet<Input["kind"]> = new Set<AskingInput["kind"]>([
   "request-arrived",
   "request-released",
   "request-retried",
+  "request-hedged",
   "request-continued",
   "request-escalated",
 ]);

@@ -28,6 +28,8 @@ export interface Pending {
   prefill: PendingPrefill | undefined;
   /** The blocks of an attempt before did not reach `state`. */
   transferFailed: boolean;
+  /** A second endpoint that has it too, while nothing of an answer came. */
+  hedge: PendingHedge | undefined;
   sentAt: Micros;
   firstTokenAt: Micros | undefined;
   /** What it holds since it was let in; undefined before. */
@@ -42,6 +44,21 @@ export interface PendingPrefill {
   readonly insertion: Insertion | undefined;
   readonly sentAt: Micros;
   readonly handoff: Handoff;
+}
+
+/** A request at a second endpoint. */
+export interface PendingHedge {
+  readonly state: EndpointState;
+  readonly insertion: Insertion | undefined;
+  readonly sentAt: Micros;
+  /** As it was charged there. */
+  readonly newTokens: number;
+}
+
+/** It may go to a second endpoint: one endpoint alone has it, and nothing of an answer came. */
+export function mayHedge({ state, prefill, hedge, firstTokenAt, continuedTokens }: Pending): boolean {
+  const isSent = state !== undefined && prefill === undefined && hedge === undefined;
+  return isSent && firstTokenAt === undefined && continuedTokens === 0;
 }
 
 /** Its prompt is computed elsewhere, and it was not yet sent to the endpoint that answers. */
@@ -62,6 +79,7 @@ export function newPending(request: RouteRequest, place: RolloutPlace | undefine
     insertion: undefined,
     prefill: undefined,
     transferFailed: false,
+    hedge: undefined,
     sentAt: at,
     firstTokenAt: undefined,
     permit: undefined,

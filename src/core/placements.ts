@@ -5,11 +5,13 @@ import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import { Ledger } from "./endpoint/ledger.ts";
 import type { Fleet } from "./fleet.ts";
 import { assert } from "./assert.ts";
+import { HedgeCharges } from "./hedge-charges.ts";
+import type { HedgeSettled, RequestHedged } from "./hedge-input.ts";
 import { continuedRequest } from "./continued-request.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
 import type { PrefillFailed, TransferFailed } from "./disaggregation/prefill-input.ts";
-import type { AttemptFailed, Input, RequestContinued, RequestFinished, RequestMoved } from "./input.ts";
-import { isAhead, type Pending } from "./pending.ts";
+import type { AttemptFailed, Input, RequestContinued, RequestFinished, RequestMoved, RequestRetried } from "./input.ts";
+import { isAhead, mayHedge, type Pending } from "./pending.ts";
 import { PrefillCharges } from "./prefill-charges.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { RequestTable } from "./request-table.ts";
@@ -28,6 +30,7 @@ export type PlacementInput = Extract<
       | "progress"
       | "attempt-failed"
       | "request-moved"
+      | "hedge-settled"
       | "request-finished"
       | "answer-known";
   }
@@ -38,6 +41,7 @@ export class Placements {
   readonly pending = new RequestTable<Pending>();
   readonly #ledger = new Ledger();
   readonly #prefills: PrefillCharges;
+  readonly #hedges: HedgeCharges;
   readonly #fleet: Fleet;
   readonly #index: PrefixIndex;
   readonly #answers: AwaitedAnswers;
@@ -49,13 +53,14 @@ export class Placements {
     this.#fleet = fleet;
     this.#index = index;
     this.#prefills = new PrefillCharges(index);
+    this.#hedges = new HedgeCharges(index, this.#ledger);
     this.#answers = new AwaitedAnswers(fleet, index);
     this.#admission = admission;
   }
 
-  /** Charges at endpoints: one of each request that is sent, and one more where another endpoint computes its prompt. */
+  /** Charges at endpoints: one of each request that is sent, and one more where a second endpoint has a part in it. */
   get openCharges(): number {
-    return this.#ledger.open + this.#prefills.open;
+    return this.#ledger.open + this.#prefills.open + this.#hedges.open;
   }
 
   /** Blocks have another size from now on. */
@@ -86,6 +91,9 @@ export class Placements {
       case "request-moved":
         this.#moved(input);
         break;
+      case "hedge-settled":
+        this.#hedgeSettled(input);
+        break;
       case "request-finished":
         this.#finished(input);
         break;
@@ -96,9 +104,11 @@ export class Placements {
 
   /**
    * A decision was made: the request is charged there, and its blocks are expected there. Where another endpoint computes
-   * the prompt, that one is charged the prompt's tokens, and this one the last of them, which it computes anew.
+   * the prompt, that one is charged the prompt's tokens, and this one the last of them, which it computes anew. A request
+   * that an endpoint has already is charged at both.
    */
   place(at: Micros, pending: Pending, state: EndpointState, chosen?: PrefillChoice | ColocateReason): void {
+    if (pending.state !== undefined) return this.#hedges.place(at, pending, state);
     const { request } = pending;
     const prefill = typeof chosen === "string" ? undefined : chosen;
     this.#ledger.charge(request.id, state, {
@@ -216,6 +226,26 @@ export class Placements {
     return pending;
   }
 
+  /** One that is to be sent again. */
+  retried({ requestId }: RequestRetried): Pending {
+    const pending = this.pending.get(requestId);
+    assert(pending !== undefined, "a retried request is in flight");
+    assert(pending.state === undefined, "a request is retried after its attempt failed");
+    return pending;
+  }
+
+  /** One that is to go to a second endpoint. */
+  hedged({ requestId }: RequestHedged): Pending {
+    const pending = this.pending.get(requestId);
+    assert(pending !== undefined && mayHedge(pending), "a request that is hedged waits at one endpoint");
+    return pending;
+  }
+
+  #hedgeSettled(input: HedgeSettled): void {
+    const pending = this.pending.get(input.requestId);
+    if (pending === undefined || !this.#hedges.settled(pending, input)) this.strayInputs++;
+  }
+
   #moved({ at, requestId, endpoint }: RequestMoved): void {
     const pending = this.pending.get(requestId);
     const state = this.#fleet.get(endpoint);
@@ -250,6 +280,7 @@ export class Placements {
   #release(pending: Pending, at: Micros, withdraw: boolean): void {
     this.#ledger.release(pending.request.id);
     this.#prefills.release(at, pending, withdraw);
+    this.#hedges.drop(at, pending);
     if (pending.insertion !== undefined) {
       if (withdraw) this.#index.withdraw(pending.insertion);
       else this.#index.computed?.(pending.insertion, at);

@@ -6,15 +6,8 @@ import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
 import { Fleet, type FleetOptions } from "./fleet.ts";
-import type {
-  AskingInput,
-  Input,
-  RequestAgain,
-  RequestArrived,
-  RequestContinued,
-  RequestReleased,
-  RequestRetried,
-} from "./input.ts";
+import type { RequestHedged } from "./hedge-input.ts";
+import type { AskingInput, Input, RequestAgain, RequestArrived, RequestReleased } from "./input.ts";
 import { PeerBook } from "./peer/peer-book.ts";
 import { newPending, type Pending } from "./pending.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
@@ -98,12 +91,14 @@ export class Router {
   accept(input: AskingInput, forced?: EndpointId): Decision;
   accept(input: Input): Decision | undefined;
   accept(input: Input, forced?: EndpointId): Decision | undefined {
+    // Which of two endpoints a request is at is open: whoever learns from decisions has the first.
+    if (input.kind === "request-hedged") return this.#again(input.at, this.#placements.hedged(input), forced);
     const decision = this.#accepted(input, forced);
     this.rollouts.observe(input, decision);
     return decision;
   }
 
-  #accepted(input: Input, forced: EndpointId | undefined): Decision | undefined {
+  #accepted(input: Exclude<Input, RequestHedged>, forced: EndpointId | undefined): Decision | undefined {
     if (!this.#profiles.watched) return this.#observed(input, this.#decision(input, forced));
     const request = "requestId" in input ? this.#placements.pending.get(input.requestId)?.request : undefined;
     const decision = this.#decision(input, forced);
@@ -152,10 +147,10 @@ export class Router {
     return this.#fleet.hasTaker(at, pending.request, triedIfItFails(pending), mayAnswer(profile));
   }
 
-  #decision(input: Input, forced: EndpointId | undefined): Decision | undefined {
+  #decision(input: Exclude<Input, RequestHedged>, forced: EndpointId | undefined): Decision | undefined {
     if (input.kind === "request-arrived") return this.#arrived(input, forced);
-    if (input.kind === "request-retried") return this.#retried(input, forced);
-    if (input.kind === "request-continued") return this.#continued(input, forced);
+    if (input.kind === "request-retried") return this.#again(input.at, this.#placements.retried(input), forced);
+    if (input.kind === "request-continued") return this.#again(input.at, this.#placements.sever(input), forced);
     if (input.kind === "request-escalated") return this.#again(input.at, this.#placements.escalate(input), forced);
     if (input.kind === "request-released") return this.#released(input, forced);
     this.#apply(input);
@@ -171,6 +166,7 @@ export class Router {
       case "progress":
       case "attempt-failed":
       case "request-moved":
+      case "hedge-settled":
       case "request-finished":
       case "answer-known":
         this.#placements.follow(input);
@@ -219,17 +215,6 @@ export class Router {
     return readsSessions ? { ...request, session: this.#sessions.sessionOf(request) } : request;
   }
 
-  #retried({ at, requestId }: RequestRetried, forced: EndpointId | undefined): Placed {
-    const pending = this.#placements.pending.get(requestId);
-    assert(pending !== undefined, "a retried request is in flight");
-    assert(pending.state === undefined, "a request is retried after its attempt failed");
-    return this.#again(at, pending, forced);
-  }
-
-  #continued(input: RequestContinued, forced: EndpointId | undefined): Placed {
-    return this.#again(input.at, this.#placements.sever(input), forced);
-  }
-
   #again(at: Micros, pending: Pending, forced: EndpointId | undefined): Placed {
     const decision = this.#decide(at, pending, forced);
     assert(decision.kind !== "queued", "a request is let in once");
@@ -272,7 +257,8 @@ export class Router {
         rollout: decisionRollout(at, pending, place, outsidePool, profile, fleet, this.#profiles, stream),
       }),
     };
-    const state = fleet.states[choice.index];
+    // A second endpoint outside of the first one's pool would take the request out of its arm.
+    const state = outsidePool && pending.state !== undefined ? undefined : fleet.states[choice.index];
     if (state === undefined) {
       const reason = refusal ?? filteredReason(choice);
       return { kind: "rejected", reason, ...this.admission.unplaced(at, pending, reason), ...common };

@@ -25,7 +25,7 @@ export function forcedChoice(choice: Choice, { ids, ineligible }: Fleet, forced:
 
 /**
  * Who computes the prompt of a request that `answers` answers, or why that one does; undefined where the profile has no
- * stage for it. The fleet's marks are of this stage afterwards.
+ * stage for it, and for a second endpoint beside one that has the request, which does all itself. The fleet's marks are of this stage afterwards.
  */
 export function choosePrefill(
   at: Micros,
@@ -35,7 +35,7 @@ export function choosePrefill(
   answers: EndpointState,
   random: Random,
 ): PrefillChoice | ColocateReason | undefined {
-  if (stages === undefined) return undefined;
+  if (stages === undefined || pending.state !== undefined) return undefined;
   const { spec, roles, prefill } = stages;
   const { request, tried, transferFailed, asked, place } = pending;
   const why = colocateReason(spec, request, answers.hitTokens, { continued: request !== asked, transferFailed });

@@ -3,7 +3,6 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 
-import type { RetryOptions } from "#core/retry/retry-policy.ts";
 import { AnswerQueue } from "./answer/answer-queue.ts";
 import { type CascadeOptions, createCascades } from "./cascade/create-cascades.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
@@ -23,6 +22,7 @@ import { InferenceDoor } from "./request/inference-door.ts";
 import type { RouterSeat } from "./router-seat.ts";
 import type { RouterTap } from "./router-tap.ts";
 import { TapSeat } from "./tap-seat.ts";
+import { hedgeOptions, retryOptions } from "./request/attempt-options.ts";
 import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
 import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
 import { listen, type ListenHow, listenInner } from "./listen.ts";
@@ -154,7 +154,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     changeLimits: (changed) => {
       context.limits = { ...DEFAULT_LIMITS, ...changed };
       context.waits = waitLimits(context.limits);
-      seat.changeRetries(retryOptions(context.limits));
+      seat.changeRetries(retryOptions(context.limits), hedgeOptions(context.limits));
       limitServer(server, context.limits);
     },
     inFlight: () => context.inFlight.size,
@@ -181,7 +181,8 @@ function routerOf(
 ): { readonly seat: RouterSeat; readonly hangs: AttemptWatch } {
   const { tap } = options;
   if (tap === undefined) return options;
-  const seat = options.seat ?? new TapSeat({ tap, retries: retryOptions(limits), counters });
+  const seat =
+    options.seat ?? new TapSeat({ tap, retries: retryOptions(limits), hedge: hedgeOptions(limits), counters });
   return { seat, hangs: options.hangs ?? new HangWatch({ tap, directory: options.directory }) };
 }
 
@@ -266,11 +267,6 @@ function limitServer(server: Server, limits: GatewayLimits): void {
   server.keepAliveTimeout = limits.clientKeepAliveMillis;
   server.requestTimeout = limits.requestReadMillisMax;
   server.maxConnections = limits.clientConnectionsMax;
-}
-
-function retryOptions(limits: GatewayLimits): RetryOptions {
-  const { attemptsMax, continuationsMax, retryRatio: ratio, retryBurst: burst } = limits;
-  return { attemptsMax, continuationsMax, ratio, burst };
 }
 
 /** Node looks only every 30 s for requests that are too slow, which a shorter limit would not notice. */

@@ -4,6 +4,7 @@ import type { AskingInput, Input, RequestAgain } from "#core/input.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { AfterFault, FailedStage } from "#core/retry/after-fault.ts";
 import type { BrokenAnswer } from "#core/retry/after-break.ts";
+import type { HedgeOptions } from "#core/retry/hedge-budget.ts";
 import type { RetryOptions } from "#core/retry/retry-policy.ts";
 import type { Micros } from "#core/units.ts";
 import type { CountedPrompt } from "./status/decisive.ts";
@@ -34,13 +35,15 @@ export interface RouterSeat {
   afterFault(requestId: string, fault: Fault, attempts: number, stage?: FailedStage): AfterFault;
   /** An answer broke that may go on elsewhere. */
   afterBreak(broken: BrokenAnswer): AfterFault;
+  /** The first token of a request is late: whether a second endpoint gets it too, and which. */
+  hedge(requestId: string): AfterFault;
   /** Whether the budget lets an attempt go elsewhere and somebody could take it. Spends nothing. */
   mayLeave(leaving: LeavingAttempt): boolean;
   /** A routed request was sent: it earns its part of a retry. */
   earn(): void;
   /** A continuation made a token. */
   refund(): void;
-  changeRetries(options: RetryOptions): void;
+  changeRetries(options: RetryOptions, hedge: HedgeOptions): void;
   /** Why a request went where it went, in a line of printable ASCII. */
   whyOf(decision: Routed, prompt: CountedPrompt): string;
   stop(): void;

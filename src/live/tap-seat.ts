@@ -10,6 +10,8 @@ import {
   type StageFailed,
 } from "#core/retry/after-fault.ts";
 import { afterBreak, type BrokenAnswer } from "#core/retry/after-break.ts";
+import { askHedge, type HedgeHost } from "#core/retry/ask-hedge.ts";
+import { HedgeBudget, type HedgeOptions } from "#core/retry/hedge-budget.ts";
 import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
 import { QueueTurns } from "./admission/queue-turns.ts";
 import { nowMicros } from "./clock.ts";
@@ -21,6 +23,7 @@ import { type CountedPrompt, decisiveText } from "./status/decisive.ts";
 export interface TapSeatOptions {
   readonly tap: RouterTap;
   readonly retries: RetryOptions;
+  readonly hedge: HedgeOptions;
   readonly counters: Pick<GatewayCounters, "queued">;
 }
 
@@ -30,20 +33,23 @@ export class TapSeat implements RouterSeat {
   readonly #counters: TapSeatOptions["counters"];
   readonly #turns: QueueTurns;
   /** What retries of all requests share. */
-  readonly #host: AttemptHost;
+  readonly #host: AttemptHost & HedgeHost;
   readonly #retries: RetryPolicy;
+  readonly #hedges: HedgeBudget;
 
-  constructor({ tap, retries, counters }: TapSeatOptions) {
+  constructor({ tap, retries, hedge, counters }: TapSeatOptions) {
     this.#tap = tap;
     this.#counters = counters;
     this.#turns = new QueueTurns(tap);
     this.#retries = new RetryPolicy(retries);
+    this.#hedges = new HedgeBudget(hedge);
     function accept(input: StageFailed): void;
     function accept(input: RequestAgain): Placed;
     function accept(input: StageFailed | RequestAgain): Placed | undefined {
       return tap.accept(input) as Placed | undefined;
     }
-    this.#host = { retries: this.#retries, now: nowMicros, accept };
+    const hasTaker = (requestId: string): boolean => tap.router.hasTaker(nowMicros(), requestId);
+    this.#host = { retries: this.#retries, hedges: this.#hedges, now: nowMicros, accept, hasTaker };
   }
 
   arrive(request: RouteRequest, decided: Decided): void {
@@ -69,21 +75,27 @@ export class TapSeat implements RouterSeat {
     return afterBreak(this.#host, broken);
   }
 
+  hedge(requestId: string): AfterFault {
+    return askHedge(this.#host, requestId);
+  }
+
   mayLeave({ requestId, fault, times, continues }: LeavingAttempt): boolean {
     const denied = continues ? this.#retries.continuationDenial(fault, times) : this.#retries.denial(fault, times);
-    return denied === undefined && this.#tap.router.hasTaker(nowMicros(), requestId);
+    return denied === undefined && this.#host.hasTaker(requestId);
   }
 
   earn(): void {
     this.#retries.earn();
+    this.#hedges.earn();
   }
 
   refund(): void {
     this.#retries.refund();
   }
 
-  changeRetries(options: RetryOptions): void {
+  changeRetries(options: RetryOptions, hedge: HedgeOptions): void {
     this.#retries.change(options);
+    this.#hedges.change(hedge);
   }
 
   whyOf(decision: Routed, prompt: CountedPrompt): string {

@@ -92,9 +92,9 @@ export class EngineFleet {
   }
 
   /** False when it was not there. */
-  abort(at: Micros, flight: Flight): boolean {
-    const aborted = this.#engines[flight.engine]!.abort(this.#clocks[flight.engine]!.local(at), flight.id);
-    this.#schedule(flight.engine);
+  abort(at: Micros, { engine, id }: Pick<Flight, "engine" | "id">): boolean {
+    const aborted = this.#engines[engine]!.abort(this.#clocks[engine]!.local(at), id);
+    this.#schedule(engine);
     return aborted;
   }
 

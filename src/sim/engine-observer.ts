@@ -7,9 +7,9 @@ import type { EngineClock } from "./fault/engine-clock.ts";
 import { Flight } from "./flight.ts";
 import type { HandoffDesk } from "./handoff/handoff-desk.ts";
 import { PrefillLeg } from "./handoff/prefill-leg.ts";
-import type { Outcomes } from "./outcomes.ts";
+import { Outcomes } from "./outcomes.ts";
 import { Column } from "./result/column.ts";
-import type { SimulationOptions } from "./simulation-options.ts";
+import type { Latency, SimulationOptions } from "./simulation-options.ts";
 import type { CacheFollower } from "./signal/cache-follower.ts";
 
 /** Who is notified of what engines do with requests, at the time when they do it. */
@@ -41,6 +41,8 @@ export class EngineObserver {
   /** By engine. */
   readonly sums: LatencySums[] = [];
   preemptions = 0;
+  /** What engines do with requests that another engine has too, until it is known which of both answers. */
+  readonly hedges: Outcomes = new Outcomes();
   readonly #outcomes: Outcomes;
   readonly #listener: EngineListener;
   readonly #recordsGaps: boolean;
@@ -75,7 +77,8 @@ export class EngineObserver {
       },
       preempted: (_at, request) => {
         this.preemptions++;
-        this.#outcomes.preemptions[flightOf(request).row]! += 1;
+        const flight = flightOf(request);
+        this.outcomesOf(flight).preemptions[rowOf(flight)]! += 1;
       },
       released: (at, request) => {
         if (request instanceof Flight) this.#listener.released(at + clock.shiftMicros, request);
@@ -85,24 +88,41 @@ export class EngineObserver {
     return caches === undefined ? observer : { ...observer, ...caches.sinkOf(engine, config, clock) };
   }
 
+  outcomesOf(flight: Flight): Outcomes {
+    return flight.hedgeRow < 0 ? this.#outcomes : this.hedges;
+  }
+
+  /** How it ended, and when its client has all of it; `latency` is spent outside of the engine. */
+  ended(flight: Flight, reason: FinishReason, latency: Latency): void {
+    const [outcomes, row] = [this.outcomesOf(flight), rowOf(flight)];
+    if (reason === "deadline") return outcomes.end(row, "timed-out");
+    outcomes.end(row, reason === "stop" ? "completed" : "length");
+    const outside = outcomes.outputTokens[row]! * latency.perOutputTokenMicros + latency.afterLastTokenMicros;
+    outcomes.e2e[row] = flight.lastTokenAt + latency.answerMicros + outside - flight.source.arrivalAt;
+  }
+
   #admitted(at: Micros, request: EngineRequest, cachedTokens: number): void {
-    const { row, source, continuations, fetch } = flightOf(request);
+    const flight = flightOf(request);
+    const { source, continuations, fetch } = flight;
     if (request instanceof PrefillLeg) request.cachedTokens = cachedTokens;
     // Whose prompt was computed elsewhere was admitted there before.
     if (continuations > 0 || fetch !== undefined) return;
-    this.#outcomes.queueDelay[row] = at - source.arrivalAt;
-    this.#outcomes.cachedTokens[row] = cachedTokens;
+    const [outcomes, row] = [this.outcomesOf(flight), rowOf(flight)];
+    outcomes.queueDelay[row] = at - source.arrivalAt;
+    outcomes.cachedTokens[row] = cachedTokens;
   }
 
   #token(at: Micros, engine: number, request: EngineRequest, outputTokens: number): void {
     if (!(request instanceof Flight)) return this.#prompted(at, engine, flightOf(request));
     const flight = request;
-    this.#outcomes.outputTokens[flight.row] = flight.continuedTokens + outputTokens;
+    const outcomes = this.outcomesOf(flight);
+    const row = rowOf(flight);
+    outcomes.outputTokens[row] = flight.continuedTokens + outputTokens;
     if (outputTokens === 1) {
       const first = flight.firstTokenAt < 0;
       flight.firstTokenAt = at;
       const goesOn = flight.continuations > 0;
-      if (!goesOn) this.#outcomes.ttft[flight.row] = at - flight.source.arrivalAt + this.#perTokenMicros;
+      if (!goesOn) outcomes.ttft[row] = at - flight.source.arrivalAt + this.#perTokenMicros;
       if (first) {
         const sums = this.sums[engine]!;
         sums.ttftMicros += at - (goesOn ? flight.sentAt : flight.source.arrivalAt);
@@ -142,6 +162,10 @@ export class EngineObserver {
     if (flight.firstTokenAt >= 0) this.#decoding(at, engine, -1);
     this.#listener.finished(at, flight, reason);
   }
+}
+
+function rowOf({ hedgeRow, row }: Flight): number {
+  return hedgeRow < 0 ? row : hedgeRow;
 }
 
 function flightOf(request: EngineRequest): Flight {

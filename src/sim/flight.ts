@@ -55,6 +55,13 @@ export class Flight implements EngineRequest {
   quietSince: Micros = 0;
   trouble: Trouble | undefined = undefined;
   tokensSeen = 0;
+  /** The same request at a second engine, while nothing came of either. */
+  hedge: Flight | undefined = undefined;
+  /** A second engine was asked for, whatever came of it. */
+  hedgeAsked = false;
+  /** Of what a hedge is one, and its row among hedges, while it is not known which of both answers. */
+  hedgeOf: Flight | undefined = undefined;
+  hedgeRow = -1;
   /** A piece came since the last sweep. */
   progressed = false;
 

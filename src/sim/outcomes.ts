@@ -95,6 +95,17 @@ export class Outcomes {
     this.cachedTokens[row] = 0;
   }
 
+  /** What engines did with a request, from its row elsewhere. */
+  copy(row: number, from: Outcomes, fromRow: number): void {
+    this.status[row] = from.status[fromRow]!;
+    this.ttft[row] = from.ttft[fromRow]!;
+    this.e2e[row] = from.e2e[fromRow]!;
+    this.queueDelay[row] = from.queueDelay[fromRow]!;
+    this.outputTokens[row] = from.outputTokens[fromRow]!;
+    this.cachedTokens[row] = from.cachedTokens[fromRow]!;
+    this.preemptions[row] = from.preemptions[fromRow]!;
+  }
+
   statusOf(row: number): Status {
     return STATUSES[this.status[row] ?? 0] ?? "open";
   }

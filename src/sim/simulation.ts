@@ -136,7 +136,6 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   }
 
   readonly later = (at: Micros, event: SimulationEvent): void => this.#agenda.push(at, event);
-
   /** Until then nothing but the reading of gauges happens. */
   #quietUntil(): Micros {
     if (this.open > 0 || this.fleet.nextAt < Infinity || this.desk?.troubled === true) return this.clock;
@@ -144,6 +143,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   }
 
   #take(event: SimulationEvent): void {
+    const options = this.#options;
     switch (event.kind) {
       case "fleet":
         return this.changes.take(event.change);
@@ -152,8 +152,7 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
       case "route":
         return this.routing.route(event.flight);
       case "deliver":
-        // Another endpoint may have been chosen while the request was on its way.
-        return event.flight.engine === event.engine ? this.deliver(event.flight) : undefined;
+        return event.flight.engine === event.engine ? this.deliver(event.flight) : undefined; // else it goes elsewhere by now
       case "queue-turn":
         return this.routing.turn();
       case "waited-out":
@@ -168,17 +167,18 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
         return event.take(this.clock);
       case "first-token":
         if (event.flight.closed || event.flight.engine !== event.engine) return;
+        this.desk?.hedging.first(event.flight);
         this.accept({ kind: "first-token", at: this.clock, requestId: event.flight.id });
         this.desk?.firstToken(event.flight);
-        return progressLater(this, this.#options.progressMicros, event.flight);
+        return progressLater(this, options.progressMicros, event.flight);
       case "progress":
-        if (event.flight.engine !== event.engine) return;
-        return progress(this, this.#options.progressMicros, event.flight);
+        return event.flight.engine === event.engine ? progress(this, options.progressMicros, event.flight) : undefined;
       case "over":
         return event.flight.engine === event.engine ? this.close(event.flight, event.outcome) : undefined;
       case "ended":
         if (event.flight.engine !== event.engine) return;
-        if (event.outcome === "ok") this.desk?.completed(event.flight, this.#options.latency.answerMicros);
+        if (event.flight.hedgeOf !== undefined) return this.desk?.hedging.failed(event.flight);
+        if (event.outcome === "ok") this.desk?.completed(event.flight, options.latency.answerMicros);
         this.close(event.flight, event.outcome);
         return this.ended(event.flight, event.status);
       case "look":
@@ -212,6 +212,10 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
       this.outcomes.priority[flight.row] = decision.priority;
     }
     this.outcomes.attempts[flight.row] = decision.attempt;
+    this.carry(flight);
+  }
+
+  carry(flight: Flight): void {
     this.desk?.sent(flight);
     this.#soon(this.#options.latency.requestMicros, { kind: "deliver", flight, engine: flight.engine });
   }
@@ -246,13 +250,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   /** An engine is done with a request. */
   finished(at: Micros, flight: Flight, reason: FinishReason): void {
     if (reason === "abort" || this.cascade?.holds(at, flight, reason) === true) return;
-    const [{ latency }, { row }] = [this.#options, flight];
     const answered = reason !== "deadline";
-    this.outcomes.end(row, answered ? (reason === "stop" ? "completed" : "length") : "timed-out");
-    if (answered) {
-      const outside = this.outcomes.outputTokens[row]! * latency.perOutputTokenMicros + latency.afterLastTokenMicros;
-      this.outcomes.e2e[row] = flight.lastTokenAt + latency.answerMicros + outside - flight.source.arrivalAt;
-    }
+    this.observer.ended(flight, reason, this.#options.latency);
     this.answer(at, { kind: "ended", flight, engine: flight.engine, outcome: answered ? "ok" : "aborted" });
   }
 
@@ -264,7 +263,8 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
   }
 
   close(flight: Flight, outcome: Outcome, outputTokens?: number): void {
-    if (flight.closed) return;
+    if (flight.closed || flight.hedgeOf !== undefined) return;
+    this.desk?.hedging.drop(flight);
     flight.closed = true;
     const [row, ok] = [flight.row, outcome === "ok"];
     this.accept({

@@ -31,11 +31,14 @@ export function encodeInput(input: Input): string {
     case "request-arrived":
       return `${head},"request":${encodeRequest(input.request)}`;
     case "request-retried":
+    case "request-hedged":
     case "request-released":
     case "first-token":
-      return `${head},"requestId":${JSON.stringify(input.requestId)}`;
+    case "answer-known":
+      return `${head},"requestId":${JSON.stringify(input.requestId)}${"answerHashes" in input ? answer(input) : ""}`;
     case "progress":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"outputTokens":${number(input.outputTokens)}`;
+    case "hedge-settled":
     case "attempt-failed":
     case "prefill-finished":
     case "prefill-failed":
@@ -51,18 +54,15 @@ export function encodeInput(input: Input): string {
       return `${head}${encodeJudged(input)},"kept":"${input.kept}"`;
     case "request-finished":
       return `${head},"requestId":${JSON.stringify(input.requestId)},"outcome":"${input.outcome}"${counts(input)}`;
-    case "answer-known":
-      return `${head},"requestId":${JSON.stringify(input.requestId)}${answer(input)}`;
     case "load-observed":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"load":${encodeLoad(input.load)}`;
     case "endpoint-joined":
     case "endpoint-changed":
-      return `${head},"endpoint":${JSON.stringify(input.endpoint)}`;
-    case "endpoint-left":
-      return `${head},"endpoint":${JSON.stringify(input.endpoint)}${input.lost === true ? ',"lost":true' : ""}`;
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)}`;
+    case "endpoint-left":
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)}${input.lost === true ? ',"lost":true' : ""}`;
     case "endpoint-checked":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)},"healthy":${input.healthy}`;
     case "endpoint-suspended":
@@ -105,11 +105,13 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     case "request-arrived":
       return { kind, at, request: decodeRequest(fields.object("request"), chain()) };
     case "request-retried":
+    case "request-hedged":
     case "request-released":
     case "first-token":
       return { kind, at, requestId: fields.string("requestId") };
     case "progress":
       return { kind, at, requestId: fields.string("requestId"), outputTokens: fields.integer("outputTokens", 0) };
+    case "hedge-settled":
     case "attempt-failed":
     case "prefill-finished":
     case "prefill-failed":

@@ -3,20 +3,24 @@ import { COLOCATE_REASONS } from "#core/disaggregation/colocate.ts";
 import type { Breakdown, Routed } from "#core/decision.ts";
 import { FAULTS } from "#core/endpoint/fault.ts";
 import type { AttemptFailed } from "#core/input.ts";
+import type { HedgeSettled } from "#core/hedge-input.ts";
 import { HANDOFFS } from "#core/plugin/spec.ts";
 import type { Micros } from "#core/units.ts";
 import type { Fields } from "./fields.ts";
+import { decodeSettled, encodeSettled } from "./hedge-codec.ts";
 
-type AttemptInput = PrefillInput | AttemptFailed;
+type AttemptInput = PrefillInput | AttemptFailed | HedgeSettled;
 
-/** What an input about an attempt, or the first of its two stages, has behind its request. */
+/** What an input about an attempt, the first of its two stages, or two attempts, has behind its request. */
 export function encodeAttempt(input: AttemptInput): string {
+  if (input.kind === "hedge-settled") return encodeSettled(input);
   if ("fault" in input) return `,"fault":"${input.fault}"`;
   if (input.kind === "transfer-failed" || input.cachedTokens === undefined) return "";
   return `,"cachedTokens":${input.cachedTokens}`;
 }
 
 export function decodeAttempt(kind: AttemptInput["kind"], at: Micros, fields: Fields): AttemptInput {
+  if (kind === "hedge-settled") return decodeSettled(at, fields);
   const requestId = fields.string("requestId");
   if (kind === "prefill-finished")
     return { kind, at, requestId, cachedTokens: fields.optionalInteger("cachedTokens", 0) };

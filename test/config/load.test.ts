@@ -46,7 +46,7 @@ test("defaults that other parts have too are the same there", () => {
   const { drainMillis: _, drainNoticeMillis: __, tls: ___, workers, ...listen } = DEFAULTS.listen;
   assert.deepEqual(listen, { host: "127.0.0.1", port: 8080 });
   assert.equal(workers, 1);
-  assert.deepEqual({ holdMillis: undefined, ...DEFAULTS.limits }, DEFAULT_LIMITS);
+  assert.deepEqual({ holdMillis: undefined, hedgeMillis: undefined, ...DEFAULTS.limits }, DEFAULT_LIMITS);
   const { intervalMillis, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
   assert.deepEqual(
     { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },

@@ -71,6 +71,8 @@ test("a killed engine: what had no token is tried elsewhere, what had is cut, it
     retries: 1,
     retriesDenied: 0,
     moved: { lost: 0, hung: 0 },
+    hedges: {},
+    hedgesDenied: {},
     continuations: 0,
     cuts: 1,
     timeouts: 0,

@@ -213,6 +213,12 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     word.map((requestId): Input => ({ kind: "request-retried", at, requestId })),
     word.map((requestId): Input => ({ kind: "request-released", at, requestId })),
     word.map((requestId): Input => ({ kind: "first-token", at, requestId })),
+    word.map((requestId): Input => ({ kind: "request-hedged", at, requestId })),
+    fc
+      .tuple(word, fc.constantFrom("first" as const, "second" as const), fc.option(fc.constantFrom(...FAULTS)))
+      .map(([requestId, winner, fault]): Input => {
+        return { kind: "hedge-settled", at, requestId, winner, ...(fault !== null && { fault }) };
+      }),
     fc.tuple(word, word).map(([requestId, endpoint]): Input => ({ kind: "request-moved", at, requestId, endpoint })),
     fc
       .tuple(word, count)

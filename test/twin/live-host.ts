@@ -83,7 +83,7 @@ export class LiveHost implements HandoffHost {
   #tokensRead = 0;
   #submitted = 0;
 
-  constructor(t: TestContext, { admission, roles }: TwinScript, { retry }: PathRules = RULES) {
+  constructor(t: TestContext, { admission, roles }: TwinScript, { retry, waits, hedge }: PathRules = RULES) {
     t.mock.method(performance, "now", () => this.#at / MICROS_PER_MILLI);
     const sweepMillis = RULES.sweepMicros / MICROS_PER_MILLI;
     const setReal = globalThis.setInterval;
@@ -118,6 +118,9 @@ export class LiveHost implements HandoffHost {
         continuationsMax: retry.continuationsMax,
         retryRatio: retry.ratio,
         retryBurst: retry.burst,
+        hedgeMillis: waits.hedgeMicros / MICROS_PER_MILLI,
+        hedgeShareMax: hedge.shareMax,
+        hedgeBurst: hedge.burst,
         progressMillis: 1e9,
         progressTokens: 1e9,
       },
@@ -395,7 +398,8 @@ export class LiveHost implements HandoffHost {
     if (condition === "hung") {
       this.#hangs.probed(endpointId(i), "none");
       if (waited === 1) return this.#later(this.#at + RULES.probeMicrosMax, 3, () => this.#await(i, sentAt, 2));
-    } else if (waited === 2) this.#hangs.probed(endpointId(i), "health");
+    } else if (condition === "dead" || condition === "vanished") this.#unreachable(i);
+    else if (waited === 2) this.#hangs.probed(endpointId(i), "health");
     else this.#read(i);
     const next = sentAt + (Math.floor((this.#at - sentAt) / SCRAPE_MICROS) + 1) * SCRAPE_MICROS;
     this.#later(next, 3, () => this.#probe(i));

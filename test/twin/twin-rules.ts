@@ -38,6 +38,13 @@ export const SCRAPE_MICROS = MICROS_PER_SECOND;
 export const RULES: PathRules = { ...PATH_RULES, retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0.1, burst: 6 } };
 /** The same where answers go on elsewhere. */
 export const GOING_ON: PathRules = { ...RULES, retry: { ...RULES.retry, continuationsMax: 3, burst: 200 } };
+/** The same where a late first token is asked for at a second endpoint. */
+export const HEDGING: PathRules = {
+  ...RULES,
+  retry: { ...RULES.retry, burst: 200 },
+  waits: { ...RULES.waits, hedgeMicros: MICROS_PER_SECOND / 2 },
+  hedge: { shareMax: 0.1, burst: 3 },
+};
 /** Every step takes 20 ms. */
 export const ENGINE: EngineConfig = engineDefaults({
   check: true,

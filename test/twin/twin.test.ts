@@ -5,7 +5,7 @@ import type { PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { LiveHost } from "./live-host.ts";
 import { simulated } from "./simulated-host.ts";
-import { GOING_ON, RULES } from "./twin-rules.ts";
+import { GOING_ON, HEDGING, RULES } from "./twin-rules.ts";
 import type { ScriptedEvent, TwinScript } from "./twin-script.ts";
 
 const SECOND = MICROS_PER_SECOND;
@@ -60,6 +60,8 @@ async function compare(t: TestContext, script: TwinScript, kinds: readonly strin
       continuations: Object.values(counters.continuations).reduce((sum, count) => sum + count, 0),
       cuts: counters.cuts,
       timeouts: counters.timeouts,
+      hedges: { ...counters.hedges },
+      hedgesDenied: { ...counters.hedgesDenied },
       moved: { lost: 0, hung: 0, ...counters.moved },
     },
     { ...twin.path, faults: { ...twin.path.faults } },
@@ -177,6 +179,42 @@ test("admission: limits refuse, a full pool lets wait in turn, and goes on when 
   ])
     assert.ok(has(text), text);
   assert.ok(ends.completed > 20 && ends.rejected > 5, JSON.stringify(ends));
+});
+
+test("late first tokens are asked for at a second engine: it answers first, or the first one does, or one of both fails", async (t) => {
+  const script = {
+    endpoints: 4,
+    requests: requests(120, 90_000, 20),
+    events: [
+      happens("engine-hung", 1.05, "a"),
+      happens("engine-continued", 2.25, "a"),
+      // Two that stand still, and nobody else: whoever goes on first.
+      happens("endpoint-cordoned", 4.045, "c"),
+      happens("endpoint-cordoned", 4.046, "d"),
+      happens("engine-hung", 4.055, "a"),
+      happens("engine-hung", 4.056, "b"),
+      happens("engine-continued", 4.955, "a"),
+      happens("engine-continued", 5.155, "b"),
+      happens("endpoint-uncordoned", 5.165, "c"),
+      happens("endpoint-uncordoned", 5.166, "d"),
+      // The second one dies before its first token.
+      happens("engine-hung", 7.05, "a"),
+      happens("engine-killed", 7.757, "b"),
+      happens("engine-continued", 8.05, "a"),
+      // The first one dies without a token, when the second one has had the request for a while.
+      ...["a", "c", "d"].map((endpoint) => happens("engine-hung", 9.096, endpoint)),
+      happens("endpoint-cordoned", 9.0965, "a"),
+      happens("engine-killed", 9.9, "a"),
+      happens("engine-continued", 9.95, "c"),
+      happens("engine-continued", 9.96, "d"),
+    ],
+  };
+  const { path, ends } = await compare(t, script, ["request-hedged", "hedge-settled"], HEDGING);
+  const { won = 0, lost = 0, failed = 0, "took-over": tookOver = 0 } = path.hedges;
+  assert.ok(won > 0 && lost > 0 && failed > 0 && tookOver > 0, JSON.stringify(path));
+  assert.ok((path.hedgesDenied.budget ?? 0) > 0, "the budget holds");
+  assert.ok(won + lost + failed + tookOver <= 3 + 0.1 * 120);
+  assert.ok(ends.completed > 100, JSON.stringify(ends));
 });
 
 test("answers that break go on elsewhere: cut, killed, hung", async (t) => {

@@ -29,6 +29,7 @@ export class Words {
       case "request-arrived":
         return `#${this.#numbers.get(input.request.id)}`;
       case "request-retried":
+      case "request-hedged":
       case "request-released":
       case "request-escalated":
       case "answer-judged":
@@ -39,6 +40,8 @@ export class Words {
         return `#${this.#numbers.get(input.requestId)}`;
       case "request-continued":
         return `#${this.#numbers.get(input.requestId)} ${input.fault} ${input.outputTokens}`;
+      case "hedge-settled":
+        return `#${this.#numbers.get(input.requestId)} ${input.winner} ${input.fault ?? ""}`;
       case "attempt-failed":
       case "prefill-failed":
         return `#${this.#numbers.get(input.requestId)} ${input.fault}`;

@@ -5,6 +5,7 @@ import { PRIORITY_POLICIES } from "#core/priority/create.ts";
 import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
 import { type ArchitectureFlags, architectureOptions } from "../architecture-flags.ts";
 import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
+import { hedgeOptions } from "../hedge-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { FITNESS_KEYS } from "#sim/result/fitness.ts";
@@ -17,6 +18,8 @@ export interface SimulateFlags extends RouterFlags, AutoscaleFlags, Architecture
   readonly autoscalerPolicy?: string;
   readonly numInstances: number;
   readonly routers: number;
+  readonly hedgeAfter?: number;
+  readonly hedgeShare: number;
   readonly engine?: string;
   readonly cascade?: string;
   readonly lose: readonly LostEndpoint[];
@@ -140,6 +143,7 @@ function addClusterFlags(to: FlagAdder): void {
   to.number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
   to.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
   to.list(LOSE_FLAG, LOSE_MEANING, lostEndpoints);
+  for (const option of hedgeOptions()) to.option(option);
   to.choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
 }
 

@@ -10,6 +10,7 @@ import type { PrefixSignal, SimulationOptions } from "#sim/simulation-options.ts
 import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../architecture-flags.ts";
 import { scalingOf } from "../autoscale-flags.ts";
 import { faultsOf } from "../lost-endpoint.ts";
+import { hedgeRules } from "../hedge-flags.ts";
 import { routersOf } from "../router-flags.ts";
 import { cascadePlan } from "./simulate-cascade.ts";
 import { engineOf } from "./simulate-engine.ts";
@@ -43,6 +44,7 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
       staleAfterMicros: (flags.staleAfter ?? Math.max(STALE_AFTER_MILLIS, 3 * gaugeMillis)) * MICROS_PER_MILLI,
     },
     ...(routers && { routers }),
+    ...(flags.hedgeAfter !== undefined && { rules: hedgeRules(flags.hedgeAfter, flags.hedgeShare) }),
     ...(policies.autoscale && { scaling: scalingOf(policies.autoscale, flags, flags.numInstances) }),
     engines,
     ...(cascade && { cascade: cascade.cascade }),

@@ -147,13 +147,16 @@ function figures(result: SimulationResult): string {
 
 /** What became of attempts, where any failed. */
 function faultRows({
-  path: { faults, retries, retriesDenied, continuations, cuts },
+  path: { faults, retries, retriesDenied, continuations, cuts, hedges, hedgesDenied },
 }: SimulationResult): [string, string][] {
+  const hedged = [...Object.entries(hedges), ...Object.entries(hedgesDenied).map(([why, n]) => [`denied: ${why}`, n])];
+  const second = hedged.map(([end, count]) => `${count} ${end}`).join(", ");
+  const rows: [string, string][] = second === "" ? [] : [["hedged", second]];
   const failed = Object.entries(faults).map(([fault, count]) => `${count} ${fault}`);
-  if (failed.length === 0 && continuations + cuts === 0) return [];
+  if (failed.length === 0 && continuations + cuts === 0) return rows;
   const attempts = failed.length === 0 ? "no attempt failed" : `attempts failed: ${failed.join(", ")}`;
   const again = `${retries} retried, ${retriesDenied} denied by the budget`;
-  return [["faults", `${attempts}; ${again}, ${continuations} answers continued, ${cuts} cut`]];
+  return [...rows, ["faults", `${attempts}; ${again}, ${continuations} answers continued, ${cuts} cut`]];
 }
 
 /** Where prompts could be computed elsewhere than where they were answered. */

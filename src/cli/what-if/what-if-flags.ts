@@ -5,6 +5,7 @@ import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
 import { type ArchitectureFlags, architectureOptions } from "../architecture-flags.ts";
 import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
+import { askedHedgeOptions } from "../hedge-flags.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { amount, listOf, share, whole } from "../flag-number.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
@@ -15,6 +16,8 @@ export interface WhatIfFlags extends SizeFlags, RouterFlags, AutoscaleFlags, Arc
   readonly hpa?: string;
   readonly hpaDeployment: string;
   readonly routers: readonly number[];
+  readonly hedgeAfter: readonly number[];
+  readonly hedgeShare: number;
   readonly profile: readonly string[];
   readonly inForce?: string;
   readonly engine: readonly string[];
@@ -51,6 +54,8 @@ export type TrafficFlags = Omit<
   | "profile"
   | "lose"
   | "routers"
+  | "hedgeAfter"
+  | "hedgeShare"
   | "replicas"
   | "regret"
   | "counterfactualK"
@@ -175,6 +180,6 @@ function withArchitecture(command: Command): Command {
 function withRouters(command: Command): Command {
   const meaning = `ask about so many ${ROUTERS_MEANING}; ${AGAIN}`;
   command.option("--routers <n>", meaning, listOf(whole(1, ROUTERS_MAX)), []);
-  for (const option of routerOptions()) command.addOption(option);
+  for (const option of [...routerOptions(), ...askedHedgeOptions(AGAIN)]) command.addOption(option);
   return command;
 }

@@ -113,17 +113,17 @@ function cost({ candidates }: WhatIfAnswer): string[] {
 function faults({ candidates, requests }: WhatIfAnswer): string[] {
   if (!candidates.some(({ path }) => hasFaults(path))) return [];
   const table = figureTable(
-    ["profile", "attempts failed", "retried", "retries denied", "continued", "cut", "without an answer"],
-    [PROFILE_WIDTH, 18, 9, 16, 11, 6, 19],
+    ["profile", "attempts failed", "retried", "retries denied", "hedged", "continued", "cut", "without an answer"],
+    [PROFILE_WIDTH, 18, 9, 16, 8, 11, 6, 19],
   );
   for (const one of candidates) {
-    const { faults: failed, retries, retriesDenied, continuations, cuts } = one.path;
+    const { faults: failed, retries, retriesDenied, continuations, cuts, hedges } = one.path;
     const kinds = Object.entries(failed).map(([fault, count]) => `${count} ${fault}`);
     const unanswered = requests - one.completed - cuts;
     table.push([
       nameOf(one),
       kinds.length === 0 ? "0" : kinds.join("\n"),
-      ...[retries, retriesDenied, continuations, cuts, unanswered].map(String),
+      ...[retries, retriesDenied, sumOf(hedges), continuations, cuts, unanswered].map(String),
     ]);
   }
   const title =
@@ -131,8 +131,11 @@ function faults({ candidates, requests }: WhatIfAnswer): string[] {
   return [wrapped(title), table.toString()];
 }
 
-function hasFaults({ faults: failed, continuations, cuts, timeouts }: PathCounts): boolean {
-  return Object.keys(failed).length + continuations + cuts + timeouts > 0;
+const sumOf = (counts: Partial<Record<string, number>>): number =>
+  Object.values(counts).reduce<number>((sum, count) => sum + (count ?? 0), 0);
+
+function hasFaults({ faults: failed, continuations, cuts, timeouts, hedges }: PathCounts): boolean {
+  return Object.keys(failed).length + sumOf(hedges) + continuations + cuts + timeouts > 0;
 }
 
 /** How sure each place in the order is. */

@@ -21,6 +21,7 @@ import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
 import { scalePolicyOf, scalingOf } from "../autoscale-flags.ts";
 import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../architecture-flags.ts";
 import { faultsOf, lostText } from "../lost-endpoint.ts";
+import { hedgeRules } from "../hedge-flags.ts";
 import { routersOf, routersText } from "../router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
 import { type ChosenEngine, engineOfRun, engineOfWorkload } from "./what-if-engine.ts";
@@ -188,6 +189,9 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
     const routers = routersOf(count, flags);
     return routers === undefined ? [] : [{ label: routersText(count, flags), routers }];
   });
+  const hedged = flags.hedgeAfter.map((millis): Scenario => {
+    return { label: `hedged after ${millis} ms`, rules: hedgeRules(millis, flags.hedgeShare) };
+  });
   const lost = lossScenario(traffic.setting, flags);
   const autoscaled = flags.autoscale.map((text) => autoscaleScenario(traffic.setting, text, flags));
   const gauges = flags.signals === "own" ? gaugeScenarios(flags) : [];
@@ -196,7 +200,7 @@ export function candidatesOf(traffic: Traffic, flags: WhatIfFlags): Candidate[] 
       return { ...one, name: `${one.name}, ${scenario.label}`, scenario };
     }),
   );
-  const scaled = [...lost, ...gateways, ...autoscaled, ...fleets, ...rates, ...engines].flatMap((scenario) =>
+  const scaled = [...lost, ...gateways, ...hedged, ...autoscaled, ...fleets, ...rates, ...engines].flatMap((scenario) =>
     [traffic.inForce, ...others].map((one) => ({ ...one, name: `${one.name}, ${scenario.label}`, scenario })),
   );
   const otherwise = architectureCandidates(traffic, [traffic.inForce, ...others], flags);

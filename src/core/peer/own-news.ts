@@ -4,6 +4,7 @@ import type { BreakerChange } from "../endpoint/breaker.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { continuedRequest } from "../continued-request.ts";
 import type { PrefillFinished } from "../disaggregation/prefill-input.ts";
+import type { HedgeSettled } from "../hedge-input.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
 import { RecentMap } from "../recent-map.ts";
@@ -26,6 +27,8 @@ interface Sent {
   sentAt: Micros;
   firstTokenAt: Micros | undefined;
   outputTokens: number;
+  /** A second endpoint that was asked; others get to know of it where it answers. */
+  hedge?: Routed;
 }
 
 /** What a router's inputs and decisions are to the others that send requests to the same endpoints. */
@@ -68,7 +71,11 @@ export class OwnNews {
     } else if (kind === "request-retried" || kind === "request-released") {
       const sent = this.#requests.get(input.requestId);
       if (sent !== undefined && decision?.kind === "routed") this.#charge(input.at, sent, decision);
-    } else if (kind === "request-continued") this.#continued(input, decision);
+    } else if (kind === "request-hedged") {
+      const sent = this.#requests.get(input.requestId);
+      if (sent !== undefined && decision?.kind === "routed") sent.hedge = decision;
+    } else if (kind === "hedge-settled") this.#settled(input);
+    else if (kind === "request-continued") this.#continued(input, decision);
     else if (kind === "prefill-failed" || kind === "transfer-failed") this.#stageFailed(input.requestId);
     else if (kind === "request-escalated") this.#escalated(input, decision);
     else if (kind === "prefill-finished") this.#prefilled(input);
@@ -117,6 +124,16 @@ export class OwnNews {
     sent.charged = { ...charged, endpoint };
     sent.sentAt = at;
     this.#news.push({ ...sent.charged, blocks: sent.request.blocks });
+  }
+
+  #settled({ requestId, winner }: HedgeSettled): void {
+    const sent = this.#requests.get(requestId);
+    if (sent?.hedge === undefined) return;
+    const { hedge } = sent;
+    delete sent.hedge;
+    if (winner === "first") return;
+    this.#failed(sent);
+    this.#charge(hedge.at, sent, hedge);
   }
 
   #failed(sent: Sent): void {

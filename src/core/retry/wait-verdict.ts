@@ -14,6 +14,8 @@ export interface WaitLimits {
   readonly cutMicrosMax: Micros;
   /** The same where the answer may go on at another endpoint. */
   readonly continueMicrosMax: Micros;
+  /** Without a token at an endpoint that is well, until a second one is asked beside it; Infinity for never. */
+  readonly hedgeMicros: Micros;
   /** A client that does not read. */
   readonly writeStallMicrosMax: Micros;
 }
@@ -45,6 +47,8 @@ export interface Waiting {
   /** The client does not read. */
   readonly blocked: boolean;
   readonly trouble: Trouble | undefined;
+  /** Since it was sent, without a token; 0 where no second endpoint may be asked for it, or one was. */
+  readonly lateMicros: Micros;
 }
 
 /**
@@ -54,8 +58,9 @@ export interface Waiting {
  * - cut: an answer that began ends here, or goes on at another endpoint
  * - time-out: a limit is reached
  * - stalled: by a client that does not read
+ * - hedge: a second endpoint is asked beside this one
  */
-export type WaitVerdict = "wait" | "move" | "give-up" | "cut" | "time-out" | "stalled";
+export type WaitVerdict = "hedge" | "wait" | "move" | "give-up" | "cut" | "time-out" | "stalled";
 
 /**
  * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left: a process that hangs as it
@@ -77,7 +82,8 @@ export function waitVerdict(waiting: Waiting, limits: WaitLimits, mayMove: () =>
   }
   if (blocked) return quietMicros > limits.writeStallMicrosMax ? "stalled" : "wait";
   if (begun || held) return quietMicros > limits.idleMicrosMax ? "time-out" : "wait";
-  return streams && waited > limits.firstByteMicrosMax ? "time-out" : "wait";
+  if (streams && waited > limits.firstByteMicrosMax) return "time-out";
+  return trouble === undefined && waiting.lateMicros > limits.hedgeMicros ? "hedge" : "wait";
 }
 
 /** The trouble of one attempt's endpoint, as it is found now; since when it is known stays while it is the same. */

@@ -76,6 +76,9 @@ export class UnderWay {
       case "request-moved":
         this.#ended(input.requestId);
         break;
+      case "hedge-settled":
+        if (input.winner === "second") this.#ended(input.requestId);
+        break;
       default:
     }
   }

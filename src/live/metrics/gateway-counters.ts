@@ -15,6 +15,10 @@ export interface GatewayCounters {
   reconnects: number;
   /** Requests without a byte that left an endpoint, by what it was: lost or hung. */
   readonly moved: Record<string, number>;
+  /** Requests that a second endpoint had too, by how that ended. */
+  readonly hedges: Record<string, number>;
+  /** Requests whose first token was late and that no second endpoint was given, by why. */
+  readonly hedgesDenied: Record<string, number>;
   /** Answers that broke after the client got bytes, and did not go on. */
   cuts: number;
   /** Streams that went on at another endpoint, once for each time, by the fault. */
@@ -73,6 +77,8 @@ export function newCounters(): GatewayCounters {
     retriesDenied: 0,
     reconnects: 0,
     moved: {},
+    hedges: {},
+    hedgesDenied: {},
     cuts: 0,
     continuations: {},
     continuationsByText: {},

@@ -208,11 +208,7 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["retriesDenied", "retries_denied_total", "Retries that the budget did not allow."],
   ["reconnects", "reconnects_total", "Requests sent again since a kept connection had closed."],
   ["cuts", "cut_answers_total", "Answers that broke after the client got bytes, and did not go on."],
-  [
-    "continuationTokens",
-    "continuation_tokens_total",
-    "Prompt and answer tokens sent to endpoints where streams went on.",
-  ],
+  ["continuationTokens", "continuation_tokens_total", "Tokens sent as prompts to endpoints where streams went on."],
   ["transfersReleased", "transfers_released_total", "Blocks that nobody fetched, freed at the engine that had them."],
   ["transfersStranded", "transfers_stranded_total", "The same, left to that engine's timeout."],
   ["clientAborts", "client_aborts_total", "Requests whose client left."],
@@ -254,6 +250,8 @@ function registerCounters({ counters }: StateSources, family: Family, row: Row):
   );
   byKey("streams_not_continued_total", "Streams cut, by why.", "reason", (all) => all.continuationsDenied);
   byKey("requests_moved_total", "Requests without a byte that left an endpoint, by why.", "from", (all) => all.moved);
+  byKey("hedges_total", "Requests that a second endpoint had too, by their end.", "end", (all) => all.hedges);
+  byKey("hedges_denied_total", "Late ones that none was given.", "reason", (all) => all.hedgesDenied);
   byKey("answers_indexed_total", "Answers put into the prefix index.", "from", (all) => all.answersKnown);
   byKey("answers_unknown_total", "Answers whose tokens were not found out.", "reason", (all) => all.answersUnknown);
   byKey("attempt_faults_total", "Attempts that failed before the client got a byte.", "fault", (all) => all.faults);

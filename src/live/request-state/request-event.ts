@@ -37,6 +37,8 @@ export interface PlainEvent {
     | "client-stalled"
     /** A retry or a continuation was allowed, and another endpoint was chosen. */
     | "rerouted"
+    /** Nothing came of its attempt, and a second endpoint that has it too answers. */
+    | "overtaken"
     /** A cascade gives the answer up that is held, and another model's endpoint was chosen. */
     | "escalated"
     /** The same, and yet another one computes the prompt before. */
@@ -125,6 +127,7 @@ export const CLIENT_LEFT = plain("client-left");
 export const CLIENT_STALLED = plain("client-stalled");
 export const REROUTED = plain("rerouted");
 export const REROUTED_APART = plain("rerouted-apart");
+export const OVERTAKEN = plain("overtaken");
 export const DEFECT = plain("defect");
 
 /** The endpoint could not be asked, or its answer is none. */

@@ -139,6 +139,13 @@ function firstToken(state: Holding | Passing | Resuming): Step {
   return { state: { ...state, content: "token" }, effects: FIRST_TOKEN };
 }
 
+/** The attempt is left for one that a second endpoint has begun to answer. */
+function overtaken(state: Waiting | Holding, event: RequestEvent): Step {
+  if (state.kind === "holding" && state.content !== "silent") return illegal(state, event);
+  const { attempts, shown } = state;
+  return { state: { kind: "waiting", attempts: attempts + 1, shown }, effects: [RELEASE, SEND] };
+}
+
 const BEFORE = {
   refused: (state: State, { outcome }: { readonly outcome: "refused" | "timeout" }) => refused(state, outcome),
   defect: (state: State) => refused(state, "refused"),
@@ -182,7 +189,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       effects: [RELEASE, REPORT_PREFILLED, SEND],
     }),
   },
-  waiting: SENT_OUT,
+  waiting: { ...SENT_OUT, overtaken },
   holding: {
     "first-token": firstToken,
     "hold-full": (state) =>
@@ -206,6 +213,7 @@ const TABLE: { readonly [S in StateKind]: Row<S> } = {
       if (carriage === "through" || content === "complete" || content === "turned-down") return illegal(state, event);
       return { state: { kind: "waiting", attempts: attempts + 1, shown }, effects: [RELEASE, SEND] };
     },
+    overtaken,
     "attempt-failed": attemptFailed,
     "answer-ended": answerEnded,
     "upstream-broke": (state, { fault }) => broke(state, fault),

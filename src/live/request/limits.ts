@@ -37,6 +37,12 @@ export interface GatewayLimits extends JsonLimits {
   readonly retryRatio: number;
   /** Retries that may come at once, as when an endpoint dies with this many in flight. */
   readonly retryBurst: number;
+  /** Without a token at an endpoint that is well, until a request that streams goes to a second one too; undefined for never. */
+  readonly hedgeMillis: number | undefined;
+  /** Share of requests that may, in the long run, beyond `hedgeBurst`. */
+  readonly hedgeShareMax: number;
+  /** Requests that may go to a second endpoint at once. */
+  readonly hedgeBurst: number;
   /** Opening a connection to an endpoint. */
   readonly connectMillisMax: number;
   /** From the arrival to the first body byte, for requests that stream. */
@@ -90,7 +96,7 @@ export interface GatewayLimits extends JsonLimits {
 
 const MIB = 1024 * 1024;
 const MINUTE = 60_000;
-const { retry, waits, sweepMicros } = PATH_RULES;
+const { retry, hedge, waits, sweepMicros } = PATH_RULES;
 const millis = (micros: Micros): number => micros / MICROS_PER_MILLI;
 
 export const DEFAULT_LIMITS: GatewayLimits = {
@@ -113,6 +119,9 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   continuationBytesKept: 256 * MIB,
   retryRatio: retry.ratio,
   retryBurst: retry.burst,
+  hedgeMillis: undefined,
+  hedgeShareMax: hedge.shareMax,
+  hedgeBurst: hedge.burst,
   connectMillisMax: 5_000,
   firstByteMillisMax: millis(waits.firstByteMicrosMax),
   idleMillisMax: millis(waits.idleMicrosMax),
@@ -146,6 +155,7 @@ export function waitLimits(limits: GatewayLimits): WaitLimits {
     lostMicrosMax: limits.lostMillisMax * MICROS_PER_MILLI,
     cutMicrosMax: limits.cutMillisMax * MICROS_PER_MILLI,
     continueMicrosMax: limits.continueMillisMax * MICROS_PER_MILLI,
+    hedgeMicros: (limits.hedgeMillis ?? Infinity) * MICROS_PER_MILLI,
     writeStallMicrosMax: limits.writeStallMillisMax * MICROS_PER_MILLI,
   };
 }

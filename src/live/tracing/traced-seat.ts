@@ -4,6 +4,7 @@ import type { AskingInput, Input, RequestAgain } from "#core/input.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { BrokenAnswer } from "#core/retry/after-break.ts";
 import type { AfterFault, FailedStage } from "#core/retry/after-fault.ts";
+import type { HedgeOptions } from "#core/retry/hedge-budget.ts";
 import type { RetryOptions } from "#core/retry/retry-policy.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { Decided, LeavingAttempt, RouterSeat } from "../router-seat.ts";
@@ -56,6 +57,13 @@ export class TracedSeat implements RouterSeat {
     return this.#after(broken.requestId, broken.fault, () => this.#seat.afterBreak(broken));
   }
 
+  hedge(requestId: string): AfterFault {
+    this.#listener.deciding(requestId);
+    const after = this.#seat.hedge(requestId);
+    if (after.kind === "retry") this.#listener.decided(requestId, after.decision, 0);
+    return after;
+  }
+
   mayLeave(leaving: LeavingAttempt): boolean {
     return this.#seat.mayLeave(leaving);
   }
@@ -68,8 +76,8 @@ export class TracedSeat implements RouterSeat {
     this.#seat.refund();
   }
 
-  changeRetries(options: RetryOptions): void {
-    this.#seat.changeRetries(options);
+  changeRetries(options: RetryOptions, hedge: HedgeOptions): void {
+    this.#seat.changeRetries(options, hedge);
   }
 
   whyOf(decision: Routed, prompt: CountedPrompt): string {

@@ -21,6 +21,8 @@ export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: Foun
     }
     case "give-up":
       return delivery.attemptFailed(fault);
+    case "hedge":
+      return found.hedging?.begin();
     case "wait":
       if (hidesHeadTooLong(exchange, at - exchange.arrivedAt)) exchange.dispatch(HOLD_OVER);
   }

@@ -10,7 +10,7 @@ export class AttemptSigns {
   readonly #context: GatewayParts;
   readonly #endpoint: EndpointId;
   readonly #stream: boolean;
-  readonly #sentAt: Micros;
+  readonly sentAt: Micros;
   /** Set by every piece, cleared by every sweep. */
   #active = false;
   #quietSince: Micros;
@@ -20,7 +20,7 @@ export class AttemptSigns {
     this.#context = context;
     this.#endpoint = endpoint;
     this.#stream = stream;
-    this.#sentAt = sentAt;
+    this.sentAt = sentAt;
     this.#quietSince = sentAt;
   }
 
@@ -54,8 +54,8 @@ export class AttemptSigns {
   completed(firstTokenAt: Micros | undefined, at: Micros): void {
     const { hangs } = this.#context;
     hangs.answered(this.#endpoint, at);
-    if (firstTokenAt !== undefined) hangs.took(this.#endpoint, "stream", firstTokenAt - this.#sentAt);
-    else if (!this.#stream) hangs.took(this.#endpoint, "whole", at - this.#sentAt);
+    if (firstTokenAt !== undefined) hangs.took(this.#endpoint, "stream", firstTokenAt - this.sentAt);
+    else if (!this.#stream) hangs.took(this.#endpoint, "whole", at - this.sentAt);
   }
 }
 

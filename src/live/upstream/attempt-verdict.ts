@@ -2,33 +2,39 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import { type Trouble, type WaitVerdict, waitVerdict } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { Exchange } from "../request/exchange.ts";
+import type { Hedging } from "./hedging.ts";
 import type { RequestState } from "../request-state/request-state.ts";
 
 /** An attempt as a sweep finds it. */
 export interface FoundAttempt {
   readonly at: Micros;
+  readonly sentAt: Micros;
   readonly quietMicros: Micros;
   readonly trouble: Trouble | undefined;
   /** What it would fail by. */
   readonly fault: Fault;
   /** The answer could go on elsewhere. */
   readonly continues: boolean;
+  /** Undefined where no second endpoint is asked. */
+  readonly hedging: Hedging | undefined;
 }
 
 /** What is to be done with the attempt of a request that is under way. */
 export function attemptVerdict(
   exchange: Exchange,
-  { at, quietMicros, trouble, fault, continues }: FoundAttempt,
+  { at, sentAt, quietMicros, trouble, fault, continues, hedging }: FoundAttempt,
 ): WaitVerdict {
   const { arrivedAt, deadlineAt, context, routeId, state, stream: streams, writer, waits, kept } = exchange;
   const begun = state.kind === "passing";
   const resuming = state.kind === "resuming";
   const held = resuming || (state.kind === "holding" && state.carriage !== "stream");
   const { blocked } = writer;
+  const lateMicros = hedging?.mayBegin === true ? at - sentAt : 0;
   return waitVerdict(
-    { at, arrivedAt, deadlineAt, quietMicros, begun, continues, held, streams, blocked, trouble },
+    { at, arrivedAt, deadlineAt, quietMicros, begun, continues, held, streams, blocked, trouble, lateMicros },
     waits,
     () => {
+      if (hedging?.underWay === true) return true;
       const goesOn = resuming || begun;
       const times = goesOn ? (kept?.continuations ?? 0) : state.attempts;
       return context.seat.mayLeave({ requestId: routeId, fault, times, continues: goesOn });

@@ -4,7 +4,9 @@ import { firstStop } from "#core/stage-choice.ts";
 import type { Micros } from "#core/units.ts";
 import type { Answer, AnswerHead, KeptAnswer } from "../answer/answer.ts";
 import { AnswerDelivery } from "./answer-delivery.ts";
-import { Attempt, type AttemptListener } from "./attempt.ts";
+import type { Attempt, AttemptListener } from "./attempt.ts";
+import { type Hedging, hedgingOf } from "./hedging.ts";
+import { openAttempt, type SentContent } from "./open-attempt.ts";
 import { AttemptSigns, FAULT_OF_TROUBLE } from "./attempt-signs.ts";
 import { actOnVerdict } from "./act-on-verdict.ts";
 import { isUnderWay } from "./attempt-verdict.ts";
@@ -15,15 +17,16 @@ import { ContinuedAnswer, isContinuation } from "../continuation/continued-answe
 import { refusal } from "../answer/errors.ts";
 import { Stages } from "../disaggregation/stages.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { cutRefusal, errorEvent, faultOfError, giveUpRefusal } from "../answer/fault-words.ts";
-import { type AnswerHeaders, upstreamHeaders } from "../request/headers.ts";
+import { faultOfError } from "../answer/fault-words.ts";
+import { countUp } from "../metrics/gateway-counters.ts";
+import type { AnswerHeaders } from "../request/headers.ts";
 import { retriedEvent } from "../log/attempt-events.ts";
 import type { ForwardResult } from "./forward-result.ts";
 import { reportAttempt } from "./report-attempt.ts";
 import type { AttemptEffect, Finish } from "../request-state/request-effect.ts";
 import { REROUTED, REROUTED_APART, type RequestEvent, attemptFailed } from "../request-state/request-event.ts";
-import { TokenProgress } from "./token-progress.ts";
-import { writeKept } from "./write-kept.ts";
+import { progressOf, type TokenProgress } from "./token-progress.ts";
+import { writeError } from "./write-error.ts";
 
 /**
  * The endpoint's side of a routed request: makes events of what its attempts do, and carries out what the request's state
@@ -33,7 +36,7 @@ export class Forward implements AttemptListener {
   readonly #exchange: Exchange;
   /** As the request was sent first. */
   readonly firstBody: Buffer;
-  #sent: { readonly path: string; readonly body: Buffer };
+  content: SentContent;
   readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
   #routed: Routed;
@@ -46,16 +49,18 @@ export class Forward implements AttemptListener {
   #kept: KeptAnswer | undefined;
   #tokens: TokenProgress;
   #signs: AttemptSigns;
+  /** Where a second endpoint may be asked. */
+  #hedging: Hedging | undefined;
   /** Of the whole answer, where it went on elsewhere; else the attempt's own. */
   #firstTokenAt: Micros | undefined;
 
   constructor(exchange: Exchange, body: Buffer, routed: Routed, hidesUsage: boolean) {
     this.#exchange = exchange;
     this.firstBody = body;
-    this.#sent = { path: exchange.path, body };
+    this.content = { path: exchange.path, body };
     this.#routed = routed;
     this.#stages = routed.prefill && new Stages(exchange, routed, routed.prefill);
-    this.#tokens = this.#newTokens();
+    this.#tokens = progressOf(this.#exchange);
     this.#delivery = new AnswerDelivery(exchange, this, hidesUsage);
     this.decidedAt = routed.at;
     this.#signs = new AttemptSigns(exchange, this.endpoint, routed.at);
@@ -90,7 +95,6 @@ export class Forward implements AttemptListener {
 
   /** Carries out an effect; returns the event that answers one that asks. */
   perform(effect: AttemptEffect): RequestEvent | undefined {
-    const { writer, route } = this.#exchange;
     switch (effect.kind) {
       case "send":
         return this.#send();
@@ -103,26 +107,24 @@ export class Forward implements AttemptListener {
         return this.#askRetry(effect.fault);
       case "ask-continuation":
         return askContinuation(this.#exchange, this, effect.fault);
+      case "write-held":
+      case "write-whole":
+        this.#hedging?.drop("lost");
+        this.#answer?.writeHeld();
+        break;
       case "show-head":
         this.#answer?.showHead();
         break;
-      case "write-held":
-      case "write-whole":
-        this.#answer?.writeHeld();
-        break;
       case "write-kept":
-        if (this.#kept !== undefined) writeKept(this.#exchange, this.endpoint, effect.fault, this.#kept);
-        break;
       case "write-error":
-        this.#exchange.answerRefusal(giveUpRefusal(effect.fault), this.endpoint);
-        break;
       case "write-error-event":
-        writer.write(errorEvent(route.dialect, cutRefusal(effect.fault)));
+        writeError(this.#exchange, this.endpoint, effect, this.#kept);
         break;
       case "report-prefilled":
         this.#stages?.report();
         break;
       case "report-first-token":
+        this.#hedging?.drop("lost");
         this.#stages?.fetched();
         reportAttempt(this.#exchange, this, effect);
         break;
@@ -138,11 +140,11 @@ export class Forward implements AttemptListener {
 
   /** Sends the request to the endpoint that was decided on. */
   #send(): RequestEvent | undefined {
-    const { context, headers: given, requestId, answerReader, cascade, kept, state } = this.#exchange;
+    const { context, answerReader, cascade, kept, state } = this.#exchange;
+    const { content } = this;
     this.#answer = undefined;
-    const { path, body: asked } = this.#sent;
-    const sent = this.#stages?.next(path, asked, (fault) => this.#besideFailed(fault));
-    if (this.#sends++ > 0) this.#tokens = this.#newTokens();
+    const sent = this.#stages?.next(content.path, content.body, (fault) => this.#besideFailed(fault));
+    if (this.#sends++ > 0) this.#tokens = progressOf(this.#exchange);
     if (this.#sends > 1 || sent !== undefined) {
       const stream = this.#exchange.stream && state.kind !== "prefilling";
       this.#signs = new AttemptSigns({ context, stream }, this.endpoint, nowMicros());
@@ -150,34 +152,35 @@ export class Forward implements AttemptListener {
     answerReader?.reset();
     cascade?.reset();
     if (state.kind !== "resuming") kept?.reset();
-    const upstream = context.pools.get(this.endpoint);
-    if (upstream === undefined) return attemptFailed("connect");
-    if (upstream.inFlight >= this.#exchange.limits.upstreamConnectionsMax) return attemptFailed("saturated");
-    const headers = upstreamHeaders(given, upstream.entry, {
-      requestId,
-      dropAuthorization: context.keepsAuthorization,
-      priority: this.#routed.priority,
-    });
-    context.spans?.sends(this.#exchange.routeId, this.endpoint, headers);
-    this.#attempt = new Attempt(upstream, { path, headers, body: sent?.body ?? asked }, this);
-    this.#attempt.send();
+    const hedge = this.#hedging?.taken();
+    if (hedge !== undefined) {
+      [this.#attempt, this.#signs] = [hedge.attempt, hedge.signs];
+      return hedge.passTo(this);
+    }
+    const { priority } = this.#routed;
+    const request = { ...content, ...sent, endpoint: this.endpoint, priority };
+    const attempt = openAttempt(this.#exchange, request, this);
+    if (typeof attempt === "string") return attemptFailed(attempt);
+    this.#attempt = attempt;
+    attempt.send();
     return undefined;
   }
 
   #askRetry(fault: Fault): RequestEvent {
     const { context, routeId, cascade } = this.#exchange;
-    const { faults } = context.counters;
-    faults[fault] = (faults[fault] ?? 0) + 1;
+    countUp(context.counters.faults, fault);
+    if (fault === "timeout") this.#hedging?.drop("dropped");
+    else if (this.#hedging?.takesOver(fault) === true) return REROUTED;
     const attempts = this.attempts - (cascade?.attemptsBefore ?? 0);
     const after = context.seat.afterFault(routeId, fault, attempts, this.#stages?.failed);
     if (after.kind === "give-up") return { kind: "denied", why: after.why };
     const { decision } = after;
     context.observe.fault?.(retriedEvent(this, fault, firstStop(decision)));
-    this.#decided(decision);
+    this.decided(decision);
     return decision.prefill?.handoff === "prefill-first" ? REROUTED_APART : REROUTED;
   }
 
-  #decided(routed: Routed): void {
+  decided(routed: Routed): void {
     this.#stages?.close(routed.endpoint);
     this.#routed = routed;
     this.#stages = routed.prefill && new Stages(this.#exchange, routed, routed.prefill);
@@ -191,12 +194,12 @@ export class Forward implements AttemptListener {
   /** The stream goes on at another endpoint; its client has a part of it, or none where a cascade gave that up. */
   continueAt(routed: Routed, begun = true): void {
     if (begun) this.#firstTokenAt ??= this.#tokens.firstAt;
-    this.#decided(routed);
+    this.decided(routed);
   }
 
   /** What is sent next. */
-  sends(sent: { readonly path: string; readonly body: Buffer }): void {
-    this.#sent = sent;
+  sends(content: SentContent): void {
+    this.content = content;
   }
 
   answerStarted(status: number, headers: AnswerHeaders): void {
@@ -273,15 +276,18 @@ export class Forward implements AttemptListener {
     const { state, writer } = this.#exchange;
     if (!isUnderWay(state)) return;
     this.#tokens.sweep(at);
+    if (this.#stages === undefined) this.#hedging ??= hedgingOf(this.#exchange, this);
+    this.#hedging?.sweep(at);
     const quietMicros = this.#signs.sweep(at, !writer.blocked);
     const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, !writer.blocked);
     const fault = FAULT_OF_TROUBLE[trouble?.kind ?? "hung"];
-    const { continues } = this.#delivery;
-    actOnVerdict(this.#exchange, this.#delivery, { at, quietMicros, trouble, fault, continues });
+    const found = { at, sentAt: this.#signs.sentAt, quietMicros, trouble, fault, continues: this.#delivery.continues };
+    actOnVerdict(this.#exchange, this.#delivery, { ...found, hedging: this.#hedging });
   }
 
   /** How it went, for the router and the observer. */
   result({ outcome, counts }: Finish): ForwardResult {
+    this.#hedging?.drop("dropped");
     const end = counts === "answer" ? this.#answer?.counts() : undefined;
     const tokensSeen = counts === "seen" ? this.#tokensOfAll : end?.tokensSeen;
     const { firstAt } = this.#tokens;
@@ -290,11 +296,5 @@ export class Forward implements AttemptListener {
     this.#answer = undefined;
     const usage = this.#stages === undefined ? end?.usage : this.#stages.ended(outcome, end?.usage);
     return { outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
-  }
-
-  #newTokens(): TokenProgress {
-    const { context, limits, routeId: requestId } = this.#exchange;
-    const { seat, counters } = context;
-    return new TokenProgress({ seat, limits, counters, requestId });
   }
 }

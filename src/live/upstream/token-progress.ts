@@ -1,5 +1,6 @@
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { GatewayCounters } from "../metrics/gateway-counters.ts";
+import type { Exchange } from "../request/exchange.ts";
 import type { RouterSeat } from "../router-seat.ts";
 import type { GatewayLimits } from "../request/limits.ts";
 
@@ -50,4 +51,10 @@ export class TokenProgress {
     counters.progressInputs++;
     seat.accept({ kind: "progress", at, requestId, outputTokens: this.seen });
   }
+}
+
+/** Of a request's next attempt. */
+export function progressOf({ context, limits, routeId: requestId }: Exchange): TokenProgress {
+  const { seat, counters } = context;
+  return new TokenProgress({ seat, limits, counters, requestId });
 }

@@ -19,6 +19,7 @@ export const MAIL = {
   mayLeave: 14,
   otherInput: 15,
   again: 16,
+  hedge: 17,
 } as const;
 
 /** What it gets back: a decision for a request that arrived, or the answer to the question that it waits for. */

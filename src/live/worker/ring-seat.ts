@@ -109,6 +109,13 @@ export class RingSeat implements RouterSeat {
     return this.#after();
   }
 
+  hedge(requestId: string): AfterFault {
+    const { writer } = this.outbox;
+    writer.begin(MAIL.hedge);
+    writer.text(requestId);
+    return this.#after();
+  }
+
   mayLeave({ requestId, fault, times, continues }: LeavingAttempt): boolean {
     const { writer } = this.outbox;
     writer.begin(MAIL.mayLeave);

@@ -127,6 +127,7 @@ export class WorkerDesk {
       case MAIL.afterFault:
       case MAIL.afterBreak:
       case MAIL.mayLeave:
+      case MAIL.hedge:
       case MAIL.again:
         return this.#answer(kind);
     }
@@ -181,6 +182,7 @@ export class WorkerDesk {
         writer.begin(REPLY.leave);
         writer.byte(may ? 1 : 0);
       } else if (kind === MAIL.again) this.#writePlaced(this.#again());
+      else if (kind === MAIL.hedge) this.#writeAfter(this.#options.seat.hedge(this.#reader.text()));
       else this.#writeAfter(kind === MAIL.afterFault ? this.#afterFault() : this.#afterBreak());
     } catch (error) {
       this.#options.observe.bug?.(error);

@@ -4,6 +4,7 @@ import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { EndpointRules } from "#core/endpoint/endpoint-rules.ts";
 import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import type { PolicySpec, ProfileSpec } from "#core/plugin/spec.ts";
+import type { PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
@@ -48,6 +49,8 @@ export interface Setting {
   readonly scaling?: ScalingOptions | undefined;
   /** One where it is left out. */
   readonly routers?: RoutersOptions;
+  /** What is done about faults; the gateway's defaults where it is left out. */
+  readonly rules?: PathRules;
 }
 
 /** What is otherwise than in the setting. */
@@ -68,6 +71,7 @@ export interface Scenario {
   readonly staleAfterMicros?: Micros;
   /** Several, in place of one. */
   readonly routers?: RoutersOptions;
+  readonly rules?: PathRules;
 }
 
 export interface Candidate {
@@ -193,6 +197,7 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
       ...(setting.admission && { admission: setting.admission }),
     },
     ...(setting.routers && { routers: setting.routers }),
+    ...(setting.rules && { rules: setting.rules }),
     ...(setting.transfers && { transfers: setting.transfers }),
     engines: endpoints.map((endpoint, i) => ({ endpoint: sized(endpoint, engine), config: engineOf(i) })),
     fleetEvents: policiesFor(candidate, setting).map((event) =>
@@ -239,7 +244,8 @@ function changesPolicy({ kind }: ScriptEvent): boolean {
 /** The setting as a scenario has it. What became of another fleet is not known, so nothing but its policies does. */
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
-  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults, routers, scaling } = scenario;
+  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults, routers, scaling, rules } =
+    scenario;
   const happened = endpoints === undefined ? setting.fleetEvents : setting.fleetEvents.filter(changesPolicy);
   return {
     ...setting,
@@ -249,6 +255,7 @@ export function settingOf(setting: Setting, scenario: Scenario | undefined): Set
     ...(rateScale !== undefined && { rateScale }),
     ...(signals && { signals }),
     ...(routers && { routers }),
+    ...(rules && { rules }),
     ...(scaling && { scaling }),
     ...(staleAfterMicros !== undefined && { staleAfterMicros }),
   };

@@ -12,6 +12,8 @@ export interface Open {
   attempts: number;
   /** When it was sent to its last endpoint. */
   sentAt: Micros;
+  /** A second endpoint that was asked, and when. */
+  hedge?: { readonly at: Micros; readonly endpoint: string };
 }
 
 export interface Ended extends Open {

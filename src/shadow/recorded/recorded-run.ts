@@ -1,5 +1,5 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
-import type { RequestArrived, AnswerKnown, Input, RequestFinished, RequestRetried } from "#core/input.ts";
+import type { AnswerKnown, FirstToken, Input, RequestArrived, RequestFinished, RequestRetried } from "#core/input.ts";
 import { RecentMap } from "#core/recent-map.ts";
 import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
@@ -8,6 +8,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { BlockSizes } from "./block-sizes.ts";
 import { type Conversations, conversationsOf } from "./conversations.ts";
 import { type Ended, type Open, workloadRequest } from "./ended-request.ts";
+import { followHedge } from "./follow-hedge.ts";
 import { FleetHistory } from "./fleet-history.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
 
@@ -127,24 +128,23 @@ export class RunBook {
         break;
       case "request-retried":
       case "request-continued":
-        this.#sentAgain(input, endpoint ?? "", 1);
+      case "request-moved":
+        this.#sentAgain(input, (input.kind === "request-moved" ? input.endpoint : endpoint) ?? "", 1);
         break;
       case "request-escalated":
         // What both models did lies in its times; a request to one model cannot stand for it.
         if (endpoint !== undefined && this.#open.delete(input.requestId)) this.#escalated.set(input.requestId, true);
         break;
-      case "request-moved":
-        this.#sentAgain(input, input.endpoint, 1);
+      case "request-hedged":
+      case "hedge-settled":
+        followHedge(this.#open.get(input.requestId), input, endpoint);
         break;
-      // It waited in the gateway until now.
-      case "request-released":
+      case "request-released": // It waited in the gateway until now.
         if (endpoint !== undefined) this.#sentAgain(input, endpoint, 0);
         break;
-      case "first-token": {
-        const open = this.#open.get(input.requestId);
-        if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = input.at;
+      case "first-token":
+        this.#firstToken(input);
         break;
-      }
       case "request-finished":
         this.#finish(input);
         break;
@@ -200,6 +200,11 @@ export class RunBook {
     this.#startedAt ??= at;
     if (this.#open.size >= this.#openMax) this.#forgetOpen();
     this.#open.set(route.id, { route, at, endpoint, firstTokenAt: NaN, attempts: 1, sentAt: at });
+  }
+
+  #firstToken({ at, requestId }: FirstToken): void {
+    const open = this.#open.get(requestId);
+    if (open !== undefined && Number.isNaN(open.firstTokenAt)) open.firstTokenAt = at;
   }
 
   #sentAgain({ at, requestId }: Pick<RequestRetried, "at" | "requestId">, endpoint: string, attempts: number): void {

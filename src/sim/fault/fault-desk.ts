@@ -6,6 +6,8 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 import { type Input, isAsking, type RequestAgain } from "#core/input.ts";
 import { afterBreak } from "#core/retry/after-break.ts";
 import { type AttemptHost, type StageFailed, afterFault } from "#core/retry/after-fault.ts";
+import type { HedgeHost } from "#core/retry/ask-hedge.ts";
+import { HedgeBudget } from "#core/retry/hedge-budget.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { RetryPolicy } from "#core/retry/retry-policy.ts";
 import { troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
@@ -17,10 +19,11 @@ import { newPathCounts, type PathCounts } from "../result/path-counts.ts";
 import type { RouterGroup } from "../router-group.ts";
 import type { SimulationEvent } from "../simulation-event.ts";
 import { type EngineFaultHost, EngineFaults } from "./engine-faults.ts";
+import { HedgeDesk, type HedgeDeskHost } from "./hedge-desk.ts";
 import { FleetProbes, type ProbeHost } from "./fleet-probes.ts";
 
 /** The simulation as the desk sees it. */
-export interface FaultHost extends ProbeHost, EngineFaultHost {
+export interface FaultHost extends ProbeHost, EngineFaultHost, HedgeDeskHost {
   readonly router: RouterGroup;
   readonly handoffs: { dropped(flight: Flight): void };
   readonly outcomes: Outcomes;
@@ -38,11 +41,13 @@ type FaultEvent = Extract<SimulationEvent, { readonly kind: "broke" | "gave-up" 
  * What becomes of requests where engines fail, by the core's rules: the simulated side of what live/upstream does with
  * sockets. Engines that are killed, hang or turn requests down do so here, and probes find them so.
  */
-export class FaultDesk implements AttemptHost {
+export class FaultDesk implements AttemptHost, HedgeHost {
   readonly counts: PathCounts = newPathCounts();
   readonly retries: RetryPolicy;
   readonly probes: FleetProbes;
   readonly engines: EngineFaults;
+  readonly hedges: HedgeBudget;
+  readonly hedging: HedgeDesk;
   readonly #rules: PathRules;
   readonly #host: FaultHost;
   readonly #flights = new SlotList<Flight>();
@@ -53,11 +58,17 @@ export class FaultDesk implements AttemptHost {
     this.#host = host;
     this.retries = new RetryPolicy(rules.retry);
     this.probes = new FleetProbes(rules, host);
+    this.hedges = new HedgeBudget(rules.hedge);
+    this.hedging = new HedgeDesk(host, this.#flights, this.counts);
     this.engines = new EngineFaults(host, this.#flights, (engine) => this.probes.replaced(engine));
   }
 
   now(): Micros {
     return this.#host.clock;
+  }
+
+  hasTaker(requestId: string): boolean {
+    return this.#host.router.hasTaker(this.#host.clock, requestId);
   }
 
   accept(input: StageFailed): void;
@@ -70,6 +81,12 @@ export class FaultDesk implements AttemptHost {
 
   /** The request that `accept` speaks of. */
   #retried: Flight | undefined;
+
+  /** A request was sent: it earns its part of a retry, and of a second engine. */
+  earn(): void {
+    this.retries.earn();
+    this.hedges.earn();
+  }
 
   /** Some engine is not as it should be: probes are not all alike. */
   get troubled(): boolean {
@@ -124,6 +141,7 @@ export class FaultDesk implements AttemptHost {
 
   /** The gateway sees a fault. */
   #broke(flight: Flight, fault: Fault): void {
+    if (flight.hedgeOf !== undefined) return this.hedging.failed(flight, fault);
     if (flight.begun) this.#severed(flight, fault);
     else this.#attemptFailed(flight, fault);
   }
@@ -158,6 +176,11 @@ export class FaultDesk implements AttemptHost {
   #attemptFailed(flight: Flight, fault: Fault): void {
     const { counts } = this;
     counts.faults[fault] = (counts.faults[fault] ?? 0) + 1;
+    if (flight.hedge !== undefined && fault !== "timeout") {
+      counts.retries++;
+      return this.hedging.takesOver(flight, fault);
+    }
+    this.hedging.drop(flight);
     this.#retried = flight;
     const after = afterFault(this, flight.id, fault, this.#host.outcomes.attempts[flight.row]!, flight.stage);
     this.#host.handoffs.dropped(flight);
@@ -176,6 +199,7 @@ export class FaultDesk implements AttemptHost {
 
   #gaveUp(flight: Flight): void {
     if (!this.engines.takeBack(flight)) return;
+    if (flight.hedgeOf !== undefined) return this.hedging.failed(flight);
     this.#host.close(flight, "aborted", flight.tokensOfAll > 0 ? flight.tokensOfAll : undefined);
     this.#host.ended(flight, "timed-out");
   }
@@ -184,14 +208,25 @@ export class FaultDesk implements AttemptHost {
     const { hangs } = this.probes;
     hangs.sweepBegins();
     this.#flights.each((flight) => {
-      if (flight.engine >= 0 && !flight.closed) this.#look(flight);
+      if (flight.engine >= 0 && !flight.closed && flight.hedgeOf === undefined) this.#look(flight);
     });
     hangs.sweepEnds(this.#host.clock);
     this.#sweeps = this.#flights.size > 0;
     if (this.#sweeps) this.#host.later(this.#host.clock + this.#rules.sweepMicros, { kind: "sweep" });
   }
 
+  /** A second engine that may fail. */
+  #lookAtHedge(hedge: Flight): void {
+    const { clock: at } = this.#host;
+    const endpoint = this.#endpointOf(hedge);
+    this.probes.hangs.waits(endpoint, "stream", hedge.quietSince);
+    const found = this.probes.troubleOf(endpoint);
+    hedge.trouble = troubleSince(hedge.trouble, found, at);
+    if (found !== undefined) this.hedging.failed(hedge, found === "lost" ? "connect" : "hung");
+  }
+
   #look(flight: Flight): void {
+    if (flight.hedge !== undefined) this.#lookAtHedge(flight.hedge);
     const { clock: at, fleet, router, outcomes } = this.#host;
     const { hangs } = this.probes;
     const endpoint = this.#endpointOf(flight);
@@ -217,8 +252,10 @@ export class FaultDesk implements AttemptHost {
       streams: true,
       blocked: false,
       trouble: flight.trouble,
+      lateMicros: mayHedge(flight) ? at - flight.sentAt : 0,
     };
     const mayMove = (): boolean => {
+      if (flight.hedge !== undefined) return true;
       const denied = flight.resuming
         ? this.retries.continuationDenial(fault, flight.continuations)
         : this.retries.denial(fault, outcomes.attempts[flight.row]!);
@@ -226,6 +263,10 @@ export class FaultDesk implements AttemptHost {
     };
     const verdict = waitVerdict(waiting, this.#rules.waits, mayMove);
     if (verdict === "wait" || verdict === "stalled") return;
+    if (verdict === "hedge") {
+      this.#retried = flight;
+      return this.hedging.begin(flight, this);
+    }
     if (verdict === "move" && found !== undefined) this.counts.moved[found]++;
     fleet.abort(at, flight);
     this.#broke(flight, verdict === "time-out" ? "timeout" : fault);
@@ -246,6 +287,11 @@ export class FaultDesk implements AttemptHost {
   #endpointOf(flight: Flight): EndpointId {
     return this.#host.fleet.specs[flight.engine]!.endpoint.id;
   }
+}
+
+/** As in the gateway: nothing came, and one engine does all of it. */
+function mayHedge({ hedgeAsked, begun, resuming, leg, fetch, judged }: Flight): boolean {
+  return !hedgeAsked && !begun && !resuming && leg === undefined && fetch === undefined && judged === undefined;
 }
 
 function isUnderWay({ flight, engine }: { readonly flight: Flight; readonly engine: number }): boolean {

@@ -1,4 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
+import type { GiveUpReason } from "#core/retry/after-fault.ts";
+import type { HedgeEnd } from "#core/retry/ask-hedge.ts";
 import type { TroubleKind } from "#core/retry/wait-verdict.ts";
 
 /** Troubles of an engine itself; nobody drains one by hand in a simulation. */
@@ -13,6 +15,9 @@ export interface PathCounts {
   retriesDenied: number;
   /** Requests without a byte that left an endpoint, by what it was. */
   readonly moved: Record<EngineTrouble, number>;
+  /** Requests that a second endpoint had too, by how that ended; and those that were late and were given none, by why. */
+  readonly hedges: Partial<Record<HedgeEnd, number>>;
+  readonly hedgesDenied: Partial<Record<GiveUpReason, number>>;
   /** Times that an answer went on elsewhere after it broke. */
   continuations: number;
   /** Answers that broke after the client had part of them, and did not go on. */
@@ -27,6 +32,8 @@ export function newPathCounts(): PathCounts {
     retries: 0,
     retriesDenied: 0,
     moved: { lost: 0, hung: 0 },
+    hedges: {},
+    hedgesDenied: {},
     continuations: 0,
     cuts: 0,
     timeouts: 0,

@@ -43,6 +43,8 @@ export class KeptRequests {
       case "transfer-failed":
       case "request-retried":
       case "request-moved":
+      case "request-hedged":
+      case "hedge-settled":
       case "request-continued":
       case "request-escalated":
       case "answer-judged":

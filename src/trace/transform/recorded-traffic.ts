@@ -1,3 +1,4 @@
+import type { HedgeSettled, RequestHedged } from "#core/hedge-input.ts";
 import type { Input, RequestFinished } from "#core/input.ts";
 import { RecentMap } from "#core/recent-map.ts";
 import type { RouteRequest } from "#core/request.ts";
@@ -19,6 +20,8 @@ interface Open {
   /** Wall time of `at`, in microseconds since 1970. */
   readonly wallMicros: number;
   endpoint: string;
+  /** A second endpoint that was asked. */
+  hedge?: string;
   firstTokenAt: Micros;
   end: RequestFinished | undefined;
 }
@@ -80,6 +83,9 @@ class ArrivalLine {
     } else if (SENT_AGAIN.has(input.kind) && "requestId" in input) {
       const open = this.#open.get(input.requestId);
       if (open !== undefined && endpoint !== "") open.endpoint = endpoint;
+    } else if (input.kind === "request-hedged" || input.kind === "hedge-settled") {
+      const open = this.#open.get(input.requestId);
+      if (open !== undefined) hedge(open, input, endpoint);
     } else if (input.kind === "request-escalated") {
       const open = this.#open.get(input.requestId);
       if (open !== undefined && endpoint !== "") Object.assign(open, { route: input.request, endpoint });
@@ -175,6 +181,12 @@ class ArrivalLine {
     if (session !== "") this.#conversations.set(session, conversation);
     return { conversation, thinkMicros: follows ? open.wallMicros - before.endWallMicros : undefined };
   }
+}
+
+/** A second endpoint was asked, or it is known which of both answers. */
+function hedge(open: Open, input: RequestHedged | HedgeSettled, endpoint: string): void {
+  if (input.kind === "request-hedged") open.hedge = endpoint;
+  else if (input.winner === "second") open.endpoint = open.hedge ?? open.endpoint;
 }
 
 /** 53 bits of each chained hash: equal ids are equal content, what came before included. */

@@ -21,6 +21,7 @@ const waiting = (of: Partial<Waiting>): Waiting => ({
   streams: true,
   blocked: false,
   trouble: undefined,
+  lateMicros: 20 * SECOND,
   ...of,
 });
 const verdict = (of: Partial<Waiting>, mayMove = true) => waitVerdict(waiting(of), LIMITS, () => mayMove);
@@ -77,6 +78,7 @@ test("whatever the state, a begun answer never moves, and nobody moves where the
     streams: fc.boolean(),
     blocked: fc.boolean(),
     trouble: fc.constantFrom(undefined, HUNG, LOST),
+    lateMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
   });
   fc.assert(
     fc.property(drawn, fc.boolean(), (one, mayMove) => {
@@ -94,4 +96,17 @@ test("trouble is known since it was first found, until it is another", () => {
   assert.equal(troubleSince(first, "hung", 9), first);
   assert.deepEqual(troubleSince(first, "lost", 9), { kind: "lost", since: 9 });
   assert.equal(troubleSince(first, undefined, 9), undefined);
+});
+
+test("a late first token is asked for at a second endpoint, where that is wanted and the first one is well", () => {
+  const limits = { ...LIMITS, hedgeMicros: SECOND };
+  const late = (of: Partial<Waiting>) => waitVerdict(waiting({ lateMicros: SECOND + 1, ...of }), limits, () => false);
+  assert.equal(late({}), "hedge");
+  assert.equal(late({ lateMicros: SECOND }), "wait", "not yet");
+  assert.equal(verdict({}), "wait", "never, by default");
+  assert.equal(late({ lateMicros: 0 }), "wait", "one was asked, or it does not stream");
+  assert.equal(late({ begun: true }), "wait", "its answer began");
+  assert.equal(late({ held: true }), "wait", "its answer is on the way");
+  assert.equal(late({ trouble: HUNG }), "wait", "where nobody may take it, nobody is asked");
+  assert.equal(late({ deadlineAt: 0 }), "time-out");
 });

@@ -29,6 +29,7 @@ export const EVENTS: readonly RequestEvent[] = [
       "client-stalled",
       "rerouted",
       "escalated",
+      "overtaken",
       "rerouted-apart",
       "defect",
     ] as const

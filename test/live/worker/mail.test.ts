@@ -122,6 +122,7 @@ test("inputs of every kind that a request's path reports pass", () => {
     { kind: "answer-known", at: 1, requestId: "r" },
     { kind: "answer-known", at: 1, requestId: "r", answerHashes },
     { kind: "attempt-failed", at: 1, requestId: "r", fault: "hung" },
+    { kind: "hedge-settled", at: 1, requestId: "r", winner: "second", fault: "hung" },
     { kind: "request-moved", at: 1, requestId: "r", endpoint: "b" },
   ];
   const line = new Line();

@@ -1,0 +1,34 @@
+import { Option } from "commander";
+import { PATH_RULES, type PathRules } from "#core/retry/path-rules.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
+import { amount, listOf, share } from "./flag-number.ts";
+
+const HEDGE_MILLIS_MAX = 1e8;
+const AFTER = "--hedge-after <millis>";
+const MEANING = "requests without a token for so long go to a second engine too, as with limits.hedgeMillis";
+
+function shareOption(): Option {
+  return new Option("--hedge-share <share>", "share of requests that may, beyond the first few")
+    .argParser(share)
+    .default(PATH_RULES.hedge.shareMax);
+}
+
+/** One time, for one run. */
+export function hedgeOptions(): readonly Option[] {
+  return [new Option(AFTER, MEANING).argParser(amount(1, HEDGE_MILLIS_MAX)), shareOption()];
+}
+
+/** Times that are asked about, one after another. */
+export function askedHedgeOptions(again: string): readonly Option[] {
+  const asked = new Option(AFTER, `ask how it is where ${MEANING}; ${again}`);
+  return [asked.argParser(listOf(amount(1, HEDGE_MILLIS_MAX))).default([]), shareOption()];
+}
+
+/** The gateway's own rules about faults, with that. */
+export function hedgeRules(afterMillis: number, shareMax: number): PathRules {
+  return {
+    ...PATH_RULES,
+    waits: { ...PATH_RULES.waits, hedgeMicros: afterMillis * MICROS_PER_MILLI },
+    hedge: { ...PATH_RULES.hedge, shareMax },
+  };
+}

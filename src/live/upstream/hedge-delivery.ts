@@ -1,0 +1,96 @@
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { AnswerStage, Delivery } from "../answer/answer.ts";
+import type { Exchange } from "../request/exchange.ts";
+
+/** Is notified, once, of what a second endpoint's answer turned out to be. */
+export interface HedgeVerdict {
+  /** There is something for the client. */
+  begins(): void;
+  fails(fault: Fault): void;
+}
+
+/**
+ * Reads a second endpoint's answer until it is known what it is; nothing of it goes to the client from here. Whatever
+ * would go out, or is an answer that no other endpoint would better, is its beginning.
+ */
+export class HedgeDelivery implements Delivery {
+  readonly hidesUsage = false;
+  readonly cachedTokens = undefined;
+  readonly answerReader = undefined;
+  readonly kept = undefined;
+  readonly cascade = undefined;
+  readonly continues = false;
+  readonly #exchange: Exchange;
+  readonly #verdict: HedgeVerdict;
+  stage: AnswerStage = "held";
+
+  constructor(exchange: Exchange, verdict: HedgeVerdict) {
+    this.#exchange = exchange;
+    this.#verdict = verdict;
+  }
+
+  get writer() {
+    return this.#exchange.writer;
+  }
+  get limits() {
+    return this.#exchange.limits;
+  }
+  get counters() {
+    return this.#exchange.context.counters;
+  }
+  get dialect() {
+    return this.#exchange.route.dialect;
+  }
+
+  headers(): string[] {
+    return [];
+  }
+  named(piece: Buffer): Buffer {
+    return piece;
+  }
+  write(): void {}
+  progress(): void {}
+
+  firstToken(): void {
+    this.#begins();
+  }
+  holdFull(): void {
+    this.#begins();
+  }
+  firstBytes(): void {
+    this.#begins();
+  }
+  letThrough(): void {
+    this.#begins();
+  }
+  marked(): void {
+    this.#begins();
+  }
+  completed(): void {
+    this.#begins();
+  }
+  engineError(): void {
+    this.#fails("status");
+  }
+  broke(fault: Fault): void {
+    this.#fails(fault);
+  }
+  diverged(): void {
+    this.#fails("garbage");
+  }
+  attemptFailed(fault: Fault): void {
+    this.#fails(fault);
+  }
+
+  #begins(): void {
+    if (this.stage === "over") return;
+    this.stage = "over";
+    this.#verdict.begins();
+  }
+
+  #fails(fault: Fault): void {
+    if (this.stage === "over") return;
+    this.stage = "over";
+    this.#verdict.fails(fault);
+  }
+}

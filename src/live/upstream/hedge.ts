@@ -1,0 +1,112 @@
+import type { Routed } from "#core/decision.ts";
+import type { Fault } from "#core/endpoint/fault.ts";
+import type { Micros } from "#core/units.ts";
+import type { Answer } from "../answer/answer.ts";
+import { chooseAnswer } from "../answer/choose-answer.ts";
+import { faultOfError } from "../answer/fault-words.ts";
+import { nowMicros } from "../clock.ts";
+import type { Exchange } from "../request/exchange.ts";
+import type { AnswerHeaders } from "../request/headers.ts";
+import type { Attempt, AttemptListener } from "./attempt.ts";
+import { AttemptSigns, FAULT_OF_TROUBLE } from "./attempt-signs.ts";
+import { HedgeDelivery, type HedgeVerdict } from "./hedge-delivery.ts";
+import { openAttempt, type SentContent } from "./open-attempt.ts";
+
+/**
+ * A request at a second endpoint beside the one that has it. What comes is kept, at most `holdBytesMax` and one piece, until
+ * it is known that an answer begins or that the attempt fails; `passTo` then goes through it again, to the end.
+ */
+export class Hedge implements AttemptListener {
+  readonly routed: Routed;
+  readonly signs: AttemptSigns;
+  readonly #exchange: Exchange;
+  readonly #delivery: HedgeDelivery;
+  #attempt: Attempt | undefined;
+  #listener: AttemptListener | undefined;
+  #answer: Answer | undefined;
+  /** What came so far, in order. */
+  #came: ((to: AttemptListener) => void)[] = [];
+
+  constructor(exchange: Exchange, routed: Routed, verdict: HedgeVerdict) {
+    this.#exchange = exchange;
+    this.routed = routed;
+    this.signs = new AttemptSigns(exchange, routed.endpoint, nowMicros());
+    this.#delivery = new HedgeDelivery(exchange, verdict);
+  }
+
+  /** The attempt, for who takes it over. */
+  get attempt(): Attempt | undefined {
+    return this.#attempt;
+  }
+
+  send(request: SentContent): void {
+    const { endpoint, priority } = this.routed;
+    const attempt = openAttempt(this.#exchange, { ...request, endpoint, priority }, this);
+    if (typeof attempt === "string") return this.#delivery.attemptFailed(attempt);
+    this.#attempt = attempt;
+    attempt.send();
+  }
+
+  /** Ends it, and what it holds. */
+  abort(): void {
+    this.#delivery.stage = "over";
+    this.#attempt?.abort();
+    this.#came = [];
+  }
+
+  /** All that came goes there, and all that comes. */
+  passTo(listener: AttemptListener): undefined {
+    this.#delivery.stage = "over";
+    this.#listener = listener;
+    const came = this.#came;
+    this.#came = [];
+    for (const one of came) one(listener);
+  }
+
+  /** As Forward does it for its own attempt. */
+  sweep(at: Micros): void {
+    this.signs.sweep(at, true);
+    const trouble = this.signs.trouble(at);
+    if (trouble !== undefined) this.#delivery.attemptFailed(FAULT_OF_TROUBLE[trouble.kind]);
+  }
+
+  answerStarted(status: number, headers: AnswerHeaders): void {
+    if (this.#listener !== undefined) return this.#listener.answerStarted(status, headers);
+    this.#came.push((to) => to.answerStarted(status, headers));
+    this.#answer = chooseAnswer(this.#delivery, { status, headers });
+    if (this.#answer === undefined) this.#delivery.attemptFailed("garbage");
+  }
+
+  answerData(chunk: Buffer): void {
+    if (this.#listener !== undefined) return this.#listener.answerData(chunk);
+    this.signs.alive();
+    this.#came.push((to) => to.answerData(chunk));
+    this.#read((answer) => answer.data(chunk));
+  }
+
+  answerEnded(): void {
+    if (this.#listener !== undefined) return this.#listener.answerEnded();
+    this.#came.push((to) => to.answerEnded());
+    this.#read((answer) => answer.ended());
+  }
+
+  attemptReconnects(): void {
+    this.#exchange.context.counters.reconnects++;
+  }
+
+  attemptBroke(error: Error): void {
+    if (this.#listener !== undefined) return this.#listener.attemptBroke(error);
+    const fault: Fault = this.#answer !== undefined ? "cut" : (faultOfError(error) ?? "connect");
+    this.#delivery.attemptFailed(fault);
+  }
+
+  /** A defect ends the request, as one of the first attempt does. */
+  #read(read: (answer: Answer) => void): void {
+    if (this.#answer === undefined || this.#delivery.stage === "over") return;
+    try {
+      read(this.#answer);
+    } catch (error) {
+      this.#exchange.bug(error);
+    }
+  }
+}

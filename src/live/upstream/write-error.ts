@@ -1,0 +1,19 @@
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { KeptAnswer } from "../answer/answer.ts";
+import { cutRefusal, errorEvent, giveUpRefusal } from "../answer/fault-words.ts";
+import type { Exchange } from "../request/exchange.ts";
+import type { ErrorEffect } from "../request-state/request-effect.ts";
+import { writeKept } from "./write-kept.ts";
+
+/** Writes how a request failed: the endpoint's own error, where one was kept, or one of the gateway's. */
+export function writeError(
+  exchange: Exchange,
+  endpoint: EndpointId,
+  { kind, fault }: ErrorEffect,
+  kept: KeptAnswer | undefined,
+): void {
+  if (kind === "write-error-event") {
+    exchange.writer.write(errorEvent(exchange.route.dialect, cutRefusal(fault)));
+  } else if (kind === "write-error") exchange.answerRefusal(giveUpRefusal(fault), endpoint);
+  else if (kept !== undefined) writeKept(exchange, endpoint, fault, kept);
+}
