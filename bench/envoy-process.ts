@@ -17,7 +17,12 @@ export interface EnvoyOptions {
   readonly mode: PickerMode;
   readonly picker: number;
   readonly engines: readonly number[];
+  /** Answers say which engine they come from, in SERVED_HEADER. */
+  readonly namesServed?: true;
 }
+
+/** `127.0.0.1:PORT` of the engine that an answer came from. */
+export const SERVED_HEADER = "x-bench-served";
 
 /** Envoy with one worker, as deploy/envoy.yaml has it, before these engines. Linux pins it to the first core. */
 export async function startEnvoy(options: EnvoyOptions): Promise<{ readonly port: number; readonly pid: number }> {
@@ -28,8 +33,10 @@ export async function startEnvoy(options: EnvoyOptions): Promise<{ readonly port
     (text, [from, to]) => text.replace(`port_value: ${from}}`, `port_value: ${to}}`),
     CHANGES[mode](readFileSync(CONFIG, "utf8")),
   );
+  const served = `response_headers_to_add: [{header: {key: ${SERVED_HEADER}, value: "%UPSTREAM_REMOTE_ADDRESS%"}}]`;
+  const written = options.namesServed ? config.replace(/^( *)domains: .*$/m, `$&\n$1${served}`) : config;
   const file = join(scratch, `envoy-${port}.yaml`);
-  writeFileSync(file, config);
+  writeFileSync(file, written);
   const argv = ["-c", file, "--concurrency", "1", "-l", "error", "--use-dynamic-base-id"];
   const [command, args] = pinned(0, binary, argv);
   return { port, pid: kept(spawn(command, args, { stdio: ["ignore", "ignore", "inherit"] })).pid! };

@@ -51,6 +51,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "streams whose engines are killed: whole, with the same text, and how long they pause",
     short: ["--streams", "200", "--engines", "4", "--tokens", "40", "--step-millis", "250"],
   },
+  "llm-d-shares": {
+    about: "which endpoints a running llm-d picks, beside gnomon's profile of the same scorers (needs both binaries)",
+    onDemand: true,
+  },
   engine: { about: "what the engine model costs per request", short: ["20000", "4"] },
   simulate: { about: "the whole simulator: up to a million requests, peak memory", onDemand: true },
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },
