@@ -72,6 +72,20 @@ export const emulate = z
       .describe(
         "Let LoRA adapters be loaded and unloaded while engines run, as VLLM_ALLOW_RUNTIME_LORA_UPDATING does.",
       ),
+    task: z
+      .enum(["generate", "embed", "classify"])
+      .default("generate")
+      .describe("What the model is for: answers, or, of a pooling model, embeddings or classes of prompts."),
+    poolingSize: z
+      .int()
+      .min(1)
+      .max(16_384)
+      .optional()
+      .describe("Dimensions of an embedding (64), or classes (2); a model of one class scores pairs of texts."),
+    sleepMode: z
+      .boolean()
+      .default(false)
+      .describe("Answer /sleep, /wake_up and /is_sleeping, as --enable-sleep-mode does in vLLM's development mode."),
     seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).describe("Seed of ids and of fault draws."),
     kvEvents: z
       .boolean()

@@ -17,7 +17,7 @@ export class Dispatcher {
 
   constructor(service: Service) {
     this.#service = service;
-    this.#routes = routeTable(service.options.faults);
+    this.#routes = routeTable(service.options);
     this.#secret = service.options.apiKey === "" ? "" : `bearer ${service.options.apiKey}`;
   }
 

@@ -1,10 +1,11 @@
 import { assert } from "#core/assert.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "#core/units.ts";
+import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import { Engine } from "#engine/engine.ts";
 import type { Hold } from "#engine/block-fetch.ts";
 import type { EngineRequest, FinishReason } from "#engine/request.ts";
 import type { EngineGauges, EngineSink } from "#engine/sink.ts";
+import { EngineClock } from "./engine-clock.ts";
 import { ENGINE_DEAD } from "./http/api-error.ts";
 import { engineRequest } from "./generation/engine-request.ts";
 import { isComplete, type Answer, type Sequence } from "./generation/sequence.ts";
@@ -14,21 +15,16 @@ import type { KvPublisher } from "./kv-events/publisher.ts";
 import type { AdapterMetrics } from "./metrics/adapter-metrics.ts";
 import type { EngineMetrics } from "./metrics/engine-metrics.ts";
 import { StepTokens } from "./step-tokens.ts";
-import { type HostLag, StepLateness } from "./step-lateness.ts";
+import type { HostLag } from "./step-lateness.ts";
 
 interface Flight {
   readonly sequence: Sequence;
   readonly answer: Answer;
 }
 
-/** A timer that fires this much early is taken to be on time: half of what a timer can resolve. */
-const EARLY_MICROS_MAX = 500;
-/** Longest that a timer can wait; a step that takes longer is looked at again. */
-const DELAY_MS_MAX = 2 ** 31 - 1;
-
 /**
- * Runs the pure engine on the wall clock. One timer for the whole engine, set to its next event and read against the
- * clock, so that lateness never adds up; whatever became ready together reaches each client in one write.
+ * Runs the pure engine on the wall clock, from event to event; whatever became ready together reaches each client in one
+ * write.
  */
 export class EngineHost {
   readonly config: EngineConfig;
@@ -40,19 +36,15 @@ export class EngineHost {
   readonly #metrics: EngineMetrics;
   readonly #adapters: AdapterMetrics | undefined;
   readonly #timeScale: number;
-  readonly #startedAtMs = performance.now();
+  readonly #clock: EngineClock;
   readonly #flights = new Map<string, Flight>();
   readonly #dirty = new Set<Answer>();
   /** Sequences that a fault ended and the engine still has to give up. */
   readonly #doomed: string[] = [];
-  readonly #lateness = new StepLateness();
-  #timer: NodeJS.Timeout | undefined;
-  #timerAt: Micros = Number.POSITIVE_INFINITY;
   #engineAt: Micros = 0;
   readonly #steps: StepTokens;
   #waitingTokens = 0;
   #dead = false;
-  #stopped = false;
   readonly #counts = { arrived: 0, finished: 0, aborted: 0, failed: 0 };
 
   constructor(
@@ -68,6 +60,10 @@ export class EngineHost {
     // Every token is a write to a client, so none may be skipped.
     this.config = { ...config, coalesce: false };
     this.#timeScale = timeScale;
+    this.#clock = new EngineClock(timeScale, (at) => {
+      this.#advance(Math.max(this.#engineAt, at));
+      this.#settle();
+    });
     this.#metrics = metrics;
     this.#steps = new StepTokens(metrics);
     this.#adapters = adapters;
@@ -83,7 +79,7 @@ export class EngineHost {
   }
 
   get lag(): HostLag {
-    return this.#lateness.lag();
+    return this.#clock.lag;
   }
 
   /** Prompt tokens of requests that have not been scheduled. */
@@ -126,11 +122,13 @@ export class EngineHost {
     this.#settle();
   }
 
-  /** Forgets what is cached, unless requests run. */
-  resetPrefixCache(): void {
+  /** Forgets what is cached; false where requests run, or a step with one that was taken back. */
+  resetPrefixCache(): boolean {
     this.#advance(this.#now());
-    if (this.#engine.resetPrefixCache()) this.publisher?.cleared();
+    const isReset = this.#engine.resetPrefixCache();
+    if (isReset) this.publisher?.cleared();
     this.#settle();
+    return isReset;
   }
 
   /** Blocks that were held for another engine are not any more. */
@@ -153,17 +151,25 @@ export class EngineHost {
 
   /** Stops the clock for good: no step ends from here on. */
   stop(): void {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#clock.stop();
     this.publisher?.close();
     this.kvTransfer?.stop();
   }
 
+  /** Its steps stand still, until `thaw`. */
+  freeze(): void {
+    this.#advance(this.#now());
+    this.#clock.freeze();
+    this.#settle();
+  }
+
+  thaw(): void {
+    this.#clock.thaw();
+    this.#settle();
+  }
+
   #now(): Micros {
-    const elapsed = (performance.now() - this.#startedAtMs) * MICROS_PER_MILLI * this.#timeScale;
-    return Math.max(this.#engineAt, Math.floor(elapsed));
+    return Math.max(this.#engineAt, this.#clock.now());
   }
 
   #submitOne(at: Micros, sequence: Sequence, answer: Answer): void {
@@ -197,31 +203,8 @@ export class EngineHost {
     const dirty = [...this.#dirty];
     this.#dirty.clear();
     for (const answer of dirty) answer.advance();
-    this.#arm();
+    this.#clock.arm(this.#engine.nextEventAt());
   }
-
-  #arm(): void {
-    const next = this.#stopped ? undefined : this.#engine.nextEventAt();
-    const at = next ?? Number.POSITIVE_INFINITY;
-    if (at === this.#timerAt) return;
-    clearTimeout(this.#timer);
-    this.#timerAt = at;
-    this.#timer = undefined;
-    if (!Number.isFinite(at)) return;
-    const delayMs = Math.round((at - this.#now()) / MICROS_PER_MILLI / this.#timeScale);
-    this.#timer = setTimeout(this.#onTimer, Math.min(DELAY_MS_MAX, Math.max(0, delayMs)));
-  }
-
-  readonly #onTimer = (): void => {
-    const due = this.#timerAt;
-    this.#timerAt = Number.POSITIVE_INFINITY;
-    this.#timer = undefined;
-    const now = this.#now();
-    const early = due - now;
-    this.#lateness.add(-early / this.#timeScale);
-    this.#advance(early > 0 && early <= EARLY_MICROS_MAX * this.#timeScale ? due : now);
-    this.#settle();
-  };
 
   #sink(): EngineSink {
     return {
@@ -254,14 +237,15 @@ export class EngineHost {
     const flight = this.#flights.get(request.id);
     if (flight === undefined || flight.sequence.finish !== undefined) return;
     const { sequence, answer } = flight;
-    this.#steps.add(at, sequence, outputTokens - sequence.produced);
+    const produced = Math.min(outputTokens, sequence.plan.tokens.length);
+    this.#steps.add(at, sequence, produced - sequence.produced);
     if (sequence.firstTokenAt < 0) {
       sequence.firstTokenAt = at;
       this.#metrics.firstToken(sequence, this.toSeconds(at - sequence.arrivedAt));
     } else {
-      this.#metrics.laterTokens(outputTokens - sequence.produced, this.toSeconds(at - sequence.lastTokenAt));
+      this.#metrics.laterTokens(produced - sequence.produced, this.toSeconds(at - sequence.lastTokenAt));
     }
-    sequence.produced = outputTokens;
+    sequence.produced = produced;
     sequence.lastTokenAt = at;
     if (answer.everyToken) this.#dirty.add(answer);
     if (sequence.abortAfterTokens !== undefined && outputTokens >= sequence.abortAfterTokens) {

@@ -15,6 +15,13 @@ export interface HuggingFaceFiles {
   readonly templatePath: string;
 }
 
+/** A pooling model (--runner pooling): nothing is generated. */
+export interface PoolingOptions {
+  readonly task: "embed" | "classify";
+  /** Numbers of what it makes of a prompt: dimensions, or classes. With one class it scores pairs of texts. */
+  readonly size: number;
+}
+
 /** One emulated vLLM server. Names without a unit are vLLM's flags. */
 export interface EmulatorOptions {
   readonly host: string;
@@ -54,6 +61,10 @@ export interface EmulatorOptions {
   readonly kvEvents?: KvEventOptions;
   /** A KV connector as vLLM's NIXL connector; undefined for a server that has none. */
   readonly kvTransfer?: Partial<KvTransferOptions>;
+  /** What the model is for; it generates where this is left out. */
+  readonly pooling?: PoolingOptions;
+  /** Answers /sleep, /wake_up and /is_sleeping: --enable-sleep-mode, in vLLM's development mode. */
+  readonly sleepMode?: boolean;
   /** Answers faults ordered by header or admin call. */
   readonly faults?: boolean;
 }
@@ -61,8 +72,9 @@ export interface EmulatorOptions {
 /** Options with every default in place. */
 export type ResolvedOptions = Omit<
   Required<EmulatorOptions>,
-  "tokenizer" | "queuedRequestsMax" | "queuedTokensMax" | "kvEvents" | "kvTransfer"
+  "tokenizer" | "queuedRequestsMax" | "queuedTokensMax" | "kvEvents" | "kvTransfer" | "pooling"
 > & {
+  readonly pooling: PoolingOptions | undefined;
   readonly kvTransfer: KvTransferOptions | undefined;
   readonly kvEvents: KvEventOptions | undefined;
   readonly tokenizer: HuggingFaceFiles | undefined;
@@ -71,6 +83,7 @@ export type ResolvedOptions = Omit<
 };
 
 const NATURAL_TOKENS_MEAN = 160;
+const POOLING_SIZE_MAX = 16_384;
 
 /** Throws an Error that names the option, its value and what is accepted. */
 export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
@@ -90,8 +103,10 @@ export function resolveOptions(options: EmulatorOptions): ResolvedOptions {
     queuedRequestsMax: Number.POSITIVE_INFINITY,
     queuedTokensMax: Number.POSITIVE_INFINITY,
     shutdownTimeoutSeconds: 0,
+    sleepMode: false,
     faults: true,
     ...options,
+    pooling: options.pooling,
     tokenizer: options.tokenizer,
     kvEvents: options.kvEvents,
     kvTransfer: options.kvTransfer && { ...KV_TRANSFER_DEFAULTS, ...options.kvTransfer },
@@ -103,6 +118,10 @@ function check(options: EmulatorOptions): void {
   if (model === "") throw new Error('model: is "", accepted is a name');
   if (!(timeScale > 0 && timeScale <= 1_000)) throw new Error(`timeScale: is ${timeScale}, accepted is (0, 1000]`);
   if (!(naturalTokensMean >= 1)) throw new Error(`naturalTokensMean: is ${naturalTokensMean}, accepted is 1 or more`);
+  const size = options.pooling?.size ?? 1;
+  if (!(Number.isInteger(size) && size >= 1 && size <= POOLING_SIZE_MAX)) {
+    throw new Error(`pooling.size: is ${size}, accepted is an integer in [1, ${POOLING_SIZE_MAX}]`);
+  }
   const roomTokens = (engine.kvBlocks - 1) * engine.blockTokens;
   if (engine.modelTokensMax > roomTokens) {
     const room = `(kvBlocks - 1) * blockTokens = ${roomTokens}`;

@@ -107,6 +107,7 @@ class RunningEmulator implements Emulator {
   killEngine(): Promise<void> {
     this.#service.phase = "dead";
     this.engine.kill();
+    this.#service.sleep.release();
     return this.#closePort();
   }
 
@@ -126,6 +127,7 @@ class RunningEmulator implements Emulator {
 
   #terminate(): Promise<void> {
     this.#service.phase = "stopping";
+    this.#service.sleep.release();
     this.engine.abortAll();
     return this.#closePort();
   }

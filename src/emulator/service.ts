@@ -1,3 +1,4 @@
+import { assert } from "#core/assert.ts";
 import { nameHash, randomFor } from "#core/random.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import { EngineHost } from "./engine-host.ts";
@@ -6,7 +7,7 @@ import { answerDraws, begunAnswer } from "./generation/answer-draws.ts";
 import { hashBlocks, hashRoot } from "./generation/block-hash.ts";
 import { naturalLength } from "./generation/natural-length.ts";
 import { planOutput } from "./generation/output-plan.ts";
-import { isComplete, newSequence, type Answer, type Sequence } from "./generation/sequence.ts";
+import { isComplete, newSequence, type Answer, type Sequence, type SequenceSpec } from "./generation/sequence.ts";
 import { HexIds } from "./hex-ids.ts";
 import {
   ApiError,
@@ -25,7 +26,8 @@ import { HttpMetrics } from "./metrics/http-metrics.ts";
 import { KvPublisher } from "./kv-events/publisher.ts";
 import type { AnswerContext } from "./openai/answer-context.ts";
 import { checkSampling, type Sampling } from "./openai/sampling.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { PoolingOptions, ResolvedOptions } from "./options.ts";
+import { SleepMode } from "./sleep/sleep-mode.ts";
 import type { Piece, Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /**
@@ -53,6 +55,8 @@ export class Service {
   readonly options: ResolvedOptions;
   readonly tokenizer: Tokenizer;
   readonly host: EngineHost;
+  /** Between requests and the engine. */
+  readonly sleep: SleepMode;
   readonly engineMetrics: EngineMetrics;
   /** Paths by name, in the order in which they came. */
   readonly adapters: Map<string, string>;
@@ -90,6 +94,7 @@ export class Service {
         this.host.giveBack(hold),
       );
     this.host = new EngineHost(engine, timeScale, this.engineMetrics, this.adapterMetrics, publisher, transfers);
+    this.sleep = new SleepMode(this.host);
     this.faultPlan = new FaultPlan(options.seed);
     this.ids = new HexIds(options.seed);
     const identity = JSON.stringify([options.model, options.engine, tokenizer.name]);
@@ -165,8 +170,7 @@ export class Service {
         generated,
         forced: job.forced,
       });
-      return newSequence({
-        id: String(this.#sequences++),
+      return this.sequenceOf({
         choice: job.firstChoice + index,
         prompt,
         plan,
@@ -183,18 +187,22 @@ export class Service {
     });
   }
 
+  sequenceOf(spec: Omit<SequenceSpec, "id">): Sequence {
+    return newSequence({ id: String(this.#sequences++), ...spec });
+  }
+
   /** Runs an answer until it is complete or its client goes away. */
   run(exchange: Exchange, answer: Answer): void {
     const { response } = exchange;
     this.load++;
     response.once("close", () => {
       this.load--;
-      if (!isComplete(answer)) this.host.cancel(answer);
+      if (!isComplete(answer)) this.sleep.cancel(answer);
     });
     const [sequence] = answer.sequences;
     if (sequence?.transfer?.stage === "decode" && answer.sequences.length === 1)
       void this.#fetched(exchange, answer, sequence, sequence.transfer);
-    else this.host.submit(answer);
+    else this.sleep.submit(answer);
   }
 
   /** Whether the blocks are where they are to come from is asked first; where they are not, the policy decides. */
@@ -204,7 +212,7 @@ export class Service {
     if ((await fetch?.held()) === true) sequence.fetch = fetch;
     else if (fetch !== undefined) kvTransfer?.missed(fetch);
     if (!isOpen(exchange)) return fetch?.end();
-    if (sequence.fetch !== undefined || kvTransfer?.failurePolicy === "recompute") this.host.submit(answer);
+    if (sequence.fetch !== undefined || kvTransfer?.failurePolicy === "recompute") this.sleep.submit(answer);
     else {
       sequence.finish = "abort";
       answer.fail(KV_LOAD_FAILED);
@@ -239,6 +247,12 @@ export class Service {
     const header = headerText(exchange, "x-vllm-priority");
     return /^-?\d+$/.test(header) ? { ...sampling, priority: Number(header) } : sampling;
   }
+}
+
+/** Of a server that has routes for it. */
+export function poolingOf({ options }: Service): PoolingOptions {
+  assert(options.pooling !== undefined, "a pooling route is there where the model pools");
+  return options.pooling;
 }
 
 export function headerText(exchange: Exchange, name: string): string {

@@ -30,7 +30,10 @@ export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
     chatTemplate,
     runtimeAdapters,
     kvEvents,
+    task,
+    sleepMode,
   } = options;
+  const size = options.poolingSize ?? (task === "embed" ? 64 : 2);
   const apiKey = options.apiKeyEnv === undefined ? undefined : process.env[options.apiKeyEnv];
   const kvTransfer = connectorOf(options);
   const tokenizer =
@@ -46,6 +49,8 @@ export function engineOptions(options: Config["emulate"]): EmulatorOptions[] {
     seed: seed + i,
     naturalTokensMean: outputTokensMean,
     runtimeAdapters,
+    sleepMode,
+    ...(task !== "generate" && { pooling: { task, size } }),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(tokenizer === undefined ? {} : { tokenizer }),
     ...(kvTransfer && { kvTransfer }),

@@ -1,4 +1,5 @@
 import { MILLIS_PER_SECOND } from "#core/units.ts";
+import type { SleepMode } from "../sleep/sleep-mode.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import { familyHead, labelText, promFloat } from "./exposition.ts";
 import { Histogram } from "./histogram.ts";
@@ -10,6 +11,7 @@ export interface EngineState {
   /** Blocks in use over usable blocks, in [0, 1]. */
   readonly kvUsage: number;
   readonly preemptions: number;
+  readonly sleep: SleepMode["state"];
 }
 
 const TTFT_SECONDS = [
@@ -62,7 +64,7 @@ export class EngineMetrics {
   firstToken(sequence: Sequence, seconds: number): void {
     this.#promptTokens += sequence.prompt.length;
     this.#promptHitTokens += sequence.cachedTokens;
-    this.#generatedTokens++;
+    if (!isPooled(sequence)) this.#generatedTokens++;
     this.#histograms.ttft.observe(seconds);
   }
 
@@ -88,7 +90,7 @@ export class EngineMetrics {
     const h = this.#histograms;
     h.promptTokens.observe(prompt.length);
     h.generationTokens.observe(produced);
-    h.maxTokens.observe(sequence.maxTokens);
+    if (!isPooled(sequence)) h.maxTokens.observe(sequence.maxTokens);
     h.endToEnd.observe(toSeconds(lastTokenAt - arrivedAt));
     h.queue.observe(toSeconds(scheduledAt - arrivedAt));
     h.inference.observe(toSeconds(lastTokenAt - scheduledAt));
@@ -110,7 +112,7 @@ export class EngineMetrics {
   }
 
   #gauges(state: EngineState): string {
-    const { running, waiting, kvUsage } = state;
+    const { running, waiting, kvUsage, sleep } = state;
     return [
       this.#counter("estimated_flops_per_gpu", `Estimated number of floating point operations per GPU ${MFU}`, 0),
       this.#counter("estimated_read_bytes_per_gpu", `Estimated number of bytes read from memory per GPU ${MFU}`, 0),
@@ -122,9 +124,9 @@ export class EngineMetrics {
         [{ reason: "deferred" }, 0],
       ]),
       this.#gauge("engine_sleep_state", SLEEP, [
-        [{ sleep_state: "awake" }, 1],
-        [{ sleep_state: "weights_offloaded" }, 0],
-        [{ sleep_state: "discard_all" }, 0],
+        [{ sleep_state: "awake" }, sleep.awake],
+        [{ sleep_state: "weights_offloaded" }, sleep.weightsOffloaded],
+        [{ sleep_state: "discard_all" }, sleep.discardAll],
       ]),
       this.#gauge("kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", [[{}, kvUsage]]),
     ].join("");
@@ -214,6 +216,11 @@ export class EngineMetrics {
     const head = familyHead(`vllm:${name}_total`, "counter", help);
     return [head, ...totals, familyHead(`vllm:${name}_created`, "gauge", help), ...created].join("");
   }
+}
+
+/** Nothing is generated. */
+function isPooled({ plan }: Sequence): boolean {
+  return plan.tokens.length === 0;
 }
 
 /** Key, name and help of each histogram, in the page's order. */

@@ -1,10 +1,15 @@
 import { SCALE_OUT_DISABLED } from "../http/api-error.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
+import type { PoolingOptions, ResolvedOptions } from "../options.ts";
 import type { Service } from "../service.ts";
 import { handleLoadAdapter, handleUnloadAdapter } from "./adapters.ts";
 import { handleAddFault, handleClearFaults, handleListFaults, handleStats } from "./admin.ts";
 import { handleChat, handleChatBatch } from "./chat.ts";
+import { handleCohereEmbed, handleEmbeddings } from "./embeddings.ts";
+import { handleClassify, handlePooling } from "./pooling.ts";
+import { handleRerank, handleScore } from "./scores.ts";
+import { handleIsSleeping, handleSleep, handleWakeUp } from "./sleep.ts";
 import { handleCompletions } from "./completions.ts";
 import { freeIfRefused } from "./free-if-refused.ts";
 import { SIDE_CHANNEL_PATH } from "../kv-transfer/side-channel.ts";
@@ -30,9 +35,13 @@ export type Route =
 /** Methods of a path, in the order in which the server registered them: its 405 names the first. */
 export type RouteTable = ReadonlyMap<string, ReadonlyMap<string, Route>>;
 
+type Served = Pick<ResolvedOptions, "faults" | "pooling" | "sleepMode">;
+
 /** The routes of a server, vLLM's and the emulator's own. */
-export function routeTable(faults: boolean): RouteTable {
-  const table = new Map<string, ReadonlyMap<string, Route>>(VLLM);
+export function routeTable({ faults, pooling, sleepMode }: Served): RouteTable {
+  const made = pooling === undefined ? GENERATION : poolingRoutes(pooling);
+  const table = new Map<string, ReadonlyMap<string, Route>>([...made, ...COMMON]);
+  if (sleepMode) for (const [path, methods] of SLEEP) table.set(path, methods);
   if (faults) for (const [path, methods] of ADMIN) table.set(path, methods);
   return table;
 }
@@ -54,7 +63,9 @@ const disabled = plain(() => {
 const get = (route: Route) => new Map([["GET", route]]);
 const post = (route: Route) => new Map([["POST", route]]);
 
-const VLLM: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
+type Routes = readonly (readonly [string, ReadonlyMap<string, Route>])[];
+
+const GENERATION: Routes = [
   ["/v1/chat/completions", post(inference(freeIfRefused(handleChat)))],
   ["/v1/completions", post(inference(freeIfRefused(handleCompletions)))],
   ["/v1/chat/completions/batch", post(inference(handleChatBatch))],
@@ -62,6 +73,28 @@ const VLLM: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
   ["/v1/messages/count_tokens", post(json(handleCountTokens))],
   ["/v1/responses", post(inference(handleResponses))],
   ["/invocations", post(inference(handleInvocations))],
+  ["/v1/chat/completions/render", post(disabled)],
+  ["/v1/completions/render", post(disabled)],
+  ["/v1/messages/render", post(disabled)],
+  ["/inference/v1/generate", post(disabled)],
+  ["/inference/v1/abort_requests", post(disabled)],
+];
+
+const SCORES: Routes = [
+  ...["/score", "/v1/score"].map((path) => [path, post(inference(handleScore))] as const),
+  ...["/rerank", "/v1/rerank", "/v2/rerank"].map((path) => [path, post(inference(handleRerank))] as const),
+];
+
+/** Embeddings are compared; of classes one alone is a score. */
+function poolingRoutes({ task, size }: PoolingOptions): Routes {
+  const pooled = ["/pooling", post(inference(handlePooling))] as const;
+  if (task === "classify")
+    return [pooled, ["/classify", post(inference(handleClassify))], ...(size === 1 ? SCORES : [])];
+  const embeddings = ["/v1/embeddings", post(inference(handleEmbeddings))] as const;
+  return [pooled, embeddings, ["/v2/embed", post(inference(handleCohereEmbed))], ...SCORES];
+}
+
+const COMMON: Routes = [
   ["/v1/models", get(plain(handleModels))],
   ["/v1/load_lora_adapter", post(json(handleLoadAdapter))],
   ["/v1/unload_lora_adapter", post(json(handleUnloadAdapter))],
@@ -79,14 +112,15 @@ const VLLM: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
   ["/load", get(plain(handleLoad))],
   ["/kv_event_sources", get(plain(handleEventSources))],
   ["/metrics", get(plain(handleMetrics))],
-  ["/v1/chat/completions/render", post(disabled)],
-  ["/v1/completions/render", post(disabled)],
-  ["/v1/messages/render", post(disabled)],
-  ["/inference/v1/generate", post(disabled)],
-  ["/inference/v1/abort_requests", post(disabled)],
 ];
 
-const ADMIN: readonly (readonly [string, ReadonlyMap<string, Route>])[] = [
+const SLEEP: Routes = [
+  ["/sleep", post(plain(handleSleep))],
+  ["/wake_up", post(plain(handleWakeUp))],
+  ["/is_sleeping", get(plain(handleIsSleeping))],
+];
+
+const ADMIN: Routes = [
   [
     "/emulator/faults",
     new Map([

@@ -23,7 +23,10 @@ export function handleLoad(service: Service, exchange: Exchange): void {
 /** GET /metrics. */
 export function handleMetrics(service: Service, exchange: Exchange): void {
   const { running, waiting, kvUtilization, preemptionsReported } = service.host.gauges;
-  const state = { running, waiting, kvUsage: kvUtilization, preemptions: preemptionsReported };
+  const { sleep } = service;
+  const waits = waiting + sleep.waiting;
+  const gauges = { running, waiting: waits, kvUsage: kvUtilization, preemptions: preemptionsReported };
+  const state = { ...gauges, sleep: sleep.state };
   const page = [
     renderProcess(service.startedAtSeconds),
     service.engineMetrics.render(state),

@@ -1,0 +1,39 @@
+import { isComplete, type Answer, type Sequence } from "../generation/sequence.ts";
+import type { ApiError } from "../http/api-error.ts";
+import { isOpen, type Exchange } from "../http/exchange.ts";
+import { sendJson } from "../http/reply.ts";
+
+/** An answer of a pooling model: sent once all its prompts are computed. */
+export class PooledAnswer implements Answer {
+  readonly sequences: readonly Sequence[];
+  readonly everyToken = false;
+  readonly #exchange: Exchange;
+  readonly #body: (promptTokens: number) => unknown;
+
+  constructor(exchange: Exchange, sequences: readonly Sequence[], body: (promptTokens: number) => unknown) {
+    this.#exchange = exchange;
+    this.sequences = sequences;
+    this.#body = body;
+  }
+
+  advance(): void {
+    if (!isComplete(this) || !isOpen(this.#exchange)) return;
+    const promptTokens = this.sequences.reduce((sum, { prompt }) => sum + prompt.length, 0);
+    sendJson(this.#exchange, 200, JSON.stringify(this.#body(promptTokens)));
+  }
+
+  fail(error: ApiError): void {
+    if (isOpen(this.#exchange)) sendJson(this.#exchange, error.code, error.json);
+  }
+}
+
+/** vLLM's usage of a pooling model's answer. */
+export function pooledUsage(promptTokens: number): unknown {
+  return {
+    prompt_tokens: promptTokens,
+    total_tokens: promptTokens,
+    completion_tokens: 0,
+    prompt_tokens_details: null,
+    completion_tokens_details: null,
+  };
+}
