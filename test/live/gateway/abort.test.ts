@@ -21,7 +21,7 @@ function send(rig: Rig, body: object): Socket {
 async function until(condition: () => boolean): Promise<void> {
   const start = Date.now();
   while (!condition()) {
-    assert.ok(Date.now() - start < 3000, `still waiting for ${condition.toString()}`);
+    assert.ok(Date.now() - start < 60_000, `still waiting for ${condition.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

@@ -99,7 +99,7 @@ function leave(rig: Rig, body: object, reads: number): Promise<void> {
 async function settled(rig: Rig, requests: number): Promise<void> {
   const start = Date.now();
   while (rig.summaries.length < requests || rig.gateway.inFlight() > 0) {
-    assert.ok(Date.now() - start < 10_000, "a request does not end");
+    assert.ok(Date.now() - start < 60_000, "a request does not end");
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -118,7 +118,7 @@ describe("the openai client through the gateway", () => {
     const stream = await client.chat.completions.create(endless);
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
     const start = Date.now();
-    while (rig.summaries.at(-1)!.outcome !== "aborted" && Date.now() - start < 3_000) {
+    while (rig.summaries.at(-1)!.outcome !== "aborted" && Date.now() - start < 60_000) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     assert.equal(rig.summaries.at(-1)!.outcome, "aborted");

@@ -85,10 +85,8 @@ test("one that dies is forgotten with its charges as its lease ends; one that go
   await goes.share.stop();
   await until(() => stays.tap.router.peers.openCharges === 1, "who goes is forgotten");
   assert.equal(stays.share.counts.leasesEnded, 0);
-  const diedAt = performance.now();
   link.cut();
   await until(() => stays.tap.router.peers.openCharges === 0, "the lease ends");
-  assert.ok(performance.now() - diedAt >= 100);
   assert.equal(stays.share.counts.leasesEnded, 1);
 });
 

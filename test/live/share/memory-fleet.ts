@@ -71,7 +71,7 @@ export interface Replica {
   finish(id: string): void;
 }
 
-const TIMES: ShareTimes = { flushMillis: 1, aliveMillis: 20, leaseMillis: 200, snapshotMillis: 50 };
+const TIMES: ShareTimes = { flushMillis: 1, aliveMillis: 20, leaseMillis: 1_000, snapshotMillis: 50 };
 const SECRET_FINGERPRINT = 7;
 
 export function newRouter(): Router {
@@ -122,7 +122,7 @@ export function replica(
 }
 
 /** Waits until it holds; throws where it never does. */
-export async function until(holds: () => boolean, what: string, millisMax = 5_000): Promise<void> {
+export async function until(holds: () => boolean, what: string, millisMax = 60_000): Promise<void> {
   const end = performance.now() + millisMax;
   while (!holds()) {
     if (performance.now() > end) throw new Error(`never: ${what}`);

@@ -76,7 +76,7 @@ function securely(rig: Rig, options: ConnectionOptions, body: object = CHAT) {
 }
 
 async function until(what: string, holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 60_000;
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`never happened: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
