@@ -63,16 +63,23 @@ async function emulated(): Promise<void> {
   const alone = await Promise.all(questions(2 * DISTINCT, DISTINCT, tokens).map((one) => askEngine(engines[0]!, one)));
   const expected = new Map(alone.map(([question, { text }]) => [keyOf(question), text]));
   const run = { isOver: false };
+  const down = new Set<Engine>();
   let kills = 0;
   const killing = (async () => {
     for (; !run.isOver; kills++) {
       await sleep(1_000 * Number(values["kill-seconds"]));
       if (run.isOver) break;
       const victim = engines[kills % engines.length]!;
+      // On a full machine it may not be back yet.
+      if (down.has(victim)) continue;
+      down.add(victim);
       victim.child.kill("SIGKILL");
       void sleep(1_000)
         .then(() => startEngine(victim.port))
-        .then((again) => (victim.child = again.child));
+        .then((again) => {
+          victim.child = again.child;
+          down.delete(victim);
+        });
     }
   })();
   const heard = await Promise.all(asked.map((question, i) => listen(port, `stream-${i}`, question)));
@@ -82,6 +89,16 @@ async function emulated(): Promise<void> {
   report(asked, heard, (question) => [expected.get(keyOf(question)) ?? ""]);
   await sleep(1_500);
   await seams(heard);
+  await denials(port);
+}
+
+/** Why streams did not go on, by the gateway's own count. */
+async function denials(port: number): Promise<void> {
+  const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const lines = page.match(
+    /^gnomon_(?:streams_not_continued|streams_continued_by_text|internal_errors)_total.* [1-9]\d*$/gm,
+  );
+  for (const line of lines ?? []) console.log(`  ${line}`);
 }
 
 interface Engine {
@@ -130,6 +147,7 @@ async function real(command: string): Promise<void> {
     report(asked, heard, (_question, i) => [first[i]!.text, second[i]!.text]);
     await sleep(1_500);
     await seams(heard, fault);
+    await denials(port);
     if (fault === "stop") {
       signal(victim.child.pid!, "SIGCONT");
       await sleep(8_000);
