@@ -57,6 +57,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   engine: { about: "what the engine model costs per request", short: ["20000", "4"] },
   simulate: { about: "the whole simulator: up to a million requests, peak memory", onDemand: true },
+  "simulate-command": { about: "the same prompts from the command line: CPU of all threads, memory", onDemand: true },
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },
   profiles: { about: "every routing profile on recorded workloads, simulated (needs GNOMON_TRACES)", onDemand: true },
   "closed-loop": {

@@ -1,0 +1,73 @@
+/**
+ * What `gnomon simulate` costs from the command line to its table: CPU of all threads and the most memory, for the prompts
+ * that bench/simulate.ts has, 16 engines and 160 requests a second, under two profiles with their own signals.
+ *
+ *     npx node bench/simulate-command.ts [--requests 100000 --requests 1000000] [--rounds 3] [--beside FOLDER]
+ *
+ * --beside is another checkout (with its node_modules), run in turns with this one. Medians.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { median } from "./median.ts";
+
+const HERE = resolve(import.meta.dirname, "..");
+const REPORT = join(import.meta.dirname, "simulate/report-usage.ts");
+const SPEC = `
+conversations: 10000000
+arrivals: { process: constant, ratePerSecond: 160 }
+groups:
+  - name: shared
+    prefixes: 32
+    prefixTokens: 1024
+    userTokens: { distribution: normal, mean: 512, stddev: 128, min: 2, max: 7000 }
+    outputTokens: { distribution: normal, mean: 128, stddev: 64, min: 2, max: 512 }
+`;
+
+interface Usage {
+  readonly cpuSeconds: number;
+  readonly megabytes: number;
+}
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: "string", multiple: true },
+    rounds: { type: "string" },
+    beside: { type: "string" },
+  },
+});
+const roots = [HERE, ...(values.beside === undefined ? [] : [resolve(values.beside)])];
+const folder = mkdtempSync(join(tmpdir(), "gnomon-simulate-"));
+const spec = join(folder, "workload.yaml");
+
+try {
+  writeFileSync(spec, SPEC);
+  process.stdout.write("requests  profile   checkout   CPU s      MB\n");
+  for (const requests of values.requests ?? ["100000", "1000000"])
+    for (const profile of ["weighted", "gnomon"]) measure(requests, profile);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function measure(requests: string, profile: string): void {
+  const all = new Map<string, Usage[]>(roots.map((root) => [root, []]));
+  for (let round = 0; round < Number(values.rounds ?? 3); round++)
+    for (const root of roots) all.get(root)!.push(usageOf(root, requests, profile));
+  for (const [root, usages] of all) {
+    const [cpu, megabytes] = [usages.map((one) => one.cpuSeconds), usages.map((one) => one.megabytes)];
+    const name = root === HERE ? "here" : "beside";
+    const figures = `${median(cpu).toFixed(2).padStart(7)}${median(megabytes).toFixed(0).padStart(8)}`;
+    process.stdout.write(`${requests.padStart(8)}  ${profile.padEnd(10)}${name.padEnd(9)}${figures}\n`);
+  }
+}
+
+function usageOf(root: string, requests: string, profile: string): Usage {
+  const flags = ["--workload-spec", spec, "--num-requests", requests, "--num-instances", "16", "--profile", profile];
+  const command = ["--import", REPORT, join(root, "bin/gnomon.js"), "simulate", ...flags];
+  const { stderr, status } = spawnSync(process.execPath, command, { encoding: "utf8" });
+  const usage = /^usage (.*)$/m.exec(stderr)?.[1];
+  if (status !== 0 || usage === undefined) throw new Error(`${command.join(" ")} failed: ${stderr}`);
+  return JSON.parse(usage) as Usage;
+}

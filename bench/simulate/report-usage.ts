@@ -1,0 +1,7 @@
+/** Loaded before a command (`--import`): says at its end what its process took. */
+process.on("exit", () => {
+  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+  process.stderr.write(
+    `\nusage ${JSON.stringify({ cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, megabytes: maxRSS / 1024 })}\n`,
+  );
+});
