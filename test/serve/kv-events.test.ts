@@ -65,6 +65,8 @@ async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): P
       if (decision?.kind === "routed") source = decision.prefixSource;
     },
   });
+  const reported = (): number => inputs.filter(({ kind }) => kind.startsWith("blocks-")).length;
+  let settledAt = reported();
   const { url } = await stack.gateway.listen("127.0.0.1", 0);
   const post = async (to: string, body: object): Promise<Response> => {
     const headers = { "content-type": "application/json" };
@@ -95,9 +97,20 @@ async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): P
     },
     askEngine: async (prompt) => void (await (await post(`${engine.url}/v1/completions`, asked(prompt))).text()),
     faults: async (faults) => void (await post(`${engine.url}/emulator/kv-events`, faults)),
-    settled: () => new Promise((resolve) => setTimeout(resolve, 30)),
+    settled: async () => {
+      await until("its events come", () => reported() > settledAt);
+      for (let quiet = 0; quiet < QUIET_TURNS; quiet++) {
+        const before = reported();
+        await new Promise((resolve) => setTimeout(resolve, 3));
+        if (reported() !== before) quiet = 0;
+      }
+      settledAt = reported();
+    },
   };
 }
+
+/** Turns of the event loop without an event from the engine, after which none is on its way. */
+const QUIET_TURNS = 10;
 
 /** A prompt of so many blocks and a token that begins like all of its family. */
 function prompt(family: number, blocks: number): number[] {
