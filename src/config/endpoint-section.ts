@@ -26,6 +26,13 @@ export const engineFacts = {
     .max(1e6)
     .optional()
     .describe("Requests that it runs at once (max_num_seqs), where known."),
+  engine: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "An engine of config/engines by name, or an engine file: its step times are where predicted-latency begins, instead of its parameters.",
+    ),
 };
 
 /** One engine of a list. */

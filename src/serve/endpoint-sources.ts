@@ -12,6 +12,7 @@ import { FileSource } from "./file-source.ts";
 import type { LiveStack } from "./live-stack.ts";
 import { namesSources } from "./names-sources.ts";
 import { secretOf } from "./secrets.ts";
+import { namedStepTimes } from "#config/named-step-times.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -58,8 +59,9 @@ function followNames(
 ): DnsSource {
   const { dns, dnsServers, dnsTimeoutMillis, dnsMillisMin, dnsMillisMax } = config.discovery;
   return new DnsSource({
-    names: dns.map(({ apiKeyEnv, ...name }) => ({
+    names: dns.map(({ apiKeyEnv, engine, ...name }) => ({
       ...name,
+      stepTimes: namedStepTimes(engine),
       kvCapacityTokens: name.kvCapacityTokens ?? config.prefix.capacityTokens,
       apiKey: secretOf(apiKeyEnv, environment),
     })),
@@ -137,9 +139,10 @@ function podsOf(named: {
 }
 
 function serverOf(endpoint: Config["endpoints"][number], config: Config, environment: Environment): StaticServer {
-  const { apiKeyEnv, ...server } = endpoint;
+  const { apiKeyEnv, engine, ...server } = endpoint;
   return {
     ...server,
+    stepTimes: namedStepTimes(engine),
     kvCapacityTokens: endpoint.kvCapacityTokens ?? config.prefix.capacityTokens,
     apiKey: secretOf(apiKeyEnv, environment),
   };

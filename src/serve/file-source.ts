@@ -8,6 +8,7 @@ import type { Target } from "#live/discovery/target.ts";
 import type { LiveStack } from "./live-stack.ts";
 import { secretOf } from "./secrets.ts";
 import { WatchedFile } from "./watched-file.ts";
+import { namedStepTimes } from "#config/named-step-times.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -97,8 +98,9 @@ export class FileSource {
 }
 
 function fileTargets(file: string, text: string, config: Config, environment: Environment): Target[] {
-  const servers = parseEndpointsFile(file, text).map(({ apiKeyEnv, ...server }) => ({
+  const servers = parseEndpointsFile(file, text).map(({ apiKeyEnv, engine, ...server }) => ({
     ...server,
+    stepTimes: namedStepTimes(engine),
     kvCapacityTokens: server.kvCapacityTokens ?? config.prefix.capacityTokens,
     apiKey: secretOf(apiKeyEnv, environment),
   }));

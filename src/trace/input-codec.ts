@@ -1,4 +1,5 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
+import type { StepTimes } from "#core/endpoint/step-times.ts";
 import { FAULTS } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
@@ -186,6 +187,17 @@ export function decodeEndpoint(fields: Fields): Endpoint {
     kvCapacityTokens: fields.optionalNumber("kvCapacityTokens"),
     concurrencyMax: fields.optionalNumber("concurrencyMax"),
     ...(fields.has("dataParallel") ? { dataParallel: fields.integer("dataParallel", 2) } : {}),
+    ...(fields.has("stepTimes") && { stepTimes: decodeStepTimes(fields.object("stepTimes")) }),
+  };
+}
+
+function decodeStepTimes(fields: Fields): StepTimes {
+  return {
+    stepMicros: fields.number("stepMicros"),
+    prefillTokenMicros: fields.number("prefillTokenMicros"),
+    sequenceMicros: fields.number("sequenceMicros"),
+    contextTokenMicros: fields.number("contextTokenMicros"),
+    stepTokensMax: fields.integer("stepTokensMax", 1),
   };
 }
 

@@ -113,7 +113,15 @@ const endpoints: fc.Arbitrary<Endpoint> = record({
   labels: fc.dictionary(word, word, { maxKeys: 3, noNullPrototype: true }),
   kvCapacityTokens: maybe(count),
   concurrencyMax: maybe(count),
-});
+}).chain((endpoint) => fc.constantFrom(endpoint, { ...endpoint, stepTimes: STEP_TIMES }));
+
+const STEP_TIMES = {
+  stepMicros: 6_000.5,
+  prefillTokenMicros: 22.25,
+  sequenceMicros: 13,
+  contextTokenMicros: 0.0625,
+  stepTokensMax: 8_192,
+};
 
 const loads: fc.Arbitrary<Load> = record({
   running: maybe(count),

@@ -1,3 +1,5 @@
+import type { StepTimes } from "./step-times.ts";
+
 /** Stable name of one engine as a router addresses it: a URL, or a URL and a data-parallel rank. */
 export type EndpointId = string;
 
@@ -13,6 +15,8 @@ export interface Endpoint {
   readonly concurrencyMax: number | undefined;
   /** Data-parallel ranks that it spreads requests over by itself, above 1; left out for one, or where unknown. */
   readonly dataParallel?: number;
+  /** What its steps take by its engine file or a fit; left out where nobody knows, so that it has to be learned. */
+  readonly stepTimes?: StepTimes;
 }
 
 /** What an engine reported of itself, at one moment. `undefined` is unknown, which is not zero. */

@@ -1,6 +1,7 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
 import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import type { StepTimes } from "../endpoint/step-times.ts";
 import { LeastSquares } from "./least-squares.ts";
 
 /** Where a request would be, or is. All in tokens and requests. */
@@ -15,16 +16,6 @@ export interface Situation {
   readonly newTokens: number;
   /** Prompt tokens that come there, per microsecond. */
   readonly prefillPerMicro: number;
-}
-
-/** Step times to begin with, in microseconds, until answers have shown others. */
-export interface StepPriors {
-  readonly stepMicros: number;
-  readonly prefillTokenMicros: number;
-  readonly sequenceMicros: number;
-  readonly contextTokenMicros: number;
-  /** Tokens that a step takes at most (max_num_batched_tokens). */
-  readonly stepTokensMax: number;
 }
 
 interface Speed {
@@ -49,18 +40,19 @@ const PREFILL_SHARE_MAX = 0.8;
  *     ttft  = speed * ((steps + 1/2) * step + perToken * (queued + new)),  steps = ceil((queued + new) / stepTokensMax)
  *     tpot  = speed * step(with this request) / (1 - perToken * prefillPerMicro)
  *
- * The half step is what a request waits for the one under way. The coefficients are one set for all endpoints, by
- * recursive least squares; `speed` is an endpoint's own, one for each of the two times: the moving mean of measured over
+ * The half step is what a request waits for the one under way. The coefficients are one set for all endpoints of the
+ * model, by recursive least squares; `speed` is an endpoint's own, one for each of the two times: the moving mean of measured over
  * predicted there, so that a slower board, or one that is throttled, is known after a few answers.
  */
 export class LatencyModel {
-  readonly #priors: StepPriors;
+  readonly #priors: StepTimes;
   readonly #step: LeastSquares;
   readonly #token: LeastSquares;
   readonly #speeds = new Map<EndpointId, Speed>();
   readonly #features = [1, 0, 0];
 
-  constructor(priors: StepPriors) {
+  /** `priors` are what it begins with, until answers have shown others. */
+  constructor(priors: StepTimes) {
     this.#priors = priors;
     const { stepMicros, sequenceMicros, contextTokenMicros, prefillTokenMicros } = priors;
     this.#step = new LeastSquares(

@@ -3,9 +3,11 @@ import type { EndpointId } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
+import type { StepTimes } from "../endpoint/step-times.ts";
 import type { Input } from "../input.ts";
 import type { Forecast } from "../latency/forecast.ts";
-import { LatencyModel, type Situation, type StepPriors } from "../latency/latency-model.ts";
+import type { Situation } from "../latency/latency-model.ts";
+import { ModelSet } from "../latency/model-set.ts";
 import type { RouteRequest } from "../request.ts";
 import { MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
@@ -28,7 +30,8 @@ const RATE_SECONDS = 10;
  *     cost     = waitWeight * wait + prefill + batchWeight * decode + fullWeight * overflow
  *     score    = best cost / cost
  *
- * n requests are there. `demand` and the reasons for the weights are added-latency's, whose cost is counted in tokens and
+ * Endpoints whose step times are known, by their engine file or a fit, begin with those and are learned on from together;
+ * all others begin with the parameters. n requests are there. `demand` and the reasons for the weights are added-latency's, whose cost is counted in tokens and
  * holds for one kind of engine; here what a token, a sequence and a step take is learned, and each endpoint's own speed.
  */
 export const predictedLatency = scorerPlugin({
@@ -78,7 +81,7 @@ export const predictedLatency = scorerPlugin({
   create: (name, parameters) => new LatencyScorer(name, parameters),
 });
 
-interface Weights extends StepPriors {
+interface Weights extends StepTimes {
   readonly waitWeight: number;
   readonly cacheWeight: number;
   readonly batchWeight: number;
@@ -92,7 +95,7 @@ interface Weights extends StepPriors {
 class LatencyScorer implements Scorer {
   readonly name: string;
   readonly #weights: Weights;
-  readonly #model: LatencyModel;
+  readonly #models: ModelSet;
   readonly #underWay: UnderWay;
   readonly #answer = new Ewma(OUTPUT_TAU_MICROS);
   readonly #sent: EndpointWindows;
@@ -101,8 +104,8 @@ class LatencyScorer implements Scorer {
   constructor(name: string, weights: Weights) {
     this.name = name;
     this.#weights = weights;
-    this.#model = new LatencyModel(weights);
-    this.#underWay = new UnderWay(this.#model);
+    this.#models = new ModelSet(weights);
+    this.#underWay = new UnderWay((endpoint) => this.#models.lastOf(endpoint));
     this.#sent = new EndpointWindows(weights.windowSeconds);
   }
 
@@ -124,9 +127,10 @@ class LatencyScorer implements Scorer {
 
   forecast({ promptTokens }: RouteRequest, candidate: Snapshot): Forecast {
     const situation = this.#situation(candidate, promptTokens);
+    const model = this.#models.of(candidate.endpoint);
     return {
-      ttftMicros: Math.round(this.#model.ttftMicros(candidate.id, situation)),
-      tpotMicros: Math.round(this.#model.tpotMicros(candidate.id, situation, promptTokens)),
+      ttftMicros: Math.round(model.ttftMicros(candidate.id, situation)),
+      tpotMicros: Math.round(model.tpotMicros(candidate.id, situation, promptTokens)),
     };
   }
 
@@ -134,14 +138,15 @@ class LatencyScorer implements Scorer {
     if (decision?.kind === "routed" && request !== undefined) this.#routed(input.at, decision, request);
     this.#underWay.observe(input);
     if (input.kind === "endpoint-left") {
-      for (const known of [this.#sent, this.#computed, this.#model]) known.forget(input.endpoint);
+      for (const known of [this.#sent, this.#computed, this.#models]) known.forget(input.endpoint);
     }
     if (isAnswer(input)) this.#answer.add(input.at, input.outputTokens);
   }
 
   #cost(candidate: Snapshot, promptTokens: number, demand: number): number {
-    const [weights, model] = [this.#weights, this.#model];
+    const weights = this.#weights;
     const { id, endpoint } = candidate;
+    const model = this.#models.of(endpoint);
     const situation = this.#situation(candidate, promptTokens);
     const own = situation.newTokens * model.tokenMicros * model.ttftSpeed(id);
     const wait = model.ttftMicros(id, situation) - own;

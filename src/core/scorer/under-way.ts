@@ -24,14 +24,14 @@ interface Aboard {
   promptTokens: number;
 }
 
-/** Requests from their decision to their end, so that a LatencyModel learns from the times that they took. */
+/** Requests from their decision to their end, so that a LatencyModel, each endpoint's own, learns from the times that they took. */
 export class UnderWay {
-  readonly #model: LatencyModel;
+  readonly #modelOf: (endpoint: EndpointId) => LatencyModel;
   readonly #followed = new RecentMap<string, Followed>(REQUESTS_MAX);
   readonly #aboard = new Map<EndpointId, Aboard>();
 
-  constructor(model: LatencyModel) {
-    this.#model = model;
+  constructor(modelOf: (endpoint: EndpointId) => LatencyModel) {
+    this.#modelOf = modelOf;
   }
 
   /** The request was routed; `row` is what the decision saw of the endpoint. */
@@ -90,7 +90,7 @@ export class UnderWay {
     const { requests, promptTokens } = this.#aboardOf(one.endpoint);
     one.requestsAtFirst = requests;
     one.contextAtFirst = promptTokens;
-    this.#model.learnTtft(one.endpoint, at, one.situation, at - one.sentAt);
+    this.#modelOf(one.endpoint).learnTtft(one.endpoint, at, one.situation, at - one.sentAt);
   }
 
   #answered(at: Micros, requestId: string, outputTokens: number): void {
@@ -102,7 +102,7 @@ export class UnderWay {
       contextTokens: (one.contextAtFirst + promptTokens + requests * outputTokens) / 2,
       prefillPerMicro: one.situation.prefillPerMicro,
     };
-    this.#model.learnTpot(one.endpoint, at, mean, (at - one.firstTokenAt) / (outputTokens - 1));
+    this.#modelOf(one.endpoint).learnTpot(one.endpoint, at, mean, (at - one.firstTokenAt) / (outputTokens - 1));
   }
 
   #ended(requestId: string): void {

@@ -126,8 +126,8 @@ export class DnsSource {
 }
 
 function targetsOf(name: DnsName, { host, port, name: certified }: DnsAnswer["addresses"][number]): Target[] {
-  const { scheme, labels, apiKey, dataParallelRanks, kvCapacityTokens, concurrencyMax } = name;
-  const server = { labels, apiKey, dataParallelRanks, kvCapacityTokens, concurrencyMax };
+  const { scheme, labels, apiKey, dataParallelRanks, kvCapacityTokens, concurrencyMax, stepTimes } = name;
+  const server = { labels, apiKey, dataParallelRanks, kvCapacityTokens, concurrencyMax, stepTimes };
   const targets = serverTargets({ ...server, url: `${scheme}://${host}:${port}` });
   // A certificate names the host and not its address.
   return scheme === "http" ? targets : targets.map((target) => ({ ...target, serverName: certified }));

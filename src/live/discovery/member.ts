@@ -196,7 +196,7 @@ export class Member {
   }
 
   #describe(): Endpoint {
-    const { id, labels, kvCapacityTokens, concurrencyMax } = this.#target;
+    const { id, labels, kvCapacityTokens, concurrencyMax, stepTimes } = this.#target;
     return {
       id,
       models: this.entry.models.map((model) => model.id),
@@ -204,6 +204,7 @@ export class Member {
       kvCapacityTokens: this.#capacityTokens ?? kvCapacityTokens,
       concurrencyMax,
       ...(this.#dataParallel > 1 ? { dataParallel: this.#dataParallel } : {}),
+      ...(stepTimes && { stepTimes }),
     };
   }
 }

@@ -1,3 +1,4 @@
+import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { Target } from "./target.ts";
 
 /** One server of a fixed list. */
@@ -11,6 +12,7 @@ export interface StaticServer {
   readonly dataParallelRanks?: number | undefined;
   readonly kvCapacityTokens?: number | undefined;
   readonly concurrencyMax?: number | undefined;
+  readonly stepTimes?: StepTimes | undefined;
   /** It is to get no new requests. */
   readonly cordoned?: boolean | undefined;
 }
@@ -43,6 +45,7 @@ export function serverTargets(server: StaticServer): Target[] {
     cordoned: server.cordoned ?? false,
     kvCapacityTokens: server.kvCapacityTokens,
     concurrencyMax: server.concurrencyMax,
+    ...(server.stepTimes && { stepTimes: server.stepTimes }),
   });
   return ranks === 1 ? [target(undefined)] : Array.from({ length: ranks }, (_, rank) => target(rank));
 }

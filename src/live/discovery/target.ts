@@ -1,4 +1,5 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { StepTimes } from "#core/endpoint/step-times.ts";
 
 /** One engine as a source of endpoints names it, before anybody has asked it. */
 export interface Target {
@@ -18,4 +19,6 @@ export interface Target {
   /** What the source knows where the engine itself does not say. */
   readonly kvCapacityTokens: number | undefined;
   readonly concurrencyMax: number | undefined;
+  /** What its steps take, where its engine file is named. */
+  readonly stepTimes?: StepTimes;
 }
