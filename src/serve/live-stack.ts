@@ -101,11 +101,10 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
   const forecasts = new ForecastAccuracy(config.metrics.endpointsMax);
-  tap.listen(forecasts);
   const also = { forecasts, ...shadowStatus, ...events.metrics, ...workers.metrics, ...desks, cascades };
   const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
   const late = lately(config, tap);
-  for (const listener of [recorder, metrics]) if (listener !== undefined) tap.listen(listener);
+  for (const listener of [forecasts, recorder, metrics]) if (listener !== undefined) tap.listen(listener);
   directory.listen(metrics);
   // Only now: what it gives the router must reach the recorder.
   rollouts.restore();
