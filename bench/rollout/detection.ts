@@ -14,7 +14,8 @@ const KEY: FigureKey = "e2e.mean";
 const CONVERSATIONS_PER_SECOND = 6;
 const PILOT_SEED = 5001;
 const PILOT_SECONDS = 600;
-const PILOT_RUNS = 4;
+/** About as many as a plan simulates of a trace as long. */
+const PILOT_RUNS = 12;
 const WINDOW_SECONDS: readonly number[] = [10, 20];
 /** Before the rollout caches fill, as in the plan. */
 const START_SECONDS = 30;

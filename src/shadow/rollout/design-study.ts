@@ -150,7 +150,10 @@ function betweenRuns(all: readonly MeanEstimate[]): number {
   const middle = all.reduce((sum, { mean }) => sum + mean, 0) / all.length;
   const apart = all.reduce((sum, { mean }) => sum + (mean - middle) ** 2, 0) / (all.length - 1);
   const expected = all.reduce((sum, { deviation, count }) => sum + deviation ** 2 / count, 0) / all.length;
-  return apart > expected && expected > 0 ? Math.sqrt(apart / expected) : 1;
+  // The deviation of few is estimated too low: by c4 of quality control, about 4 (n - 1) / (4 (n - 1) + 1).
+  const few = 4 * (all.length - 1);
+  const spread = (Math.sqrt(apart / expected) * (few + 1)) / few;
+  return expected > 0 && spread > 1 ? spread : 1;
 }
 
 function middle(values: readonly number[]): number {
