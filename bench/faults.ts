@@ -2,7 +2,7 @@
  * What happens under faults and overload, on endpoints in processes of their own, over sockets. Prints what holds; exits
  * with 1 where something does not.
  *
- *     npm run faults -- [--part engines,mixed,overload,streams,rolling,hostile,replicas] [--seed 1] [--mixed 100000] [--seconds 20]
+ *     npm run faults -- [--part engines,mixed,overload,streams,rolling,rolling-gateways,hostile,replicas] [--seed 1] [--mixed 100000] [--seconds 20]
  *         [--streams 10000] [--hold-seconds 60] [--hostile-seconds 180]
  */
 import { parseArgs } from "node:util";
@@ -12,12 +12,13 @@ import { hostilePart } from "./faults/hostile.ts";
 import { overloadPart } from "./faults/overload.ts";
 import { replicasPart } from "./faults/replicas.ts";
 import { printRows, type Row } from "./faults/report.ts";
+import { rollingGatewaysPart } from "./faults/rolling-gateways.ts";
 import { rollingPart } from "./faults/rolling.ts";
 import { streamsPart } from "./faults/streams.ts";
 
 const { values: flags } = parseArgs({
   options: {
-    part: { type: "string", default: "engines,mixed,overload,streams,rolling,hostile,replicas" },
+    part: { type: "string", default: "engines,mixed,overload,streams,rolling,rolling-gateways,hostile,replicas" },
     seed: { type: "string", default: "1" },
     mixed: { type: "string", default: "100000" },
     seconds: { type: "string", default: "20" },
@@ -33,6 +34,7 @@ const PARTS: Readonly<Record<string, () => Promise<Row[]>>> = {
   overload: () => overloadPart(seed, Number(flags.seconds)),
   streams: () => streamsPart(seed, Number(flags.streams), Number(flags["hold-seconds"])),
   rolling: () => rollingPart(seed),
+  "rolling-gateways": () => rollingGatewaysPart(seed),
   replicas: replicasPart,
   hostile: () => hostilePart(seed, Number(flags["hostile-seconds"])),
 };
