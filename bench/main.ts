@@ -85,6 +85,14 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "how often prediction intervals hold what happens, on drawn engines and recorded runs",
     onDemand: true,
   },
+  "tune-traps": {
+    about: "whether a bad policy gets past tune: short traffic, wrong engines (--attempts)",
+    onDemand: true,
+  },
+  "llm-d-export": {
+    about: "whether llm-d-router's endpoint picker takes what is exported (--binary)",
+    onDemand: true,
+  },
   mutants: {
     about: "small changes of core, engine and live, and whether a test fails (--folder, --sample)",
     onDemand: true,

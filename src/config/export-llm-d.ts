@@ -30,6 +30,9 @@ interface SchedulingProfile {
 
 type Kind = LlmDPlugin["kind"];
 
+/** Producers of what a plugin reads that llm-d-router does not make by itself where a configuration leaves them out. */
+const PRODUCERS: Readonly<Record<string, string>> = { "token-load-scorer": "inflight-load-producer" };
+
 /**
  * The profile as an EndpointPickerConfig, which llmDProfile reads back to one that decides the same. Every parameter is
  * stated, so that other defaults change nothing.
@@ -120,8 +123,10 @@ class Writing {
     weight?: number,
   ): void {
     const declared = declaredAs(kind, plugin);
-    if (typeof declared === "string") this.refuse(`${path}: ${declared}`);
-    else refs.push({ pluginRef: this.declare(declared), ...(weight !== undefined && { weight }) });
+    if (typeof declared === "string") return this.refuse(`${path}: ${declared}`);
+    const producer = PRODUCERS[declared.type];
+    if (producer !== undefined) this.declare({ type: producer });
+    refs.push({ pluginRef: this.declare(declared), ...(weight !== undefined && { weight }) });
   }
 }
 

@@ -101,6 +101,17 @@ function withParameters({ disaggregation, ...rest }: ProfileSpec): ProfileSpec {
   return { ...stage(rest), disaggregation: { ...disaggregation!, prefill: stage(disaggregation!.prefill) } };
 }
 
+test("what a scorer of llm-d reads and llm-d does not make by itself is declared beside it", () => {
+  const exported = exportLlmD({
+    filters: [],
+    scorers: [{ plugin: "token-load", parameters: {}, weight: 1 }],
+    picker: { plugin: "max-score", parameters: { tieBreak: "random" } },
+  });
+  assert.ok(exported.ok);
+  const types = exported.value.plugins.map(({ type }) => type);
+  assert.ok(types.includes("inflight-load-producer"));
+});
+
 test("what llm-d cannot express is refused with its place", () => {
   const exported = exportLlmD(loadProfile("gnomon").spec);
   assert.ok(!exported.ok);

@@ -17,7 +17,7 @@ const UNKNOWN = 0.15;
 /** No engine is known better. */
 const KNOWN_MIN = 0.03;
 /** A model that is further off on the very traffic that it is asked about is wrong. */
-export const MODEL_ERROR_MAX = 0.25;
+const MODEL_ERROR_MAX = 0.25;
 
 export function engineDoubt(residuals: StepResiduals | undefined, error: PredictionError | undefined): EngineDoubt {
   const measured = error === undefined ? undefined : Math.log(1 + error.meanRelative);

@@ -33,6 +33,11 @@ export function verdictOf({ gainMin, search, winner, heldOut }: Judged): Verdict
       kind: "refused",
       reasons: ["there was no time to simulate the profile in force: a larger budget is needed"],
     };
+  if (winner === undefined && !search.isSettled)
+    return {
+      kind: "uncertain",
+      reasons: ["no other policy was simulated whole within the time and the trials: a larger budget is needed"],
+    };
   if (winner === undefined || heldOut === undefined)
     return { kind: "nothing", reasons: [`none of ${search.policies} policies was better than the one in force`] };
   if (winner.gain < gainMin)

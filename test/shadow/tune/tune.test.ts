@@ -49,6 +49,12 @@ test("of two policies that do the same there is nothing to be gained", async () 
   assert.equal(answer.verdict.kind, "nothing");
 });
 
+test("a search that had no time for another policy does not claim that there is none", async () => {
+  const answer = await tune(tuneCase(WORKLOAD, "round-robin", ["gnomon"], 3));
+  assert.equal(answer.verdict.kind, "uncertain");
+  assert.match(answer.verdict.reasons.join("; "), /a larger budget is needed/);
+});
+
 test("a trace of few conversations is refused with their number", async () => {
   const answer = await tune(tuneCase(conversationsOf(14, 14, 3), "round-robin", ["gnomon"], 10));
   assert.equal(answer.verdict.kind, "refused");
