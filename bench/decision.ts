@@ -2,14 +2,17 @@
  * What one decision costs: Router.accept of an arrival (match, filter, score, pick, charge, insert) against endpoints,
  * prompt length and profile. Prints microseconds.
  *
- *     npx node bench/decision.ts [--profiles | --events]
+ *     npx node bench/decision.ts [--profiles | --events | --predicted]
  *
  * With --events each case is measured once more with engines that report their caches (KV events), beside the guess.
+ * With --predicted it is gnomon, gnomon-predicted and gnomon-predicted behind the filter slo-headroom, at 5, 25 and 100
+ * endpoints.
  */
 import { loadProfile, profileNames } from "#config/profile-file.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { randomFor } from "#core/random.ts";
+import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { Router } from "#core/router.ts";
 
 const BLOCK_TOKENS = 16;
@@ -36,9 +39,26 @@ const given: Case[] = process.argv.includes("--profiles")
       ),
     );
 
-const cases = process.argv.includes("--events")
+const cases: readonly Case[] = process.argv.includes("--events")
   ? given.filter(({ endpoints }) => endpoints === 100).flatMap((one) => [one, { ...one, events: true }])
-  : given;
+  : process.argv.includes("--predicted")
+    ? [5, 25, 100].flatMap((endpoints) =>
+        ["gnomon", "gnomon-predicted", "gnomon-predicted with slo-headroom"].map((profile) => ({
+          endpoints,
+          tokens: 8_192,
+          shared: 0.9,
+          profile,
+        })),
+      )
+    : given;
+
+function specOf(profile: string): ProfileSpec {
+  const [name, filter] = profile.split(" with ");
+  const { spec } = loadProfile(name!);
+  if (filter === undefined) return spec;
+  const parameters = { ttftTargetMillis: 1_000, tpotTargetMillis: 50 };
+  return { ...spec, filters: [...spec.filters, { plugin: filter, parameters }] };
+}
 
 function measure({ endpoints, tokens, shared, profile, events = false }: Case): {
   p50: number;
@@ -47,7 +67,7 @@ function measure({ endpoints, tokens, shared, profile, events = false }: Case): 
 } {
   const router = new Router({
     seed: 1,
-    profiles: { [profile]: loadProfile(profile).spec },
+    profiles: { [profile]: specOf(profile) },
     defaultProfile: profile,
     index: new DualIndex(),
     blockTokens: BLOCK_TOKENS,

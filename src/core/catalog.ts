@@ -9,6 +9,7 @@ import { powerOfTwo } from "./filter/power-of-two.ts";
 import { prefixAffinityGate } from "./filter/prefix-affinity-gate.ts";
 import { prefixMatch } from "./filter/prefix-match.ts";
 import { sessionPin } from "./filter/session-pin.ts";
+import { sloHeadroom as sloHeadroomFilter } from "./filter/slo-headroom.ts";
 import { utilizationSaturation } from "./filter/utilization-saturation.ts";
 import { warmSession } from "./filter/warm-session.ts";
 import { maxScore } from "./picker/max-score.ts";
@@ -44,6 +45,7 @@ import { queueDepth } from "./scorer/queue-depth.ts";
 import { queueHeadroom } from "./scorer/queue-headroom.ts";
 import { runningRequestsScorer } from "./scorer/running-requests.ts";
 import { sessionAffinity } from "./scorer/session-affinity.ts";
+import { sloHeadroom } from "./scorer/slo-headroom.ts";
 import { throughput } from "./scorer/throughput.ts";
 import { tokenLoad } from "./scorer/token-load.ts";
 import { utilization } from "./scorer/utilization.ts";
@@ -65,6 +67,7 @@ export const CATALOG = {
     "prefix-affinity-gate": prefixAffinityGate,
     "prefix-match": prefixMatch,
     "session-pin": sessionPin,
+    "slo-headroom": sloHeadroomFilter,
     "utilization-saturation": utilizationSaturation,
     "warm-session": warmSession,
   },
@@ -97,6 +100,7 @@ export const CATALOG = {
     "queue-headroom": queueHeadroom,
     "running-requests": runningRequestsScorer,
     "session-affinity": sessionAffinity,
+    "slo-headroom": sloHeadroom,
     throughput,
     "token-load": tokenLoad,
     utilization,

@@ -1,5 +1,6 @@
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { Micros } from "./units.ts";
+import type { Slo } from "./slo.ts";
 import type { BlockChain } from "./prompt/block-chain.ts";
 
 /**
@@ -36,6 +37,8 @@ export interface RouteRequest {
   readonly cacheRead?: boolean;
   /** From its arrival, after which its client has no use for the answer; absent where it stated none. */
   readonly timeoutMicros?: Micros;
+  /** What it is promised, where its client stated that. */
+  readonly slo?: Slo;
   /** Endpoints that the data plane in front of it allows; absent where it may go anywhere. */
   readonly subset?: readonly EndpointId[];
   /** Profile that the host selected for this request; "" is the router's default. */

@@ -6,6 +6,7 @@ import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
+import type { Slo } from "#core/slo.ts";
 import { KEPT_REASONS } from "#core/cascade/cascade-input.ts";
 import { decodeJudged, encodeJudged } from "./judged-codec.ts";
 import { type Fields, TraceFormatError } from "./fields.ts";
@@ -213,6 +214,7 @@ function encodeRequest(request: RouteRequest): string {
   if (request.sequences !== 1) text += `,"sequences":${number(request.sequences)}`;
   if (request.cacheRead === false) text += `,"cacheRead":false`;
   if (request.timeoutMicros !== undefined) text += `,"timeoutMicros":${number(request.timeoutMicros)}`;
+  if (request.slo !== undefined) text += `,"slo":${JSON.stringify(request.slo)}`;
   if (request.subset !== undefined) text += `,"subset":${JSON.stringify(request.subset)}`;
   if (request.profile !== "") text += `,"profile":${JSON.stringify(request.profile)}`;
   if (request.undivided === true) text += `,"undivided":true`;
@@ -236,10 +238,18 @@ function decodeRequest(fields: Fields, blocks: BlockChain): RouteRequest {
     blocks,
     ...(fields.boolean("cacheRead", true) ? {} : { cacheRead: false }),
     ...(fields.has("timeoutMicros") && { timeoutMicros: fields.integer("timeoutMicros", 1) }),
+    ...(fields.has("slo") && { slo: decodeSlo(fields.object("slo")) }),
     ...(fields.has("subset") ? { subset: fields.strings("subset") } : {}),
     profile: fields.string("profile", ""),
     ...(fields.boolean("undivided", false) && { undivided: true }),
     ...(fields.boolean("ownProfile", false) && { ownProfile: true }),
+  };
+}
+
+function decodeSlo(fields: Fields): Slo {
+  return {
+    ...(fields.has("ttftMicros") && { ttftMicros: fields.integer("ttftMicros", 1) }),
+    ...(fields.has("tpotMicros") && { tpotMicros: fields.integer("tpotMicros", 1) }),
   };
 }
 

@@ -131,6 +131,13 @@ test("every response header that is written is documented, and none that is not"
 });
 
 /** Ours of requests. */
-const READ: ReadonlySet<string> = new Set(["x-gnomon-tenant", "x-gnomon-session", "x-gnomon-slo-class", "x-gnomon-by"]);
+const READ: ReadonlySet<string> = new Set([
+  "x-gnomon-tenant",
+  "x-gnomon-session",
+  "x-gnomon-slo-class",
+  "x-gnomon-slo-ttft-ms",
+  "x-gnomon-slo-tpot-ms",
+  "x-gnomon-by",
+]);
 /** Written on what goes to an engine. */
 const TO_ENGINES: ReadonlySet<string> = new Set(["authorization", "x-data-parallel-rank", "accept-encoding"]);

@@ -104,6 +104,8 @@ const requests: fc.Arbitrary<RouteRequest> = record({
     { ...request, subset: ["a", "b#1"] },
     { ...request, undivided: true as const },
     { ...request, timeoutMicros: 30_000_000 },
+    { ...request, slo: { ttftMicros: 500_000 } },
+    { ...request, slo: { ttftMicros: 500_000, tpotMicros: 12_500 } },
   ),
 );
 

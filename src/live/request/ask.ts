@@ -23,6 +23,7 @@ import type { GatewayLimits } from "./limits.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "./parse-request.ts";
 import { withFields } from "./request-body.ts";
 import type { RequestHeaders } from "./request-headers.ts";
+import { sloOf } from "./slo-of.ts";
 import type { Route } from "./route.ts";
 import { tokensOfAll, truncated } from "./truncation.ts";
 
@@ -180,6 +181,8 @@ function decide(
   const { tenant, user, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
   const chosen = context.profileOf(model, profile);
   if (typeof chosen !== "string") return asking.refuse(chosen);
+  const slo = sloOf(headers);
+  if (typeof slo === "string") return asking.refuse(refusal("bad-request", slo));
   const request: RouteRequest = {
     id: asking.routeId,
     model,
@@ -197,6 +200,7 @@ function decide(
     ...(!parsed.cacheRead && { cacheRead: false }),
     ...(!isDivisible(asking, parsed) && { undivided: true }),
     ...(asking.timeoutMicros !== undefined && { timeoutMicros: asking.timeoutMicros }),
+    ...(slo !== undefined && { slo }),
     ...(asking.subset !== undefined && { subset: asking.subset }),
     ...(profile !== "" && { ownProfile: true }),
   };

@@ -23,6 +23,9 @@ export function writeRequest(to: MessageWriter, request: RouteRequest): void {
   to.number(request.priority);
   to.number(request.promptTokens);
   to.optional(request.outputTokensMax);
+  to.optional(request.timeoutMicros);
+  to.optional(request.slo?.ttftMicros);
+  to.optional(request.slo?.tpotMicros);
   to.number(request.sequences);
   to.number(blocks.blockTokens);
   to.words(blocks.hashes.subarray(0, 2 * blocks.length));
@@ -42,6 +45,9 @@ export function readRequest(from: MessageReader): RouteRequest {
   const priority = from.number();
   const promptTokens = from.number();
   const outputTokensMax = from.optional();
+  const timeoutMicros = from.optional();
+  const ttftMicros = from.optional();
+  const tpotMicros = from.optional();
   const sequences = from.number();
   const blockTokens = from.number();
   const hashes = from.words();
@@ -60,6 +66,10 @@ export function readRequest(from: MessageReader): RouteRequest {
     sequences,
     blocks: { hashes, length: hashes.length / 2, blockTokens },
     ...((flags & NO_CACHE_READ) !== 0 && { cacheRead: false }),
+    ...(timeoutMicros !== undefined && { timeoutMicros }),
+    ...((ttftMicros !== undefined || tpotMicros !== undefined) && {
+      slo: { ...(ttftMicros !== undefined && { ttftMicros }), ...(tpotMicros !== undefined && { tpotMicros }) },
+    }),
     ...(subset !== undefined && { subset }),
     profile,
     ...((flags & UNDIVIDED) !== 0 && { undivided: true }),

@@ -51,6 +51,8 @@ test("a request is the same in the other thread", () => {
       cacheRead: fc.constant(false as const),
       ownProfile: fc.constant(true as const),
       undivided: fc.constant(true as const),
+      timeoutMicros: fc.integer({ min: 1, max: 1e12 }),
+      slo: fc.constantFrom({ ttftMicros: 500_000 }, { tpotMicros: 30_000 }, { ttftMicros: 1, tpotMicros: 2 }),
       subset: fc.array(text, { maxLength: 3 }),
     },
     { requiredKeys: [] },

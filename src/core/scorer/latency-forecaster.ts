@@ -1,0 +1,120 @@
+import { ColumnBreakdown } from "../breakdown.ts";
+import type { Breakdown, CandidateRow, Decision, Routed } from "../decision.ts";
+import type { EndpointId } from "../endpoint/endpoint.ts";
+import { Ewma } from "../endpoint/ewma.ts";
+import { newTokens } from "../endpoint/gauge.ts";
+import type { Snapshot } from "../endpoint/snapshot.ts";
+import type { StepTimes } from "../endpoint/step-times.ts";
+import type { Input } from "../input.ts";
+import type { Forecast } from "../latency/forecast.ts";
+import type { LatencyModel, Situation } from "../latency/latency-model.ts";
+import { ModelSet } from "../latency/model-set.ts";
+import type { RouteRequest } from "../request.ts";
+import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import { EndpointWindows } from "./endpoint-windows.ts";
+import { UnderWay } from "./under-way.ts";
+
+/** Time constant of the mean length of answers. */
+const OUTPUT_TAU_MICROS = 300 * MICROS_PER_SECOND;
+/** Over which the rate of prompts at an endpoint is taken. */
+const RATE_SECONDS = 10;
+
+/** What it begins with. */
+export interface ForecasterOptions extends StepTimes {
+  /** Length of an answer until the first was seen. */
+  readonly outputTokensGuess: number;
+}
+
+/** The same as parameters of a plugin. */
+export const FORECASTER_PARAMETERS = {
+  outputTokensGuess: { type: "number", default: 256, min: 1, meaning: "length of an answer until the first was seen" },
+  stepMicros: { type: "number", default: 8_000, min: 1, meaning: "time of a step, until it is learned" },
+  prefillTokenMicros: { type: "number", default: 40, min: 0.001, meaning: "time of a prompt token, until learned" },
+  sequenceMicros: { type: "number", default: 20, min: 0, meaning: "time of a sequence in a step, until learned" },
+  contextTokenMicros: { type: "number", default: 0.08, min: 0, meaning: "time of a token of context, until learned" },
+  stepTokensMax: { type: "integer", default: 8_192, min: 1, meaning: "tokens of a step (max_num_batched_tokens)" },
+} as const;
+
+/** What a request's times would be at an endpoint, by models that learn from every request which the router placed. */
+export class LatencyForecaster {
+  readonly #models: ModelSet;
+  readonly #underWay: UnderWay;
+  readonly #outputTokensGuess: number;
+  readonly #answer = new Ewma(OUTPUT_TAU_MICROS);
+  readonly #computed = new EndpointWindows(RATE_SECONDS);
+
+  constructor(options: ForecasterOptions) {
+    this.#outputTokensGuess = options.outputTokensGuess;
+    this.#models = new ModelSet(options);
+    this.#underWay = new UnderWay((endpoint) => this.#models.lastOf(endpoint));
+  }
+
+  modelOf({ endpoint }: Snapshot): LatencyModel {
+    return this.#models.of(endpoint);
+  }
+
+  /** Mean length of answers lately. */
+  get outputTokens(): number {
+    return this.#answer.value ?? this.#outputTokensGuess;
+  }
+
+  forecast({ promptTokens }: RouteRequest, candidate: Snapshot): Forecast {
+    const situation = this.situation(candidate, promptTokens);
+    const model = this.modelOf(candidate);
+    return {
+      ttftMicros: Math.round(model.ttftMicros(candidate.id, situation)),
+      tpotMicros: Math.round(model.tpotMicros(candidate.id, situation, promptTokens)),
+    };
+  }
+
+  /** Prompts of others are taken to be as long as this one, and everybody to be in the midst of an answer. */
+  situation(candidate: Snapshot, promptTokens: number): Situation {
+    const { id, at, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = candidate;
+    const foreign = Math.max(0, effectiveLoad - requestsInFlight);
+    return {
+      requests: effectiveLoad,
+      contextTokens: promptTokensInFlight + foreign * promptTokens + (effectiveLoad * this.outputTokens) / 2,
+      queuedTokens: prefillTokensQueued,
+      newTokens: newTokens(candidate, promptTokens),
+      prefillPerMicro: this.#prefillPerMicro(id, at),
+    };
+  }
+
+  observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
+    if (decision?.kind === "routed" && request !== undefined) this.#routed(input.at, decision, request);
+    this.#underWay.observe(input);
+    if (input.kind === "endpoint-left") {
+      this.#computed.forget(input.endpoint);
+      this.#models.forget(input.endpoint);
+    }
+    if (isAnswer(input)) this.#answer.add(input.at, input.outputTokens);
+  }
+
+  #prefillPerMicro(endpoint: EndpointId, at: Micros): number {
+    return this.#computed.sum(endpoint, at) / (RATE_SECONDS * MICROS_PER_SECOND);
+  }
+
+  #routed(at: Micros, decision: Routed, request: RouteRequest): void {
+    const { endpoint, breakdown, hitTokens } = decision;
+    // A peer's decision has no rows, and where two share the work neither takes the time of one.
+    const row = rowOf(breakdown, endpoint);
+    if (row === undefined || decision.prefill !== undefined) return;
+    const added = Math.max(1, request.promptTokens - Math.floor(hitTokens));
+    this.#computed.add(endpoint, at, added);
+    this.#underWay.began(decision, request, row, added, this.#prefillPerMicro(endpoint, at));
+  }
+}
+
+/** Of the columns of this router's own decisions one row is made, not all. */
+function rowOf(breakdown: Breakdown, endpoint: EndpointId): CandidateRow | undefined {
+  if (!(breakdown instanceof ColumnBreakdown)) return breakdown.candidates.find((one) => one.endpoint === endpoint);
+  const index = breakdown.endpoints.indexOf(endpoint);
+  return index < 0 ? undefined : breakdown.row(index);
+}
+
+type Answered = Extract<Input, { kind: "request-finished" }> & { readonly outputTokens: number };
+
+/** An embedding, a score or a class has no tokens, and is no evidence of how long answers are. */
+function isAnswer(input: Input): input is Answered {
+  return input.kind === "request-finished" && input.outcome === "ok" && (input.outputTokens ?? 0) > 0;
+}
