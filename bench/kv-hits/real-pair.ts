@@ -41,7 +41,8 @@ export class RealPair {
   }
 
   async start(): Promise<void> {
-    const base = 20_000 + Math.floor(Math.random() * 20_000);
+    // Below the ports that connections are given: one that asks for an engine that is gone may be given the port it asks for.
+    const base = 20_000 + Math.floor(Math.random() * 12_000);
     for (let i = 0; i < 2; i++) {
       const [port, publisherPort, replayPort] = [base + i, base + 10 + i, base + 20 + i];
       const relay = new EventRelay(publisherPort, replayPort, this.#hidesTokens);
