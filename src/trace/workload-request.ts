@@ -1,3 +1,4 @@
+import type { Slo } from "#core/slo.ts";
 import type { Micros } from "#core/units.ts";
 
 /**
@@ -47,6 +48,8 @@ export interface WorkloadRequest {
   readonly model: string;
   /** From its arrival until its client gives up, where the workload states it. */
   readonly timeoutMicros?: Micros | undefined;
+  /** What its client wants its times to be at most, where the workload states it. */
+  readonly slo?: Slo | undefined;
 }
 
 export interface ParentTurn {

@@ -21,7 +21,7 @@ test("one router, whatever its lag, is today's run to the byte", () => {
 });
 
 /** What a report does not carry: how many endpoints were cold at the peer's decision, and what its request found there. */
-const OTHERWISE: ReadonlySet<string> = new Set(["llm-d-optimized", "gnomon-predicted"]);
+const OTHERWISE: ReadonlySet<string> = new Set(["llm-d-optimized", "gnomon-predicted", "gnomon-slo"]);
 
 test("routers that know of each other at once decide as one, under every profile but those that read more", () => {
   for (const profile of profileNames()) {

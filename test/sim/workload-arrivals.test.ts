@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { simulate } from "#sim/simulate.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
-import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 import { linkedWorkload, shuffled } from "../trace/linked-workload.ts";
 import { cluster, engines, WEIGHTED } from "./cluster.ts";
 
@@ -79,4 +79,37 @@ test("a stream whose turns stand apart is refused by name where the time for one
   const apart = [turn("a", 0, 0), turn("b", 1, 900_000), turn("c", 2, 950_000), turn("a", 3, 0, 1_000)];
   assert.throws(() => outcomesOf(apart.values()), /turn 1 of "a" was read when its time had passed/);
   assert.equal(outcomesOf(apart).ids.length, 4);
+});
+
+test("clients state the targets of their class, if the workload has none of their own; an infinite one is none", () => {
+  const request = (index: number, more: Partial<WorkloadRequest>): WorkloadRequest => ({
+    ...LENGTHS_ONLY,
+    index,
+    arrivalMicros: index,
+    promptTokens: 10,
+    outputTokens: 2,
+    ...more,
+  });
+  const workload = [
+    request(0, { sloClass: "chat" }),
+    request(1, { sloClass: "chat", slo: { ttftMicros: 5 } }),
+    request(2, { sloClass: "batch" }),
+  ];
+  const arrivals = new WorkloadArrivals(workload, {
+    seed: 1,
+    blockTokens: 16,
+    timeoutMicros: Infinity,
+    timeScale: 1,
+    rateScale: 1,
+    targets: { chat: { ttftMicros: 200, tpotMicros: 30 }, "*": { ttftMicros: Infinity, tpotMicros: 90 } },
+  });
+  const stated = workload.map(() => {
+    const { slo } = arrivals.take().route;
+    return [slo?.ttftMicros, slo?.tpotMicros];
+  });
+  assert.deepEqual(stated, [
+    [200, 30],
+    [5, 30],
+    [undefined, 90],
+  ]);
 });

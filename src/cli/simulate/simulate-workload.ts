@@ -1,7 +1,7 @@
 import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
-import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
+import { WorkloadArrivals, type WorkloadArrivalsOptions } from "#sim/source/workload-arrivals.ts";
 import { ImportError, ImportReport } from "#trace/import/import-report.ts";
 import { detectFormat } from "#trace/import/detect-format.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
@@ -9,18 +9,25 @@ import { workloadFile } from "#trace/import/named-workload.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { loadSyntheticSpec, type SyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { parseSlo } from "../slo-flag.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
 
 export interface WorkloadPlan {
   /** As it was asked for. */
   readonly name: string;
-  /** What the specification promises to its classes. */
+  /** What classes are promised, by the flags or else by the specification; their clients state it with each request. */
   readonly targets: SloTargets;
   /** The same requests each time, from the start. */
   arrivals(): WorkloadArrivals;
 }
 
 type Opened = Omit<WorkloadPlan, "name">;
+
+interface Asked {
+  readonly blockTokens: number;
+  /** Targets that flags name. */
+  readonly asked: SloTargets | undefined;
+}
 
 /** Opens the workload that flags name: a specification is generated as it is needed, a recorded one is read first. */
 export async function workloadPlan(flags: SimulateFlags, blockTokens: number): Promise<WorkloadPlan> {
@@ -30,8 +37,9 @@ export async function workloadPlan(flags: SimulateFlags, blockTokens: number): P
   try {
     const path = workloadFile(name);
     const { format } = await detectFormat(path);
+    const asked = flags.slo === undefined ? undefined : parseSlo(flags.slo);
     const open = format === "synthetic" ? generated : recorded;
-    return { name, ...(await open(path, flags, blockTokens)) };
+    return { name, ...(await open(path, flags, { blockTokens, asked })) };
   } catch (error) {
     if (error instanceof ImportError) throw new ConfigError(error.message.split("\n"));
     throw error;
@@ -48,12 +56,15 @@ function targetsOf(spec: SyntheticSpec): SloTargets {
   );
 }
 
-async function generated(path: string, flags: SimulateFlags, blockTokens: number): Promise<Opened> {
+async function generated(path: string, flags: SimulateFlags, { blockTokens, asked }: Asked): Promise<Opened> {
   const spec = atRate(await loadSyntheticSpec(path), flags.rate);
   const requests = () =>
     first(synthesize(spec, flags.seed, new ImportReport(path, "synthetic", true)), flags.numRequests);
-  const targets = targetsOf(spec);
-  return { targets, arrivals: () => arrivalsOf(requests(), flags, blockTokens, flags.rateScale) };
+  const targets = asked ?? targetsOf(spec);
+  return {
+    targets,
+    arrivals: () => arrivalsOf(requests(), flags, { blockTokens, targets, rateScale: flags.rateScale }),
+  };
 }
 
 function atRate(spec: SyntheticSpec, ratePerSecond: number | undefined): SyntheticSpec {
@@ -62,7 +73,7 @@ function atRate(spec: SyntheticSpec, ratePerSecond: number | undefined): Synthet
   return { ...spec, arrivals: { ...spec.arrivals, ratePerSecond } };
 }
 
-async function recorded(path: string, flags: SimulateFlags, blockTokens: number): Promise<Opened> {
+async function recorded(path: string, flags: SimulateFlags, { blockTokens, asked }: Asked): Promise<Opened> {
   // Loaded only now: most runs generate their workload.
   const { openWorkload } = await import("#trace/import/open-workload.ts");
   const { report, requests } = await openWorkload(path, { ...IMPORT_DEFAULTS, seed: flags.seed });
@@ -72,22 +83,22 @@ async function recorded(path: string, flags: SimulateFlags, blockTokens: number)
   }
   if (read.length === 0)
     throw new ConfigError([`${path}: expected a workload with requests, got none`, ...report.places]);
-  const scale = flags.rateScale * (flags.rate === undefined ? 1 : flags.rate / meanRate(read));
+  const rateScale = flags.rateScale * (flags.rate === undefined ? 1 : flags.rate / meanRate(read));
   if (report.refusedTotal > 0) {
     process.stderr.write(`${path}: ${report.refusedTotal} records left out: ${report.places[0] ?? ""}\n`);
   }
-  return { targets: {}, arrivals: () => arrivalsOf(read, flags, blockTokens, scale) };
+  const targets = asked ?? {};
+  return { targets, arrivals: () => arrivalsOf(read, flags, { blockTokens, targets, rateScale }) };
 }
 
 function arrivalsOf(
   requests: Iterable<WorkloadRequest>,
   flags: SimulateFlags,
-  blockTokens: number,
-  rateScale: number,
+  given: Pick<WorkloadArrivalsOptions, "blockTokens" | "rateScale" | "targets">,
 ): WorkloadArrivals {
   const timeoutMicros = flags.timeout === undefined ? Infinity : Math.round(flags.timeout * MICROS_PER_SECOND);
   const { seed, answers } = flags;
-  return new WorkloadArrivals(requests, { seed, blockTokens, timeoutMicros, timeScale: 1, rateScale, answers });
+  return new WorkloadArrivals(requests, { ...given, seed, timeoutMicros, timeScale: 1, answers });
 }
 
 /** First turns per second, as recorded. */

@@ -12,7 +12,6 @@ import { checkOutputFile } from "../check-output-file.ts";
 import { clusterPlan } from "./simulate-plan.ts";
 import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";
 import { simulationTable } from "./simulate-table.ts";
-import { parseSlo } from "../slo-flag.ts";
 import { parseFitness } from "./fitness-flag.ts";
 import { workloadPlan } from "./simulate-workload.ts";
 
@@ -39,7 +38,6 @@ export function simulateCommand(): Command {
 /** Runs what the flags describe: the results as they are written, and the run that they are of. */
 export async function simulated(flags: SimulateFlags, progress: NonNullable<SimulationOptions["progress"]>) {
   const cluster = clusterPlan(flags);
-  const asked = flags.slo === undefined ? undefined : parseSlo(flags.slo);
   const fitness = flags.fitnessWeights === undefined ? {} : parseFitness(flags.fitnessWeights);
   const workload = await workloadPlan(flags, cluster.router.blockTokens);
   const traced = flags.traceLevel === "decisions";
@@ -53,7 +51,7 @@ export async function simulated(flags: SimulateFlags, progress: NonNullable<Simu
     progress,
   };
   const startedAt = performance.now();
-  const result = simulate(options, asked ?? workload.targets);
+  const result = simulate(options, workload.targets);
   const seconds = (performance.now() - startedAt) / 1000;
   const again = () => ({ ...clusterPlan(flags), ...(scaling && { scaling }), arrivals: workload.arrivals() });
   const results = {

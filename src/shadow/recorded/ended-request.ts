@@ -51,6 +51,7 @@ export function workloadRequest(
     sloClass: route.sloClass,
     model: route.model,
     ...(route.timeoutMicros !== undefined && { timeoutMicros: route.timeoutMicros }),
+    ...(route.slo !== undefined && { slo: route.slo }),
   };
 }
 

@@ -11,6 +11,8 @@ const NUMBERS = [
   "arrivalMicros",
   "thinkMicros",
   "timeoutMicros",
+  "ttftTargetMicros",
+  "tpotTargetMicros",
   "turn",
   "promptTokens",
   "outputTokens",
@@ -62,6 +64,8 @@ export class WorkloadPacker {
       arrivalMicros: request.arrivalMicros,
       thinkMicros: request.thinkMicros ?? NaN,
       timeoutMicros: request.timeoutMicros ?? NaN,
+      ttftTargetMicros: request.slo?.ttftMicros ?? NaN,
+      tpotTargetMicros: request.slo?.tpotMicros ?? NaN,
       turn: request.turn,
       promptTokens: request.promptTokens,
       outputTokens: request.outputTokens,
@@ -121,6 +125,7 @@ export class PackedWorkload implements Workload {
     const ids = known("idsFrom");
     const tokens = known("tokensFrom");
     const answer = known("answerFrom");
+    const [ttftMicros, tpotMicros] = [known("ttftTargetMicros"), known("tpotTargetMicros")];
     return {
       index,
       arrivalMicros: number("arrivalMicros"),
@@ -141,6 +146,9 @@ export class PackedWorkload implements Workload {
       sloClass: names[number("sloClass")]!,
       model: names[number("model")]!,
       timeoutMicros: known("timeoutMicros"),
+      ...((ttftMicros !== undefined || tpotMicros !== undefined) && {
+        slo: { ...(ttftMicros !== undefined && { ttftMicros }), ...(tpotMicros !== undefined && { tpotMicros }) },
+      }),
     };
   }
 

@@ -4,6 +4,7 @@ import type { Micros } from "#core/units.ts";
 import { conversations, startOf } from "#trace/conversations.ts";
 import { Schedule, type ScheduleOptions } from "#trace/schedule.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
+import { type SloTarget, type SloTargets, targetOf } from "../result/slo.ts";
 import type { ArrivalSource, SimulatedRequest } from "./arrival-source.ts";
 import { PromptChains } from "./prompt-chains.ts";
 
@@ -18,6 +19,8 @@ export interface WorkloadArrivalsOptions extends ScheduleOptions {
    * workload states that it did, or of every answer that the conversation's next prompt shows.
    */
   readonly answers?: "recorded" | "known";
+  /** What clients of each class state as their targets, where the workload has none of their own. */
+  readonly targets?: SloTargets;
 }
 
 /**
@@ -147,6 +150,7 @@ class WorkloadArrival implements SimulatedRequest {
       sequences: 1,
       blocks: chainsOf(options.blockTokens).chainOf(workload),
       ...(workload.cacheRead === false && { cacheRead: false }),
+      ...statedTargets(workload, targetOf(options.targets ?? {}, workload.sloClass)),
       profile: "",
     };
   }
@@ -168,4 +172,12 @@ class WorkloadArrival implements SimulatedRequest {
       blocks.blockTokens === blockTokens ? blocks.hashes : this.#chainsOf(blockTokens).chainOf(this.workload).hashes;
     return this.#chainsOf(blockTokens).withAnswer(prompt, this.workload, this.#next);
   }
+}
+
+/** Its own targets, else those of its class; one that is left out, or infinite, is none. */
+function statedTargets({ slo }: WorkloadRequest, ofClass: SloTarget | undefined): Pick<RouteRequest, "slo"> {
+  const ttft = slo?.ttftMicros ?? ofClass?.ttftMicros ?? Infinity;
+  const tpot = slo?.tpotMicros ?? ofClass?.tpotMicros ?? Infinity;
+  if (ttft === Infinity && tpot === Infinity) return {};
+  return { slo: { ...(ttft < Infinity && { ttftMicros: ttft }), ...(tpot < Infinity && { tpotMicros: tpot }) } };
 }

@@ -26,6 +26,7 @@ test("a packed workload holds the same requests, text left out", () => {
     sloClass: "c",
     model: "m",
     timeoutMicros: 9,
+    slo: { ttftMicros: 7, tpotMicros: 8 },
   };
   const bare = {
     ...LENGTHS_ONLY,
