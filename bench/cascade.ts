@@ -20,6 +20,7 @@ import { parseArgs } from "node:util";
 import OpenAI from "openai";
 import { openaiStream, type StreamSeen } from "./cascade/openai-stream.ts";
 import { kept, message } from "./children.ts";
+import { engineReady, startGroup } from "./engine-group.ts";
 import { freePort } from "./free-port.ts";
 import { startGateway } from "./gateway-process.ts";
 import { median } from "./median.ts";
@@ -40,11 +41,6 @@ const prompts = Array.from(
   (_, i) => `Question ${i}: what is worth knowing of ${SUBJECTS[i % SUBJECTS.length]}?`,
 );
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
-const groups: number[] = [];
-
-process.on("exit", () => {
-  for (const group of groups) endGroup(group);
-});
 
 try {
   await main();
@@ -78,15 +74,6 @@ async function main(): Promise<void> {
   }
 }
 
-/** An engine's server may have ended before the processes that it started. */
-function endGroup(group: number): void {
-  try {
-    process.kill(-group, "SIGKILL");
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
-  }
-}
-
 async function emulated(): Promise<number[]> {
   const file = join(import.meta.dirname, "continuation/engine.ts");
   const start = async (model: string, stepMillis: number): Promise<number> => {
@@ -102,19 +89,10 @@ async function real(command: string): Promise<number[]> {
   for (const model of ["small", "large"]) {
     const port = await freePort();
     const line = command.replaceAll("PORT", String(port)).replaceAll("MODEL", model);
-    const child = kept(spawn("/bin/sh", ["-c", `exec ${line}`], { stdio: "ignore", detached: true }));
-    groups.push(child.pid!);
+    startGroup(line);
     ports.push(port);
   }
-  for (const port of ports) {
-    while (
-      !(await fetch(`http://127.0.0.1:${port}/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      ))
-    )
-      await sleep(500);
-  }
+  for (const port of ports) await engineReady(port);
   return ports;
 }
 

@@ -22,6 +22,7 @@ import { TraceReader } from "#trace/reader.ts";
 import { endAll, kept, message } from "./children.ts";
 import { idHidingProxy } from "./continuation/id-hiding-proxy.ts";
 import { type Heard, type Question, keyOf, listen, questions } from "./continuation/stream.ts";
+import { enginePort, engineReady, signalGroup, startGroup } from "./engine-group.ts";
 import { startGateway } from "./gateway-process.ts";
 
 const { values } = parseArgs({
@@ -41,12 +42,6 @@ const tokens = Number(values.tokens);
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-bench-"));
 const DISTINCT = 50;
 const SIGNALS = { stop: "SIGSTOP", term: "SIGTERM", kill: "SIGKILL" } as const;
-
-/** Groups of processes that end with the bench. */
-const groups = new Set<number>();
-process.on("exit", () => {
-  for (const group of groups) signal(group, "SIGKILL");
-});
 
 try {
   if (values.vllm === undefined) await emulated();
@@ -128,9 +123,9 @@ async function askEngine({ port }: Engine, question: Question): Promise<readonly
 
 async function real(command: string): Promise<void> {
   const asked = questions(Number(values.streams ?? 100), Number(values.streams ?? 100), tokens);
-  const base = 20_000 + Math.floor(Math.random() * 20_000);
+  const base = enginePort();
   const engines = [startReal(command, base), startReal(command, base + 1)];
-  await Promise.all(engines.map(ready));
+  await Promise.all(engines.map(({ port }) => engineReady(port)));
   const { port } = await startGateway(await portsBefore(engines), ["--record", scratch], 0);
   const run = (name: string) => Promise.all(asked.map((one, i) => listen(port, `${name}-${i}`, one)));
   const first = await run("first");
@@ -141,7 +136,7 @@ async function real(command: string): Promise<void> {
     const victim = engines[0]!;
     const running = run(fault);
     await sleep(1_000 * Number(values["fault-seconds"]));
-    signal(victim.child.pid!, SIGNALS[fault]);
+    signalGroup(victim.child.pid!, SIGNALS[fault]);
     const heard = await running;
     console.log(`${fault}: ${asked.length} streams, one engine gets ${SIGNALS[fault]}`);
     report(asked, heard, (_question, i) => [first[i]!.text, second[i]!.text]);
@@ -149,44 +144,22 @@ async function real(command: string): Promise<void> {
     await seams(heard, fault);
     await denials(port);
     if (fault === "stop") {
-      signal(victim.child.pid!, "SIGCONT");
+      signalGroup(victim.child.pid!, "SIGCONT");
       await sleep(8_000);
     } else if (fault !== values.faults.split(",").at(-1)) {
-      signal(victim.child.pid!, "SIGKILL");
+      signalGroup(victim.child.pid!, "SIGKILL");
       await sleep(2_000);
       engines[0] = startReal(command, base);
-      await ready(engines[0]);
+      await engineReady(engines[0].port);
       await sleep(20_000);
     }
-  }
-}
-
-/** To all of a group; one that has ended gets none. */
-function signal(group: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(-group, name);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
 }
 
 /** A group of processes of its own, all of which get the signals. */
 function startReal(command: string, port: number): Engine {
   const line = command.replaceAll("PORT", String(port));
-  const child = kept(spawn("/bin/sh", ["-c", `exec ${line}`], { stdio: "ignore", detached: true }));
-  groups.add(child.pid!);
-  return { child, port };
-}
-
-async function ready({ port }: Engine): Promise<void> {
-  for (;;) {
-    const isWell = await fetch(`http://127.0.0.1:${port}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isWell) return;
-    await sleep(500);
-  }
+  return { child: startGroup(line), port };
 }
 
 /** `undisturbed` has the texts that a stream is to have one of. */

@@ -8,7 +8,7 @@
  * is to answer answers each prompt alone first, twice; then its cache and the folder are emptied, and the same prompts go
  * through a gateway with the profile gnomon-pd. About three minutes, most of it the engines' start.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,8 @@ import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import { ROLES_DEFAULT } from "#core/disaggregation/roles.ts";
 import { randomFor } from "#core/random.ts";
-import { endAll, kept } from "./children.ts";
+import { endAll } from "./children.ts";
+import { enginePort, engineReady, signalGroup, startGroup } from "./engine-group.ts";
 import { startGateway } from "./gateway-process.ts";
 
 const { values } = parseArgs({
@@ -32,20 +33,16 @@ const FETCHED = /^vllm:prompt_tokens_by_source_total\{[^}]*source="external_kv_t
 
 const scratch = mkdtempSync(join(tmpdir(), "gnomon-shared-prompts-"));
 const store = join(scratch, "store");
-const groups = new Set<number>();
-process.on("exit", () => {
-  for (const group of groups) end(group);
-});
 
-const base = 20_000 + Math.floor(Math.random() * 20_000);
+const base = enginePort();
 const engines = [startEngine(base), startEngine(base + 1)];
 try {
-  await Promise.all([ready(base), ready(base + 1)]);
+  await Promise.all([engineReady(base), engineReady(base + 1)]);
   process.stderr.write(`${(performance.now() / 1_000).toFixed(0)} s: both engines are ready\n`);
   await compare();
 } finally {
   endAll();
-  for (const { pid } of engines) end(pid!);
+  for (const { pid } of engines) signalGroup(pid!, "SIGKILL");
   await sleep(500);
   rmSync(scratch, { recursive: true, force: true });
 }
@@ -117,28 +114,5 @@ function startEngine(port: number): ChildProcess {
     kv_connector_extra_config: { shared_storage_path: store },
   };
   const line = `${values.vllm.replaceAll("PORT", String(port))} --kv-transfer-config '${JSON.stringify(config)}'`;
-  const env = { ...process.env, VLLM_SERVER_DEV_MODE: "1" };
-  const child = kept(spawn("/bin/sh", ["-c", `exec ${line}`], { stdio: "ignore", detached: true, env }));
-  groups.add(child.pid!);
-  return child;
-}
-
-async function ready(port: number): Promise<void> {
-  for (;;) {
-    const isWell = await fetch(`http://127.0.0.1:${port}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isWell) return;
-    await sleep(500);
-  }
-}
-
-/** All of a group; one that has ended is passed over. */
-function end(group: number): void {
-  try {
-    process.kill(-group, "SIGKILL");
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
-  }
+  return startGroup(line, { ...process.env, VLLM_SERVER_DEV_MODE: "1" });
 }

@@ -12,19 +12,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { median } from "./median.ts";
+import { sharedPrefixes } from "./simulate/shared-prefixes.ts";
 
 const HERE = resolve(import.meta.dirname, "..");
 const REPORT = join(import.meta.dirname, "simulate/report-usage.ts");
-const SPEC = `
-conversations: 10000000
-arrivals: { process: constant, ratePerSecond: 160 }
-groups:
-  - name: shared
-    prefixes: 32
-    prefixTokens: 1024
-    userTokens: { distribution: normal, mean: 512, stddev: 128, min: 2, max: 7000 }
-    outputTokens: { distribution: normal, mean: 128, stddev: 64, min: 2, max: 512 }
-`;
+const SPEC = sharedPrefixes(10_000_000, 160);
 
 interface Usage {
   readonly cpuSeconds: number;

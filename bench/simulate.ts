@@ -9,6 +9,7 @@ import { ImportReport } from "#trace/import/import-report.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { parseSyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import { type PartShare, profiled } from "./simulate/parts.ts";
+import { sharedPrefixes } from "./simulate/shared-prefixes.ts";
 import { PLAIN_CLUSTER } from "./plain-cluster.ts";
 
 interface Case {
@@ -50,18 +51,8 @@ const ENGINE: EngineConfig = engineDefaults({
   },
 });
 
-/** Prompts of a shared prefix of 1,024 tokens (32 of them) and 512 +- 128 of their own, answers of 128 +- 64. */
 function workload({ requests, instances, ratePerInstance }: Case): string {
-  return `
-conversations: ${requests}
-arrivals: { process: constant, ratePerSecond: ${instances * ratePerInstance} }
-groups:
-  - name: shared
-    prefixes: 32
-    prefixTokens: 1024
-    userTokens: { distribution: normal, mean: 512, stddev: 128, min: 2, max: 7000 }
-    outputTokens: { distribution: normal, mean: 128, stddev: 64, min: 2, max: 512 }
-`;
+  return sharedPrefixes(requests, instances * ratePerInstance);
 }
 
 interface Measured {

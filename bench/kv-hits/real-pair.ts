@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { kept } from "../children.ts";
+import { enginePort, engineReady, signalGroup, startGroup } from "../engine-group.ts";
 import { EventRelay } from "./event-relay.ts";
 
 interface RealEngine {
@@ -10,12 +10,6 @@ interface RealEngine {
   readonly relay: EventRelay;
   child: ChildProcess;
 }
-
-/** Groups of processes that end with the bench. */
-const groups = new Set<number>();
-process.on("exit", () => {
-  for (const group of groups) kill(group);
-});
 
 /** Two real vLLM engines that publish KV events, each behind a relay that can lose them. */
 export class RealPair {
@@ -41,8 +35,7 @@ export class RealPair {
   }
 
   async start(): Promise<void> {
-    // Below the ports that connections are given: one that asks for an engine that is gone may be given the port it asks for.
-    const base = 20_000 + Math.floor(Math.random() * 12_000);
+    const base = enginePort();
     for (let i = 0; i < 2; i++) {
       const [port, publisherPort, replayPort] = [base + i, base + 10 + i, base + 20 + i];
       const relay = new EventRelay(publisherPort, replayPort, this.#hidesTokens);
@@ -57,23 +50,23 @@ export class RealPair {
         },
       });
     }
-    await Promise.all(this.#engines.map(ready));
+    await Promise.all(this.#engines.map(({ port }) => engineReady(port)));
   }
 
   /** One of them dies, and comes back with an empty cache. */
   async restart(): Promise<void> {
     const [engine] = this.#engines;
     if (engine === undefined) return;
-    kill(engine.child.pid!);
+    signalGroup(engine.child.pid!, "SIGKILL");
     await sleep(1_000);
     engine.child = this.#spawn(engine);
-    await ready(engine);
+    await engineReady(engine.port);
   }
 
   close(): void {
     for (const { relay, child } of this.#engines) {
       relay.close();
-      kill(child.pid!);
+      signalGroup(child.pid!, "SIGKILL");
     }
   }
 
@@ -85,28 +78,6 @@ export class RealPair {
       replay_endpoint: `tcp://*:${replayPort}`,
     };
     const line = `${this.#command.replaceAll("PORT", String(port))} --kv-events-config '${JSON.stringify(config)}'`;
-    const child = kept(spawn("/bin/sh", ["-c", `exec ${line}`], { stdio: "ignore", detached: true }));
-    groups.add(child.pid!);
-    return child;
-  }
-}
-
-async function ready({ port }: Pick<RealEngine, "port">): Promise<void> {
-  for (;;) {
-    const isWell = await fetch(`http://127.0.0.1:${port}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isWell) return;
-    await sleep(500);
-  }
-}
-
-/** All of a group; one that has ended is passed over. */
-function kill(group: number): void {
-  try {
-    process.kill(-group, "SIGKILL");
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    return startGroup(line);
   }
 }

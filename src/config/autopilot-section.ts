@@ -1,17 +1,6 @@
 import * as z from "zod";
+import { OBJECTIVES } from "#core/objective-names.ts";
 import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
-
-/** What a proposal makes better; the names of tune's objectives. */
-const OBJECTIVES = [
-  "goodput",
-  "cost",
-  "ttft-mean",
-  "ttft-p99",
-  "tpot-mean",
-  "tpot-p99",
-  "e2e-mean",
-  "e2e-p99",
-] as const;
 
 /** The shadow searches a better policy for the latest traffic, and proposes a rollout of it. */
 export const autopilot = z

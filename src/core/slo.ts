@@ -7,3 +7,9 @@ export interface Slo {
   /** Mean time of a token after the first, above 0. */
   readonly tpotMicros?: Micros;
 }
+
+/** Of the targets that there are; undefined where there is none. */
+export function sloWith(ttftMicros: Micros | undefined, tpotMicros: Micros | undefined): Slo | undefined {
+  if (ttftMicros === undefined && tpotMicros === undefined) return undefined;
+  return { ...(ttftMicros !== undefined && { ttftMicros }), ...(tpotMicros !== undefined && { tpotMicros }) };
+}

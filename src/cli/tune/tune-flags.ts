@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
-import { OBJECTIVES, type ObjectiveName } from "#shadow/tune/objective.ts";
+import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
 import { amount, share, whole } from "../flag-number.ts";
 import { addTrafficFlags } from "../rollout/traffic-flags.ts";
 import { type SloFlags, sloOptions } from "./slo-targets.ts";

@@ -1,9 +1,8 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
-import { numberedIds } from "#core/endpoint/numbered-ids.ts";
-import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { Candidate, Scenario } from "#shadow/question/candidate.ts";
 import { doubtedResiduals, type EngineDoubt } from "#shadow/tune/engine-doubt.ts";
 import type { Topology } from "#shadow/tune/topology.ts";
+import { equalEndpoints } from "../equal-endpoints.ts";
 import { colocatedSpec, pdSpec, withRoles } from "../architecture-flags.ts";
 
 interface Fleets {
@@ -28,7 +27,7 @@ export function topologiesOf(policies: readonly Candidate[], fleets: Fleets): To
       ...policies.map((one): Topology => {
         const fleet = `${count} x ${name}`;
         const spec = colocatedSpec(one.spec);
-        return topology(fleet, { ...one, spec }, { ...scenario, label: fleet, endpoints: endpointsOf(count) });
+        return topology(fleet, { ...one, spec }, { ...scenario, label: fleet, endpoints: equalEndpoints(count) });
       }),
       ...(pd && count >= 2 ? policies.flatMap((one) => divided(one, name, count, scenario)) : []),
     ]),
@@ -44,7 +43,7 @@ function divided(one: Candidate, kind: string, count: number, scenario: object):
     return topology(
       fleet,
       { ...one, spec },
-      { ...scenario, label: fleet, endpoints: withRoles(endpointsOf(count), prefill) },
+      { ...scenario, label: fleet, endpoints: withRoles(equalEndpoints(count), prefill) },
     );
   });
 }
@@ -53,14 +52,4 @@ function topology(fleet: string, one: Candidate, scenario: Scenario): Topology {
   const engines = scenario.endpoints?.length ?? 0;
   const candidate = { name: `${one.name}, ${fleet}`, spec: one.spec, scenario };
   return { fleet, engines, profile: one.name, candidate };
-}
-
-function endpointsOf(count: number): Endpoint[] {
-  return numberedIds("endpoint", count).map((id) => ({
-    id,
-    models: [],
-    labels: {},
-    kvCapacityTokens: undefined,
-    concurrencyMax: undefined,
-  }));
 }

@@ -1,7 +1,6 @@
 import { residualsFor } from "#shadow/recorded/engine-origin.ts";
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { gaugeMillisOf, loadProfile } from "#config/profile-file.ts";
-import { numberedIds } from "#core/endpoint/numbered-ids.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { StepResiduals } from "#engine/step-drift.ts";
 import type { Candidate, Scenario, Setting } from "#shadow/question/candidate.ts";
@@ -21,6 +20,7 @@ import { isRecorded, readRecordedTrace } from "../trace/recorded-trace.ts";
 import { scalePolicyOf, scalingOf } from "../autoscale-flags.ts";
 import { colocatedSpec, pdSpec, replicasOf, transfersOf, withRoles } from "../architecture-flags.ts";
 import { faultsOf, lostText } from "../lost-endpoint.ts";
+import { equalEndpoints } from "../equal-endpoints.ts";
 import { hedgeRules } from "../hedge-flags.ts";
 import { routersOf, routersText } from "../router-flags.ts";
 import { withPlainErrors } from "../trace/trace-source.ts";
@@ -272,14 +272,4 @@ function residualsOf(calibrated: StepResiduals | undefined, { stepError }: Traff
 function namedProfile(nameOrPath: string): Candidate {
   const { name, spec } = loadProfile(nameOrPath);
   return { name, spec };
-}
-
-function equalEndpoints(count: number): Setting["endpoints"] {
-  return numberedIds("endpoint", count).map((id) => ({
-    id,
-    models: [],
-    labels: {},
-    kvCapacityTokens: undefined,
-    concurrencyMax: undefined,
-  }));
 }

@@ -1,4 +1,4 @@
-import type { Slo } from "#core/slo.ts";
+import { type Slo, sloWith } from "#core/slo.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 
@@ -16,7 +16,7 @@ export function sloOf(headers: RequestHeaders): Slo | undefined | string {
   const [ttftMicros, tpotMicros] = [microsOf(ttft), microsOf(tpot)];
   if (Number.isNaN(ttftMicros)) return `x-gnomon-slo-ttft-ms: ${EXPECTED}`;
   if (Number.isNaN(tpotMicros)) return `x-gnomon-slo-tpot-ms: ${EXPECTED}`;
-  return { ...(ttftMicros !== undefined && { ttftMicros }), ...(tpotMicros !== undefined && { tpotMicros }) };
+  return sloWith(ttftMicros, tpotMicros);
 }
 
 const EXPECTED = "expected milliseconds above 0, such as 500 or 12.5";

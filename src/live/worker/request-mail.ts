@@ -1,4 +1,5 @@
 import type { RouteRequest } from "#core/request.ts";
+import { sloWith } from "#core/slo.ts";
 import type { MessageReader } from "./message-reader.ts";
 import type { MessageWriter } from "./message-writer.ts";
 
@@ -46,8 +47,7 @@ export function readRequest(from: MessageReader): RouteRequest {
   const promptTokens = from.number();
   const outputTokensMax = from.optional();
   const timeoutMicros = from.optional();
-  const ttftMicros = from.optional();
-  const tpotMicros = from.optional();
+  const slo = sloWith(from.optional(), from.optional());
   const sequences = from.number();
   const blockTokens = from.number();
   const hashes = from.words();
@@ -67,9 +67,7 @@ export function readRequest(from: MessageReader): RouteRequest {
     blocks: { hashes, length: hashes.length / 2, blockTokens },
     ...((flags & NO_CACHE_READ) !== 0 && { cacheRead: false }),
     ...(timeoutMicros !== undefined && { timeoutMicros }),
-    ...((ttftMicros !== undefined || tpotMicros !== undefined) && {
-      slo: { ...(ttftMicros !== undefined && { ttftMicros }), ...(tpotMicros !== undefined && { tpotMicros }) },
-    }),
+    ...(slo !== undefined && { slo }),
     ...(subset !== undefined && { subset }),
     profile,
     ...((flags & UNDIVIDED) !== 0 && { undivided: true }),

@@ -1,3 +1,4 @@
+import { sloWith } from "#core/slo.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 /** A workload's requests by place: an array of them, or many in little memory. */
@@ -125,7 +126,7 @@ export class PackedWorkload implements Workload {
     const ids = known("idsFrom");
     const tokens = known("tokensFrom");
     const answer = known("answerFrom");
-    const [ttftMicros, tpotMicros] = [known("ttftTargetMicros"), known("tpotTargetMicros")];
+    const slo = sloWith(known("ttftTargetMicros"), known("tpotTargetMicros"));
     return {
       index,
       arrivalMicros: number("arrivalMicros"),
@@ -146,9 +147,7 @@ export class PackedWorkload implements Workload {
       sloClass: names[number("sloClass")]!,
       model: names[number("model")]!,
       timeoutMicros: known("timeoutMicros"),
-      ...((ttftMicros !== undefined || tpotMicros !== undefined) && {
-        slo: { ...(ttftMicros !== undefined && { ttftMicros }), ...(tpotMicros !== undefined && { tpotMicros }) },
-      }),
+      ...(slo !== undefined && { slo }),
     };
   }
 

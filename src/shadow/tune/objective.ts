@@ -1,3 +1,4 @@
+import type { ObjectiveName } from "#core/objective-names.ts";
 import { percentile } from "#sim/result/distribution.ts";
 import { type SloTargets, targetOf } from "#sim/result/slo.ts";
 import type { CandidateOutcome } from "../question/candidate.ts";
@@ -9,18 +10,6 @@ export type Objective =
   /** Part of the requests that get what they are promised; cost is engine time per such request. */
   | { readonly kind: "goodput" | "cost"; readonly targets: SloTargets }
   | { readonly kind: "time"; readonly metric: Metric; readonly figure: "mean" | "p99" };
-
-export const OBJECTIVES = [
-  "goodput",
-  "cost",
-  "ttft-mean",
-  "ttft-p99",
-  "tpot-mean",
-  "tpot-p99",
-  "e2e-mean",
-  "e2e-p99",
-] as const;
-export type ObjectiveName = (typeof OBJECTIVES)[number];
 
 const METRIC_OF: Readonly<Record<string, Metric>> = { ttft: "ttftMicros", tpot: "tpotMicros", e2e: "e2eMicros" };
 

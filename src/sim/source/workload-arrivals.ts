@@ -1,5 +1,6 @@
 import { assert } from "#core/assert.ts";
 import type { RouteRequest } from "#core/request.ts";
+import { type Slo, sloWith } from "#core/slo.ts";
 import type { Micros } from "#core/units.ts";
 import { conversations, startOf } from "#trace/conversations.ts";
 import { Schedule, type ScheduleOptions } from "#trace/schedule.ts";
@@ -137,6 +138,7 @@ class WorkloadArrival implements SimulatedRequest {
     this.#next = next;
     this.#answers = options.answers ?? "recorded";
     this.#chainsOf = chainsOf;
+    const slo = statedTargets(workload.slo, options.targets && targetOf(options.targets, workload.sloClass));
     this.route = {
       id: `request_${workload.index}`,
       model: workload.model,
@@ -150,7 +152,7 @@ class WorkloadArrival implements SimulatedRequest {
       sequences: 1,
       blocks: chainsOf(options.blockTokens).chainOf(workload),
       ...(workload.cacheRead === false && { cacheRead: false }),
-      ...statedTargets(workload, targetOf(options.targets ?? {}, workload.sloClass)),
+      ...(slo !== undefined && { slo }),
       profile: "",
     };
   }
@@ -175,9 +177,8 @@ class WorkloadArrival implements SimulatedRequest {
 }
 
 /** Its own targets, else those of its class; one that is left out, or infinite, is none. */
-function statedTargets({ slo }: WorkloadRequest, ofClass: SloTarget | undefined): Pick<RouteRequest, "slo"> {
-  const ttft = slo?.ttftMicros ?? ofClass?.ttftMicros ?? Infinity;
-  const tpot = slo?.tpotMicros ?? ofClass?.tpotMicros ?? Infinity;
-  if (ttft === Infinity && tpot === Infinity) return {};
-  return { slo: { ...(ttft < Infinity && { ttftMicros: ttft }), ...(tpot < Infinity && { tpotMicros: tpot }) } };
+function statedTargets(own: Slo | undefined, ofClass: SloTarget | undefined): Slo | undefined {
+  if (own === undefined && ofClass === undefined) return undefined;
+  const finite = (micros = Infinity) => (micros < Infinity ? micros : undefined);
+  return sloWith(finite(own?.ttftMicros ?? ofClass?.ttftMicros), finite(own?.tpotMicros ?? ofClass?.tpotMicros));
 }
