@@ -30,6 +30,9 @@ export interface PeerCharged {
   /** As of RouteRequest. */
   readonly model: string;
   readonly tenant: string;
+  /** As of RouteRequest: limits of a user, and of output tokens, count it. */
+  readonly user?: string;
+  readonly outputTokensMax?: number;
   readonly session: string;
   readonly sequences: number;
   readonly promptTokens: number;

@@ -107,6 +107,8 @@ function decodeCharged(fields: Fields, blocks: BlockChain): PeerCharged {
     reason: fields.string("reason", ""),
     model: fields.string("model", ""),
     tenant: fields.string("tenant", ""),
+    ...(fields.has("user") && { user: fields.string("user") }),
+    ...(fields.has("outputTokensMax") && { outputTokensMax: fields.number("outputTokensMax") }),
     session: fields.string("session", ""),
     sequences: fields.integer("sequences", 1, 1),
     promptTokens: fields.number("promptTokens"),

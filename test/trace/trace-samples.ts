@@ -160,6 +160,7 @@ const charges: fc.Arbitrary<PeerNews> = record({
   fc.constantFrom(
     charged,
     { ...charged, outputTokens: 5 },
+    { ...charged, user: `of ${charged.tenant}`, outputTokensMax: 64 },
     { ...charged, prefill: { endpoint: charged.model, newTokens: 7 } },
   ),
 );

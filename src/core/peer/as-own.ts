@@ -6,17 +6,18 @@ import type { PeerCharged, PeerReleased } from "../peer-news.ts";
 
 /** A peer's request as plugins see it; its id is no own request's, since `#` is in none of them. */
 export function peerRequest(peer: string, news: PeerCharged): RouteRequest {
-  const { model, tenant, session, promptTokens, promptTokensExact, sequences, blocks, profile } = news;
+  const { model, tenant, user, session, promptTokens, promptTokensExact, sequences, blocks, profile } = news;
   return {
     id: `${peer}#${news.request}`,
     model,
     tenant,
+    ...(user !== undefined && { user }),
     session,
     sloClass: "",
     priority: 0,
     promptTokens,
     promptTokensExact,
-    outputTokensMax: undefined,
+    outputTokensMax: news.outputTokensMax,
     sequences,
     blocks,
     profile,

@@ -151,7 +151,8 @@ export class OwnNews {
 
   #charge(at: Micros, sent: Sent, decision: Routed, asSent: RouteRequest = sent.request): void {
     const { attempt, endpoint, profile, reason, hitTokens } = decision;
-    const { model, tenant, session, sequences, promptTokens, promptTokensExact, blocks } = asSent;
+    const { model, tenant, user, outputTokensMax, session, sequences, promptTokens, promptTokensExact, blocks } =
+      asSent;
     const { prefill } = decision;
     const newTokens = prefill === undefined ? Math.max(1, promptTokens - hitTokens) : 1;
     const stage = prefill && {
@@ -166,6 +167,8 @@ export class OwnNews {
       promptTokensExact,
       newTokens,
       blocks,
+      ...(user !== undefined && { user }),
+      ...(outputTokensMax !== undefined && { outputTokensMax }),
       ...stage,
     } as const;
     sent.charged = { ...charged, blocks: EMPTY_CHAIN };

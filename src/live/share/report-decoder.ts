@@ -4,7 +4,7 @@ import { BlockArchive } from "#trace/block-archive.ts";
 import { ByteReader, WireError } from "./byte-reader.ts";
 import { CHAIN_BLOCKS_MAX } from "./report-encoder.ts";
 import { type Report, REPORT_KINDS } from "./report.ts";
-import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, WIRE_VERSION } from "./wire.ts";
+import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, USER, WIRE_VERSION } from "./wire.ts";
 
 const NEWS_MAX = 1_000_000;
 
@@ -84,6 +84,8 @@ export class ReportDecoder {
     const sequences = from.whole();
     const promptTokens = from.whole();
     const bits = from.byte();
+    const user = (bits & USER) === 0 ? undefined : from.text();
+    const outputTokensMax = from.optional();
     const tokens = { promptTokens, promptTokensExact: (bits & EXACT) !== 0, newTokens: from.whole() };
     const stage = (bits & PREFILL) !== 0 && { prefill: { endpoint: from.text(), newTokens: from.whole() } };
     const outputTokens = from.optional();
@@ -92,6 +94,8 @@ export class ReportDecoder {
       ...head,
       ...where,
       ...who,
+      ...(user !== undefined && { user }),
+      ...(outputTokensMax !== undefined && { outputTokensMax }),
       sequences,
       ...tokens,
       ...stage,

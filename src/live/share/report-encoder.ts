@@ -2,7 +2,7 @@ import type { PeerCharged, PeerNews } from "#core/peer-news.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { BlockTable } from "#trace/block-table.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, WIRE_VERSION } from "./wire.ts";
+import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, USER, WIRE_VERSION } from "./wire.ts";
 import { type Report, REPORT_KINDS } from "./report.ts";
 
 /** Blocks that later reports may refer to; beyond them all begins afresh. */
@@ -76,11 +76,16 @@ export class ReportEncoder {
     to.whole(news.sequences);
     // Counts of tokens are whole where they are exact; an estimate loses its fraction on the way.
     to.whole(Math.round(news.promptTokens));
-    to.byte((news.promptTokensExact ? EXACT : 0) + (news.prefill === undefined ? 0 : PREFILL));
+    const { prefill, user, outputTokensMax: ceiling } = news;
+    to.byte(
+      (news.promptTokensExact ? EXACT : 0) + (prefill === undefined ? 0 : PREFILL) + (user === undefined ? 0 : USER),
+    );
+    if (user !== undefined) to.text(user);
+    to.optional(ceiling === undefined ? undefined : Math.round(ceiling));
     to.whole(Math.max(1, Math.round(news.newTokens)));
-    if (news.prefill !== undefined) {
-      to.text(news.prefill.endpoint);
-      to.whole(Math.max(1, Math.round(news.prefill.newTokens)));
+    if (prefill !== undefined) {
+      to.text(prefill.endpoint);
+      to.whole(Math.max(1, Math.round(prefill.newTokens)));
     }
     to.optional(news.outputTokens);
     this.#chain(to, news.blocks);

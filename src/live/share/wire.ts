@@ -2,11 +2,12 @@ import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { PeerNews } from "#core/peer-news.ts";
 
 /** Reports of another version are not read. */
-export const WIRE_VERSION = 1;
+export const WIRE_VERSION = 2;
 
-/** Bits of a charge: its tokens are exact; another endpoint computes its prompt. */
+/** Bits of a charge: its tokens are exact; another endpoint computes its prompt; its client named a user. */
 export const EXACT = 1;
 export const PREFILL = 2;
+export const USER = 4;
 
 /** By number. */
 export const NEWS_KINDS: readonly PeerNews["kind"][] = [

@@ -21,7 +21,10 @@ const LIMITS = {
 } as const satisfies Partial<AdmissionSpec>;
 
 /** Routers that have the same limits, and what each has not reported yet. */
-function routers(count: number): { readonly router: Router; readonly news: OwnNews; sequence: number }[] {
+function routers(
+  count: number,
+  admission: Partial<AdmissionSpec> = LIMITS,
+): { readonly router: Router; readonly news: OwnNews; sequence: number }[] {
   return Array.from({ length: count }, () => {
     const router = new Router({
       seed: 1,
@@ -30,7 +33,7 @@ function routers(count: number): { readonly router: Router; readonly news: OwnNe
       index: new ApproximateIndex(),
       blockTokens: 16,
       staleAfterMicros: 1_000_000,
-      admission: LIMITS as unknown as AdmissionSpec,
+      admission: admission as AdmissionSpec,
     });
     const endpoint = { id: "a", models: [], labels: {}, kvCapacityTokens: 16_000, concurrencyMax: 64 };
     router.accept({ kind: "endpoint-joined", at: 0, endpoint });
@@ -96,4 +99,30 @@ test("what a peer held of a quota is free again when it ends there, and when the
   two.router.accept({ kind: "peer-left", at: 9, peer: "p0" });
   for (const id of ["k", "l", "m"]) assert.equal(asked(id, 10), "routed");
   assert.equal(asked("n", 11), "rejected");
+});
+
+/** Requests of two users of one tenant, to two routers in turn that get each other's news at once: how many each is let in. */
+function letInByUser(limit: AdmissionSpec["limits"][string]): number[] {
+  const all = routers(2, { limits: { limit } });
+  const placed = [0, 0];
+  for (let i = 0; i < 40; i++) {
+    const user = (i >> 1) % 2;
+    const asked = request({ id: `r${i}`, tenant: "t", user: `u${user}`, outputTokensMax: 10 });
+    const input = { kind: "request-arrived", at: i, request: asked } as const;
+    const one = all[i % 2]!;
+    const decision = one.router.accept(input);
+    one.news.follow(input, decision);
+    if (decision.kind === "routed") placed[user]!++;
+    report(all, i % 2, i);
+  }
+  return placed;
+}
+
+test("limits of users hold for all routers, and what a request may make counts at each of them as where it was let in", () => {
+  const options = { per: "user", onLimit: "reject" } as const;
+  const windowMicros = 1_000_000_000;
+  assert.deepEqual(letInByUser({ type: "rate-limit", requestsMax: 5, windowMicros, ...options }), [5, 5]);
+  const usage = { type: "usage-quota", byTenant: {}, outputTokensAssumed: 1_000, windowMicros, ...options } as const;
+  assert.deepEqual(letInByUser({ ...usage, requestsMax: 5 }), [5, 5]);
+  assert.deepEqual(letInByUser({ ...usage, outputTokensMax: 70 }), [7, 7]);
 });
