@@ -57,6 +57,7 @@ export class PickRequest implements AskingRequest, Swept {
   arrivedAt: Micros = nowMicros();
   queuedMicros: Micros = 0;
   model = "";
+  tenant = "";
   stream = false;
   prompt: CountedPrompt = { promptTokens: 0, exact: true };
   answerReader: AnswerReader | undefined;

@@ -18,6 +18,7 @@ export function pickSummary(
     method: pick.headers.get(":method"),
     route: pick.route.pattern,
     model: pick.model,
+    tenant: pick.tenant,
     endpoint: pick.endpoint,
     profile: routed?.profile ?? "",
     reason: pick.refusedFor === "" ? (routed?.reason ?? "") : pick.refusedFor,

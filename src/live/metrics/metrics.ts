@@ -13,11 +13,14 @@ import { LabelSlots } from "./metric-labels.ts";
 import { ModelLabels } from "./metric-models.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
 import { StageMetrics } from "./stage-metrics.ts";
+import { TenantMetrics } from "./tenant-metrics.ts";
 import type { RequestSummary } from "../request/request-summary.ts";
 
 export interface MetricsOptions extends StateSources {
   /** Models with series of their own; the others share "other". */
   readonly modelsMax?: number;
+  /** Tenants with series of their own; the others share "other". */
+  readonly tenantsMax?: number;
   /** Of this process: CPU, memory, event loop, garbage collection. */
   readonly processMetrics?: boolean;
 }
@@ -70,6 +73,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
     { name: "gnomon_queue_seconds", help: "Time that requests waited for their turn.", bounds: QUEUE_BOUNDS },
     () => NO_LABELS,
   );
+  readonly #tenants: TenantMetrics;
   readonly #stages = new StageMetrics(this.#registry, TTFT_BOUNDS);
   #ledgerDecisions = 0;
   #clampedScores = 0;
@@ -136,6 +140,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       },
       byModel,
     );
+    this.#tenants = new TenantMetrics(registry, options.tenantsMax);
     this.#registerTotals();
     registerState(registry, options);
     if (options.processMetrics ?? true) {
@@ -174,6 +179,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
     if (cachedTokens !== undefined) this.#cachedTokens.add(cachedTokens, model);
     if (outputTokens !== undefined) this.#outputTokens.add(outputTokens, model);
     if (hitTokens > 0) this.#hitTokens.add(hitTokens, model);
+    this.#tenants.finished(summary);
   }
 
   retried(fault: Fault): void {
@@ -221,7 +227,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       () => this.#ledgerDecisions,
     );
     total("clamped_scores_total", "Scores out of [0, 1], each a defect of a scorer.", () => this.#clampedScores);
-    const labels = { models: { label: "model" }, endpoints: { label: "endpoint" } };
+    const labels = { models: { label: "model" }, endpoints: { label: "endpoint" }, tenants: { label: "tenant" } };
     registerFamily(this.#registry, {
       name: "gnomon_label_overflows_total",
       help: "Times that a label's value had to share the series of others.",
@@ -229,6 +235,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       rows: () => [
         { value: this.#models.slots.overflows, labels: NO_LABELS, sharedLabels: labels.models },
         { value: this.#endpoints.overflows, labels: NO_LABELS, sharedLabels: labels.endpoints },
+        { value: this.#tenants.slots.overflows, labels: NO_LABELS, sharedLabels: labels.tenants },
       ],
     });
   }

@@ -43,6 +43,8 @@ export interface AskingRequest extends Asker {
   readonly timeoutMicros?: Micros | undefined;
   arrivedAt: Micros;
   model: string;
+  /** As of Identity; "" before it is known. */
+  tenant: string;
   stream: boolean;
   prompt: CountedPrompt;
   answerReader: AnswerReader | undefined;
@@ -87,6 +89,7 @@ export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed)
   if (model === undefined) return asking.refuse(noModel(context));
   asking.model = model;
   const { tenant, user, session, profile, sloClass } = context.identifier.identify(headers, undefined);
+  asking.tenant = tenant;
   const chosen = context.profileOf(model, profile);
   if (typeof chosen !== "string") return asking.refuse(chosen);
   const request: RouteRequest = {
@@ -179,6 +182,7 @@ function decide(
     asking.answerReader = chooseReader(context, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
   const { tenant, user, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
+  asking.tenant = tenant;
   const chosen = context.profileOf(model, profile);
   if (typeof chosen !== "string") return asking.refuse(chosen);
   const slo = sloOf(headers);

@@ -69,6 +69,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   timeoutMicros: Micros | undefined;
   deadlineAt: Micros = Infinity;
   model = "";
+  tenant = "";
   stream = false;
   /** Where the answer's tokens can be found out and continue the prompt's blocks. */
   answerReader: AnswerReader | undefined;

@@ -10,6 +10,8 @@ export interface RequestSummary {
   readonly route: string;
   /** Served name of the model; "" when the request named none that is served. */
   readonly model: string;
+  /** Who asked: a name that its key is bound to, or a keyed digest; "" where that is not known. */
+  readonly tenant: string;
   /** The endpoint that answered last; "" when none did. */
   readonly endpoint: string;
   /** The one that computed the prompt, where that was another one. */

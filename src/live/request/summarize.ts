@@ -23,6 +23,7 @@ export function summarize(
     method: exchange.incoming.method ?? "",
     route: exchange.route.pattern,
     model: exchange.model,
+    tenant: exchange.tenant,
     endpoint: forward?.endpoint ?? "",
     profile: forward?.routed.profile ?? "",
     reason: exchange.refusedFor === "" ? (forward?.routed.reason ?? "") : exchange.refusedFor,

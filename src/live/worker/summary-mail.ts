@@ -8,6 +8,7 @@ export function writeSummary(to: MessageWriter, summary: RequestSummary): void {
   to.name(summary.method);
   to.name(summary.route);
   to.name(summary.model);
+  to.text(summary.tenant);
   to.name(summary.endpoint);
   to.name(summary.prefillEndpoint ?? "");
   to.name(summary.profile);
@@ -32,6 +33,7 @@ export function readSummary(from: MessageReader): RequestSummary {
     method: from.name(),
     route: from.name(),
     model: from.name(),
+    tenant: from.text(),
     endpoint: from.name(),
   };
   const prefillEndpoint = from.name();

@@ -76,6 +76,7 @@ function summary(changes: Partial<RequestSummary> = {}): RequestSummary {
     requestId: "r",
     route: "/v1/chat/completions",
     model: "m",
+    tenant: "",
     endpoint: "a",
     status: 200,
     outcome: "ok",
@@ -189,7 +190,41 @@ test("what clients name does not become a label unless an endpoint serves it", a
   assert.deepEqual(await made.lines("gnomon_label_overflows_total"), [
     'gnomon_label_overflows_total{label="model"} 51',
     'gnomon_label_overflows_total{label="endpoint"} 0',
+    'gnomon_label_overflows_total{label="tenant"} 0',
   ]);
+});
+
+test("what each tenant asked for and got, in as many series as there may be", async () => {
+  const made = new MetricsUnderTest({ tenantsMax: 3 });
+  made.metrics.finished(summary({ tenant: "" }));
+  made.metrics.finished(summary({ tenant: "acme" }));
+  const limited = { outcome: "refused", attempts: 0, reason: "usage-quota", status: 429 } as const;
+  const unsent = { promptTokens: undefined, cachedTokens: undefined, outputTokens: undefined };
+  made.metrics.finished(summary({ tenant: "acme", ...limited, ...unsent }));
+  made.metrics.finished(summary({ tenant: "acme", outcome: "refused", status: 400, ...unsent }));
+  for (const tenant of ["b", "c", "d", "acme"]) made.metrics.finished(summary({ tenant }));
+  assert.deepEqual(await made.lines("gnomon_tenant_requests_total"), [
+    'gnomon_tenant_requests_total{tenant="acme",outcome="ok"} 2',
+    'gnomon_tenant_requests_total{tenant="acme",outcome="refused"} 2',
+    'gnomon_tenant_requests_total{tenant="b",outcome="ok"} 1',
+    'gnomon_tenant_requests_total{tenant="other",outcome="ok"} 2',
+  ]);
+  assert.deepEqual(
+    await made.lines("gnomon_tenant_refusals_total"),
+    ['gnomon_tenant_refusals_total{tenant="acme",reason="usage-quota"} 1'],
+    "what an engine turned down was sent to it",
+  );
+  for (const [figure, each] of [
+    ["prompt", 1000],
+    ["cached", 600],
+    ["output", 50],
+  ] as const)
+    assert.deepEqual(await made.lines(`gnomon_tenant_${figure}_tokens_total`), [
+      `gnomon_tenant_${figure}_tokens_total{tenant="acme"} ${2 * each}`,
+      `gnomon_tenant_${figure}_tokens_total{tenant="b"} ${each}`,
+      `gnomon_tenant_${figure}_tokens_total{tenant="other"} ${2 * each}`,
+    ]);
+  assert.equal((await made.lines("gnomon_label_overflows_total"))[2], 'gnomon_label_overflows_total{label="tenant"} 2');
 });
 
 test("where an endpoint serves any model, a name counts once a request for it went well", async () => {

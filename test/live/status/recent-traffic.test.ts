@@ -11,6 +11,7 @@ function summary(changes: Partial<RequestSummary> = {}): RequestSummary {
     method: "POST",
     route: "/v1/chat/completions",
     model: "m",
+    tenant: "t",
     endpoint: "e",
     profile: "gnomon",
     reason: "only",

@@ -151,6 +151,7 @@ test("a summary passes whole", () => {
     method: "POST",
     route: "/v1/chat/completions",
     model: "m",
+    tenant: "acme",
     endpoint: "a",
     prefillEndpoint: "p",
     profile: "gnomon",
