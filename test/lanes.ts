@@ -25,6 +25,7 @@ const ALONE: ReadonlySet<string> = new Set([
   "test/live/share/redis-link.test.ts",
   "test/live/share/redis-places.test.ts",
   "test/live/warm-up/warm-up-path.test.ts",
+  "test/serve/worker/workers-share.test.ts",
 ]);
 
 /** Whether a test file, named from the root, may share its process with others. */

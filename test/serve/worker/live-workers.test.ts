@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,40 +9,12 @@ import { servePlan } from "#cli/serve/serve-options.ts";
 import { createLiveStack } from "#serve/live-stack.ts";
 import { inProcess } from "../../cli/in-process.ts";
 import { until } from "../../live/discovery/fleet-under-test.ts";
-import { StubEngine, answer, modelsText } from "../../live/discovery/stub-engine.ts";
-
-const USAGE = { prompt_tokens: 100, completion_tokens: 3, total_tokens: 103 };
-const EVENTS = [0, 1, 2].map(
-  (i) => `data: {"choices":[{"index":0,"text":"t${i}","finish_reason":${i === 2 ? '"stop"' : "null"}}]}\n\n`,
-);
-
-/** Serves completions, streamed or whole; with `fails` it answers 500. */
-function engineAnswer(engine: { fails: boolean; served: number }) {
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    if (request.url === "/v1/models") return answer(200, modelsText("tiny"))(request, response);
-    let body = "";
-    request.on("data", (chunk: Buffer) => (body += chunk.toString()));
-    request.on("end", () => {
-      if (engine.fails) return void response.writeHead(500).end("no");
-      engine.served++;
-      if (body.includes('"stream":true')) {
-        response.writeHead(200, { "content-type": "text/event-stream" });
-        return void response.end(`${EVENTS.join("")}data: [DONE]\n\n`);
-      }
-      const whole = { choices: [{ index: 0, text: "x", finish_reason: "stop" }], usage: USAGE };
-      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(whole));
-    });
-  };
-}
+import { CompletionEngine, EVENTS, target } from "./completion-engine.ts";
 
 test("two workers serve at one port: one page of metrics, one trace that replays, retries, admin calls, a clean end", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gnomon-workers-"));
   t.after(() => rmSync(directory, { recursive: true }));
-  const engines = [
-    { fails: false, served: 0, stub: await StubEngine.start() },
-    { fails: false, served: 0, stub: await StubEngine.start() },
-  ];
-  for (const engine of engines) engine.stub.models = engineAnswer(engine);
+  const engines = [await CompletionEngine.start(), await CompletionEngine.start()] as const;
   const set = [
     "listen.workers=2",
     "listen.drainNoticeMillis=0",
@@ -55,17 +26,7 @@ test("two workers serve at one port: one page of metrics, one trace that replays
   const environment = { ADMIN: "the admin's token, which is long" };
   const stack = await createLiveStack(servePlan({ set }, environment), environment, pino({ level: "silent" }));
   const { url } = await stack.gateway.listen("127.0.0.1", 0);
-  const target = (id: string, at: string) => ({
-    id,
-    url: at,
-    dataParallelRank: undefined,
-    apiKey: undefined,
-    labels: {},
-    cordoned: false,
-    kvCapacityTokens: undefined,
-    concurrencyMax: undefined,
-  });
-  stack.keeper.setTargets("static", [target("a", engines[0]!.stub.url), target("b", engines[1]!.stub.url)]);
+  stack.keeper.setTargets("static", [target("a", engines[0].url), target("b", engines[1].url)]);
   await until("the endpoints are there", () => stack.tap.router.endpointRows(0).length === 2);
 
   const ask = async (n: number, stream: boolean) => {
@@ -82,7 +43,7 @@ test("two workers serve at one port: one page of metrics, one trace that replays
   assert.match(answers[0]!.headers.get("x-gnomon-reason")!, /tokens cached|equal to/);
   assert.ok(engines.every(({ served }) => served > 0));
 
-  engines[0]!.fails = true;
+  engines[0].fails = true;
   const retried = await Promise.all(Array.from({ length: 20 }, (_, n) => ask(n, n % 2 === 0)));
   assert.deepEqual(new Set(retried.map(({ status }) => status)), new Set([200]), "none failed");
 
