@@ -1,6 +1,7 @@
 import type { RejectReason } from "./decision.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import type { Fleet } from "./fleet.ts";
+import type { NobodyReason } from "./fleet-standing.ts";
 import type { RequestFinished } from "./input.ts";
 import type { Pending } from "./pending.ts";
 import { createPriority } from "./priority/create.ts";
@@ -95,7 +96,7 @@ export class AdmissionDesk {
   }
 
   /** Before endpoints are scored: why the request is not to go on, or undefined. `refusal` is why no endpoint may serve. */
-  hold(at: Micros, pending: Pending, refusal: "no-endpoint" | "unknown-model" | undefined): Held | undefined {
+  hold(at: Micros, pending: Pending, refusal: NobodyReason | undefined): Held | undefined {
     const { request, waiting } = pending;
     if (waiting?.evicted === true) return this.#refused(at, pending, "queue-evicted");
     if (waiting !== undefined && at >= waiting.expiresAt) return this.#refused(at, pending, "queue-timeout");
@@ -105,6 +106,7 @@ export class AdmissionDesk {
     const { queue, shedAt } = this.#spec;
     if (
       refusal === "no-endpoint" ||
+      refusal === "asleep" ||
       (refusal !== undefined && queue?.emptyPool.models.includes(request.model) === true)
     )
       return this.#wait(at, pending, "no-endpoint");

@@ -3,6 +3,7 @@ import type { WaitReason } from "./admission/waiting-request.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { PrefixSource } from "./endpoint/knowledge.ts";
+import type { NobodyReason } from "./fleet-standing.ts";
 import type { Freshness } from "./endpoint/snapshot.ts";
 import type { Forecast } from "./latency/forecast.ts";
 import type { Handoff } from "./plugin/spec.ts";
@@ -125,10 +126,10 @@ export interface Queued {
 }
 
 /**
- * no-endpoint: none is known or none is left to try. unknown-model: none serves it. excluded: the profile's filters take
+ * no-endpoint: none is known or none is left to try. unknown-model: none serves it. asleep: those that could all sleep. excluded: the profile's filters take
  * none for what they are. saturated: filters refused all, some for how busy they are. Others: admission refused it.
  */
-export type RejectReason = "no-endpoint" | "unknown-model" | "excluded" | "saturated" | RefusalReason;
+export type RejectReason = NobodyReason | "excluded" | "saturated" | RefusalReason;
 
 /** Everything that led to a decision, a row per endpoint in order of id. */
 export interface Breakdown {

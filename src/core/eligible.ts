@@ -24,6 +24,7 @@ export const INELIGIBLE = {
   unhealthy: ELIGIBILITY.indexOf("unhealthy"),
   outlier: ELIGIBILITY.indexOf("outlier"),
   slowStart: ELIGIBILITY.indexOf("slow-start"),
+  asleep: ELIGIBILITY.indexOf("asleep"),
 };
 
 /** Why an endpoint may not serve a request, before any filter: an index into ELIGIBILITY, 0 where it may. */
@@ -38,6 +39,7 @@ export function eligibility(
   if (!may(state.endpoint)) return INELIGIBLE.role;
   if (subset !== undefined && !subset.includes(state.id)) return INELIGIBLE.subset;
   if (state.cordoned) return INELIGIBLE.cordoned;
+  if (state.asleep) return INELIGIBLE.asleep;
   if (tried.includes(state.id)) return INELIGIBLE.tried;
   if (state.slowReturn.standing === "hung") return INELIGIBLE.hung;
   if (state.unhealthy) return INELIGIBLE.unhealthy;

@@ -27,6 +27,9 @@ export function applyEndpointInput(fleet: Fleet, index: PrefixIndex, input: Endp
     case "endpoint-checked":
       fleet.checked(input.endpoint, input.healthy, input.at);
       break;
+    case "endpoint-slept":
+      sleep(fleet, index, input);
+      break;
     case "endpoint-suspended":
       fleet.suspend(input.endpoint);
       break;
@@ -46,6 +49,12 @@ export function applyEndpointInput(fleet: Fleet, index: PrefixIndex, input: Endp
     case "kv-events-lost":
       applyReport(fleet, index, input);
   }
+}
+
+function sleep(fleet: Fleet, index: PrefixIndex, input: Extract<Input, { kind: "endpoint-slept" }>): void {
+  const { at, endpoint, asleep, emptied } = input;
+  fleet.slept(endpoint, asleep, at);
+  if (emptied === true) clear(fleet, index, { kind: "blocks-cleared", at, endpoint });
 }
 
 type BlocksCleared = Extract<Input, { kind: "blocks-cleared" }>;

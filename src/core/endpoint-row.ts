@@ -9,6 +9,8 @@ export interface EndpointRow extends Snapshot {
   /** Requests in flight there that peers reported, in engine requests. */
   readonly peerRequestsInFlight: number;
   readonly cordoned: boolean;
+  /** Its engine sleeps. */
+  readonly asleep: boolean;
   readonly breaker: BreakerState;
   readonly standing: Standing;
   /** Why it is ejected; "" where it is not. */

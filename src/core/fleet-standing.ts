@@ -5,7 +5,7 @@ import { mix32, nameHash } from "./random.ts";
 import type { Micros } from "./units.ts";
 
 /** Why no endpoint may serve a request at all. */
-export type NobodyReason = "no-endpoint" | "unknown-model";
+export type NobodyReason = "no-endpoint" | "unknown-model" | "asleep";
 
 /** Endpoints with enough requests beside one, for it to be known as slow. */
 const OTHERS_MIN = 2;
@@ -68,6 +68,8 @@ export class FleetStanding {
     for (const verdict of [outlier, unhealthy]) if (allowed < floor) allowed += allow(ineligible, verdict);
     if (allowed > 0) return undefined;
     if (firm > 0) return void allow(ineligible, count[breaker]! > 0 ? breaker : hung);
+    // A sleeping engine answers nothing until it is woken: it is never better than none.
+    if (count[INELIGIBLE.asleep]! > 0) return "asleep";
     const nobodyServes = ineligible.length > 0 && count[INELIGIBLE.unknownModel] === ineligible.length;
     return nobodyServes ? "unknown-model" : "no-endpoint";
   }

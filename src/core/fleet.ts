@@ -99,6 +99,14 @@ export class Fleet {
     state.cordoned = cordoned;
   }
 
+  /** Its engine sleeps from now on, or is awake. */
+  slept(id: EndpointId, asleep: boolean, at: Micros): void {
+    const state = this.#byId.get(id);
+    if (state === undefined) return;
+    if (state.asleep && !asleep) state.began(at);
+    state.asleep = asleep;
+  }
+
   /** Its checks fail from now on, or do not any more. */
   checked(id: EndpointId, healthy: boolean, at: Micros): void {
     const state = this.#byId.get(id);
@@ -247,6 +255,7 @@ export class Fleet {
         ttftMicros: state.ttftMicros,
         tpotMicros: state.tpotMicros,
         cordoned: state.cordoned,
+        asleep: state.asleep,
         breaker: state.breaker.state(at),
         standing: state.slowReturn.standing,
         ejected: state.unhealthy ? "unhealthy" : state.outlier.reason(at),

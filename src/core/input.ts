@@ -36,6 +36,17 @@ export type ExogenousInput =
       readonly endpoint: EndpointId;
       readonly healthy: boolean;
     }
+  /**
+   * Its engine sleeps from now on: it would accept requests and let them wait until somebody wakes it; or does not any
+   * more. With `emptied` it has given up what its cache held.
+   */
+  | {
+      readonly kind: "endpoint-slept";
+      readonly at: Micros;
+      readonly endpoint: EndpointId;
+      readonly asleep: boolean;
+      readonly emptied?: true;
+    }
   /** It was judged hung: no new requests for it while another one may serve. */
   | {
       readonly kind: "endpoint-suspended";

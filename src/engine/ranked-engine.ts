@@ -94,6 +94,11 @@ export class RankedEngine implements ServingEngine {
     return this.#ranks.reduce((most, rank) => Math.max(most, rank.cachedPrefixBlocks(hashes)), 0);
   }
 
+  /** Of all ranks; false where one of them keeps its cache. */
+  resetPrefixCache(): boolean {
+    return this.#ranks.map((rank) => rank.resetPrefixCache()).every((isReset) => isReset);
+  }
+
   outputTokens(id: string): number | undefined {
     const rank = this.#rankOf.get(id);
     return rank === undefined ? undefined : this.#ranks[rank]!.outputTokens(id);

@@ -17,6 +17,8 @@ export interface ServingEngine {
   /** Leading blocks of a chain in the cache; of several ranks, in that which holds most of it. */
   cachedPrefixBlocks(hashes: Int32Array): number;
   outputTokens(id: string): number | undefined;
+  /** Empties the cache; false, and nothing is done, while requests hold blocks of it. */
+  resetPrefixCache(): boolean;
 }
 
 /** The engine of a configuration; `memory` is of use to a single one. */

@@ -66,6 +66,8 @@ const DONE_ABOUT: Readonly<Record<KeeperEvent["kind"], string>> = {
   refused: "it is left out",
   cordoned: "it gets no new requests; those in flight go on",
   uncordoned: "requests go there again",
+  asleep: "it gets no new requests until its page shows that it is awake; those without a byte go elsewhere",
+  awake: "requests go there again",
   unhealthy: "it gets no new requests while enough others may serve",
   healthy: "requests go there again",
   "source-failed": "the endpoints known so far stay; the source is tried again",

@@ -130,6 +130,11 @@ export class EngineFleet {
     return [...(this.#ended[number] ?? []), this.gauges(at, number)];
   }
 
+  /** Its cache is empty from then on; not while it has requests. */
+  forget(at: Micros, number: number): boolean {
+    return this.#seen(at, number).resetPrefixCache();
+  }
+
   /** The engine stands still from `at` on, or goes on. */
   stop(at: Micros, number: number): void {
     this.#seen(at, number);

@@ -59,6 +59,11 @@ export class FleetChanges {
         if (change.lost === true) this.#faults?.kill(number);
         return;
       }
+      case "endpoint-slept": {
+        const { at, endpoint, asleep } = change;
+        this.#host.accept(change);
+        return this.#faults?.happens({ kind: asleep ? "engine-asleep" : "engine-awake", at, endpoint });
+      }
       case "endpoint-changed":
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
@@ -77,6 +82,8 @@ export class FleetChanges {
       case "engine-vanished":
       case "engine-hung":
       case "engine-continued":
+      case "engine-asleep":
+      case "engine-awake":
       case "engine-draining":
       case "engine-refusing":
       case "engine-started":

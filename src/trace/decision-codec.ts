@@ -13,6 +13,7 @@ const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 const REJECT_REASONS: readonly RejectReason[] = [
   "no-endpoint",
   "unknown-model",
+  "asleep",
   "excluded",
   "saturated",
   ...REFUSAL_REASONS,

@@ -2,7 +2,6 @@ import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { StepTimes } from "#core/endpoint/step-times.ts";
 import { FAULTS } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
-import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished } from "#core/input.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import type { RouteRequest } from "#core/request.ts";
@@ -13,6 +12,7 @@ import { type Fields, TraceFormatError } from "./fields.ts";
 import { decodeHashes, encodeHashes } from "./hash-text.ts";
 import { decodeLoad, encodeLoad } from "./load-codec.ts";
 import { number } from "./number.ts";
+import { decodeVerdict, encodeVerdict } from "./verdict-codec.ts";
 import { decodePolicy, encodePolicy } from "./policy-codec.ts";
 import { decodePeerReported, encodePeer } from "./peer-codec.ts";
 import { decodeAttempt, encodeAttempt } from "./prefill-codec.ts";
@@ -20,7 +20,6 @@ import { decodeReport, encodeReport } from "./report-codec.ts";
 import { decodeProfile } from "./profile-codec.ts";
 import { decodeRollout, encodeRollout, isRolloutKind } from "./rollout-codec.ts";
 
-const HANG_REASONS: readonly HangReason[] = ["silent", "stalled"];
 const OUTCOMES: readonly Outcome[] = ["ok", "failed", "aborted", "timeout", "refused"];
 
 /**
@@ -66,11 +65,10 @@ export function encodeInput(input: Input): string {
     case "endpoint-left":
       return `${head},"endpoint":${JSON.stringify(input.endpoint)}${input.lost === true ? ',"lost":true' : ""}`;
     case "endpoint-checked":
-      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"healthy":${input.healthy}`;
+    case "endpoint-slept":
     case "endpoint-suspended":
-      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"reason":"${input.reason}"`;
     case "endpoint-resumed":
-      return `${head},"endpoint":${JSON.stringify(input.endpoint)},"servedUntilWell":${number(input.servedUntilWell)}`;
+      return `${head},"endpoint":${JSON.stringify(input.endpoint)}${encodeVerdict(input)}`;
     case "block-size-changed":
       return `${head},"blockTokens":${input.blockTokens}`;
     case "profile-changed":
@@ -140,8 +138,8 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
       return { kind, at, endpoint: fields.string("endpoint"), ...(fields.boolean("lost", false) && { lost: true }) };
     case "endpoint-cordoned":
     case "endpoint-uncordoned":
-      return { kind, at, endpoint: fields.string("endpoint") };
     case "endpoint-checked":
+    case "endpoint-slept":
     case "endpoint-suspended":
     case "endpoint-resumed":
       return decodeVerdict(kind, at, fields);
@@ -168,15 +166,6 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
         `kind: expected a kind of version 1, got ${JSON.stringify(kind satisfies never)}`,
       );
   }
-}
-
-type VerdictKind = "endpoint-checked" | "endpoint-suspended" | "endpoint-resumed";
-
-function decodeVerdict(kind: VerdictKind, at: number, fields: Fields): Input {
-  const endpoint = fields.string("endpoint");
-  if (kind === "endpoint-checked") return { kind, at, endpoint, healthy: fields.boolean("healthy") };
-  if (kind === "endpoint-suspended") return { kind, at, endpoint, reason: fields.oneOf("reason", HANG_REASONS) };
-  return { kind, at, endpoint, servedUntilWell: fields.integer("servedUntilWell", 0) };
 }
 
 export function decodeEndpoint(fields: Fields): Endpoint {

@@ -7,7 +7,7 @@ import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
 import { Router } from "#core/router.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import { request } from "./state.ts";
+import { chain, request } from "./state.ts";
 import { drawTraffic } from "./traffic.ts";
 
 const SECOND = MICROS_PER_SECOND;
@@ -245,4 +245,46 @@ test("with rules too, same inputs give same decisions, charges are conserved, an
     }),
     { numRuns: 30 },
   );
+});
+
+test("one that sleeps is never let back, whatever the others are; where no other could serve, that is the reason", () => {
+  const made = router({ floorShare: 1 }, ["a", "b"]);
+  const sleep = (at: number, endpoint: string, asleep: boolean): void =>
+    void made.accept({ kind: "endpoint-slept", at, endpoint, asleep, ...(asleep && { emptied: true }) });
+  sleep(1, "a", true);
+  made.accept({ kind: "endpoint-checked", at: 1, endpoint: "b", healthy: false });
+  assert.deepEqual(run(made, 2, 10), { b: 10 });
+  sleep(SECOND, "b", true);
+  const decision = made.accept({ kind: "request-arrived", at: SECOND, request: request({ id: "nowhere" }) });
+  assert.deepEqual([decision.kind, decision.reason], ["rejected", "asleep"]);
+  const unknown = request({ id: "unknown", model: "other" });
+  assert.equal(made.accept({ kind: "request-arrived", at: SECOND, request: unknown }).kind, "rejected");
+  sleep(2 * SECOND, "a", false);
+  assert.deepEqual(run(made, 2 * SECOND, 10), { a: 10 });
+});
+
+test("what an engine's cache held is not expected there any more once it gave its memory up, and is once it was only paused", () => {
+  const made = router({}, ["a"]);
+  const hits = (at: number): number => {
+    const id = `chain-${at}`;
+    const decision = made.accept({
+      kind: "request-arrived",
+      at,
+      request: request({ id, promptTokens: 64, blocks: chain(1, 4) }),
+    });
+    made.accept({ kind: "first-token", at, requestId: id });
+    const counts = { promptTokens: 64, cachedTokens: 0, outputTokens: 1 };
+    made.accept({ kind: "request-finished", at, requestId: id, outcome: "ok", ...counts });
+    return decision.kind === "routed" ? decision.hitTokens : -1;
+  };
+  assert.deepEqual([hits(1), hits(2)], [0, 48]);
+  for (const [at, expected] of [
+    [10, 48],
+    [20, 0],
+  ] as const) {
+    made.accept({ kind: "endpoint-slept", at, endpoint: "a", asleep: true, ...(expected === 0 && { emptied: true }) });
+    assert.equal(hits(at + 1), -1);
+    made.accept({ kind: "endpoint-slept", at: at + 2, endpoint: "a", asleep: false });
+    assert.equal(hits(at + 3), expected);
+  }
 });

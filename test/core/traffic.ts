@@ -109,6 +109,9 @@ export function drawTraffic(
         endpoint: name(),
         load: load({ running: random.below(9), waiting: random.below(5), kvUtilization: random.next() }),
       });
+    } else if (roll < 94.2) {
+      const asleep = random.below(2) === 0;
+      accept({ kind: "endpoint-slept", at, endpoint: name(), asleep, ...(asleep && { emptied: true }) });
     } else if (roll < 94.5) accept({ kind: "endpoint-checked", at, endpoint: name(), healthy: random.below(2) === 0 });
     else if (roll < 95) accept({ kind: "endpoint-suspended", at, endpoint: name(), reason: "silent" });
     else if (roll < 96) accept({ kind: "endpoint-resumed", at, endpoint: name(), servedUntilWell: random.below(4) });

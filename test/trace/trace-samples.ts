@@ -303,6 +303,13 @@ export const inputs: fc.Arbitrary<Input> = fc.nat(1e12).chain((at) =>
     fc
       .tuple(word, fc.boolean())
       .map(([endpoint, healthy]): Input => ({ kind: "endpoint-checked", at, endpoint, healthy })),
+    fc.tuple(word, fc.boolean(), fc.boolean()).map(([endpoint, asleep, emptied]): Input => ({
+      kind: "endpoint-slept",
+      at,
+      endpoint,
+      asleep,
+      ...(emptied && { emptied: true }),
+    })),
     fc
       .tuple(word, fc.constantFrom("silent", "stalled"))
       .map(([endpoint, reason]): Input => ({ kind: "endpoint-suspended", at, endpoint, reason })),

@@ -268,6 +268,7 @@ export class LiveHost implements HandoffHost {
       case "refusing":
         return engine.refuse(request, 503, "The engine is currently busy and cannot accept new requests.");
       case "hung":
+      case "asleep":
         this.#held[i]!.push(request);
         return;
       case "serving":
@@ -332,6 +333,11 @@ export class LiveHost implements HandoffHost {
       case "engine-hung":
         conditions[i] = "hung";
         return this.#fleet.stop(this.#at, i);
+      case "engine-asleep":
+        conditions[i] = "asleep";
+        this.#fleet.forget(this.#at, i);
+        return this.#fleet.stop(this.#at, i);
+      case "engine-awake":
       case "engine-continued":
         conditions[i] = "serving";
         this.#fleet.start(this.#at, i);
@@ -426,6 +432,7 @@ export class LiveHost implements HandoffHost {
     const endpoint = endpointId(i);
     this.#judges[i]!.reached();
     if (this.#anew.delete(i)) this.#tap.accept({ kind: "blocks-cleared", at: this.#at, endpoint });
+    this.#members[i]!.sleeps(this.#at, this.#fleet.conditions[i] === "asleep" ? "emptied" : "awake");
     const { running, waiting, kvUtilization, steps } = this.#fleet.gauges(this.#at, i);
     const load = { ...NO_LOAD, running, waiting, kvUtilization };
     this.#tap.accept({ kind: "load-observed", at: this.#at, endpoint, load });

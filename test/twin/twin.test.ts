@@ -62,7 +62,7 @@ async function compare(t: TestContext, script: TwinScript, kinds: readonly strin
       timeouts: counters.timeouts,
       hedges: { ...counters.hedges },
       hedgesDenied: { ...counters.hedgesDenied },
-      moved: { lost: 0, hung: 0, ...counters.moved },
+      moved: { lost: 0, hung: 0, asleep: 0, ...counters.moved },
     },
     { ...twin.path, faults: { ...twin.path.faults } },
   );
@@ -106,6 +106,32 @@ test("lost: killed under load, found out by requests, then by probes, back with 
   };
   const { ends, path } = await compare(t, script, ["endpoint-left a lost", "endpoint-joined a", "blocks-cleared b"]);
   assert.ok(ends.cut > 0 && path.retries > 0);
+});
+
+test("asleep: what has no byte goes elsewhere, begun answers go on when it wakes; all asleep, requests are refused", async (t) => {
+  const script = {
+    endpoints: 2,
+    requests: requests(80, 100_000, 40),
+    events: [
+      happens("engine-asleep", 1.55, "a"),
+      happens("engine-awake", 4.05, "a"),
+      happens("engine-asleep", 5.05, "a"),
+      happens("engine-asleep", 5.15, "b"),
+      happens("engine-awake", 7.05, "b"),
+      happens("engine-awake", 27.05, "a"),
+    ],
+  };
+  const { path, ends, words } = await compare(t, script, [
+    "endpoint-slept a true true",
+    "attempt-failed",
+    "endpoint-slept a false",
+    "endpoint-slept b true true",
+    "endpoint-slept b false",
+  ]);
+  assert.ok(path.moved.asleep > 0);
+  assert.ok(!words.some((word) => word.startsWith("endpoint-suspended")), "sleep is no sign of an engine that hangs");
+  assert.deepEqual([path.cuts, ends.lost], [0, 0]);
+  assert.ok(ends.unplaced > 10 && ends.completed + ends.unplaced === 80, JSON.stringify(ends));
 });
 
 test("hung: silent requests move, begun ones are cut, the endpoint is suspended and let back slowly", async (t) => {

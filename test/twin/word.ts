@@ -64,6 +64,8 @@ export class Words {
         return `${input.endpoint} ${input.reason}`;
       case "endpoint-checked":
         return `${input.endpoint} ${input.healthy}`;
+      case "endpoint-slept":
+        return `${input.endpoint} ${input.asleep} ${input.emptied === true}`;
       case "endpoint-resumed":
         return `${input.endpoint} ${input.servedUntilWell}`;
       case "endpoint-cordoned":

@@ -43,6 +43,7 @@ const endpoint = z.strictObject({
   kvCapacityTokens: limit().optional(),
   concurrencyMax: limit().optional(),
   cordoned: z.boolean().default(false),
+  asleep: z.boolean().default(false),
   /** The last scrape; left out, there never was one. */
   load: load.optional(),
   ageMillis: count().default(0),
@@ -85,10 +86,12 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
   const request = requestOf(state);
   const snapshots = state.endpoints.map((one) => snapshotOf(one, state)).sort((a, b) => (a.id < b.id ? -1 : 1));
   const cordoned = new Set(state.endpoints.filter((one) => one.cordoned).map((one) => one.id));
+  const asleep = new Set(state.endpoints.filter((one) => one.asleep).map((one) => one.id));
   const built = buildProfile(profile.name, profile.spec);
   const ineligible = marksOf(snapshots, ({ id, endpoint }) => {
     if (endpoint.models.length > 0 && !endpoint.models.includes(request.model)) return "unknown-model";
     if (cordoned.has(id)) return "cordoned";
+    if (asleep.has(id)) return "asleep";
     return built.stages?.roles.may("decode", endpoint) === false ? "role" : "";
   });
   const ids = snapshots.map((snapshot) => snapshot.id);
@@ -106,7 +109,8 @@ export function decideState(profile: NamedProfile, value: unknown, from: string)
   const chosen = snapshots[choice.index];
   if (chosen === undefined) {
     const known = ineligible.some((why) => why !== ELIGIBILITY.indexOf("unknown-model"));
-    const nobody = known || snapshots.length === 0 ? "no-endpoint" : "unknown-model";
+    const sleeps = ineligible.includes(ELIGIBILITY.indexOf("asleep"));
+    const nobody = sleeps ? "asleep" : known || snapshots.length === 0 ? "no-endpoint" : "unknown-model";
     return { kind: "rejected", ...common, reason: choice.reason === "" ? nobody : filteredReason(choice) };
   }
   const usedLedger = snapshots.some((snapshot) => snapshot.freshness !== "fresh");

@@ -32,6 +32,8 @@ export class EndpointState implements Snapshot, Account {
   readonly breaker: Breaker;
   readonly slowReturn = new SlowReturn();
   cordoned = false;
+  /** Its engine sleeps. */
+  asleep = false;
   /** Its health checks fail. */
   unhealthy = false;
   readonly outlier = new OutlierRecord();
@@ -104,11 +106,11 @@ export class EndpointState implements Snapshot, Account {
     this.slowReturn.served();
   }
 
-  /** An attempt failed. That it hangs was judged by more than one request, and keeps the endpoint out by itself. */
+  /** An attempt failed. That it hangs was judged by more than one request; it and sleep keep the endpoint out by themselves. */
   attemptFailed(at: Micros, fault: Fault, sentAt: Micros): void {
-    if (fault === "hung") this.breaker.undecided(sentAt);
+    if (fault === "hung" || fault === "asleep") this.breaker.undecided(sentAt);
     else this.breaker.failed(at, fault, sentAt);
-    if (fault !== "saturated" && fault !== "draining") this.outlier.failed++;
+    if (fault !== "saturated" && fault !== "draining" && fault !== "asleep") this.outlier.failed++;
   }
 
   requestEnded(at: Micros, outcome: Outcome, { sentAt, firstTokenAt, outputTokens }: RequestTimes): void {

@@ -1,4 +1,14 @@
-export const FAULTS = ["connect", "status", "saturated", "draining", "cut", "timeout", "garbage", "hung"] as const;
+export const FAULTS = [
+  "connect",
+  "status",
+  "saturated",
+  "draining",
+  "cut",
+  "timeout",
+  "garbage",
+  "hung",
+  "asleep",
+] as const;
 
-/** Why an endpoint could not serve. All but "saturated" and "draining" speak against its health. */
+/** Why an endpoint could not serve. All but "saturated", "draining" and "asleep" speak against its health. */
 export type Fault = (typeof FAULTS)[number];

@@ -39,6 +39,8 @@ export class HangWatch {
   readonly #watched = new Map<EndpointId, Watched>();
   /** Suspended in the router. */
   readonly #hung = new Set<EndpointId>();
+  /** Their engines sleep: requests that wait there wait for somebody to wake them. */
+  readonly #asleep = new Set<EndpointId>();
   /** Servers of several ranks from which an answer came since the last sweep. */
   readonly #aliveServers = new Set<string>();
 
@@ -54,10 +56,20 @@ export class HangWatch {
   follow(input: Input): void {
     if (input.kind === "endpoint-suspended") this.#hung.add(input.endpoint);
     else if (input.kind === "endpoint-resumed" || input.kind === "endpoint-left") this.#hung.delete(input.endpoint);
-    if (input.kind === "endpoint-left") this.#watched.delete(input.endpoint);
-    if (input.kind !== "endpoint-joined") return;
-    const { id } = input.endpoint;
-    const judge = new HangJudge(this.#options.judge, input.at);
+    if (input.kind === "endpoint-left") {
+      this.#watched.delete(input.endpoint);
+      this.#asleep.delete(input.endpoint);
+    }
+    if (input.kind === "endpoint-joined") this.#watch(input.endpoint.id, input.at);
+    if (input.kind !== "endpoint-slept") return;
+    if (input.asleep) this.#asleep.add(input.endpoint);
+    else this.#asleep.delete(input.endpoint);
+    // What waited while it slept speaks against nobody.
+    if (!input.asleep && !this.#hung.has(input.endpoint)) this.#watch(input.endpoint, input.at);
+  }
+
+  #watch(id: EndpointId, at: Micros): void {
+    const judge = new HangJudge(this.#options.judge, at);
     this.#watched.set(id, { id, judge, streamSince: Infinity, wholeSince: Infinity, waiting: 0 });
   }
 
@@ -94,7 +106,7 @@ export class HangWatch {
   /** A request waits for a byte since then. */
   waits(endpoint: EndpointId, kind: WaitKind, since: Micros): void {
     const watched = this.#watched.get(endpoint);
-    if (watched === undefined) return;
+    if (watched === undefined || this.#asleep.has(endpoint)) return;
     watched.waiting++;
     if (kind === "stream") watched.streamSince = Math.min(watched.streamSince, since);
     else watched.wholeSince = Math.min(watched.wholeSince, since);

@@ -1,3 +1,4 @@
+import type { Fault } from "../endpoint/fault.ts";
 import type { Micros } from "../units.ts";
 
 /** How long a request is waited for. */
@@ -20,8 +21,19 @@ export interface WaitLimits {
   readonly writeStallMicrosMax: Micros;
 }
 
-/** lost: nobody accepts a connection there. hung: it was judged to hang. evicted: it is drained, and its time is over. */
-export type TroubleKind = "lost" | "hung" | "evicted";
+/**
+ * lost: nobody accepts a connection there. hung: it was judged to hang. evicted: it is drained, and its time is over.
+ * asleep: its engine sleeps, and lets wait what came too late for it.
+ */
+export type TroubleKind = "lost" | "hung" | "evicted" | "asleep";
+
+/** What an attempt fails by where its endpoint is left. */
+export const FAULT_OF_TROUBLE: Readonly<Record<TroubleKind, Fault>> = {
+  lost: "connect",
+  hung: "hung",
+  evicted: "draining",
+  asleep: "asleep",
+};
 
 /** Why an endpoint is to be left, and since when that is known. */
 export interface Trouble {
@@ -65,14 +77,14 @@ export type WaitVerdict = "hedge" | "wait" | "move" | "give-up" | "cut" | "time-
 /**
  * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left: a process that hangs as it
  * ends, or a machine that vanished, keeps its connections open. Where nobody else may take the request (`mayMove`, asked
- * only then), a hung one may still answer, and is waited for. One that is drained is left by what can go on elsewhere.
+ * only then), a hung one may still answer, and is waited for. One that is drained or sleeps is left by what can go on elsewhere.
  */
 export function waitVerdict(waiting: Waiting, limits: WaitLimits, mayMove: () => boolean): WaitVerdict {
   const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;
   const waited = at - arrivedAt;
   if (waited > limits.totalMicrosMax || at > waiting.deadlineAt) return "time-out";
-  if (trouble?.kind === "evicted") {
-    // It is well: what cannot go on elsewhere ends where it is.
+  if (trouble?.kind === "evicted" || trouble?.kind === "asleep") {
+    // It is well: what cannot go on elsewhere ends where it is, or once it is woken.
     if ((!begun || continues) && mayMove()) return begun ? "cut" : "move";
   } else if (trouble !== undefined) {
     const silentMax = continues ? limits.continueMicrosMax : limits.cutMicrosMax;

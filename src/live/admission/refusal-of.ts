@@ -24,6 +24,7 @@ export function refusalOf(rejected: Rejected, model: string, directory: Endpoint
 
 const MESSAGES: Readonly<Record<Exclude<Rejected["reason"], "unknown-model" | "excluded">, string>> = {
   "no-endpoint": "No engine is ready for this request.",
+  asleep: "All engines that serve this model sleep; try again once one of them was woken.",
   saturated: "All engines that serve this model are at their limit; try again later.",
   "bucket-empty": "Too many tokens were asked for in too short a time; try again later.",
   "rate-limit": "Too many requests came in too short a time; try again later.",

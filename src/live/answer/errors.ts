@@ -18,6 +18,7 @@ export type ErrorReason =
   | "internal"
   | "upstream-broke"
   | "no-endpoint"
+  | "asleep"
   | "full"
   | "draining"
   | "deadline";
@@ -56,6 +57,7 @@ export const ERRORS: Readonly<Record<ErrorReason, ErrorRow>> = {
   internal: { status: 500, type: "InternalServerError", retryAfter: undefined },
   "upstream-broke": { status: 502, type: "BadGatewayError", retryAfter: 1 },
   "no-endpoint": { status: 503, type: "ServiceUnavailableError", retryAfter: 2 },
+  asleep: { status: 503, type: "ServiceUnavailableError", retryAfter: 5 },
   full: { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },
   draining: { status: 503, type: "ServiceUnavailableError", retryAfter: 1 },
   deadline: { status: 504, type: "GatewayTimeoutError", retryAfter: undefined },

@@ -18,6 +18,8 @@ export function giveUpRefusal(fault: Fault): Refusal {
       return refusal("upstream-broke", "The connection to the engine broke before it answered.");
     case "hung":
       return refusal("upstream-broke", "The engine hangs and no other could take this request.");
+    case "asleep":
+      return refusal("asleep", "The engine was put to sleep and no other could take this request.");
     case "timeout":
       return refusal("deadline", "The engine did not answer in time.");
     case "garbage":
@@ -34,6 +36,8 @@ export function cutRefusal(fault: Fault): Refusal {
       return refusal("upstream-broke", "The engine is shutting down and stopped this answer; it is incomplete.");
     case "hung":
       return refusal("upstream-broke", "The engine hangs and stopped this answer; it is incomplete.");
+    case "asleep":
+      return refusal("upstream-broke", "The engine was put to sleep and stopped this answer; it is incomplete.");
     case "connect":
       return refusal("upstream-broke", "The engine was lost and stopped this answer; it is incomplete.");
     case "status":

@@ -23,6 +23,8 @@ export interface EndpointEntry {
   blockTokens?: number;
   /** What can go on at another endpoint is to go there. */
   evicts?: boolean;
+  /** Its engine sleeps. */
+  asleep?: boolean;
 }
 
 export interface ServedModel {
@@ -66,6 +68,14 @@ export class EndpointDirectory {
     const entry = this.#entries.get(id);
     if (entry === undefined || (entry.evicts ?? false) === evicts) return;
     entry.evicts = evicts;
+    for (const listener of this.#listeners) listener.evicting?.(entry);
+  }
+
+  /** Its engine sleeps from now on, or is awake. */
+  sleep(id: EndpointId, asleep: boolean): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || (entry.asleep ?? false) === asleep) return;
+    entry.asleep = asleep;
     for (const listener of this.#listeners) listener.evicting?.(entry);
   }
 

@@ -8,6 +8,8 @@ export interface KeeperEvent {
     | "refused"
     | "cordoned"
     | "uncordoned"
+    | "asleep"
+    | "awake"
     | "unhealthy"
     | "healthy"
     | "source-failed"

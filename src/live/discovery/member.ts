@@ -1,6 +1,7 @@
 import type { Endpoint, EndpointId, Load } from "#core/endpoint/endpoint.ts";
 import type { Micros } from "#core/units.ts";
 import type { EndpointDirectory, EndpointEntry, ServedModel } from "./endpoint-directory.ts";
+import type { KeeperEvent } from "./keeper-event.ts";
 import type { RouterTap } from "../router-tap.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import {
@@ -11,6 +12,7 @@ import {
   type Reading,
   readingOf,
   restarted,
+  sleepOf,
   workedBetween,
 } from "../scrape/scrape-map-load.ts";
 import type { Target } from "./target.ts";
@@ -31,6 +33,7 @@ export interface BlockSizeListener {
 export interface MemberContext {
   readonly hardwareOf?: HardwareOf;
   readonly blockSizes?: BlockSizeListener;
+  readonly report?: (event: KeeperEvent) => void;
 }
 
 /** One endpoint of a server: its entry in the directory, and what of it the router was notified of. */
@@ -45,6 +48,7 @@ export class Member {
   /** As the router knows it; undefined while it is not in the router. */
   #endpoint: Endpoint | undefined;
   #cordoned = false;
+  #asleep = false;
   #reading: Reading | undefined;
   /** What the engine reported of its room, kept while a page leaves it out. */
   #capacityTokens: number | undefined;
@@ -88,6 +92,7 @@ export class Member {
     this.#tap.accept({ kind: "endpoint-joined", at, endpoint });
     this.#cordon(at);
     if (this.#reading === undefined) return;
+    this.sleeps(at, sleepOf(this.#reading));
     this.#tap.accept({ kind: "load-observed", at, endpoint: id, load: this.#load(this.#reading, undefined) });
   }
 
@@ -123,6 +128,7 @@ export class Member {
     }
     this.#reading = reading;
     this.#tellBlocks(at, reading);
+    this.sleeps(at, sleepOf(reading));
     this.#tap.accept({ kind: "load-observed", at, endpoint, load: this.#load(reading, before) });
     const capacityTokens = capacityTokensOf(reading) ?? this.#capacityTokens;
     const dataParallel = dataParallelOf(reading);
@@ -132,6 +138,19 @@ export class Member {
       this.#report(at);
     }
     return worked;
+  }
+
+  /** Its page shows whether its engine sleeps, or has no word of it. */
+  sleeps(at: Micros, state: ReturnType<typeof sleepOf>): void {
+    const asleep = state === "paused" || state === "emptied";
+    if (state === undefined || this.#endpoint === undefined || asleep === this.#asleep) return;
+    this.#asleep = asleep;
+    const { id } = this.#target;
+    const emptied = state === "emptied" && { emptied: true as const };
+    this.#directory.sleep(id, asleep);
+    this.#tap.accept({ kind: "endpoint-slept", at, endpoint: id, asleep, ...emptied });
+    const detail = `its page shows vllm:engine_sleep_state awake ${asleep ? 0 : 1}`;
+    this.#context.report?.({ kind: asleep ? "asleep" : "awake", subject: id, detail });
   }
 
   /** Its server's health checks fail from now on, or do not any more. */
@@ -176,6 +195,8 @@ export class Member {
   #leave(at: Micros, lost: boolean): void {
     if (this.#endpoint === undefined) return;
     this.#endpoint = undefined;
+    this.#asleep = false;
+    this.#directory.sleep(this.#target.id, false);
     this.#tap.accept({ kind: "endpoint-left", at, endpoint: this.#target.id, ...(lost && { lost }) });
     this.#context.blockSizes?.gone(this.#target.id, at);
   }

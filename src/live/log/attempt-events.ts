@@ -19,6 +19,7 @@ const FAULT_TEXTS: Readonly<Record<Fault, string>> = {
   timeout: "timeout: a time limit of the gateway ran out",
   garbage: "garbage: what it answered is no answer to such a request",
   hung: "hung: it accepts requests and answers none",
+  asleep: "asleep: it was put to sleep, and lets requests wait",
 };
 
 /** An attempt failed before the client got a byte, and the request went to another endpoint. */

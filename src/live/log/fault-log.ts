@@ -22,6 +22,8 @@ export const FAULT_KINDS = {
   "endpoint-refused": { level: "warn", message: "an endpoint was refused" },
   "endpoint-cordoned": { level: "info", message: "an endpoint takes no new requests" },
   "endpoint-uncordoned": { level: "info", message: "an endpoint takes requests again" },
+  "endpoint-asleep": { level: "info", message: "an endpoint's engine was put to sleep" },
+  "endpoint-awake": { level: "info", message: "an endpoint's engine is awake" },
   "endpoint-unhealthy": { level: "warn", message: "an endpoint's health checks fail" },
   "endpoint-healthy": { level: "info", message: "an endpoint's health checks succeed again" },
   "block-size-changed": { level: "info", message: "prompts are cut into blocks of another size" },

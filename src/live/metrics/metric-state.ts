@@ -131,6 +131,7 @@ const ENDPOINT_GAUGES: readonly (readonly [
   ["endpoint_standing", "0 well, 1 returning, 2 hung.", (row) => STANDINGS[row.standing]],
   ["endpoint_prefix_precise", "1 when what it holds is known by its events.", precise],
   ["endpoint_cordoned", "1 when it takes no new requests.", (row) => (row.cordoned ? 1 : 0)],
+  ["endpoint_asleep", "1 when its engine sleeps.", (row) => (row.asleep ? 1 : 0)],
 ];
 
 function precise({ knowledge }: EndpointRow): number {

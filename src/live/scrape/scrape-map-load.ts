@@ -54,6 +54,17 @@ export function loadOf(now: Reading, before: Reading | undefined): Load {
   };
 }
 
+/**
+ * Whether its engine sleeps: one of its ranks does, since who balances them may send a request to that one. "emptied": its
+ * memory was given up with it. Undefined where the page does not say.
+ */
+export function sleepOf(reading: Reading): "awake" | "paused" | "emptied" | undefined {
+  const asleep = Math.max(...reading.ranks.map((rank) => rank.get("asleep")).filter((value) => !Number.isNaN(value)));
+  if (asleep === -Infinity) return undefined;
+  if (asleep <= 0) return "awake";
+  return reading.ranks.some((rank) => rank.get("emptied") > 0) ? "emptied" : "paused";
+}
+
 const COUNTERS: readonly Signal[] = ["promptTokens", "generationTokens", "ttftCount", "cacheQueries"];
 
 /**

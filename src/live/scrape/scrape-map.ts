@@ -19,7 +19,9 @@ export type Signal =
   | "tpotCount"
   | "blockTokens"
   | "blocks"
-  | "capacityTokens";
+  | "capacityTokens"
+  | "asleep"
+  | "emptied";
 
 /**
  * How the samples of one name within one rank become one number: `sum` over models and sources, `max` where several
@@ -77,6 +79,8 @@ const BY_SOURCE = "vllm:prompt_tokens_by_source_total";
 const VLLM_CACHE = "vllm:cache_config_info";
 const SGLANG_CACHE = "sglang:cache_config_info";
 const ADAPTERS = "vllm:lora_requests_info";
+/** A series for each of its states, of which "awake" is 0 while the engine sleeps, at whatever level. */
+const SLEEP_STATE = "vllm:engine_sleep_state";
 const PROCESS_START = "process_start_time_seconds";
 
 interface Spelling {
@@ -94,6 +98,7 @@ const WANTED: ReadonlySet<string> = new Set([
   VLLM_CACHE,
   SGLANG_CACHE,
   ADAPTERS,
+  SLEEP_STATE,
   PROCESS_START,
 ]);
 
@@ -154,6 +159,9 @@ export class RankSignals {
     this.dialect = name.startsWith("sglang:") ? "sglang" : "vllm";
     if (name === BY_SOURCE) {
       if (labels.get("source") === "local_cache_hit") this.#fold("promptTokensCached", "sum", 0, value);
+    } else if (name === SLEEP_STATE) {
+      const isAwake = labels.get("sleep_state") === "awake";
+      this.#fold(isAwake ? "asleep" : "emptied", "max", 0, isAwake ? 1 - value : value);
     } else if (name === VLLM_CACHE) {
       this.#takeInteger("blockTokens", labels.get("block_size"));
       this.#takeInteger("blocks", labels.get("num_gpu_blocks"));

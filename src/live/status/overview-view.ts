@@ -98,7 +98,7 @@ function knownEndpoint(row: EndpointRow): KnownEndpoint {
     cordoned: row.cordoned,
     breaker: row.breaker,
     standing: row.standing,
-    ejected: row.ejected,
+    ejected: row.asleep ? "asleep" : row.ejected,
     share: thousandths(row.share),
     freshness: row.freshness,
     ageMillis: row.loadAgeMicros < 0 ? null : Math.round(row.loadAgeMicros / MICROS_PER_MILLI),

@@ -1,3 +1,4 @@
+import { FAULT_OF_TROUBLE } from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
 import type { Delivery } from "../answer/answer.ts";
 import type { Exchange } from "../request/exchange.ts";
@@ -6,7 +7,8 @@ import { attemptVerdict, type FoundAttempt } from "./attempt-verdict.ts";
 
 /** Does with an attempt what its limits of time, and what is known of its endpoint, ask for. */
 export function actOnVerdict(exchange: Exchange, delivery: Delivery, found: FoundAttempt): void {
-  const { at, fault, trouble } = found;
+  const { at, trouble } = found;
+  const fault = FAULT_OF_TROUBLE[trouble?.kind ?? "hung"];
   switch (attemptVerdict(exchange, found)) {
     case "time-out":
       return exchange.dispatch(TIMED_OUT);

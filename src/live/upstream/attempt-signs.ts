@@ -1,7 +1,7 @@
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
-import type { Fault } from "#core/endpoint/fault.ts";
 import { type Trouble, type TroubleKind, troubleSince } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
+import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 import type { Exchange } from "../request/exchange.ts";
 
@@ -43,10 +43,8 @@ export class AttemptSigns {
   /** The endpoint's trouble as a sweep finds it. */
   trouble(at: Micros): Trouble | undefined {
     const { directory, hangs } = this.#context;
-    const entry = directory.get(this.#endpoint);
-    const hung = hangs.isHung(this.#endpoint);
-    const kind = entry?.state === "lost" ? "lost" : hung ? "hung" : entry?.evicts === true ? "evicted" : undefined;
-    this.#trouble = troubleSince(this.#trouble, kind, at);
+    const kind = hangs.isHung(this.#endpoint) ? "hung" : undefined;
+    this.#trouble = troubleSince(this.#trouble, troubleOf(directory.get(this.#endpoint), kind), at);
     return this.#trouble;
   }
 
@@ -59,9 +57,9 @@ export class AttemptSigns {
   }
 }
 
-/** What an attempt fails by where its endpoint is left. */
-export const FAULT_OF_TROUBLE: Readonly<Record<TroubleKind, Fault>> = {
-  lost: "connect",
-  hung: "hung",
-  evicted: "draining",
-};
+/** The most serious one. */
+function troubleOf(entry: EndpointEntry | undefined, hung: "hung" | undefined): TroubleKind | undefined {
+  if (entry?.state === "lost") return "lost";
+  if (hung !== undefined || entry === undefined) return hung;
+  return entry.asleep === true ? "asleep" : entry.evicts === true ? "evicted" : undefined;
+}

@@ -1,5 +1,4 @@
-import type { Fault } from "#core/endpoint/fault.ts";
-import { type Trouble, type WaitVerdict, waitVerdict } from "#core/retry/wait-verdict.ts";
+import { FAULT_OF_TROUBLE, type Trouble, type WaitVerdict, waitVerdict } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { Hedging } from "./hedging.ts";
@@ -11,8 +10,6 @@ export interface FoundAttempt {
   readonly sentAt: Micros;
   readonly quietMicros: Micros;
   readonly trouble: Trouble | undefined;
-  /** What it would fail by. */
-  readonly fault: Fault;
   /** The answer could go on elsewhere. */
   readonly continues: boolean;
   /** Undefined where no second endpoint is asked. */
@@ -22,7 +19,7 @@ export interface FoundAttempt {
 /** What is to be done with the attempt of a request that is under way. */
 export function attemptVerdict(
   exchange: Exchange,
-  { at, sentAt, quietMicros, trouble, fault, continues, hedging }: FoundAttempt,
+  { at, sentAt, quietMicros, trouble, continues, hedging }: FoundAttempt,
 ): WaitVerdict {
   const { arrivedAt, deadlineAt, context, routeId, state, stream: streams, writer, waits, kept } = exchange;
   const begun = state.kind === "passing";
@@ -37,6 +34,7 @@ export function attemptVerdict(
       if (hedging?.underWay === true) return true;
       const goesOn = resuming || begun;
       const times = goesOn ? (kept?.continuations ?? 0) : state.attempts;
+      const fault = FAULT_OF_TROUBLE[trouble?.kind ?? "hung"];
       return context.seat.mayLeave({ requestId: routeId, fault, times, continues: goesOn });
     },
   );

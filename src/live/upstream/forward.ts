@@ -7,7 +7,7 @@ import { AnswerDelivery } from "./answer-delivery.ts";
 import type { Attempt, AttemptListener } from "./attempt.ts";
 import { type Hedging, hedgingOf } from "./hedging.ts";
 import { openAttempt, type SentContent } from "./open-attempt.ts";
-import { AttemptSigns, FAULT_OF_TROUBLE } from "./attempt-signs.ts";
+import { AttemptSigns } from "./attempt-signs.ts";
 import { actOnVerdict } from "./act-on-verdict.ts";
 import { isUnderWay } from "./attempt-verdict.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
@@ -280,8 +280,7 @@ export class Forward implements AttemptListener {
     this.#hedging?.sweep(at);
     const quietMicros = this.#signs.sweep(at, !writer.blocked);
     const trouble = this.#signs.trouble(at) ?? this.#stages?.trouble(at, !writer.blocked);
-    const fault = FAULT_OF_TROUBLE[trouble?.kind ?? "hung"];
-    const found = { at, sentAt: this.#signs.sentAt, quietMicros, trouble, fault, continues: this.#delivery.continues };
+    const found = { at, sentAt: this.#signs.sentAt, quietMicros, trouble, continues: this.#delivery.continues };
     actOnVerdict(this.#exchange, this.#delivery, { ...found, hedging: this.#hedging });
   }
 

@@ -1,6 +1,7 @@
 import type { Routed } from "#core/decision.ts";
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Micros } from "#core/units.ts";
+import { FAULT_OF_TROUBLE } from "#core/retry/wait-verdict.ts";
 import type { Answer } from "../answer/answer.ts";
 import { chooseAnswer } from "../answer/choose-answer.ts";
 import { faultOfError } from "../answer/fault-words.ts";
@@ -8,7 +9,7 @@ import { nowMicros } from "../clock.ts";
 import type { Exchange } from "../request/exchange.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
 import type { Attempt, AttemptListener } from "./attempt.ts";
-import { AttemptSigns, FAULT_OF_TROUBLE } from "./attempt-signs.ts";
+import { AttemptSigns } from "./attempt-signs.ts";
 import { HedgeDelivery, type HedgeVerdict } from "./hedge-delivery.ts";
 import { openAttempt, type SentContent } from "./open-attempt.ts";
 

@@ -43,7 +43,7 @@ export interface KnownEndpoint {
   readonly breaker: "closed" | "half-open" | "open";
   readonly standing: "well" | "returning" | "hung";
   /** Why it is left alone; "" where it is not. */
-  readonly ejected: "" | "unhealthy" | "failures" | "slow";
+  readonly ejected: "" | "asleep" | "unhealthy" | "failures" | "slow";
   /** Of the requests that it would get, in (0, 1]; below 1 while it starts slowly. */
   readonly share: number;
   readonly freshness: "fresh" | "stale" | "unknown";

@@ -13,6 +13,7 @@ export interface Trouble {
 const KV_FULL = 0.95;
 const EJECTED = {
   "": "",
+  asleep: "asleep",
   unhealthy: "its health checks fail",
   failures: "ejected: its requests fail",
   slow: "ejected: its tokens are slow",
@@ -30,7 +31,7 @@ export function troubleOf({ state, detail, known, scrapeError }: EndpointCard): 
     note(known.standing === "hung", 3, "hung");
     note(known.breaker === "open", 2, "breaker open");
     note(known.breaker === "half-open", 2, "breaker half-open");
-    note(known.ejected !== "", 2, EJECTED[known.ejected]);
+    note(known.ejected !== "", known.ejected === "asleep" ? 1 : 2, EJECTED[known.ejected]);
     note(known.share < 1, 1, `starts slowly, ${Math.round(known.share * 100)} %`);
     note(known.standing === "returning", 1, "let back slowly");
     note(known.cordoned, 1, "cordoned");

@@ -20,6 +20,7 @@ export class FleetHistory {
   readonly #cordoned = new Set<string>();
   readonly #suspended = new Map<string, HangReason>();
   readonly #unhealthy = new Set<string>();
+  readonly #asleep = new Set<string>();
   /** What led from the header's policy to the one that stood: the last whole one, and single profiles after it. */
   #policy: readonly PolicyEvent[] = [];
   /** Rollouts as they stood, and what those under way are made of. */
@@ -57,6 +58,11 @@ export class FleetHistory {
         this.#cordoned.delete(event.endpoint);
         this.#suspended.delete(event.endpoint);
         this.#unhealthy.delete(event.endpoint);
+        this.#asleep.delete(event.endpoint);
+        break;
+      case "endpoint-slept":
+        if (event.asleep) this.#asleep.add(event.endpoint);
+        else this.#asleep.delete(event.endpoint);
         break;
       case "endpoint-checked":
         if (event.healthy) this.#unhealthy.delete(event.endpoint);
@@ -134,6 +140,12 @@ export class FleetHistory {
       endpoint,
       healthy: false,
     }));
+    const asleep = [...this.#asleep].map((endpoint): FleetEvent => ({
+      kind: "endpoint-slept",
+      at: -1,
+      endpoint,
+      asleep: true,
+    }));
     const rollouts = this.#rollouts.filter(isUnderWay).map((state): FleetEvent => {
       const standing = {
         kind: "rollout-restored",
@@ -147,6 +159,7 @@ export class FleetHistory {
       ...cordons,
       ...suspensions,
       ...unhealthy,
+      ...asleep,
       ...rollouts,
       ...this.#events.map((event) => shiftedEvent(event, start)),
     ];

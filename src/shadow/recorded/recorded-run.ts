@@ -157,6 +157,7 @@ export class RunBook {
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
       case "endpoint-checked":
+      case "endpoint-slept":
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":
@@ -167,8 +168,7 @@ export class RunBook {
       case "rollout-restored":
       case "sessions-restored":
         // Before the first request it is how things stand; after it, something that happens.
-        if (this.#startedAt === undefined) this.#fleet.stand(input);
-        else this.#fleet.add(input);
+        this.#fleet[this.#startedAt === undefined ? "stand" : "add"](input);
         break;
       case "block-size-changed":
         this.#fleet.resizeBlocks(input.blockTokens);

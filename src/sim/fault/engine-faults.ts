@@ -24,7 +24,7 @@ export class EngineFaults {
   readonly #host: EngineFaultHost;
   readonly #flights: SlotList<Flight>;
   readonly #replaced: (engine: number) => void;
-  /** Requests that came to an engine that hangs, by its number. */
+  /** Requests that came to an engine that hangs or sleeps, by its number. */
   readonly #held = new Map<number, Flight[]>();
 
   /** `flights` are all in flight. */
@@ -50,6 +50,7 @@ export class EngineFaults {
         this.#breaks(flight, "connect");
         return true;
       case "hung":
+      case "asleep":
         this.#held.set(engine, [...(this.#held.get(engine) ?? []), flight]);
         this.#watchDeadline(flight);
         return true;
@@ -70,6 +71,11 @@ export class EngineFaults {
         fleet.stop(clock, engine);
         fleet.conditions[engine] = kind === "engine-hung" ? "hung" : "vanished";
         for (const flight of this.#at(engine)) this.#watchDeadline(flight);
+        return;
+      case "engine-asleep":
+        return this.#fallsAsleep(engine);
+      case "engine-awake":
+        if (fleet.conditions[engine] === "asleep") this.#goesOn(engine);
         return;
       case "engine-continued":
         return this.#goesOn(engine);
@@ -99,7 +105,7 @@ export class EngineFaults {
   #starts(engine: number): void {
     const { fleet, clock } = this.#host;
     const before = fleet.conditions[engine];
-    if (before === "hung") return this.#goesOn(engine);
+    if (before === "hung" || before === "asleep") return this.#goesOn(engine);
     if (before === "vanished") this.kill(engine);
     fleet.conditions[engine] = "serving";
     if (before !== "dead" && before !== "vanished") return;
@@ -108,9 +114,19 @@ export class EngineFaults {
     this.#replaced(engine);
   }
 
+  #fallsAsleep(engine: number): void {
+    const { fleet, clock } = this.#host;
+    if (fleet.conditions[engine] !== "serving") return;
+    fleet.forget(clock, engine);
+    fleet.stop(clock, engine);
+    fleet.conditions[engine] = "asleep";
+    for (const flight of this.#at(engine)) this.#watchDeadline(flight);
+  }
+
   #goesOn(engine: number): void {
     const { fleet, clock } = this.#host;
-    if (fleet.conditions[engine] !== "hung") return;
+    const condition = fleet.conditions[engine];
+    if (condition !== "hung" && condition !== "asleep") return;
     fleet.start(clock, engine);
     fleet.conditions[engine] = "serving";
     for (const flight of this.#takeHeld(engine)) this.#host.deliver(flight);

@@ -10,7 +10,7 @@ import type { HedgeHost } from "#core/retry/ask-hedge.ts";
 import { HedgeBudget } from "#core/retry/hedge-budget.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { RetryPolicy } from "#core/retry/retry-policy.ts";
-import { troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
+import { FAULT_OF_TROUBLE, troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
 import { SlotList } from "#core/slot-list.ts";
 import type { Micros } from "#core/units.ts";
 import type { Flight } from "../flight.ts";
@@ -222,7 +222,7 @@ export class FaultDesk implements AttemptHost, HedgeHost {
     this.probes.hangs.waits(endpoint, "stream", hedge.quietSince);
     const found = this.probes.troubleOf(endpoint);
     hedge.trouble = troubleSince(hedge.trouble, found, at);
-    if (found !== undefined) this.hedging.failed(hedge, found === "lost" ? "connect" : "hung");
+    if (found !== undefined) this.hedging.failed(hedge, FAULT_OF_TROUBLE[found]);
   }
 
   #look(flight: Flight): void {
@@ -239,7 +239,7 @@ export class FaultDesk implements AttemptHost, HedgeHost {
     flight.tokensSeen = seen;
     const found = this.probes.troubleOf(endpoint);
     flight.trouble = troubleSince(flight.trouble, found, at);
-    const fault = found === "lost" ? "connect" : "hung";
+    const fault = FAULT_OF_TROUBLE[found ?? "hung"];
     const waiting = {
       at,
       // Engines know their requests' deadlines here, and drop them in time.

@@ -30,6 +30,8 @@ export class FleetProbes {
   readonly #lost = new Set<EndpointId>();
   /** Engines whose counters began anew since they were last read. */
   readonly #anew = new Set<number>();
+  /** Endpoints that the router knows to sleep. */
+  readonly #asleep = new Set<EndpointId>();
 
   constructor(rules: PathRules, host: ProbeHost) {
     this.#rules = rules;
@@ -43,7 +45,9 @@ export class FleetProbes {
   }
 
   troubleOf(endpoint: EndpointId): EngineTrouble | undefined {
-    return this.#lost.has(endpoint) ? "lost" : this.hangs.isHung(endpoint) ? "hung" : undefined;
+    if (this.#lost.has(endpoint)) return "lost";
+    if (this.hangs.isHung(endpoint)) return "hung";
+    return this.#asleep.has(endpoint) ? "asleep" : undefined;
   }
 
   /** An input that the router accepted. */
@@ -51,6 +55,8 @@ export class FleetProbes {
     this.hangs.follow(input);
     if (input.kind === "endpoint-joined") this.#lost.delete(input.endpoint.id);
     else if (input.kind === "endpoint-left" && input.lost === true) this.#lost.add(input.endpoint);
+    if (input.kind === "endpoint-slept" && input.asleep) this.#asleep.add(input.endpoint);
+    else if (input.kind === "endpoint-slept" || input.kind === "endpoint-left") this.#asleep.delete(input.endpoint);
   }
 
   /**
@@ -77,6 +83,7 @@ export class FleetProbes {
       case "hung":
         return "silent";
       case "serving":
+      case "asleep":
       case "draining":
       case "refusing":
         return "answered";
@@ -88,6 +95,15 @@ export class FleetProbes {
     this.#judgeOf(engine).reached();
     if (this.#anew.delete(engine))
       this.#host.accept({ kind: "blocks-cleared", at: this.#host.clock, endpoint: this.#idOf(engine) });
+    this.#shows(engine, this.#host.fleet.conditions[engine] === "asleep");
+  }
+
+  /** Its page shows whether it sleeps; the router gets to know what is new. */
+  #shows(engine: number, asleep: boolean): void {
+    const endpoint = this.#idOf(engine);
+    if (this.#asleep.has(endpoint) === asleep) return;
+    const { clock: at } = this.#host;
+    this.#host.accept({ kind: "endpoint-slept", at, endpoint, asleep, ...(asleep && { emptied: true }) });
   }
 
   read(engine: number, moved: boolean): void {

@@ -9,5 +9,10 @@ export function mayFail({ rules, scaling, fleetEvents = [] }: SimulationOptions)
 /** Whether requests may fail by it: where none can, nothing is watched. */
 function isFault(event: ScriptEvent): boolean {
   if (event.kind === "endpoint-left") return event.lost === true;
-  return event.kind.startsWith("engine-") || event.kind === "answers-cut" || event.kind === "endpoint-suspended";
+  return (
+    event.kind.startsWith("engine-") ||
+    event.kind === "answers-cut" ||
+    event.kind === "endpoint-suspended" ||
+    event.kind === "endpoint-slept"
+  );
 }

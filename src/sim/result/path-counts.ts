@@ -31,7 +31,7 @@ export function newPathCounts(): PathCounts {
     faults: {},
     retries: 0,
     retriesDenied: 0,
-    moved: { lost: 0, hung: 0 },
+    moved: { lost: 0, hung: 0, asleep: 0 },
     hedges: {},
     hedgesDenied: {},
     continuations: 0,

@@ -12,6 +12,7 @@ export class FleetState {
   readonly #cordoned = new Set<string>();
   readonly #suspended = new Map<string, HangReason>();
   readonly #unhealthy = new Set<string>();
+  readonly #asleep = new Set<string>();
   #router: TraceRouter;
 
   constructor(header: TraceHeader) {
@@ -29,27 +30,26 @@ export class FleetState {
       this.#cordoned.delete(input.endpoint);
       this.#suspended.delete(input.endpoint);
       this.#unhealthy.delete(input.endpoint);
+      this.#asleep.delete(input.endpoint);
     } else if (kind === "endpoint-cordoned") this.#cordoned.add(input.endpoint);
     else if (kind === "endpoint-uncordoned") this.#cordoned.delete(input.endpoint);
     else if (kind === "endpoint-suspended") this.#suspended.set(input.endpoint, input.reason);
-    else if (kind === "endpoint-checked") this.#check(input.endpoint, input.healthy);
+    else if (kind === "endpoint-checked") put(this.#unhealthy, input.endpoint, !input.healthy);
+    else if (kind === "endpoint-slept") put(this.#asleep, input.endpoint, input.asleep);
     else if (kind === "endpoint-resumed") this.#suspended.delete(input.endpoint);
     else this.#router = routerAfter(this.#router, input);
   }
 
-  #check(endpoint: string, healthy: boolean): void {
-    if (healthy) this.#unhealthy.delete(endpoint);
-    else this.#unhealthy.add(endpoint);
-  }
-
-  /** What a header does not say: who was cordoned, suspended or unhealthy, as inputs at `at`, in order of id. */
+  /** What a header does not say: who was cordoned, unhealthy, asleep or suspended, as inputs at `at`, in order of id. */
   standing(at: Micros): Input[] {
     const cordoned = [...this.#cordoned].sort();
     const unhealthy = [...this.#unhealthy].sort();
+    const asleep = [...this.#asleep].sort();
     const suspended = [...this.#suspended].sort(([a], [b]) => (a < b ? -1 : 1));
     return [
       ...cordoned.map((endpoint): Input => ({ kind: "endpoint-cordoned", at, endpoint })),
       ...unhealthy.map((endpoint): Input => ({ kind: "endpoint-checked", at, endpoint, healthy: false })),
+      ...asleep.map((endpoint): Input => ({ kind: "endpoint-slept", at, endpoint, asleep: true })),
       ...suspended.map(([endpoint, reason]): Input => ({ kind: "endpoint-suspended", at, endpoint, reason })),
     ];
   }
@@ -59,4 +59,9 @@ export class FleetState {
     const endpoints = [...this.#endpoints.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     return { ...this.#header, segment, endpoints, router: this.#router };
   }
+}
+
+function put(set: Set<string>, name: string, belongs: boolean): void {
+  if (belongs) set.add(name);
+  else set.delete(name);
 }

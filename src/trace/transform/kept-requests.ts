@@ -65,6 +65,7 @@ export class KeptRequests {
       case "endpoint-cordoned":
       case "endpoint-uncordoned":
       case "endpoint-checked":
+      case "endpoint-slept":
       case "endpoint-suspended":
       case "endpoint-resumed":
       case "profile-changed":

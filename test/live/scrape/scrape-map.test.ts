@@ -9,6 +9,7 @@ import {
   type Reading,
   readingOf,
   restarted,
+  sleepOf,
 } from "#live/scrape/scrape-map-load.ts";
 import { CAPTURED_PAGES, capturedPage, writtenPage } from "./captured-page.ts";
 
@@ -180,3 +181,21 @@ function edited(more: { ttft: [number, number]; itl: [number, number]; prompt: n
   page = add(page, "vllm:prompt_tokens_total", more.prompt);
   return add(page, "vllm:generation_tokens_total", more.generation);
 }
+
+test("an engine sleeps where its page shows it as not awake, at any level; one rank that does is enough", () => {
+  for (const name of CAPTURED_PAGES) {
+    const page = readEnginePage(capturedPage(name));
+    assert.equal(sleepOf(readingOf(0, page, undefined)!), "awake", name);
+  }
+  const cold = capturedPage("metrics_cold_default");
+  const become = (page: string, state: string, value: string): string =>
+    page.replace(new RegExp(`(sleep_state="${state}"\\}) .*`), `$1 ${value}`);
+  const paused = become(cold, "awake", "0.0");
+  assert.equal(sleepOf(reading(paused)), "paused");
+  assert.equal(sleepOf(reading(become(paused, "weights_offloaded", "1.0"))), "emptied");
+  assert.equal(sleepOf(reading(become(paused, "discard_all", "1.0"))), "emptied");
+  const ranks = become(capturedPage("metrics_dp2"), "awake", "0.0");
+  assert.equal(sleepOf(reading(ranks)), "paused");
+  assert.deepEqual(new Set([0, 1].map((rank) => sleepOf(reading(ranks, rank)))), new Set(["awake", "paused"]));
+  assert.equal(sleepOf(reading(cold.replace(/^vllm:engine_sleep_state.*$/gm, ""))), undefined);
+});

@@ -51,6 +51,18 @@ test("an endpoint that hangs as a window begins hangs in it, until it is let bac
   assert.deepEqual(kinds(history), []);
 });
 
+test("an endpoint that sleeps as a window begins sleeps in it, until it is woken or leaves", () => {
+  const events = (history: FleetHistory) => history.eventsFrom(0);
+  const slept = (asleep: boolean): FleetEvent => ({ kind: "endpoint-slept", at: 5, endpoint: "b", asleep });
+  const history = new FleetHistory(Infinity);
+  for (const event of [joined(1), slept(true)]) history.stand(event);
+  assert.deepEqual(events(history), [{ kind: "endpoint-slept", at: -1, endpoint: "b", asleep: true }]);
+  history.stand(slept(false));
+  assert.deepEqual(events(history), []);
+  for (const event of [slept(true), left(7)]) history.stand(event);
+  assert.deepEqual(events(history), []);
+});
+
 test("a profile that was changed stands in the header", () => {
   const history = new FleetHistory(Infinity);
   const profile = loadProfile("lmetric").spec;
