@@ -5,6 +5,7 @@ import { createServer, connect, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { kept } from "../children.ts";
 import { freePort } from "./processes.ts";
 
@@ -61,7 +62,7 @@ export class BenchRedis {
   }
 }
 
-/** Passes everything on to a port, each piece so much later. */
+/** Passes everything on to a port, each piece so much later and none before the one that came first. */
 export async function slowProxy(to: number, delayMillis: () => number): Promise<{ port: number; end(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
@@ -73,7 +74,11 @@ export async function slowProxy(to: number, delayMillis: () => number): Promise<
       sockets.add(from);
       from.on("error", () => into.destroy());
       from.on("close", () => into.destroy());
-      from.on("data", (piece) => setTimeout(() => into.destroyed || into.write(piece), delayMillis()));
+      let last = Promise.resolve();
+      from.on("data", (piece: Buffer) => {
+        const later = pause(delayMillis());
+        last = last.then(() => later).then(() => void (into.destroyed || into.write(piece)));
+      });
     }
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
