@@ -16,6 +16,7 @@ import { clients, prefix, routing, tokenizer, tokenizerCacheFolder, tokenizerSha
 import { engineTls, listenTls } from "./tls-section.ts";
 import { tracing } from "./tracing-section.ts";
 import { share } from "./share-section.ts";
+import { slo } from "./slo-section.ts";
 import { routes } from "./routes-section.ts";
 import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
@@ -211,6 +212,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   profiles,
   cascade: cascade.prefault({}).describe("Models that are asked one after another."),
   admission: admission.prefault({}).describe("Who is let in, who waits, and who is refused."),
+  slo: slo.prefault({}).describe("What requests are promised; counted as goodput."),
   policy: policy.prefault({}).describe("Changes of profiles, routing, admission and limits while the gateway runs."),
   rollout: rollout.prefault({}).describe("Rollouts of one profile against another on live traffic."),
   clients: clients.prefault({}).describe("Who asks."),

@@ -13,6 +13,7 @@ import type { RolloutOutcome, Times } from "./rollout/judge/outcome.ts";
 import { proposedStep } from "./rollout/proposed-step.ts";
 import type { RequestPrediction } from "./rollout/rollout-input.ts";
 import type { RolloutState, RolloutStep } from "./rollout/rollout-state.ts";
+import { sloResults } from "./slo.ts";
 import type { Micros } from "./units.ts";
 
 /** A request that an arm routes, between its arrival and its end. */
@@ -193,6 +194,8 @@ export class RolloutWatch {
     const { request, assignment, stretch, slice, cluster, arrivedAt, firstTokenAt, endpoint } = watched;
     const { arm, window, counted } = assignment;
     const answered = outcome === "ok" && firstTokenAt !== undefined;
+    const slo =
+      request.slo && sloResults(request.slo, { outcome, arrivedAt, firstTokenAt, endedAt: at, outputTokens })?.all;
     const predicted = counted ? this.#predictionOf(request) : undefined;
     const ended: RolloutOutcome = {
       arm,
@@ -211,6 +214,7 @@ export class RolloutWatch {
         e2e: outcome === "ok" ? at - arrivedAt : undefined,
       },
       ...(predicted !== undefined && { predicted }),
+      ...(slo !== undefined && slo !== "unseen" && { slo }),
       endpoint,
       promptTokens: request.promptTokens,
       cachedTokens,

@@ -14,6 +14,7 @@ import type { FaultEvent } from "./log/fault-log.ts";
 import type { InFlight } from "./request/in-flight.ts";
 import type { RouterSeat } from "./router-seat.ts";
 import type { GatewayLimits } from "./request/limits.ts";
+import type { SloRules } from "./request/slo-rules.ts";
 import type { AttemptWatch } from "./upstream/attempt-watch.ts";
 import type { RequestSummary } from "./request/request-summary.ts";
 import type { RequestSpans } from "./tracing/request-spans.ts";
@@ -45,6 +46,7 @@ export interface GatewayParts {
   readonly counters: GatewayCounters;
   readonly observe: RequestObserver;
   readonly identifier: Identifier;
+  readonly slo: SloRules;
   /** Profile for a model, where the request asked for `asked`; "" is the router's default. */
   readonly profileOf: (model: string, asked: string) => string | Refusal;
   /** Models that requests get in place of those that they name. */

@@ -29,6 +29,7 @@ import { listen, type ListenHow, listenInner } from "./listen.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
 import { Cors } from "./request/cors.ts";
 import { Routes } from "./request/route.ts";
+import { SloRules, type SloRulesOptions } from "./request/slo-rules.ts";
 import type { AttemptWatch } from "./upstream/attempt-watch.ts";
 import { HangWatch } from "./upstream/hang-watch.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
@@ -52,6 +53,8 @@ export interface GatewaySettings {
   readonly tokenizer: (model: string) => Tokenizer;
   readonly observe: RequestObserver;
   readonly identity: IdentityOptions;
+  /** What requests are promised beside what they state themselves; nothing when left out. */
+  readonly slo?: SloRulesOptions;
   /** Profile for a model, where the request asked for `asked` ("" for none); without it, what was asked for. */
   readonly profileOf?: (model: string, asked: string) => string | Refusal;
   readonly limits?: Partial<GatewayLimits>;
@@ -197,6 +200,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     seat: options.spans?.around(own.seat) ?? own.seat,
     observe: options.spans?.observing(options.observe) ?? options.observe,
     identifier: new Identifier(options.identity),
+    slo: new SloRules(options.slo),
     cascades: createCascades(options.cascade, own.seat),
     waits: waitLimits(limits),
     answersIndexed: options.answersIndexed ?? "ids",

@@ -1,8 +1,11 @@
 import { createHmac } from "node:crypto";
 import type { Config } from "#config/schema.ts";
+import { type Slo, sloWith } from "#core/slo.ts";
+import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { GatewaySettings } from "#live/gateway.ts";
 import { LoopLoad } from "#live/loop-load.ts";
 import type { IdentityOptions } from "#live/request/identity.ts";
+import type { SloRulesOptions } from "#live/request/slo-rules.ts";
 import { adminAccess } from "#live/status/admin-access.ts";
 import type { LiveTracing } from "./live-tracing.ts";
 import type { LiveTls } from "./live-tls.ts";
@@ -25,6 +28,16 @@ export function identity(
   };
 }
 
+function sloRules({ classes, tenants, models }: Config["slo"]): SloRulesOptions {
+  const micros = (millis: number | undefined) =>
+    millis === undefined ? undefined : Math.max(1, Math.round(millis * MICROS_PER_MILLI));
+  const promised = Object.entries(classes).map(([name, { ttftMillis, tpotMillis }]): [string, Slo] => [
+    name,
+    sloWith(micros(ttftMillis), micros(tpotMillis)) ?? {},
+  ]);
+  return { classes: Object.fromEntries(promised), tenants, models };
+}
+
 /** What the configuration states of clients, and what it lets pass; how both sides are spoken to. */
 export function towardsClients(
   config: Config,
@@ -34,6 +47,7 @@ export function towardsClients(
   const { clients, routes, prefix, cascade } = config;
   return {
     cascade,
+    slo: sloRules(config.slo),
     connections: ways.connections,
     listenTls: ways.listenTls,
     ...(ways.spans && { spans: ways.spans }),

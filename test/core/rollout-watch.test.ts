@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { Routed } from "#core/decision.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { Input } from "#core/input.ts";
-import { Judge } from "#core/rollout/judge/judge.ts";
+import type { RouteRequest } from "#core/request.ts";
+import { Judge, type SavedJudge } from "#core/rollout/judge/judge.ts";
 import { plannedRollout, type RolloutStep, steppedRollout } from "#core/rollout/rollout-state.ts";
 import { RolloutWatch } from "#core/rollout-watch.ts";
 import { DESIGNS, planOf, requestOf, RULES, stepOf, WINDOW_MICROS } from "./rollout/rollout-case.ts";
@@ -28,8 +29,14 @@ function routed(requestId: string, at: number, endpoint: string): Routed {
 }
 
 /** One request from its arrival to its end, 30 ms to the first token and 10 for each of ten more. */
-function pass(watch: RolloutWatch, number: number, at: number, outcome: Outcome): void {
-  const request = requestOf(number);
+function pass(
+  watch: RolloutWatch,
+  number: number,
+  at: number,
+  outcome: Outcome,
+  more: Partial<RouteRequest> = {},
+): void {
+  const request = { ...requestOf(number), ...more };
   watch.assign(request, at);
   const arrived: Input = { kind: "request-arrived", at, request };
   watch.observe(arrived, routed(request.id, at, `engine-${number % 2}`));
@@ -38,6 +45,25 @@ function pass(watch: RolloutWatch, number: number, at: number, outcome: Outcome)
   const end = { kind: "request-finished", at: at + 130_000, requestId, outcome, promptTokens: 100 } as const;
   watch.observe({ ...end, cachedTokens: 40, outputTokens: 11 }, undefined);
 }
+
+test("of the requests that are promised times each arm's goodput is counted, and kept over a restart", () => {
+  const { watch, judge, take } = watchOf();
+  take(stepOf("start", 1));
+  for (let number = 0; number < 120; number++) {
+    // 30 ms to the first token.
+    const ttftMicros = number % 3 === 0 ? 20_000 : 30_000;
+    const promised = number % 2 === 0 ? { slo: { ttftMicros } } : {};
+    pass(watch, number, 10 + number, "ok", promised);
+  }
+  for (const { counts, goodput } of judge.totals) assert.ok(Math.abs(goodput - counts.met / counts.promised) < 1e-9);
+  const sum = (of: "promised" | "met") => judge.totals.reduce((all, { counts }) => all + counts[of], 0);
+  assert.deepEqual([sum("promised"), sum("met")], [60, 40]);
+  const again = new Judge({ plan: SPLIT, ...RULES }, JSON.parse(JSON.stringify(judge.saved())) as SavedJudge);
+  assert.deepEqual(
+    again.totals.map(({ goodput }) => goodput),
+    judge.totals.map(({ goodput }) => goodput),
+  );
+});
 
 test("the router's inputs become each arm's figures; what is not counted does not", () => {
   const { watch, judge, take } = watchOf();

@@ -103,6 +103,29 @@ test("without a body, or where the proxy sends none in time, the headers alone d
   }
 });
 
+test("what the request is promised is read of its headers and its class, with a body or without", async (t) => {
+  const slo = { classes: { interactive: { tpotMicros: 40_000 } }, tenants: {}, models: { m: "interactive" } };
+  const proxy = await ProxyRig.start(t, { slo });
+  const stated = { "x-gnomon-slo-ttft-ms": "250" };
+  for (const [headers, body, promised] of [
+    [stated, false, { ttftMicros: 250_000, tpotMicros: 40_000 }],
+    [stated, true, { ttftMicros: 250_000, tpotMicros: 40_000 }],
+    [{}, false, { tpotMicros: 40_000 }],
+  ] as const) {
+    const exchange = proxy.open();
+    exchange.head({ headers, ...(!body && { modes: [NONE, NONE] }) });
+    if (body) exchange.body(chat());
+    await exchange.next();
+    const last = proxy.rig.inputs.findLast(({ kind }) => kind === "request-arrived");
+    assert.ok(last?.kind === "request-arrived");
+    assert.deepEqual([last.request.slo, last.request.sloClass], [promised, "interactive"]);
+    exchange.cancel();
+  }
+  const wrong = proxy.open();
+  wrong.head({ headers: { "x-gnomon-slo-ttft-ms": "soon" }, modes: [NONE, NONE] });
+  assert.equal((await wrong.next()).immediateResponse?.status.code, 400);
+});
+
 test("a body on an unknown path goes on as it comes", async (t) => {
   const proxy = await ProxyRig.start(t);
   const exchange = proxy.open();

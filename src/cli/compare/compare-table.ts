@@ -1,6 +1,6 @@
 import Table from "cli-table3";
 import { MICROS_PER_MILLI } from "#core/units.ts";
-import type { Compared, Gap, Transfer, TransferAnswer } from "#shadow/question/compare.ts";
+import { type Compared, type Gap, SHARES, type Transfer, type TransferAnswer } from "#shadow/question/compare.ts";
 import { percent, signedPercent } from "../figure-text.ts";
 
 const NAMES: Readonly<Record<Compared, string>> = {
@@ -13,9 +13,10 @@ const NAMES: Readonly<Record<Compared, string>> = {
   e2eP50: "E2E p50",
   e2eP99: "E2E p99",
   hitRatio: "hit ratio",
+  goodput: "goodput",
 };
 /** Shown policy by policy; the others only in the summary. */
-const DETAILED: ReadonlySet<Compared> = new Set(["ttftMean", "tpotMean", "e2eMean", "hitRatio"]);
+const DETAILED: ReadonlySet<Compared> = new Set(["ttftMean", "tpotMean", "e2eMean", "hitRatio", "goodput"]);
 
 /** How simulations carry over, for people. Times in milliseconds. */
 export function compareTable({ policies, figures }: TransferAnswer): string {
@@ -42,7 +43,7 @@ function summaryCells({ spearman, pairs, pairsPreserved, relativeMeanAbsolute, r
 }
 
 function gapCells({ policy, live, simulated, absolute, relative }: Gap, figure: Compared): string[] {
-  const value = (one: number) => (figure === "hitRatio" ? percent(one) : (one / MICROS_PER_MILLI).toFixed(2));
+  const value = (one: number) => (SHARES.has(figure) ? percent(one) : (one / MICROS_PER_MILLI).toFixed(2));
   const signed = relative === undefined ? "-" : signedPercent(relative);
   return [policy, value(live), value(simulated), value(absolute), signed];
 }

@@ -12,6 +12,7 @@ import { HistogramTable } from "./metric-histogram.ts";
 import { LabelSlots } from "./metric-labels.ts";
 import { ModelLabels } from "./metric-models.ts";
 import { ENDPOINTS_MAX_DEFAULT, registerState, type StateSources } from "./metric-state.ts";
+import { SloMetrics } from "./slo-metrics.ts";
 import { StageMetrics } from "./stage-metrics.ts";
 import { TenantMetrics } from "./tenant-metrics.ts";
 import type { RequestSummary } from "../request/request-summary.ts";
@@ -75,6 +76,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
   );
   readonly #tenants: TenantMetrics;
   readonly #stages = new StageMetrics(this.#registry, TTFT_BOUNDS);
+  readonly #slo = new SloMetrics(this.#registry);
   #ledgerDecisions = 0;
   #clampedScores = 0;
 
@@ -160,6 +162,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
 
   accepted(input: Input, decision: Decision | undefined, decisionMicros: number): void {
     this.#stages.accepted(input, decision);
+    this.#slo.accepted(input, decision);
     if (decision !== undefined) this.#decided(decision, decisionMicros);
     else this.#models.observe(input);
   }
@@ -227,7 +230,12 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       () => this.#ledgerDecisions,
     );
     total("clamped_scores_total", "Scores out of [0, 1], each a defect of a scorer.", () => this.#clampedScores);
-    const labels = { models: { label: "model" }, endpoints: { label: "endpoint" }, tenants: { label: "tenant" } };
+    const labels = {
+      models: { label: "model" },
+      endpoints: { label: "endpoint" },
+      tenants: { label: "tenant" },
+      classes: { label: "slo_class" },
+    };
     registerFamily(this.#registry, {
       name: "gnomon_label_overflows_total",
       help: "Times that a label's value had to share the series of others.",
@@ -236,6 +244,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
         { value: this.#models.slots.overflows, labels: NO_LABELS, sharedLabels: labels.models },
         { value: this.#endpoints.overflows, labels: NO_LABELS, sharedLabels: labels.endpoints },
         { value: this.#tenants.slots.overflows, labels: NO_LABELS, sharedLabels: labels.tenants },
+        { value: this.#slo.overflows, labels: NO_LABELS, sharedLabels: labels.classes },
       ],
     });
   }

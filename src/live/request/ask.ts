@@ -18,12 +18,12 @@ import type { CascadeRun } from "../cascade/cascade-run.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
+import { askedBy } from "./asked-by.ts";
 import { laxBoolean } from "./lax-boolean.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "./parse-request.ts";
 import { withFields } from "./request-body.ts";
 import type { RequestHeaders } from "./request-headers.ts";
-import { sloOf } from "./slo-of.ts";
 import type { Route } from "./route.ts";
 import { tokensOfAll, truncated } from "./truncation.ts";
 
@@ -84,21 +84,20 @@ export function askBody(asking: AskingRequest, body: Buffer, routed: Routing, ke
 
 /** The same for a request of which only the headers are known: it goes to an endpoint that serves anything at all. */
 export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed) => void): void {
-  const { context, headers } = asking;
+  const { context } = asking;
   const model = onlyModel(context.directory) ?? servedModels(context.directory)[0]?.id;
   if (model === undefined) return asking.refuse(noModel(context));
   asking.model = model;
-  const { tenant, user, session, profile, sloClass } = context.identifier.identify(headers, undefined);
-  asking.tenant = tenant;
-  const chosen = context.profileOf(model, profile);
-  if (typeof chosen !== "string") return asking.refuse(chosen);
+  const by = askedBy(asking, undefined);
+  if (isRefusal(by)) return asking.refuse(by);
+  const { tenant, user, session } = by.identity;
   const request: RouteRequest = {
     id: asking.routeId,
     model,
     tenant,
     ...(user !== "" && user !== tenant && { user }),
     session,
-    sloClass,
+    ...by.promised,
     priority: 0,
     promptTokens: 0,
     promptTokensExact: false,
@@ -106,7 +105,7 @@ export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed)
     sequences: 1,
     blocks: EMPTY_CHAIN,
     ...(asking.subset !== undefined && { subset: asking.subset }),
-    profile: chosen,
+    profile: by.profile,
   };
   accept(asking, request, routed);
 }
@@ -171,7 +170,7 @@ function decide(
   tokenizer?: Tokenizer,
 ): void {
   if (asking.over) return;
-  const { context, headers, model } = asking;
+  const { context, model } = asking;
   const prompt = truncated(whole, parsed.fields);
   // The engine's count of a prompt that it cuts is not that of the text.
   if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) asking.encoded(tokenizer, prompt);
@@ -181,30 +180,26 @@ function decide(
     const { dialect } = asking.route;
     asking.answerReader = chooseReader(context, { parsed, dialect, prompt, tokenizer, addsUsage: hidesUsage });
   }
-  const { tenant, user, session, profile, sloClass } = context.identifier.identify(headers, parsed.fields);
-  asking.tenant = tenant;
-  const chosen = context.profileOf(model, profile);
-  if (typeof chosen !== "string") return asking.refuse(chosen);
-  const slo = sloOf(headers);
-  if (typeof slo === "string") return asking.refuse(refusal("bad-request", slo));
+  const by = askedBy(asking, parsed.fields);
+  if (isRefusal(by)) return asking.refuse(by);
+  const { tenant, user, session, profile } = by.identity;
   const request: RouteRequest = {
     id: asking.routeId,
     model,
     tenant,
     session,
-    sloClass,
+    ...by.promised,
     priority: priorityOf(asking, parsed),
     promptTokens: tokensOfAll(whole, prompt, parsed.prompt, parsed.fields),
     promptTokensExact: prompt.exact && parsed.prompt.count === 1,
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,
     blocks: prompt.blocks,
-    profile: chosen,
+    profile: by.profile,
     ...(user !== "" && user !== tenant && { user }),
     ...(!parsed.cacheRead && { cacheRead: false }),
     ...(!isDivisible(asking, parsed) && { undivided: true }),
     ...(asking.timeoutMicros !== undefined && { timeoutMicros: asking.timeoutMicros }),
-    ...(slo !== undefined && { slo }),
     ...(asking.subset !== undefined && { subset: asking.subset }),
     ...(profile !== "" && { ownProfile: true }),
   };

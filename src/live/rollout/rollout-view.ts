@@ -96,6 +96,8 @@ export interface FiguresView {
   readonly errorRate: number | null;
   readonly refusedRate: number | null;
   readonly hitRatio: number | null;
+  /** Of the requests that are promised times, those that got them. */
+  readonly goodput: number | null;
   /** Requests of the busiest endpoint over the mean: 1 is even. */
   readonly imbalance: number | null;
   readonly times: Readonly<Record<TimeMetric, TimeView>>;

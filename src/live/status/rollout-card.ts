@@ -1,12 +1,12 @@
 import type { TimeMetric } from "#core/rollout/judge/outcome.ts";
 import type {
-  RolloutArm,
   RolloutCard,
   RolloutGuardrail,
   RolloutInterval,
   RolloutWindows,
   TimeFigures,
 } from "#page/status/overview.ts";
+import type { RolloutArm } from "#page/status/rollout-arm.ts";
 import type { ArmView, GuardrailView, RolloutView, TimeView } from "../rollout/rollout-view.ts";
 
 const METRICS: readonly TimeMetric[] = ["ttft", "tpot", "e2e"];
@@ -79,7 +79,7 @@ function armCard(
   { name, profile, pool, sharePercent, total, agreement }: ArmView,
   { design, phase }: RolloutView,
 ): RolloutArm {
-  const { requests, failed, refused, hitRatio, imbalance, times } = total;
+  const { requests, failed, refused, hitRatio, goodput, imbalance, times } = total;
   const agreed = agreement === null || agreement.decisions === 0 ? NaN : agreement.agreed / agreement.decisions;
   const shares = [
     ...(phase === "running" && design.kind !== "switchback" && design.kind !== "shadow"
@@ -96,6 +96,7 @@ function armCard(
     failed,
     refused,
     hitRatio,
+    goodput,
     imbalance,
     ttft: figuresOf(times.ttft),
     tpot: figuresOf(times.tpot),

@@ -1,4 +1,5 @@
 import type { AutopilotCard } from "./autopilot-overview.ts";
+import type { RolloutArm } from "./rollout-arm.ts";
 
 /** What the status page reads: plain JSON, times in milliseconds since 1970 unless their name ends otherwise. */
 export interface Overview {
@@ -238,22 +239,6 @@ export interface RolloutWindow {
   readonly arm: string;
   /** What arrives now is not counted. */
   readonly isWashout: boolean;
-}
-
-export interface RolloutArm {
-  readonly name: string;
-  readonly profile: string;
-  /** Share or pool that it has now; "" where the design gives all in turn. */
-  readonly share: string;
-  readonly requests: number;
-  readonly failed: number;
-  readonly refused: number;
-  readonly hitRatio: number | null;
-  /** Requests of the busiest endpoint over the mean of those that had any. */
-  readonly imbalance: number | null;
-  readonly ttft: TimeFigures | null;
-  readonly tpot: TimeFigures | null;
-  readonly e2e: TimeFigures | null;
 }
 
 /** An arm's mean less the control's, milliseconds; null where there is not enough yet. */

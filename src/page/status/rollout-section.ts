@@ -3,7 +3,8 @@ import { age, count, dayAndClock, duration, percent } from "../part/format.ts";
 import { type Content, element, type Markup } from "../part/markup.ts";
 import { meter } from "../part/meter.ts";
 import { pill } from "../part/pill.ts";
-import type { RolloutArm, RolloutCard, RolloutPhase, TimeFigures } from "./overview.ts";
+import type { RolloutCard, RolloutPhase, TimeFigures } from "./overview.ts";
+import type { RolloutArm } from "./rollout-arm.ts";
 import { rolloutChart } from "./rollout-chart.ts";
 import { section } from "./section.ts";
 import { windowChart } from "./window-chart.ts";
@@ -75,6 +76,7 @@ function armsTable({ arms, name }: RolloutCard): Markup {
       { name: "TPOT mean, p99" },
       { name: "E2E mean, p99" },
       { name: "Hit ratio" },
+      { name: "Goodput" },
       { name: "Imbalance" },
     ],
     rows: arms.map(armRow),
@@ -98,6 +100,7 @@ function armRow(arm: RolloutArm, place: number): Row {
       pair(arm.tpot),
       pair(arm.e2e),
       percent(arm.hitRatio ?? NaN),
+      percent(arm.goodput ?? NaN),
       arm.imbalance === null ? "–" : arm.imbalance.toFixed(2),
     ],
   };

@@ -196,6 +196,7 @@ function figuresView(tally: ArmTally): FiguresView {
     errorRate: known(tally.errorRate),
     refusedRate: known(tally.refusedRate),
     hitRatio: known(tally.hitRatio),
+    goodput: known(tally.goodput),
     imbalance: known(tally.imbalance),
     times: Object.fromEntries(times) as FiguresView["times"],
   };

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { MICROS_PER_MILLI } from "#core/units.ts";
 import type { Distribution } from "#sim/result/distribution.ts";
 import { distribution } from "#sim/result/distribution.ts";
+import { timesMeet } from "#sim/result/slo.ts";
 import type { PolicyFigures } from "./compare.ts";
 import type { Metric } from "./metric.ts";
 import { tpotOf } from "../calibrate/evidence.ts";
@@ -25,6 +26,7 @@ const whatIf = z.object({
       predicted: z.object({ ttftMicros: optionalSummary, tpotMicros: optionalSummary, e2eMicros: optionalSummary }),
       intervals: z.object({ ttftMicros: expectations, tpotMicros: expectations, e2eMicros: expectations }).optional(),
       hitRatio: z.number(),
+      goodput: z.number().optional(),
     }),
   ),
 });
@@ -36,6 +38,7 @@ const simulation = z.object({
     tpotMicros: byClass,
     e2eMicros: byClass,
     cacheHitRate: z.object({ gpu: z.number(), cpu: z.number() }),
+    sloAttainmentAll: z.number().optional(),
   }),
 });
 
@@ -56,17 +59,17 @@ export const RESULT_FORMATS =
 export function figuresInResults(value: unknown, name: string): PolicyFigures[] | undefined {
   const asked = whatIf.safeParse(value);
   if (asked.success) {
-    return asked.data.candidates.map(({ name: policy, predicted, intervals, hitRatio }) => {
+    return asked.data.candidates.map(({ name: policy, predicted, intervals, hitRatio, goodput }) => {
       const of = (metric: Metric) => expected(predicted[metric], intervals?.[metric]);
-      return policyFigures(policy, of("ttftMicros"), of("tpotMicros"), of("e2eMicros"), 1, hitRatio);
+      return policyFigures(policy, of("ttftMicros"), of("tpotMicros"), of("e2eMicros"), 1, hitRatio, goodput);
     });
   }
   const simulated = simulation.safeParse(value);
   if (simulated.success) {
     const { policyId, metrics } = simulated.data;
-    const { ttftMicros, tpotMicros, e2eMicros, cacheHitRate } = metrics;
+    const { ttftMicros, tpotMicros, e2eMicros, cacheHitRate, sloAttainmentAll } = metrics;
     const hits = cacheHitRate.gpu + cacheHitRate.cpu;
-    return [policyFigures(policyId, ttftMicros.all, tpotMicros.all, e2eMicros.all, 1, hits)];
+    return [policyFigures(policyId, ttftMicros.all, tpotMicros.all, e2eMicros.all, 1, hits, sloAttainmentAll)];
   }
   const listed = results.safeParse(value);
   if (listed.success) return [policyFigures(name, ...summariesOf(listed.data), 1, undefined)];
@@ -110,7 +113,20 @@ export function figuresOfRun({ observed, workload }: RecordedRun, policy: string
     figuresOf(ok.map(({ e2eMicros }) => e2eMicros)),
     1,
     prompt === 0 ? undefined : cached / prompt,
+    goodputOfRun(observed, workload),
   );
+}
+
+/** Of the requests that stated targets; undefined where none did. */
+function goodputOfRun(observed: RecordedRun["observed"], workload: RecordedRun["workload"]): number | undefined {
+  let [promised, met] = [0, 0];
+  observed.forEach((one, i) => {
+    const { slo } = workload[i]!;
+    if (slo === undefined) return;
+    promised++;
+    if (one.ok && timesMeet({ ttft: one.ttftMicros, tpot: tpotOf(one), e2e: one.e2eMicros }, slo)) met++;
+  });
+  return promised === 0 ? undefined : met / promised;
 }
 
 function policyFigures(
@@ -120,6 +136,7 @@ function policyFigures(
   e2e: Summary,
   micros: number,
   hitRatio: number | undefined,
+  goodput?: number,
 ): PolicyFigures {
   return {
     policy,
@@ -128,6 +145,7 @@ function policyFigures(
       ...(tpot && { tpotMean: tpot.mean * micros, tpotP99: tpot.p99 * micros }),
       ...(e2e && { e2eMean: e2e.mean * micros, e2eP50: e2e.p50 * micros, e2eP99: e2e.p99 * micros }),
       ...(hitRatio === undefined ? {} : { hitRatio }),
+      ...(goodput === undefined ? {} : { goodput }),
     },
   };
 }

@@ -1,4 +1,4 @@
-/** What is compared. Times in microseconds; the hit ratio in [0, 1]. */
+/** What is compared. Times in microseconds; the hit ratio and goodput in [0, 1]. */
 export const COMPARED = [
   "ttftMean",
   "ttftP50",
@@ -9,8 +9,12 @@ export const COMPARED = [
   "e2eP50",
   "e2eP99",
   "hitRatio",
+  "goodput",
 ] as const;
 export type Compared = (typeof COMPARED)[number];
+
+/** Shares, of which more is better. */
+export const SHARES: ReadonlySet<Compared> = new Set(["hitRatio", "goodput"]);
 
 /** One policy's results, as far as they were given. */
 export interface PolicyFigures {
@@ -38,7 +42,7 @@ export interface Transfer {
   readonly pairs: number;
   readonly pairsPreserved: number;
   readonly relativeMeanAbsolute: number | undefined;
-  /** What the simulation's favourite costs live over the live best: live figure / best - 1; of the hit ratio, lost. */
+  /** What the simulation's favourite costs live over the live best: live figure / best - 1; of shares, lost. */
   readonly regret: number | undefined;
 }
 
@@ -65,7 +69,7 @@ export function compareRuns(live: readonly PolicyFigures[], simulated: readonly 
       return real === undefined || model === undefined ? [] : [gapOf(policy, real, model)];
     });
     if (gaps.length >= Math.min(2, Math.max(1, both.length)))
-      figures[figure] = transferOf(gaps, figure === "hitRatio" ? -1 : 1);
+      figures[figure] = transferOf(gaps, SHARES.has(figure) ? -1 : 1);
   }
   return {
     policies: both.map(({ policy }) => policy),

@@ -1,5 +1,5 @@
 import { MICROS_PER_SECOND } from "#core/units.ts";
-import { type SloTargets, targetOf } from "#sim/result/slo.ts";
+import { promisedTo, type RequestTimes, type SloTargets, timesMeet } from "#sim/result/slo.ts";
 import type { Workload } from "../recorded/packed-workload.ts";
 import type { CandidateOutcome } from "./candidate.ts";
 
@@ -12,22 +12,25 @@ export function replicaHoursOf({ scaling, endedMicros }: CandidateOutcome, endpo
 }
 
 /**
- * Part of the requests whose class has targets that met all of them; one that was not answered whole met none. Undefined
- * where no class has any.
+ * Part of the requests that are promised something, by themselves or by their class, that got all of it; one that was not
+ * answered whole got nothing. Undefined where nobody is promised anything.
  */
-export function goodputOf(workload: Workload, outcome: CandidateOutcome, targets: SloTargets): number | undefined {
+export function goodputOf(
+  workload: Workload,
+  outcome: CandidateOutcome,
+  targets: SloTargets | undefined,
+): number | undefined {
   let all = 0;
   let good = 0;
-  for (const { index, sloClass } of workload) {
-    const target = targetOf(targets, sloClass);
+  for (const request of workload) {
+    const target = promisedTo(request, targets);
     if (target === undefined) continue;
     all++;
-    const tpot = outcome.tpotMicros[index]!;
-    const meets =
-      outcome.ttftMicros[index]! <= (target.ttftMicros ?? Infinity) &&
-      outcome.e2eMicros[index]! <= (target.e2eMicros ?? Infinity) &&
-      (Number.isNaN(tpot) || tpot <= (target.tpotMicros ?? Infinity));
-    if (meets) good++;
+    if (timesMeet(timesOf(outcome, request.index), target)) good++;
   }
   return all === 0 ? undefined : good / all;
+}
+
+export function timesOf(outcome: CandidateOutcome, row: number): RequestTimes {
+  return { ttft: outcome.ttftMicros[row]!, tpot: outcome.tpotMicros[row]!, e2e: outcome.e2eMicros[row]! };
 }

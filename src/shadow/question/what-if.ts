@@ -168,7 +168,7 @@ async function partOf({ question, pool, base, replicas, progress }: Run, candida
   return {
     answer: {
       ...answered(setting, candidate, outcome, own),
-      goodput: question.targets && goodputOf(setting.workload, outcome, question.targets),
+      goodput: goodputOf(setting.workload, outcome, question.targets),
       regret: regrets && regretSummary(regrets),
     },
     e2e: blockSumsOf(outcome.e2eMicros),

@@ -1,7 +1,8 @@
 import type { ObjectiveName } from "#core/objective-names.ts";
 import { percentile } from "#sim/result/distribution.ts";
-import { type SloTargets, targetOf } from "#sim/result/slo.ts";
+import { promisedTo, type SloTargets, timesMeet } from "#sim/result/slo.ts";
 import type { CandidateOutcome } from "../question/candidate.ts";
+import { timesOf } from "../question/cost.ts";
 import type { Metric } from "../question/metric.ts";
 import type { Workload } from "../recorded/packed-workload.ts";
 
@@ -27,15 +28,10 @@ export type Losses = Float64Array;
 export function lossesOf(objective: Objective, workload: Workload, outcome: CandidateOutcome): Losses {
   if (objective.kind === "time") return outcome[objective.metric];
   const losses = new Float64Array(workload.length).fill(NaN);
-  for (const { index, sloClass } of workload) {
-    const target = targetOf(objective.targets, sloClass);
+  for (const request of workload) {
+    const target = promisedTo(request, objective.targets);
     if (target === undefined) continue;
-    const tpot = outcome.tpotMicros[index]!;
-    const meets =
-      outcome.ttftMicros[index]! <= (target.ttftMicros ?? Infinity) &&
-      outcome.e2eMicros[index]! <= (target.e2eMicros ?? Infinity) &&
-      (Number.isNaN(tpot) || tpot <= (target.tpotMicros ?? Infinity));
-    losses[index] = meets ? 0 : 1;
+    losses[request.index] = timesMeet(timesOf(outcome, request.index), target) ? 0 : 1;
   }
   return losses;
 }

@@ -1,3 +1,4 @@
+import type { Slo } from "#core/slo.ts";
 import type { Outcomes } from "../outcomes.ts";
 
 /** What a class of requests is promised; a target that is left out always holds. */
@@ -14,15 +15,35 @@ export function targetOf(targets: SloTargets, sloClass: string): SloTarget | und
   return Object.hasOwn(targets, sloClass) ? targets[sloClass] : targets["*"];
 }
 
+/** What one request is promised: by itself, else by its class. */
+export function promisedTo(
+  { slo, sloClass }: { readonly slo?: Slo | undefined; readonly sloClass: string },
+  targets: SloTargets | undefined,
+): SloTarget | undefined {
+  const ofClass = targets && targetOf(targets, sloClass);
+  return slo === undefined ? ofClass : { ...ofClass, ...slo };
+}
+
+/** Times of one request in microseconds; NaN for what did not come to it, and for the TPOT of one token. */
+export interface RequestTimes {
+  readonly ttft: number;
+  readonly tpot: number;
+  readonly e2e: number;
+}
+
+/** Whether all targets hold; none holds of a request that was not answered. */
+export function timesMeet({ ttft, tpot, e2e }: RequestTimes, target: SloTarget): boolean {
+  return (
+    ttft <= (target.ttftMicros ?? Infinity) &&
+    e2e <= (target.e2eMicros ?? Infinity) &&
+    (Number.isNaN(tpot) || tpot <= (target.tpotMicros ?? Infinity))
+  );
+}
+
 /** Whether a request got all that its class is promised; one that did not end well got nothing. */
 export function meetsTarget(outcomes: Outcomes, row: number, target: SloTarget): boolean {
   if (!outcomes.isCompleted(row)) return false;
-  const tpot = tpotOf(outcomes, row);
-  return (
-    outcomes.ttft[row]! <= (target.ttftMicros ?? Infinity) &&
-    outcomes.e2e[row]! <= (target.e2eMicros ?? Infinity) &&
-    (Number.isNaN(tpot) || tpot <= (target.tpotMicros ?? Infinity))
-  );
+  return timesMeet({ ttft: outcomes.ttft[row]!, tpot: tpotOf(outcomes, row), e2e: outcomes.e2e[row]! }, target);
 }
 
 /** Mean time per output token after the first; NaN for an answer of one token, and for none. */

@@ -191,6 +191,7 @@ test("what clients name does not become a label unless an endpoint serves it", a
     'gnomon_label_overflows_total{label="model"} 51',
     'gnomon_label_overflows_total{label="endpoint"} 0',
     'gnomon_label_overflows_total{label="tenant"} 0',
+    'gnomon_label_overflows_total{label="slo_class"} 0',
   ]);
 });
 

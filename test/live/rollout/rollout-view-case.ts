@@ -16,6 +16,7 @@ export function armViewCase(name: string, more: Partial<ArmView> = {}): ArmView 
       refused: 1,
       errorRate: 0.02,
       refusedRate: 0.01,
+      goodput: 0.9,
       hitRatio: 0.5,
       imbalance: 1.2,
       times: { ttft: TIME, tpot: NO_TIME, e2e: TIME },

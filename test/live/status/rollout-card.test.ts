@@ -7,7 +7,7 @@ import { armViewCase, rolloutViewCase } from "../rollout/rollout-view-case.ts";
 test("arms have their figures, and a time without samples has none", () => {
   const { arms, window } = rolloutCard(rolloutViewCase());
   const times = { mean: 120, p50: 100, p99: 300 };
-  const figures = { share: "", requests: 100, failed: 2, refused: 1, hitRatio: 0.5, imbalance: 1.2 };
+  const figures = { share: "", requests: 100, failed: 2, refused: 1, hitRatio: 0.5, goodput: 0.9, imbalance: 1.2 };
   assert.deepEqual(arms, [
     { name: "a", profile: "a", ...figures, ttft: times, tpot: null, e2e: times },
     { name: "b", profile: "as the policy has it", ...figures, ttft: times, tpot: null, e2e: times },

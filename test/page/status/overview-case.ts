@@ -172,7 +172,15 @@ function pointsCase(mean: number, spread: number): RolloutPoint[] {
 
 export function rolloutCase(more: Partial<RolloutCard> = {}): RolloutCard {
   const times = (p50: number) => ({ mean: p50 * 1.2, p50, p99: p50 * 3.1 });
-  const arm = { share: "", refused: 0, hitRatio: 0.61, imbalance: 1.21, tpot: times(21), e2e: times(4_300) };
+  const arm = {
+    share: "",
+    refused: 0,
+    hitRatio: 0.61,
+    goodput: 0.93,
+    imbalance: 1.21,
+    tpot: times(21),
+    e2e: times(4_300),
+  };
   return {
     name: "gnomon-against-llm-d",
     model: MODEL,

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
+import { LENGTHS_ONLY } from "#trace/workload-request.ts";
 import { compareRuns, type PolicyFigures, spearman } from "#shadow/question/compare.ts";
-import { figuresInResults } from "#shadow/question/compare-results.ts";
+import { figuresInResults, figuresOfRun } from "#shadow/question/compare-results.ts";
 
 const policies = (values: readonly number[]): PolicyFigures[] =>
   values.map((e2eMean, i) => ({ policy: `policy_${i}`, figures: { e2eMean } }));
@@ -60,6 +62,20 @@ test("of the hit ratio more is better, and pairs that are equal live say nothing
   assert.equal(hitRatio?.gaps[0]?.policy, "p0");
   assert.deepEqual([hitRatio?.pairs, hitRatio?.pairsPreserved], [2, 1]);
   assert.equal(hitRatio?.regret, 0.5);
+});
+
+test("goodput is a share too: of what clients of a trace stated, and as what-if and simulate have it", () => {
+  const workload = [{ slo: { ttftMicros: 100, tpotMicros: 10 } }, { slo: { ttftMicros: 99 } }, {}, { slo: {} }];
+  const served = { ttftMicros: 100, e2eMicros: 200, outputTokens: 11, cachedTokens: NaN };
+  const observed = [true, true, true, false].map((ok) => ({ ...served, ok }));
+  const run = { workload: workload.map((one) => ({ ...LENGTHS_ONLY, ...one })), observed } as unknown as RecordedRun;
+  assert.equal(figuresOfRun(run, "p").figures.goodput, 1 / 3);
+  const none = { ...run, workload: run.workload.map(({ slo: _slo, ...one }) => one) };
+  assert.equal(figuresOfRun(none as RecordedRun, "p").figures.goodput, undefined);
+  const answer = { candidates: [{ name: "p", predicted: {}, hitRatio: 0, goodput: 0.25 }] };
+  assert.equal(figuresInResults(answer, "")?.[0]?.figures.goodput, 0.25);
+  const runs = (values: readonly number[]) => values.map((goodput, i) => ({ policy: `p${i}`, figures: { goodput } }));
+  assert.equal(compareRuns(runs([0.8, 0.4]), runs([0.3, 0.5])).figures.goodput?.regret, 0.5);
 });
 
 test("policies that only one side has are named, and a figure that fewer than two share is left out", () => {

@@ -22,7 +22,20 @@ interface Counts {
   /** Of requests whose cached tokens are known. */
   promptTokens: number;
   cachedTokens: number;
+  /** Requests of which it is known whether they got what they are promised, and those that did. */
+  promised: number;
+  met: number;
 }
+
+const NO_COUNTS: Readonly<Counts> = {
+  requests: 0,
+  failed: 0,
+  refused: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+  promised: 0,
+  met: 0,
+};
 
 /** What one arm did: in a window, or in all. */
 export class ArmTally {
@@ -33,7 +46,8 @@ export class ArmTally {
   readonly #predicted: Record<TimeMetric, [number, number]>;
 
   constructor(saved?: SavedTally) {
-    this.counts = { ...(saved?.counts ?? { requests: 0, failed: 0, refused: 0, promptTokens: 0, cachedTokens: 0 }) };
+    // What an earlier version saved has fewer counts.
+    this.counts = { ...NO_COUNTS, ...saved?.counts };
     this.#endpoints = new Map(saved?.endpoints);
     const times = (metric: TimeMetric) => new TimeHistogram(saved?.times[metric]);
     this.#times = { ttft: times("ttft"), tpot: times("tpot"), e2e: times("e2e") };
@@ -41,7 +55,7 @@ export class ArmTally {
     this.#predicted = { ttft: predicted("ttft"), tpot: predicted("tpot"), e2e: predicted("e2e") };
   }
 
-  add({ status, times, predicted, endpoint, promptTokens, cachedTokens }: RolloutOutcome): void {
+  add({ status, times, predicted, slo, endpoint, promptTokens, cachedTokens }: RolloutOutcome): void {
     const { counts } = this;
     counts.requests++;
     if (status === "failed") counts.failed++;
@@ -50,6 +64,8 @@ export class ArmTally {
       counts.promptTokens += promptTokens;
       counts.cachedTokens += cachedTokens;
     }
+    if (slo !== undefined) counts.promised++;
+    if (slo === "met") counts.met++;
     const onEndpoint = this.#endpoints.get(endpoint);
     if (endpoint !== "" && (onEndpoint !== undefined || this.#endpoints.size < ENDPOINTS_MAX)) {
       this.#endpoints.set(endpoint, (onEndpoint ?? 0) + 1);
@@ -110,6 +126,11 @@ export class ArmTally {
 
   get refusedRate(): number {
     return this.counts.refused / this.counts.requests;
+  }
+
+  /** Share of the requests with targets that got them; NaN without any. */
+  get goodput(): number {
+    return this.counts.met / this.counts.promised;
   }
 
   /** Share of prompt tokens that were found in a cache; NaN where no engine reports it. */

@@ -31,6 +31,8 @@ export interface RolloutOutcome {
    * that it can take away what differs from window to window without a bias of its own.
    */
   readonly predicted?: Times;
+  /** Whether it got what it is promised; absent where that is nothing, or where nobody saw it. */
+  readonly slo?: "met" | "missed";
   /** "" where it was refused. */
   readonly endpoint: string;
   readonly promptTokens: number;
