@@ -89,6 +89,15 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "whether a bad policy gets past tune: short traffic, wrong engines (--attempts)",
     onDemand: true,
   },
+  "tune-live": {
+    about:
+      "what tune predicts of the half of a trace that it did not search, beside a live rollout (needs GNOMON_TRACES)",
+    onDemand: true,
+  },
+  autopilot: {
+    about: "the autopilot's whole loop live: too little traffic, a proposal, a yes, a rollout, its end",
+    onDemand: true,
+  },
   "llm-d-export": {
     about: "whether llm-d-router's endpoint picker takes what is exported (--binary)",
     onDemand: true,

@@ -22,6 +22,8 @@ export interface ClosedLoopCase {
   readonly copies: number;
   readonly sessionsPerSecond: number;
   readonly thinkSecondsMax: number;
+  /** Sessions only: all copies of the first half of them come before those of the other half, as many requests of each. */
+  readonly inHalves?: boolean;
 }
 
 const FLEET = { engines: 8, engine: "h100-llama-3.1-8b" } as const;

@@ -21,6 +21,8 @@ export interface LiveRunOptions {
   readonly seed: number;
   /** Of the gateway, beside its flags; the run's name where the profile is not all there is to it. */
   readonly config?: { readonly file: string; readonly name: string } | undefined;
+  /** File that gets the driver's line for each request. */
+  readonly requestsOut?: string | undefined;
   /** So many engines, the first ones, compute prompts for the others by their labels, and all have a KV connector. */
   readonly prefill?: number;
   /** The last engine is killed so long after the workload's start, and a new one takes its place after `forMillis`. */
@@ -73,7 +75,8 @@ export async function liveRun(options: LiveRunOptions): Promise<LiveRun> {
     const before = [gateway.coreSeconds(), fleet.coreSeconds()] as const;
     const json = `${trace}.json`;
     // Failed requests are a figure of the report.
-    const driven = Program.run(driveOrder(options, [`http://127.0.0.1:${port}`], options.workload, json), [0, 1]);
+    const order = driveOrder(options, [`http://127.0.0.1:${port}`], options.workload, json, options.requestsOut);
+    const driven = Program.run(order, [0, 1]);
     const lost = loss === undefined ? undefined : await victim?.lose(loss.afterMillis, loss.forMillis);
     await driven;
     const after = [gateway.coreSeconds(), fleet.coreSeconds()] as const;
@@ -127,10 +130,19 @@ function gatewayOrder(options: LiveRunOptions, endpoint: readonly string[], reco
   return { command: "serve", flags: { ...file, ...named, port, profile, record, seed, "log-level": "warn" } };
 }
 
-function driveOrder(options: LiveRunOptions, url: readonly string[], trace: string, json?: string): Order {
+function driveOrder(
+  options: LiveRunOptions,
+  url: readonly string[],
+  trace: string,
+  json?: string,
+  requestsOut?: string,
+): Order {
   const { timeScale, seed } = options;
   const bounds = { concurrency: 4_096, "active-sessions": 100_000, "drain-seconds": 120 };
-  const report = json === undefined ? {} : { json };
+  const report = {
+    ...(json !== undefined && { json }),
+    ...(requestsOut !== undefined && { "requests-out": requestsOut }),
+  };
   return {
     command: "drive",
     flags: { url, trace, model: MODEL, seed, "time-scale": 1 / timeScale, ...bounds, ...report },

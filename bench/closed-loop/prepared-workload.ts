@@ -5,6 +5,7 @@ import { workloadFileHeader, workloadLine } from "#trace/export/workload-file.ts
 import { WorkloadFit } from "#trace/import/fit-workload.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { openWorkload } from "#trace/import/open-workload.ts";
+import { clustersOf, waits } from "#shadow/tune/clusters.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { copiesOf } from "./session-copies.ts";
 import type { ClosedLoopCase } from "./case.ts";
@@ -33,13 +34,39 @@ export async function prepareWorkload(one: ClosedLoopCase, path: string, file: s
     if (fitted !== undefined) kept.push({ ...fitted, arrivalMicros: Math.round(fitted.arrivalMicros / rateScale) });
   }
   // Sub-agents of turns that are left out would wait for them.
-  const sent = copiesOf(rooted(kept), copies, MICROS_PER_SECOND / sessionsPerSecond).slice(0, wanted);
+  const gapMicros = MICROS_PER_SECOND / sessionsPerSecond;
+  const sent =
+    one.inHalves === true
+      ? halvesOf(rooted(kept), copies, gapMicros, wanted)
+      : copiesOf(rooted(kept), copies, gapMicros).slice(0, wanted);
   const out = createWriteStream(file);
   out.write(workloadFileHeader([`closed-loop bench, ${one.workload} at ${one.load} load`]));
   for (const request of sent) if (!out.write(workloadLine(request))) await once(out, "drain");
   out.end();
   await once(out, "finish");
   return sent.length;
+}
+
+/** The sessions that begin first so many times over, then the others: whoever looks at one half has not seen the other. */
+function halvesOf(
+  requests: readonly WorkloadRequest[],
+  copies: number,
+  gapMicros: number,
+  wanted: number,
+): WorkloadRequest[] {
+  const numbered = requests.map((request, index) => ({ ...request, index }));
+  const { ofRow, startMicros } = clustersOf(numbered);
+  const middle = Math.floor(startMicros.length / 2);
+  const [first, other] = [true, false].map((isFirst) =>
+    copiesOf(
+      numbered.filter(({ index }) => ofRow[index]! < middle === isFirst),
+      copies,
+      gapMicros,
+    ).slice(0, Math.floor(wanted / 2)),
+  ) as [WorkloadRequest[], WorkloadRequest[]];
+  const starts = (part: readonly WorkloadRequest[]) => part.flatMap((one) => (waits(one) ? [] : [one.arrivalMicros]));
+  const laterMicros = Math.max(...starts(first)) + gapMicros - Math.min(...starts(other));
+  return [...first, ...other.map((one) => ({ ...one, arrivalMicros: one.arrivalMicros + laterMicros }))];
 }
 
 /** Without sessions whose parent's turn is not there, and those that they spawned. */

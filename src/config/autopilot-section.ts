@@ -19,7 +19,17 @@ export const autopilot = z
     objective: z.enum(OBJECTIVES).default("e2e-mean").describe("What is to be better; goodput and cost need targets."),
     sloTtftMillis: z.number().gt(0).max(1e9).optional().describe("Time to the first token that requests are promised."),
     sloTpotMillis: z.number().gt(0).max(1e9).optional().describe("Time per token after it that they are promised."),
-    trialsMax: z.int().min(4).max(100_000).default(60).describe("Simulations of one search."),
+    profiles: z
+      .array(z.string().min(1))
+      .max(64)
+      .default([])
+      .describe("Profiles that a search begins with; none: all that come with gnomon."),
+    trialsMax: z
+      .int()
+      .min(4)
+      .max(100_000)
+      .default(60)
+      .describe("Simulations of one search; one of a sixth of the traffic counts a sixth."),
     budgetMillis: millis(100, MILLIS_PER_DAY)
       .default(900_000)
       .describe("Time that one search may take, within shadow.cpuShareMax of a core."),

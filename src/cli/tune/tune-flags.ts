@@ -61,7 +61,12 @@ export function tuneOptions(): Command {
         .default("gnomon" as const),
     )
     .option("--budget <seconds>", "time that the search may take", amount(0.1, 86_400), 60)
-    .option("--trials <n>", "simulations of the search at most", whole(1, 1_000_000), 100_000)
+    .option(
+      "--trials <n>",
+      "simulations of the search at most; one of a sixth of the traffic counts a sixth",
+      whole(1, 1_000_000),
+      100_000,
+    )
     .option("--split <share>", "part of the conversations that the search sees", share, 0.5)
     .option("--replicas <n>", "drawn engines that the result is judged on", whole(2, 100), 8)
     .option("--gain-min <share>", "a smaller gain is none", share, 0.01)

@@ -32,10 +32,10 @@ export function liveAutopilot(config: Config, { report }: Pick<FaultLog, "report
     ...(sloTtftMillis !== undefined && { ttftMicros: sloTtftMillis * MICROS_PER_MILLI }),
     ...(sloTpotMillis !== undefined && { tpotMicros: sloTpotMillis * MICROS_PER_MILLI }),
   };
-  const bases = profileNames()
-    .filter((name) => name !== NOT_MEANT)
+  const { profiles } = autopilot;
+  const bases = (profiles.length > 0 ? profiles : profileNames().filter((name) => name !== NOT_MEANT))
     .map(loadProfile)
-    .filter(({ spec }) => spec.disaggregation === undefined)
+    .filter(({ spec }) => profiles.length > 0 || spec.disaggregation === undefined)
     .map(({ name, spec }) => ({ name, spec }));
   let desk: Autopilot | undefined;
   return {

@@ -20,12 +20,12 @@ export interface SearchOptions {
   readonly seed: number;
   /** Requests whose turns wait for one another are not searched on a part: it would be a part of the load. */
   readonly isWhole: boolean;
-  /** Simulated trials at most. */
+  /** Simulations at most, of all that is searched on: one of a sixth of it counts a sixth. */
   readonly trialsMax: number;
   /** Trials under way at once, at most. */
   readonly parallel: number;
-  /** Whether there is no time left; asked before each simulation. */
-  readonly isOver: () => boolean;
+  /** Time that is left, in milliseconds; asked before each simulation. */
+  readonly millisLeft: () => number;
   readonly memory: TrialMemory;
   readonly progress?: ((trials: number) => void) | undefined;
 }
@@ -63,6 +63,10 @@ const ROUNDS_MAX = 200;
 const UNANSWERED_WEIGHT = 10;
 /** What counts as better, as part of the loss. */
 const BETTER = 0.003;
+/** Part of the budget that the policies to begin with may take once each was looked at; the rest is for policies near the best. */
+const BASES_PART = 2 / 3;
+/** Policies that come to the last stage at least, where the budget allows for any. */
+const LAST_MIN = 2;
 
 interface Stage {
   readonly share: number;
@@ -81,6 +85,11 @@ const WHOLE_STAGES: readonly Stage[] = [
   { share: 1, replicas: [0, 1, 2] },
 ];
 
+/** In simulations of all that is searched on. */
+function costOf({ share, replicas }: Stage): number {
+  return share * replicas.length;
+}
+
 interface Known {
   readonly candidate: Candidate;
   readonly origin: string;
@@ -89,17 +98,22 @@ interface Known {
 /** Successive halving over the bases, then over rounds of policies near the best ones. */
 export class Search {
   readonly #options: SearchOptions;
-  readonly #pool: JobPool;
+  readonly #pool: Pick<JobPool, "run">;
   readonly #seen = new Set<string>();
   readonly #best: Found[] = [];
   /** Trials of this run, by their keys. */
   readonly #own = new Set<string>();
   #trials = 0;
+  /** In simulations of all that is searched on; what was known from before counts too, so that a search goes on as it would have. */
+  #spent = 0;
+  #ownSpent = 0;
+  /** The first simulation's begin, as time that was left; undefined before it. */
+  #leftAtStart: number | undefined;
   readonly #remembered = new Set<string>();
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(pool: JobPool, options: SearchOptions) {
+  constructor(pool: Pick<JobPool, "run">, options: SearchOptions) {
     this.#pool = pool;
     this.#options = options;
   }
@@ -112,7 +126,8 @@ export class Search {
     }));
     // What all others are compared with is known first, whatever else there is time for.
     const inForceLoss = (await this.#lossAt({ candidate: inForce, origin: "" }, this.#stages.at(-1)!)) ?? Infinity;
-    await this.#round(known.filter(({ candidate }) => this.#isNew(candidate.spec)));
+    const fresh = known.filter(({ candidate }) => this.#isNew(candidate.spec));
+    await this.#round(fresh, BASES_PART * this.#affordable);
     let without = 0;
     let round = 0;
     while (!this.#isOver && without < ROUNDS_WITHOUT_MAX && round < ROUNDS_MAX) {
@@ -130,7 +145,7 @@ export class Search {
           origin: `${from}; ${one.change}`,
         });
       }
-      await this.#round(variants);
+      await this.#round(variants, this.#affordable);
       without = (this.#best[0]?.loss ?? Infinity) < (1 - BETTER) * before ? 0 : without + 1;
     }
     return {
@@ -148,7 +163,18 @@ export class Search {
   }
 
   get #isOver(): boolean {
-    return this.#trials >= this.#options.trialsMax || this.#options.isOver();
+    return this.#affordable <= 0;
+  }
+
+  /** Simulations of all that is searched on that there is still room and, at the pace so far, time for. */
+  get #affordable(): number {
+    const { trialsMax, millisLeft } = this.#options;
+    const left = millisLeft();
+    if (left <= 0) return 0;
+    const took = (this.#leftAtStart ?? left) - left;
+    // Those under way are counted as if they were done, so that the pace is known too well rather than too badly.
+    const inTime = took > 0 && this.#ownSpent > 0 ? (left * this.#ownSpent) / took : Infinity;
+    return Math.min(trialsMax - this.#spent, inTime);
   }
 
   #isNew(spec: ProfileSpec): boolean {
@@ -156,16 +182,26 @@ export class Search {
     return !this.#seen.has(key) && this.#seen.add(key).size > 0;
   }
 
-  async #round(candidates: readonly Known[]): Promise<void> {
+  /** Successive halving: each is looked at once if that can be, and then as many go on as `most` has room for. */
+  async #round(candidates: readonly Known[], most: number): Promise<void> {
+    const spent = this.#spent;
     let left: readonly Known[] = candidates;
     for (const [at, stage] of this.#stages.entries()) {
+      const affordable = this.#affordable;
+      const room = at === 0 ? affordable : Math.min(affordable, most - (this.#spent - spent));
+      left = left.slice(0, Math.max(LAST_MIN, Math.floor((room - this.#reserved(at + 1)) / costOf(stage))));
       const losses = await Promise.all(left.map((one) => this.#lossAt(one, stage)));
       const ranked = left
         .flatMap((one, i): Found[] => (losses[i] === undefined ? [] : [{ ...one, loss: losses[i] }]))
         .sort((a, b) => a.loss - b.loss || (a.candidate.name < b.candidate.name ? -1 : 1));
       if (at === this.#stages.length - 1) this.#keep(ranked);
-      left = ranked.slice(0, Math.max(2, Math.ceil(KEPT * ranked.length)));
+      left = ranked.slice(0, Math.max(LAST_MIN, Math.ceil(KEPT * ranked.length)));
     }
+  }
+
+  /** What the stages from that one on cost at least. */
+  #reserved(from: number): number {
+    return this.#stages.slice(from).reduce((sum, stage) => sum + LAST_MIN * costOf(stage), 0);
   }
 
   #keep(found: readonly Found[]): void {
@@ -190,13 +226,19 @@ export class Search {
     const key = `${share.toFixed(3)} ${replica} ${policyKey(candidate.spec)}`;
     const known = memory.get(key);
     if (known !== undefined) {
-      if (!this.#own.has(key)) this.#remembered.add(key);
+      if (!this.#own.has(key) && !this.#remembered.has(key)) {
+        this.#remembered.add(key);
+        this.#spent += share;
+      }
       return known;
     }
     await this.#turn();
     try {
       if (this.#isOver) return undefined;
       this.#trials++;
+      this.#leftAtStart ??= this.#options.millisLeft();
+      this.#spent += share;
+      this.#ownSpent += share;
       const result = await this.#pool.run({ kind: "trial", trial: { candidate, objective, share, replica } });
       const unanswered = 1 - result.completed / result.losses.length;
       // A policy must not win by answering less.
