@@ -122,10 +122,12 @@ export class Fleet {
       this.#options.index.match(request.blocks, this.#hits, request.promptTokensExact);
     else this.#hits.fill(0);
     const held = this.#heldBlocks(request);
+    const { staleAfterMicros, engineCache } = this.#options;
     let usedLedger = false;
-    for (const state of this.states) {
-      state.refresh(at, this.#options.staleAfterMicros);
-      state.cachedBlocks = this.#options.engineCache?.(at, state.id, request.blocks);
+    for (let i = 0; i < this.states.length; i++) {
+      const state = this.states[i]!;
+      state.refresh(at, staleAfterMicros);
+      state.cachedBlocks = engineCache?.(at, state.id, request.blocks);
       this.#setHits(state, request, held[state.slot]!);
       state.prefixSource = request.promptTokensExact ? this.#knowledge(state).source : "approximate";
       if (state.freshness !== "fresh") usedLedger = true;

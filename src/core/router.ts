@@ -1,7 +1,7 @@
 import { assert } from "./assert.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
 import { EMPTY_BREAKDOWN } from "./breakdown.ts";
-import type { Decision, Placed } from "./decision.ts";
+import type { Decision, Placed, Routed } from "./decision.ts";
 import { BREAKER_DEFAULTS, type BreakerOptions } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import { applyEndpointInput } from "./endpoint-input.ts";
@@ -22,7 +22,8 @@ import { Rollouts } from "./rollouts.ts";
 import type { RouteRequest } from "./request.ts";
 import type { Times } from "./rollout/judge/outcome.ts";
 import { SessionInference } from "./session/session-inference.ts";
-import { choosePrefill, decisionStages, forcedChoice, triedIfItFails } from "./stage-choice.ts";
+import { routedDecision } from "./routed-decision.ts";
+import { choosePrefill, forcedChoice, triedIfItFails } from "./stage-choice.ts";
 import type { Micros } from "./units.ts";
 
 export interface RouterOptions extends Omit<FleetOptions, "breaker">, Omit<PolicySpec, "version"> {
@@ -250,37 +251,38 @@ export class Router {
     const random = stream();
     const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
     const choice = forcedChoice(chosen, fleet, forced);
-    const common = {
-      ...head,
-      breakdown: choice.breakdown,
-      ...(place !== undefined && {
-        rollout: decisionRollout(at, pending, place, outsidePool, profile, fleet, this.#profiles, stream),
-      }),
-    };
+    const { breakdown, reason } = choice;
+    const rollout = place && decisionRollout(at, pending, place, outsidePool, profile, fleet, this.#profiles, stream);
     // A second endpoint outside of the first one's pool would take the request out of its arm.
     const state = outsidePool && pending.state !== undefined ? undefined : fleet.states[choice.index];
     if (state === undefined) {
-      const reason = refusal ?? filteredReason(choice);
-      return { kind: "rejected", reason, ...this.admission.unplaced(at, pending, reason), ...common };
+      const why = refusal ?? filteredReason(choice);
+      const unplaced = this.admission.unplaced(at, pending, why);
+      return { kind: "rejected", reason: why, ...unplaced, ...head, breakdown, ...(rollout && { rollout }) };
     }
     const refused = this.admission.place(at, pending, state);
-    if (refused !== undefined) return { ...refused, ...common };
+    if (refused !== undefined) return { ...refused, ...head, breakdown, ...(rollout && { rollout }) };
     const prefill = choosePrefill(at, profile, fleet, pending, state, random);
     const forecast = profile.forecast(request, state);
     this.#placements.place(at, pending, state, prefill);
     const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
     const priority = this.admission.priorityOf(request);
-    return {
-      ...common,
+    const { requestId, attempt, policyVersion } = head;
+    const routed: Routed = {
       kind: "routed",
+      at,
+      sequence,
+      requestId,
+      attempt,
+      profile: profile.name,
+      policyVersion,
       endpoint,
-      reason: choice.reason,
+      reason,
       hitTokens,
       prefixSource,
       usedLedger,
-      ...(heldTokens !== hitTokens && { heldTokens }),
-      ...decisionStages(prefill, forecast),
-      ...(priority !== undefined && { priority }),
+      breakdown,
     };
+    return routedDecision(routed, { rollout, heldTokens, prefill, forecast, priority });
   }
 }

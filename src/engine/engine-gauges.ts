@@ -5,63 +5,39 @@ import type { EngineGauges } from "./sink.ts";
 
 type LoadGauges = Pick<EngineGauges, "running" | "waiting" | "kvUtilization">;
 
-/** Who is there, and how much of the cache they hold. */
-export function loadOf({ running, waiting, kvUtilization }: LoadGauges): LoadGauges {
-  return { running, waiting, kvUtilization };
-}
-
-type CacheGauges = Pick<
-  EngineGauges,
-  | "kvBlocksUsed"
-  | "kvBlocksFree"
-  | "blockHits"
-  | "blockMisses"
-  | "tierBlocks"
-  | "tierBlocksCopiedOut"
-  | "tierBlocksCopiedBack"
-  | "tierBlocksThrashed"
->;
-
-/** What is in an engine's cache, and what was done with it. */
-export function cacheGauges({ used, free, blockHits, blockMisses, tier }: KvCache): CacheGauges {
-  return {
-    kvBlocksUsed: used,
-    kvBlocksFree: free,
-    blockHits,
-    blockMisses,
-    tierBlocks: tier?.size ?? 0,
-    tierBlocksCopiedOut: tier?.copiedOut ?? 0,
-    tierBlocksCopiedBack: tier?.copiedBack ?? 0,
-    tierBlocksThrashed: tier?.thrashed ?? 0,
-  };
-}
-
-type Counters = Pick<
-  EngineGauges,
-  | "prefixQueriesTokens"
-  | "prefixHitsTokens"
-  | "tierHitsTokens"
-  | "promptTokens"
-  | "generationTokens"
-  | "preemptions"
-  | "preemptionsReported"
-  | "finished"
->;
-
-/** What an engine has done; `coalesced` tokens of the run under way are not written down yet. */
-export function countersOf(
-  { prefixQueriesTokens, prefixHitsTokens, tierHitsTokens, preemptions }: Scheduler,
-  { promptTokens, generationTokens, preemptionsReported, finished }: Settlement,
+/**
+ * What an engine shows of itself. `steps` were started; `coalesced` tokens of the run under way are not written down yet.
+ * One literal: a scrape takes it, and an object put together of parts costs several times as much.
+ */
+export function gaugesOf(
+  { running, waiting, kvUtilization }: LoadGauges,
+  kv: KvCache,
+  scheduler: Scheduler,
+  settlement: Settlement,
+  steps: number,
   coalesced: number,
-): Counters {
+): EngineGauges {
+  const { tier } = kv;
   return {
-    prefixQueriesTokens,
-    prefixHitsTokens,
-    tierHitsTokens,
-    promptTokens,
-    generationTokens: generationTokens + coalesced,
-    preemptions,
-    preemptionsReported,
-    finished,
+    running,
+    waiting,
+    kvUtilization,
+    kvBlocksUsed: kv.used,
+    kvBlocksFree: kv.free,
+    blockHits: kv.blockHits,
+    blockMisses: kv.blockMisses,
+    tierBlocks: tier === undefined ? 0 : tier.size,
+    tierBlocksCopiedOut: tier === undefined ? 0 : tier.copiedOut,
+    tierBlocksCopiedBack: tier === undefined ? 0 : tier.copiedBack,
+    tierBlocksThrashed: tier === undefined ? 0 : tier.thrashed,
+    prefixQueriesTokens: scheduler.prefixQueriesTokens,
+    prefixHitsTokens: scheduler.prefixHitsTokens,
+    tierHitsTokens: scheduler.tierHitsTokens,
+    promptTokens: settlement.promptTokens,
+    generationTokens: settlement.generationTokens + coalesced,
+    preemptions: scheduler.preemptions,
+    preemptionsReported: settlement.preemptionsReported,
+    finished: settlement.finished,
+    steps,
   };
 }

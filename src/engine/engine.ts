@@ -2,7 +2,7 @@ import { assert } from "#core/assert.ts";
 import type { Micros } from "#core/units.ts";
 import type { EngineConfig } from "./config.ts";
 import type { EngineMemory } from "./engine-memory.ts";
-import { cacheGauges, countersOf, loadOf } from "./engine-gauges.ts";
+import { gaugesOf } from "./engine-gauges.ts";
 import { BlockFetches } from "./block-fetches.ts";
 import { DecodeRun } from "./decode-run.ts";
 import { KvCache } from "./kv-cache.ts";
@@ -169,8 +169,7 @@ export class Engine {
   /** A snapshot, made anew; the getters above are cheaper. */
   gauges(): EngineGauges {
     const coalesced = this.#run.active ? this.#run.ended * this.#run.members : 0;
-    const counters = countersOf(this.#scheduler, this.#settlement, coalesced);
-    return { ...loadOf(this), ...cacheGauges(this.#kv), ...counters, steps: this.#steps };
+    return gaugesOf(this, this.#kv, this.#scheduler, this.#settlement, this.#steps, coalesced);
   }
 
   /** Forgets all cached content, unless somebody uses a part of it; whether it did. Nothing of it is reported. */

@@ -52,6 +52,7 @@ export class KvCache {
   /** Extents of the last lookup, of the last one perhaps its first blocks only. */
   readonly #hits: number[] = [];
   #hitExtents = 0;
+  /** Filled by `#partsOf`, up to its answer: an array that is emptied gives its room up. */
   readonly #parts: number[] = [];
 
   constructor(config: EngineConfig, sink: EngineSink, memory: EngineMemory = new EngineMemory()) {
@@ -231,8 +232,8 @@ export class KvCache {
     if (opaque > 0) this.#order.pushBack(this.#extents.enterOpaque(opaque));
     for (let i = sequence.extentCount - 1; i >= 0; i--) {
       const count = sequence.extentBlocks[i] as number;
-      this.#partsOf(sequence.extents[i] as number, count);
-      for (let part = this.#parts.length - 1; part >= 0; part--) {
+      const parts = this.#partsOf(sequence.extents[i] as number, count);
+      for (let part = parts - 1; part >= 0; part--) {
         const extent = this.#parts[part] as number;
         const first = end - this.#lengthOf(extent);
         if (this.#letGo(extent) && copyOut) {
@@ -255,15 +256,16 @@ export class KvCache {
     return true;
   }
 
-  /** The extents that an extent of `count` blocks has become since a sequence got it. */
-  #partsOf(extent: number, count: number): void {
+  /** Into how many extents an extent of `count` blocks was cut since a sequence got it: the first ones of `#parts`. */
+  #partsOf(extent: number, count: number): number {
     const parts = this.#parts;
-    parts.length = 0;
+    let found = 0;
     let part = extent;
     for (let left = count; left > 0; part = this.#records[part * EXTENT_WORDS + REST] as number) {
-      parts.push(part);
+      parts[found++] = part;
       left -= this.#lengthOf(part);
     }
+    return found;
   }
 
   #lengthOf(extent: number): number {
@@ -273,8 +275,8 @@ export class KvCache {
   /** The extents that the sequence holds, in order, with their blocks. */
   extentsOf(sequence: Sequence): { readonly extent: number; readonly blocks: number }[] {
     return Array.from({ length: sequence.extentCount }, (_, i) => {
-      this.#partsOf(sequence.extents[i] as number, sequence.extentBlocks[i] as number);
-      return this.#parts.map((extent) => ({ extent, blocks: this.#lengthOf(extent) }));
+      const count = this.#partsOf(sequence.extents[i] as number, sequence.extentBlocks[i] as number);
+      return this.#parts.slice(0, count).map((extent) => ({ extent, blocks: this.#lengthOf(extent) }));
     }).flat();
   }
 

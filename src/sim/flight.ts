@@ -121,12 +121,6 @@ export class Flight implements EngineRequest {
     const count = Math.floor((promptTokens + tokens) / blocks.blockTokens) - blocks.length;
     return whole === undefined || count <= 0 ? {} : { answerHashes: whole.slice(0, 2 * count) };
   }
-
-  /** What the router gets to know of a whole answer beside its counts. */
-  get answered(): { readonly answerHashes?: Int32Array } {
-    const answerHashes = this.source.answerHashes?.();
-    return answerHashes === undefined ? {} : { answerHashes };
-  }
 }
 
 export interface JudgedFlight {

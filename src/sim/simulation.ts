@@ -111,11 +111,10 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
       if (at > engineAt) this.fleet.advanceFirst();
       else if (arrivalAt === at) this.#arrived(arrivals.take());
       else this.#take(this.#agenda.pop());
-      this.events++;
-      if (this.events % PROGRESS_EVENTS === 0) progress?.(next, this.outcomes.length, this.outcomes.length - this.open);
+      if (++this.events % PROGRESS_EVENTS === 0)
+        progress?.(next, this.outcomes.length, this.outcomes.length - this.open);
     }
-    // The run is over: nothing that is still reported waits.
-    this.#past = true;
+    this.#past = true; // The run is over: nothing that is still reported waits.
     if (this.#options.atHorizon === "reported") this.fleet.reportSettled();
     this.outcomes.trim();
     if (this.#options.check) verifyEnd(this);
@@ -266,17 +265,18 @@ export class Simulation implements EngineListener, FaultHost, ChangeHost, Routin
     if (flight.closed || flight.hedgeOf !== undefined) return;
     this.desk?.hedging.drop(flight);
     flight.closed = true;
-    const [row, ok] = [flight.row, outcome === "ok"];
-    this.accept({
+    const ok = outcome === "ok";
+    const finished = {
       kind: "request-finished",
       at: this.clock,
       requestId: flight.id,
       outcome,
       promptTokens: ok ? flight.source.route.promptTokens : undefined,
-      cachedTokens: ok && flight.continuations === 0 ? this.outcomes.cachedTokens[row]! : undefined,
-      outputTokens: ok ? this.outcomes.outputTokens[row]! : outputTokens,
-      ...(ok && flight.answered),
-    });
+      cachedTokens: ok && flight.continuations === 0 ? this.outcomes.cachedTokens[flight.row]! : undefined,
+      outputTokens: ok ? this.outcomes.outputTokens[flight.row]! : outputTokens,
+    } as const;
+    const answerHashes = ok ? flight.source.answerHashes?.() : undefined;
+    this.accept(answerHashes === undefined ? finished : { ...finished, answerHashes });
   }
 
   ended(flight: Flight, status?: Ending, admitted = true): void {

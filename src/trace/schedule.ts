@@ -82,7 +82,7 @@ export class Schedule {
     const { request } = planned;
     if (request.session === "") {
       const dueMicros = Math.max(this.arrivalDue(request), notBefore);
-      this.#queue.push(dueMicros, { ...planned, dueMicros });
+      this.#queue.push(dueMicros, { request, send: planned.send, dueMicros });
       return;
     }
     const session = this.#session(request);
@@ -150,7 +150,7 @@ export class Schedule {
     session.pending.shift();
     this.#waiting--;
     session.busy = true;
-    this.#queue.push(due, { ...next, dueMicros: due });
+    this.#queue.push(due, { request: next.request, send: next.send, dueMicros: due });
   }
 
   #due(session: Session, request: WorkloadRequest, nowMicros: Micros): Micros | undefined {

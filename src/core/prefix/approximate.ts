@@ -32,8 +32,9 @@ export class ApproximateIndex implements PrefixIndex {
   readonly #capacities: number[] = [];
   readonly #sizes: number[] = [];
   #stamp = 0;
-  /** The segments that the last walk matched, from the root on. */
+  /** The segments that the last walk matched, from the root on: the first `#pathLength`, so that its room is kept. */
   readonly #path: number[] = [];
+  #pathLength = 0;
   /** Blocks of the last of them that matched. */
   #lastBlocks = 0;
 
@@ -92,11 +93,10 @@ export class ApproximateIndex implements PrefixIndex {
     this.#walk(chain, chain.length);
     const { firstHolding, start, length } = this.#segments;
     const { slot, blocks, next } = this.#holdings;
-    const path = this.#path;
-    for (let i = 0; i < path.length; i++) {
-      const segment = path[i]!;
+    for (let i = 0; i < this.#pathLength; i++) {
+      const segment = this.#path[i]!;
       const before = start[segment]!;
-      const matched = i === path.length - 1 ? this.#lastBlocks : length[segment]!;
+      const matched = i === this.#pathLength - 1 ? this.#lastBlocks : length[segment]!;
       for (let h = firstHolding[segment]!; h !== NO_HOLDING; h = next[h]!) {
         hits[slot[h]!] = before + Math.min(blocks[h]!, matched);
       }
@@ -149,19 +149,18 @@ export class ApproximateIndex implements PrefixIndex {
   }
 
   /** Follows the chain down the tree, up to block `limit`, and returns how far it went. */
-  #walk(chain: BlockChain, limit: number): number {
+  #walk({ hashes }: BlockChain, limit: number): number {
     const segments = this.#segments;
-    const { hashes } = chain;
     let depth = 0;
     let above = NO_SEGMENT;
-    this.#path.length = 0;
+    this.#pathLength = 0;
     this.#lastBlocks = 0;
     while (depth < limit) {
       const segment = segments.find(hashes, depth);
       if (segment === NO_SEGMENT || segments.parent[segment] !== above) break;
       const comparable = Math.min(segments.length[segment]!, limit - depth);
       const equal = segments.common(segment, hashes, depth, comparable);
-      this.#path.push(segment);
+      this.#path[this.#pathLength++] = segment;
       this.#lastBlocks = equal;
       depth += equal;
       if (equal < segments.length[segment]!) break;
@@ -174,13 +173,12 @@ export class ApproximateIndex implements PrefixIndex {
   #deepestOnPath(slot: number): number {
     let deepest = NO_HOLDING;
     let low = 0;
-    let high = this.#path.length;
+    let high = this.#pathLength;
     while (low < high) {
       const middle = (low + high) >>> 1;
       const holding = this.#holdings.find(this.#path[middle]!, slot);
-      if (holding === NO_HOLDING) {
-        high = middle;
-      } else {
+      if (holding === NO_HOLDING) high = middle;
+      else {
         deepest = holding;
         low = middle + 1;
       }
@@ -193,13 +191,13 @@ export class ApproximateIndex implements PrefixIndex {
     if (deepest === NO_HOLDING) return 0;
     const segment = this.#holdings.segment[deepest]!;
     const blocks = this.#holdings.blocks[deepest]!;
-    const matched = segment === this.#path.at(-1) ? Math.min(blocks, this.#lastBlocks) : blocks;
+    const matched = segment === this.#lastSegment ? Math.min(blocks, this.#lastBlocks) : blocks;
     return this.#segments.start[segment]! + matched;
   }
 
   /** Splits the last segment of the path if the chain branches off inside it, or ends inside what the slot holds of it. */
   #splitWhereLeft(deepest: number, goesOn: boolean): number {
-    const last = this.#path.at(-1)!;
+    const last = this.#lastSegment;
     const matched = this.#lastBlocks;
     if (matched === this.#segments.length[last]) return deepest;
     const holdsMore =
@@ -207,7 +205,7 @@ export class ApproximateIndex implements PrefixIndex {
     if (!goesOn && !holdsMore) return deepest;
     const head = this.#segments.split(last, matched);
     this.#holdings.split(last, head);
-    this.#path[this.#path.length - 1] = head;
+    this.#path[this.#pathLength - 1] = head;
     return holdsMore ? this.#holdings.parent[deepest]! : deepest;
   }
 
@@ -217,18 +215,22 @@ export class ApproximateIndex implements PrefixIndex {
     let holding = deepest;
     let i = 0;
     if (deepest !== NO_HOLDING) {
-      i = path.indexOf(this.#holdings.segment[deepest]!);
+      while (i < this.#pathLength && path[i] !== this.#holdings.segment[deepest]) i++;
       this.#holdings.blocks[deepest] = this.#blocksOnPath(i);
       i++;
     }
-    for (; i < path.length; i++) {
+    for (; i < this.#pathLength; i++) {
       holding = this.#holdings.add(path[i]!, slot, this.#blocksOnPath(i), holding, stamp);
     }
     return holding;
   }
 
+  get #lastSegment(): number {
+    return this.#pathLength === 0 ? NO_SEGMENT : this.#path[this.#pathLength - 1]!;
+  }
+
   #blocksOnPath(i: number): number {
-    return i === this.#path.length - 1 ? this.#lastBlocks : this.#segments.length[this.#path[i]!]!;
+    return i === this.#pathLength - 1 ? this.#lastBlocks : this.#segments.length[this.#path[i]!]!;
   }
 
   /** Adds blocks [from, to) of the chain to the tree below the path, held by the slot. Returns the deepest holding. */
@@ -237,7 +239,7 @@ export class ApproximateIndex implements PrefixIndex {
     const holdings = this.#holdings;
     let depth = from;
     let holding = above;
-    let segment = this.#path.at(-1) ?? NO_SEGMENT;
+    let segment = this.#lastSegment;
     if (segment !== NO_SEGMENT && segments.children[segment] === 0) {
       const blocks = Math.min(to - depth, RUN_BLOCKS_MAX - segments.length[segment]!);
       if (blocks > 0) {

@@ -58,6 +58,8 @@ export class Profile {
   readonly #slab = new DoubleSlab();
   readonly #keepsBreakdowns: boolean;
   #lastBreakdown: ColumnBreakdown | undefined = undefined;
+  /** 0, 1, 2, ... as many as there were snapshots last. */
+  #all: readonly number[] = [];
   #keep = new Uint8Array(0);
   #scores = new Float64Array(0);
   #totals = new Float64Array(0);
@@ -92,11 +94,7 @@ export class Profile {
     random: Random,
   ): Choice {
     const breakdown = this.#begin(snapshots, endpoints);
-    let left: number[] = [];
-    for (let i = 0; i < snapshots.length; i++) {
-      if (ineligible[i] === 0) left.push(i);
-      else breakdown.remove(i, ineligible[i]!);
-    }
+    let left = this.#eligible(ineligible, snapshots.length, breakdown);
     if (left.length === 0) return { index: -1, reason: "", breakdown };
     let byKind = true;
     for (let f = 0; f < this.#filters.length; f++) {
@@ -106,7 +104,7 @@ export class Profile {
       const reason = this.#filters[f]!.name;
       if (left.length === 0) return { index: -1, reason, breakdown, ...(byKind && { excluded: true }) };
     }
-    const candidates = left.map((index) => snapshots[index]!);
+    const candidates = candidatesOf(snapshots, left);
     const totals = this.#total(request, candidates, left, breakdown);
     const picked = this.#picker.pick(request, candidates, totals, random);
     assert(picked >= 0 && picked < candidates.length, "a picker picks one of its candidates");
@@ -133,9 +131,23 @@ export class Profile {
   observe(input: Input, made: Decision | undefined, request: RouteRequest | undefined): void {
     this.stages?.prefill.observe(input, prefillView(made), request);
     const decision = decodeView(made, request);
-    for (const filter of this.#filters) filter.observe?.(input, decision, request);
-    for (const scorer of this.#scorers) scorer.observe?.(input, decision, request);
+    for (let i = 0; i < this.#filters.length; i++) this.#filters[i]!.observe?.(input, decision, request);
+    for (let i = 0; i < this.#scorers.length; i++) this.#scorers[i]!.observe?.(input, decision, request);
     if (decision !== undefined && decision.profile === this.name) this.#picker.observe?.(input, decision);
+  }
+
+  /** Places of those whose entry is 0; where that is all of them, as it mostly is, always the same array. */
+  #eligible(ineligible: Uint8Array, count: number, breakdown: ColumnBreakdown): readonly number[] {
+    if (this.#all.length !== count) this.#all = Array.from({ length: count }, (_, i) => i);
+    let first = 0;
+    while (first < count && ineligible[first] === 0) first++;
+    if (first === count) return this.#all;
+    const left: number[] = [];
+    for (let i = 0; i < count; i++) {
+      if (ineligible[i] === 0) left.push(i);
+      else breakdown.remove(i, ineligible[i]!);
+    }
+    return left;
   }
 
   #filterOnce(
@@ -145,11 +157,14 @@ export class Profile {
     left: readonly number[],
     breakdown: ColumnBreakdown,
     random: Random,
-  ): number[] {
-    if (this.#keep.length < left.length) this.#keep = new Uint8Array(left.length);
-    const keep = this.#keep.subarray(0, left.length).fill(1);
-    const candidates = left.map((index) => snapshots[index]!);
-    this.#filters[f]!.filter(request, candidates, keep, random);
+  ): readonly number[] {
+    // As long as there are candidates: a filter may read its length.
+    if (this.#keep.length !== left.length) this.#keep = new Uint8Array(left.length);
+    const keep = this.#keep.fill(1);
+    this.#filters[f]!.filter(request, candidatesOf(snapshots, left), keep, random);
+    let first = 0;
+    while (first < left.length && keep[first] === 1) first++;
+    if (first === left.length) return left;
     const kept: number[] = [];
     for (let i = 0; i < left.length; i++) {
       if (keep[i] === 1) kept.push(left[i]!);
@@ -236,6 +251,11 @@ export class Profile {
     }
     return reason;
   }
+}
+
+/** The snapshots at those places; all of them as they are. */
+function candidatesOf(snapshots: readonly Snapshot[], left: readonly number[]): readonly Snapshot[] {
+  return left.length === snapshots.length ? snapshots : left.map((index) => snapshots[index]!);
 }
 
 /** A view of the first ones, or all of them as they are. */

@@ -1,7 +1,6 @@
 import type { Load } from "#core/endpoint/endpoint.ts";
 import { type Random, nameHash, randomFor } from "#core/random.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
-import type { EngineGauges } from "#engine/sink.ts";
 import type { EngineObserver } from "../engine-observer.ts";
 import type { EngineFleet } from "../engine-fleet.ts";
 import type { SignalOptions } from "./signal-options.ts";
@@ -53,6 +52,8 @@ export class SignalFeed {
   readonly #losses: Random;
   readonly #gone = new Set<number>();
   readonly #last: LastRead[] = [];
+  /** Scrapes each engine. */
+  readonly #scrapers: ((at: Micros) => void)[] = [];
   #readAt: Micros = 0;
 
   constructor(options: SignalOptions, seed: number, fleet: EngineFleet, observer: EngineObserver, host: SignalHost) {
@@ -69,7 +70,7 @@ export class SignalFeed {
     if (this.#options.mode === "scrape") {
       const { intervalMicros, phase } = this.#options;
       const spread = phase === "together" ? 0 : Math.floor(intervalMicros * spreadPlace(engine));
-      this.#host.later(at + spread, (now) => this.#scrape(now, engine));
+      this.#host.later(at + spread, (this.#scrapers[engine] ??= (now) => this.#scrape(now, engine)));
     } else this.#read(at, engine);
   }
 
@@ -116,7 +117,7 @@ export class SignalFeed {
         return this.#host.later(at + this.#host.probeMicrosMax, (now) => this.#await(now, engine, sentAt, 2));
     }
     const next = sentAt + (Math.floor((at - sentAt) / intervalMicros) + 1) * intervalMicros;
-    this.#host.later(next, (now) => this.#scrape(now, engine));
+    this.#host.later(next, this.#scrapers[engine]!);
   }
 
   #scrape(at: Micros, engine: number): void {
@@ -126,12 +127,12 @@ export class SignalFeed {
     if (reach === "silent")
       return this.#host.later(at + this.#host.probeMicrosMax, (now) => this.#await(now, engine, at, 1));
     if (reach === "unreachable") {
-      this.#host.later(at + intervalMicros, (now) => this.#scrape(now, engine));
+      this.#host.later(at + intervalMicros, this.#scrapers[engine]!);
       return this.#host.failed(at, engine, "unreachable");
     }
     const rounds = this.#roundsToNext(at, this.#options);
     this.taken += rounds;
-    this.#host.later(at + rounds * intervalMicros, (now) => this.#scrape(now, engine));
+    this.#host.later(at + rounds * intervalMicros, this.#scrapers[engine]!);
     const { steps } = this.#last[engine]!;
     const load = this.#load(at, engine);
     const moved = this.#last[engine]!.steps !== steps;
@@ -162,6 +163,7 @@ export class SignalFeed {
     return Math.max(1, lossShare > 0 ? rounds - LOSSY_ROUNDS : rounds);
   }
 
+  /** Its gauges as a scrape reads them, and means since the last one. */
   #load(at: Micros, engine: number): Load {
     const gauges = this.#fleet.gauges(at, engine);
     const last = this.#last[engine]!;
@@ -169,11 +171,24 @@ export class SignalFeed {
     const tokens = gauges.promptTokens + gauges.generationTokens;
     const gaps = gauges.generationTokens - sums.firstTokens;
     const decodingMicros = sums.decodingMicros + sums.decoding * (at - sums.decodingAt);
-    const load = loadOf(gauges, {
-      ttft: mean(sums.ttftMicros - last.ttftMicros, sums.firstTokens - last.firstTokens),
-      tpot: mean(decodingMicros - last.decodingMicros, gaps - last.gaps),
-      rate: at > last.at ? ((tokens - last.tokens) * MICROS_PER_SECOND) / (at - last.at) : undefined,
-    });
+    const ttftMicros = mean(sums.ttftMicros - last.ttftMicros, sums.firstTokens - last.firstTokens);
+    const tpotMicros = mean(decodingMicros - last.decodingMicros, gaps - last.gaps);
+    const load = {
+      running: gauges.running,
+      waiting: gauges.waiting,
+      kvUtilization: gauges.kvUtilization,
+      prefixHitRatio:
+        gauges.prefixQueriesTokens === 0 ? undefined : gauges.prefixHitsTokens / gauges.prefixQueriesTokens,
+      ttftMicros,
+      tpotMicros,
+      tokensPerSecond: at > last.at ? ((tokens - last.tokens) * MICROS_PER_SECOND) / (at - last.at) : undefined,
+      // What a board reports is unknown.
+      adaptersRunning: undefined,
+      adaptersWaiting: undefined,
+      adaptersMax: undefined,
+      watts: undefined,
+      smUtilization: undefined,
+    };
     last.at = at;
     last.tokens = tokens;
     last.ttftMicros = sums.ttftMicros;
@@ -197,28 +212,4 @@ function spreadPlace(number: number): number {
 
 function mean(sum: number, count: number): number | undefined {
   return count === 0 ? undefined : sum / count;
-}
-
-interface SinceLast {
-  readonly ttft: number | undefined;
-  readonly tpot: number | undefined;
-  readonly rate: number | undefined;
-}
-
-/** The gauges of an engine as a scrape of it reads; what a board reports is unknown. */
-function loadOf(gauges: EngineGauges, { ttft, tpot, rate }: SinceLast): Load {
-  return {
-    running: gauges.running,
-    waiting: gauges.waiting,
-    kvUtilization: gauges.kvUtilization,
-    prefixHitRatio: gauges.prefixQueriesTokens === 0 ? undefined : gauges.prefixHitsTokens / gauges.prefixQueriesTokens,
-    ttftMicros: ttft,
-    tpotMicros: tpot,
-    tokensPerSecond: rate,
-    adaptersRunning: undefined,
-    adaptersWaiting: undefined,
-    adaptersMax: undefined,
-    watts: undefined,
-    smUtilization: undefined,
-  };
 }

@@ -80,13 +80,15 @@ export class WorkloadArrivals implements ArrivalSource {
       return;
     }
     const group = step.value;
-    for (const request of group) this.#schedule.add({ request, send: true }, this.#clock);
+    for (let i = 0; i < group.length; i++) this.#schedule.add({ request: group[i]!, send: true }, this.#clock);
     const first = group[0]!;
     if ((this.#schedule.nextDue ?? Infinity) < this.#clock) throw new RangeError(lateTurn(first));
     // Of a stream, later turns with an arrival of their own are no evidence about other conversations.
     if (first.session !== "" && first.turn > 0 && group.length === 1) return;
-    if (group.every(({ thinkMicros }) => thinkMicros !== undefined)) return;
-    this.#readUntil = Math.max(this.#readUntil, this.#schedule.arrivalDue({ arrivalMicros: startOf(group) }));
+    const alone = group.length === 1;
+    if (alone ? first.thinkMicros !== undefined : group.every(({ thinkMicros }) => thinkMicros !== undefined)) return;
+    const start = alone ? first : { arrivalMicros: startOf(group) };
+    this.#readUntil = Math.max(this.#readUntil, this.#schedule.arrivalDue(start));
   }
 
   readonly #chainsOf = (blockTokens: number): PromptChains => {
@@ -139,7 +141,7 @@ class WorkloadArrival implements SimulatedRequest {
     this.#answers = options.answers ?? "recorded";
     this.#chainsOf = chainsOf;
     const slo = statedTargets(workload.slo, options.targets && targetOf(options.targets, workload.sloClass));
-    this.route = {
+    const route: RouteRequest = {
       id: `request_${workload.index}`,
       model: workload.model,
       tenant: workload.tenant,
@@ -151,10 +153,10 @@ class WorkloadArrival implements SimulatedRequest {
       outputTokensMax: undefined,
       sequences: 1,
       blocks: chainsOf(options.blockTokens).chainOf(workload),
-      ...(workload.cacheRead === false && { cacheRead: false }),
-      ...(slo !== undefined && { slo }),
       profile: "",
     };
+    const isPlain = workload.cacheRead !== false && slo === undefined;
+    this.route = isPlain ? route : withParts(route, workload.cacheRead, slo);
   }
 
   answerHashes(): Int32Array | undefined {
@@ -174,6 +176,11 @@ class WorkloadArrival implements SimulatedRequest {
       blocks.blockTokens === blockTokens ? blocks.hashes : this.#chainsOf(blockTokens).chainOf(this.workload).hashes;
     return this.#chainsOf(blockTokens).withAnswer(prompt, this.workload, this.#next);
   }
+}
+
+/** With those parts that it has. Most requests have none, and an object put together of others costs them more. */
+function withParts(route: RouteRequest, cacheRead: boolean | undefined, slo: Slo | undefined): RouteRequest {
+  return { ...route, ...(cacheRead === false && { cacheRead }), ...(slo !== undefined && { slo }) };
 }
 
 /** Its own targets, else those of its class; one that is left out, or infinite, is none. */

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ABSTAINED } from "#core/breakdown.ts";
+import { imbalance } from "#core/filter/imbalance.ts";
 import { maxScore } from "#core/picker/max-score.ts";
 import { Profile } from "#core/profile/profile.ts";
 import { randomFor } from "#core/random.ts";
+import { queueDepth } from "#core/scorer/queue-depth.ts";
 import { ABSTAIN, type Scorer } from "#core/scorer/scorer.ts";
 import { request, snapshot } from "../state.ts";
 
@@ -62,6 +64,33 @@ test("property: whatever scorers write, values and totals are in [0, 1], and the
       const best = Math.max(...breakdown.totals);
       for (const total of breakdown.totals) assert.ok(total >= 0 && total <= 1 + 1e-12, String(total));
       assert.equal(breakdown.totals[index], best);
+    }),
+  );
+});
+
+test("property: what a choice sees does not depend on how many there were at the choices before it", () => {
+  const plugins = {
+    filters: [imbalance.create("imbalance", { factor: 1, slack: 1 })],
+    scorers: [{ scorer: queueDepth.create("queue-depth", {}), weight: 1 }],
+    picker: maxScore.create("max-score", {}),
+  };
+  const fleet = fc.array(fc.record({ effectiveLoad: fc.nat(9), ineligible: fc.constantFrom(0, 0, 0, 2) }), {
+    maxLength: 6,
+  });
+  fc.assert(
+    fc.property(fc.array(fleet, { minLength: 2, maxLength: 6 }), (fleets) => {
+      const used = new Profile("p", plugins);
+      for (const states of fleets) {
+        const snapshots = states.map(({ effectiveLoad }, i) => snapshot({ id: `e${i}`, effectiveLoad }));
+        const ids = snapshots.map(({ id }) => id);
+        const ineligible = Uint8Array.from(states, (state) => state.ineligible);
+        const asked = request({ id: "r" });
+        const choiceOf = (profile: Profile) => {
+          const { breakdown, ...rest } = profile.choose(asked, snapshots, ids, ineligible, randomFor(1, 1));
+          return { ...rest, candidates: breakdown.candidates, totals: [...breakdown.totals] };
+        };
+        assert.deepEqual(choiceOf(used), choiceOf(new Profile("p", plugins)));
+      }
     }),
   );
 });
