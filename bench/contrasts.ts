@@ -72,9 +72,7 @@ for (const blockTokens of [16, 512]) {
     `\nBlocks of ${blockTokens} tokens\n\n| ${head.join(" | ")} |\n${"|---".repeat(head.length)}|\n`,
   );
   for (const [name, profile, requests] of RUNS) {
-    const row = figuresOf(
-      runCase(one, study, requests, loadProfile(profile), MICROS_PER_SECOND, undefined, blockTokens),
-    );
+    const row = figuresOf(runCase(one, study, requests, loadProfile(profile), MICROS_PER_SECOND, { blockTokens }));
     figures.set(name, row);
     process.stdout.write(`| ${[name, ...cells(row)].join(" | ")} |\n`);
   }

@@ -60,6 +60,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "simulate-command": { about: "the same prompts from the command line: CPU of all threads, memory", onDemand: true },
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },
   profiles: { about: "every routing profile on recorded workloads, simulated (needs GNOMON_TRACES)", onDemand: true },
+  forecast: {
+    about: "predicted against real TTFT and TPOT per decision, beside a moving average and boosted trees",
+    onDemand: true,
+  },
   "closed-loop": {
     about: "live runs and what-if's prediction of them (needs GNOMON_TRACES); minutes a profile",
     onDemand: true,

@@ -78,7 +78,7 @@ async function report(one: Case): Promise<void> {
 
 function figures(one: Case, requests: Parameters<typeof runCase>[2], routers: RoutersOptions | undefined): Figures {
   const { scrapeMicros } = study;
-  return figuresOf(runCase(one, study, requests, profile, scrapeMicros === "own" ? 0 : scrapeMicros, routers));
+  return figuresOf(runCase(one, study, requests, profile, scrapeMicros === "own" ? 0 : scrapeMicros, { routers }));
 }
 
 function cells({ hits, ttftMean, ttftP50, ttftP99, e2eMean, e2eP99, imbalance }: Figures): string[] {

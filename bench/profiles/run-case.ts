@@ -5,6 +5,7 @@ import type { EngineSpec } from "#sim/engine-fleet.ts";
 import type { RoutersOptions } from "#sim/router-group.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
 import { type SimulationResult, simulate } from "#sim/simulate.ts";
+import type { SimulationOptions } from "#sim/simulation-options.ts";
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { type Case, ENGINES_DEFAULT, SCRAPE_DELAY_MICROS, STALE_AFTER_INTERVALS, type Study } from "./case.ts";
@@ -15,21 +16,26 @@ const MODEL_TOKENS_MAX = 400_000;
 
 const FLEETS = { even: ["h100-llama-3.1-8b"], mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"] } as const;
 
-/**
- * One profile over one workload, its gauges read every so often; by one router where `routers` is left out, with prompts in
- * blocks as the engines have them where the router has no size of its own.
- */
+/** What few benches ask for. */
+interface CaseExtras {
+  /** One router where they are left out. */
+  readonly routers?: RoutersOptions | undefined;
+  /** Of the router; as the engines have it where it is left out. */
+  readonly blockTokens?: number;
+  readonly observe?: SimulationOptions["observe"];
+}
+
+/** One profile over one workload, its gauges read every so often. */
 export function runCase(
   one: Case,
   study: Study,
   requests: readonly WorkloadRequest[],
   { name, spec }: NamedProfile,
   scrapeMicros: Micros,
-  routers?: RoutersOptions,
-  routerBlockTokens?: number,
+  { routers, blockTokens: given, observe }: CaseExtras = {},
 ): SimulationResult {
   const engines = fleet(study);
-  const blockTokens = routerBlockTokens ?? engines[0]!.config.blockTokens;
+  const blockTokens = given ?? engines[0]!.config.blockTokens;
   return simulate({
     router: {
       seed: study.seed,
@@ -39,6 +45,7 @@ export function runCase(
       staleAfterMicros: STALE_AFTER_INTERVALS * scrapeMicros,
     },
     ...(routers && { routers }),
+    ...(observe && { observe }),
     engines,
     arrivals: new WorkloadArrivals(requests, {
       seed: study.seed,

@@ -9,7 +9,7 @@ import { filterPlugin } from "./filter.ts";
  */
 export const sloHeadroom = filterPlugin({
   summary: "drops endpoints at which the request would miss its TTFT or TPOT target, as predicted",
-  reads: ["ledger", "scrape:load", "prefix-index", "usage", "observed-latency"],
+  reads: ["ledger", "scrape:load", "scrape:kv", "prefix-index", "usage", "observed-latency"],
   source: "gnomon; llm-d slo-headroom-tier-filter, with gnomon's own predictions",
   parameters: {
     ...TARGET_PARAMETERS,

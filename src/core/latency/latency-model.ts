@@ -1,55 +1,86 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
-import { Ewma } from "../endpoint/ewma.ts";
-import { MICROS_PER_SECOND, type Micros } from "../units.ts";
+import type { Micros } from "../units.ts";
 import type { StepTimes } from "../endpoint/step-times.ts";
 import { LeastSquares } from "./least-squares.ts";
+import { Speed } from "./speed.ts";
 
 /** Where a request would be, or is. All in tokens and requests. */
 export interface Situation {
-  /** Requests there beside this one. */
+  /** Requests in the batch there beside this one. */
   readonly requests: number;
   /** Tokens of those requests, prompts and what of the answers is there. */
   readonly contextTokens: number;
-  /** Prompt tokens that are to be computed before this request's. */
+  /** Prompt tokens that are to be computed right before this request's. */
   readonly queuedTokens: number;
+  /** For how long some of these have been computed; 0 without any. */
+  readonly computingMicros: Micros;
   /** Of this request, not found in the cache. */
   readonly newTokens: number;
+  /** Pairs of a token of those and one before it in its own prompt, which attention computes. */
+  readonly attentionPairs: number;
   /** Prompt tokens that come there, per microsecond. */
   readonly prefillPerMicro: number;
+  /** Prompt tokens that come there with each token of an answer where the batch stays as large as it is. */
+  readonly prefillPerStep: number;
+  /** Share of the batch that has to end before there is room for this request; 0 where there is room, above 1 where the queue is longer than the batch. */
+  readonly turnover: number;
+  /** Mean time since the answers of the batch began. */
+  readonly ageMicros: Micros;
+  /** Tokens of a mean answer. */
+  readonly answerTokens: number;
 }
 
-interface Speed {
-  readonly ttft: Ewma;
-  readonly tpot: Ewma;
+/** What was there while an answer was made, on average. */
+export interface Company {
+  /** In the batch, itself included. */
+  readonly requests: number;
+  readonly contextTokens: number;
+  /** Prompt tokens of others that were computed meanwhile, per token of the answer. */
+  readonly prefillPerStep: number;
+}
+
+interface Speeds {
+  readonly ttft: Speed;
+  readonly tpot: Speed;
+  readonly wait: Speed;
 }
 
 /** A sample counts e-fold less after about so many. */
 const KEEP = 0.998;
-const SPEED_TAU_MICROS = 30 * MICROS_PER_SECOND;
-/** Contexts are counted in thousands so that all coefficients are of one size. */
-const CONTEXT_UNIT = 1_000;
+/** Contexts and prompts are counted in thousands so that all coefficients are of one size. */
+const TOKEN_UNIT = 1_000;
+const PAIR_UNIT = TOKEN_UNIT * TOKEN_UNIT;
 /** A time is never taken for further than this from what was predicted: one stall must not turn the model. */
 const SURPRISE_MAX = 8;
 /** Share of an endpoint's time that prompts of others take at most, so that a step's time stays finite. */
 const PREFILL_SHARE_MAX = 0.8;
+/** A sample's error counts as a share of what was predicted above this, so that one long prompt does not outweigh many short ones. */
+const EVEN_MICROS = 100_000;
 
 /**
  * Predicts the time to first token and per output token at an endpoint, and learns from what they were.
  *
  *     step  = base + perSequence * requests + perContextToken * context
- *     ttft  = speed * ((steps + 1/2) * step + perToken * (queued + new)),  steps = ceil((queued + new) / stepTokensMax)
- *     tpot  = speed * step(with this request) / (1 - perToken * prefillPerMicro)
+ *     tpot  = speed * min(step / (1 - perToken * prefillPerMicro), step + perToken * min(stepTokensMax, prefillPerStep))
+ *     ttft  = speed * (overhead + (steps + 1/2) * step + perToken * (left + new) + perPair * pairs) + wait
+ *     steps = ceil((queued + new) / stepTokensMax),  left = queued - min(queued, stepTokensMax, computing / perToken)
+ *     wait  = waitSpeed * (turnover * answer * tpot + max(0, answer * tpot / 2 - age))
  *
- * The half step is what a request waits for the one under way. The coefficients are one set for all endpoints of the
- * model, by recursive least squares; `speed` is an endpoint's own, one for each of the two times: the moving mean of measured over
- * predicted there, so that a slower board, or one that is throttled, is known after a few answers.
+ * The half step is what a request waits for the one under way, which has been computing prompts for a while; `overhead` is what is the same for every request, on the way
+ * there and back. Where the batch or the cache is full, requests wait until others end: a batch's worth of them ends
+ * within the time of a mean answer, and the first of them later where they all began of late. The coefficients are one set for all endpoints of the model, by recursive least
+ * squares; speeds are an endpoint's own: the moving mean of measured over predicted there, so that a slower board, or one
+ * that is throttled, is known after a few answers.
  */
 export class LatencyModel {
   readonly #priors: StepTimes;
   readonly #step: LeastSquares;
   readonly #token: LeastSquares;
-  readonly #speeds = new Map<EndpointId, Speed>();
+  #ttftSamples = 0;
+  #tpotSamples = 0;
+  readonly #speeds = new Map<EndpointId, Speeds>();
   readonly #features = [1, 0, 0];
+  readonly #tokenFeatures = [1, 0, 0];
 
   /** `priors` are what it begins with, until answers have shown others. */
   constructor(priors: StepTimes) {
@@ -59,34 +90,44 @@ export class LatencyModel {
       [
         { value: stepMicros, weight: 0.5 },
         { value: sequenceMicros, weight: 50 },
-        { value: contextTokenMicros * CONTEXT_UNIT, weight: 500 },
+        { value: contextTokenMicros * TOKEN_UNIT, weight: 500 },
       ],
       KEEP,
     );
-    this.#token = new LeastSquares([{ value: prefillTokenMicros, weight: 1_000_000 }], KEEP);
+    this.#token = new LeastSquares(
+      [
+        { value: 0, weight: 2 },
+        { value: prefillTokenMicros * TOKEN_UNIT, weight: 1 },
+        { value: 0, weight: 100_000 },
+      ],
+      KEEP,
+    );
   }
 
   /** Of one prompt token at a mean endpoint, in microseconds. */
   get tokenMicros(): number {
-    return Math.max(this.#priors.prefillTokenMicros / 100, this.#token.coefficients[0]!);
+    return Math.max(this.#priors.prefillTokenMicros / 100, this.#token.coefficients[1]! / TOKEN_UNIT);
   }
 
   /** What one more request with so many tokens adds to a step at a mean endpoint, in microseconds. */
   addedMicros(tokens: number): number {
     const [, sequence, context] = this.#step.coefficients;
-    return Math.max(0, sequence!) + (Math.max(0, context!) * tokens) / CONTEXT_UNIT;
+    return Math.max(0, sequence!) + (Math.max(0, context!) * tokens) / TOKEN_UNIT;
   }
 
   ttftMicros(endpoint: EndpointId, situation: Situation): number {
-    return this.ttftSpeed(endpoint) * this.#ttft(situation);
+    const wait = situation.turnover === 0 ? 0 : this.#waitSpeed(endpoint) * this.#wait(endpoint, situation);
+    return this.ttftSpeed(endpoint) * this.#ttft(situation) + wait;
   }
 
   /** `promptTokens` of the request itself. */
   tpotMicros(endpoint: EndpointId, situation: Situation, promptTokens: number): number {
-    const { requests, contextTokens, prefillPerMicro } = situation;
-    const speed = this.tpotSpeed(endpoint);
-    const busy = Math.min(PREFILL_SHARE_MAX, this.tokenMicros * this.ttftSpeed(endpoint) * prefillPerMicro);
-    return (speed * this.#stepOf(requests + 1, contextTokens + promptTokens)) / (1 - busy);
+    const { requests, contextTokens, prefillPerMicro, prefillPerStep } = situation;
+    const perToken = this.tokenMicros * this.ttftSpeed(endpoint);
+    const step = this.tpotSpeed(endpoint) * this.#stepOf(requests + 1, contextTokens + promptTokens);
+    const busy = Math.min(PREFILL_SHARE_MAX, perToken * prefillPerMicro);
+    const most = perToken * Math.min(this.#priors.stepTokensMax, prefillPerStep);
+    return Math.min(step / (1 - busy), step + most);
   }
 
   ttftSpeed(endpoint: EndpointId): number {
@@ -97,74 +138,107 @@ export class LatencyModel {
     return this.#speeds.get(endpoint)?.tpot.value ?? 1;
   }
 
-  /** A request's first token came so long after it was sent into `situation`. */
-  learnTtft(endpoint: EndpointId, at: Micros, situation: Situation, micros: number): void {
-    const predicted = this.#ttft(situation);
-    const ratio = bounded(micros / predicted);
-    const share = this.#share(endpoint, "ttft");
-    const tokens = situation.queuedTokens + situation.newTokens;
-    this.#token.add([tokens], Math.max(0, (ratio * predicted) / share - this.#waiting(situation)));
-    this.#speed(endpoint).ttft.add(at, ratio);
+  #waitSpeed(endpoint: EndpointId): number {
+    return this.#speeds.get(endpoint)?.wait.value ?? 1;
   }
 
-  /** A request's output tokens came at this pace, `requests` and `contextTokens` being means over that time, itself included. */
+  /** A request's first token came so long after it was sent into `situation`. */
+  learnTtft(endpoint: EndpointId, at: Micros, situation: Situation, micros: number): void {
+    const speeds = this.#speedsOf(endpoint);
+    const predicted = this.#ttft(situation);
+    if (situation.turnover > 0) {
+      const wait = this.#wait(endpoint, situation);
+      speeds.wait.add(at, bounded(micros - speeds.ttft.value * predicted, wait), wait);
+      return;
+    }
+    const measured = bounded(micros, predicted);
+    const weight = Math.min(1, EVEN_MICROS / predicted);
+    this.#tokenFeatures[0] = weight;
+    this.#tokenFeatures[1] = (weight * this.#tokens(situation)) / TOKEN_UNIT;
+    this.#tokenFeatures[2] = (weight * situation.attentionPairs) / PAIR_UNIT;
+    this.#token.add(this.#tokenFeatures, weight * (measured / this.#share(endpoint, "ttft") - this.#steps(situation)));
+    speeds.ttft.add(at, measured, this.#ttftSamples++ < YOUNG_SAMPLES ? this.#ttft(situation) : predicted);
+  }
+
+  /** A request's output tokens came at this pace. */
   learnTpot(
     endpoint: EndpointId,
     at: Micros,
-    mean: Pick<Situation, "requests" | "contextTokens" | "prefillPerMicro">,
+    { requests, contextTokens, prefillPerStep }: Company,
     micros: number,
   ): void {
-    const busy = Math.min(PREFILL_SHARE_MAX, this.tokenMicros * this.ttftSpeed(endpoint) * mean.prefillPerMicro);
-    const predicted = this.#stepOf(mean.requests, mean.contextTokens);
-    const ratio = bounded((micros * (1 - busy)) / predicted);
-    const share = this.#share(endpoint, "tpot");
-    this.#step.add([1, mean.requests, mean.contextTokens / CONTEXT_UNIT], (ratio * predicted) / share);
-    this.#speed(endpoint).tpot.add(at, ratio);
+    const prompts = this.tokenMicros * this.ttftSpeed(endpoint) * prefillPerStep;
+    const step = Math.max(micros * (1 - PREFILL_SHARE_MAX), micros - prompts);
+    const predicted = this.#stepOf(requests, contextTokens);
+    const measured = bounded(step, predicted);
+    this.#features[1] = requests;
+    this.#features[2] = contextTokens / TOKEN_UNIT;
+    this.#step.add(this.#features, measured / this.#share(endpoint, "tpot"));
+    const known = this.#tpotSamples++ < YOUNG_SAMPLES ? this.#stepOf(requests, contextTokens) : predicted;
+    this.#speedsOf(endpoint).tpot.add(at, measured, known);
   }
 
   forget(endpoint: EndpointId): void {
     this.#speeds.delete(endpoint);
   }
 
+  /** Where there is room. */
   #ttft(situation: Situation): number {
-    return this.#waiting(situation) + this.tokenMicros * (situation.queuedTokens + situation.newTokens);
+    const overhead = Math.max(0, this.#token.coefficients[0]!);
+    const pairs = (Math.max(0, this.#token.coefficients[2]!) * situation.attentionPairs) / PAIR_UNIT;
+    const tokens = this.tokenMicros * this.#tokens(situation);
+    return overhead + this.#steps(situation) + tokens + pairs;
+  }
+
+  /** Prompt tokens to be computed first, and its own, less what the step under way has computed already. */
+  #tokens({ queuedTokens, computingMicros, newTokens }: Situation): number {
+    const done = Math.min(queuedTokens, this.#priors.stepTokensMax, computingMicros / this.tokenMicros);
+    return queuedTokens - done + newTokens;
+  }
+
+  /** Until there is room. */
+  #wait(endpoint: EndpointId, situation: Situation): number {
+    const answer = situation.answerTokens * this.tpotMicros(endpoint, situation, 0);
+    return situation.turnover * answer + Math.max(0, answer / 2 - situation.ageMicros);
   }
 
   /** Steps that it takes beside the prompts themselves. */
-  #waiting({ requests, contextTokens, queuedTokens, newTokens }: Situation): number {
+  #steps({ requests, contextTokens, queuedTokens, newTokens }: Situation): number {
     const steps = Math.ceil((queuedTokens + newTokens) / this.#priors.stepTokensMax);
     return (steps + (requests > 0 ? 0.5 : 0)) * this.#stepOf(requests, contextTokens);
   }
 
   #stepOf(requests: number, contextTokens: number): number {
     this.#features[1] = requests;
-    this.#features[2] = contextTokens / CONTEXT_UNIT;
+    this.#features[2] = contextTokens / TOKEN_UNIT;
     return Math.max(this.#priors.stepMicros / 100, this.#step.at(this.#features));
   }
 
-  #speed(endpoint: EndpointId): Speed {
-    let speed = this.#speeds.get(endpoint);
-    if (speed === undefined) {
-      speed = { ttft: new Ewma(SPEED_TAU_MICROS), tpot: new Ewma(SPEED_TAU_MICROS) };
-      this.#speeds.set(endpoint, speed);
+  #speedsOf(endpoint: EndpointId): Speeds {
+    let speeds = this.#speeds.get(endpoint);
+    if (speeds === undefined) {
+      const { stepMicros } = this.#priors;
+      const [ttft, tpot] = [new Speed(PRIOR_STEPS * stepMicros), new Speed(PRIOR_STEPS * stepMicros)];
+      this.#speeds.set(endpoint, (speeds = { ttft, tpot, wait: new Speed(PRIOR_WAIT_STEPS * stepMicros) }));
     }
-    return speed;
+    return speeds;
   }
 
   /** Its speed over the mean of all: what is common to all is the coefficients'. */
-  #share(endpoint: EndpointId, kind: keyof Speed): number {
-    let [sum, count] = [0, 0];
-    for (const speed of this.#speeds.values()) {
-      const { value } = speed[kind];
-      if (value === undefined) continue;
-      sum += value;
-      count++;
-    }
-    const own = this.#speeds.get(endpoint)?.[kind].value;
-    return own === undefined ? 1 : (own * count) / sum;
+  #share(endpoint: EndpointId, kind: keyof Speeds): number {
+    let sum = 0;
+    for (const speeds of this.#speeds.values()) sum += speeds[kind].value;
+    const own = this.#speeds.get(endpoint);
+    return own === undefined ? 1 : (own[kind].value * this.#speeds.size) / sum;
   }
 }
 
-function bounded(ratio: number): number {
-  return Math.min(SURPRISE_MAX, Math.max(1 / SURPRISE_MAX, ratio));
+/** The first samples teach the coefficients alone, so that what both learn of them does not count twice. */
+const YOUNG_SAMPLES = 8;
+/** What a speed of 1 is taken for before the first sample, in steps. */
+const PRIOR_STEPS = 5;
+const PRIOR_WAIT_STEPS = 500;
+
+function bounded(micros: number, predicted: number): number {
+  return Math.min(SURPRISE_MAX * predicted, Math.max(predicted / SURPRISE_MAX, micros));
 }

@@ -1,11 +1,13 @@
 import { ColumnBreakdown } from "../breakdown.ts";
 import type { Breakdown, CandidateRow, Decision, Routed } from "../decision.ts";
-import type { EndpointId } from "../endpoint/endpoint.ts";
+import type { Endpoint, EndpointId, Load } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
 import { newTokens } from "../endpoint/gauge.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { StepTimes } from "../endpoint/step-times.ts";
 import type { Input } from "../input.ts";
+import { attentionPairs } from "../latency/attention-pairs.ts";
+import { batchRoom } from "../latency/batch-room.ts";
 import type { Forecast } from "../latency/forecast.ts";
 import type { LatencyModel, Situation } from "../latency/latency-model.ts";
 import { ModelSet } from "../latency/model-set.ts";
@@ -35,13 +37,32 @@ export const FORECASTER_PARAMETERS = {
   stepTokensMax: { type: "integer", default: 8_192, min: 1, meaning: "tokens of a step (max_num_batched_tokens)" },
 } as const;
 
+/** What of a candidate a situation follows from, as a decision saw it. */
+interface Seen {
+  readonly id: EndpointId;
+  readonly at: Micros;
+  readonly endpoint: Endpoint | undefined;
+  /** A fresh scrape. */
+  readonly load: Load | undefined;
+  readonly effectiveLoad: number;
+  readonly requestsInFlight: number;
+  readonly prefillTokensQueued: number;
+  readonly promptTokensInFlight: number;
+  /** Of the request's prompt. */
+  readonly newTokens: number;
+}
+
 /** What a request's times would be at an endpoint, by models that learn from every request which the router placed. */
 export class LatencyForecaster {
   readonly #models: ModelSet;
   readonly #underWay: UnderWay;
   readonly #outputTokensGuess: number;
   readonly #answer = new Ewma(OUTPUT_TAU_MICROS);
+  readonly #added = new Ewma(OUTPUT_TAU_MICROS);
   readonly #computed = new EndpointWindows(RATE_SECONDS);
+  /** As the last input or decision had them. */
+  readonly #endpoints = new Map<EndpointId, Endpoint>();
+  readonly #loads = new Map<EndpointId, Load>();
 
   constructor(options: ForecasterOptions) {
     this.#outputTokensGuess = options.outputTokensGuess;
@@ -67,41 +88,95 @@ export class LatencyForecaster {
     };
   }
 
-  /** Prompts of others are taken to be as long as this one, and everybody to be in the midst of an answer. */
   situation(candidate: Snapshot, promptTokens: number): Situation {
-    const { id, at, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = candidate;
-    const foreign = Math.max(0, effectiveLoad - requestsInFlight);
-    return {
-      requests: effectiveLoad,
-      contextTokens: promptTokensInFlight + foreign * promptTokens + (effectiveLoad * this.outputTokens) / 2,
-      queuedTokens: prefillTokensQueued,
-      newTokens: newTokens(candidate, promptTokens),
-      prefillPerMicro: this.#prefillPerMicro(id, at),
-    };
+    const { id, at, endpoint, effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = candidate;
+    if (this.#endpoints.get(id) !== endpoint) this.#endpoints.set(id, endpoint);
+    const load = candidate.freshness === "fresh" ? candidate.load : undefined;
+    const added = newTokens(candidate, promptTokens);
+    return this.#situation(
+      {
+        id,
+        at,
+        endpoint,
+        load,
+        effectiveLoad,
+        requestsInFlight,
+        prefillTokensQueued,
+        promptTokensInFlight,
+        newTokens: added,
+      },
+      promptTokens,
+    );
   }
 
   observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
-    if (decision?.kind === "routed" && request !== undefined) this.#routed(input.at, decision, request);
+    if (decision?.kind === "routed" && request !== undefined) this.#routed(decision, request);
     this.#underWay.observe(input);
-    if (input.kind === "endpoint-left") {
-      this.#computed.forget(input.endpoint);
-      this.#models.forget(input.endpoint);
+    if (input.kind === "load-observed") this.#loads.set(input.endpoint, input.load);
+    if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed") {
+      this.#endpoints.set(input.endpoint.id, input.endpoint);
     }
+    if (input.kind === "endpoint-left") this.#forget(input.endpoint);
     if (isAnswer(input)) this.#answer.add(input.at, input.outputTokens);
   }
 
-  #prefillPerMicro(endpoint: EndpointId, at: Micros): number {
-    return this.#computed.sum(endpoint, at) / (RATE_SECONDS * MICROS_PER_SECOND);
+  #forget(endpoint: EndpointId): void {
+    this.#computed.forget(endpoint);
+    this.#models.forget(endpoint);
+    this.#endpoints.delete(endpoint);
+    this.#loads.delete(endpoint);
   }
 
-  #routed(at: Micros, decision: Routed, request: RouteRequest): void {
-    const { endpoint, breakdown, hitTokens } = decision;
+  /** Prompts of others are taken to be as long as this one, and everybody to be in the midst of an answer. */
+  #situation(seen: Seen, promptTokens: number): Situation {
+    const { effectiveLoad, requestsInFlight, prefillTokensQueued, promptTokensInFlight } = seen;
+    const answerTokens = this.outputTokens;
+    const foreign = Math.max(0, effectiveLoad - requestsInFlight);
+    const tokens = promptTokensInFlight + foreign * promptTokens + (effectiveLoad * answerTokens) / 2;
+    const all = effectiveLoad + 1;
+    const room = batchRoom(seen.endpoint, seen.load, (tokens + promptTokens + answerTokens / 2) / all);
+    const requests = Math.min(effectiveLoad, Math.max(0, room - 1));
+    const turnover = Math.max(0, all - room) / room;
+    const aboard = this.#underWay.at(seen.id);
+    const computedSoon = Math.min(1, room / all);
+    const pairs = (aboard?.queuedPairs ?? 0) * computedSoon;
+    return {
+      requests,
+      contextTokens: effectiveLoad === 0 ? 0 : (tokens * requests) / effectiveLoad,
+      queuedTokens: prefillTokensQueued * computedSoon,
+      newTokens: seen.newTokens,
+      attentionPairs: pairs + attentionPairs(promptTokens, seen.newTokens),
+      prefillPerMicro: this.#computed.sum(seen.id, seen.at) / (RATE_SECONDS * MICROS_PER_SECOND),
+      prefillPerStep: ((this.#added.value ?? seen.newTokens) * requests) / answerTokens,
+      turnover,
+      computingMicros: aboard?.computingMicros(seen.at) ?? 0,
+      ageMicros: aboard?.ageMicros(seen.at) ?? 0,
+      answerTokens,
+    };
+  }
+
+  #routed(decision: Routed, request: RouteRequest): void {
+    const { at, endpoint: id, breakdown, hitTokens } = decision;
     // A peer's decision has no rows, and where two share the work neither takes the time of one.
-    const row = rowOf(breakdown, endpoint);
+    const row = rowOf(breakdown, id);
     if (row === undefined || decision.prefill !== undefined) return;
+    const { effectiveLoad, requestsInFlight, prefillTokensQueued } = row;
     const added = Math.max(1, request.promptTokens - Math.floor(hitTokens));
-    this.#computed.add(endpoint, at, added);
-    this.#underWay.began(decision, request, row, added, this.#prefillPerMicro(endpoint, at));
+    const seen: Seen = {
+      id,
+      at,
+      endpoint: this.#endpoints.get(id),
+      load: row.freshness === "fresh" ? this.#loads.get(id) : undefined,
+      effectiveLoad,
+      requestsInFlight,
+      prefillTokensQueued,
+      promptTokensInFlight: this.#underWay.at(id)?.promptTokens ?? 0,
+      newTokens: added,
+    };
+    const situation = this.#situation(seen, request.promptTokens);
+    this.#computed.add(id, at, added);
+    this.#added.add(at, added);
+    this.#underWay.began(decision, request, situation, Math.max(0, effectiveLoad - requestsInFlight));
   }
 }
 

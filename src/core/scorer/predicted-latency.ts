@@ -24,7 +24,7 @@ import { type Scorer, scorerPlugin } from "./scorer.ts";
  */
 export const predictedLatency = scorerPlugin({
   summary: "time that the request would add there, for itself and for the requests it joins, as predicted",
-  reads: ["ledger", "scrape:load", "prefix-index", "usage", "observed-latency"],
+  reads: ["ledger", "scrape:load", "scrape:kv", "prefix-index", "usage", "observed-latency"],
   source: "gnomon; added-latency in the time of a model of vLLM's steps, learned while it routes",
   parameters: {
     waitWeight: { type: "number", default: 4, min: 0, meaning: "what waiting for the own prompt's turn costs" },

@@ -13,7 +13,7 @@ import { TARGET_PARAMETERS, targetUse } from "./slo-targets.ts";
  */
 export const sloHeadroom = scorerPlugin({
   summary: "whether the predicted TTFT and TPOT stay within the request's targets",
-  reads: ["ledger", "scrape:load", "prefix-index", "usage", "observed-latency"],
+  reads: ["ledger", "scrape:load", "scrape:kv", "prefix-index", "usage", "observed-latency"],
   source: "gnomon; targets by request as llm-d's x-slo-ttft-ms, predictions by predicted-latency's model",
   parameters: { ...TARGET_PARAMETERS, ...FORECASTER_PARAMETERS },
   create(name, parameters) {

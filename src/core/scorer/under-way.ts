@@ -1,27 +1,30 @@
-import type { CandidateRow, Routed } from "../decision.ts";
+import type { Routed } from "../decision.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Input } from "../input.ts";
+import type { LatencyModel, Situation } from "../latency/latency-model.ts";
 import { RecentMap } from "../recent-map.ts";
+import { attentionPairs } from "../latency/attention-pairs.ts";
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
-import type { LatencyModel, Situation } from "../latency/latency-model.ts";
+import { Aboard } from "./aboard.ts";
 
 /** Requests followed at once; beyond that the oldest are not learned from. */
 const REQUESTS_MAX = 100_000;
+/** A pace over fewer tokens is mostly chance. */
+const OUTPUT_TOKENS_MIN = 8;
 
 interface Followed {
   readonly endpoint: EndpointId;
   readonly promptTokens: number;
+  readonly newTokens: number;
+  readonly pairs: number;
   readonly situation: Situation;
+  /** Requests of others there when it was sent. */
+  readonly foreign: number;
   readonly sentAt: Micros;
   firstTokenAt: Micros | undefined;
-  requestsAtFirst: number;
-  contextAtFirst: number;
-}
-
-interface Aboard {
-  requests: number;
-  promptTokens: number;
+  /** What had been there until then. */
+  before: ReturnType<Aboard["until"]> | undefined;
 }
 
 /** Requests from their decision to their end, so that a LatencyModel, each endpoint's own, learns from the times that they took. */
@@ -34,33 +37,34 @@ export class UnderWay {
     this.#modelOf = modelOf;
   }
 
-  /** The request was routed; `row` is what the decision saw of the endpoint. */
+  /** What of it is there; undefined for nothing. */
+  at(endpoint: EndpointId): Aboard | undefined {
+    return this.#aboard.get(endpoint);
+  }
+
+  /** The request was routed into `situation`, where others than this router have `foreign` requests. */
   began(
     { at, endpoint, requestId }: Routed,
     { promptTokens }: RouteRequest,
-    row: CandidateRow,
-    newTokens: number,
-    prefillPerMicro: number,
+    situation: Situation,
+    foreign: number,
   ): void {
-    this.#ended(requestId);
-    const aboard = this.#aboardOf(endpoint);
-    const situation: Situation = {
-      requests: row.effectiveLoad,
-      contextTokens: aboard.promptTokens,
-      queuedTokens: row.prefillTokensQueued,
-      newTokens,
-      prefillPerMicro,
-    };
-    aboard.requests++;
-    aboard.promptTokens += promptTokens;
+    this.#ended(at, requestId);
+    let aboard = this.#aboard.get(endpoint);
+    if (aboard === undefined) this.#aboard.set(endpoint, (aboard = new Aboard(at)));
+    const { newTokens } = situation;
+    const pairs = attentionPairs(promptTokens, newTokens);
+    aboard.sent(at, promptTokens, pairs);
     this.#followed.set(requestId, {
       endpoint,
       promptTokens,
+      newTokens,
+      pairs,
       situation,
+      foreign,
       sentAt: at,
       firstTokenAt: undefined,
-      requestsAtFirst: 0,
-      contextAtFirst: 0,
+      before: undefined,
     });
   }
 
@@ -70,14 +74,14 @@ export class UnderWay {
         return this.#firstToken(input.at, input.requestId);
       case "request-finished":
         if (input.outcome === "ok") this.#answered(input.at, input.requestId, input.outputTokens ?? 0);
-        return this.#ended(input.requestId);
+        return this.#ended(input.at, input.requestId);
       case "attempt-failed":
       // It is answered by an endpoint that nobody chose.
       case "request-moved":
-        this.#ended(input.requestId);
+        this.#ended(input.at, input.requestId);
         break;
       case "hedge-settled":
-        if (input.winner === "second") this.#ended(input.requestId);
+        if (input.winner === "second") this.#ended(input.at, input.requestId);
         break;
       default:
     }
@@ -86,42 +90,37 @@ export class UnderWay {
   #firstToken(at: Micros, requestId: string): void {
     const one = this.#followed.get(requestId);
     if (one === undefined || one.firstTokenAt !== undefined) return;
+    const { endpoint, promptTokens, newTokens, pairs, situation, sentAt } = one;
     one.firstTokenAt = at;
-    const { requests, promptTokens } = this.#aboardOf(one.endpoint);
-    one.requestsAtFirst = requests;
-    one.contextAtFirst = promptTokens;
-    this.#modelOf(one.endpoint).learnTtft(one.endpoint, at, one.situation, at - one.sentAt);
+    const aboard = this.#aboard.get(endpoint);
+    aboard?.computed(at, promptTokens, newTokens, pairs);
+    one.before = aboard?.until(at);
+    this.#modelOf(endpoint).learnTtft(endpoint, at, situation, at - sentAt);
   }
 
   #answered(at: Micros, requestId: string, outputTokens: number): void {
     const one = this.#followed.get(requestId);
-    if (one?.firstTokenAt === undefined || outputTokens < OUTPUT_TOKENS_MIN) return;
-    const { requests, promptTokens } = this.#aboardOf(one.endpoint);
-    const mean = {
-      requests: (one.requestsAtFirst + requests) / 2,
-      contextTokens: (one.contextAtFirst + promptTokens + requests * outputTokens) / 2,
-      prefillPerMicro: one.situation.prefillPerMicro,
+    if (one?.firstTokenAt === undefined || one.before === undefined || outputTokens < OUTPUT_TOKENS_MIN) return;
+    const { endpoint, before, firstTokenAt, foreign, promptTokens } = one;
+    const [now, steps, micros] = [this.#aboard.get(endpoint)?.until(at), outputTokens - 1, at - firstTokenAt];
+    if (now === undefined || micros <= 0) return;
+    const requests = foreign + (now.requestMicros - before.requestMicros) / micros;
+    const prompts = foreign * promptTokens + (now.promptTokenMicros - before.promptTokenMicros) / micros;
+    const company = {
+      requests,
+      contextTokens: prompts + (requests * outputTokens) / 2,
+      prefillPerStep: (now.computedTokens - before.computedTokens) / steps,
     };
-    this.#modelOf(one.endpoint).learnTpot(one.endpoint, at, mean, (at - one.firstTokenAt) / (outputTokens - 1));
+    this.#modelOf(endpoint).learnTpot(endpoint, at, company, micros / steps);
   }
 
-  #ended(requestId: string): void {
+  #ended(at: Micros, requestId: string): void {
     const one = this.#followed.get(requestId);
     if (one === undefined) return;
     this.#followed.delete(requestId);
     const aboard = this.#aboard.get(one.endpoint);
     if (aboard === undefined) return;
-    aboard.requests--;
-    aboard.promptTokens -= one.promptTokens;
+    aboard.left(at, one.promptTokens, one.pairs, one.firstTokenAt);
     if (aboard.requests === 0) this.#aboard.delete(one.endpoint);
   }
-
-  #aboardOf(endpoint: EndpointId): Aboard {
-    let aboard = this.#aboard.get(endpoint);
-    if (aboard === undefined) this.#aboard.set(endpoint, (aboard = { requests: 0, promptTokens: 0 }));
-    return aboard;
-  }
 }
-
-/** A pace over fewer tokens is mostly chance. */
-const OUTPUT_TOKENS_MIN = 8;

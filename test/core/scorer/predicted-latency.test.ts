@@ -47,10 +47,13 @@ function routed(
   return decisions;
 }
 
-test("a slower endpoint is found out by what it took, and left alone while the faster one is idle", () => {
-  const decisions = routed({ a: 3, b: 1 }, 40);
+test("a slower endpoint is found out by what it took, and gets little beside what the faster one is asked for", () => {
+  const decisions = routed({ a: 3, b: 1 }, 60);
   assert.ok(decisions.some(({ endpoint }) => endpoint === "a"));
-  assert.ok(decisions.slice(20).every(({ endpoint }) => endpoint === "b"));
+  const later = decisions.slice(20).filter(({ endpoint }) => endpoint === "a");
+  assert.ok(later.length <= 40 / 5, `${later.length} of 40`);
+  const { ttftMicros } = later.at(-1)!.forecast!;
+  assert.ok(Math.abs(ttftMicros / (300 * MICROS_PER_MILLI) - 1) < 0.15, `TTFT ${ttftMicros}`);
 });
 
 test("a decision states the times that it expects, and they come true", () => {
