@@ -6,6 +6,12 @@ const breaker = z.strictObject({
   failuresMax: z.int().min(1).max(1000).default(3).describe("Failures in a row that take an endpoint out."),
   pauseMillis: millis(1, MILLIS_PER_DAY).default(1000).describe("First pause; doubles with each failed probe."),
   pauseMillisMax: millis(1, MILLIS_PER_DAY).default(30_000).describe("Longest pause."),
+  jitterShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.1)
+    .describe("Share by which such a pause is shortened at most, so that not all is tried again at once."),
   saturatedPauseMillis: millis(0, MILLIS_PER_DAY)
     .default(200)
     .describe("Pause after an endpoint answered that it is full."),

@@ -36,6 +36,7 @@ export function routerSettings(
       failuresMax: breaker.failuresMax,
       pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
       pauseMicrosMax: breaker.pauseMillisMax * MICROS_PER_MILLI,
+      jitterShare: breaker.jitterShare,
       saturatedPauseMicros: breaker.saturatedPauseMillis * MICROS_PER_MILLI,
       drainingPauseMicros: breaker.drainingPauseMillis * MICROS_PER_MILLI,
     },

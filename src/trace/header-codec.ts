@@ -136,6 +136,8 @@ function decodeBreaker(fields: Fields): BreakerOptions {
     failuresMax: fields.number("failuresMax"),
     pauseMicros: fields.number("pauseMicros"),
     pauseMicrosMax: fields.number("pauseMicrosMax"),
+    // Traces of before it was there.
+    jitterShare: fields.optionalNumber("jitterShare") ?? 0,
     saturatedPauseMicros: fields.number("saturatedPauseMicros"),
     // Traces of before it was a setting.
     drainingPauseMicros: fields.optionalNumber("drainingPauseMicros") ?? 0,

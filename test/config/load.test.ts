@@ -59,6 +59,7 @@ test("defaults that other parts have too are the same there", () => {
       failuresMax: breaker.failuresMax,
       pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
       pauseMicrosMax: breaker.pauseMillisMax * MICROS_PER_MILLI,
+      jitterShare: breaker.jitterShare,
       saturatedPauseMicros: breaker.saturatedPauseMillis * MICROS_PER_MILLI,
       drainingPauseMicros: breaker.drainingPauseMillis * MICROS_PER_MILLI,
     },

@@ -25,6 +25,7 @@ const BREAKER = {
   failuresMax: 1_000_000,
   pauseMicros: SECOND,
   pauseMicrosMax: SECOND,
+  jitterShare: 0,
   saturatedPauseMicros: 0,
   drainingPauseMicros: 0,
 };

@@ -1,4 +1,5 @@
 import type { Fault } from "./fault.ts";
+import { mix32 } from "../random.ts";
 import type { Micros } from "../units.ts";
 
 /** closed: serves. open: left alone until its pause is over. half-open: one request at a time may try it. */
@@ -10,6 +11,11 @@ export interface BreakerOptions {
   /** First pause; doubles with each failed probe. */
   readonly pauseMicros: number;
   readonly pauseMicrosMax: number;
+  /**
+   * Share by which such a pause is shortened at most, in [0, 1]: what failed at once, and the gateways that saw it, do not
+   * try again at once.
+   */
+  readonly jitterShare: number;
   /** Pause after the endpoint answered that it is full. It is healthy, so this neither counts nor doubles. */
   readonly saturatedPauseMicros: number;
   /** Shortest pause after the endpoint drained: one that shuts down takes seconds, and a probe there may get nothing. */
@@ -20,6 +26,7 @@ export const BREAKER_DEFAULTS: BreakerOptions = {
   failuresMax: 3,
   pauseMicros: 1_000_000,
   pauseMicrosMax: 30_000_000,
+  jitterShare: 0.1,
   saturatedPauseMicros: 200_000,
   drainingPauseMicros: 15_000_000,
 };
@@ -40,6 +47,7 @@ export type BreakerChange =
 export class Breaker {
   readonly #options: BreakerOptions;
   readonly #changed: (change: BreakerChange) => void;
+  readonly #draws: number;
   #failures = 0;
   #openUntil: Micros = 0;
   #pauseMicros: number;
@@ -51,9 +59,11 @@ export class Breaker {
   #suspectedAt: Micros = 0;
   #suspectedUntil: Micros = 0;
 
-  constructor(options: BreakerOptions, changed: (change: BreakerChange) => void = () => {}) {
+  /** `draws`: 32 bits from which and from the time of opening a pause's jitter is drawn, the same in every replay. */
+  constructor(options: BreakerOptions, changed: (change: BreakerChange) => void = () => {}, draws = 0) {
     this.#options = options;
     this.#changed = changed;
+    this.#draws = draws;
     this.#pauseMicros = options.pauseMicros;
   }
 
@@ -122,9 +132,14 @@ export class Breaker {
     this.#tripped = true;
     this.#trippedAt = at;
     const shortest = fault === "draining" ? this.#options.drainingPauseMicros : 0;
-    const pauseMicros = Math.max(this.#pauseMicros, shortest);
+    const pauseMicros = Math.max(this.#jittered(at), shortest);
     this.#openUntil = at + pauseMicros;
     this.#changed({ state: "open", fault, pauseMicros });
+  }
+
+  #jittered(at: Micros): Micros {
+    const drawn = mix32(this.#draws ^ mix32(at)) / 2 ** 32;
+    return Math.round(this.#pauseMicros * (1 - this.#options.jitterShare * drawn));
   }
 
   #isProbe(sentAt: Micros): boolean {

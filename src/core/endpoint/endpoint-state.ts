@@ -8,6 +8,7 @@ import type { OutlierReason } from "./endpoint-rules.ts";
 import { OutlierRecord } from "./outlier-record.ts";
 import type { PrefixSource } from "./knowledge.ts";
 import type { Account } from "./ledger.ts";
+import { nameHash } from "../random.ts";
 import { SlowReturn } from "./slow-return.ts";
 import type { Freshness, Snapshot } from "./snapshot.ts";
 
@@ -70,7 +71,7 @@ export class EndpointState implements Snapshot, Account {
     this.id = endpoint.id;
     this.endpoint = endpoint;
     this.slot = slot;
-    this.breaker = new Breaker(breaker, changed);
+    this.breaker = new Breaker(breaker, changed, nameHash(endpoint.id));
   }
 
   get ttftMicros(): number | undefined {

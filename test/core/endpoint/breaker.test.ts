@@ -3,16 +3,18 @@ import { test } from "node:test";
 import { BREAKER_DEFAULTS, Breaker, type BreakerChange } from "#core/endpoint/breaker.ts";
 import { randomFor } from "#core/random.ts";
 
-const { failuresMax, pauseMicros, pauseMicrosMax, saturatedPauseMicros, drainingPauseMicros } = BREAKER_DEFAULTS;
+/** Each pause is as long as stated. */
+const EXACT = { ...BREAKER_DEFAULTS, jitterShare: 0 };
+const { failuresMax, pauseMicros, pauseMicrosMax, saturatedPauseMicros, drainingPauseMicros } = EXACT;
 
 function opened(at = 0): Breaker {
-  const breaker = new Breaker(BREAKER_DEFAULTS);
+  const breaker = new Breaker(EXACT);
   for (let i = 0; i < failuresMax; i++) breaker.failed(at, "connect", at);
   return breaker;
 }
 
 test("opens after the failures in a row that its options name, and a success in between starts the count anew", () => {
-  const breaker = new Breaker(BREAKER_DEFAULTS);
+  const breaker = new Breaker(EXACT);
   for (let i = 1; i < failuresMax; i++) breaker.failed(0, "status", 0);
   breaker.succeeded(0);
   for (let i = 1; i < failuresMax; i++) breaker.failed(0, "status", 0);
@@ -42,10 +44,10 @@ test("after its pause one request may try; its success closes, its failure doubl
 });
 
 test("draining opens at once; saturated pauses briefly and never counts as failure", () => {
-  const draining = new Breaker(BREAKER_DEFAULTS);
+  const draining = new Breaker(EXACT);
   draining.failed(5, "draining", 0);
   assert.equal(draining.state(5), "open");
-  const full = new Breaker(BREAKER_DEFAULTS);
+  const full = new Breaker(EXACT);
   for (let i = 0; i < 50; i++) full.failed(i, "saturated", i);
   assert.equal(full.state(49), "open");
   assert.equal(full.state(49 + saturatedPauseMicros), "closed");
@@ -65,7 +67,7 @@ test("late failures of requests sent before it opened neither prolong nor double
 });
 
 test("an engine that drains ends what it has: successes of requests sent before it opened do not close it", () => {
-  const breaker = new Breaker(BREAKER_DEFAULTS);
+  const breaker = new Breaker(EXACT);
   breaker.failed(100, "draining", 90);
   breaker.succeeded(50);
   assert.equal(breaker.state(100), "open");
@@ -90,7 +92,7 @@ test("a late failure of a request sent before it opened is no failed probe", () 
 
 test("it reports each opening with its fault and pause, and the closing, once", () => {
   const changes: BreakerChange[] = [];
-  const breaker = new Breaker(BREAKER_DEFAULTS, (change) => changes.push(change));
+  const breaker = new Breaker(EXACT, (change) => changes.push(change));
   breaker.succeeded(0);
   breaker.failed(1, "saturated", 0);
   breaker.failed(1, "draining", 0);
@@ -112,7 +114,7 @@ test("it reports each opening with its fault and pause, and the closing, once", 
 test("whatever happens, it never stays open longer than its longest pause, and one probe is always let through", () => {
   for (let seed = 0; seed < 50; seed++) {
     const random = randomFor(seed, 1);
-    const breaker = new Breaker(BREAKER_DEFAULTS);
+    const breaker = new Breaker(EXACT);
     const flights: number[] = [];
     let at = 0;
     for (let i = 0; i < 200; i++) {
@@ -131,4 +133,36 @@ test("whatever happens, it never stays open longer than its longest pause, and o
       if (flights.length === 0) assert.ok(breaker.allows(at + pauseMicrosMax), `seed ${seed}`);
     }
   }
+});
+
+/** How long a breaker of an endpoint stays open that opens at such a time, its probe failing so many times. */
+function pausesOf(draws: number, at: number): number[] {
+  const pauses: number[] = [];
+  const options = { ...EXACT, jitterShare: 0.25 };
+  const breaker = new Breaker(options, (change) => change.state === "open" && pauses.push(change.pauseMicros), draws);
+  for (let i = 0; i < failuresMax; i++) breaker.failed(at, "connect", at);
+  let now = at;
+  for (let probe = 0; probe < 8; probe++) {
+    now += pauses.at(-1)!;
+    breaker.sent(now);
+    breaker.failed(now, "connect", now);
+  }
+  return pauses;
+}
+
+test("pauses of endpoints that failed at once, and of gateways that saw it, end apart; the same inputs give the same ones", () => {
+  const of = (count: number, one: (i: number) => number[]) => Array.from({ length: count }, (_, i) => one(i));
+  const endpoints = of(100, (i) => pausesOf(i, 5_000_000));
+  const gateways = of(100, (i) => pausesOf(7, 5_000_000 + i));
+  for (const all of [endpoints, gateways]) {
+    for (let probe = 0; probe < 9; probe++) {
+      const longest = Math.min(pauseMicrosMax, pauseMicros * 2 ** probe);
+      const pauses = all.map((one) => one[probe]!);
+      assert.ok(pauses.every((pause) => pause >= 0.75 * longest - 1 && pause <= longest));
+      assert.ok(Math.max(...pauses) - Math.min(...pauses) > 0.2 * longest);
+      const mean = pauses.reduce((sum, pause) => sum + pause, 0) / pauses.length;
+      assert.ok(Math.abs(mean - 0.875 * longest) < 0.03 * longest);
+    }
+  }
+  assert.deepEqual(pausesOf(3, 5_000_000), endpoints[3]);
 });

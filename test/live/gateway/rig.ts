@@ -64,6 +64,7 @@ export const NEVER_OPEN: BreakerOptions = {
   failuresMax: 1_000_000,
   pauseMicros: 0,
   pauseMicrosMax: 0,
+  jitterShare: 0,
   saturatedPauseMicros: 0,
   drainingPauseMicros: 0,
 };
