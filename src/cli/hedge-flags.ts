@@ -24,11 +24,11 @@ export function askedHedgeOptions(again: string): readonly Option[] {
   return [asked.argParser(listOf(amount(1, HEDGE_MILLIS_MAX))).default([]), shareOption()];
 }
 
-/** The gateway's own rules about faults, with that. */
-export function hedgeRules(afterMillis: number, shareMax: number): PathRules {
+/** The gateway's own rules about faults, or others, with that. */
+export function hedgeRules(afterMillis: number, shareMax: number, rules: PathRules = PATH_RULES): PathRules {
   return {
-    ...PATH_RULES,
-    waits: { ...PATH_RULES.waits, hedgeMicros: afterMillis * MICROS_PER_MILLI },
-    hedge: { ...PATH_RULES.hedge, shareMax },
+    ...rules,
+    waits: { ...rules.waits, hedgeMicros: afterMillis * MICROS_PER_MILLI },
+    hedge: { ...rules.hedge, shareMax },
   };
 }

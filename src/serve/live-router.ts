@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { breakerOptions } from "#config/breaker-options.ts";
 import { endpointRules } from "#config/endpoint-rules.ts";
 import { admissionSpec } from "#config/admission-spec.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
@@ -16,7 +17,6 @@ export function routerSettings(
   { config, profile, profiles, replica }: ServePlan,
   policyVersion: number = FIRST_POLICY_VERSION,
 ): TraceRouter {
-  const { breaker } = config.routing;
   const seed = replica === undefined ? config.routing.seed : (config.routing.seed ^ nameHash(replica)) >>> 0;
   const admission = admissionSpec(config.admission);
   const hostMemory = hostMemoryPrice(config);
@@ -32,14 +32,7 @@ export function routerSettings(
     blockTokens: config.prefix.blockTokens === "engine" ? BLOCK_TOKENS_DEFAULT : config.prefix.blockTokens,
     staleAfterMicros: config.scrape.staleAfterMillis * MICROS_PER_MILLI,
     ...(isDeepStrictEqual(hostMemory, HOST_MEMORY_PRICE) ? {} : { hostMemory }),
-    breaker: {
-      failuresMax: breaker.failuresMax,
-      pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
-      pauseMicrosMax: breaker.pauseMillisMax * MICROS_PER_MILLI,
-      jitterShare: breaker.jitterShare,
-      saturatedPauseMicros: breaker.saturatedPauseMillis * MICROS_PER_MILLI,
-      drainingPauseMicros: breaker.drainingPauseMillis * MICROS_PER_MILLI,
-    },
+    breaker: breakerOptions(config),
   };
 }
 

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
+import { breakerOptions } from "#config/breaker-options.ts";
 import { BREAKER_DEFAULTS } from "#core/endpoint/breaker.ts";
-import { MICROS_PER_MILLI } from "#core/units.ts";
 import { KEEPER_TIMES_DEFAULT } from "#live/discovery/server-keeper.ts";
 import { DEFAULT_LIMITS } from "#live/request/limits.ts";
 import { ConfigError } from "#config/config-error.ts";
@@ -53,18 +53,7 @@ test("defaults that other parts have too are the same there", () => {
     KEEPER_TIMES_DEFAULT,
   );
   assert.ok(staleAfterMillis > intervalMillis, "a scrape is not stale before the next is due");
-  const { breaker } = DEFAULTS.routing;
-  assert.deepEqual(
-    {
-      failuresMax: breaker.failuresMax,
-      pauseMicros: breaker.pauseMillis * MICROS_PER_MILLI,
-      pauseMicrosMax: breaker.pauseMillisMax * MICROS_PER_MILLI,
-      jitterShare: breaker.jitterShare,
-      saturatedPauseMicros: breaker.saturatedPauseMillis * MICROS_PER_MILLI,
-      drainingPauseMicros: breaker.drainingPauseMillis * MICROS_PER_MILLI,
-    },
-    BREAKER_DEFAULTS,
-  );
+  assert.deepEqual(breakerOptions(DEFAULTS), BREAKER_DEFAULTS);
 });
 
 test("flags win over the environment, which wins over the file, which wins over the defaults", (t) => {

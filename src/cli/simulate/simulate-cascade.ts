@@ -16,6 +16,7 @@ export function cascadePlan(flags: SimulateFlags): CascadePlan | undefined {
   if (flags.cascade === undefined) return undefined;
   const problems = [
     ["--lose", flags.lose.length > 0],
+    ["--set", flags.set.length > 0],
     ["--hedge-after", flags.hedgeAfter !== undefined],
     ["--autoscaler-enabled", flags.autoscalerEnabled],
     ["--engine", flags.engine !== undefined],

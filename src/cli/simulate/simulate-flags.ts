@@ -8,12 +8,13 @@ import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
 import { hedgeOptions } from "../hedge-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
+import { type SetFlags, setOption } from "./simulated-keys.ts";
 import { FITNESS_KEYS } from "#sim/result/fitness.ts";
 import { HARDWARE } from "#engine/hardware.ts";
 import { SCHEDULER_POLICIES, type SchedulerPolicy } from "#engine/config.ts";
 
 /** What was given to `simulate`, with defaults. Times as the flags' texts state. */
-export interface SimulateFlags extends RouterFlags, AutoscaleFlags, ArchitectureFlags {
+export interface SimulateFlags extends RouterFlags, AutoscaleFlags, ArchitectureFlags, SetFlags {
   readonly autoscalerEnabled: boolean;
   readonly autoscalerPolicy?: string;
   readonly numInstances: number;
@@ -143,7 +144,7 @@ function addClusterFlags(to: FlagAdder): void {
   to.number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
   to.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
   to.list(LOSE_FLAG, LOSE_MEANING, lostEndpoints);
-  for (const option of hedgeOptions()) to.option(option);
+  for (const option of [...hedgeOptions(), setOption()]) to.option(option);
   to.choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
 }
 

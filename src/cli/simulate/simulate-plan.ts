@@ -15,6 +15,7 @@ import { routersOf } from "../router-flags.ts";
 import { cascadePlan } from "./simulate-cascade.ts";
 import { engineOf } from "./simulate-engine.ts";
 import type { SimulateFlags } from "./simulate-flags.ts";
+import type { SimulatedRules } from "./simulated-rules.ts";
 import { policiesOf } from "./simulate-policies.ts";
 
 /** Everything about a simulation but its requests. */
@@ -22,8 +23,8 @@ export type ClusterPlan = Omit<SimulationOptions, "arrivals"> & { readonly profi
 
 const STALE_AFTER_MILLIS = 3_000;
 
-/** Reads profile, engines and signals from flags and files; throws ConfigError with what is wrong. */
-export function clusterPlan(flags: SimulateFlags): ClusterPlan {
+/** Reads profile, engines and signals from flags and files; throws ConfigError with what is wrong. `set`: as of --set. */
+export function clusterPlan(flags: SimulateFlags, set?: SimulatedRules): ClusterPlan {
   const policies = policiesOf(flags);
   const profile = architected(policies.profile, flags);
   const config = engineOf(flags, policies);
@@ -32,19 +33,26 @@ export function clusterPlan(flags: SimulateFlags): ClusterPlan {
   const routers = routersOf(flags.routers, flags);
   const gaugeMillis = flags.scrapeInterval ?? gaugeMillisOf(profile);
   const { priority } = policies;
-  const admission = priority === undefined ? policies.admission : { ...(policies.admission ?? ADMIT_ALL), priority };
+  const given = priority === undefined ? policies.admission : { ...(policies.admission ?? ADMIT_ALL), priority };
+  if (given !== undefined && set?.router.admission !== undefined) {
+    throw new ConfigError(["--set: expected nothing of admission beside an admission or priority policy, got both"]);
+  }
+  const admission = given ?? set?.router.admission;
+  const { hedgeAfter, hedgeShare } = flags;
+  const rules = hedgeAfter === undefined ? set?.rules : hedgeRules(hedgeAfter, hedgeShare, set?.rules);
   return {
     profile,
     router: {
       seed: flags.seed,
       profiles: { [profile.name]: profile.spec },
       defaultProfile: profile.name,
+      ...set?.router,
       ...(admission !== undefined && { admission }),
       blockTokens: config.blockTokens,
       staleAfterMicros: (flags.staleAfter ?? Math.max(STALE_AFTER_MILLIS, 3 * gaugeMillis)) * MICROS_PER_MILLI,
     },
     ...(routers && { routers }),
-    ...(flags.hedgeAfter !== undefined && { rules: hedgeRules(flags.hedgeAfter, flags.hedgeShare) }),
+    ...(rules && { rules }),
     ...(policies.autoscale && { scaling: scalingOf(policies.autoscale, flags, flags.numInstances) }),
     engines,
     ...(cascade && { cascade: cascade.cascade }),

@@ -37,7 +37,9 @@ export function simulateCommand(): Command {
 
 /** Runs what the flags describe: the results as they are written, and the run that they are of. */
 export async function simulated(flags: SimulateFlags, progress: NonNullable<SimulationOptions["progress"]>) {
-  const cluster = clusterPlan(flags);
+  // Reading the whole configuration's schema takes a while.
+  const set = flags.set.length === 0 ? undefined : (await import("./simulated-rules.ts")).simulatedRules(flags.set);
+  const cluster = clusterPlan(flags, set);
   const fitness = flags.fitnessWeights === undefined ? {} : parseFitness(flags.fitnessWeights);
   const workload = await workloadPlan(flags, cluster.router.blockTokens);
   const traced = flags.traceLevel === "decisions";
@@ -53,7 +55,7 @@ export async function simulated(flags: SimulateFlags, progress: NonNullable<Simu
   const startedAt = performance.now();
   const result = simulate(options, workload.targets);
   const seconds = (performance.now() - startedAt) / 1000;
-  const again = () => ({ ...clusterPlan(flags), ...(scaling && { scaling }), arrivals: workload.arrivals() });
+  const again = () => ({ ...clusterPlan(flags, set), ...(scaling && { scaling }), arrivals: workload.arrivals() });
   const results = {
     ...resultsOf(result, cluster.profile.name, workload.name),
     fitness: fitnessOf(result.metrics, fitness),

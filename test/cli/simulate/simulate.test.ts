@@ -244,3 +244,34 @@ test("--architecture pd: prompts at some engines and answers at others, by which
   const wrong = await simulate(t, "--pd-transfer-bandwidth", "fast");
   assert.match(wrong.said, /expected a rate such as 25GB\/s/);
 });
+
+test("keys of a gateway's configuration change what is done about endpoints and who is let in, by their names there", async (t) => {
+  const busy = [...SMALL, "--rate", "10", "--json"];
+  const set = (...pairs: readonly string[]) => pairs.flatMap((pair) => ["--set", pair]);
+  const out = async (...flags: readonly string[]) => (await simulate(t, ...busy, ...flags)).out;
+  const hedged = await out("--hedge-after", "15", "--hedge-share", "0.5");
+  assert.equal(await out(...set("limits.hedgeMillis=15", "limits.hedgeShareMax=0.5")), hedged);
+  assert.notEqual(hedged, await out());
+  const lost = ["--lose", "instance_0@1-4"];
+  const plain = await out(...lost);
+  assert.equal(await out(...lost, ...set("limits.attemptsMax=3")), plain, "as it is by default");
+  assert.notEqual(
+    await out(...lost, ...set("routing.slowStart.windowMillis=120000", "routing.slowStart.shareMin=0.01")),
+    plain,
+  );
+  assert.notEqual(await out(...lost, ...set("limits.attemptsMax=1", "scrape.lostAfterMillis=1000")), plain);
+  const limit = "admission.limits={few: {type: rate-limit, per: all, requestsMax: 7, windowMillis: 86400000}}";
+  const { requests } = JSON.parse(await out(...set(limit))) as { requests: Record<string, number> };
+  assert.equal(requests["completed"], 7);
+  const said = async (...flags: readonly string[]) => (await simulate(t, ...busy, ...flags)).said;
+  assert.match(
+    await said(...set("listen.port=1")),
+    /--set: expected one of admission, routing\.breaker, .*got listen\.port/,
+  );
+  assert.match(
+    await said(...set("routing.ejection.floorShare=2")),
+    /routing\.ejection\.floorShare: expected a number in \[0, 1\], got 2/,
+  );
+  const both = await said(...set(limit), "--admission-policy", "token-bucket");
+  assert.match(both, /--set: expected nothing of admission beside an admission or priority policy/);
+});

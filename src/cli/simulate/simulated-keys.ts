@@ -1,0 +1,41 @@
+import { Option } from "commander";
+
+export interface SetFlags {
+  /** Texts key=value. */
+  readonly set: readonly string[];
+}
+
+/** Keys of a gateway's configuration that a simulation has too; of a section, all in it. */
+export const SIMULATED_KEYS = [
+  "admission",
+  "routing.breaker",
+  "routing.ejection",
+  "routing.slowStart",
+  "health",
+  "limits.attemptsMax",
+  "limits.continuationsMax",
+  "limits.retryRatio",
+  "limits.retryBurst",
+  "limits.hedgeMillis",
+  "limits.hedgeShareMax",
+  "limits.hedgeBurst",
+  "limits.firstByteMillisMax",
+  "limits.idleMillisMax",
+  "limits.totalMillisMax",
+  "limits.lostMillisMax",
+  "limits.cutMillisMax",
+  "limits.continueMillisMax",
+  "limits.writeStallMillisMax",
+  "limits.sweepMillis",
+  "scrape.timeoutMillis",
+  "scrape.lostAfterMillis",
+  "scrape.retryMillis",
+  "scrape.retryMillisMax",
+] as const;
+
+export function setOption(): Option {
+  const meaning = "any of these keys of a gateway's configuration, by its name there (repeat for more)";
+  return new Option("--set <key=value>", `${meaning}: ${SIMULATED_KEYS.join(", ")}`)
+    .argParser((text: string, before: readonly string[]) => [...before, text])
+    .default([], "");
+}
