@@ -4,12 +4,15 @@
  *
  *     npm run faults -- [--part engines,mixed,overload,streams,rolling,rolling-gateways,hostile,replicas] [--seed 1] [--mixed 100000] [--seconds 20]
  *         [--streams 10000] [--hold-seconds 60] [--hostile-seconds 180]
+ *
+ * The part quotas is the middle of replicas alone.
  */
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
 import { enginesPart, mixedPart } from "./faults/engines.ts";
 import { hostilePart } from "./faults/hostile.ts";
 import { overloadPart } from "./faults/overload.ts";
+import { quotaRows } from "./faults/quota.ts";
 import { replicasPart } from "./faults/replicas.ts";
 import { printRows, type Row } from "./faults/report.ts";
 import { rollingGatewaysPart } from "./faults/rolling-gateways.ts";
@@ -35,7 +38,8 @@ const PARTS: Readonly<Record<string, () => Promise<Row[]>>> = {
   streams: () => streamsPart(seed, Number(flags.streams), Number(flags["hold-seconds"])),
   rolling: () => rollingPart(seed),
   "rolling-gateways": () => rollingGatewaysPart(seed),
-  replicas: replicasPart,
+  replicas: () => replicasPart(seed),
+  quotas: () => quotaRows(seed),
   hostile: () => hostilePart(seed, Number(flags["hostile-seconds"])),
 };
 let holds = true;

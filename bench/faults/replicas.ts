@@ -1,21 +1,23 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { kept } from "../children.ts";
+import { hasRedis, quotaRows } from "./quota.ts";
 import type { Row } from "./report.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
 /**
- * Several gateways on a real Redis: the comparison and the faults of bench/replicas.ts, and the tests that start a cluster
- * of three and Sentinels. Without redis-server in PATH nothing is shown, and that is stated.
+ * Several gateways on a real Redis: the comparison and the faults of bench/replicas.ts, by how much quotas are exceeded, and
+ * the tests that start a cluster of three and Sentinels. Without redis-server in PATH nothing is shown, and that is stated.
  */
-export async function replicasPart(): Promise<Row[]> {
-  if (spawnSync("redis-server", ["--version"]).status !== 0) {
+export async function replicasPart(seed: number): Promise<Row[]> {
+  if (!hasRedis()) {
     return [{ what: "gateways that share over Redis", figure: "skipped: no redis-server in PATH", holds: true }];
   }
   return [
     await run("gateways that share over Redis (bench/replicas.ts)", ["bench/replicas.ts"], {}),
+    ...(await quotaRows(seed)),
     await run("a cluster of three, and a failover of Sentinels", ["--test", "test/live/share/redis-places.test.ts"], {
       GNOMON_FAULTS: "1",
     }),
