@@ -9,7 +9,7 @@ import { requestBytes, sendRaw } from "./raw-client.ts";
 import { shapeOf } from "./shape.ts";
 
 interface Recorded {
-  readonly server: "classify" | "embed";
+  readonly server: "classify" | "embed" | "score";
   readonly method: string;
   readonly path: string;
   readonly body: unknown;
@@ -27,6 +27,7 @@ const records = readFileSync(FILE, "utf8")
 const SERVERS: Readonly<Record<Recorded["server"], Partial<EmulatorOptions>>> = {
   classify: { pooling: { task: "classify", size: 3 }, sleepMode: true },
   embed: { pooling: { task: "embed", size: 64 }, sleepMode: true },
+  score: { pooling: { task: "classify", size: 1 }, sleepMode: true },
 };
 
 /** Refusals that list every alternative of a union: status, type and code are compared. */

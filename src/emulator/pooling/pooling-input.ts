@@ -1,3 +1,4 @@
+import { badRequest } from "../http/api-error.ts";
 import { readChatPrompt } from "../openai/chat-request.ts";
 import type { FieldReader } from "../openai/field-reader.ts";
 import type { Service } from "../service.ts";
@@ -11,11 +12,16 @@ function readInput(fields: FieldReader): readonly PoolingInput[] | undefined {
   if (input === undefined) return fields.missing("input");
   if (typeof input === "string") return [input];
   if (isTokens(input) && input.length > 0) return [input];
-  if (Array.isArray(input) && input.every((one) => typeof one === "string" || isTokens(one))) {
-    return input;
-  }
+  if (Array.isArray(input) && (input.every((one) => typeof one === "string") || input.every(isTokens))) return input;
   fields.refuse("input", "list_type", "Input should be a valid list", input);
   return fields.refuse("input", "string_type", "Input should be a valid string", input);
+}
+
+/** Throws ApiError 400 for a token below 0. */
+function tokensChecked(input: readonly number[]): Int32Array {
+  const unknown = input.find((token) => token < 0);
+  if (unknown !== undefined) throw badRequest(`Token id ${unknown} is out of vocabulary`);
+  return Int32Array.from(input);
 }
 
 /** A text or several, as scores take them. */
@@ -40,9 +46,9 @@ export async function readPrompts(service: Service, fields: FieldReader): Promis
 }
 
 export async function tokensOf({ tokenizer }: Service, input: PoolingInput): Promise<Int32Array> {
-  return typeof input === "string" ? tokenizer.encode(input) : Int32Array.from(input);
+  return typeof input === "string" ? tokenizer.encode(input) : tokensChecked(input);
 }
 
 function isTokens(value: unknown): value is number[] {
-  return Array.isArray(value) && value.every((one) => Number.isInteger(one) && (one as number) >= 0);
+  return Array.isArray(value) && value.every((one) => Number.isInteger(one));
 }

@@ -1,7 +1,7 @@
 import { hashBlocks, hashRoot } from "../generation/block-hash.ts";
 import type { OutputPlan } from "../generation/output-plan.ts";
 import type { Sequence } from "../generation/sequence.ts";
-import { badRequest } from "../http/api-error.ts";
+import { ApiError, badRequest } from "../http/api-error.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { FieldReader } from "../openai/field-reader.ts";
 import { headerText, type Service } from "../service.ts";
@@ -39,7 +39,8 @@ export function runPooling(
   prompts: readonly Int32Array[],
   body: (promptTokens: number, prompts: readonly Int32Array[]) => unknown,
 ): void {
-  const model = service.resolveModel(fields.model);
+  const model = servedModel(service, fields.model);
+  if (prompts.length === 0) throw badRequest("You must pass at least one prompt");
   const cut = prompts.map((prompt) => checked(service, truncated(prompt, fields.promptTokensMax)));
   service.checkServing(exchange);
   service.admit(cut.length);
@@ -53,6 +54,16 @@ export function runPooling(
     return service.sequenceOf({ ...own, cacheRead: true, abortAfterTokens: undefined, transfer: undefined });
   });
   service.run(exchange, new PooledAnswer(exchange, sequences, (promptTokens) => body(promptTokens, cut)));
+}
+
+/** As `Service.resolveModel`; its refusal has other words on these routes. */
+function servedModel(service: Service, name: string): string {
+  try {
+    return service.resolveModel(name);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.type !== "NotFoundError") throw error;
+    throw new ApiError(404, "NotFoundError", `The model \`${name}\` does not exist.`);
+  }
 }
 
 /** `embd-...`, by the client's id where it gave one. */

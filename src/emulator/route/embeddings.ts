@@ -9,6 +9,7 @@ import { readPrompts, readTexts, tokensOf } from "../pooling/pooling-input.ts";
 import { pooledId, readPoolingFields, runPooling } from "../pooling/pooling-run.ts";
 import { poolingOf, type Service } from "../service.ts";
 
+const TYPES: ReadonlySet<string> = new Set(["float", "binary", "ubinary", "base64"]);
 const FORMATS = new Set(["float", "base64", "bytes", "bytes_only"]);
 
 /** POST /v1/embeddings. */
@@ -42,8 +43,14 @@ export async function handleCohereEmbed(service: Service, exchange: Exchange, bo
   const fields = new FieldReader(body);
   const asked = readPoolingFields(fields);
   const texts = readTexts(fields, "texts");
-  fields.check();
   const types = readTypes(fields);
+  const inputType = fields.string("input_type");
+  fields.check();
+  if (inputType !== undefined) {
+    throw badRequest(
+      `Unsupported input_type '${inputType}'. This model does not define any input_type task instructions.`,
+    );
+  }
   const prompts = await Promise.all((texts ?? []).map((text) => tokensOf(service, text)));
   const { size } = poolingOf(service);
   const id = pooledId(service, exchange, "embd", asked);
@@ -80,8 +87,14 @@ export function encoded(vector: Float64Array, format: "float" | "base64"): numbe
 }
 
 function readTypes(fields: FieldReader): ReadonlySet<string> {
-  const types = fields.list("embedding_types") ?? ["float"];
-  return new Set(types.map(String));
+  const types = (fields.list("embedding_types") ?? ["float"]).map(String);
+  const expected = "'float', 'binary', 'ubinary' or 'base64'";
+  for (const [i, type] of types.entries()) {
+    if (TYPES.has(type)) continue;
+    const rest = `, 'ctx': {'expected': "${expected}"}`;
+    fields.refuse(`embedding_types.${i}`, "literal_error", `Input should be ${expected}`, type, rest);
+  }
+  return new Set(types);
 }
 
 function byType(vectors: readonly Float64Array[], types: ReadonlySet<string>): unknown {
@@ -103,6 +116,7 @@ function packed(vector: Float64Array, below: number): number[] {
 }
 
 function noMatryoshka({ options }: Service, dimensions: number): Error {
-  const message = `Model "${options.model}" does not support matryoshka embeddings; dimensions must be unset (received dimensions=${dimensions}).`;
-  return badRequest(message, "dimensions", String(dimensions));
+  return badRequest(
+    `Model '${options.model}' does not support Matryoshka embeddings; dimensions must be unset (received dimensions=${dimensions}).`,
+  );
 }

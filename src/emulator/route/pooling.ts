@@ -20,7 +20,11 @@ export async function handlePooling(service: Service, exchange: Exchange, body: 
   fields.check();
   const own = poolingOf(service);
   if (task !== undefined && task !== own.task) {
-    const supported = `['token_${own.task}', '${own.task}']`;
+    const ofTokens = `token_${own.task}`;
+    if (task === ofTokens)
+      throw badRequest(`Try switching the model's pooling_task via --pooler-config.task ${ofTokens}.`, "task");
+    // A set's order, as its process prints it.
+    const supported = own.task === "embed" ? `['embed', '${ofTokens}']` : `['${ofTokens}', 'classify']`;
     throw badRequest(`Unsupported task: '${task}' Supported tasks: ${supported}`, "task");
   }
   if ((fields.body["dimensions"] ?? undefined) !== undefined) {
