@@ -1,8 +1,13 @@
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { Command } from "commander";
 import { capRecorded } from "#trace/transform/cap-recorded.ts";
 import { TurnCap } from "#trace/transform/cap-workload.ts";
 import { mergeWorkloads } from "#trace/transform/merge-workloads.ts";
 import { scaleWorkload } from "#trace/transform/scale-workload.ts";
+import { type RateCurve, readRateCurve } from "#trace/transform/rate-curve.ts";
+import { shapeWorkload } from "#trace/transform/shape-workload.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { type SliceRange, sliceRecorded } from "#trace/transform/slice-recorded.ts";
 import { sliceWorkload } from "#trace/transform/slice-workload.ts";
 import { Tally } from "#trace/transform/tally.ts";
@@ -55,6 +60,29 @@ export function scaleCommand(): Command {
     .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
     .action((path: string, flags: OutputFlags & { readonly rate: number }) => withPlainErrors(scale(path, flags)));
   return addSourceFlags(command);
+}
+
+export function shapeCommand(): Command {
+  const command = new Command("shape")
+    .description(
+      "Repeat a workload until a curve of rates is over, arrivals as dense as the curve: a day out of an hour. A workload.",
+    )
+    .argument("<trace>", "recorded trace or workload")
+    .requiredOption(
+      "--curve <file>",
+      "rows `seconds,rate`: the rate from that time on, in any unit, the first at 0; the last as long as the one before",
+    )
+    .option("--rate <x>", "arrivals per second, the mean over the curve (default: the workload's own)", positiveNumber)
+    .option("--shared-content", "equal block ids of different rounds are equal prompts", false)
+    .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
+    .action((path: string, flags: ShapeFlags) => withPlainErrors(shape(path, flags)));
+  return addSourceFlags(command);
+}
+
+interface ShapeFlags extends OutputFlags {
+  readonly curve: string;
+  readonly rate?: number;
+  readonly sharedContent: boolean;
 }
 
 export function mergeCommand(): Command {
@@ -113,6 +141,26 @@ async function scale(path: string, flags: OutputFlags & { readonly rate: number 
   const step = `scale --rate ${flags.rate}`;
   const written = await writeWorkload(flags.output, scaleWorkload(requestsOf(source), flags.rate), [step]);
   report(written, "requests", flags.output, [source], new Tally());
+}
+
+async function shape(path: string, flags: ShapeFlags): Promise<void> {
+  const { output, rate, sharedContent } = flags;
+  checkOutput(output, "workload");
+  const curve = readCurve(flags.curve);
+  const source = await openTrace(path, flags);
+  const read = async (): Promise<AsyncGenerator<WorkloadRequest>> => requestsOf(await openTrace(path, flags));
+  const step = `shape --curve ${basename(flags.curve)}${rate === undefined ? "" : ` --rate ${rate}`}`;
+  const shaped = shapeWorkload(read, { curve, requestsPerSecond: rate, sharedContent });
+  const written = await writeWorkload(output, shaped, [step]);
+  report(written, "requests", output, [source], new Tally());
+}
+
+function readCurve(file: string): RateCurve {
+  try {
+    return readRateCurve(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new ConfigError([`--curve: ${file}: ${error instanceof Error ? error.message : String(error)}`]);
+  }
 }
 
 async function merge(

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { capCommand, mergeCommand, scaleCommand, sliceCommand } from "./trace-change.ts";
+import { capCommand, mergeCommand, scaleCommand, shapeCommand, sliceCommand } from "./trace-change.ts";
 import { exportCommand, importCommand } from "./trace-convert.ts";
 import { infoCommand } from "./trace-info.ts";
 
@@ -15,6 +15,7 @@ export function traceCommand(): Command {
     capCommand(),
     sliceCommand(),
     scaleCommand(),
+    shapeCommand(),
     mergeCommand(),
   ];
   for (const part of parts) command.addCommand(part);
