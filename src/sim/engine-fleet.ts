@@ -58,6 +58,10 @@ export class EngineFleet {
     return number;
   }
 
+  has(endpoint: EndpointId): boolean {
+    return this.#numbers.has(endpoint);
+  }
+
   /** The latest engine of that endpoint. */
   numberOf(endpoint: EndpointId): number {
     const number = this.#numbers.get(endpoint);

@@ -62,6 +62,8 @@ export class FleetChanges {
       case "endpoint-slept": {
         const { at, endpoint, asleep } = change;
         this.#host.accept(change);
+        // A trace may speak of one that nobody saw join.
+        if (!this.#host.fleet.has(endpoint)) return;
         return this.#faults?.happens({ kind: asleep ? "engine-asleep" : "engine-awake", at, endpoint });
       }
       case "endpoint-changed":
