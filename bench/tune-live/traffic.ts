@@ -33,7 +33,7 @@ export interface LiveTraffic {
 const WARM_UP_SECONDS = 8;
 const ENGINES = join(import.meta.dirname, "../../config/engines");
 /** Of whole traces; half of them is driven. */
-const REQUESTS = { mooncake: 3_200, weka: 1_800 } as const;
+const REQUESTS = { mooncake: 3_200, weka: 1_000 } as const;
 
 /**
  * A case of the closed loop before engines that are `slower` times as slow as theirs, at a rate that is so much lower: to
@@ -53,7 +53,6 @@ export async function liveTraffic(
     requests: options.requests ?? REQUESTS[name],
     rateScale: found.rateScale / slower,
     sessionsPerSecond: found.sessionsPerSecond / slower,
-    thinkSecondsMax: found.thinkSecondsMax * slower,
     // Half of the requests are of either half of the sessions.
     inHalves: name === "weka",
   };

@@ -41,6 +41,9 @@ const followed = {
     .describe(
       "Label whose value is the model that a pod serves; unset, and for pods without it, what its engine lists.",
     ),
+  engine: engineFacts.engine.describe(
+    "Engine of the pods, of config/engines by name or an engine file: its step times are where predicted-latency begins. A pod's label gnomon/engine, with a name of config/engines, wins.",
+  ),
   apiKeyEnv: environmentName().optional().describe("Variable that holds the bearer token sent to the pods."),
   dataParallelRanks: z
     .int()

@@ -158,6 +158,12 @@ const shadow = z.strictObject({
     .describe(
       "Whether the engine model follows the traffic: fitted to the window, replaced where that predicts no worse.",
     ),
+  stepTimes: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Give the router the fitted step times, for endpoints whose engine is not configured: predicted-latency begins with them, again after each fit that is off by a twentieth.",
+    ),
   calibrateEvery: z.int().min(1).max(1000).default(1).describe("Evaluations from one fit to the next."),
   calibrateRequestsMax: z
     .int()

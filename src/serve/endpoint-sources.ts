@@ -13,6 +13,7 @@ import type { LiveStack } from "./live-stack.ts";
 import { namesSources } from "./names-sources.ts";
 import { secretOf } from "./secrets.ts";
 import { namedStepTimes } from "#config/named-step-times.ts";
+import { podStepTimes } from "./pod-step-times.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -117,8 +118,9 @@ async function watchCluster(
 function followedSources(discovery: Config["discovery"], environment: Environment): KubernetesSource[] {
   const listed = discovery.sources.length > 0 ? discovery.sources : [{ ...discovery, labels: {} }];
   const { workloads } = discovery;
-  return listed.map(({ namespace, service, selector = "", pool, poolVersion, apiKeyEnv, ...source }) => ({
+  return listed.map(({ namespace, service, selector = "", pool, poolVersion, apiKeyEnv, engine, ...source }) => ({
     ...source,
+    stepTimesOf: podStepTimes(engine),
     namespace: namespace ?? discovery.namespace,
     pods: podsOf({ service, selector, pool, version: poolVersion, workloads }),
     addressFamily: discovery.addressFamily,

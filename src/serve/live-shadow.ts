@@ -1,21 +1,27 @@
 import { loadCalibratedEngine } from "#config/engine-file.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Config } from "#config/schema.ts";
+import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { nowMicros } from "#live/clock.ts";
+import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 import type { RouterTap } from "#live/router-tap.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { Run } from "#live/recorder/run-lines.ts";
 import type { ShadowStatus } from "#live/status/shadow-status.ts";
 import { TraceFeed } from "#live/recorder/trace-feed.ts";
 import { ShadowHost } from "#shadow/thread/host.ts";
+import type { ShadowWork } from "#shadow/thread/shadow-message.ts";
 import type { LiveAutopilot } from "./autopilot/live-autopilot.ts";
 import { calibrationOf } from "./live-calibration.ts";
+import { FittedStepTimes } from "./fitted-step-times.ts";
 import { evaluationOf } from "./live-evaluation.ts";
 
 /** The shadow of a running gateway. */
 export interface LiveShadow {
   readonly status: () => ShadowStatus;
+  /** Who gets the fitted step times, where the configuration wants that. */
+  feeds(keeper: Pick<FleetKeeper, "setStepTimes">): void;
   close(): Promise<void>;
 }
 
@@ -30,27 +36,13 @@ export function startShadow(
   autopilot?: Pick<LiveAutopilot, "work" | "tuned">,
 ): LiveShadow | undefined {
   if (!shadow.enabled) return undefined;
-  const candidates = shadow.profiles.map((name) => {
-    const { name: known, spec } = loadProfile(name);
-    return { name: known, spec };
-  });
+  if (shadow.stepTimes && shadow.calibrate === "off")
+    throw new ConfigError(["shadow.stepTimes: expected together with shadow.calibrate: continuous, which fits them"]);
+  const fitted = shadow.stepTimes ? new FittedStepTimes() : undefined;
   const host = new ShadowHost({
-    work: {
-      ...loadCalibratedEngine(shadow.engine),
-      calibrate:
-        shadow.calibrate === "off"
-          ? undefined
-          : { every: shadow.calibrateEvery, requestsMax: shadow.calibrateRequestsMax },
-      candidates,
-      cpuShareMax: shadow.cpuShareMax,
-      intervalMillis: shadow.intervalMillis,
-      predictMillis: shadow.predictMillis,
-      windowRequests: shadow.windowRequests,
-      requestsMin: shadow.requestsMin,
-      scrapeMillis: scrape.intervalMillis,
-      tune: autopilot?.work,
-    },
+    work: { ...workOf(shadow), scrapeMillis: scrape.intervalMillis, tune: autopilot?.work },
     ...(autopilot && { tuned: autopilot.tuned }),
+    ...(fitted && { fitted: ({ engine }) => fitted.take(engine) }),
     heapMegabytesMax: shadow.heapMegabytesMax,
     taken: (chars) => feed.taken(chars),
     predicted: ({ rollout, requests }) => {
@@ -87,9 +79,28 @@ export function startShadow(
         evaluation: evaluated && evaluationOf(evaluated),
       };
     },
+    feeds: (keeper) => fitted?.attach(keeper),
     close: async () => {
       feed.stop();
       await host.close();
     },
+  };
+}
+
+function workOf(shadow: Config["shadow"]): Omit<ShadowWork, "scrapeMillis" | "tune"> {
+  const { calibrate, calibrateEvery: every, calibrateRequestsMax: requestsMax } = shadow;
+  const { cpuShareMax, intervalMillis, predictMillis, windowRequests, requestsMin } = shadow;
+  return {
+    ...loadCalibratedEngine(shadow.engine),
+    calibrate: calibrate === "off" ? undefined : { every, requestsMax },
+    candidates: shadow.profiles.map((name) => {
+      const { name: known, spec } = loadProfile(name);
+      return { name: known, spec };
+    }),
+    cpuShareMax,
+    intervalMillis,
+    predictMillis,
+    windowRequests,
+    requestsMin,
   };
 }

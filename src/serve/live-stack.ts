@@ -23,6 +23,7 @@ import type { Config } from "#config/schema.ts";
 import type { TraceRouter } from "#trace/record.ts";
 import { liveKeys } from "./live-keys.ts";
 import { type LiveTls, liveTls } from "./live-tls.ts";
+import type { LiveShadow } from "./live-shadow.ts";
 import { openTracing } from "./live-tracing.ts";
 import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
 import { liveKvEvents } from "./live-kv-events.ts";
@@ -89,7 +90,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const report = reporterOf(readiness, faults);
   const [power, hangs] = [startPower(config), hangWatch(config, tap, directory, faults)];
   const signs = new WorkerSigns(hangs);
-  const keeper = newKeeper({ config, tap, directory, ...tls, report, power, blockSizes, hangs });
+  const keeper = newKeeper({ config, tap, directory, ...tls, report, power, blockSizes, hangs, shadow });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
   const running: { gateway?: Gateway } = {};
   const workers = workersOf(config, tokenizers);
@@ -229,6 +230,7 @@ interface KeeperParts {
   readonly power: PowerKeeper;
   readonly blockSizes: BlockSize;
   readonly hangs: HangWatch;
+  readonly shadow: LiveShadow | undefined;
 }
 
 function newKeeper({
@@ -240,9 +242,10 @@ function newKeeper({
   power,
   blockSizes,
   hangs,
+  shadow,
 }: KeeperParts): FleetKeeper {
   const { intervalMillis, timeoutMillis, staleAfterMillis: _, ...times } = config.scrape;
-  return new FleetKeeper({
+  const keeper = new FleetKeeper({
     tap,
     directory,
     times: { ...times, scrapeIntervalMillis: intervalMillis, scrapeTimeoutMillis: timeoutMillis },
@@ -255,4 +258,6 @@ function newKeeper({
     ...(config.health.check.enabled && { healthChecks: config.health.check }),
     ...(config.power.exporters.length === 0 ? {} : { hardwareOf: power.of.bind(power) }),
   });
+  shadow?.feeds(keeper);
+  return keeper;
 }

@@ -4,8 +4,6 @@ import type { BlockChain } from "../prompt/block-chain.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { ApproximateIndex } from "./approximate.ts";
 import { ConfirmedBlocks } from "./confirmed-blocks.ts";
-import { dropBefore } from "./drop-before.ts";
-import { FollowedEndpoint } from "./followed-endpoint.ts";
 import { Speculation } from "./speculation.ts";
 
 /** Prompts that wait to be computed; with more, the oldest counts no longer. */
@@ -26,6 +24,21 @@ export const PRECISE_TIMES: PreciseTimes = {
   silentMicros: 2 * MICROS_PER_SECOND,
 };
 
+/** An endpoint whose events are followed. */
+interface Followed {
+  /** False where it may hold blocks that were never reported to us. */
+  complete: boolean;
+  /** Blocks reported since it was followed. */
+  reported: number;
+  eventAt: Micros;
+  /** Since when it computes and reports nothing; -1 where that is not so. */
+  doubtSince: Micros;
+  /** In order of insertion. */
+  open: Speculation[];
+  /** Computed, and not reported whole. */
+  awaited: Speculation[];
+}
+
 /**
  * Knows what each engine's prefix cache holds from the engine's own events. Between a decision and the events that it
  * causes, its chain counts as held: a speculation, which ends soon after the first token, when the events have come, or
@@ -42,7 +55,7 @@ export class PreciseIndex {
   readonly #speculated = new ApproximateIndex();
   readonly #capacities: number[] = [];
   /** By slot. */
-  readonly #followed: (FollowedEndpoint | undefined)[] = [];
+  readonly #followed: (Followed | undefined)[] = [];
   /** In order of time, from `#first` on. */
   readonly #speculations: Speculation[] = [];
   #first = 0;
@@ -100,7 +113,7 @@ export class PreciseIndex {
   follow(slot: number, complete: boolean): void {
     this.unfollow(slot);
     this.#confirmed.join(slot, this.#capacities[slot]!);
-    this.#followed[slot] = new FollowedEndpoint(complete, this.#now);
+    this.#followed[slot] = { complete, reported: 0, eventAt: this.#now, doubtSince: -1, open: [], awaited: [] };
   }
 
   unfollow(slot: number): void {
@@ -226,16 +239,16 @@ export class PreciseIndex {
       if (begun.begunAt + this.#times.graceMicros > this.#now) break;
       if (!begun.ended) this.#settle(begun);
     }
-    this.#firstBegun = dropBefore(this.#begun, this.#firstBegun);
+    this.#firstBegun = dropEnded(this.#begun, this.#firstBegun);
     for (; this.#first < this.#speculations.length; this.#first++) {
       const first = this.#speculations[this.#first]!;
       if (!first.ended && first.at + this.#times.speculationMicros > this.#now) break;
       this.#end(first);
     }
-    this.#first = dropBefore(this.#speculations, this.#first);
+    this.#first = dropEnded(this.#speculations, this.#first);
   }
 
-  #endReported(slot: number, followed: FollowedEndpoint): void {
+  #endReported(slot: number, followed: Followed): void {
     followed.awaited = followed.awaited.filter((awaited) => {
       if (awaited.ended || this.#confirmed.leading(slot, awaited.chain) < awaited.chain.length) return !awaited.ended;
       this.#end(awaited);
@@ -259,15 +272,26 @@ export class PreciseIndex {
     speculation.retire();
     const followed = this.#followed[speculation.slot];
     if (followed === undefined) return;
-    const last = followed.dropEnded();
-    if (last !== undefined) this.#speculated.expire(last.insertion);
+    const { open } = followed;
+    let ended = 0;
+    while (ended < open.length && open[ended]!.ended) ended++;
+    if (ended === 0) return;
+    this.#speculated.expire(open[ended - 1]!.insertion);
+    open.splice(0, ended);
   }
 
-  #reports(slot: number): FollowedEndpoint | undefined {
+  #reports(slot: number): Followed | undefined {
     const followed = this.#followed[slot];
     if (followed === undefined) return undefined;
     followed.eventAt = this.#now;
     followed.doubtSince = -1;
     return followed;
   }
+}
+
+/** Drops the part before `first` once it is the larger one: constant work per entry. */
+function dropEnded(entries: unknown[], first: number): number {
+  if (first === 0 || 2 * first < entries.length) return first;
+  entries.splice(0, first);
+  return 0;
 }

@@ -1,5 +1,6 @@
 import { Agent } from "undici";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
+import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { Micros } from "#core/units.ts";
 import { nowMicros } from "../clock.ts";
 import type { EndpointDirectory } from "./endpoint-directory.ts";
@@ -61,6 +62,8 @@ export class FleetKeeper {
   readonly #leaving = new Set<Promise<void>>();
   /** Endpoints that an operator keeps from new requests, whatever their source reports. */
   readonly #cordoned = new Set<EndpointId>();
+  /** Of endpoints whose source knows none. */
+  #stepTimes: StepTimes | undefined;
   #stopped = false;
   /** Targets that were not taken, for another source has one of that id or there are too many. */
   targetsRefused = 0;
@@ -109,6 +112,13 @@ export class FleetKeeper {
     else this.#cordoned.delete(id);
     if (!known.target.cordoned) this.#reportCordon(id, cordoned, "an operator");
     this.#servers.get(known.target.url)?.put(this.#effective(known.target));
+  }
+
+  /** What steps take at endpoints whose source does not state it, as somebody found out; those that join later included. */
+  setStepTimes(stepTimes: StepTimes): void {
+    this.#stepTimes = stepTimes;
+    for (const { target } of this.#targets.values())
+      if (target.stepTimes === undefined) this.#servers.get(target.url)?.put(this.#effective(target));
   }
 
   rows(): ScrapeRow[] {
@@ -179,7 +189,12 @@ export class FleetKeeper {
   }
 
   #effective(target: Target): Target {
-    return this.#cordoned.has(target.id) ? { ...target, cordoned: true } : target;
+    const stepTimes = target.stepTimes ?? this.#stepTimes;
+    return {
+      ...target,
+      ...(this.#cordoned.has(target.id) && { cordoned: true }),
+      ...(stepTimes && { stepTimes }),
+    };
   }
 
   #reportCordon(subject: EndpointId, cordoned: boolean, by: string): void {

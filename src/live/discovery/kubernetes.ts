@@ -1,4 +1,5 @@
 import type { KubeConfig } from "@kubernetes/client-node";
+import type { StepTimes } from "#core/endpoint/step-times.ts";
 import { kubernetesApi } from "./kubernetes-api.ts";
 import type { PodSight, Scheme } from "./kubernetes-targets.ts";
 import { type PodSource, type PodSourceContext, followSelector, ServiceSource } from "./pod-source.ts";
@@ -28,6 +29,8 @@ export interface KubernetesSource {
   readonly modelLabel?: string | undefined;
   readonly apiKey?: string | undefined;
   readonly dataParallelRanks?: number | undefined;
+  /** What steps take at a pod with these labels; undefined where nobody knows. */
+  readonly stepTimesOf?: ((labels: Readonly<Record<string, string>>) => StepTimes | undefined) | undefined;
 }
 
 export interface KubernetesOptions {

@@ -1,4 +1,5 @@
 import { isIPv6 } from "node:net";
+import type { StepTimes } from "#core/endpoint/step-times.ts";
 import { type PodSight, podOrigin } from "./kubernetes-targets.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
 import { serverTargets } from "./static.ts";
@@ -14,6 +15,8 @@ export interface PodTargetOptions {
   readonly portName?: string | undefined;
   readonly apiKey?: string | undefined;
   readonly dataParallelRanks?: number | undefined;
+  /** What steps take at a pod with these labels; undefined where nobody knows. */
+  readonly stepTimesOf?: ((labels: Readonly<Record<string, string>>) => StepTimes | undefined) | undefined;
   readonly setTargets: (targets: readonly Target[]) => void;
   readonly report: (event: KeeperEvent) => void;
 }
@@ -78,15 +81,18 @@ export class PodTargets {
   }
 
   #targetsOf({ address, labels: own, serves, ports, scheme }: PodSight): Target[] {
-    const { apiKey, dataParallelRanks, labels: added, modelLabel } = this.#options;
+    const { apiKey, dataParallelRanks, labels: added, modelLabel, stepTimesOf } = this.#options;
     const labels = { ...own, ...added };
     const model = modelLabel === undefined ? undefined : labels[modelLabel];
+    const stepTimes = stepTimesOf?.(labels);
     return ports.flatMap((port) =>
-      serverTargets({ url: podOrigin(address, port, scheme), labels, apiKey, dataParallelRanks }).map((target) => ({
-        ...target,
-        ...(model !== undefined && { models: [model] }),
-        cordoned: !serves,
-      })),
+      serverTargets({ url: podOrigin(address, port, scheme), labels, apiKey, dataParallelRanks, stepTimes }).map(
+        (target) => ({
+          ...target,
+          ...(model !== undefined && { models: [model] }),
+          cordoned: !serves,
+        }),
+      ),
     );
   }
 }

@@ -13,6 +13,8 @@ export interface ShadowHostOptions {
   readonly taken: (chars: number) => void;
   /** Requests of a rollout were predicted. */
   readonly predicted: (predictions: RolloutPredictions) => void;
+  /** A fit is in use from now on. */
+  readonly fitted?: (report: FitReport) => void;
   /** A search for a better policy came to its end. */
   readonly tuned?: (answer: TuneAnswer) => void;
   /** A new thread needs a header before anything else. */
@@ -144,7 +146,9 @@ export class ShadowHost {
       const { report } = message;
       this.#fits[report.outcome]++;
       this.#fit = message;
-      if (report.outcome === "accepted") this.#accepted = { report, atMillis: performance.now() };
+      if (report.outcome !== "accepted") return;
+      this.#accepted = { report, atMillis: performance.now() };
+      this.#options.fitted?.(report);
       return;
     }
     if (message.kind === "predicted") {
