@@ -2,17 +2,15 @@ import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
-import { sharesProcess } from "./lanes.ts";
+import { eachAlone, type TestProcess, testProcesses } from "./processes.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const PROPERTY_SEED = "./test/property-seed.ts";
 /** What was compiled by one process is read back by the next, also by those that tests start. */
 const COMPILED = resolve(ROOT, "node_modules/.cache/gnomon");
-
-interface Lane {
-  readonly files: readonly string[];
-  readonly options: readonly string[];
-}
+/** One more than there are cores, since tests also wait: for engines that start, for a browser, for sockets. */
+const AT_ONCE = availableParallelism() + 1;
+const FAILURES = "✖ failing tests:";
 
 interface Counts {
   passed: number;
@@ -20,48 +18,75 @@ interface Counts {
   skipped: number;
 }
 
-function lanes(): Lane[] {
-  const all = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
-  const alone = { files: all.filter((file) => !sharesProcess(file)), options: concurrency() };
-  return [alone, { files: all.filter(sharesProcess), options: ["--test-isolation=none", "--test-force-exit"] }];
+/** What one process came to. */
+interface Outcome {
+  readonly name: string;
+  readonly output: string;
+  readonly code: number;
 }
 
-/** Files at once in the lane of processes; the other lane keeps one core busy. */
-function concurrency(): string[] {
-  return [`--test-concurrency=${Math.max(1, availableParallelism() - 1)}`];
-}
-
-/** Runs one lane of `node --test`; its output is passed on line by line as it comes. */
-function run({ files, options }: Lane, counts: Counts): Promise<number> {
-  const argv = ["--import", PROPERTY_SEED, "--test", "--test-reporter=spec", ...options, ...files];
+/** Runs the tests of one process; several files of it go through `node --test`, a single one is run as it is. */
+function run({ files, isShared }: TestProcess): Promise<Outcome> {
+  const shared = ["--test", "--test-isolation=none", "--test-force-exit"];
+  const argv = ["--import", PROPERTY_SEED, "--test-reporter=spec", ...(isShared ? shared : []), ...files];
   const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env };
-  const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "inherit"] });
-  let rest = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      count(line, counts);
-      process.stdout.write(`${line}\n`);
-    }
+  const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  }
+  const name = isShared ? `${files.length} files in one process: ${files[0]} to ${files.at(-1)}` : files[0]!;
+  return new Promise((done) => child.once("close", (code) => done({ name, output, code: code ?? 1 })));
+}
+
+/** Adds the totals that stand below a process's tests; false where there are none, as where it was killed. */
+function count(output: string, counts: Counts): boolean {
+  let isCounted = false;
+  for (const [, kind, number] of output.matchAll(/^ℹ (pass|fail|cancelled|skipped|todo) (\d+)$/gm)) {
+    isCounted = true;
+    if (kind === "pass") counts.passed += Number(number);
+    else if (kind === "fail" || kind === "cancelled") counts.failed += Number(number);
+    else counts.skipped += Number(number);
+  }
+  return isCounted;
+}
+
+/** What went wrong in a process, once more for the end of the page; "" where nothing did. */
+function failuresOf({ name, output, code }: Outcome, isCounted: boolean): string {
+  const begin = output.indexOf(FAILURES);
+  if (begin >= 0) return output.slice(begin + FAILURES.length);
+  return code === 0 && isCounted
+    ? ""
+    : `\n${name}: ended with code ${code}, ${isCounted ? "" : "without its totals"}\n`;
+}
+
+/** Files by their names or patterns. */
+function filesOf(patterns: readonly string[]): string[] {
+  return patterns.flatMap((pattern) => {
+    const files = globSync(pattern, { cwd: ROOT }).sort();
+    if (files.length === 0) throw new RangeError(`${pattern}: expected the name or pattern of test files, found none`);
+    return files;
   });
-  return new Promise((done) => child.once("close", (code) => done(code ?? 1)));
 }
 
-function count(line: string, counts: Counts): void {
-  const [, kind, number] = /^ℹ (pass|fail|cancelled|skipped|todo) (\d+)$/.exec(line) ?? [];
-  if (kind === "pass") counts.passed += Number(number);
-  else if (kind === "fail" || kind === "cancelled") counts.failed += Number(number);
-  else if (kind !== undefined) counts.skipped += Number(number);
-}
-
-/** `node test/run.ts [FILE...]`: all tests, in two lanes at once, or only those named, each in a process. */
+/** `node test/run.ts [FILE...]`: all tests, or only those named, each in a process; a process's output comes at its end. */
 async function main(named: readonly string[]): Promise<void> {
   const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
-  const chosen = named.length > 0 ? [{ files: named, options: concurrency() }] : lanes();
-  const codes = await Promise.all(chosen.map((lane) => run(lane, counts)));
+  const waiting = named.length > 0 ? eachAlone(filesOf(named)) : testProcesses(filesOf(["test/**/*.test.ts"]));
+  let failures = "";
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const beganMillis = performance.now();
+      const outcome = await run(next);
+      const seconds = ((performance.now() - beganMillis) / 1e3).toFixed(1);
+      failures += failuresOf(outcome, count(outcome.output, counts));
+      process.stdout.write(`\n${outcome.name} (${seconds} s)\n${outcome.output}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  if (failures !== "") process.stdout.write(`\n${FAILURES}\n${failures}`);
   process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
-  process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
+  process.exitCode = failures === "" ? 0 : 1;
 }
 
 await main(process.argv.slice(2));

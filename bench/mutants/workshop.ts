@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sharesProcess } from "../../test/lanes.ts";
+import { testProcesses } from "../../test/processes.ts";
 import { ImportGraph } from "./import-graph.ts";
 import { type Mutant, mutated } from "./mutant.ts";
 
@@ -117,13 +117,8 @@ export class Workshop {
   }
 
   async #run(files: readonly string[]): Promise<Ran> {
-    const together = files.filter(sharesProcess);
-    const alone = files.filter((file) => !sharesProcess(file));
-    for (const [some, isolation] of [
-      [together, "none"],
-      [alone, "process"],
-    ] as const) {
-      const ran = some.length === 0 ? "passed" : await this.#spawn(some, isolation);
+    for (const { files: some, isShared } of testProcesses(files)) {
+      const ran = await this.#spawn(some, isShared ? "none" : "process");
       if (ran !== "passed") return ran;
     }
     return "passed";

@@ -22,7 +22,7 @@ import {
 import { ExtentOrder } from "./extent-order.ts";
 
 const BUCKETS_MIN = 64;
-const NO_LANES = new Int32Array(0);
+const NO_HASHES = new Int32Array(0);
 
 /**
  * Extents, and where a content is found. Content is a place in a chain: block i of `hashes`, where equal words mean that
@@ -39,7 +39,7 @@ export class ExtentTable {
   readonly order: ExtentOrder;
   readonly #lastWriter: boolean;
   /** Per extent: hashes that have its content from word OFFSET on. */
-  readonly #hashes: Int32Array[] = [NO_LANES];
+  readonly #hashes: Int32Array[] = [NO_HASHES];
   #free = NO_EXTENT;
   #used = NO_EXTENT + 1;
   /** Open addressing, linear probing, at most half full: the extent that a lookup gives, or NO_EXTENT. */
@@ -166,7 +166,7 @@ export class ExtentTable {
     const state = this.records[extent * EXTENT_WORDS + STATE];
     if (state === TWINNED) this.#leaveTwins(extent);
     else if (state === ALONE && this.isFound(extent)) this.#unlink(this.#bucketFor(extent));
-    this.#hashes[extent] = NO_LANES;
+    this.#hashes[extent] = NO_HASHES;
     this.records[extent * EXTENT_WORDS + NEXT] = this.#free;
     this.#free = extent;
   }

@@ -19,7 +19,7 @@ export class Flight implements EngineRequest {
   outputTokens: number;
   readonly deadlineAt: number | undefined;
   readonly cacheRead: boolean;
-  hashes: Int32Array = NO_LANES;
+  hashes: Int32Array = NO_HASHES;
   priority: number;
   /** Where its prompt is computed for another engine, while that is under way. */
   leg: PrefillLeg | undefined = undefined;
@@ -129,4 +129,4 @@ export interface JudgedFlight {
   ripe(at: Micros): void;
 }
 
-const NO_LANES = new Int32Array(0);
+const NO_HASHES = new Int32Array(0);

@@ -78,8 +78,8 @@ async function ask(url: string, number: number): Promise<string> {
       stream_options: { include_usage: true },
     }),
   });
-  assert.equal(answer.status, 200);
   const body = await answer.text();
+  assert.equal(answer.status, 200, body);
   assert.match(body, /data: \[DONE\]\n\n$/);
   assert.match(body, /"prompt_tokens":600,"total_tokens":612,"completion_tokens":12/);
   return [...body.matchAll(/"text":("(?:[^"\\]|\\.)*")/g)].map(([, text]) => JSON.parse(text!) as string).join("");
@@ -128,7 +128,8 @@ test("threads that carry requests share prompts as one does", async (t) => {
 });
 
 test("transfers that fail and an engine of each kind that dies lose nothing, and leave no blocks held", async (t) => {
-  const { url, engines, inputs, directory, close } = await rig(t);
+  // One request may meet both engines that die, and on a busy machine transfers that get no answer in time.
+  const { url, engines, inputs, directory, close } = await rig(t, ["limits.attemptsMax=8"]);
   await Promise.all(engines.slice(2).map((engine) => order(engine, { failShare: 0.3 })));
   await Promise.all(Array.from({ length: REQUESTS }, (_, i) => ask(url, i)));
   assert.ok(inputs.some(({ kind }) => kind === "transfer-failed"));

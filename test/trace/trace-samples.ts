@@ -12,6 +12,7 @@ import type { RouteRequest } from "#core/request.ts";
 import { Judge, type SavedJudge } from "#core/rollout/judge/judge.ts";
 import { plannedRollout } from "#core/rollout/rollout-state.ts";
 import type { TraceHeader } from "#trace/record.ts";
+import { ANY_CHARACTER } from "../any-character.ts";
 import { DESIGNS, plannedOf, planOf, RULES, stepOf } from "../core/rollout/rollout-case.ts";
 
 /** Arbitrary parts of a trace, for properties over the codec. */
@@ -84,7 +85,7 @@ const count = fc.nat(1_000_000);
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
   fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
-const word = fc.string({ unit: "binary", maxLength: 12 });
+const word = fc.string({ unit: ANY_CHARACTER, maxLength: 12 });
 
 const chains: fc.Arbitrary<BlockChain> = fc
   .tuple(fc.array(fc.nat(2), { maxLength: 24 }), fc.constantFrom(16, 16, 128, 15.750000000000002))

@@ -4,6 +4,8 @@ import type { BlockChain } from "../prompt/block-chain.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { ApproximateIndex } from "./approximate.ts";
 import { ConfirmedBlocks } from "./confirmed-blocks.ts";
+import { dropBefore } from "./drop-before.ts";
+import { FollowedEndpoint } from "./followed-endpoint.ts";
 import { Speculation } from "./speculation.ts";
 
 /** Prompts that wait to be computed; with more, the oldest counts no longer. */
@@ -24,21 +26,6 @@ export const PRECISE_TIMES: PreciseTimes = {
   silentMicros: 2 * MICROS_PER_SECOND,
 };
 
-/** An endpoint whose events are followed. */
-interface Followed {
-  /** False where it may hold blocks that were never reported to us. */
-  complete: boolean;
-  /** Blocks reported since it was followed. */
-  reported: number;
-  eventAt: Micros;
-  /** Since when it computes and reports nothing; -1 where that is not so. */
-  doubtSince: Micros;
-  /** In order of insertion. */
-  open: Speculation[];
-  /** Computed, and not reported whole. */
-  awaited: Speculation[];
-}
-
 /**
  * Knows what each engine's prefix cache holds from the engine's own events. Between a decision and the events that it
  * causes, its chain counts as held: a speculation, which ends soon after the first token, when the events have come, or
@@ -55,7 +42,7 @@ export class PreciseIndex {
   readonly #speculated = new ApproximateIndex();
   readonly #capacities: number[] = [];
   /** By slot. */
-  readonly #followed: (Followed | undefined)[] = [];
+  readonly #followed: (FollowedEndpoint | undefined)[] = [];
   /** In order of time, from `#first` on. */
   readonly #speculations: Speculation[] = [];
   #first = 0;
@@ -113,7 +100,7 @@ export class PreciseIndex {
   follow(slot: number, complete: boolean): void {
     this.unfollow(slot);
     this.#confirmed.join(slot, this.#capacities[slot]!);
-    this.#followed[slot] = { complete, reported: 0, eventAt: this.#now, doubtSince: -1, open: [], awaited: [] };
+    this.#followed[slot] = new FollowedEndpoint(complete, this.#now);
   }
 
   unfollow(slot: number): void {
@@ -239,16 +226,16 @@ export class PreciseIndex {
       if (begun.begunAt + this.#times.graceMicros > this.#now) break;
       if (!begun.ended) this.#settle(begun);
     }
-    this.#firstBegun = dropEnded(this.#begun, this.#firstBegun);
+    this.#firstBegun = dropBefore(this.#begun, this.#firstBegun);
     for (; this.#first < this.#speculations.length; this.#first++) {
       const first = this.#speculations[this.#first]!;
       if (!first.ended && first.at + this.#times.speculationMicros > this.#now) break;
       this.#end(first);
     }
-    this.#first = dropEnded(this.#speculations, this.#first);
+    this.#first = dropBefore(this.#speculations, this.#first);
   }
 
-  #endReported(slot: number, followed: Followed): void {
+  #endReported(slot: number, followed: FollowedEndpoint): void {
     followed.awaited = followed.awaited.filter((awaited) => {
       if (awaited.ended || this.#confirmed.leading(slot, awaited.chain) < awaited.chain.length) return !awaited.ended;
       this.#end(awaited);
@@ -272,26 +259,15 @@ export class PreciseIndex {
     speculation.retire();
     const followed = this.#followed[speculation.slot];
     if (followed === undefined) return;
-    const { open } = followed;
-    let ended = 0;
-    while (ended < open.length && open[ended]!.ended) ended++;
-    if (ended === 0) return;
-    this.#speculated.expire(open[ended - 1]!.insertion);
-    open.splice(0, ended);
+    const last = followed.dropEnded();
+    if (last !== undefined) this.#speculated.expire(last.insertion);
   }
 
-  #reports(slot: number): Followed | undefined {
+  #reports(slot: number): FollowedEndpoint | undefined {
     const followed = this.#followed[slot];
     if (followed === undefined) return undefined;
     followed.eventAt = this.#now;
     followed.doubtSince = -1;
     return followed;
   }
-}
-
-/** Drops the part before `first` once it is the larger one: constant work per entry. */
-function dropEnded(entries: unknown[], first: number): number {
-  if (first === 0 || 2 * first < entries.length) return first;
-  entries.splice(0, first);
-  return 0;
 }

@@ -1,12 +1,12 @@
 import type { BlockHasher, ChainValue } from "#core/prompt/block-hash.ts";
 
 const VALUE_WORDS = 8;
-const LANES_MIN = 64;
+const HASH_WORDS_MIN = 64;
 const SLAB_WORDS = 8192;
 /** A longer prompt gets an array of its own. */
 const SLAB_WORDS_SHARED = SLAB_WORDS / 4;
 /** Below this a loop is cheaper than a view and a copy. */
-const LANES_COPIED_AT_ONCE = 128;
+const HASH_WORDS_COPIED_AT_ONCE = 128;
 
 /**
  * Block hashes that several states of one conversation share: each state owns the blocks up to its own count, and only the
@@ -180,7 +180,7 @@ class HashSlab {
 
 function copyHashes({ hashes, blocks }: ChainState, to: Int32Array): void {
   const length = 2 * blocks;
-  if (length > LANES_COPIED_AT_ONCE) to.set(hashes.words.subarray(0, length));
+  if (length > HASH_WORDS_COPIED_AT_ONCE) to.set(hashes.words.subarray(0, length));
   else for (let i = 0; i < length; i++) to[i] = hashes.words[i]!;
 }
 
@@ -189,7 +189,7 @@ function hashesFor(state: ChainState, blocks: number): SharedHashes {
   const { hashes } = state;
   const needed = 2 * (state.blocks + blocks);
   if (hashes.used === state.blocks && needed <= hashes.words.length) return hashes;
-  const grown = state.blocks === 0 ? needed : Math.max(LANES_MIN, needed + (needed >> 2));
+  const grown = state.blocks === 0 ? needed : Math.max(HASH_WORDS_MIN, needed + (needed >> 2));
   const words = new Int32Array(grown);
   copyHashes(state, words);
   return new SharedHashes(words, state.blocks);

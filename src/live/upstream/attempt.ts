@@ -55,7 +55,7 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
     this.#connection.client.dispatch({ path, method: "POST", headers, body }, this);
   }
 
-  /** Stops hearing and ends the connection at once, so that the engine stops too. */
+  /** Takes no more of its answer and ends the connection at once, so that the engine stops too. */
   abort(): void {
     this.#listener = undefined;
     if (this.#stage !== "released") this.#controller?.abort(NO_LONGER_WANTED);

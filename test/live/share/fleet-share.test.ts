@@ -90,6 +90,34 @@ test("one that dies is forgotten with its charges as its lease ends; one that go
   assert.equal(stays.share.counts.leasesEnded, 1);
 });
 
+test("charges stay while signs of life come, and after the last one as long as the lease: by a held clock", (t) => {
+  const times = { aliveMillis: 20, leaseMillis: 1_000 };
+  t.mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+  let millis = performance.now();
+  t.mock.method(performance, "now", () => millis);
+  const pass = (count: number): void => {
+    for (let i = 0; i < count; i++) {
+      millis++;
+      t.mock.timers.tick(1);
+    }
+  };
+  const stream = new MemoryStream();
+  const link = stream.link();
+  const dies = replica(t, link, "dies", times);
+  const stays = replica(t, stream.link(), "stays", times);
+  for (const one of [dies, stays]) void one.share.start();
+  dies.arrive("r1");
+  const known = () => [stays.tap.router.peers.openCharges, stays.share.counts.leasesEnded];
+  pass(3 * times.leaseMillis);
+  assert.deepEqual(known(), [1, 0], "it has nothing to report but that it is there");
+  link.cut();
+  pass(times.leaseMillis - times.aliveMillis);
+  assert.deepEqual(known(), [1, 0], "the lease is not over");
+  // Whose lease is over is looked at eight times in a lease.
+  pass(times.aliveMillis + times.leaseMillis / 8 + 1);
+  assert.deepEqual(known(), [0, 1], "the lease is over");
+});
+
 test("one that comes later knows the prompts that were sent before, and what is in flight", async (t) => {
   const stream = new MemoryStream();
   const one = replica(t, stream.link(), "one");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { ANY_CHARACTER } from "../../any-character.ts";
 import { createTokenizer, type TokenizerOptions } from "./create-tokenizer.ts";
 import type { ChatMessage, PromptSource, TokenizedPrompt, Tokenizer } from "#live/tokenizer/tokenizer.ts";
 
@@ -10,7 +11,7 @@ const KINDS = ["estimate", "character"] as const;
 
 const text = fc.oneof(
   fc.string({ maxLength: 40 }),
-  fc.string({ unit: "binary", maxLength: 40 }),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 40 }),
   fc.lorem({ maxCount: 120 }),
   fc.constantFrom("", "same", "same again"),
 );

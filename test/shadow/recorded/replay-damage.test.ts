@@ -17,30 +17,43 @@ import { SegmentWriter } from "#trace/segment-writer.ts";
 import { drawTraffic } from "../../core/traffic.ts";
 import { HEADER } from "../../trace/trace-samples.ts";
 
-const RECORDS_PER_APPEND = 25;
 const APPENDS_PER_SEGMENT = 3;
-const STEPS = 450;
+const DECISIONS_MIN = 40;
+/** How much traffic a trace has, and how much of it is written at once. */
+interface Size {
+  readonly steps: number;
+  readonly recordsPerAppend: number;
+}
+/** Four segments or five: each damage is drawn often, and may hit any of them. */
+const SMALL: Size = { steps: 180, recordsPerAppend: 20 };
+const LARGE: Size = { steps: 450, recordsPerAppend: 25 };
 /** Places that damage is drawn from. */
 const DRAWS = 2 ** 30;
 
 type Files = ReadonlyMap<string, Buffer>;
 
 /** A run as the recorder writes it: several segments of several appends, and the end. */
-async function recordedFiles(directory: string, run: string, seed: number, isChecked = true): Promise<Files> {
+async function recordedFiles(
+  directory: string,
+  run: string,
+  seed: number,
+  { steps, recordsPerAppend }: Size,
+  isChecked = true,
+): Promise<Files> {
   const { spec } = loadProfile("gnomon");
   const router = { ...HEADER.router, profiles: { gnomon: spec }, defaultProfile: "gnomon", staleAfterMicros: 50_000 };
   const about: Run = { ...HEADER, id: run, startWallMicros: HEADER.startWallMicros + seed * 1e6, router };
   const header: TraceHeader = { ...HEADER, router };
   const lines = new RunLines(about, 4, isChecked);
   const queue = new RecordQueue(100_000_000);
-  const log = drawTraffic(routerOf(header), seed, STEPS);
+  const log = drawTraffic(routerOf(header), seed, steps);
   const options = { compressionLevel: 3, syncEveryAppend: false };
   let writer: SegmentWriter | undefined;
-  for (let i = 0, appends = 0; i < log.length; i += RECORDS_PER_APPEND, appends++) {
+  for (let i = 0, appends = 0; i < log.length; i += recordsPerAppend, appends++) {
     if (appends % APPENDS_PER_SEGMENT === 0) lines.beginSegment();
-    for (const { input, decision } of log.slice(i, i + RECORDS_PER_APPEND))
+    for (const { input, decision } of log.slice(i, i + recordsPerAppend))
       lines.write({ input, decision, droppedBefore: 0 }, queue);
-    const { text, segment } = lines.take(i + RECORDS_PER_APPEND >= log.length)!;
+    const { text, segment } = lines.take(i + recordsPerAppend >= log.length)!;
     if (segment !== undefined) {
       await writer?.close(false);
       writer = await SegmentWriter.create(join(directory, segmentName(about.startWallMicros, run, segment)), options);
@@ -180,13 +193,13 @@ function place(t: TestContext, root: string, files: Files): string {
 }
 
 /** Traces to damage: compressed as they are written, plain, and of two runs. */
-async function samples(t: TestContext): Promise<{ root: string; traces: Readonly<Record<string, Files>> }> {
+async function samples(t: TestContext, size: Size): Promise<{ root: string; traces: Readonly<Record<string, Files>> }> {
   const root = mkdtempSync(join(tmpdir(), "gnomon-damage-"));
   t.after(() => rmSync(root, { recursive: true, force: true }));
   const make = async (run: string, seed: number) => {
     const directory = join(root, run);
     mkdirSync(directory);
-    return recordedFiles(directory, run, seed);
+    return recordedFiles(directory, run, seed, size);
   };
   const one = await make("aaaaaaaa", 3);
   const other = await make("bbbbbbbb", 4);
@@ -195,12 +208,12 @@ async function samples(t: TestContext): Promise<{ root: string; traces: Readonly
 }
 
 test("however a trace is damaged: no difference is reported, nothing passes as whole, nothing but a plain error", async (t) => {
-  const { root, traces } = await samples(t);
+  const { root, traces } = await samples(t, SMALL);
   for (const [kind, files] of Object.entries(traces)) {
     const whole = await replayed(place(t, root, files), true);
     assert.ok(!(whole instanceof Error), kind);
     assert.deepEqual([whole.result.differences, whole.result.unverifiable, isReported(whole)], [0, 0, false]);
-    assert.ok(whole.result.decisions > 100);
+    assert.ok(whole.result.decisions > DECISIONS_MIN);
     const names = fc.array(fc.constantFrom(...Object.keys(DAMAGES)), { minLength: 1, maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(names, fc.nat(), async (damages, seed) => {
@@ -225,9 +238,9 @@ test("a trace from before there were checksums: one kind of damage to its compre
   const root = mkdtempSync(join(tmpdir(), "gnomon-damage-"));
   t.after(() => rmSync(root, { recursive: true, force: true }));
   mkdirSync(join(root, "old"));
-  const files = await recordedFiles(join(root, "old"), "cccccccc", 5, false);
+  const files = await recordedFiles(join(root, "old"), "cccccccc", 5, SMALL, false);
   const whole = await replayed(place(t, root, files), true);
-  assert.ok(!(whole instanceof Error) && whole.result.decisions > 100 && !isReported(whole));
+  assert.ok(!(whole instanceof Error) && whole.result.decisions > DECISIONS_MIN && !isReported(whole));
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...Object.keys(DAMAGES)), fc.nat(), async (name, seed) => {
       const changed = new Map(files);
@@ -244,7 +257,7 @@ test("a trace from before there were checksums: one kind of damage to its compre
 });
 
 test("what is missing is named, and strict refuses it: first, middle and last segment, cut off, empty, a line", async (t) => {
-  const { root, traces } = await samples(t);
+  const { root, traces } = await samples(t, LARGE);
   const files = traces["plain"]!;
   const names = [...files.keys()];
   const [first, middle, last] = [names[0]!, names[2]!, names.at(-1)!];
