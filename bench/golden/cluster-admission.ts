@@ -80,5 +80,6 @@ function rejecting(reason: string, refuses: (priority: number) => boolean): Admi
     check: (request) => (refuses(SLO_URGENCY_MAX - request.priority) ? { action: "reject", reason } : ADMIT),
     admitted: () => {},
     ended: () => {},
+    uses: () => [],
   };
 }

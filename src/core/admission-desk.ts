@@ -9,19 +9,18 @@ import type { PriorityPolicy } from "./priority/priority.ts";
 import type { RouteRequest } from "./request.ts";
 import { ServiceCounters } from "./tenant/service-counters.ts";
 import type { Micros } from "./units.ts";
-import type { AdmissionPolicy, UsedTokens } from "./admission/admission.ts";
+import type { AdmissionPolicy } from "./admission/admission.ts";
 import { ADMIT_ALL, type AdmissionSpec } from "./admission/admission-spec.ts";
 import { createAdmission } from "./admission/create.ts";
 import type { Held, RefusalReason } from "./admission/held.ts";
 import { ExpectedOutput } from "./admission/expected-output.ts";
 import { ModelCap } from "./admission/model-cap.ts";
+import { type LetInElsewhere, letInElsewhere } from "./admission/let-in-elsewhere.ts";
+import type { LimitUse } from "./admission/limit-use.ts";
 import type { Permit } from "./admission/permit.ts";
 import { RequestQueue } from "./admission/request-queue.ts";
 import { fullness } from "./admission/saturation.ts";
 import type { WaitReason } from "./admission/waiting-request.ts";
-
-/** The end of a request that another router let in, once. */
-export type LetInElsewhere = (at: Micros, used: UsedTokens) => void;
 
 /**
  * Who may be routed now, who waits, and who is refused: all of it from the router's own inputs, so that both hosts and
@@ -56,6 +55,13 @@ export class AdmissionDesk {
   /** The same by class. */
   waitingByBand(): ReadonlyMap<number, number> {
     return this.#queue?.sizes() ?? new Map<number, number>();
+  }
+
+  /** Who has taken what of which limit, "model-cap" for the caps of models; to be shown. Changes nothing. */
+  uses(at: Micros): { readonly limit: string; readonly type: string; readonly uses: LimitUse[] }[] {
+    const uses = Array.from(this.#limits, ([limit, policy]) => ({ limit, type: policy.name, uses: policy.uses(at) }));
+    const cap = this.#modelCap;
+    return cap === undefined ? uses : [...uses, { limit: MODEL_CAP, type: MODEL_CAP, uses: cap.uses() }];
   }
 
   /** When `due` is to be asked again though nothing came; Infinity for never. */
@@ -154,17 +160,8 @@ export class AdmissionDesk {
    * is to be called at its end.
    */
   letInElsewhere(at: Micros, request: RouteRequest, state: EndpointState, newTokens: number): LetInElsewhere {
-    const limits = this.#limits;
-    const cap = this.#modelCap;
-    const model = cap?.permitFor(request, state.endpoint.labels);
-    if (model !== undefined) cap?.take(model);
-    for (const limit of limits.values()) limit.admitted(request, at);
-    this.#counters?.served(request.tenant, newTokens, 0);
-    return (endedAt, used) => {
-      for (const limit of limits.values()) limit.ended(request, endedAt, used);
-      if (model !== undefined) cap?.release(model);
-      this.#counters?.served(request.tenant, 0, used.outputTokens ?? 0);
-    };
+    const parts = { limits: this.#limits, modelCap: this.#modelCap, counters: () => this.#counters };
+    return letInElsewhere(parts, at, request, state.endpoint.labels, newTokens);
   }
 
   /** It has so many output tokens so far. */
@@ -296,4 +293,5 @@ export class AdmissionDesk {
   }
 }
 
+const MODEL_CAP = "model-cap";
 const NONE_TRIED: readonly string[] = [];

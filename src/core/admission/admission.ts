@@ -1,5 +1,6 @@
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
+import type { LimitUse } from "./limit-use.ts";
 
 /** Why a policy holds a request back. */
 export type LimitReason = "bucket-empty" | "rate-limit" | "tenant-quota" | "usage-quota" | "hard-cap";
@@ -36,6 +37,8 @@ export interface AdmissionPolicy {
   admitted(request: RouteRequest, at: Micros): void;
   /** An admitted request is over, once and on every path. */
   ended(request: RouteRequest, at: Micros, used: UsedTokens): void;
+  /** Who has taken what of it, in any order; to be shown. Changes nothing. */
+  uses(at: Micros): LimitUse[];
 }
 
 export const ADMIT: Admission = { action: "admit" };

@@ -9,5 +9,6 @@ export function alwaysAdmit(): AdmissionPolicy {
     check: () => ADMIT,
     admitted: () => {},
     ended: () => {},
+    uses: () => [],
   };
 }

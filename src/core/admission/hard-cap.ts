@@ -1,5 +1,6 @@
 import type { Micros } from "../units.ts";
 import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import type { LimitUse } from "./limit-use.ts";
 import { InFlightCount } from "./in-flight-count.ts";
 
 export interface HardCapOptions {
@@ -36,5 +37,9 @@ export class HardCap implements AdmissionPolicy {
 
   ended(): void {
     this.#inFlight.remove("");
+  }
+
+  uses(): LimitUse[] {
+    return [{ subject: "", of: "requests", used: this.#inFlight.of(""), max: this.#options.requestsMax }];
   }
 }

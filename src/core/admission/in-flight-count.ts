@@ -8,6 +8,11 @@ export class InFlightCount {
     return this.#byName.get(name) ?? 0;
   }
 
+  /** Those that have any. */
+  entries(): Iterable<readonly [name: string, count: number]> {
+    return this.#byName;
+  }
+
   add(name: string): void {
     this.#byName.set(name, this.of(name) + 1);
   }

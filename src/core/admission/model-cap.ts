@@ -1,4 +1,5 @@
 import type { RouteRequest } from "../request.ts";
+import type { LimitUse } from "./limit-use.ts";
 import { InFlightCount } from "./in-flight-count.ts";
 
 export interface ModelCapOptions {
@@ -40,10 +41,22 @@ export class ModelCap {
   }
 
   allows(permit: ModelPermit): boolean {
+    return this.#inFlight.of(keyOf(permit)) < this.#most(permit);
+  }
+
+  /** By "model", or "model/role". */
+  uses(): LimitUse[] {
+    return Array.from(this.#inFlight.entries(), ([key, used]) => {
+      const [role = "", model = ""] = key.split("\n", 2);
+      const subject = role === "" ? model : `${model}/${role}`;
+      return { subject, of: "requests", used, max: this.#most({ model, role }) } as const;
+    });
+  }
+
+  #most({ model, role }: ModelPermit): number {
     const { requestsMax, byModel } = this.#options;
-    const { model, role } = permit;
     const name = [`${model}/${role}`, model].find((one) => Object.hasOwn(byModel, one));
-    return this.#inFlight.of(keyOf(permit)) < (name === undefined ? requestsMax : byModel[name]!);
+    return name === undefined ? requestsMax : byModel[name]!;
   }
 
   take(permit: ModelPermit): void {

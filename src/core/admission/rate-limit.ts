@@ -2,6 +2,7 @@ import type { RouteRequest } from "../request.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
 import type { Micros } from "../units.ts";
 import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import type { LimitUse } from "./limit-use.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
 export interface RateLimitOptions {
@@ -60,6 +61,15 @@ export class RateLimit implements AdmissionPolicy {
   }
 
   ended(): void {}
+
+  /** Admissions of the window that ends now. */
+  uses(at: Micros): LimitUse[] {
+    const { requestsMax: max, windowMicros } = this.#options;
+    return Array.from(this.#recents.entries(), ([subject, { times, count }]) => {
+      const used = times.subarray(0, Math.min(count, times.length)).filter((time) => time > at - windowMicros).length;
+      return { subject, of: "requests", used, max } as const;
+    });
+  }
 }
 
 function grow(recent: Recent, requestsMax: number): void {

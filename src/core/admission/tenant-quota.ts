@@ -2,6 +2,7 @@ import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
 import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
 import { InFlightCount } from "./in-flight-count.ts";
+import { type LimitUse, tenantOfSubject } from "./limit-use.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
 export interface TenantQuotaOptions {
@@ -32,10 +33,9 @@ export class TenantQuota implements AdmissionPolicy {
   }
 
   check(request: RouteRequest): Admission {
-    const { per, requestsMax, byTenant, onLimit, retryMicros } = this.#options;
-    const { tenant } = request;
-    const quota = Object.hasOwn(byTenant, tenant) ? byTenant[tenant]! : requestsMax;
-    return this.#inFlight.of(subjectOf(per, request)) < quota ? ADMIT : above(onLimit, "tenant-quota", retryMicros);
+    const { per, onLimit, retryMicros } = this.#options;
+    const isBelow = this.#inFlight.of(subjectOf(per, request)) < this.#quotaOf(request.tenant);
+    return isBelow ? ADMIT : above(onLimit, "tenant-quota", retryMicros);
   }
 
   admitted(request: RouteRequest): void {
@@ -44,5 +44,17 @@ export class TenantQuota implements AdmissionPolicy {
 
   ended(request: RouteRequest): void {
     this.#inFlight.remove(subjectOf(this.#options.per, request));
+  }
+
+  uses(): LimitUse[] {
+    return Array.from(this.#inFlight.entries(), ([subject, used]) => {
+      const max = this.#quotaOf(tenantOfSubject(this.#options.per, subject));
+      return { subject, of: "requests", used, max } as const;
+    });
+  }
+
+  #quotaOf(tenant: string | undefined): number {
+    const { requestsMax, byTenant } = this.#options;
+    return tenant !== undefined && Object.hasOwn(byTenant, tenant) ? byTenant[tenant]! : requestsMax;
   }
 }

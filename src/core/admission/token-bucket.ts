@@ -2,6 +2,7 @@ import type { RouteRequest } from "../request.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
 import { MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import type { LimitUse } from "./limit-use.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
 export interface TokenBucketOptions {
@@ -59,6 +60,14 @@ export class TokenBucket implements AdmissionPolicy {
   }
 
   ended(): void {}
+
+  /** What is missing to a full bucket. */
+  uses(at: Micros): LimitUse[] {
+    const { bucketTokens: max, cost: of } = this.#options;
+    return Array.from(this.#buckets.entries(), ([subject, bucket]) => {
+      return { subject, of, used: max - this.#tokensAt(bucket, at), max };
+    });
+  }
 
   #tokensAt(bucket: Bucket | undefined, at: Micros): number {
     const { bucketTokens, refillPerSecond } = this.#options;

@@ -2,6 +2,7 @@ import type { RouteRequest } from "../request.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
 import type { Micros } from "../units.ts";
 import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, type UsedTokens, above } from "./admission.ts";
+import { type LimitUse, tenantOfSubject } from "./limit-use.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
 /** What a window may hold at most; no bound where it is left out. */
@@ -24,6 +25,7 @@ export interface UsageQuotaOptions extends UsageBounds {
 
 /** Requests, prompt tokens, output tokens. */
 type Counts = [number, number, number];
+const COUNTED = ["requests", "prompt-tokens", "output-tokens"] as const;
 
 interface Window {
   /** Number of the window that `now` counts. */
@@ -61,7 +63,7 @@ export class UsageQuota implements AdmissionPolicy {
 
   check(request: RouteRequest, at: Micros): Admission {
     const { per, windowMicros, onLimit } = this.#options;
-    const bounds = this.#boundsOf(request);
+    const bounds = this.#boundsOf(request.tenant);
     const cost = this.#costOf(request);
     const window = this.#windows.peek(subjectOf(per, request));
     let waits = 0;
@@ -81,6 +83,17 @@ export class UsageQuota implements AdmissionPolicy {
     this.#add(request, at, [0, promptTokens - prompt, outputTokens === undefined ? 0 : outputTokens - output]);
   }
 
+  uses(at: Micros): LimitUse[] {
+    const { per, windowMicros } = this.#options;
+    const uses: LimitUse[] = [];
+    for (const [subject, window] of this.#windows.entries()) {
+      this.#boundsOf(tenantOfSubject(per, subject)).forEach((max, i) => {
+        if (max !== Infinity) uses.push({ subject, of: COUNTED[i]!, used: usedAt(window, i, at, windowMicros), max });
+      });
+    }
+    return uses;
+  }
+
   #add(request: RouteRequest, at: Micros, cost: Counts): void {
     const { per, windowMicros } = this.#options;
     const window = this.#windows.of(subjectOf(per, request), at);
@@ -98,9 +111,10 @@ export class UsageQuota implements AdmissionPolicy {
     }
   }
 
-  #boundsOf({ tenant }: RouteRequest): Counts {
+  #boundsOf(tenant: string | undefined): Counts {
     const { byTenant } = this.#options;
-    const bounds: UsageBounds = Object.hasOwn(byTenant, tenant) ? byTenant[tenant]! : this.#options;
+    const has = tenant !== undefined && Object.hasOwn(byTenant, tenant);
+    const bounds: UsageBounds = has ? byTenant[tenant]! : this.#options;
     const { requestsMax = Infinity, promptTokensMax = Infinity, outputTokensMax = Infinity } = bounds;
     return [requestsMax, promptTokensMax, outputTokensMax];
   }
@@ -117,14 +131,23 @@ function numberAt(at: Micros, windowMicros: Micros): number {
 /** How long until at most `room` is used, 0 where that is so. */
 function waitMicros(window: Window | undefined, i: number, room: number, at: Micros, windowMicros: Micros): Micros {
   if (window === undefined || room === Infinity) return 0;
-  const number = numberAt(at, windowMicros);
-  const age = number - window.number;
-  if (age > 1) return 0;
-  const now = age === 0 ? window.now[i]! : 0;
-  const before = age === 0 ? window.before[i]! : window.now[i]!;
-  const passed = at - number * windowMicros;
-  if (now + before * (1 - passed / windowMicros) <= room) return 0;
+  const passed = at - numberAt(at, windowMicros) * windowMicros;
+  const [now, before] = countsAt(window, i, at, windowMicros);
+  if (usedAt(window, i, at, windowMicros) <= room) return 0;
   const left = windowMicros - passed;
   if (now <= room) return Math.max(1, windowMicros * (1 - (room - now) / before) - passed);
   return left + windowMicros * (1 - room / now);
+}
+
+/** Counted in the window that `at` is in, and in the one before. */
+function countsAt(window: Window, i: number, at: Micros, windowMicros: Micros): [now: number, before: number] {
+  const age = numberAt(at, windowMicros) - window.number;
+  if (age > 1) return [0, 0];
+  return age === 0 ? [window.now[i]!, window.before[i]!] : [0, window.now[i]!];
+}
+
+function usedAt(window: Window, i: number, at: Micros, windowMicros: Micros): number {
+  const [now, before] = countsAt(window, i, at, windowMicros);
+  const passed = at - numberAt(at, windowMicros) * windowMicros;
+  return now + before * (1 - passed / windowMicros);
 }

@@ -1,4 +1,4 @@
-import type { LetInElsewhere } from "../admission-desk.ts";
+import type { LetInElsewhere } from "../admission/let-in-elsewhere.ts";
 import type { Decision } from "../decision.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import { Ledger } from "../endpoint/ledger.ts";

@@ -1,4 +1,4 @@
-import type { LetInElsewhere } from "../admission-desk.ts";
+import type { LetInElsewhere } from "../admission/let-in-elsewhere.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import type { Insertion } from "../prefix/prefix-index.ts";

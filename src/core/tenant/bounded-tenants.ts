@@ -19,6 +19,11 @@ export class BoundedTenants<T> {
     return this.#byTenant.get(tenant);
   }
 
+  /** Those that are kept, the longest unused one first. */
+  entries(): Iterable<readonly [tenant: string, state: T]> {
+    return this.#byTenant;
+  }
+
   /** The tenant's state, which counts as used now. */
   of(tenant: string, at: Micros): T {
     const known = this.#byTenant.get(tenant);

@@ -21,7 +21,7 @@ export function giveUpRefusal(fault: Fault): Refusal {
     case "asleep":
       return refusal("asleep", "The engine was put to sleep and no other could take this request.");
     case "timeout":
-      return refusal("deadline", "The engine did not answer in time.");
+      return refusal("deadline", "No engine answered within the time that the request has.");
     case "garbage":
       return refusal("upstream-broke", "The engine answered with something that is not an answer.");
   }
@@ -31,7 +31,7 @@ export function giveUpRefusal(fault: Fault): Refusal {
 export function cutRefusal(fault: Fault): Refusal {
   switch (fault) {
     case "timeout":
-      return refusal("deadline", "The engine sent nothing for too long; the answer is incomplete.");
+      return refusal("deadline", "The time for this answer, or between two parts of it, was over; it is incomplete.");
     case "draining":
       return refusal("upstream-broke", "The engine is shutting down and stopped this answer; it is incomplete.");
     case "hung":

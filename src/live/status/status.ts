@@ -2,6 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import type { Router } from "#core/router.ts";
 import { adminAccess } from "./admin-access.ts";
+import { admissionView } from "./admission-view.ts";
 import { nowMicros } from "../clock.ts";
 import type { DecisionRing, KeptDecision } from "./decision-ring.ts";
 import type { BlockSizeView } from "../discovery/block-size.ts";
@@ -111,6 +112,7 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
     }
     app.get("/gnomon/endpoints", (c) => c.json({ prefix: options.blockSizes.view(), endpoints: endpoints(options) }));
     app.get("/gnomon/sources", (c) => c.json({ sources: options.sources.rows() }));
+    app.get("/gnomon/admission", (c) => c.json(admissionView(options.router, nowMicros())));
     app.get("/gnomon/shadow", (c) => {
       if (options.shadow === undefined) return problem(c, 404, "no shadow runs here; set shadow.enabled");
       return c.json(options.shadow());

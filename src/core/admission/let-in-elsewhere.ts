@@ -1,0 +1,33 @@
+import type { RouteRequest } from "../request.ts";
+import type { ServiceCounters } from "../tenant/service-counters.ts";
+import type { Micros } from "../units.ts";
+import type { AdmissionPolicy, UsedTokens } from "./admission.ts";
+import type { ModelCap } from "./model-cap.ts";
+
+/** The end of a request that another router let in, once. */
+export type LetInElsewhere = (at: Micros, used: UsedTokens) => void;
+
+interface Parts {
+  readonly limits: ReadonlyMap<string, AdmissionPolicy>;
+  readonly modelCap: ModelCap | undefined;
+  readonly counters: () => ServiceCounters | undefined;
+}
+
+/** Counts a request that another router sent to an endpoint with such labels, whatever the limits say. */
+export function letInElsewhere(
+  { limits, modelCap, counters }: Parts,
+  at: Micros,
+  request: RouteRequest,
+  labels: Readonly<Record<string, string>>,
+  newTokens: number,
+): LetInElsewhere {
+  const model = modelCap?.permitFor(request, labels);
+  if (model !== undefined) modelCap?.take(model);
+  for (const limit of limits.values()) limit.admitted(request, at);
+  counters()?.served(request.tenant, newTokens, 0);
+  return (endedAt, used) => {
+    for (const limit of limits.values()) limit.ended(request, endedAt, used);
+    if (model !== undefined) modelCap?.release(model);
+    counters()?.served(request.tenant, 0, used.outputTokens ?? 0);
+  };
+}
