@@ -16,7 +16,6 @@ import type { Held, RefusalReason } from "./admission/held.ts";
 import { ExpectedOutput } from "./admission/expected-output.ts";
 import { ModelCap } from "./admission/model-cap.ts";
 import { type LetInElsewhere, letInElsewhere } from "./admission/let-in-elsewhere.ts";
-import type { LimitUse } from "./admission/limit-use.ts";
 import type { Permit } from "./admission/permit.ts";
 import { RequestQueue } from "./admission/request-queue.ts";
 import { fullness } from "./admission/saturation.ts";
@@ -57,11 +56,13 @@ export class AdmissionDesk {
     return this.#queue?.sizes() ?? new Map<number, number>();
   }
 
-  /** Who has taken what of which limit, "model-cap" for the caps of models; to be shown. Changes nothing. */
-  uses(at: Micros): { readonly limit: string; readonly type: string; readonly uses: LimitUse[] }[] {
-    const uses = Array.from(this.#limits, ([limit, policy]) => ({ limit, type: policy.name, uses: policy.uses(at) }));
-    const cap = this.#modelCap;
-    return cap === undefined ? uses : [...uses, { limit: MODEL_CAP, type: MODEL_CAP, uses: cap.uses() }];
+  /** By name, as they count. */
+  get limits(): ReadonlyMap<string, AdmissionPolicy> {
+    return this.#limits;
+  }
+
+  get modelCap(): ModelCap | undefined {
+    return this.#modelCap;
   }
 
   /** When `due` is to be asked again though nothing came; Infinity for never. */
@@ -293,5 +294,4 @@ export class AdmissionDesk {
   }
 }
 
-const MODEL_CAP = "model-cap";
 const NONE_TRIED: readonly string[] = [];

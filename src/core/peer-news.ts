@@ -13,7 +13,8 @@ export type PeerNews =
   | PeerFailed
   | PeerReleased
   | PeerHeld
-  | PeerBreaker;
+  | PeerBreaker
+  | PeerUsed;
 
 /** It sent a request to an endpoint. In a snapshot: such a request is in flight there. */
 export interface PeerCharged {
@@ -103,6 +104,19 @@ export interface PeerBreaker {
   readonly state: Exclude<BreakerState, "half-open">;
   /** 0 where it closed. */
   readonly pauseMicros: Micros;
+}
+
+/** Requests of one tenant, user and model that the peer let in while it could report nothing, and that are over. */
+export interface PeerUsed {
+  readonly kind: "used";
+  readonly model: string;
+  readonly tenant: string;
+  readonly user?: string;
+  /** At least 1. */
+  readonly requests: number;
+  /** Of all of them. */
+  readonly promptTokens: number;
+  readonly outputTokens: number;
 }
 
 /** News of one peer, all at once. */

@@ -1,4 +1,5 @@
 import { assert } from "./assert.ts";
+import { usedElsewhere } from "./admission/used-elsewhere.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
 import { EMPTY_BREAKDOWN } from "./breakdown.ts";
 import type { Decision, Placed, Routed } from "./decision.ts";
@@ -80,6 +81,7 @@ export class Router {
       index: this.#index,
       named: (request) => this.#named(request),
       letIn: (at, request, state, newTokens) => this.admission.letInElsewhere(at, request, state, newTokens),
+      used: (at, used) => usedElsewhere(this.admission.limits.values(), at, used),
       observe: (input, decision, request) => profiles.observe(input, decision, request),
     });
   }

@@ -90,6 +90,16 @@ function decodeNews(fields: Fields, blocks: () => BlockChain): PeerNews {
         state: fields.oneOf("state", BREAKER_STATES),
         pauseMicros: fields.number("pauseMicros"),
       };
+    case "used":
+      return {
+        kind,
+        model: fields.string("model"),
+        tenant: fields.string("tenant"),
+        ...(fields.has("user") && { user: fields.string("user") }),
+        requests: fields.integer("requests", 1),
+        promptTokens: fields.integer("promptTokens", 0),
+        outputTokens: fields.integer("outputTokens", 0),
+      };
     default: {
       const found = JSON.stringify(kind satisfies never);
       throw new TraceFormatError("unknown-kind", `${fields.pathOf("kind")}: expected news of version 1, got ${found}`);

@@ -182,6 +182,15 @@ export const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([b
     fc.constant<PeerNews>({ kind: "prefilled", request, prefillMicros: amount }),
     fc.constant<PeerNews>({ kind: "progress", request, outputTokens: amount }),
     fc.constant<PeerNews>({ kind: "failed", request }),
+    fc.constant<PeerNews>({
+      kind: "used",
+      model: "m",
+      tenant: "t",
+      ...(amount % 2 === 0 && { user: "u" }),
+      requests: request,
+      promptTokens: amount,
+      outputTokens: before,
+    }),
     maybe(count).map((tokens): PeerNews => {
       const counts = { promptTokens: tokens, outputTokens: tokens, decodeMicros: tokens };
       return { kind: "released", request, outcome: "ok", ...counts };

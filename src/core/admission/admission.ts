@@ -33,8 +33,8 @@ export interface AdmissionPolicy {
   readonly continues: boolean;
   /** Changes nothing that a later answer could depend on: hosts may ask as often as they like. */
   check(request: RouteRequest, at: Micros): Admission;
-  /** It goes on, having been asked about at the same time. */
-  admitted(request: RouteRequest, at: Micros): void;
+  /** It goes on, having been asked about at the same time; so many like it, where another router let them in. */
+  admitted(request: RouteRequest, at: Micros, requests?: number): void;
   /** An admitted request is over, once and on every path. */
   ended(request: RouteRequest, at: Micros, used: UsedTokens): void;
   /** Who has taken what of it, in any order; to be shown. Changes nothing. */

@@ -51,9 +51,15 @@ export class RateLimit implements AdmissionPolicy {
     return at >= freeAt ? ADMIT : above(onLimit, "rate-limit", freeAt - at);
   }
 
-  admitted(request: RouteRequest, at: Micros): void {
+  admitted(request: RouteRequest, at: Micros, requests = 1): void {
     const { requestsMax, per } = this.#options;
     const recent = this.#recents.of(subjectOf(per, request), at);
+    // More than fill a window change nothing more.
+    for (let i = 0; i < Math.min(requests, requestsMax); i++) this.#add(recent, at);
+  }
+
+  #add(recent: Recent, at: Micros): void {
+    const { requestsMax } = this.#options;
     if (recent.count === recent.times.length && recent.count < requestsMax) grow(recent, requestsMax);
     recent.times[recent.next] = at;
     recent.next = (recent.next + 1) % recent.times.length;

@@ -53,9 +53,9 @@ export class TokenBucket implements AdmissionPolicy {
     return above(onEmpty, "bucket-empty", ((cost - tokens) * MICROS_PER_SECOND) / refillPerSecond);
   }
 
-  admitted(request: RouteRequest, at: Micros): void {
+  admitted(request: RouteRequest, at: Micros, requests = 1): void {
     const bucket = this.#buckets.of(subjectOf(this.#options.per, request), at);
-    bucket.tokens = this.#tokensAt(bucket, at) - this.#costOf(request);
+    bucket.tokens = this.#tokensAt(bucket, at) - requests * this.#costOf(request);
     bucket.at = at;
   }
 

@@ -74,8 +74,9 @@ export class UsageQuota implements AdmissionPolicy {
     return waits === 0 ? ADMIT : above(onLimit, "usage-quota", waits);
   }
 
-  admitted(request: RouteRequest, at: Micros): void {
-    this.#add(request, at, this.#costOf(request));
+  admitted(request: RouteRequest, at: Micros, requests = 1): void {
+    const [count, promptTokens, outputTokens] = this.#costOf(request);
+    this.#add(request, at, [requests * count, requests * promptTokens, requests * outputTokens]);
   }
 
   ended(request: RouteRequest, at: Micros, { promptTokens, outputTokens }: UsedTokens): void {

@@ -8,6 +8,7 @@ import type { PrefixIndex } from "../prefix/prefix-index.ts";
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
 import { peerDecision, peerRequest, releasedInput } from "./as-own.ts";
+import { newPeerCounts } from "./peer-counts.ts";
 import { type Peer, type PeerRequest, newPeer } from "./peer.ts";
 import { PeerPrefills } from "./peer-prefills.ts";
 import type {
@@ -19,6 +20,7 @@ import type {
   PeerPrefilled,
   PeerReleased,
   PeerReported,
+  PeerUsed,
 } from "../peer-news.ts";
 
 /** Routers beside this one; what others report is ignored. */
@@ -34,22 +36,10 @@ export interface PeerHost {
   named(request: RouteRequest): RouteRequest;
   /** It was let in by another router. */
   letIn(at: Micros, request: RouteRequest, state: EndpointState, newTokens: number): LetInElsewhere;
+  /** Another router let them in, and they are over. */
+  used(at: Micros, used: PeerUsed): void;
   /** Shows it to the plugins, as if the router had decided itself. */
   observe(input: Input, decision: Decision | undefined, request: RouteRequest): void;
-}
-
-/** What was done with reports since the start. */
-export interface PeerCounts {
-  /** Reports that came again, late, from an earlier life, or from more peers than PEERS_MAX. */
-  ignoredReports: number;
-  /** Times that a report before one was missing. */
-  missedReports: number;
-  /** Charges beyond PEER_REQUESTS_MAX, or at endpoints that are not here. */
-  refusedCharges: number;
-  /** News of requests that are not in flight there, as after a report that was missed. */
-  strayNews: number;
-  /** Open breakers that were not believed, as most of that peer's are open. */
-  doubtedBreakers: number;
 }
 
 /**
@@ -58,13 +48,7 @@ export interface PeerCounts {
  * Reports may be lost, come twice or out of order; after the next snapshot the charges are what the peer has.
  */
 export class PeerBook {
-  readonly counts: PeerCounts = {
-    ignoredReports: 0,
-    missedReports: 0,
-    refusedCharges: 0,
-    strayNews: 0,
-    doubtedBreakers: 0,
-  };
+  readonly counts = newPeerCounts();
   readonly #host: PeerHost;
   readonly #ledger = new Ledger();
   readonly #prefills: PeerPrefills;
@@ -137,6 +121,8 @@ export class PeerBook {
         return this.#held(at, news);
       case "breaker":
         return this.#breaker(at, peer, news);
+      case "used":
+        return this.#host.used(at, news);
       case "first-token":
       case "prefilled":
       case "progress":

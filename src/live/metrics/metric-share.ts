@@ -77,6 +77,7 @@ const FIGURES: readonly Figure[] = [
     "What was not sent, not read or not believed, by why.",
     ({ counts }) => [
       [counts.newsDropped, { reason: "link-away" }],
+      [counts.requestsForgotten, { reason: "requests-forgotten" }],
       [counts.reportsUnreadable, { reason: "unreadable" }],
       [counts.reportsForeign, { reason: "foreign" }],
       [counts.chainsUnknown, { reason: "unknown-prefix" }],

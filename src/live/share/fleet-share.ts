@@ -4,6 +4,7 @@ import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
 import { OwnNews } from "#core/peer/own-news.ts";
+import { Unreported } from "#core/peer/unreported.ts";
 import type { PeerNews } from "#core/peer-news.ts";
 import type { RouterTap, TapListener } from "../router-tap.ts";
 import { LagWatch } from "./lag-watch.ts";
@@ -57,6 +58,7 @@ export class FleetShare implements TapListener, ShareListener {
   readonly lag = new LagWatch();
   readonly #options: FleetShareOptions;
   readonly #own = new OwnNews();
+  readonly #unreported = new Unreported();
   readonly #encoder = new ReportEncoder();
   readonly #peers: PeerReports;
   #sequence = 0;
@@ -195,10 +197,16 @@ export class FleetShare implements TapListener, ShareListener {
     if (this.#state !== "shared" || !this.#options.link.takes) {
       this.counts.newsDropped += news.length;
       if (news.length === 0) return;
+      this.#unreported.dropped(news);
+      this.counts.requestsForgotten = this.#unreported.forgotten;
       // A number is missing now: whoever reads on knows that a snapshot is needed.
       this.#sequence++;
       this.#snapshotDue = true;
       return;
+    }
+    const used = this.#unreported.taken(news);
+    for (let from = 0; from < used.length; from += NEWS_PER_REPORT_MAX) {
+      this.#numbered("news", used.slice(from, from + NEWS_PER_REPORT_MAX));
     }
     for (let from = 0; from < news.length; from += NEWS_PER_REPORT_MAX) {
       this.#numbered("news", news.slice(from, from + NEWS_PER_REPORT_MAX));

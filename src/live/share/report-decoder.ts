@@ -69,6 +69,12 @@ export class ReportDecoder {
         const session = from.byte() === 1 ? from.text() : undefined;
         return { kind, endpoint, session, blocks: this.#chain(from) };
       }
+      case "used": {
+        const [model, tenant, user] = [from.text(), from.text(), from.text()];
+        const [requests, promptTokens, outputTokens] = [from.whole(), from.whole(), from.whole()];
+        if (requests === 0) throw new WireError("nothing was used");
+        return { kind, model, tenant, ...(user !== "" && { user }), requests, promptTokens, outputTokens };
+      }
       case "breaker": {
         const endpoint = from.text();
         const state = from.byte() === 1 ? "open" : "closed";

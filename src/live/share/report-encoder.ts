@@ -62,6 +62,10 @@ export class ReportEncoder {
         to.byte(news.session === undefined ? 0 : 1);
         if (news.session !== undefined) to.text(news.session);
         return this.#chain(to, news.blocks);
+      case "used":
+        for (const text of [news.model, news.tenant, news.user ?? ""]) to.text(text);
+        for (const count of [news.requests, news.promptTokens, news.outputTokens]) to.whole(count);
+        return undefined;
       case "breaker":
         to.text(news.endpoint);
         to.byte(news.state === "open" ? 1 : 0);

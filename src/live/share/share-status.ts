@@ -1,4 +1,4 @@
-import type { PeerCounts } from "#core/peer/peer-book.ts";
+import type { PeerCounts } from "#core/peer/peer-counts.ts";
 
 export interface ShareCounts {
   /** Requests that were reported to others, and the bytes of the reports with news, and of all. */
@@ -10,6 +10,8 @@ export interface ShareCounts {
   bytesReceived: number;
   /** News that nobody got, as the link was away or full. */
   newsDropped: number;
+  /** Requests let in meanwhile that limits of others will not count, being too many. */
+  requestsForgotten: number;
   /** Reports that cannot be read, and those of replicas whose hashes mean something else. */
   reportsUnreadable: number;
   reportsForeign: number;
@@ -32,6 +34,7 @@ export function newShareCounts(): ShareCounts {
     reportsReceived: 0,
     bytesReceived: 0,
     newsDropped: 0,
+    requestsForgotten: 0,
     reportsUnreadable: 0,
     reportsForeign: 0,
     chainsUnknown: 0,

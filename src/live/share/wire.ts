@@ -20,6 +20,7 @@ export const NEWS_KINDS: readonly PeerNews["kind"][] = [
   "breaker",
   // Of prompts that are computed at other endpoints than those that answer; nobody else writes it.
   "prefilled",
+  "used",
 ];
 
 export const OUTCOMES: readonly Outcome[] = ["ok", "failed", "aborted", "timeout", "refused"];

@@ -10,8 +10,8 @@ export function admissionView({ admission }: Pick<Router, "admission">, at: Micr
   const byClass = Object.fromEntries(Array.from(admission.waitingByBand(), ([band, count]) => [String(band), count]));
   return {
     queue: { requests: admission.waiting, byClass },
-    limits: admission.uses(at).map(({ limit, type, uses }) => ({
-      name: limit,
+    limits: usesOf(admission, at).map(({ name, type, uses }) => ({
+      name,
       type,
       subjects: new Set(uses.map(({ subject }) => subject)).size,
       most: uses
@@ -25,6 +25,11 @@ export function admissionView({ admission }: Pick<Router, "admission">, at: Micr
         })),
     })),
   };
+}
+
+function usesOf({ limits, modelCap }: Router["admission"], at: Micros) {
+  const uses = Array.from(limits, ([name, limit]) => ({ name, type: limit.name, uses: limit.uses(at) }));
+  return modelCap === undefined ? uses : [...uses, { name: "modelCap", type: "model-cap", uses: modelCap.uses() }];
 }
 
 function shareOf({ used, max }: LimitUse): number {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { ADMIT_ALL } from "#core/admission/admission-spec.ts";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
 import type { PeerNews } from "#core/peer-news.ts";
@@ -159,6 +160,61 @@ test("while the link is away each goes on by its own view and says so once; then
     ["sharing-lost", "sharing-recovered"],
   );
   assert.ok(one.share.counts.newsDropped > 0);
+});
+
+test("what was let in while the link was away, and is over, counts in others' limits once it is back, each request once", async (t) => {
+  const day = {
+    type: "usage-quota",
+    per: "user",
+    requestsMax: 10,
+    outputTokensMax: 1_000,
+    outputTokensAssumed: 100,
+    byTenant: {},
+    windowMicros: 86_400_000_000,
+    onLimit: "reject",
+  } as const;
+  const bucket = {
+    bucketTokens: 50,
+    refillPerSecond: 1e-9,
+    cost: "requests",
+    per: "tenant",
+    onEmpty: "reject",
+  } as const;
+  const held = { type: "hard-cap", requestsMax: 9, onLimit: "reject", retryMicros: 1 } as const;
+  const admission = { ...ADMIT_ALL, limits: { day, bucket: { type: "token-bucket", ...bucket }, held } } as const;
+  const stream = new MemoryStream();
+  const [one, two] = [
+    replica(t, stream.link(), "one", { admission }),
+    replica(t, stream.link(), "two", { admission }),
+  ] as const;
+  void one.share.start();
+  void two.share.start();
+  const asked = { tenant: "t", user: "u" };
+  one.arrive("before", asked);
+  await until(() => two.tap.router.peers.openCharges === 1, "it is known");
+  stream.goAway();
+  for (const id of ["r1", "r2", "r3"]) {
+    one.arrive(id, asked);
+    one.finish(id);
+  }
+  one.arrive("still-there", asked);
+  one.finish("before");
+  await until(() => one.share.counts.newsDropped > 0, "news are dropped");
+  stream.comeBack();
+  const used = () => {
+    const rows = [...two.tap.router.admission.limits].flatMap(([name, limit]) =>
+      limit.uses(performance.now() * 1000).map(({ of, used: count }) => `${name} ${of} ${Math.round(count)}`),
+    );
+    return rows.join(", ");
+  };
+  // Of "before" nobody knows how it ended: it stays what it took.
+  const expected = "day requests 5, day output-tokens 215, bucket requests 5, held requests 1";
+  await until(() => used() === expected, "all five count");
+  const reports = one.share.counts.reportsSent;
+  await until(() => one.share.counts.reportsSent > reports + 3, "snapshots came");
+  assert.equal(used(), expected);
+  one.finish("still-there");
+  await until(() => used() === "day requests 5, day output-tokens 120, bucket requests 5, held requests 0", "its end");
 });
 
 test("replicas whose hashes mean something else are not listened to, and that is said once", async (t) => {

@@ -1,5 +1,6 @@
 import type { TestContext } from "node:test";
 import { loadProfile } from "#config/profile-file.ts";
+import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import { RouterTap } from "#live/router-tap.ts";
@@ -74,7 +75,7 @@ export interface Replica {
 const TIMES: ShareTimes = { flushMillis: 1, aliveMillis: 20, leaseMillis: 1_000, snapshotMillis: 50 };
 const SECRET_FINGERPRINT = 7;
 
-export function newRouter(): Router {
+export function newRouter(admission?: AdmissionSpec): Router {
   const made = new Router({
     seed: 1,
     profiles: { default: loadProfile("gnomon").spec },
@@ -82,6 +83,7 @@ export function newRouter(): Router {
     index: new ApproximateIndex(),
     blockTokens: 16,
     staleAfterMicros: 1_000_000,
+    admission,
   });
   for (const id of ["a", "b", "c"]) {
     const endpoint = { id, models: [], labels: {}, kvCapacityTokens: 160_000, concurrencyMax: 64 };
@@ -95,9 +97,9 @@ export function replica(
   t: TestContext,
   link: ShareLink,
   name: string,
-  more: Partial<ShareTimes & { fingerprint: number; epoch: number }> = {},
+  { admission, ...more }: Partial<ShareTimes & { fingerprint: number; epoch: number; admission: AdmissionSpec }> = {},
 ): Replica {
-  const tap = new RouterTap(newRouter());
+  const tap = new RouterTap(newRouter(admission));
   const events: ShareEvent[] = [];
   const fixed = { tap, link, replica: name, epoch: 1, fingerprint: SECRET_FINGERPRINT };
   const share = new FleetShare({ ...TIMES, ...fixed, report: (event) => events.push(event), ...more });
