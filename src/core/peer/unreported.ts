@@ -4,8 +4,8 @@ import type { PeerCharged, PeerNews, PeerReleased, PeerUsed } from "../peer-news
 const KEPT_MAX = 65_536;
 
 /**
- * Requests that were let in while nobody could be told, and are over: what limits of others are to count once somebody can
- * be. One that is still in flight then comes with the snapshot.
+ * Requests that were let in while no report got through, and are over: what limits of others are to count once one does.
+ * A request that is still in flight then comes with the snapshot.
  */
 export class Unreported {
   /** First charges that were dropped, of requests in flight. */
