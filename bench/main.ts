@@ -60,6 +60,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "simulate-command": { about: "the same prompts from the command line: CPU of all threads, memory", onDemand: true },
   queueing: { about: "the simulator's mean wait against theory", onDemand: true },
   profiles: { about: "every routing profile on recorded workloads, simulated (needs GNOMON_TRACES)", onDemand: true },
+  "default-choice": {
+    about:
+      "candidates for the default by a rule, on choosing halves of many cases, then held out (needs GNOMON_TRACES)",
+    onDemand: true,
+  },
   forecast: {
     about: "predicted against real TTFT and TPOT per decision, beside a moving average and boosted trees",
     onDemand: true,

@@ -1,6 +1,7 @@
 import { loadEngine } from "#config/engine-file.ts";
 import type { NamedProfile } from "#config/profile-file.ts";
 import type { Micros } from "#core/units.ts";
+import type { EngineConfig } from "#engine/config.ts";
 import type { EngineSpec } from "#sim/engine-fleet.ts";
 import type { RoutersOptions } from "#sim/router-group.ts";
 import { scrapedEvery } from "#sim/signal/scraped-every.ts";
@@ -14,7 +15,13 @@ import { PLAIN_CLUSTER } from "../plain-cluster.ts";
 /** Longer than the model's own, so that the longest conversations are served too. */
 const MODEL_TOKENS_MAX = 400_000;
 
-const FLEETS = { even: ["h100-llama-3.1-8b"], mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"] } as const;
+const FLEETS = {
+  even: ["h100-llama-3.1-8b"],
+  mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"],
+  sizes: ["h100-llama-3.1-8b", "h100-llama-3.1-8b"],
+} as const;
+/** Of a fleet of two sizes, what the smaller engines have of the larger ones' cache, batch and step. */
+const SMALL_SHARE = 1 / 4;
 
 /** What few benches ask for. */
 interface CaseExtras {
@@ -27,7 +34,7 @@ interface CaseExtras {
 
 /** One profile over one workload, its gauges read every so often. */
 export function runCase(
-  one: Case,
+  one: Pick<Case, "rateScale">,
   study: Study,
   requests: readonly WorkloadRequest[],
   { name, spec }: NamedProfile,
@@ -62,7 +69,8 @@ export function runCase(
 function fleet({ engines, fleet: kind }: Study): EngineSpec[] {
   const configs = FLEETS[kind].map((name) => ({ ...loadEngine(name), modelTokensMax: MODEL_TOKENS_MAX }));
   return Array.from({ length: engines }, (_, i): EngineSpec => {
-    const config = configs[i % configs.length]!;
+    const large = configs[i % configs.length]!;
+    const config = kind === "sizes" && i % 2 === 1 ? small(large) : large;
     return {
       config,
       endpoint: {
@@ -74,4 +82,15 @@ function fleet({ engines, fleet: kind }: Study): EngineSpec[] {
       },
     };
   });
+}
+
+function small(config: EngineConfig): EngineConfig {
+  const share = (count: number): number => Math.round(count * SMALL_SHARE);
+  const { kvBlocks, sequencesMax, batchTokensMax } = config;
+  return {
+    ...config,
+    kvBlocks: share(kvBlocks),
+    sequencesMax: share(sequencesMax),
+    batchTokensMax: share(batchTokensMax),
+  };
 }

@@ -1,0 +1,186 @@
+import { join } from "node:path";
+import { randomFor } from "#core/random.ts";
+import { MICROS_PER_SECOND } from "#core/units.ts";
+import { WorkloadFit } from "#trace/import/fit-workload.ts";
+import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
+import { openWorkload } from "#trace/import/open-workload.ts";
+import type { WorkloadRequest } from "#trace/workload-request.ts";
+import type { ChoiceCase, HalfName } from "./case.ts";
+
+/** Each seed has traffic of its own: so many parts a half falls into, by time or session by session. */
+export const SEEDS = 3;
+const ID_END = 2 ** 53;
+const SALT_STRIDE = 2 ** 41;
+
+type Part = Pick<
+  ChoiceCase,
+  "path" | "halves" | "rateScale" | "tokenScale" | "outputScale" | "sessionsPerSecond" | "thinkSecondsMax"
+>;
+
+/** The requests of a case at their own pace, of a half and a seed from 0 on; no request is in two of them. */
+export async function choiceWorkload(
+  one: ChoiceCase,
+  half: HalfName,
+  seed: number,
+  requestsMax: number,
+  traces: string,
+): Promise<WorkloadRequest[]> {
+  const parts: Part[] = [one, ...one.beside.map((other) => ({ ...one, ...other }))];
+  const all: WorkloadRequest[] = [];
+  for (const [i, part] of parts.entries()) {
+    const requests = await partOf(part, half, seed, Math.ceil(requestsMax / parts.length), traces);
+    all.push(...requests.map((request) => salted(request, i, "")));
+  }
+  const inOrder = one.beside.length === 0 ? all : all.toSorted((a, b) => a.arrivalMicros - b.arrivalMicros);
+  const asked = one.adapters === 0 ? inOrder : adapted(inOrder, one.adapters);
+  return asked.map((request, index) => ({ ...request, index }));
+}
+
+async function partOf(
+  part: Part,
+  half: HalfName,
+  seed: number,
+  requestsMax: number,
+  traces: string,
+): Promise<WorkloadRequest[]> {
+  const all = await readAll(part, half, seed, traces);
+  const kept = cut(all, part, half, seed, requestsMax);
+  const fit = new WorkloadFit({
+    tokenScale: part.tokenScale,
+    outputScale: part.outputScale,
+    inputTokensMax: Infinity,
+    outputTokensMax: Infinity,
+    oversize: "truncate",
+    thinkMicrosMax: part.thinkSecondsMax * MICROS_PER_SECOND,
+  });
+  const first = Math.min(
+    ...kept.map(({ thinkMicros, arrivalMicros }) => (thinkMicros === undefined ? arrivalMicros : Infinity)),
+  );
+  return kept.flatMap((request) => {
+    const fitted = fit.fit(request);
+    if (fitted === undefined) return [];
+    return [{ ...fitted, arrivalMicros: Math.round(Math.max(0, request.arrivalMicros - first) / part.rateScale) }];
+  });
+}
+
+async function readAll(part: Part, half: HalfName, seed: number, traces: string): Promise<WorkloadRequest[]> {
+  const options = { ...IMPORT_DEFAULTS, seed: seed + (half === "choosing" ? 0 : 1_000), sharedPrefix: 1 };
+  if (part.halves === "sessions") return sessionsOf(await folders(traces), half, seed, part.sessionsPerSecond);
+  const path = part.halves === "draws" ? join("config/workloads", part.path) : join(traces, part.path);
+  const all: WorkloadRequest[] = [];
+  const { requests } = await openWorkload(path, options);
+  for await (const request of requests) {
+    all.push(request);
+    if (part.halves === "draws" && all.length === DRAWN_MAX) break;
+  }
+  return all;
+}
+
+/** Both folders of sessions, read once: no name or block of one is in the other. */
+function folders(traces: string): Promise<WorkloadRequest[]> {
+  read ??= Promise.all(
+    ["weka", "weka-more"].map(async (folder, i) => {
+      const { requests } = await openWorkload(join(traces, folder), { ...IMPORT_DEFAULTS, seed: 1, sharedPrefix: 1 });
+      const all: WorkloadRequest[] = [];
+      for await (const request of requests) all.push(salted(request, i, ""));
+      return all;
+    }),
+  ).then((both) => both.flat());
+  return read;
+}
+
+let read: Promise<WorkloadRequest[]> | undefined;
+const DRAWN_MAX = 10_000;
+
+/** Every second session, those that it spawned included, and of those every third: a seed's own. They begin at random. */
+function sessionsOf(
+  all: readonly WorkloadRequest[],
+  half: HalfName,
+  seed: number,
+  sessionsPerSecond: number,
+): WorkloadRequest[] {
+  const parents = new Map<string, string>();
+  for (const { session, parent } of all) if (parent !== undefined) parents.set(session, parent.session);
+  const rootOf = (session: string): string => {
+    let root = session;
+    for (let up = parents.get(root); up !== undefined; up = parents.get(root)) root = up;
+    return root;
+  };
+  const roots = [...new Set(all.map(({ session }) => rootOf(session)))];
+  const mine = roots
+    .filter((_, i) => (i % 2 === 0) === (half === "choosing"))
+    .filter((_, i) => i % SEEDS === seed % SEEDS);
+  const random = randomFor(seed, 17);
+  let at = 0;
+  const starts = new Map(
+    mine.map((root) => [root, (at += (-Math.log(1 - random.next()) * MICROS_PER_SECOND) / sessionsPerSecond)]),
+  );
+  return all.flatMap((request) => {
+    const start = starts.get(rootOf(request.session));
+    return start === undefined ? [] : [{ ...request, arrivalMicros: Math.round(start) }];
+  });
+}
+
+/** A window of the half by time, or all sessions with about as many turns each as there is room for. */
+function cut(
+  all: readonly WorkloadRequest[],
+  { halves }: Part,
+  half: HalfName,
+  seed: number,
+  requestsMax: number,
+): readonly WorkloadRequest[] {
+  if (halves === "draws") return all.slice(0, requestsMax);
+  if (halves === "time") {
+    const middle = Math.ceil(all.length / 2);
+    const [from, length] = half === "choosing" ? [0, middle] : [middle, all.length - middle];
+    const start = from + Math.floor(((seed % SEEDS) * length) / SEEDS);
+    return all.slice(start, Math.min(start + requestsMax, start + Math.floor(length / SEEDS)));
+  }
+  return evenly(all, requestsMax);
+}
+
+/** The first turns of each conversation, as many as make up the count; what a cut turn spawned is left out as well. */
+function evenly(all: readonly WorkloadRequest[], requestsMax: number): WorkloadRequest[] {
+  const kept = (turns: number): WorkloadRequest[] => {
+    const last = new Map<string, number>();
+    return all.filter(({ session, turn, parent, joins }) => {
+      if (turn >= turns) return false;
+      if (parent !== undefined && (last.get(parent.session) ?? -1) < parent.turn) return false;
+      if (turn > 0 && (last.get(session) ?? -1) < turn - 1) return false;
+      if (joins.some((joined) => !last.has(joined))) return false;
+      last.set(session, turn);
+      return true;
+    });
+  };
+  let turns = 1;
+  while (turns < 512 && kept(turns * 2).length <= requestsMax) turns *= 2;
+  for (let step = turns / 2; step >= 1; step = Math.floor(step / 2)) {
+    if (kept(turns + step).length <= requestsMax) turns += step;
+  }
+  return kept(turns);
+}
+
+/** Conversations in turn, and requests without one; blocks of two adapters are never the same. */
+function adapted(requests: readonly WorkloadRequest[], adapters: number): WorkloadRequest[] {
+  const of = new Map<string, number>();
+  return requests.map((request, i) => {
+    // Conversations of a trace without sessions are known by the block behind the one that all begin with.
+    const key = request.session === "" ? String(request.blockIds?.[1] ?? i) : request.session;
+    let adapter = of.get(key);
+    if (adapter === undefined) of.set(key, (adapter = of.size % adapters));
+    return salted(request, adapter, `adapter-${adapter}`);
+  });
+}
+
+function salted(request: WorkloadRequest, salt: number, model: string): WorkloadRequest {
+  const named = { ...request, model };
+  if (salt === 0) return named;
+  const prefixed = (session: string): string => (session === "" ? "" : `${salt}/${session}`);
+  return {
+    ...named,
+    session: prefixed(request.session),
+    parent: request.parent === undefined ? undefined : { ...request.parent, session: prefixed(request.parent.session) },
+    joins: request.joins.map(prefixed),
+    blockIds: request.blockIds?.map((id) => (id + salt * SALT_STRIDE) % ID_END),
+  };
+}
