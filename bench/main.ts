@@ -28,6 +28,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
   },
   events: { about: "CPU of a streamed event that is one read and one write", short: ["--rounds", "5"] },
+  "event-reading": { about: "what our own code takes of a streamed event, in time and allocations" },
   exponents: { about: "how cost grows with body, turns, endpoints, requests in flight, tenants and index" },
   streams: {
     about: "2,000 and 10,000 streams: CPU per event, bytes per stream, the gap that is added",

@@ -15,6 +15,11 @@ import type { Usage } from "./usage.ts";
 export interface Answer {
   readonly carriage: Carriage;
   data(chunk: Buffer): void;
+  /**
+   * Takes whole HTTP chunks from the beginning of bytes[0..to), as far as they can go to the client as they lie there.
+   * Returns the place behind those that it took; the bytes are another read's once it returns.
+   */
+  chunks?(bytes: Buffer, to: number): number;
   /** The endpoint's message is whole. */
   ended(): void;
   /** Writes the head without a body. */
@@ -84,6 +89,10 @@ export interface Delivery {
   named(piece: Buffer): Buffer;
   /** Writes a piece, and stops reading from the endpoint while the client does not keep up. */
   write(piece: Buffer): void;
+  /** Nothing but what is kept of the stream reads its events or changes them, and chunks can go out as they came. */
+  readonly takesChunks: boolean;
+  /** The same as `write`, of whole chunks. */
+  writeChunks(bytes: Buffer, length: number): void;
   firstToken(): void;
   /** Output tokens so far; informs the router now and then. */
   progress(tokensSeen: number): void;

@@ -85,6 +85,11 @@ export class SseScanner {
     return true;
   }
 
+  /** An event has begun that is not whole. */
+  get isInside(): boolean {
+    return this.consumed < this.bytes.length || this.#skipping;
+  }
+
   /** Bytes of an event that never became whole. */
   get rest(): Buffer {
     return this.bytes.subarray(this.consumed);

@@ -5,7 +5,9 @@ import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
 import type { Dialect } from "../request/route.ts";
 import { eventData } from "./sse-event.ts";
 import { SseScanner } from "./sse-scanner.ts";
+import { TokenForm } from "./token-form.ts";
 import { findUsage } from "./usage.ts";
+import { WholeChunk } from "../upstream/whole-chunk.ts";
 
 /**
  * Carries a stream of server-sent events to the client, reading each.
@@ -23,6 +25,7 @@ export class StreamAnswer implements Answer {
   readonly #delivery: Delivery;
   readonly #head: AnswerHead;
   readonly #scanner: SseScanner;
+  readonly #form = new TokenForm();
   readonly #held: Buffer[] = [];
   #heldBytes = 0;
   #tokens = 0;
@@ -43,6 +46,30 @@ export class StreamAnswer implements Answer {
     this.#scanner.push(chunk);
     const from = this.#scan();
     if (from >= 0) this.#pass(this.#scanner.bytes, from, this.#scanner.consumed);
+  }
+
+  /**
+   * Events that lie one in each chunk and differ from one that was read in their text and their id alone leave as they
+   * came, in one write: with their chunks' bounds, and without an object being made for them.
+   */
+  chunks(bytes: Buffer, to: number): number {
+    const delivery = this.#delivery;
+    if (this.#scanner.isInside || !delivery.takesChunks) return 0;
+    const form = this.#form;
+    const { kept } = delivery;
+    let at = 0;
+    while (at < to && CHUNK.at(bytes, at, to) && form.matches(bytes, CHUNK.start, CHUNK.end)) {
+      if (kept !== undefined) {
+        if (!form.hasId) break;
+        kept.readTokens(bytes, CHUNK.start, CHUNK.end, form);
+      }
+      delivery.progress(++this.#tokens);
+      at = CHUNK.next;
+    }
+    if (at === 0) return 0;
+    this.#lastBytes = undefined;
+    delivery.writeChunks(bytes, at);
+    return at;
   }
 
   ended(): void {
@@ -90,6 +117,7 @@ export class StreamAnswer implements Answer {
       switch (scanner.kind) {
         case "token":
           this.#remember();
+          this.#form.learn(scanner.bytes, scanner.start, scanner.end);
           delivery.answerReader?.event(scanner.bytes, scanner.start, scanner.end);
           from = this.#keep(from);
           if (this.#tokens++ === 0) delivery.firstToken();
@@ -246,6 +274,8 @@ function hasOutputItems(event: Fields | undefined): boolean {
   return Array.isArray(output) && output.length > 0;
 }
 
+/** Chunks are looked at one after another. */
+const CHUNK = new WholeChunk();
 const BLANK_LINE = Buffer.from("\n\n");
 const NULL = Buffer.from("null");
 

@@ -206,7 +206,7 @@ export class CascadeRun implements CascadeReading {
     exchange.prompt = { promptTokens: next.promptTokens, exact: next.promptTokensExact };
     if (tokenizer !== undefined && prompt === whole) exchange.encoded(tokenizer, prompt);
     forward.continueAt(after.decision, false);
-    forward.sends({ path: exchange.path, body: this.#bodyOf(exchange.stream, model) });
+    forward.content = { path: exchange.path, body: this.#bodyOf(exchange.stream, model) };
     exchange.dispatch({ kind: "escalated" });
     return true;
   }

@@ -54,7 +54,7 @@ function goesOn({ context, kept, path, prompt }: Exchange, forward: Forward): ty
       : { path, body: continuedText(kept, kept.text, forward.firstBody) };
   kept.resume();
   context.counters.continuationTokens += (kept.promptTokens || prompt.promptTokens) + seam.tokens;
-  forward.sends(sent);
+  forward.content = sent;
   return REROUTED;
 }
 

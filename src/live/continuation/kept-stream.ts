@@ -1,11 +1,11 @@
 import type { AnswerReport } from "../answer/answer-reader.ts";
 import type { ContinuationPlan } from "./continuation-plan.ts";
 import { type EventFacts, eventFacts } from "./event-facts.ts";
-import { BEFORE_IDS, blankIds, hideIds, idsAtEnd, idsOf, readIds } from "./event-ids.ts";
+import { BEFORE_IDS, type EventTokens, blankIds, hideIds, idsAtEnd, idsOf, readIds } from "./event-ids.ts";
 import { KeptText } from "./kept-text.ts";
 import type { KeptStreamOptions, StreamName, UnfitStream } from "./kept-stream-options.ts";
-import { type Seam, SeamFinder, codePoints } from "./seam.ts";
-import { beginningOfStop } from "./stop-across.ts";
+import { type Seam, SeamFinder } from "./seam.ts";
+import { beginningOfStop, heldBackOf } from "./stop-across.ts";
 import { TokenList } from "./token-list.ts";
 
 /**
@@ -50,10 +50,7 @@ export class KeptStream {
   constructor(options: KeptStreamOptions) {
     this.#options = options;
     this.plan = options.plan;
-    const { stops, includesStop } = options.plan;
-    this.#finder = new SeamFinder(
-      includesStop ? 0 : Math.max(0, ...stops.map(codePoints)) - (stops.length > 0 ? 1 : 0),
-    );
+    this.#finder = new SeamFinder(heldBackOf(options.plan));
     this.#account();
   }
 
@@ -174,14 +171,22 @@ export class KeptStream {
    * where a list of the prompt's ids begins that is to be left out, and where it ends; undefined where there is none.
    */
   read(bytes: Buffer, start: number, end: number): readonly [number, number] | undefined {
-    const { dialect, stops, showsIds } = this.plan;
-    const bracket = this.#textAt < 0 || stops.length > 0 ? -1 : idsAtEnd(bytes, start, end, BEFORE_IDS[dialect]);
+    const bracket = this.readsTokens ? idsAtEnd(bytes, start, end, BEFORE_IDS[this.plan.dialect]) : -1;
     const quote = start + this.#textAt;
     if (bracket < 0 || bytes[quote] !== QUOTE || bytes[quote - 1] !== COLON) return this.#readSlowly(bytes, start, end);
-    if (this.#unfit !== undefined) {
-      if (!showsIds) hideIds(bytes, bracket);
-      return undefined;
-    }
+    this.readTokens(bytes, start, end, { bracket, hasText: bytes[quote + 1] !== QUOTE });
+    return undefined;
+  }
+
+  /** What events have beside text and ids is known, and their text goes out as it comes. */
+  get readsTokens(): boolean {
+    return this.#textAt >= 0 && this.plan.stops.length === 0;
+  }
+
+  /** The same of an event of which it is known where the list of its ids opens, and that it has nothing else but text. */
+  readTokens(bytes: Buffer, start: number, end: number, { bracket, hasText }: EventTokens): void {
+    const { dialect, showsIds } = this.plan;
+    if (this.#unfit !== undefined) return showsIds ? undefined : hideIds(bytes, bracket);
     const before = this.#tokens.length;
     const behind = readIds(bytes, bracket, this.#push);
     const count = this.#tokens.length;
@@ -189,14 +194,13 @@ export class KeptStream {
       const facts = eventFacts(bytes, start, end, dialect);
       this.#finder.add(count - before, count, facts?.text ?? "", facts?.text ?? "");
       if (facts?.text !== "") this.#textTokens = count;
-    } else if (bytes[quote + 1] !== QUOTE) {
+    } else if (hasText) {
       this.#finder.whole(count);
       this.#textTokens = count;
       this.#inParts = false;
     }
     if (!showsIds) blankIds(bytes, bracket, behind);
     this.#look();
-    return undefined;
   }
 
   /** Output of an endpoint at which the stream went on: of its text, `shown` reached the client. */
@@ -269,9 +273,7 @@ export class KeptStream {
     else if (this.outputTokens > this.#options.tokensMax) this.#giveUp("long");
   }
 
-  readonly #push = (id: number): void => {
-    this.#tokens.push(id);
-  };
+  readonly #push = (id: number): void => this.#tokens.push(id);
 
   #look(): void {
     if (this.#unfit !== undefined) return;
@@ -294,5 +296,4 @@ export class KeptStream {
 
 /** No event has more tokens that could matter: a character has at most four bytes. */
 const TOKENS_ASKED_MAX = 16;
-const QUOTE = 0x22;
-const COLON = 0x3a;
+const [QUOTE, COLON] = [0x22, 0x3a];

@@ -1,9 +1,15 @@
 import type { KeptStream } from "./kept-stream.ts";
+import { codePoints } from "./seam.ts";
 
 export interface StopAcross {
   readonly stop: string;
   /** Length of what of the new text belongs to the answer. */
   readonly length: number;
+}
+
+/** Code points that an engine holds back of all text, since a stop string may begin in them. */
+export function heldBackOf({ stops, includesStop }: KeptStream["plan"]): number {
+  return includesStop || stops.length === 0 ? 0 : Math.max(...stops.map(codePoints)) - 1;
 }
 
 /** The last characters of a text in which a stop string may have begun; "" where none is looked for. */

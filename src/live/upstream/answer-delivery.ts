@@ -88,6 +88,16 @@ export class AnswerDelivery implements Delivery {
     if (given.length > 0 && !this.#exchange.writer.write(given)) this.#forward.pause();
   }
 
+  get takesChunks(): boolean {
+    const { state, kept, nameSwap, cascade, answerReader, writer } = this.#exchange;
+    if (state.kind !== "passing" || nameSwap !== undefined || cascade !== undefined) return false;
+    return answerReader === undefined && (kept === undefined || kept.readsTokens) && writer.takesChunks;
+  }
+
+  writeChunks(bytes: Buffer, length: number): void {
+    if (!this.#exchange.writer.writeChunks(bytes, length)) this.#forward.pause();
+  }
+
   firstToken(): void {
     this.#exchange.dispatch(FIRST_TOKEN);
     this.#judgeRipe();

@@ -10,6 +10,8 @@ import type { PieceSink } from "./upstream-reads.ts";
 export interface AttemptListener {
   answerStarted(status: number, headers: AnswerHeaders): void;
   answerData(chunk: Buffer): void;
+  /** Chunks of a stream, of which it takes what it can as `Answer.chunks` does; none where it has no such method. */
+  answerChunks?(bytes: Buffer, to: number): number;
   answerEnded(): void;
   /** A kept connection was stale and the request goes out once more. */
   attemptReconnects(): void;
@@ -87,6 +89,10 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   /** Of a stream, past undici. */
   piece(bytes: Buffer): void {
     this.#listener?.answerData(bytes);
+  }
+
+  chunks(bytes: Buffer, to: number): number {
+    return this.#listener?.answerChunks?.(bytes, to) ?? 0;
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -34,8 +34,8 @@ import { writeError } from "./write-error.ts";
  */
 export class Forward implements AttemptListener {
   readonly #exchange: Exchange;
-  /** As the request was sent first. */
   readonly firstBody: Buffer;
+  /** What is sent next. */
   content: SentContent;
   readonly #delivery: AnswerDelivery;
   readonly decidedAt: Micros;
@@ -81,7 +81,6 @@ export class Forward implements AttemptListener {
   get cachedTokens(): number | undefined {
     return this.#stages?.cachedTokens;
   }
-  /** Of the attempt under way. */
   get tokens(): TokenProgress {
     return this.#tokens;
   }
@@ -197,11 +196,6 @@ export class Forward implements AttemptListener {
     this.decided(routed);
   }
 
-  /** What is sent next. */
-  sends(content: SentContent): void {
-    this.content = content;
-  }
-
   answerStarted(status: number, headers: AnswerHeaders): void {
     const head: AnswerHead = { status, headers };
     const { state, kept } = this.#exchange;
@@ -226,18 +220,25 @@ export class Forward implements AttemptListener {
 
   answerData(chunk: Buffer): void {
     this.#signs.alive();
-    try {
-      this.#answer?.data(chunk);
-    } catch (error) {
-      this.#exchange.bug(error);
-    }
+    this.#reads(() => this.#answer?.data(chunk));
+  }
+
+  answerChunks(bytes: Buffer, to: number): number {
+    this.#signs.alive();
+    return this.#reads(() => this.#answer?.chunks?.(bytes, to)) ?? 0;
   }
 
   answerEnded(): void {
+    this.#reads(() => this.#answer?.ended());
+  }
+
+  /** A defect that shows while an answer is read is its request's own. */
+  #reads<T>(read: () => T): T | undefined {
     try {
-      this.#answer?.ended();
+      return read();
     } catch (error) {
       this.#exchange.bug(error);
+      return undefined;
     }
   }
 

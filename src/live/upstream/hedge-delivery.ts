@@ -48,7 +48,9 @@ export class HedgeDelivery implements Delivery {
   named(piece: Buffer): Buffer {
     return piece;
   }
+  readonly takesChunks = false;
   write(): void {}
+  writeChunks(): void {}
   progress(): void {}
 
   firstToken(): void {

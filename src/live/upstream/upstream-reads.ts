@@ -5,6 +5,8 @@ import { READ_SLAB } from "./read-slab.ts";
 
 /** Takes what arrives of a stream; each piece is the payload of all chunks that lay in one read. */
 export interface PieceSink {
+  /** Takes whole chunks from the beginning of bytes[0..to), as `Answer.chunks` does. */
+  chunks(bytes: Buffer, to: number): number;
   piece(bytes: Buffer): void;
 }
 
@@ -101,8 +103,10 @@ export class UpstreamReads {
   #pass(socket: Socket, bytes: number): boolean {
     const framing = this.#framing!;
     const { read } = READ_SLAB;
+    const from = framing.isBetween ? (this.#sink?.chunks(read, bytes) ?? 0) : 0;
+    if (from === bytes) return !this.#paused;
     const memory = READ_SLAB.room(bytes);
-    const stoppedAt = framing.walk(read, 0, bytes, memory, READ_SLAB.at);
+    const stoppedAt = framing.walk(read, from, bytes, memory, READ_SLAB.at);
     const { payload } = framing;
     const piece = payload === 0 ? undefined : READ_SLAB.piece(memory, payload);
     const rest =

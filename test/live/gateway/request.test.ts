@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import { describe, test } from "node:test";
 
 import type { RouteRequest } from "#core/request.ts";
@@ -252,19 +253,25 @@ describe("what the router learns of an answer", () => {
       { limits: { progressTokens: 30 } },
     ));
 
-  test("slow output is reported by time", () =>
-    withRig(
+  test("slow output is reported by time", () => {
+    let engine: Socket | undefined;
+    return withRig(
       (_r, socket) => {
+        engine = socket;
         socket.write(STREAM_HEAD + tokenChunk("a") + tokenChunk("b"));
-        setTimeout(() => socket.write(event("[DONE]") + STREAM_END), 80);
       },
       async (rig) => {
-        await ask(rig.url, { ...CHAT, stream: true });
-        const progress = rig.inputs.flatMap((input) => (input.kind === "progress" ? [input.outputTokens] : []));
-        assert.deepEqual(progress, [2]);
+        const answered = ask(rig.url, { ...CHAT, stream: true });
+        const progress = (): number[] =>
+          rig.inputs.flatMap((input) => (input.kind === "progress" ? [input.outputTokens] : []));
+        while (progress().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+        engine!.write(event("[DONE]") + STREAM_END);
+        await answered;
+        assert.deepEqual(progress(), [2]);
       },
       { limits: { progressMillis: 20 } },
-    ));
+    );
+  });
 
   test("choices interleave and count together", () =>
     withRig(
