@@ -6,6 +6,7 @@ import { azureLine } from "#trace/export/azure-line.ts";
 import { blisResult } from "#trace/export/blis-result.ts";
 import { BLIS_CSV_HEADER, blisHeader, blisRow } from "#trace/export/blis-trace.ts";
 import { mooncakeLine } from "#trace/export/mooncake-line.ts";
+import { WEKA_LOSSES, writeWekaFolder } from "#trace/export/weka-folder.ts";
 import { AZURE_HEADER } from "#trace/import/azure.ts";
 import { RESULTS_ALONE } from "#trace/import/open-workload.ts";
 import { Tally } from "#trace/transform/tally.ts";
@@ -23,7 +24,7 @@ import {
 } from "./trace-output.ts";
 import { openTrace, requestsOf, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
 
-const EXPORT_FORMATS = ["mooncake", "azure", "blis", "blis-result", "workload"] as const;
+const EXPORT_FORMATS = ["mooncake", "azure", "blis", "blis-result", "weka", "workload"] as const;
 type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** Azure's file has wall times; a workload has none, so it gets the start of an epoch. */
@@ -65,7 +66,10 @@ export function exportCommand(): Command {
     .description("Write a trace in another format. What the format cannot hold is counted.")
     .argument("<trace>", "recorded trace or workload")
     .addOption(
-      new Option("-f, --format <name>", "blis is a TraceV2: a .csv, with its header in a .yaml beside it")
+      new Option(
+        "-f, --format <name>",
+        "blis is a TraceV2: a .csv, with its header in a .yaml beside it; weka a folder",
+      )
         .choices(EXPORT_FORMATS)
         .makeOptionMandatory(),
     )
@@ -125,6 +129,10 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
     const written = await writeWorkload(output, requestsOf(source), [`export of ${source.format}`]);
     return reportWritten(output, written, "requests", new Tally(), source.notes());
   }
+  if (format === "weka") {
+    const { written, refused } = await writeWekaFolder(output, source.traffic());
+    return reportWritten(output, written, "requests", refused, [...source.notes(), WEKA_LOSSES]);
+  }
   const { written, refused } = await writeLines(output, source.traffic(), formatOf(format));
   if (format === "blis" && written > 0)
     writeFileSync(
@@ -136,7 +144,7 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
     process.stdout.write("blocks that prompts share are not written: the format has no place for them\n");
 }
 
-function formatOf(format: Exclude<ExportFormat, "workload">): LineFormat<TrafficRequest> {
+function formatOf(format: Exclude<ExportFormat, "workload" | "weka">): LineFormat<TrafficRequest> {
   const plain = { head: "", between: "", tail: "" };
   switch (format) {
     case "mooncake":
