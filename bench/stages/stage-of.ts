@@ -2,7 +2,7 @@ import type { Profiler } from "node:inspector";
 
 /** Stages by where code is, the first that fits: files below src, packages, and Node's own modules. */
 const STAGES: readonly (readonly [place: RegExp, stage: string])[] = [
-  [/\/src\/live\/(json-scan|request\/(parse-|prompt-limits|lax-|truncation))/, "body: scan, JSON"],
+  [/\/src\/live\/(json-scan|request\/(parse-|known-bodies|prompt-limits|lax-|truncation))/, "body: scan, JSON"],
   [/\/src\/live\/tokenizer\/bpe\//, "tokens of new text"],
   [/\/src\/live\/tokenizer\//, "memo of prefixes"],
   [/\/src\/core\/prompt\//, "block hashes"],

@@ -59,6 +59,14 @@ export const limits = z.strictObject({
   continuationBytesKept: bytes()
     .default(256 * MIB)
     .describe("What the tokens kept of all streams may take; a stream without room is cut where it breaks."),
+  knownBodyBytesKept: z
+    .int()
+    .min(0)
+    .max(1e12)
+    .default(64 * MIB)
+    .describe(
+      "What beginnings of chats may take, so that of a conversation that goes on only the new messages are read; 0 for none.",
+    ),
   retryRatio: z
     .number()
     .min(0)

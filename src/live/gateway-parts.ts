@@ -13,6 +13,7 @@ import type { Identifier } from "./request/identity.ts";
 import type { FaultEvent } from "./log/fault-log.ts";
 import type { InFlight } from "./request/in-flight.ts";
 import type { RouterSeat } from "./router-seat.ts";
+import type { KnownBodies } from "./request/known-bodies.ts";
 import type { GatewayLimits } from "./request/limits.ts";
 import type { SloRules } from "./request/slo-rules.ts";
 import type { AttemptWatch } from "./upstream/attempt-watch.ts";
@@ -54,6 +55,8 @@ export interface GatewayParts {
   /** The same of the limits in force. */
   waits: WaitLimits;
   readonly hangs: AttemptWatch;
+  /** Beginnings of chats that were read before. */
+  readonly knownBodies: KnownBodies;
   readonly answersIndexed: AnswersIndexed;
   readonly answers: AnswerQueue;
   /** Undefined where there is none. */

@@ -18,6 +18,7 @@ import { GatewayMessage } from "./request/gateway-message.ts";
 import { answerHttpFaults } from "./request/http-faults.ts";
 import { Identifier, type IdentityOptions } from "./request/identity.ts";
 import { InFlight } from "./request/in-flight.ts";
+import { KnownBodies } from "./request/known-bodies.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
 import type { RouterSeat } from "./router-seat.ts";
 import type { RouterTap } from "./router-tap.ts";
@@ -209,6 +210,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     requestUsage: options.requestUsage ?? false,
     continuesStreams: options.continuesStreams ?? false,
     continuesByText: options.continuesByText ?? false,
+    knownBodies: new KnownBodies(own.counters.knownBodies),
     continuationBytes: 0,
     releasesUnderWay: 0,
     timeoutHeaders: options.timeoutHeaders ?? [],

@@ -12,6 +12,8 @@ export interface JsonLimits {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const BRACKET = 0x5b;
+const LIST_KEY = Buffer.from('"messages"');
 /** Bytes of a string looked at one by one before its end is searched for. */
 const LOOKED_AT_BYTES = 16;
 
@@ -48,10 +50,42 @@ export class JsonScan {
   #strings = 0;
   #containers = 0;
   #commas = 0;
+  #isInList = false;
+  /** Lists under the key "messages" of the outermost object, as JSON has them mostly: one, or none. */
+  lists = 0;
+  /** Of the last of them: where its key begins, arrays and objects in it, the ends of the last two, and its own end. */
+  listKeyAt = -1;
+  listItems = 0;
+  itemBeforeEnd = -1;
+  itemEnd = -1;
+  listEnd = -1;
 
   constructor(bytes: Buffer, limits: JsonLimits) {
     this.#bytes = bytes;
     this.#limits = limits;
+  }
+
+  /**
+   * Where this one stands, for other bytes that are the same up to there: what was looked at counts in it, and is not
+   * looked at again.
+   */
+  goingOn(bytes: Buffer, limits: JsonLimits): JsonScan {
+    const scan = new JsonScan(bytes, limits);
+    scan.#at = this.#at;
+    scan.#inString = this.#inString;
+    scan.#depth = this.#depth;
+    scan.#deepest = this.#deepest;
+    scan.#keys = this.#keys;
+    scan.#strings = this.#strings;
+    scan.#containers = this.#containers;
+    scan.#commas = this.#commas;
+    scan.#isInList = this.#isInList;
+    scan.lists = this.lists;
+    scan.listKeyAt = this.listKeyAt;
+    scan.listItems = this.listItems;
+    scan.itemBeforeEnd = this.itemBeforeEnd;
+    scan.itemEnd = this.itemEnd;
+    return scan;
   }
 
   /** Looks at about as many bytes more; true when all are looked at or a bound is crossed. */
@@ -94,13 +128,47 @@ export class JsonScan {
       }
       if (meaning === COMMA) this.#commas++;
       else if (meaning === COLON) this.#keys++;
-      else if (meaning === CLOSE) this.#depth--;
-      else {
+      else if (meaning === CLOSE) {
+        if (--this.#depth <= 2 && this.#isInList) this.#closed(at);
+      } else {
         this.#containers++;
         if (++this.#depth > this.#deepest) this.#deepest = this.#depth;
+        if (this.#depth === 2 && bytes[at - 1] === BRACKET) this.#opened(at - 1);
       }
     }
     this.#at = at;
+  }
+
+  /** The bracket of an array in the outermost object or array. */
+  #opened(bracket: number): void {
+    const bytes = this.#bytes;
+    const colon = lastVisible(bytes, bracket - 1);
+    if (bytes[colon] !== 0x3a) return;
+    const keyEnd = lastVisible(bytes, colon - 1) + 1;
+    const keyAt = keyEnd - LIST_KEY.length;
+    if (keyAt < 1 || bytes.compare(LIST_KEY, 0, LIST_KEY.length, keyAt, keyEnd) !== 0) return;
+    // Else the quote may be one inside of a key.
+    const before = bytes[lastVisible(bytes, keyAt - 1)];
+    if (before !== 0x7b && before !== 0x2c) return;
+    this.lists++;
+    this.listKeyAt = keyAt;
+    this.listItems = 0;
+    this.itemBeforeEnd = -1;
+    this.itemEnd = -1;
+    this.listEnd = -1;
+    this.#isInList = true;
+  }
+
+  /** Something in the list ended before `at`, or the list itself did. */
+  #closed(at: number): void {
+    if (this.#depth === 2) {
+      this.listItems++;
+      this.itemBeforeEnd = this.itemEnd;
+      this.itemEnd = at;
+    } else {
+      this.listEnd = at - 1;
+      this.#isInList = false;
+    }
   }
 
   /** To behind the string's end, or as far as asked; never between a backslash and what it escapes. */
@@ -125,6 +193,13 @@ export class JsonScan {
     }
     this.#at = at;
   }
+}
+
+/** Where the last byte up to `at` is that is no space. */
+function lastVisible(bytes: Buffer, at: number): number {
+  let place = at;
+  while (place >= 0 && bytes[place]! <= 0x20) place--;
+  return place;
 }
 
 /** Whether an odd number of backslashes stands before `at`, down to `from`, where none is open. */

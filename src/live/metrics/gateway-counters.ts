@@ -47,6 +47,8 @@ export interface GatewayCounters {
   handshakesFailed: number;
   /** Requests that were not HTTP. */
   malformedHttp: number;
+  /** Long bodies of chats whose beginning was known or not, and beginnings that were kept and dropped. */
+  readonly knownBodies: Record<string, number>;
   /** Events or answers that passed unread above the limit. */
   uninspected: number;
   /** Ids of answers' tokens beyond those kept of one answer. */
@@ -94,6 +96,7 @@ export function newCounters(): GatewayCounters {
     connectionsDropped: 0,
     handshakesFailed: 0,
     malformedHttp: 0,
+    knownBodies: {},
     uninspected: 0,
     answerTokensDropped: 0,
     answersKnown: {},

@@ -253,6 +253,7 @@ function registerCounters({ counters }: StateSources, family: Family, row: Row):
   byKey("requests_moved_total", "Requests without a byte that left an endpoint, by why.", "from", (all) => all.moved);
   byKey("hedges_total", "Requests that a second endpoint had too, by their end.", "end", (all) => all.hedges);
   byKey("hedges_denied_total", "Late ones that none was given.", "reason", (all) => all.hedgesDenied);
+  byKey("known_bodies_total", "Long chats and their beginnings that are kept.", "event", (all) => all.knownBodies);
   byKey("answers_indexed_total", "Answers put into the prefix index.", "from", (all) => all.answersKnown);
   byKey("answers_unknown_total", "Answers whose tokens were not found out.", "reason", (all) => all.answersUnknown);
   byKey("attempt_faults_total", "Attempts that failed before the client got a byte.", "fault", (all) => all.faults);

@@ -119,9 +119,9 @@ interface Question {
 
 function ask(question: Question): void {
   const { asking, body } = question;
-  const { limits, headers, route } = asking;
+  const { context, limits, headers, route } = asking;
   asking.arrivedAt = nowMicros();
-  const parsed = parseRequest(route, headers.get("content-type"), body, limits, asking);
+  const parsed = parseRequest(route, headers.get("content-type"), body, limits, asking, context.knownBodies);
   if (parsed instanceof Promise) later(asking, parsed, (known) => askParsed(question, known));
   else askParsed(question, parsed);
 }

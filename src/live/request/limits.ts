@@ -33,6 +33,8 @@ export interface GatewayLimits extends JsonLimits {
   readonly continuationTokensKept: number;
   /** Bytes that the tokens kept of all streams may take; a stream for which there is no room is cut where it breaks. */
   readonly continuationBytesKept: number;
+  /** What the beginnings of chats may take, so that of a conversation that goes on only the new messages are read; 0 for none. */
+  readonly knownBodyBytesKept: number;
   /** Retries allowed per request in the long run, beyond `retryBurst`. */
   readonly retryRatio: number;
   /** Retries that may come at once, as when an endpoint dies with this many in flight. */
@@ -117,6 +119,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   continuationsMax: retry.continuationsMax,
   continuationTokensKept: 32_768,
   continuationBytesKept: 256 * MIB,
+  knownBodyBytesKept: 64 * MIB,
   retryRatio: retry.ratio,
   retryBurst: retry.burst,
   hedgeMillis: undefined,

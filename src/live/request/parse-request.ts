@@ -4,6 +4,7 @@ import { laxBoolean } from "./lax-boolean.ts";
 import { NO_TEXT, type ParsedPrompt, parsePrompt } from "./parse-prompt.ts";
 import { type Asker, loopTurn, STAYS } from "../loop-turn.ts";
 import { type JsonLimits, JsonScan } from "../json-scan.ts";
+import type { KnownBodies } from "./known-bodies.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { beyondLimits } from "./prompt-limits.ts";
 import type { Route } from "./route.ts";
@@ -43,9 +44,10 @@ export function parseRequest(
   body: Buffer,
   limits: GatewayLimits,
   asker: Asker = STAYS,
+  known?: KnownBodies,
 ): ParsedRequest | Refusal | Promise<ParsedRequest | Refusal> {
   const type = contentType.split(";", 1)[0]!.trim().toLowerCase();
-  if (type === "application/json" || type.endsWith("+json")) return parseJson({ route, body, limits, asker });
+  if (type === "application/json" || type.endsWith("+json")) return parseJson({ route, body, limits, asker, known });
   if (route.dialect === "other" && type === "multipart/form-data") return parseForm(body);
   return refusal("bad-request", "Unsupported media type: send the body as application/json.");
 }
@@ -59,18 +61,30 @@ interface Reading {
   readonly body: Buffer;
   readonly limits: GatewayLimits;
   readonly asker: Asker;
+  readonly known: KnownBodies | undefined;
 }
 
 function parseJson(reading: Reading): ParsedRequest | Refusal | Promise<ParsedRequest | Refusal> {
   const { body, limits } = reading;
   if (body.length === 0) return refusal("bad-request", "The request body is empty; a JSON object is required.", "body");
-  if (body.length > READ_AT_ONCE_BYTES) return parseInTurns(reading);
+  const known = reading.route.dialect === "chat" ? reading.known : undefined;
+  const found = known?.find(body, limits.knownBodyBytesKept);
+  if (typeof found === "object") {
+    const { scan, fields } = known?.readOn(body, found, limits) ?? {};
+    if (scan?.crossed !== undefined) return beyond(scan.crossed, limits);
+    if (fields !== undefined) return parseFields(reading.route, fields, limits);
+  }
+  const note = (scan: JsonScan): void => known?.note(body, scan, found === "seen", limits.knownBodyBytesKept);
+  if (body.length > READ_AT_ONCE_BYTES) return parseInTurns(reading, note);
   const scan = new JsonScan(body, limits);
   scan.advance(body.length);
-  return scan.crossed === undefined ? parseText(textOf(body), reading) : beyond(scan.crossed, limits);
+  if (scan.crossed !== undefined) return beyond(scan.crossed, limits);
+  const parsed = parseText(textOf(body), reading);
+  if (!isRefusal(parsed)) note(scan);
+  return parsed;
 }
 
-async function parseInTurns(reading: Reading): Promise<ParsedRequest | Refusal> {
+async function parseInTurns(reading: Reading, note: (scan: JsonScan) => void): Promise<ParsedRequest | Refusal> {
   const { body, limits, asker } = reading;
   const scan = new JsonScan(body, limits);
   do await loopTurn(asker);
@@ -81,6 +95,7 @@ async function parseInTurns(reading: Reading): Promise<ParsedRequest | Refusal> 
   await loopTurn(asker);
   const parsed = parseText(text, reading);
   await loopTurn(asker);
+  if (!isRefusal(parsed)) note(scan);
   return parsed;
 }
 

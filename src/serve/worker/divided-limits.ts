@@ -7,6 +7,7 @@ const SHARED = [
   "clientConnectionsMax",
   "upstreamConnectionsMax",
   "continuationBytesKept",
+  "knownBodyBytesKept",
   "answersWaitingMax",
 ] as const satisfies readonly (keyof GatewayLimits)[];
 
