@@ -132,6 +132,13 @@ export const LLM_D_ELSEWHERE: Readonly<Record<string, string>> = {
   "precise-prefix-cache-producer": "kvEvents.*",
   "endpoint-notification-source": "kvEvents.*",
   "data-parallel-profile-handler": "discovery.dataParallelRanks, or a pool's target ports",
+  "dcgm-data-source": "power.exporters",
+  "dcgm-extractor": "power.exporters",
+  // Of flow control, which is no part of a routing profile; what stands in its place decides otherwise.
+  "probabilistic-admitter": "admission.shedAt, without chance",
+  "soft-reflective-ceiling-policy": "admission.classes, strictly in order",
+  "program-aware-fairness": "admission.queue.fairness, by what tenants were given",
+  "request-attribute-reporter": "metrics and records, which are fixed",
 };
 
 /** Plugins of llm-d without a counterpart here, and what that means. */
@@ -141,15 +148,9 @@ export const LLM_D_MISSING: Readonly<Record<string, string>> = {
   "mm-embeddings-cache-scorer": "what is cached of images and sound is not known",
   "encode-filter": "encoding is not routed apart",
   "always-disagg-multimodal-decider": "encoding is not routed apart",
-  "dcgm-data-source": "gauges of GPUs are not scraped",
-  "dcgm-extractor": "gauges of GPUs are not scraped",
   "endpoint-attribute-filter": "scorers and filters read the signals of their own catalog, no attributes by name",
   "endpoint-attribute-scorer": "scorers and filters read the signals of their own catalog, no attributes by name",
   "topology-extractor": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
   "topology-affinity-filter": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
   "topology-affinity-scorer": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
-  "probabilistic-admitter": "admission decides without chance: admission.shedAt",
-  "soft-reflective-ceiling-policy": "classes go strictly in order: admission.classes",
-  "program-aware-fairness": "tenants are served by what they were given: admission.queue.fairness",
-  "request-attribute-reporter": "what is reported of a request is fixed",
 };

@@ -95,6 +95,20 @@ test("llm-d's defaults are filled in: no plugins, no profile, no weight, no pick
   assert.deepEqual(spec.picker, { plugin: "max-score", parameters: { tieBreak: "random" } });
 });
 
+test("plugins of llm-d's flow control leave the profile as it is, and what stands in their place is named", (t) => {
+  const plain = loadProfile(file(t, `${HEAD}plugins: [{type: queue-scorer}]\n`));
+  for (const [type, instead] of [
+    ["program-aware-fairness", "admission.queue.fairness"],
+    ["probabilistic-admitter", "admission.shedAt"],
+    ["soft-reflective-ceiling-policy", "admission.classes"],
+    ["dcgm-extractor", "power.exporters"],
+  ] as const) {
+    const { spec, summary } = loadProfile(file(t, `${HEAD}plugins: [{type: queue-scorer}, {type: ${type}}]\n`));
+    assert.deepEqual(spec, plain.spec);
+    assert.ok(summary.includes(`${type} (${instead}`), summary);
+  }
+});
+
 test("llm-d plugins and parameters that are unknown here are all named with their place", (t) => {
   const text = refused(() =>
     loadProfile(
