@@ -35,6 +35,11 @@ export const STRATEGIES: Readonly<
 
 const WEIGHT_MAX = 1_000_000;
 
+/** Whether it is one of AIBrix's strategies. */
+export function isStrategy(text: string): boolean {
+  return Object.hasOwn(STRATEGIES, text);
+}
+
 /** Whether a strategy is written with weights or as a list. */
 export function isComposite(text: string): boolean {
   return /[:,]/.test(text);

@@ -1,8 +1,8 @@
 import { basename, resolve } from "node:path";
 import { ConfigError } from "./config-error.ts";
-import { aibrixProfile, isComposite } from "./peer-aibrix.ts";
+import { aibrixProfile, isComposite, isStrategy } from "./peer-aibrix.ts";
 import { llmDProfile } from "./llm-d-config.ts";
-import { isPath, loadNativeProfile, type NamedProfile } from "./native-profile.ts";
+import { isPath, loadNativeProfile, type NamedProfile, profileNames } from "./native-profile.ts";
 import { profileOfPolicy, readPolicyConfig } from "./policy-config.ts";
 import { problemLine } from "./problem.ts";
 import { readSimulationPolicies } from "./simulation-policies.ts";
@@ -11,12 +11,16 @@ import { readYamlFile, type YamlFile } from "./yaml-file.ts";
 export { type NamedProfile, gaugeMillisOf, profileNames } from "./native-profile.ts";
 
 /**
- * A profile by what names it: a shipped one by its name; AIBrix's composite strategy (`least-request:2,throughput:1`);
+ * A profile by what names it: a shipped one by its name, or by AIBrix's name of it (`prefix-cache`, `prefix-aware`);
+ * AIBrix's composite strategy (`least-request:2,throughput:1`);
  * or a file by its path, which holds a profile, an EndpointPickerConfig of llm-d, or a policy bundle of BLIS, distinguished
  * by their keys. Throws ConfigError with every problem.
  */
 export function loadProfile(nameOrPath: string): NamedProfile {
-  if (!isPath(nameOrPath)) return isComposite(nameOrPath) ? aibrixProfile(nameOrPath) : loadNativeProfile(nameOrPath);
+  if (!isPath(nameOrPath)) {
+    const asked = isComposite(nameOrPath) || (isStrategy(nameOrPath) && !profileNames().includes(nameOrPath));
+    return asked ? aibrixProfile(nameOrPath) : loadNativeProfile(nameOrPath);
+  }
   const file = resolve(nameOrPath);
   const yaml = readYamlFile(file);
   if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));

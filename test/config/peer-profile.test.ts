@@ -284,3 +284,10 @@ routing:
     parameters: {},
   });
 });
+
+test("a shipped profile goes by AIBrix's name of it as well, where no other one has that name", () => {
+  for (const name of ["prefix-cache", "prefix-aware"])
+    assert.deepEqual(loadProfile(name).spec, loadProfile("aibrix-prefix-cache").spec);
+  assert.equal(loadProfile("least-request").name, "aibrix-least-request");
+  for (const name of ["random", "power-of-two", "vtc-basic"]) assert.equal(loadProfile(name).name, name);
+});
