@@ -46,7 +46,7 @@ export async function quotaRows(seed: number): Promise<Row[]> {
   return rows;
 }
 
-export async function exceeded(seed: number, count: number, how: Redis): Promise<Row> {
+async function exceeded(seed: number, count: number, how: Redis): Promise<Row> {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-quota-"));
   const redis = await BenchRedis.start();
   const proxy = await slowProxy(redis.port, () => (how === "slowed" ? SLOWED_MILLIS : 0));

@@ -3,7 +3,7 @@ import type { RequestSummary } from "../request/request-summary.ts";
 import { type CounterLabel, CounterTable } from "./metric-counter.ts";
 import { LabelSlots } from "./metric-labels.ts";
 
-export const TENANTS_MAX_DEFAULT = 64;
+const TENANTS_MAX_DEFAULT = 64;
 /** Outcomes and reasons are closed sets; this bounds a mistake. */
 const CLOSED_SET_MAX = 128;
 
