@@ -35,6 +35,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
   },
   mixed: { about: "mixed load for minutes or an hour: heap, handles, latency minute by minute", onDemand: true },
+  spans: { about: "CPU of a request without spans, with them for some and for all", onDemand: true },
   start: { about: "time, CPU and memory of a start, with estimated and with exact tokens", short: ["--rounds", "1"] },
   hostile: {
     about: "requests made to be dear: CPU by size, and what others wait meanwhile",
