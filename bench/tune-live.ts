@@ -104,7 +104,7 @@ function rolledOut(document: RolloutDocument, measuredIn: MeasuredRollout): void
     ({ measured: one }) => one.metric === "e2e" && one.figure === "mean",
   )!;
   const gainOf = ({ mean: value, low, high }: typeof measured) =>
-    `gain ${percent(-value / mean)} (${percent(-high / mean)} to ${percent(-low / mean)})`;
+    `gain ${percent(-value / mean)} (${Number.isFinite(low) ? `${percent(-high / mean)} to ${percent(-low / mean)}` : "too few for an interval"})`;
   const { kind, ...rest } = document.design;
   const expected = document.predictions.find(({ metric, figure }) => metric === "e2e" && figure === "mean");
   print(

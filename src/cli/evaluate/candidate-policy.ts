@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine, unknownWord } from "#config/problem.ts";
 import { loadProfile } from "#config/profile-file.ts";
+import { CHANGES, type CandidateChange, candidateChange } from "./candidate-change.ts";
 import { CATALOG } from "#core/catalog.ts";
 import { checkProfile, completeProfile, type PartialProfile } from "#core/profile/check.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
@@ -11,6 +12,8 @@ export interface AskedPolicy {
   readonly id: string;
   /** Why it cannot be evaluated, in place of a policy. */
   readonly spec: ProfileSpec | { readonly problems: readonly string[] };
+  /** What it changes beside its profile; undefined for nothing. */
+  readonly change?: CandidateChange | undefined;
 }
 
 /** Candidates of one batch at most. */
@@ -35,7 +38,7 @@ const WEIGHT_NAMES: Readonly<Record<string, string>> = {
 /**
  * Policies of one JSON document: `{"candidates": [...]}`, or one candidate alone. A candidate is
  * `{policy_id, profile, parameters}`: a profile by name, path or content, and dotted parameters that change it; or the dotted
- * parameters alone. A candidate that makes no policy has its problems; throws ConfigError where the document is none.
+ * parameters alone, which may be of admission and autoscaling too. A candidate that makes no policy has its problems; throws ConfigError where the document is none.
  */
 export function askedPolicies(document: unknown, base: string): AskedPolicy[] {
   const isBatch = typeof document === "object" && document !== null && "candidates" in document;
@@ -54,7 +57,9 @@ function askedPolicy(value: unknown, base: string, number: number): AskedPolicy 
   const { policy_id: id = fallback, profile = base, parameters = {} } = checked.value;
   try {
     const from = typeof profile === "string" ? loadProfile(profile).spec : inlineSpec(profile);
-    return { id, spec: withParameters(from, parameters) };
+    const own = Object.entries(parameters).filter(([path]) => !CHANGES.has(path.slice(0, path.indexOf("."))));
+    const change = candidateChange(parameters);
+    return { id, spec: withParameters(from, Object.fromEntries(own)), ...(change && { change }) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { id, spec: { problems: error.lines } };
@@ -91,7 +96,7 @@ function withParameters(from: ProfileSpec, parameters: Readonly<Record<string, P
   return spec;
 }
 
-const ACCEPTED = `scorers.NAME.weight, scorers.NAME.PARAMETER, filters.NAME.PARAMETER, picker.PARAMETER or one of ${Object.keys(WEIGHT_NAMES).join(", ")}`;
+const ACCEPTED = `scorers.NAME.weight, scorers.NAME.PARAMETER, filters.NAME.PARAMETER, picker.PARAMETER, admission.KEY, autoscale.KEY or one of ${Object.keys(WEIGHT_NAMES).join(", ")}`;
 
 function parts(path: string): string[] {
   const [kind = "", ...rest] = path.split(".");

@@ -4,7 +4,7 @@ import { Command, Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { readYamlFile } from "#config/yaml-file.ts";
 import { problemLine } from "#config/problem.ts";
-import { runCandidate } from "#shadow/question/candidate.ts";
+import { runCandidate, type Scenario, type Setting } from "#shadow/question/candidate.ts";
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
 import { objectiveNamed } from "#shadow/tune/objective.ts";
 import { whole } from "../flag-number.ts";
@@ -12,6 +12,7 @@ import { addTrafficFlags } from "../rollout/traffic-flags.ts";
 import { type SloFlags, sloOptions, sloTargets } from "../tune/slo-targets.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { trafficOf } from "../what-if/what-if-traffic.ts";
+import { type CandidateChange, scenarioOf } from "./candidate-change.ts";
 import { type AskedPolicy, askedPolicies } from "./candidate-policy.ts";
 import { IsolatedEvaluations } from "./isolated-evaluation.ts";
 import { failedReport, type PolicyReport, policyReport } from "./policy-report.ts";
@@ -104,14 +105,26 @@ async function reportsOf(path: string, flags: EvaluateFlags): Promise<PolicyRepo
   const ground = { objective, base: runCandidate(setting, inForce) };
   const limits = { timeoutMillis: 1000 * flags.timeout, heapMegabytesMax: flags.heap };
   const evaluations = new IsolatedEvaluations(setting, ground, limits);
-  const report = async ({ id, spec }: AskedPolicy): Promise<PolicyReport> => {
+  const report = async ({ id, spec, change }: AskedPolicy): Promise<PolicyReport> => {
     if ("problems" in spec) return failedReport(id, spec.problems.join("; "));
-    const attempt = await evaluations.run({ name: id, spec });
+    const scenario = change && scenarioFor(change, setting);
+    if (typeof scenario === "string") return failedReport(id, scenario);
+    const attempt = await evaluations.run({ name: id, spec, scenario });
     return attempt.ok
-      ? policyReport(id, spec, inForce.name, objective, attempt.evaluation)
+      ? policyReport({ id, spec, change }, inForce.name, objective, attempt.evaluation)
       : failedReport(id, attempt.error);
   };
   return inTurns(asked, flags.threads ?? availableParallelism(), report);
+}
+
+/** A text where the change cannot be made to this fleet. */
+function scenarioFor(change: CandidateChange, setting: Setting): Scenario | string {
+  try {
+    return scenarioOf(change, setting);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.lines.join("; ");
+    throw error;
+  }
 }
 
 /** The results in their order, so many under way at once. */

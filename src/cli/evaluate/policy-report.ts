@@ -5,6 +5,7 @@ import { causeWords } from "#shadow/report/cause-words.ts";
 import type { GainPart } from "#shadow/tune/gain-parts.ts";
 import { isShare, type Objective } from "#shadow/tune/objective.ts";
 import { millis, percent, signedPercent } from "../figure-text.ts";
+import type { CandidateChange } from "./candidate-change.ts";
 import type { Evaluation } from "./evaluation.ts";
 
 /** What an evaluation is to a framework: one line of JSON. */
@@ -25,23 +26,31 @@ export interface PolicyReport {
   readonly error: string;
 }
 
+/** A candidate that was evaluated. */
+interface Reported {
+  readonly id: string;
+  readonly spec: ProfileSpec;
+  readonly change?: CandidateChange | undefined;
+}
+
 export function policyReport(
-  id: string,
-  spec: ProfileSpec,
+  { id, spec, change }: Reported,
   inForce: string,
   objective: Objective,
   evaluation: Evaluation,
 ): PolicyReport {
   const metrics = metricsOf(evaluation);
-  const exported = exportLlmD(spec);
+  // Of who is let in and of scaling llm-d's file states nothing.
+  const exported = change === undefined ? exportLlmD(spec) : undefined;
+  const deployed = exported?.ok === true ? exported.value : undefined;
   return {
     policy_id: id,
     ok: true,
     score: scoreOf(objective, evaluation),
     sim_fitness: fitnessOf(objective, evaluation, metrics),
     sim_metrics: metrics,
-    config_for_deployment: exported.ok ? exported.value : { name: id, ...spec },
-    deployable_by: exported.ok ? "llm-d" : "gnomon",
+    config_for_deployment: deployed ?? { name: id, ...spec, ...deployedChange(change) },
+    deployable_by: deployed === undefined ? "gnomon" : "llm-d",
     reflection: reflectionOf(inForce, objective, evaluation),
     error: "",
   };
@@ -61,8 +70,20 @@ export function failedReport(id: string, error: string): PolicyReport {
   };
 }
 
+/** The configuration's section admission, and an autoscaler as a policies file has it. */
+function deployedChange(change: CandidateChange | undefined): object {
+  return {
+    ...(change?.admission && { admission: change.admission.section }),
+    ...(change?.autoscale && { autoscale: { ...change.autoscale.section, ...change.autoscale.seconds } }),
+  };
+}
+
 /** Ratio to the loss in force for times, so that 1.1 is a tenth better; the share of requests for goodput. */
-function scoreOf(objective: Objective, { loss, gain }: Evaluation): number {
+function scoreOf(objective: Objective, evaluation: Evaluation): number {
+  const { loss, gain, replicaHours, replicaHoursBefore } = evaluation;
+  // Of cost: requests that met their targets for each replica-hour, over those of the fleet as it is.
+  if (objective.kind === "cost")
+    return (Math.max(0, 1 - loss) * replicaHoursBefore) / (replicaHours * Math.max(1e-9, 1 - loss - gain));
   if (isShare(objective)) return 1 - loss;
   return 1 / Math.max(1e-9, 1 - gain);
 }
@@ -104,6 +125,7 @@ function metricsOf(evaluation: Evaluation): Record<string, number> {
     completed,
     imbalance,
     requests_per_second: requestsPerSecond,
+    replica_hours: evaluation.replicaHours,
     gain_over_in_force: gain,
   };
 }

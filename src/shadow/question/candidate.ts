@@ -72,6 +72,8 @@ export interface Scenario {
   /** Several, in place of one. */
   readonly routers?: RoutersOptions;
   readonly rules?: PathRules;
+  /** Who is let in, in place of what was recorded; a key without a value lets everybody in. */
+  readonly admission?: AdmissionSpec | undefined;
 }
 
 export interface Candidate {
@@ -257,6 +259,7 @@ export function settingOf(setting: Setting, scenario: Scenario | undefined): Set
     ...(routers && { routers }),
     ...(rules && { rules }),
     ...(scaling && { scaling }),
+    ...("admission" in scenario && { admission: scenario.admission }),
     ...(staleAfterMicros !== undefined && { staleAfterMicros }),
   };
 }

@@ -62,6 +62,26 @@ test("one candidate for OpenEvolve: metrics with a combined score, and artifacts
   assert.match(answer.artifacts["reflection"]!, /gains/);
 });
 
+test("admission and autoscaling are simulated with the policy, and what refuses requests does not win by it", async (t) => {
+  const parameters = { "admission.limits.few.type": "rate-limit", "admission.limits.few.requestsMax": 30 };
+  const autoscale = { "autoscale.type": "queue-depth", "autoscale.max_replicas": 4, "autoscale.min_replicas": 1 };
+  const candidates = [
+    { profile: "gnomon", parameters },
+    { profile: "gnomon", parameters: autoscale },
+  ];
+  const { out } = await run(t, "gepa-evaluate", { candidates });
+  const { outputs } = JSON.parse(out) as { outputs: PolicyReport[] };
+  const [refusing, scaled] = outputs;
+  assert.ok(refusing && scaled);
+  assert.ok(refusing.sim_metrics["completed"]! < 60, `${refusing.sim_metrics["completed"]} of 120 answered`);
+  assert.ok(refusing.score < 1, `scored ${refusing.score}`);
+  assert.equal(refusing.deployable_by, "gnomon");
+  const { admission } = refusing.config_for_deployment as { admission: object };
+  assert.deepEqual(admission, { limits: { few: { type: "rate-limit", requestsMax: 30 } } });
+  assert.equal(scaled.sim_metrics["completed"], 120);
+  assert.ok(scaled.sim_metrics["replica_hours"]! > 0);
+});
+
 test("an evaluation that hangs is ended, and one that breaks is reported; neither harms this process", async () => {
   const setting = caseSetting(caseWorkload());
   const ground = { objective: MEAN_E2E, base: runCandidate(setting, namedProfile("gnomon")) };
