@@ -25,23 +25,25 @@ const TENANTS = ["daily", "busy"] as const;
 const KEYS = { daily: "the-key-of-the-daily-tenant", busy: "the-key-of-the-busy-tenant" } as const;
 const SLOWED_MILLIS = 200;
 
-type Redis = "well" | "slowed" | "stopped";
+type Redis = "well" | "slowed" | "stopped" | "killed";
 
 const TITLES: Readonly<Record<Redis, string>> = {
   well: "Redis well",
   slowed: `Redis slowed by ${SLOWED_MILLIS} ms each way`,
   stopped: "Redis stopped (SIGSTOP)",
+  killed: "Redis killed, and started again empty",
 };
 
 /**
  * A tenant's quota where several gateways share: all of them are asked at once for far more than it allows. What is let in
  * beyond it is at most what the others let in before their news came: (gateways - 1) times the most that one lets in within
- * the longest lag, both as the traces show them, and where nothing comes through, (gateways - 1) times the quota.
+ * the longest lag, both as the traces show them, and where nothing comes through, (gateways - 1) times the quota. Once news
+ * come through again, each gateway counts what all of them let in.
  */
 export async function quotaRows(seed: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const count of [2, 4]) {
-    for (const redis of ["well", "slowed", "stopped"] as const) rows.push(await exceeded(seed, count, redis));
+    for (const redis of ["well", "slowed", "stopped", "killed"] as const) rows.push(await exceeded(seed, count, redis));
   }
   return rows;
 }
@@ -58,6 +60,7 @@ async function exceeded(seed: number, count: number, how: Redis): Promise<Row> {
   const gateways = await Promise.all(names.map((name) => startGateway(ports, configOf(folder, name, count, url))));
   await allShare(gateways);
   if (how === "stopped") redis.pause();
+  if (how === "killed") await redis.kill();
   let failed = 0;
   const hammer = async ({ port }: GatewayUnderTest, tenant: (typeof TENANTS)[number]): Promise<void> =>
     atRate(PER_SECOND, SECONDS, async () => {
@@ -66,7 +69,9 @@ async function exceeded(seed: number, count: number, how: Redis): Promise<Row> {
     });
   await Promise.all(gateways.flatMap((gateway) => TENANTS.map((tenant) => hammer(gateway, tenant))));
   if (how === "stopped") redis.goOn();
+  if (how === "killed") await redis.start();
   await known(gateways);
+  const counted = await Promise.all(gateways.map(countedOfDay));
   await Promise.all(gateways.map((gateway) => gateway.stop()));
   const traces = new Map<string, GatewayTrace>();
   for (const name of names) traces.set(name, await readQuotaTrace(join(folder, name)));
@@ -74,7 +79,7 @@ async function exceeded(seed: number, count: number, how: Redis): Promise<Row> {
   proxy.end();
   await redis.kill();
   rmSync(folder, { recursive: true, force: true });
-  return judged(traces, count, how, failed);
+  return judged(traces, count, how, failed, counted);
 }
 
 function configOf(folder: string, name: string, count: number, url: string): object {
@@ -107,8 +112,18 @@ async function known(gateways: readonly GatewayUnderTest[]): Promise<void> {
   while (waits && performance.now() < until) {
     await pause(4 * SLOWED_MILLIS);
     const shares = await Promise.all(gateways.map(({ port }) => shareOf({ url: `http://127.0.0.1:${port}` })));
-    waits = shares.some(({ state, peers }) => state !== "shared" || peers.some((peer) => peer.requestsInFlight > 0));
+    const isQuiet = (peers: (typeof shares)[number]["peers"]): boolean =>
+      peers.length === gateways.length - 1 && peers.every(({ requestsInFlight }) => requestsInFlight === 0);
+    waits = shares.some(({ state, peers }) => state !== "shared" || !isQuiet(peers));
   }
+}
+
+/** Requests of the day's tenant, as one gateway's limit counts them. */
+async function countedOfDay({ port }: GatewayUnderTest): Promise<number> {
+  const { limits } = (await (await fetch(`http://127.0.0.1:${port}/gnomon/admission`)).json()) as {
+    limits: { name: string; most: { subject: string; used: number }[] }[];
+  };
+  return limits.find(({ name }) => name === "daily")?.most.find(({ subject }) => subject === "daily")?.used ?? 0;
 }
 
 async function allShare(gateways: readonly GatewayUnderTest[]): Promise<void> {
@@ -121,32 +136,40 @@ async function allShare(gateways: readonly GatewayUnderTest[]): Promise<void> {
   }
 }
 
-function judged(traces: ReadonlyMap<string, GatewayTrace>, count: number, how: Redis, failed: number): Row {
+function judged(
+  traces: ReadonlyMap<string, GatewayTrace>,
+  count: number,
+  how: Redis,
+  failed: number,
+  counted: readonly number[],
+): Row {
   const all = [...traces.values()];
-  const lag = how === "stopped" ? Infinity : longestLag(traces);
+  const isCut = how === "stopped" || how === "killed";
+  const lag = isCut ? Infinity : longestLag(traces);
   const letIn = all.flatMap((one) => one.letIn).filter(({ tenant }) => tenant === "daily").length;
   const cells = [
     { what: "in a day", quota: DAILY * count, got: letIn, tenant: "daily" },
     { what: "in flight", quota: IN_FLIGHT * count, got: mostInFlight(all, "busy"), tenant: "busy" },
   ].map(({ what, quota, got, tenant }) => {
     // One gateway alone never exceeds it.
-    const most = how === "stopped" ? quota : mostWithin(all, tenant, lag);
+    const most = isCut ? quota : mostWithin(all, tenant, lag);
     const bound = (count - 1) * most;
     const text = `${what} ${got} of ${quota}: ${Math.max(0, got - quota)} over, bound ${bound}`;
     return { text, holds: got >= quota && got - quota <= bound && Number.isFinite(bound) };
   });
   const differing = all.reduce((sum, one) => sum + one.differing, 0);
   const decisions = all.reduce((sum, one) => sum + one.decisions, 0);
-  const lagText = how === "stopped" ? "nothing comes through" : `longest lag ${(lag / 1000).toFixed(0)} ms`;
+  const lagText = isCut ? "nothing comes through" : `longest lag ${(lag / 1000).toFixed(0)} ms`;
   return {
     what: `a tenant's quotas at ${count} gateways that share, ${TITLES[how]}, ${PER_SECOND} requests a second at each`,
-    figure: `${cells.map(({ text }) => text).join("; ")}; ${lagText}; ${failed} failed; ${decisions} decisions replayed, ${differing} differ`,
+    figure: `${cells.map(({ text }) => text).join("; ")}; ${lagText}; afterwards counted ${counted.join(", ")}; ${failed} failed; ${decisions} decisions replayed, ${differing} differ`,
     holds:
       cells.every(({ holds }) => holds) &&
       failed === 0 &&
       differing === 0 &&
       lag > 0 &&
-      (how === "stopped" || lag < Infinity),
+      (isCut || lag < Infinity) &&
+      counted.every((one) => one === letIn),
   };
 }
 
