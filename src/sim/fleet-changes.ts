@@ -60,11 +60,12 @@ export class FleetChanges {
         return;
       }
       case "endpoint-slept": {
-        const { at, endpoint, asleep } = change;
+        const { at, endpoint, asleep, emptied } = change;
         this.#host.accept(change);
         // A trace may speak of one that nobody saw join.
         if (!this.#host.fleet.has(endpoint)) return;
-        return this.#faults?.happens({ kind: asleep ? "engine-asleep" : "engine-awake", at, endpoint });
+        const kept = emptied === true ? {} : { keepsCache: true as const };
+        return this.#faults?.happens({ kind: asleep ? "engine-asleep" : "engine-awake", at, endpoint, ...kept });
       }
       case "endpoint-changed":
       case "endpoint-cordoned":

@@ -222,3 +222,26 @@ test("faults are as deterministic as everything else", () => {
   ];
   assert.deepEqual(play(arrivals, script, {}, 3).inputs, play(arrivals, script, {}, 3).inputs);
 });
+
+test("a recorded sleep is one in a simulation: nobody goes there meanwhile, and the cache is gone where it was given up", () => {
+  const endpoint = "engine_000";
+  const slept = (seconds: number, asleep: boolean, emptied: boolean): ScriptEvent => ({
+    kind: "endpoint-slept",
+    at: seconds * SECOND,
+    endpoint,
+    asleep,
+    ...(emptied && { emptied: true }),
+  });
+  // One prompt again and again, at one engine.
+  const arrivals = Array.from({ length: 40 }, (_, i) => listed(0, i * 100_000 + 50_000, 64, 3)).map((one, i) => ({
+    ...one,
+    route: { ...one.route, id: `r${i}` },
+  }));
+  const cachedAfter = (emptied: boolean): number => {
+    const { requests, outcomes } = play(arrivals, [slept(1, true, emptied), slept(2, false, false)], {}, 1);
+    assert.deepEqual([requests.unplaced, requests.completed], [10, 30]);
+    const after = [...outcomes.cachedTokens].filter((_, row) => outcomes.arrivalAt[row]! > 2 * SECOND);
+    return after[0]!;
+  };
+  assert.deepEqual([cachedAfter(true), cachedAfter(false)], [0, 48]);
+});

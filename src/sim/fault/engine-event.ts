@@ -28,6 +28,8 @@ export interface EngineEvent {
     | "answers-cut";
   readonly at: Micros;
   readonly endpoint: EndpointId;
+  /** Of engine-asleep: it is only paused, and its cache stays. */
+  readonly keepsCache?: true;
 }
 
 /** How an engine stands. */

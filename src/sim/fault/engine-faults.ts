@@ -60,7 +60,7 @@ export class EngineFaults {
     }
   }
 
-  happens({ kind, endpoint }: EngineEvent): void {
+  happens({ kind, endpoint, keepsCache }: EngineEvent): void {
     const { fleet, clock } = this.#host;
     const engine = fleet.numberOf(endpoint);
     switch (kind) {
@@ -73,7 +73,7 @@ export class EngineFaults {
         for (const flight of this.#at(engine)) this.#watchDeadline(flight);
         return;
       case "engine-asleep":
-        return this.#fallsAsleep(engine);
+        return this.#fallsAsleep(engine, keepsCache === true);
       case "engine-awake":
         if (fleet.conditions[engine] === "asleep") this.#goesOn(engine);
         return;
@@ -114,10 +114,10 @@ export class EngineFaults {
     this.#replaced(engine);
   }
 
-  #fallsAsleep(engine: number): void {
+  #fallsAsleep(engine: number, keepsCache: boolean): void {
     const { fleet, clock } = this.#host;
     if (fleet.conditions[engine] !== "serving") return;
-    fleet.forget(clock, engine);
+    if (!keepsCache) fleet.forget(clock, engine);
     fleet.stop(clock, engine);
     fleet.conditions[engine] = "asleep";
     for (const flight of this.#at(engine)) this.#watchDeadline(flight);
