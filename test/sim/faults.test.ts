@@ -240,8 +240,7 @@ test("a recorded sleep is one in a simulation: nobody goes there meanwhile, and 
   const cachedAfter = (emptied: boolean): number => {
     const { requests, outcomes } = play(arrivals, [slept(1, true, emptied), slept(2, false, false)], {}, 1);
     assert.deepEqual([requests.unplaced, requests.completed], [10, 30]);
-    const after = [...outcomes.cachedTokens].filter((_, row) => outcomes.arrivalAt[row]! > 2 * SECOND);
-    return after[0]!;
+    return [...outcomes.cachedTokens].find((_, row) => outcomes.arrivalAt[row]! > 2 * SECOND)!;
   };
   assert.deepEqual([cachedAfter(true), cachedAfter(false)], [0, 48]);
 });
