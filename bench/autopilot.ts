@@ -4,7 +4,7 @@
  * and is promoted once its difference is found, or taken back. What was recorded must replay alike. Ends with exit code 1
  * where something is not as it must be.
  *
- *     npx node bench/autopilot.ts [--in-force always-busiest] [--profiles gnomon,llm-d,round-robin] [--trials 12] [--clients 24]
+ *     npx node bench/autopilot.ts [--in-force always-busiest] [--profiles gnomon,llm-d,round-robin] [--trials 12] [--clients 120]
  *         [--seconds 200]
  *
  * --profiles all begins with all that come with gnomon, within the default budget.
@@ -26,7 +26,7 @@ const { values: flags } = parseArgs({
     "in-force": { type: "string", default: "always-busiest" },
     profiles: { type: "string", default: "gnomon,llm-d,round-robin" },
     trials: { type: "string" },
-    clients: { type: "string", default: "24" },
+    clients: { type: "string", default: "120" },
     seconds: { type: "string", default: "200" },
   },
 });
