@@ -33,9 +33,10 @@ const added = (scorer: Variant["scorer"], guard?: Variant["guard"]): Variant => 
   scorer,
   ...(guard && { guard }),
 });
+/** As it was when the choice was made: by then its batchWeight was the scorer's own. */
 const predicted = (scorer: Variant["scorer"], guard?: Variant["guard"]): Variant => ({
   base: "gnomon-predicted",
-  scorer,
+  scorer: { batchWeight: 0.2, ...scorer },
   ...(guard && { guard }),
 });
 
