@@ -112,7 +112,10 @@ export class LatencyForecaster {
   observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {
     if (decision?.kind === "routed" && request !== undefined) this.#routed(decision, request);
     this.#underWay.observe(input);
-    if (input.kind === "load-observed") this.#loads.set(input.endpoint, input.load);
+    // A scrape may come in after its endpoint has left.
+    if (input.kind === "load-observed" && this.#endpoints.has(input.endpoint)) {
+      this.#loads.set(input.endpoint, input.load);
+    }
     if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed") {
       this.#endpoints.set(input.endpoint.id, input.endpoint);
     }
