@@ -8,7 +8,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import type { ChoiceCase, HalfName } from "./case.ts";
 
 /** Each seed has traffic of its own: so many parts a half falls into, by time or session by session. */
-export const SEEDS = 3;
+const SEEDS = 3;
 const ID_END = 2 ** 53;
 const SALT_STRIDE = 2 ** 41;
 

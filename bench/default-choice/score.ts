@@ -1,7 +1,7 @@
 import { type Cell, type Column, COLUMNS } from "./cell.ts";
 
 /** How far behind the best of all others counts as level, as a share; of goodput as points of share. */
-export const ALLOWED: Readonly<Record<Column, number>> = {
+const ALLOWED: Readonly<Record<Column, number>> = {
   e2eMean: 0.01,
   ttftMean: 0.01,
   e2eP99: 0.05,
