@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { pino } from "pino";
 import type { Routed } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
@@ -35,6 +36,9 @@ interface Rig {
   readonly settled: () => Promise<void>;
 }
 
+/** Long for a machine that does much else; where a test has a replay refused, it waits for this. */
+const REPLAY_MILLIS = 1_000;
+
 async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): Promise<Rig> {
   const directory = mkdtempSync(join(tmpdir(), "gnomon-kv-events-"));
   t.after(() => rmSync(directory, { recursive: true }));
@@ -44,7 +48,7 @@ async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): P
   const set = [
     `record.directory=${directory}`,
     "kvEvents.mode=on",
-    "kvEvents.replayMillis=30",
+    `kvEvents.replayMillis=${REPLAY_MILLIS}`,
     "listen.drainNoticeMillis=0",
   ];
   const stack = await createLiveStack(servePlan({ set }, {}), {}, pino({ level: "silent" }));
@@ -112,6 +116,21 @@ async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): P
 /** Turns of the event loop without an event from the engine, after which none is on its way. */
 const QUIET_TURNS = 10;
 
+/** The gateway comes to expect all whole blocks of a prompt that the engine has: not at once, on a machine that does much else. */
+async function comesToKnow(ask: Rig["ask"], prompt: readonly number[]): Promise<void> {
+  const tokens = prompt.length - 1;
+  const all = [tokens, "precise", tokens] as const;
+  for (let tries = 0; tries < TRIES; tries++) {
+    const got = await ask(prompt);
+    if (isDeepStrictEqual(got, all)) return;
+    assert.equal(got[2], tokens, "the engine has it");
+    await new Promise((resolve) => setTimeout(resolve, 3));
+  }
+  assert.deepEqual(await ask(prompt), all);
+}
+
+const TRIES = 500;
+
 /** A prompt of so many blocks and a token that begins like all of its family. */
 function prompt(family: number, blocks: number): number[] {
   return Array.from({ length: blocks * BLOCK_TOKENS + 1 }, (_, i) => 1_000 * family + i);
@@ -159,7 +178,7 @@ test("lost messages are brought back by a replay; where it is refused, nothing o
   await faults({ dropShare: 0 });
   await askEngine(prompt(3, 5));
   await settled();
-  assert.deepEqual(await ask(prompt(2, 10)), [160, "precise", 160]);
+  await comesToKnow(ask, prompt(2, 10));
   await faults({ dropShare: 1, replayRefused: true });
   await askEngine(prompt(4, 20));
   await faults({ dropShare: 0 });
@@ -171,7 +190,7 @@ test("lost messages are brought back by a replay; where it is refused, nothing o
     assert.ok(expected <= cached, `family ${family}: ${expected} expected, ${cached} cached`);
   }
   // What was computed since is known again.
-  assert.deepEqual(await ask(prompt(5, 4)), [64, "precise", 64]);
+  await comesToKnow(ask, prompt(5, 4));
 });
 
 test("blocks that an engine keeps in its host's memory are expected, and count for less", async (t) => {
