@@ -9,12 +9,16 @@ export interface TestProcess {
 
 /**
  * Folders whose tests leave nothing behind in their process, no socket and no setting: each row is one process, where the
- * code is loaded and compiled once. The rows take about the same time. All other files have a process each.
+ * code is loaded and compiled once. Tests in a browser wait most and come first, then the longest rows, which take about
+ * the same time. All other files have a process each.
  */
 const SHARED: readonly (readonly string[])[] = [
+  ["page", "picker"],
   ["live"],
   ["core", "engine", "sim", "trace", "config"],
   ["shadow", "serve", "emulator", "drive", "deploy"],
+  ["cli/calibrate", "cli/compare", "cli/evaluate", "cli/explain", "cli/rollout", "cli/simulate", "cli/sweep"],
+  ["cli/trace", "cli/tune", "cli/what-if"],
 ];
 /** Files in these folders that measure their own process, or start others. */
 const ALONE: ReadonlySet<string> = new Set([
@@ -27,7 +31,7 @@ const ALONE: ReadonlySet<string> = new Set([
   "test/trace/reader.test.ts",
 ]);
 /** Folders whose files take longest: begun first, or one core would wait for them at the end. */
-const LONG = ["page/status", "twin", "cli/serve", "cli/calibrate", "cli/sweep", "live/hang"];
+const LONG = ["twin", "cli/serve", "live/hang"];
 
 /** The processes for some test files, named from the root, in the order in which they are to begin. */
 export function testProcesses(files: readonly string[]): TestProcess[] {

@@ -10,6 +10,17 @@ const PROPERTY_SEED = "./test/property-seed.ts";
 const COMPILED = resolve(ROOT, "node_modules/.cache/gnomon");
 /** One more than there are cores, since tests also wait: for engines that start, for a browser, for sockets. */
 const AT_ONCE = availableParallelism() + 1;
+/**
+ * Of a process that many files share: garbage collected on its own thread, since all cores are busy, and seldom (a tenth of
+ * the CPU).
+ */
+const SHARED_OPTIONS = [
+  "--single-threaded-gc",
+  "--max-semi-space-size=64",
+  "--test",
+  "--test-isolation=none",
+  "--test-force-exit",
+];
 const FAILURES = "✖ failing tests:";
 
 interface Counts {
@@ -27,8 +38,7 @@ interface Outcome {
 
 /** Runs the tests of one process; several files of it go through `node --test`, a single one is run as it is. */
 function run({ files, isShared }: TestProcess): Promise<Outcome> {
-  const shared = ["--test", "--test-isolation=none", "--test-force-exit"];
-  const argv = ["--import", PROPERTY_SEED, "--test-reporter=spec", ...(isShared ? shared : []), ...files];
+  const argv = ["--import", PROPERTY_SEED, "--test-reporter=spec", ...(isShared ? SHARED_OPTIONS : []), ...files];
   const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env };
   const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";

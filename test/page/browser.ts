@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
+import { after } from "node:test";
 import type { Browser, Page } from "playwright-core";
 
 const CHROMIUM = "/usr/bin/chromium";
@@ -8,13 +8,19 @@ const CHROMIUM = "/usr/bin/chromium";
 /** The reason for which tests in a browser are skipped; false where they run. */
 export const withoutBrowser: string | false = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}`;
 
-/** A browser without network of its own, which ends with the test. */
-export async function openBrowser(t: Pick<TestContext, "after">): Promise<Browser> {
+let open: Promise<Browser> | undefined;
+after(async () => (await open)?.close());
+
+/** A browser without network of its own, one for all tests of a process: each opens pages, and closes them. */
+export function openBrowser(): Promise<Browser> {
+  open ??= launch();
+  return open;
+}
+
+async function launch(): Promise<Browser> {
   const { chromium } = await import("playwright-core");
   const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"];
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args });
-  t.after(() => browser.close());
-  return browser;
+  return chromium.launch({ executablePath: CHROMIUM, args });
 }
 
 /** Leaves a picture in the folder that PICTURES_FOLDER names, for people to look at; else nothing. */

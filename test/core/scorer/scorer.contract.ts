@@ -9,11 +9,12 @@ import { observeTraffic } from "../observed-traffic.ts";
 import { parameterChoices } from "../parameter-choices.ts";
 import { drawState } from "../state.ts";
 
-const STATES = 100;
+/** Small fleets and a few large ones, drawn once: no plugin may change them. */
+const STATES = Array.from({ length: 100 }, (_, i) => drawState(randomFor(41, i), i % 25 === 0 ? 100 : 6));
+const TEXTS = STATES.map(({ request, candidates }) => JSON.stringify([request, candidates]));
 
 /** What every scorer owes, for each choice of its parameters, new and after traffic that it observed. */
 export function scorerContract(name: string, plugin: Plugin<Scorer>): void {
-  const states = Array.from({ length: STATES }, (_, i) => drawState(randomFor(41, i), i % 7 === 0 ? 100 : 6));
   for (const given of parameterChoices(plugin.parameters)) {
     const title = `${name} ${JSON.stringify(given)}`;
     const experienced = (): Scorer => {
@@ -21,23 +22,20 @@ export function scorerContract(name: string, plugin: Plugin<Scorer>): void {
       observeTraffic(scorer);
       return scorer;
     };
-    laws(`${title}, new`, plugin, given, states, () => plugin.create(name, given));
-    laws(`${title}, after traffic`, plugin, given, states, experienced);
+    laws(`${title}, new`, plugin, given, () => plugin.create(name, given));
+    laws(`${title}, after traffic`, plugin, given, experienced);
   }
 }
-
-type States = readonly ReturnType<typeof drawState>[];
 
 function laws(
   title: string,
   plugin: Plugin<Scorer>,
   given: Record<string, ParameterValue>,
-  states: States,
   create: () => Scorer,
 ): void {
   test(`${title}: invariants 1 and 2, every candidate gets a score in [0, 1], or the scorer abstains`, () => {
     const scorer = create();
-    states.forEach(({ request, candidates }, i) => {
+    STATES.forEach(({ request, candidates }, i) => {
       const scores = new Float64Array(candidates.length + 2).fill(-7);
       scorer.score(request, candidates, scores);
       for (let c = 0; c < candidates.length; c++) {
@@ -53,7 +51,7 @@ function laws(
   test(`${title}: invariant 3, the same state gives the same scores, on the same and on another instance`, () => {
     const scorer = create();
     const another = create();
-    for (const { request, candidates } of states) {
+    for (const { request, candidates } of STATES) {
       const [first, again, other] = [0, 1, 2].map(() => new Float64Array(candidates.length));
       scorer.score(request, candidates, first!);
       scorer.score(request, candidates, again!);
@@ -65,20 +63,19 @@ function laws(
 
   test(`${title}: leaves the request and the candidates as they were, and no candidates get no scores`, () => {
     const scorer = create();
-    for (const { request, candidates } of states) {
-      const before = JSON.stringify([request, candidates]);
+    for (const [i, { request, candidates }] of STATES.entries()) {
       scorer.score(Object.freeze(request), Object.freeze(candidates), new Float64Array(candidates.length));
-      assert.equal(JSON.stringify([request, candidates]), before);
+      assert.equal(JSON.stringify([request, candidates]), TEXTS[i]);
     }
     const scores = new Float64Array([0.5]);
-    scorer.score(states[0]!.request, [], scores);
+    scorer.score(STATES[0]!.request, [], scores);
     assert.equal(scores[0], 0.5);
   });
 
   test(`${title}: reads only the signals that it declares`, () => {
     const scorer = create();
     const signals = plugin.readsWith(given);
-    for (const { request, candidates } of states) {
+    for (const { request, candidates } of STATES) {
       const guarded = candidates.map((one) => guardedSnapshot(one, signals));
       scorer.score(guardedRequest(request, signals), guarded, new Float64Array(candidates.length));
     }

@@ -294,8 +294,10 @@ describe("a kept connection that closes as it is used again", () => {
 describe("an engine that dies under load", () => {
   test("costs no answer that had not begun, and no stream looks complete that was cut", async () => {
     const isStream = (body: Buffer) => (JSON.parse(body.toString()) as { stream?: boolean }).stream === true;
+    const busy = Promise.withResolvers<void>();
     /** Begins what streams and ends nothing: whatever it has when it dies was under way. */
     const doomed: Reply = (request, socket) => {
+      if (request.index === 11) busy.resolve();
       if (isStream(request.body)) socket.write(STREAM_HEAD + roleChunk() + tokenChunk("x"));
     };
     const slow: Reply = (request, socket) => {
@@ -307,12 +309,13 @@ describe("an engine that dies under load", () => {
           stream ? tokenChunk("y", "stop") + event("[DONE]") + STREAM_END : jsonReply(200, chatAnswer("good")),
         );
       };
-      setTimeout(finish, 40);
+      // However slow the machine is: while nobody ends anything, half of all goes to the other one.
+      void busy.promise.then(() => setTimeout(finish, 40));
     };
     const rig = await startRig([doomed, slow]);
     const answers = Array.from({ length: 60 }, () => ask(rig.url, CHAT));
     const streams = Array.from({ length: 30 }, () => ask(rig.url, STREAM));
-    while (rig.engines[0]!.requests.length < 12) await new Promise((resolve) => setTimeout(resolve, 1));
+    await busy.promise;
     await rig.engines[0]!.kill();
     const late = Array.from({ length: 20 }, () => ask(rig.url, CHAT));
     for (const got of await Promise.all([...answers, ...late])) assert.equal(got.status, 200);

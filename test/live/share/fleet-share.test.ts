@@ -92,7 +92,7 @@ test("one that dies is forgotten with its charges as its lease ends; one that go
 });
 
 test("charges stay while signs of life come, and after the last one as long as the lease: by a held clock", (t) => {
-  const times = { aliveMillis: 20, leaseMillis: 1_000 };
+  const times = { aliveMillis: 20, leaseMillis: 1_000, snapshotMillis: 1e6 };
   t.mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
   let millis = performance.now();
   t.mock.method(performance, "now", () => millis);

@@ -106,10 +106,11 @@ async function opened(page: Page, address: string): Promise<void> {
 }
 
 test("a rollout of a real gateway, from its first window to who promoted it", { skip: withoutBrowser }, async (t) => {
-  const [address, browser] = await Promise.all([startedGateway(t), openBrowser(t)]);
+  const [address, browser] = await Promise.all([startedGateway(t), openBrowser()]);
   await post(address, "/gnomon/admin/rollout", ROLLOUT, asAdmin("ana@example.org"));
   const stop = traffic(address);
   const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+  t.after(() => page.close());
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   await opened(page, address);

@@ -21,7 +21,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
   let browser: Browser;
   before(async () => {
     server = await pageServer(host, overviewCase());
-    browser = await openBrowser(host);
+    browser = await openBrowser();
   });
   after(async () => {
     for (const end of ends.toReversed()) await end();

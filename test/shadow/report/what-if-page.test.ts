@@ -170,7 +170,7 @@ test(
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, "page.html");
     writeFileSync(file, whatIfPage(answer, data));
-    const browser = await openBrowser(t);
+    const browser = await openBrowser();
     const grounds = new Set<string>();
     for (const [width, colorScheme] of [
       [390, "light"],
