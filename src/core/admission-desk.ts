@@ -15,7 +15,7 @@ import { createAdmission } from "./admission/create.ts";
 import type { Held, RefusalReason } from "./admission/held.ts";
 import { ExpectedOutput } from "./admission/expected-output.ts";
 import { ModelCap } from "./admission/model-cap.ts";
-import { type LetInElsewhere, letInElsewhere } from "./admission/let-in-elsewhere.ts";
+import type { SharedParts } from "./admission/let-in-elsewhere.ts";
 import type { Permit } from "./admission/permit.ts";
 import { RequestQueue } from "./admission/request-queue.ts";
 import { fullness } from "./admission/saturation.ts";
@@ -156,13 +156,9 @@ export class AdmissionDesk {
     return undefined;
   }
 
-  /**
-   * Another router let a request in, which counts here as well, whatever the limits say: what is over is owed. Returns what
-   * is to be called at its end.
-   */
-  letInElsewhere(at: Micros, request: RouteRequest, state: EndpointState, newTokens: number): LetInElsewhere {
-    const parts = { limits: this.#limits, modelCap: this.#modelCap, counters: () => this.#counters };
-    return letInElsewhere(parts, at, request, state.endpoint.labels, newTokens);
+  /** What requests count in that another router let in, whatever the limits say. */
+  get shared(): SharedParts {
+    return { limits: this.#limits, modelCap: this.#modelCap, counters: () => this.#counters };
   }
 
   /** It has so many output tokens so far. */

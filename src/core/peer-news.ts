@@ -14,7 +14,8 @@ export type PeerNews =
   | PeerReleased
   | PeerHeld
   | PeerBreaker
-  | PeerUsed;
+  | PeerUsed
+  | PeerWindow;
 
 /** It sent a request to an endpoint. In a snapshot: such a request is in flight there. */
 export interface PeerCharged {
@@ -117,6 +118,21 @@ export interface PeerUsed {
   /** Of all of them. */
   readonly promptTokens: number;
   readonly outputTokens: number;
+}
+
+/**
+ * In a snapshot: what a subject has used of a limit, by all routers that the peer knows or knew of; what the peer has in
+ * flight is in it. Taken over from the first snapshot of a life alone.
+ */
+export interface PeerWindow {
+  readonly kind: "window";
+  /** The limit's name, and what it measures: one that measures something else takes nothing over. */
+  readonly limit: string;
+  readonly measure: string;
+  /** As of LimitWindow. */
+  readonly subject: string;
+  readonly passedMicros: Micros;
+  readonly counts: readonly number[];
 }
 
 /** News of one peer, all at once. */

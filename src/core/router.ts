@@ -1,4 +1,5 @@
 import { assert } from "./assert.ts";
+import { letInElsewhere } from "./admission/let-in-elsewhere.ts";
 import { usedElsewhere } from "./admission/used-elsewhere.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
 import { EMPTY_BREAKDOWN } from "./breakdown.ts";
@@ -80,7 +81,9 @@ export class Router {
       fleet: this.#fleet,
       index: this.#index,
       named: (request) => this.#named(request),
-      letIn: (at, request, state, newTokens) => this.admission.letInElsewhere(at, request, state, newTokens),
+      letIn: (at, request, { endpoint }, newTokens, taken) =>
+        letInElsewhere(this.admission.shared, at, request, endpoint.labels, newTokens, taken),
+      limits: () => this.admission.limits,
       used: (at, used) => usedElsewhere(this.admission.limits.values(), at, used),
       observe: (input, decision, request) => profiles.observe(input, decision, request),
     });

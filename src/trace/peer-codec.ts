@@ -100,6 +100,19 @@ function decodeNews(fields: Fields, blocks: () => BlockChain): PeerNews {
         promptTokens: fields.integer("promptTokens", 0),
         outputTokens: fields.integer("outputTokens", 0),
       };
+    case "window":
+      return {
+        kind,
+        limit: fields.string("limit"),
+        measure: fields.string("measure"),
+        subject: fields.string("subject"),
+        passedMicros: fields.integer("passedMicros", 0),
+        counts: fields.list("counts").map((count, i) => {
+          if (Number.isSafeInteger(count) && (count as number) >= 0) return count as number;
+          const path = `${fields.pathOf("counts")}[${i}]`;
+          throw new TraceFormatError("invalid", `${path}: expected a whole number of at least 0`);
+        }),
+      };
     default: {
       const found = JSON.stringify(kind satisfies never);
       throw new TraceFormatError("unknown-kind", `${fields.pathOf("kind")}: expected news of version 1, got ${found}`);

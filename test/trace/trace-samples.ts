@@ -191,6 +191,14 @@ export const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([b
       promptTokens: amount,
       outputTokens: before,
     }),
+    fc.constant<PeerNews>({
+      kind: "window",
+      limit: "l",
+      measure: "rate-limit all 1",
+      subject: "",
+      passedMicros: amount,
+      counts: [before],
+    }),
     maybe(count).map((tokens): PeerNews => {
       const counts = { promptTokens: tokens, outputTokens: tokens, decodeMicros: tokens };
       return { kind: "released", request, outcome: "ok", ...counts };

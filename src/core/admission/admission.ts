@@ -1,6 +1,7 @@
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
 import type { LimitUse } from "./limit-use.ts";
+import type { LimitWindow } from "./limit-window.ts";
 
 /** Why a policy holds a request back. */
 export type LimitReason = "bucket-empty" | "rate-limit" | "tenant-quota" | "usage-quota" | "hard-cap";
@@ -39,6 +40,18 @@ export interface AdmissionPolicy {
   ended(request: RouteRequest, at: Micros, used: UsedTokens): void;
   /** Who has taken what of it, in any order; to be shown. Changes nothing. */
   uses(at: Micros): LimitUse[];
+  /** What was used in a window outlasts its requests; absent of a limit that counts what is in flight. */
+  readonly windows?: UsedWindows;
+}
+
+export interface UsedWindows {
+  /** Limits whose windows can stand for each other have the same one. */
+  readonly measure: string;
+  subjectOf(request: RouteRequest): string;
+  /** Those of which anything is used, that used last first. Changes nothing. */
+  list(at: Micros): LimitWindow[];
+  /** From now on at least that much is used there. */
+  raise(at: Micros, window: LimitWindow): void;
 }
 
 export const ADMIT: Admission = { action: "admit" };

@@ -1,8 +1,9 @@
 import type { RouteRequest } from "../request.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
 import type { Micros } from "../units.ts";
-import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, type UsedWindows, above } from "./admission.ts";
 import type { LimitUse } from "./limit-use.ts";
+import type { LimitWindow } from "./limit-window.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
 export interface RateLimitOptions {
@@ -16,6 +17,8 @@ export interface RateLimitOptions {
 
 /** Room for times that a subject begins with; it grows up to the limit. */
 const TIMES_MIN = 16;
+/** Groups of admissions that another router gets; all of a group count as its latest. */
+const GROUPS_MAX = 16;
 
 /** Times of the last admissions, the oldest overwritten first. */
 interface Recent {
@@ -56,6 +59,56 @@ export class RateLimit implements AdmissionPolicy {
     const recent = this.#recents.of(subjectOf(per, request), at);
     // More than fill a window change nothing more.
     for (let i = 0; i < Math.min(requests, requestsMax); i++) this.#add(recent, at);
+  }
+
+  get windows(): UsedWindows {
+    const { per, windowMicros } = this.#options;
+    return {
+      measure: `rate-limit ${per} ${windowMicros}`,
+      subjectOf: (request) => subjectOf(per, request),
+      list: (at) => this.#listed(at),
+      raise: (at, window) => this.#raise(at, window),
+    };
+  }
+
+  /** Counts: of each group, the oldest first, how long ago its latest admission was, and how many it has. */
+  #listed(at: Micros): LimitWindow[] {
+    const listed: LimitWindow[] = [];
+    for (const [subject, recent] of this.#recents.entries()) {
+      const ages = this.#timesOf(recent, at).map((time) => Math.round(at - time));
+      const size = Math.ceil(ages.length / GROUPS_MAX);
+      const counts: number[] = [];
+      for (let from = 0; from < ages.length; from += size) {
+        const group = ages.slice(from, from + size);
+        counts.push(group.at(-1)!, group.length);
+      }
+      if (counts.length > 0) listed.push({ subject, passedMicros: 0, counts });
+    }
+    return listed.toReversed();
+  }
+
+  /** Those that are missing here come in by their times, the oldest first. */
+  #raise(at: Micros, { subject, counts }: LimitWindow): void {
+    const { requestsMax } = this.#options;
+    const theirs: number[] = [];
+    for (let i = 0; i + 1 < counts.length; i += 2) {
+      for (let n = 0; n < Math.min(counts[i + 1]!, requestsMax); n++) theirs.push(at - counts[i]!);
+    }
+    const recent = this.#recents.of(subject, at);
+    const ours = this.#timesOf(recent, at);
+    const missing = theirs.length - ours.length;
+    if (missing <= 0) return;
+    const all = [...ours, ...theirs.slice(0, missing)].toSorted((a, b) => a - b);
+    recent.count = 0;
+    recent.next = 0;
+    for (const time of all.slice(-requestsMax)) this.#add(recent, time);
+  }
+
+  /** Of admissions in the window that ends now, the oldest first. */
+  #timesOf({ times, next, count }: Recent, at: Micros): number[] {
+    const kept = Math.min(count, this.#options.requestsMax);
+    const ordered = Array.from({ length: kept }, (_, i) => times[(next - kept + i + times.length) % times.length]!);
+    return ordered.filter((time) => time > at - this.#options.windowMicros);
   }
 
   #add(recent: Recent, at: Micros): void {

@@ -1,7 +1,7 @@
 import type { RouteRequest } from "../request.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
 import { MICROS_PER_SECOND, type Micros } from "../units.ts";
-import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, above } from "./admission.ts";
+import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, type UsedWindows, above } from "./admission.ts";
 import type { LimitUse } from "./limit-use.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
@@ -67,6 +67,25 @@ export class TokenBucket implements AdmissionPolicy {
     return Array.from(this.#buckets.entries(), ([subject, bucket]) => {
       return { subject, of, used: max - this.#tokensAt(bucket, at), max };
     });
+  }
+
+  get windows(): UsedWindows {
+    const { per, cost, bucketTokens } = this.#options;
+    return {
+      measure: `token-bucket ${per} ${cost}`,
+      subjectOf: (request) => subjectOf(per, request),
+      list: (at) =>
+        Array.from(this.#buckets.entries(), ([subject, bucket]) => {
+          return { subject, passedMicros: 0, counts: [Math.round(bucketTokens - this.#tokensAt(bucket, at))] };
+        })
+          .filter(({ counts }) => counts[0]! > 0)
+          .toReversed(),
+      raise: (at, { subject, counts }) => {
+        const bucket = this.#buckets.of(subject, at);
+        bucket.tokens = Math.min(this.#tokensAt(bucket, at), bucketTokens - (counts[0] ?? 0));
+        bucket.at = at;
+      },
+    };
   }
 
   #tokensAt(bucket: Bucket | undefined, at: Micros): number {

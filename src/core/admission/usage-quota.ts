@@ -1,8 +1,17 @@
 import type { RouteRequest } from "../request.ts";
 import { BoundedTenants } from "../tenant/bounded-tenants.ts";
 import type { Micros } from "../units.ts";
-import { ADMIT, type Admission, type AdmissionPolicy, type OnLimit, type UsedTokens, above } from "./admission.ts";
+import {
+  ADMIT,
+  type Admission,
+  type AdmissionPolicy,
+  type OnLimit,
+  type UsedTokens,
+  type UsedWindows,
+  above,
+} from "./admission.ts";
 import { type LimitUse, tenantOfSubject } from "./limit-use.ts";
+import type { LimitWindow } from "./limit-window.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
 /** What a window may hold at most; no bound where it is left out. */
@@ -28,6 +37,8 @@ type Counts = [number, number, number];
 const COUNTED = ["requests", "prompt-tokens", "output-tokens"] as const;
 
 interface Window {
+  /** How far its windows lie before those that begin at time 0, as they did where it was counted first. */
+  shiftMicros: number;
   /** Number of the window that `now` counts. */
   number: number;
   now: Counts;
@@ -58,7 +69,10 @@ export class UsageQuota implements AdmissionPolicy {
     this.continues = same;
     this.#windows = same
       ? previous.#windows
-      : new BoundedTenants((at) => ({ number: numberAt(at, windowMicros), now: [0, 0, 0], before: [0, 0, 0] }));
+      : new BoundedTenants((at) => {
+          const number = numberAt(at, windowMicros);
+          return { shiftMicros: 0, number, now: [0, 0, 0], before: [0, 0, 0] };
+        });
   }
 
   check(request: RouteRequest, at: Micros): Admission {
@@ -95,15 +109,57 @@ export class UsageQuota implements AdmissionPolicy {
     return uses;
   }
 
+  get windows(): UsedWindows {
+    const { per, windowMicros } = this.#options;
+    return {
+      measure: `usage-quota ${per} ${windowMicros}`,
+      subjectOf: (request) => subjectOf(per, request),
+      list: (at) => this.#listed(at),
+      raise: (at, window) => this.#raise(at, window),
+    };
+  }
+
+  #listed(at: Micros): LimitWindow[] {
+    const { windowMicros } = this.#options;
+    const listed: LimitWindow[] = [];
+    for (const [subject, window] of this.#windows.entries()) {
+      const counted = COUNTED.map((_, i) => countsAt(window, i, at, windowMicros));
+      const counts = [...counted.map(([now]) => now), ...counted.map(([, before]) => before)].map(Math.round);
+      if (counts.every((count) => count === 0)) continue;
+      listed.push({ subject, passedMicros: Math.round(passedAt(window, at, windowMicros)), counts });
+    }
+    return listed.toReversed();
+  }
+
+  /** A subject that is new here gets the window with its beginning; else what is missing is added to the one there is. */
+  #raise(at: Micros, { subject, passedMicros, counts }: LimitWindow): void {
+    const { windowMicros } = this.#options;
+    if (counts.length !== 2 * COUNTED.length || passedMicros >= windowMicros) return;
+    const theirs: Window = {
+      shiftMicros: 0,
+      number: 0,
+      now: [counts[0]!, counts[1]!, counts[2]!],
+      before: [counts[3]!, counts[4]!, counts[5]!],
+    };
+    const known = this.#windows.peek(subject);
+    const ours = COUNTED.map((_, i) => (known === undefined ? 0 : usedAt(known, i, at, windowMicros)));
+    const more = COUNTED.map((_, i) => usedAt(theirs, i, passedMicros, windowMicros) - ours[i]!);
+    const window = this.#windows.of(subject, at);
+    if (ours.every((used) => used === 0)) {
+      window.shiftMicros = (((passedMicros - at) % windowMicros) + windowMicros) % windowMicros;
+      window.number = numberAt(at + window.shiftMicros, windowMicros);
+      window.now = theirs.now;
+      window.before = theirs.before;
+      return;
+    }
+    turn(window, at, windowMicros);
+    more.forEach((count, i) => (window.now[i] = window.now[i]! + Math.max(0, count)));
+  }
+
   #add(request: RouteRequest, at: Micros, cost: Counts): void {
     const { per, windowMicros } = this.#options;
     const window = this.#windows.of(subjectOf(per, request), at);
-    const number = numberAt(at, windowMicros);
-    if (number !== window.number) {
-      window.before = number === window.number + 1 ? window.now : [0, 0, 0];
-      window.now = [0, 0, 0];
-      window.number = number;
-    }
+    turn(window, at, windowMicros);
     for (let i = 0; i < cost.length; i++) {
       // What is given back may have been taken in the window before.
       const left = window.now[i]! + cost[i]!;
@@ -129,10 +185,23 @@ function numberAt(at: Micros, windowMicros: Micros): number {
   return Math.floor(at / windowMicros);
 }
 
+function passedAt({ shiftMicros }: Window, at: Micros, windowMicros: Micros): Micros {
+  return (at + shiftMicros) % windowMicros;
+}
+
+/** Its counts are those of the window that `at` is in. */
+function turn(window: Window, at: Micros, windowMicros: Micros): void {
+  const number = numberAt(at + window.shiftMicros, windowMicros);
+  if (number === window.number) return;
+  window.before = number === window.number + 1 ? window.now : [0, 0, 0];
+  window.now = [0, 0, 0];
+  window.number = number;
+}
+
 /** How long until at most `room` is used, 0 where that is so. */
 function waitMicros(window: Window | undefined, i: number, room: number, at: Micros, windowMicros: Micros): Micros {
   if (window === undefined || room === Infinity) return 0;
-  const passed = at - numberAt(at, windowMicros) * windowMicros;
+  const passed = passedAt(window, at, windowMicros);
   const [now, before] = countsAt(window, i, at, windowMicros);
   if (usedAt(window, i, at, windowMicros) <= room) return 0;
   const left = windowMicros - passed;
@@ -142,13 +211,13 @@ function waitMicros(window: Window | undefined, i: number, room: number, at: Mic
 
 /** Counted in the window that `at` is in, and in the one before. */
 function countsAt(window: Window, i: number, at: Micros, windowMicros: Micros): [now: number, before: number] {
-  const age = numberAt(at, windowMicros) - window.number;
+  const age = numberAt(at + window.shiftMicros, windowMicros) - window.number;
   if (age > 1) return [0, 0];
   return age === 0 ? [window.now[i]!, window.before[i]!] : [0, window.now[i]!];
 }
 
 function usedAt(window: Window, i: number, at: Micros, windowMicros: Micros): number {
   const [now, before] = countsAt(window, i, at, windowMicros);
-  const passed = at - numberAt(at, windowMicros) * windowMicros;
+  const passed = passedAt(window, at, windowMicros);
   return now + before * (1 - passed / windowMicros);
 }

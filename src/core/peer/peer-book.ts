@@ -1,4 +1,6 @@
+import type { AdmissionPolicy } from "../admission/admission.ts";
 import type { LetInElsewhere } from "../admission/let-in-elsewhere.ts";
+import type { TakenOver } from "../admission/windows-elsewhere.ts";
 import type { Decision } from "../decision.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import { Ledger } from "../endpoint/ledger.ts";
@@ -10,6 +12,7 @@ import type { Micros } from "../units.ts";
 import { peerDecision, peerRequest, releasedInput } from "./as-own.ts";
 import { newPeerCounts } from "./peer-counts.ts";
 import { type Peer, type PeerRequest, newPeer } from "./peer.ts";
+import { PeerWindows } from "./peer-windows.ts";
 import { PeerPrefills } from "./peer-prefills.ts";
 import type {
   PeerBreaker,
@@ -35,7 +38,14 @@ export interface PeerHost {
   /** The request with the session that the router's own would have. */
   named(request: RouteRequest): RouteRequest;
   /** It was let in by another router. */
-  letIn(at: Micros, request: RouteRequest, state: EndpointState, newTokens: number): LetInElsewhere;
+  letIn(
+    at: Micros,
+    request: RouteRequest,
+    state: EndpointState,
+    newTokens: number,
+    taken: TakenOver | undefined,
+  ): LetInElsewhere;
+  limits(): ReadonlyMap<string, AdmissionPolicy>;
   /** Another router let them in, and they are over. */
   used(at: Micros, used: PeerUsed): void;
   /** Shows it to the plugins, as if the router had decided itself. */
@@ -53,6 +63,9 @@ export class PeerBook {
   readonly #ledger = new Ledger();
   readonly #prefills: PeerPrefills;
   readonly #peers = new Map<string, Peer>();
+  readonly windows = new PeerWindows(PEERS_MAX);
+  /** While a snapshot is read that has windows. */
+  #taken: TakenOver | undefined;
 
   constructor(host: PeerHost) {
     this.#host = host;
@@ -87,8 +100,10 @@ export class PeerBook {
       return;
     }
     this.#host.index.advance?.(input.at);
+    this.#taken = this.windows.take(this.#host.limits(), input);
     if (input.snapshot === true) this.#reconcile(input.at, peer, input.news);
     else for (const news of input.news) this.#take(input.at, peer, news);
+    this.#taken = undefined;
   }
 
   /** The peer whose report it is; undefined where the report is to be ignored. */
@@ -123,6 +138,8 @@ export class PeerBook {
         return this.#breaker(at, peer, news);
       case "used":
         return this.#host.used(at, news);
+      case "window":
+        return undefined;
       case "first-token":
       case "prefilled":
       case "progress":
@@ -169,7 +186,7 @@ export class PeerBook {
     route: RouteRequest,
     state: EndpointState,
   ): PeerRequest {
-    const left = this.#host.letIn(at, route, state, newTokens);
+    const left = this.#host.letIn(at, route, state, newTokens, this.#taken);
     return { number, route, left, state, insertion: undefined, prefill: undefined, begun: false };
   }
 

@@ -78,6 +78,7 @@ const FIGURES: readonly Figure[] = [
     ({ counts }) => [
       [counts.newsDropped, { reason: "link-away" }],
       [counts.requestsForgotten, { reason: "requests-forgotten" }],
+      [counts.windowsLeftOut, { reason: "limit-windows" }],
       [counts.reportsUnreadable, { reason: "unreadable" }],
       [counts.reportsForeign, { reason: "foreign" }],
       [counts.chainsUnknown, { reason: "unknown-prefix" }],

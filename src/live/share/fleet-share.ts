@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { windowsOf } from "#core/admission/windows-elsewhere.ts";
 import type { Decision } from "#core/decision.ts";
 import type { BreakerChange } from "#core/endpoint/breaker.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
@@ -7,6 +8,7 @@ import { OwnNews } from "#core/peer/own-news.ts";
 import { Unreported } from "#core/peer/unreported.ts";
 import type { PeerNews } from "#core/peer-news.ts";
 import type { RouterTap, TapListener } from "../router-tap.ts";
+import { nowMicros } from "../clock.ts";
 import { LagWatch } from "./lag-watch.ts";
 import { PeerReports } from "./peer-reports.ts";
 import { ReportEncoder } from "./report-encoder.ts";
@@ -65,6 +67,8 @@ export class FleetShare implements TapListener, ShareListener {
   #state: "starting" | "shared" | "alone" = "starting";
   #lostAt = 0;
   #snapshotDue = true;
+  /** A replica came that may know nothing of what was used. */
+  #windowsDue = false;
   #sentAt = 0;
   #waitsSince = 0;
   #flushTimer: NodeJS.Timeout | undefined;
@@ -171,6 +175,7 @@ export class FleetShare implements TapListener, ShareListener {
 
   #helloed(): void {
     if (this.#timers.length === 0) return;
+    this.#windowsDue = true;
     this.#encoder.startAfresh();
     this.#helloTimer ??= setTimeout(() => {
       this.#helloTimer = undefined;
@@ -213,6 +218,13 @@ export class FleetShare implements TapListener, ShareListener {
     }
     if (!this.#snapshotDue) return;
     this.#snapshotDue = false;
+    // Replicas of a version that knows no windows read no further than the head of a sign of life.
+    if (this.#windowsDue) {
+      this.#windowsDue = false;
+      const { windows, leftOut } = windowsOf(this.#options.tap.router.admission.limits, nowMicros());
+      this.counts.windowsLeftOut += leftOut;
+      if (windows.length > 0) this.#send("alive", windows);
+    }
     this.#numbered("snapshot", this.#own.snapshot());
   }
 

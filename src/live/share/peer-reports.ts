@@ -28,6 +28,8 @@ interface Replica {
   readAt: number;
   /** Reports of it came since this replica listens. */
   isPresent: boolean;
+  /** What it reported as used of limits, until its snapshot comes. */
+  windows: readonly PeerNews[];
 }
 
 /** Replicas whose reports are read. */
@@ -116,6 +118,7 @@ export class PeerReports {
     from.isPresent = true;
     const { decoder } = from;
     if (kind === "hello") this.#options.came();
+    if (kind === "alive" && !rest.isAtEnd) from.windows = decoder.news(rest);
     if (kind !== "news" && kind !== "snapshot") return;
     const { tap, counts } = this.#options;
     const unknown = decoder.chainsUnknown;
@@ -123,9 +126,16 @@ export class PeerReports {
     counts.chainsUnknown += decoder.chainsUnknown - unknown;
     const report = { kind: "peer-reported", at: nowMicros(), peer: replica, epoch, sequence } as const;
     if (kind === "news") tap.accept({ ...report, news });
-    else if (tap.router.peers.lacksSnapshot(replica)) tap.accept({ ...report, snapshot: true, news });
+    else if (tap.router.peers.lacksSnapshot(replica) || this.#hasWindows(from, replica))
+      tap.accept({ ...report, snapshot: true, news: [...from.windows, ...news] });
     // Nothing was missed: the snapshot holds nothing that is not known.
     else tap.accept({ ...report, news: [] });
+    if (kind === "snapshot") from.windows = [];
+  }
+
+  /** It reported what was used before this replica started, and nothing was taken over from it yet. */
+  #hasWindows({ windows, epoch }: Replica, replica: string): boolean {
+    return windows.length > 0 && this.#options.tap.router.peers.windows.lacks(replica, epoch);
   }
 
   /** Undefined for a life that was followed by another one, or beyond REPLICAS_MAX. */
@@ -135,7 +145,7 @@ export class PeerReports {
     if (replica !== undefined && replica.epoch > epoch) return undefined;
     if (replica?.epoch !== epoch) {
       const isPresent = replica?.isPresent ?? false;
-      replica = { epoch, decoder: new ReportDecoder(), readAt: 0, isPresent };
+      replica = { epoch, decoder: new ReportDecoder(), readAt: 0, isPresent, windows: [] };
       this.#replicas.set(name, replica);
     }
     replica.readAt = performance.now();

@@ -7,6 +7,7 @@ import { type Report, REPORT_KINDS } from "./report.ts";
 import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, USER, WIRE_VERSION } from "./wire.ts";
 
 const NEWS_MAX = 1_000_000;
+const WINDOW_COUNTS_MAX = 64;
 
 /** What stands before the news. */
 export type ReportHead = Omit<Report, "news">;
@@ -74,6 +75,20 @@ export class ReportDecoder {
         const [requests, promptTokens, outputTokens] = [from.whole(), from.whole(), from.whole()];
         if (requests === 0) throw new WireError("nothing was used");
         return { kind, model, tenant, ...(user !== "" && { user }), requests, promptTokens, outputTokens };
+      }
+      case "window": {
+        const [limit, measure, subject] = [from.text(), from.text(), from.text()];
+        const passedMicros = from.whole();
+        const count = from.whole();
+        if (count > WINDOW_COUNTS_MAX) throw new WireError("a window has too many counts");
+        return {
+          kind,
+          limit,
+          measure,
+          subject,
+          passedMicros,
+          counts: Array.from({ length: count }, () => from.whole()),
+        };
       }
       case "breaker": {
         const endpoint = from.text();

@@ -66,6 +66,10 @@ export class ReportEncoder {
         for (const text of [news.model, news.tenant, news.user ?? ""]) to.text(text);
         for (const count of [news.requests, news.promptTokens, news.outputTokens]) to.whole(count);
         return undefined;
+      case "window":
+        for (const text of [news.limit, news.measure, news.subject]) to.text(text);
+        for (const count of [news.passedMicros, news.counts.length, ...news.counts]) to.whole(count);
+        return undefined;
       case "breaker":
         to.text(news.endpoint);
         to.byte(news.state === "open" ? 1 : 0);

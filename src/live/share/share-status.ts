@@ -12,6 +12,8 @@ export interface ShareCounts {
   newsDropped: number;
   /** Requests let in meanwhile that limits of others will not count, being too many. */
   requestsForgotten: number;
+  /** What subjects had used of limits that a replica which came was not given, being too many. */
+  windowsLeftOut: number;
   /** Reports that cannot be read, and those of replicas whose hashes mean something else. */
   reportsUnreadable: number;
   reportsForeign: number;
@@ -35,6 +37,7 @@ export function newShareCounts(): ShareCounts {
     bytesReceived: 0,
     newsDropped: 0,
     requestsForgotten: 0,
+    windowsLeftOut: 0,
     reportsUnreadable: 0,
     reportsForeign: 0,
     chainsUnknown: 0,

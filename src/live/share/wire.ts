@@ -21,6 +21,7 @@ export const NEWS_KINDS: readonly PeerNews["kind"][] = [
   // Of prompts that are computed at other endpoints than those that answer; nobody else writes it.
   "prefilled",
   "used",
+  "window",
 ];
 
 export const OUTCOMES: readonly Outcome[] = ["ok", "failed", "aborted", "timeout", "refused"];
