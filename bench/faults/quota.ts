@@ -45,7 +45,53 @@ export async function quotaRows(seed: number): Promise<Row[]> {
   for (const count of [2, 4]) {
     for (const redis of ["well", "slowed", "stopped", "killed"] as const) rows.push(await exceeded(seed, count, redis));
   }
+  rows.push(await replaced(seed));
   return rows;
+}
+
+/** A quota of a day that is used up, and then every gateway replaced, one after the other: nothing more is let in. */
+async function replaced(seed: number): Promise<Row> {
+  const count = 2;
+  const folder = mkdtempSync(join(tmpdir(), "gnomon-quota-"));
+  const redis = await BenchRedis.start();
+  const engines = await startEngines(2, { slots: 1024, tokens: 2, tokenMillis: 10 }, seed);
+  process.env[SECRET_ENV] = "a secret of the bench";
+  const ports = engines.map(({ port }) => port);
+  const url = `redis://127.0.0.1:${redis.port}`;
+  const started = (name: string) => startGateway(ports, configOf(folder, name, count, url));
+  const headers = { authorization: `Bearer ${KEYS.daily}` };
+  const letIn = async ({ port }: GatewayUnderTest, requests: number): Promise<number> => {
+    let ok = 0;
+    for (let i = 0; i < requests; i++) if ((await ask(port, { stream: false, headers })).status === 200) ok++;
+    return ok;
+  };
+  let gateways = [await started("first-0"), await started("first-1")];
+  await allShare(gateways);
+  let before = 0;
+  for (const gateway of gateways) before += await letIn(gateway, 2 * DAILY * count);
+  await known(gateways);
+  for (let i = 0; i < count; i++) {
+    const next = await started(`second-${i}`);
+    await allShare([...gateways, next]);
+    await gateways[0]!.stop();
+    gateways = [...gateways.slice(1), next];
+  }
+  let after = 0;
+  for (const gateway of gateways) after += await letIn(gateway, DAILY);
+  const counted = await Promise.all(gateways.map(countedOfDay));
+  for (const gateway of gateways) await gateway.stop();
+  for (const engine of engines) await engine.killed();
+  await redis.kill();
+  const traces = [];
+  for (const name of ["first-0", "first-1", "second-0", "second-1"])
+    traces.push(await readQuotaTrace(join(folder, name)));
+  rmSync(folder, { recursive: true, force: true });
+  const differing = traces.reduce((sum, one) => sum + one.differing, 0);
+  return {
+    what: "a quota of a day that is used up, then both gateways replaced, one after the other",
+    figure: `${before} of ${DAILY * count} let in before, ${after} after; counted ${counted.join(", ")}; ${differing} decisions replayed otherwise`,
+    holds: before >= DAILY * count && after === 0 && differing === 0 && counted.every((one) => one >= before),
+  };
 }
 
 async function exceeded(seed: number, count: number, how: Redis): Promise<Row> {
