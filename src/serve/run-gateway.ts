@@ -3,17 +3,13 @@ import type { Target } from "#live/discovery/target.ts";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
 import type { Config } from "#config/schema.ts";
 import { listedTargets, startSources } from "./endpoint-sources.ts";
+import { announce } from "./announce.ts";
 import { openLog } from "./live-log.ts";
 import { startLivePicker } from "./live-picker.ts";
 import { type LiveStack, createLiveStack, drainNoticeMillis } from "./live-stack.ts";
-import { readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";
 import type { ServePlan } from "./serve-plan.ts";
 import { exitSoon, stopSignal } from "./stop-signal.ts";
 import { refusedBySystem } from "./system-error.ts";
-
-const READY_POLL_MILLIS = 25;
-/** Without an endpoint by then, what is missing is reported. */
-const WAITING_REPORTED_MILLIS = 3_000;
 
 /** Runs a gateway until it is asked to stop. */
 export async function runGateway(plan: ServePlan): Promise<void> {
@@ -58,22 +54,4 @@ async function listen({ gateway }: LiveStack, { listen: { host, port } }: Config
   } catch (error) {
     throw refusedBySystem(`cannot listen on ${host}:${port}`, error, "choose another with --host and --port");
   }
-}
-
-/** Reports when the gateway is ready, and before that, once, what it waits for; in JSON where nobody sits at a terminal. */
-async function announce(stack: LiveStack, facts: Parameters<typeof readyText>[1]): Promise<void> {
-  const isTerminal = process.stdout.isTTY;
-  const since = performance.now();
-  let reported = false;
-  for (;;) {
-    const waitsFor = stack.readiness.waitsFor();
-    if (stack.readiness.draining) return;
-    if (waitsFor.length === 0) break;
-    if (!reported && performance.now() - since > WAITING_REPORTED_MILLIS) {
-      reported = true;
-      process.stdout.write((isTerminal ? waitingText : waitingLine)(facts.url, waitsFor));
-    }
-    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MILLIS));
-  }
-  process.stdout.write((isTerminal ? readyText : readyLine)(stack.directory, facts));
 }

@@ -17,6 +17,9 @@ import {
 } from "../scrape/scrape-map-load.ts";
 import type { Target } from "./target.ts";
 
+/** Of an endpoint that was listed and not reached for yet. */
+export const NOT_ASKED = "not asked yet";
+
 /** Power and activity of an endpoint's devices, where something reads them. */
 export type HardwareOf = (
   endpoint: EndpointId,
@@ -69,7 +72,7 @@ export class Member {
       dataParallelRank,
       apiKey,
       state: "waiting",
-      detail: "not asked yet",
+      detail: NOT_ASKED,
       models: [],
       labels,
     };

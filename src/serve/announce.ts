@@ -1,0 +1,45 @@
+import { setTimeout } from "node:timers/promises";
+import type { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { NOT_ASKED } from "#live/discovery/member.ts";
+import type { Readiness } from "#live/status/readiness.ts";
+import { type ReadyFacts, readyLine, readyText, waitingLine, waitingText } from "./ready-text.ts";
+
+const READY_POLL_MILLIS = 25;
+/** Without an endpoint by then, what is missing is reported. */
+const WAITING_REPORTED_MILLIS = 3_000;
+/** A ready gateway reports how many engines it has once each was asked, or after as long. */
+const ENGINES_ASKED_MILLIS = 5_000;
+
+interface Announced {
+  readonly directory: EndpointDirectory;
+  readonly readiness: Pick<Readiness, "draining" | "waitsFor">;
+}
+
+/** Reports when the gateway is ready, and before that, once, what it waits for; in JSON where nobody sits at a terminal. */
+export async function announce(
+  { directory, readiness }: Announced,
+  facts: ReadyFacts,
+  out: Pick<NodeJS.WriteStream, "isTTY" | "write"> = process.stdout,
+): Promise<void> {
+  const since = performance.now();
+  let reported = false;
+  for (;;) {
+    const waitsFor = readiness.waitsFor();
+    if (readiness.draining) return;
+    if (waitsFor.length === 0) break;
+    if (!reported && performance.now() - since > WAITING_REPORTED_MILLIS) {
+      reported = true;
+      out.write((out.isTTY ? waitingText : waitingLine)(facts.url, waitsFor));
+    }
+    await setTimeout(READY_POLL_MILLIS);
+  }
+  const countedBy = performance.now() + ENGINES_ASKED_MILLIS;
+  while (!allAsked(directory) && performance.now() < countedBy && !readiness.draining) {
+    await setTimeout(READY_POLL_MILLIS);
+  }
+  out.write((out.isTTY ? readyText : readyLine)(directory, facts));
+}
+
+function allAsked(directory: EndpointDirectory): boolean {
+  return directory.all().every(({ state, detail }) => state !== "waiting" || detail !== NOT_ASKED);
+}

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadProfile } from "#config/profile-file.ts";
+import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { NOT_ASKED } from "#live/discovery/member.ts";
+import { announce } from "#serve/announce.ts";
+
+const FACTS = { url: "http://h:1", plan: { profile: loadProfile("gnomon") } as never, emulated: true };
+
+async function announced(second: { state: string; detail: string }, then: (entry: never) => void): Promise<string> {
+  const directory = new EndpointDirectory();
+  directory.add({ id: "a", url: "http://a", state: "ready", detail: "", models: [] } as never);
+  const entry = { id: "b", url: "http://b", models: [], ...second } as never;
+  directory.add(entry);
+  let text = "";
+  const out = { isTTY: true, write: (line: string) => (text += line) !== "" } as never;
+  const over = announce({ directory, readiness: { draining: false, waitsFor: () => [] } }, FACTS, out);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(text === "", second.detail === NOT_ASKED, "it waits for an endpoint that was never asked, for no other");
+  then(entry);
+  await over;
+  return text.split("\n")[0]!;
+}
+
+test("the number of engines is reported once each was asked", async () => {
+  const joins = (entry: { state: string; detail: string }) => Object.assign(entry, { state: "ready", detail: "" });
+  assert.equal(
+    await announced({ state: "waiting", detail: NOT_ASKED }, joins),
+    "gnomon is ready at http://h:1: 2 emulated engines, profile gnomon",
+  );
+});
+
+test("an endpoint that was asked and cannot be reached keeps nobody waiting", async () => {
+  assert.equal(
+    await announced({ state: "waiting", detail: "connection refused" }, () => {}),
+    "gnomon is ready at http://h:1: 1 emulated engine, profile gnomon",
+  );
+});
