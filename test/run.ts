@@ -3,6 +3,7 @@ import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { eachAlone, type TestProcess, testProcesses } from "./processes.ts";
+import { processesToRerun } from "./rerun.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const PROPERTY_SEED = "./test/property-seed.ts";
@@ -29,8 +30,14 @@ interface Counts {
   skipped: number;
 }
 
+const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
+
+function sum(a: Counts, b: Counts): Counts {
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
+}
+
 /** What one process came to. */
-interface Outcome {
+interface Outcome extends TestProcess {
   readonly name: string;
   readonly output: string;
   readonly code: number;
@@ -46,11 +53,12 @@ function run({ files, isShared }: TestProcess): Promise<Outcome> {
     stream.setEncoding("utf8").on("data", (text: string) => (output += text));
   }
   const name = isShared ? `${files.length} files in one process: ${files[0]} to ${files.at(-1)}` : files[0]!;
-  return new Promise((done) => child.once("close", (code) => done({ name, output, code: code ?? 1 })));
+  return new Promise((done) => child.once("close", (code) => done({ name, files, isShared, output, code: code ?? 1 })));
 }
 
-/** Adds the totals that stand below a process's tests; false where there are none, as where it was killed. */
-function count(output: string, counts: Counts): boolean {
+/** The totals that stand below a process's tests; undefined where there are none, as where it was killed. */
+function countsOf(output: string): Counts | undefined {
+  const counts = { ...NONE };
   let isCounted = false;
   for (const [, kind, number] of output.matchAll(/^ℹ (pass|fail|cancelled|skipped|todo) (\d+)$/gm)) {
     isCounted = true;
@@ -58,13 +66,14 @@ function count(output: string, counts: Counts): boolean {
     else if (kind === "fail" || kind === "cancelled") counts.failed += Number(number);
     else counts.skipped += Number(number);
   }
-  return isCounted;
+  return isCounted ? counts : undefined;
 }
 
 /** What went wrong in a process, once more for the end of the page; "" where nothing did. */
-function failuresOf({ name, output, code }: Outcome, isCounted: boolean): string {
+function failuresOf({ name, output, code }: Outcome): string {
   const begin = output.indexOf(FAILURES);
   if (begin >= 0) return output.slice(begin + FAILURES.length);
+  const isCounted = countsOf(output) !== undefined;
   return code === 0 && isCounted
     ? ""
     : `\n${name}: ended with code ${code}, ${isCounted ? "" : "without its totals"}\n`;
@@ -79,23 +88,47 @@ function filesOf(patterns: readonly string[]): string[] {
   });
 }
 
-/** `node test/run.ts [FILE...]`: all tests, or only those named, each in a process; a process's output comes at its end. */
-async function main(named: readonly string[]): Promise<void> {
-  const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
-  const waiting = named.length > 0 ? eachAlone(filesOf(named)) : testProcesses(filesOf(["test/**/*.test.ts"]));
-  let failures = "";
+/** Runs processes, so many at once, and prints the output of each at its end. */
+async function runAll(processes: readonly TestProcess[], atOnce: number): Promise<Outcome[]> {
+  const waiting = [...processes];
+  const outcomes: Outcome[] = [];
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const beganMillis = performance.now();
       const outcome = await run(next);
       const seconds = ((performance.now() - beganMillis) / 1e3).toFixed(1);
-      failures += failuresOf(outcome, count(outcome.output, counts));
       process.stdout.write(`\n${outcome.name} (${seconds} s)\n${outcome.output}`);
+      outcomes.push(outcome);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return outcomes;
+}
+
+/**
+ * `node test/run.ts [FILE...]`: all tests, or only those named, each in a process. Of all tests those that failed get a
+ * second try, alone (./rerun.ts).
+ */
+async function main(named: readonly string[]): Promise<void> {
+  const processes = named.length > 0 ? eachAlone(filesOf(named)) : testProcesses(filesOf(["test/**/*.test.ts"]));
+  const outcomes = await runAll(processes, AT_ONCE);
+  const failed = outcomes.filter((outcome) => failuresOf(outcome) !== "");
+  let failures = failed.map(failuresOf).join("");
+  const counts = outcomes.map(({ output }) => countsOf(output) ?? NONE).reduce(sum, NONE);
   if (failures !== "") process.stdout.write(`\n${FAILURES}\n${failures}`);
-  process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
+  const again = named.length > 0 ? [] : processesToRerun(failed);
+  let note = "";
+  if (again.length > 0) {
+    process.stdout.write("\nonce more, one at a time:\n");
+    const rerun = await runAll(again, 1);
+    failures = rerun.map(failuresOf).join("");
+    if (failures === "") {
+      note = `; passed only when run again alone, and to be mended: ${rerun.map(({ name }) => name).join(" ")}`;
+      counts.passed += counts.failed;
+      counts.failed = 0;
+    }
+  }
+  process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped${note}\n`);
   process.exitCode = failures === "" ? 0 : 1;
 }
 
