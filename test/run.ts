@@ -23,6 +23,8 @@ const SHARED_OPTIONS = [
   "--test-force-exit",
 ];
 const FAILURES = "✖ failing tests:";
+/** A process that takes as long hangs: the longest takes one minute of an idle machine. */
+const PROCESS_MILLIS_MAX = 6 * 60_000;
 
 interface Counts {
   passed: number;
@@ -48,12 +50,22 @@ function run({ files, isShared }: TestProcess): Promise<Outcome> {
   const argv = ["--import", PROPERTY_SEED, "--test-reporter=spec", ...(isShared ? SHARED_OPTIONS : []), ...files];
   const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env };
   const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+  const limit = setTimeout(() => {
+    child.kill("SIGKILL");
+    // What it started may hold its output open.
+    for (const stream of [child.stdout, child.stderr]) stream.destroy();
+  }, PROCESS_MILLIS_MAX);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => (output += text));
   }
   const name = isShared ? `${files.length} files in one process: ${files[0]} to ${files.at(-1)}` : files[0]!;
-  return new Promise((done) => child.once("close", (code) => done({ name, files, isShared, output, code: code ?? 1 })));
+  return new Promise((done) =>
+    child.once("close", (code) => {
+      clearTimeout(limit);
+      done({ name, files, isShared, output, code: code ?? 1 });
+    }),
+  );
 }
 
 /** The totals that stand below a process's tests; undefined where there are none, as where it was killed. */
