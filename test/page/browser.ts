@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 
 const CHROMIUM = "/usr/bin/chromium";
+/** For what takes a second: only a page that is broken waits as long, however busy the machine is. */
+const WAITED_MILLIS_MAX = 120_000;
 
 /** The reason for which tests in a browser are skipped; false where they run. */
 export const withoutBrowser: string | false = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}`;
@@ -11,16 +13,18 @@ export const withoutBrowser: string | false = existsSync(CHROMIUM) ? false : `th
 let open: Promise<Browser> | undefined;
 after(async () => (await open)?.close());
 
-/** A browser without network of its own, one for all tests of a process: each opens pages, and closes them. */
-export function openBrowser(): Promise<Browser> {
+/** A page in a context of its own, in the one browser of a process, which has no network of its own. */
+export async function openPage(options: BrowserContextOptions): Promise<Page> {
   open ??= launch();
-  return open;
+  const page = await (await open).newPage(options);
+  page.setDefaultTimeout(WAITED_MILLIS_MAX);
+  return page;
 }
 
 async function launch(): Promise<Browser> {
   const { chromium } = await import("playwright-core");
   const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"];
-  return chromium.launch({ executablePath: CHROMIUM, args });
+  return chromium.launch({ executablePath: CHROMIUM, args, timeout: WAITED_MILLIS_MAX });
 }
 
 /** Leaves a picture in the folder that PICTURES_FOLDER names, for people to look at; else nothing. */

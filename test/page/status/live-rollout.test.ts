@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { axeObjections } from "../axe-objections.ts";
-import { openBrowser, photograph, withoutBrowser } from "../browser.ts";
+import { openPage, photograph, withoutBrowser } from "../browser.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../../src/main.ts");
 const ADMIN = "admin-secret";
@@ -106,10 +106,10 @@ async function opened(page: Page, address: string): Promise<void> {
 }
 
 test("a rollout of a real gateway, from its first window to who promoted it", { skip: withoutBrowser }, async (t) => {
-  const [address, browser] = await Promise.all([startedGateway(t), openBrowser()]);
+  const viewport = { width: 1400, height: 900 };
+  const [address, page] = await Promise.all([startedGateway(t), openPage({ viewport })]);
   await post(address, "/gnomon/admin/rollout", ROLLOUT, asAdmin("ana@example.org"));
   const stop = traffic(address);
-  const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
   t.after(() => page.close());
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));

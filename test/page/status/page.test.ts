@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { axeObjections } from "../axe-objections.ts";
-import { openBrowser, photograph, withoutBrowser } from "../browser.ts";
+import { openPage, photograph, withoutBrowser } from "../browser.ts";
 import { fleetCase, overviewCase, rolloutCase } from "./overview-case.ts";
 import { type PageServer, pageServer } from "./page-server.ts";
 
@@ -18,10 +18,8 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
   const ends: (() => unknown)[] = [];
   const host = { after: (end: () => unknown) => void ends.push(end) };
   let server: PageServer;
-  let browser: Browser;
   before(async () => {
     server = await pageServer(host, overviewCase());
-    browser = await openBrowser();
   });
   after(async () => {
     for (const end of ends.toReversed()) await end();
@@ -29,8 +27,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
 
   /** A page of its own, with whatever it complained of. */
   async function opened(options: BrowserContextOptions = {}) {
-    const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
-    const page = await context.newPage();
+    const page = await openPage({ viewport: { width: 1400, height: 900 }, ...options });
     const complaints: string[] = [];
     page.on(
       "console",
@@ -39,7 +36,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     page.on("pageerror", (error) => complaints.push(String(error)));
     page.on("request", (request) => request.url().startsWith(server.address) || complaints.push(request.url()));
     await page.goto(server.address);
-    return { page, complaints, close: () => context.close() };
+    return { page, complaints, close: () => page.close() };
   }
 
   for (const [width, colorScheme] of SCREENS) {

@@ -14,7 +14,7 @@ import { loadCharts, loadLegend } from "#shadow/report/load-chart.ts";
 import type { PageData } from "#shadow/report/page-data.ts";
 import { whatIfPage } from "#shadow/report/what-if-page.ts";
 import { axeObjections } from "../../page/axe-objections.ts";
-import { openBrowser, photograph, withoutBrowser } from "../../page/browser.ts";
+import { openPage, photograph, withoutBrowser } from "../../page/browser.ts";
 import { type WhatIfAnswer, whatIf } from "#shadow/question/what-if.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "#trace/workload-request.ts";
 
@@ -170,13 +170,12 @@ test(
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, "page.html");
     writeFileSync(file, whatIfPage(answer, data));
-    const browser = await openBrowser();
     const grounds = new Set<string>();
     for (const [width, colorScheme] of [
       [390, "light"],
       [1400, "dark"],
     ] as const) {
-      const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });
+      const page = await openPage({ colorScheme, viewport: { width, height: 800 } });
       const complaints: string[] = [];
       page.on("console", (message) => complaints.push(message.text()));
       page.on("pageerror", (error) => complaints.push(String(error)));
