@@ -67,6 +67,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
       "candidates for the default by a rule, on choosing halves of many cases, then held out (needs GNOMON_TRACES)",
     onDemand: true,
   },
+  "default-live": {
+    about: "the default and its rivals on held-out cases over sockets, beside the simulator (needs GNOMON_TRACES)",
+    onDemand: true,
+  },
   forecast: {
     about: "predicted against real TTFT and TPOT per decision, beside a moving average and boosted trees",
     onDemand: true,
@@ -103,6 +107,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "tune-live": {
     about:
       "what tune predicts of the half of a trace that it did not search, beside a live rollout (needs GNOMON_TRACES)",
+    onDemand: true,
+  },
+  "tune-no-gain": {
+    about: "what tune says where nothing is to be gained (needs GNOMON_TRACES)",
     onDemand: true,
   },
   autopilot: {

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { randomFor } from "#core/random.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { WorkloadFit } from "#trace/import/fit-workload.ts";
@@ -66,7 +66,7 @@ async function partOf(
 async function readAll(part: Part, half: HalfName, seed: number, traces: string): Promise<WorkloadRequest[]> {
   const options = { ...IMPORT_DEFAULTS, seed: seed + (half === "choosing" ? 0 : 1_000), sharedPrefix: 1 };
   if (part.halves === "sessions") return sessionsOf(await folders(traces), half, seed, part.sessionsPerSecond);
-  const path = part.halves === "draws" ? join("config/workloads", part.path) : join(traces, part.path);
+  const path = part.halves === "draws" ? join("config/workloads", part.path) : resolve(traces, part.path);
   const all: WorkloadRequest[] = [];
   const { requests } = await openWorkload(path, options);
   for await (const request of requests) {

@@ -13,9 +13,10 @@ import { type Case, ENGINES_DEFAULT, SCRAPE_DELAY_MICROS, STALE_AFTER_INTERVALS,
 import { PLAIN_CLUSTER } from "../plain-cluster.ts";
 
 /** Longer than the model's own, so that the longest conversations are served too. */
-const MODEL_TOKENS_MAX = 400_000;
+export const MODEL_TOKENS_MAX = 400_000;
 
-const FLEETS = {
+/** Names of engines; a fleet has them in turn. */
+export const FLEETS = {
   even: ["h100-llama-3.1-8b"],
   mixed: ["h100-llama-3.1-8b", "a100-llama-3.1-8b"],
   sizes: ["h100-llama-3.1-8b", "h100-llama-3.1-8b"],
@@ -41,7 +42,7 @@ export function runCase(
   scrapeMicros: Micros,
   { routers, blockTokens: given, observe }: CaseExtras = {},
 ): SimulationResult {
-  const engines = fleet(study);
+  const engines = fleetOf(study);
   const blockTokens = given ?? engines[0]!.config.blockTokens;
   return simulate({
     router: {
@@ -66,7 +67,7 @@ export function runCase(
   });
 }
 
-function fleet({ engines, fleet: kind }: Study): EngineSpec[] {
+export function fleetOf({ engines, fleet: kind }: Pick<Study, "engines" | "fleet">): EngineSpec[] {
   const configs = FLEETS[kind].map((name) => ({ ...loadEngine(name), modelTokensMax: MODEL_TOKENS_MAX }));
   return Array.from({ length: engines }, (_, i): EngineSpec => {
     const large = configs[i % configs.length]!;
