@@ -124,7 +124,7 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus, recount: workers.recount }),
   });
   const deciding = { ...known, config, secret, settings, signs, observe, report: faults.report };
-  const gateway = workers.before(own, { ...deciding, policy: () => policy.keeper.inForce });
+  const gateway = workers.before(own, { ...deciding, policy });
   running.gateway = gateway;
   const close = async (): Promise<void> => {
     readiness.draining = true;

@@ -14,6 +14,8 @@ export class LiveWorkloads {
   #rewrites = ModelRewrites.none;
   /** Notified where priorities are other ones now. */
   changed: () => void = () => {};
+  /** Notified of rewrites, whether or not they are other ones. */
+  rewritten: (rewrites: ModelRewrites) => void = () => {};
 
   constructor(followed: boolean) {
     this.#followed = followed;
@@ -33,6 +35,7 @@ export class LiveWorkloads {
 
   set({ priorities, rewrites }: WorkloadRules): void {
     this.#rewrites = rewrites;
+    this.rewritten(rewrites);
     const before = textOf(this.#priorities);
     this.#priorities = priorities;
     if (textOf(priorities) !== before) this.changed();

@@ -49,6 +49,13 @@ interface Targets {
   readonly upTo: readonly number[];
 }
 
+/** What model rewrites state, as a message between threads may have it. */
+export interface RewriteRules {
+  readonly exact: ReadonlyMap<string, Targets>;
+  /** Of models that have none of their own. */
+  readonly all: Targets | undefined;
+}
+
 /**
  * Which model a request gets in place of the one it names. A rule for that very model goes before one for all; of two
  * the older one counts, of equal age the first by name. Requests of one conversation get the same target, so that they
@@ -57,31 +64,36 @@ interface Targets {
 export class ModelRewrites {
   static readonly none = new ModelRewrites([], { name: "", group: "" });
 
-  readonly #exact = new Map<string, Targets>();
-  readonly #all: Targets | undefined;
+  readonly rules: RewriteRules;
 
-  constructor(rewrites: Iterable<InferenceModelRewrite>, pool: RuledPool) {
-    let all: Targets | undefined;
+  constructor(rewrites: Iterable<InferenceModelRewrite>, pool: RuledPool, known?: RewriteRules) {
+    const exact = new Map(known?.exact);
+    let all = known?.all;
     for (const { spec } of [...rewrites].filter((one) => isOf(one, pool)).sort(byAge)) {
       for (const { matches = [], targets = [] } of spec?.rules ?? []) {
         const to = targetsOf(targets);
         if (to === undefined) continue;
         if (matches.length === 0) all ??= to;
         for (const { model } of matches) {
-          if (model?.value !== undefined && !this.#exact.has(model.value)) this.#exact.set(model.value, to);
+          if (model?.value !== undefined && !exact.has(model.value)) exact.set(model.value, to);
         }
       }
     }
-    this.#all = all;
+    this.rules = { exact, all };
+  }
+
+  /** Those of another thread. */
+  static from(rules: RewriteRules): ModelRewrites {
+    return new ModelRewrites([], { name: "", group: "" }, rules);
   }
 
   get isEmpty(): boolean {
-    return this.#exact.size === 0 && this.#all === undefined;
+    return this.rules.exact.size === 0 && this.rules.all === undefined;
   }
 
   /** `by` is the conversation, or where there is none the request. */
   targetOf(model: string, by: string): string {
-    const targets = this.#exact.get(model) ?? this.#all;
+    const targets = this.rules.exact.get(model) ?? this.rules.all;
     if (targets === undefined) return model;
     const { models, upTo } = targets;
     const draw = (mix32(nameHash(`${model} ${by}`)) / 2 ** 32) * upTo.at(-1)!;

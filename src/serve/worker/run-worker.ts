@@ -2,6 +2,7 @@ import { receiveMessageOnPort } from "node:worker_threads";
 import { pino } from "pino";
 import { followClock } from "#live/clock.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { ModelRewrites, type RewriteRules } from "#live/discovery/workload-rules.ts";
 import { createGateway, type Gateway } from "#live/gateway.ts";
 import { RouterTap } from "#live/router-tap.ts";
 import { type PathWarmUpOptions, warmUpPath } from "#live/warm-up/warm-up-path.ts";
@@ -53,10 +54,7 @@ export async function runWorker(work: WorkerWork): Promise<void> {
   });
   const followed = followedPolicy(work, (name, spec) => observe.note({ kind: "profile", name, spec }));
   const keys = liveKeys(config, process.env, () => {});
-  const path = {
-    identity: identity(config, secret, { profileHeader: followed.profileHeader, workloads: new LiveWorkloads(false) }),
-    tokenizer: tokenizers.of,
-  };
+  const path = { identity: identity(config, secret, followed), tokenizer: tokenizers.of };
   const gateway = createGateway({
     ...path,
     seat,
@@ -64,6 +62,7 @@ export async function runWorker(work: WorkerWork): Promise<void> {
     directory,
     observe,
     profileOf: (model, asked) => followed.chooser(model, asked),
+    rewrites: followed.workloads.rewrites,
     ...towardsClients(config, undefined, { ...tls, ...tracing }),
     limits: dividedLimits(gatewayLimits(work.policy.config), work.among),
     clientAuth: keys.auth,
@@ -113,13 +112,17 @@ async function listen(gateway: Gateway, { address: { host, port: number }, port 
 interface Followed {
   chooser: ReturnType<typeof profileChooser>;
   readonly profileHeader: () => string | undefined;
+  readonly workloads: LiveWorkloads;
   change(policy: WorkerPolicy): void;
+  rewrite(rules: RewriteRules): void;
 }
 
-function followedPolicy({ policy: start }: WorkerWork, define: Parameters<typeof profileChooser>[1]): Followed {
-  let policy = start;
+function followedPolicy(work: WorkerWork, define: Parameters<typeof profileChooser>[1]): Followed {
+  let { policy } = work;
+  const workloads = new LiveWorkloads(work.config.discovery.workloads !== undefined);
   const followed: Followed = {
     chooser: profileChooser(policy, define),
+    workloads,
     profileHeader: () => {
       const { profilesAllowed, profileHeader } = policy.config.routing;
       return profilesAllowed.length === 0 ? undefined : profileHeader;
@@ -128,7 +131,10 @@ function followedPolicy({ policy: start }: WorkerWork, define: Parameters<typeof
       policy = changed;
       followed.chooser = profileChooser(changed, define);
     },
+    // Priorities are the first thread's: it decides.
+    rewrite: (rules) => workloads.set({ priorities: {}, rewrites: ModelRewrites.from(rules) }),
   };
+  followed.rewrite(work.rewrites);
   return followed;
 }
 
@@ -143,12 +149,15 @@ interface Changing {
 
 type Change = Exclude<ToWorker, { kind: "count" | "drain" }>;
 
-function change({ directory, hangs, followed, gateway, tokenizers, work }: Changing, message: Change): void {
+function change(changing: Changing, message: Change): void {
+  const { directory, hangs, followed, gateway, tokenizers, work } = changing;
   switch (message.kind) {
     case "endpoints":
       return follow(directory, message.endpoints);
     case "hung":
       return hangs.judged(message.endpoints);
+    case "rewrites":
+      return followed.rewrite(message.rewrites);
     case "block-size":
       return tokenizers.resizeBlocks(message.blockTokens);
     case "policy":

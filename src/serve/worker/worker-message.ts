@@ -2,6 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Config } from "#config/schema.ts";
 import type { EndpointEntry } from "#live/discovery/endpoint-directory.ts";
+import type { RewriteRules } from "#live/discovery/workload-rules.ts";
 import type { GatewayCounters } from "#live/metrics/gateway-counters.ts";
 import type { TokenizerCounts } from "#live/metrics/metric-state.ts";
 import type { InnerPlace } from "#live/worker/inner-request.ts";
@@ -29,6 +30,7 @@ export interface WorkerWork {
   readonly blockTokens: number;
   readonly endpoints: readonly EndpointEntry[];
   readonly hung: readonly EndpointId[];
+  readonly rewrites: RewriteRules;
   readonly address: { readonly host: string; readonly port: number };
   readonly inner: InnerPlace;
 }
@@ -36,6 +38,7 @@ export interface WorkerWork {
 export type ToWorker =
   | { readonly kind: "endpoints"; readonly endpoints: readonly EndpointEntry[] }
   | { readonly kind: "hung"; readonly endpoints: readonly EndpointId[] }
+  | { readonly kind: "rewrites"; readonly rewrites: RewriteRules }
   | { readonly kind: "policy"; readonly policy: WorkerPolicy }
   | { readonly kind: "block-size"; readonly blockTokens: number }
   | { readonly kind: "count"; readonly question: number }

@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { clockOrigin } from "#live/clock.ts";
 import type { EndpointDirectory, EndpointEntry } from "#live/discovery/endpoint-directory.ts";
+import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import type { GatewayCounters } from "#live/metrics/gateway-counters.ts";
 import type { TokenizerCounts } from "#live/metrics/metric-state.ts";
@@ -61,6 +62,7 @@ export class WorkerPool {
   readonly #hung = new Set<EndpointId>();
   #policy: WorkerPolicy;
   #blockTokens: number;
+  #rewrites = ModelRewrites.none;
   #address: { readonly host: string; readonly port: number } = { host: "", port: 0 };
   #numbers = 0;
   #restarts = 0;
@@ -105,6 +107,11 @@ export class WorkerPool {
   changePolicy(policy: WorkerPolicy): void {
     this.#policy = policy;
     this.#broadcast({ kind: "policy", policy: plain(policy) });
+  }
+
+  changeRewrites(rewrites: ModelRewrites): void {
+    this.#rewrites = rewrites;
+    this.#broadcast({ kind: "rewrites", rewrites: rewrites.rules });
   }
 
   resizeBlocks(blockTokens: number): void {
@@ -194,6 +201,7 @@ export class WorkerPool {
         blockTokens: this.#blockTokens,
         endpoints: this.#options.directory.all(),
         hung: [...this.#hung],
+        rewrites: this.#rewrites.rules,
         address: this.#address,
         inner: this.inner,
       },

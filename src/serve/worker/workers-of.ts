@@ -1,8 +1,8 @@
-import { ConfigError } from "#config/config-error.ts";
 import type { Config } from "#config/schema.ts";
 import type { Gateway } from "#live/gateway.ts";
 import type { StateSources, TokenizerCounts } from "#live/metrics/metric-state.ts";
 import type { DecidingParts } from "#live/worker/worker-desk.ts";
+import type { LiveWorkloads } from "../live-workloads.ts";
 import type { Tokenizers } from "../tokenizers.ts";
 import { WorkerPool, type WorkerPoolOptions } from "./worker-pool.ts";
 import type { WorkerPolicy } from "./worker-message.ts";
@@ -20,22 +20,24 @@ export interface Workers {
 
 export interface WorkersOptions
   extends Omit<WorkerPoolOptions, "policy" | "parts">, Omit<DecidingParts, "seat" | "sendsOwnHeaders"> {
-  /** In force now. */
-  readonly policy: () => WorkerPolicy;
+  readonly policy: {
+    readonly keeper: { readonly inForce: WorkerPolicy };
+    readonly workloads: Pick<LiveWorkloads, "rewritten">;
+  };
 }
 
-/** Throws ConfigError where the configuration has what workers do not know. */
-export function workersOf({ listen, discovery }: Config, own: Pick<Tokenizers, "counts">): Workers {
-  if (listen.workers > 1 && discovery.workloads !== undefined) {
-    throw new ConfigError([`listen.workers: expected 1 beside discovery.workloads, got ${listen.workers}`]);
-  }
+export function workersOf({ listen }: Config, own: Pick<Tokenizers, "counts">): Workers {
   let pool: WorkerPool | undefined;
   const status = () => pool?.status() ?? { workers: [], restarts: 0, requestsLost: 0 };
   return {
     before: (gateway, options) => {
       if (listen.workers === 1) return gateway;
       const { seat, sendsOwnHeaders } = gateway.parts;
-      pool = new WorkerPool({ ...options, policy: options.policy(), parts: { ...options, seat, sendsOwnHeaders } });
+      pool = new WorkerPool({
+        ...options,
+        policy: options.policy.keeper.inForce,
+        parts: { ...options, seat, sendsOwnHeaders },
+      });
       follow(pool, options);
       return sharing(gateway, pool);
     },
@@ -46,11 +48,12 @@ export function workersOf({ listen, discovery }: Config, own: Pick<Tokenizers, "
 }
 
 function follow(pool: WorkerPool, { tap, policy }: WorkersOptions): void {
+  policy.workloads.rewritten = (rewrites) => pool.changeRewrites(rewrites);
   tap.listen({
     accepted: (input) => {
       if (input.kind === "block-size-changed") pool.resizeBlocks(input.blockTokens);
       // What is in force is known when the change is through.
-      else if (input.kind === "policy-changed") queueMicrotask(() => pool.changePolicy(policy()));
+      else if (input.kind === "policy-changed") queueMicrotask(() => pool.changePolicy(policy.keeper.inForce));
     },
   });
 }

@@ -12,6 +12,7 @@ import { RouterTap } from "#live/router-tap.ts";
 import { HangWatch } from "#live/upstream/hang-watch.ts";
 import { WorkerSigns } from "#live/worker/worker-signs.ts";
 import { newRouter, routerSettings } from "#serve/live-router.ts";
+import { LiveWorkloads } from "#serve/live-workloads.ts";
 import { workersOf } from "#serve/worker/workers-of.ts";
 import { IDENTITY, WORD_TOKENIZER } from "../../live/gateway/rig.ts";
 
@@ -64,7 +65,7 @@ test("a worker that dies takes its own streams with it and no other; their charg
     signs,
     observe,
     directory,
-    policy: () => plan,
+    policy: { keeper: { inForce: plan }, workloads: new LiveWorkloads(false) },
     report: (event) => void faults.push(event),
     script: new URL("./crashing.worker.ts", import.meta.url),
   });
