@@ -5,14 +5,15 @@
  *     npm run faults -- [--part engines,mixed,overload,streams,rolling,rolling-gateways,hostile,replicas] [--seed 1] [--mixed 100000] [--seconds 20]
  *         [--streams 10000] [--hold-seconds 60] [--hostile-seconds 180]
  *
- * The part quotas is the middle of replicas alone.
+ * The part quotas is the middle of replicas alone, and the part replaced its end: a used-up quota of a day, and every
+ * gateway replaced in turn or killed at once.
  */
 import { parseArgs } from "node:util";
 import { endAll } from "./children.ts";
 import { enginesPart, mixedPart } from "./faults/engines.ts";
 import { hostilePart } from "./faults/hostile.ts";
 import { overloadPart } from "./faults/overload.ts";
-import { quotaRows } from "./faults/quota.ts";
+import { quotaRows, replacedRows } from "./faults/quota.ts";
 import { replicasPart } from "./faults/replicas.ts";
 import { printRows, type Row } from "./faults/report.ts";
 import { rollingGatewaysPart } from "./faults/rolling-gateways.ts";
@@ -40,6 +41,7 @@ const PARTS: Readonly<Record<string, () => Promise<Row[]>>> = {
   "rolling-gateways": () => rollingGatewaysPart(seed),
   replicas: () => replicasPart(seed),
   quotas: () => quotaRows(seed),
+  replaced: () => replacedRows(seed),
   hostile: () => hostilePart(seed, Number(flags["hostile-seconds"])),
 };
 let holds = true;

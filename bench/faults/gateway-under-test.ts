@@ -15,11 +15,13 @@ export interface GatewayUnderTest {
   readonly page: () => Promise<string>;
   /** Undefined while it runs. */
   readonly exitCode: () => number | undefined;
+  /** Ends it without asking (SIGKILL). */
+  readonly kill: () => Promise<void>;
   /** Asks it to end; resolves with its exit code. */
   readonly stop: () => Promise<number>;
 }
 
-const READY_MILLIS_MAX = 30_000;
+const READY_MILLIS_MAX = 120_000;
 
 export async function startGateway(ports: readonly number[], config: object): Promise<GatewayUnderTest> {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-faults-"));
@@ -57,6 +59,11 @@ export async function startGateway(ports: readonly number[], config: object): Pr
     page,
     metric: async (name) => sumOf(await page(), name),
     exitCode: () => code,
+    kill: async () => {
+      child.kill("SIGKILL");
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
     stop: async () => {
       child.kill("SIGTERM");
       const exit = await ended;

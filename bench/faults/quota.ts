@@ -24,6 +24,10 @@ const IN_FLIGHT = 15;
 const TENANTS = ["daily", "busy"] as const;
 const KEYS = { daily: "the-key-of-the-daily-tenant", busy: "the-key-of-the-busy-tenant" } as const;
 const SLOWED_MILLIS = 200;
+const WRITTEN_MILLIS = 2_000;
+/** Gateways that are replaced, and those that come for them. */
+const FIRST = ["first-0", "first-1"];
+const NEXT = ["second-0", "second-1"];
 
 type Redis = "well" | "slowed" | "stopped" | "killed";
 
@@ -45,13 +49,18 @@ export async function quotaRows(seed: number): Promise<Row[]> {
   for (const count of [2, 4]) {
     for (const redis of ["well", "slowed", "stopped", "killed"] as const) rows.push(await exceeded(seed, count, redis));
   }
-  rows.push(await replaced(seed));
+  rows.push(...(await replacedRows(seed)));
   return rows;
 }
 
-/** A quota of a day that is used up, and then every gateway replaced, one after the other: nothing more is let in. */
-async function replaced(seed: number): Promise<Row> {
-  const count = 2;
+/** A quota of a day, and every gateway replaced. */
+export async function replacedRows(seed: number): Promise<Row[]> {
+  return [await replaced(seed, "one after the other"), await replaced(seed, "killed at once (SIGKILL)")];
+}
+
+/** A quota of a day that is used up, and then every gateway replaced: nothing more is let in. */
+async function replaced(seed: number, how: "one after the other" | "killed at once (SIGKILL)"): Promise<Row> {
+  const count = FIRST.length;
   const folder = mkdtempSync(join(tmpdir(), "gnomon-quota-"));
   const redis = await BenchRedis.start();
   const engines = await startEngines(2, { slots: 1024, tokens: 2, tokenMillis: 10 }, seed);
@@ -65,17 +74,19 @@ async function replaced(seed: number): Promise<Row> {
     for (let i = 0; i < requests; i++) if ((await ask(port, { stream: false, headers })).status === 200) ok++;
     return ok;
   };
-  let gateways = [await started("first-0"), await started("first-1")];
+  let gateways = await Promise.all(FIRST.map(started));
   await allShare(gateways);
   let before = 0;
   for (const gateway of gateways) before += await letIn(gateway, 2 * DAILY * count);
   await known(gateways);
-  for (let i = 0; i < count; i++) {
-    const next = await started(`second-${i}`);
-    await allShare([...gateways, next]);
-    await gateways[0]!.stop();
-    gateways = [...gateways.slice(1), next];
-  }
+  const isKilled = how !== "one after the other";
+  if (isKilled) {
+    // What was let in within the last second is not written down yet.
+    await pause(WRITTEN_MILLIS);
+    await Promise.all(gateways.map((gateway) => gateway.kill()));
+    gateways = await Promise.all(NEXT.map(started));
+    await allShare(gateways);
+  } else gateways = await inTurn(gateways, started);
   let after = 0;
   for (const gateway of gateways) after += await letIn(gateway, DAILY);
   const counted = await Promise.all(gateways.map(countedOfDay));
@@ -83,15 +94,28 @@ async function replaced(seed: number): Promise<Row> {
   for (const engine of engines) await engine.killed();
   await redis.kill();
   const traces = [];
-  for (const name of ["first-0", "first-1", "second-0", "second-1"])
-    traces.push(await readQuotaTrace(join(folder, name)));
+  for (const name of [...(isKilled ? [] : FIRST), ...NEXT]) traces.push(await readQuotaTrace(join(folder, name)));
   rmSync(folder, { recursive: true, force: true });
   const differing = traces.reduce((sum, one) => sum + one.differing, 0);
   return {
-    what: "a quota of a day that is used up, then both gateways replaced, one after the other",
+    what: `a quota of a day that is used up, then both gateways replaced, ${how}`,
     figure: `${before} of ${DAILY * count} let in before, ${after} after; counted ${counted.join(", ")}; ${differing} decisions replayed otherwise`,
     holds: before >= DAILY * count && after === 0 && differing === 0 && counted.every((one) => one >= before),
   };
+}
+
+async function inTurn(
+  before: readonly GatewayUnderTest[],
+  started: (name: string) => Promise<GatewayUnderTest>,
+): Promise<GatewayUnderTest[]> {
+  let gateways = [...before];
+  for (const name of NEXT) {
+    const next = await started(name);
+    await allShare([...gateways, next]);
+    await gateways[0]!.stop();
+    gateways = [...gateways.slice(1), next];
+  }
+  return gateways;
 }
 
 async function exceeded(seed: number, count: number, how: Redis): Promise<Row> {

@@ -52,6 +52,11 @@ export const share = z
       .default(65_536)
       .describe("Reports that Redis keeps, about; a gateway that starts learns of prompts from them."),
     warmMillis: millis(0, MILLIS_PER_DAY).default(600_000).describe("Age up to which they are read at a start."),
+    limitsKeptMillis: millis(0, 732 * MILLIS_PER_DAY)
+      .default(2 * MILLIS_PER_DAY)
+      .describe(
+        "What limits have counted outlives all gateways for so long, twice the longest window at best; 0: it ends with the last one.",
+      ),
     policyMillis: millis(0, MILLIS_PER_DAY)
       .default(0)
       .describe(

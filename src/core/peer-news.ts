@@ -132,6 +132,8 @@ export interface PeerWindow {
   /** As of LimitWindow. */
   readonly subject: string;
   readonly passedMicros: Micros;
+  /** As of LimitWindow: of what was kept while no router was there. */
+  readonly ageMicros?: Micros;
   readonly counts: readonly number[];
 }
 

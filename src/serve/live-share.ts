@@ -7,6 +7,7 @@ import type { Config } from "#config/schema.ts";
 import type { FaultLog } from "#live/log/fault-log.ts";
 import { RouterTap } from "#live/router-tap.ts";
 import { FleetShare, type ShareEvent } from "#live/share/fleet-share.ts";
+import type { LimitsStore } from "#live/share/kept-limits.ts";
 import { RedisLink } from "#live/share/redis-link.ts";
 import type { ShareStatus } from "#live/share/share-status.ts";
 import type { Router } from "#core/router.ts";
@@ -42,6 +43,8 @@ export interface LiveShare {
 
 /** Signs of life within a lease. */
 const ALIVE_PER_LEASE = 6;
+/** What limits counted and no gateway wrote down is lost where all are killed at once. */
+const LIMITS_WRITE_MILLIS = 1_000;
 const REPLICA_BYTES = 3;
 const FINGERPRINT_BYTES = 4;
 
@@ -88,12 +91,20 @@ function liveShare(
     password: secretOf(share.passwordEnv, environment),
   };
   const link = new RedisLink({ place, stream: `${share.key}:news`, entriesMax, warmMillis, leaseMillis });
+  const fingerprint = fingerprintOf(config, parts.secret);
+  const limitsKey = `${share.key}:limits:${fingerprint.toString(16)}`;
+  const store: LimitsStore = {
+    read: () => link.readLimits(limitsKey),
+    write: (text, keptMillis) => link.writeLimits(limitsKey, text, keptMillis),
+  };
+  const { limitsKeptMillis: keptMillis } = share;
   const fleet = new FleetShare({
     tap: parts.tap,
     link,
     replica,
     epoch: Math.round(performance.timeOrigin),
-    fingerprint: fingerprintOf(config, parts.secret),
+    fingerprint,
+    ...(keptMillis > 0 && { limits: { store, keptMillis, writeMillis: LIMITS_WRITE_MILLIS } }),
     flushMillis,
     snapshotMillis,
     leaseMillis,

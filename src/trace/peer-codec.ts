@@ -107,6 +107,7 @@ function decodeNews(fields: Fields, blocks: () => BlockChain): PeerNews {
         measure: fields.string("measure"),
         subject: fields.string("subject"),
         passedMicros: fields.integer("passedMicros", 0),
+        ...(fields.has("ageMicros") && { ageMicros: fields.integer("ageMicros", 0) }),
         counts: fields.list("counts").map((count, i) => {
           if (Number.isSafeInteger(count) && (count as number) >= 0) return count as number;
           const path = `${fields.pathOf("counts")}[${i}]`;

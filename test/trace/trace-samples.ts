@@ -197,6 +197,7 @@ export const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([b
       measure: "rate-limit all 1",
       subject: "",
       passedMicros: amount,
+      ...(amount % 2 === 0 && { ageMicros: before }),
       counts: [before],
     }),
     maybe(count).map((tokens): PeerNews => {

@@ -6,6 +6,8 @@ export interface LimitWindow {
   readonly subject: string;
   /** How long the window that is counted now has lasted; 0 for limits whose windows slide. Routers' clocks differ. */
   readonly passedMicros: Micros;
+  /** Since it was counted so; nothing was used meanwhile. 0 where it is left out. */
+  readonly ageMicros?: Micros;
   /** What they mean is the limit's own; each whole and at least 0. */
   readonly counts: readonly number[];
 }

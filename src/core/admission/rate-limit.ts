@@ -88,12 +88,15 @@ export class RateLimit implements AdmissionPolicy {
   }
 
   /** Those that are missing here come in by their times, the oldest first. */
-  #raise(at: Micros, { subject, counts }: LimitWindow): void {
-    const { requestsMax } = this.#options;
+  #raise(at: Micros, { subject, ageMicros = 0, counts }: LimitWindow): void {
+    const { requestsMax, windowMicros } = this.#options;
     const theirs: number[] = [];
     for (let i = 0; i + 1 < counts.length; i += 2) {
-      for (let n = 0; n < Math.min(counts[i + 1]!, requestsMax); n++) theirs.push(at - counts[i]!);
+      const time = at - counts[i]! - ageMicros;
+      if (time <= at - windowMicros) continue;
+      for (let n = 0; n < Math.min(counts[i + 1]!, requestsMax); n++) theirs.push(time);
     }
+    if (theirs.length === 0) return;
     const recent = this.#recents.of(subject, at);
     const ours = this.#timesOf(recent, at);
     const missing = theirs.length - ours.length;

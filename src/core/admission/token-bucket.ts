@@ -80,9 +80,12 @@ export class TokenBucket implements AdmissionPolicy {
         })
           .filter(({ counts }) => counts[0]! > 0)
           .toReversed(),
-      raise: (at, { subject, counts }) => {
+      raise: (at, { subject, ageMicros = 0, counts }) => {
+        const { refillPerSecond } = this.#options;
+        const missing = (counts[0] ?? 0) - (ageMicros * refillPerSecond) / MICROS_PER_SECOND;
+        if (missing <= 0) return;
         const bucket = this.#buckets.of(subject, at);
-        bucket.tokens = Math.min(this.#tokensAt(bucket, at), bucketTokens - (counts[0] ?? 0));
+        bucket.tokens = Math.min(this.#tokensAt(bucket, at), bucketTokens - missing);
         bucket.at = at;
       },
     };

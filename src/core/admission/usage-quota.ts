@@ -132,15 +132,19 @@ export class UsageQuota implements AdmissionPolicy {
   }
 
   /** A subject that is new here gets the window with its beginning; else what is missing is added to the one there is. */
-  #raise(at: Micros, { subject, passedMicros, counts }: LimitWindow): void {
+  #raise(at: Micros, { subject, passedMicros: passedThen, ageMicros = 0, counts }: LimitWindow): void {
     const { windowMicros } = this.#options;
-    if (counts.length !== 2 * COUNTED.length || passedMicros >= windowMicros) return;
+    if (counts.length !== 2 * COUNTED.length || passedThen >= windowMicros) return;
     const theirs: Window = {
       shiftMicros: 0,
       number: 0,
       now: [counts[0]!, counts[1]!, counts[2]!],
       before: [counts[3]!, counts[4]!, counts[5]!],
     };
+    turn(theirs, passedThen + ageMicros, windowMicros);
+    theirs.number = 0;
+    const passedMicros = (passedThen + ageMicros) % windowMicros;
+    if ([...theirs.now, ...theirs.before].every((count) => count === 0)) return;
     const known = this.#windows.peek(subject);
     const ours = COUNTED.map((_, i) => (known === undefined ? 0 : usedAt(known, i, at, windowMicros)));
     const more = COUNTED.map((_, i) => usedAt(theirs, i, passedMicros, windowMicros) - ours[i]!);

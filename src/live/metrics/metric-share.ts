@@ -1,7 +1,10 @@
 import type { Registry } from "prom-client";
 import { MILLIS_PER_SECOND } from "#core/units.ts";
+import type { ApartReason } from "../share/apart.ts";
 import type { ShareStatus } from "../share/share-status.ts";
 import { type MetricFamily, type MetricRow, NO_LABELS, registerFamily } from "./metric-family.ts";
+
+const APART_REASONS = ["version", "settings", "name"] as const satisfies readonly ApartReason[];
 
 type Figure = readonly [
   type: MetricFamily["type"],
@@ -72,15 +75,41 @@ const FIGURES: readonly Figure[] = [
     ({ counts }) => [[counts.leasesEnded]],
   ],
   [
+    "gauge",
+    "apart",
+    "Other gateways that are there and share nothing with this one: of another version (version), with another key, hash or tokenizer (settings), with its name (name).",
+    ({ apart }) => APART_REASONS.map((reason) => [apart.filter((row) => row.reason === reason).length, { reason }]),
+  ],
+  [
+    "gauge",
+    "limits_kept_windows",
+    "What subjects have used of limits, as this gateway last wrote it down for gateways that start when none is there; one of them writes.",
+    ({ limits }) => (limits?.written === undefined ? [] : [[limits.written.windows]]),
+  ],
+  [
+    "gauge",
+    "limits_kept_age_seconds",
+    "Since it wrote that.",
+    ({ limits }) => (limits?.written === undefined ? [] : [[limits.written.millisAgo / MILLIS_PER_SECOND]]),
+  ],
+  [
+    "gauge",
+    "limits_taken_over_windows",
+    "What subjects had used of limits, as this gateway found it at its start.",
+    ({ limits }) => (limits === undefined ? [] : [[limits.takenOver]]),
+  ],
+  [
     "counter",
     "left_out_total",
     "What was not sent, not read or not believed, by why.",
-    ({ counts }) => [
+    ({ counts, limits }) => [
       [counts.newsDropped, { reason: "link-away" }],
       [counts.requestsForgotten, { reason: "requests-forgotten" }],
       [counts.windowsLeftOut, { reason: "limit-windows" }],
       [counts.reportsUnreadable, { reason: "unreadable" }],
+      [counts.reportsOtherVersion, { reason: "other-version" }],
       [counts.reportsForeign, { reason: "foreign" }],
+      [limits?.writesFailed ?? 0, { reason: "limits-not-kept" }],
       [counts.chainsUnknown, { reason: "unknown-prefix" }],
       [counts.ignoredReports, { reason: "repeated" }],
       [counts.missedReports, { reason: "missed" }],

@@ -3,7 +3,7 @@ const LEB_BYTES_MAX = 8;
 
 /** What came from another process is not as this version writes it. */
 export class WireError extends Error {
-  override readonly name = "WireError";
+  override readonly name: string = "WireError";
 }
 
 /** Reads what ByteWriter wrote; throws WireError for anything else. */

@@ -9,6 +9,7 @@ import { Unreported } from "#core/peer/unreported.ts";
 import type { PeerNews } from "#core/peer-news.ts";
 import type { RouterTap, TapListener } from "../router-tap.ts";
 import { nowMicros } from "../clock.ts";
+import { KeptLimits, type KeptLimitsOptions } from "./kept-limits.ts";
 import { LagWatch } from "./lag-watch.ts";
 import { PeerReports } from "./peer-reports.ts";
 import { ReportEncoder } from "./report-encoder.ts";
@@ -38,6 +39,8 @@ export interface FleetShareOptions extends ShareTimes {
   readonly fingerprint: number;
   /** The link was lost, found again, or reports came that cannot be read. */
   readonly report: (event: ShareEvent) => void;
+  /** Where what limits have counted outlives all replicas; left out, it does not. */
+  readonly limits?: Pick<KeptLimitsOptions, "store" | "keptMillis" | "writeMillis">;
 }
 
 export interface ShareEvent {
@@ -63,6 +66,7 @@ export class FleetShare implements TapListener, ShareListener {
   readonly #unreported = new Unreported();
   readonly #encoder = new ReportEncoder();
   readonly #peers: PeerReports;
+  readonly #kept: KeptLimits | undefined;
   #sequence = 0;
   #state: "starting" | "shared" | "alone" = "starting";
   #lostAt = 0;
@@ -75,6 +79,7 @@ export class FleetShare implements TapListener, ShareListener {
   #helloTimer: NodeJS.Timeout | undefined;
   #timers: NodeJS.Timeout[] = [];
   readonly #caughtUp = Promise.withResolvers<void>();
+  readonly #tookOver = Promise.withResolvers<void>();
 
   constructor(options: FleetShareOptions) {
     this.#options = options;
@@ -84,10 +89,20 @@ export class FleetShare implements TapListener, ShareListener {
       own: (sequence) => this.lag.received(sequence),
       came: () => this.#helloed(),
     });
+    const { limits, replica, report } = options;
+    this.#kept =
+      limits &&
+      new KeptLimits({
+        tap: options.tap,
+        ...limits,
+        writes: () => this.#state === "shared" && this.#peers.rows(0).every((row) => replica < row.replica),
+        refused: (detail) => report({ kind: "sharing-refused", detail }),
+      });
+    if (this.#kept === undefined) this.#tookOver.resolve();
     options.tap.listen(this);
   }
 
-  /** Resolves when what others had sent is known, or after CATCH_UP_MILLIS_MAX. */
+  /** Resolves when what others had sent and limits had counted is known, or after CATCH_UP_MILLIS_MAX. */
   async start(): Promise<void> {
     const { link, aliveMillis, leaseMillis, snapshotMillis } = this.#options;
     this.#lostAt = performance.now();
@@ -98,7 +113,8 @@ export class FleetShare implements TapListener, ShareListener {
       setInterval(() => this.#snapshotSoon(), snapshotMillis),
     ];
     for (const timer of this.#timers) timer.unref();
-    await Promise.race([this.#caughtUp.promise, pause(CATCH_UP_MILLIS_MAX, undefined, { ref: false })]);
+    const isReady = Promise.all([this.#caughtUp.promise, this.#tookOver.promise]);
+    await Promise.race([isReady, pause(CATCH_UP_MILLIS_MAX, undefined, { ref: false })]);
   }
 
   async stop(): Promise<void> {
@@ -107,6 +123,7 @@ export class FleetShare implements TapListener, ShareListener {
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#helloTimer);
     this.#flushTimer = undefined;
+    await this.#kept?.stop(this.#state === "shared");
     if (this.#state === "shared") this.#send("bye", []);
     this.#state = "alone";
     await this.#options.link.stop();
@@ -127,6 +144,8 @@ export class FleetShare implements TapListener, ShareListener {
       counts: { ...this.counts, ...tap.router.peers.counts },
       blocksWritten: this.#encoder.blocksWritten,
       blocksKnown: this.#encoder.blocksKnown,
+      limits: this.#kept?.status,
+      apart: this.#peers.apart.rows(performance.now()),
     };
   }
 
@@ -163,6 +182,7 @@ export class FleetShare implements TapListener, ShareListener {
     this.#encoder.startAfresh();
     this.#send("hello", []);
     this.#snapshotSoon();
+    void this.#kept?.connected().finally(() => this.#tookOver.resolve());
   }
 
   lost(why: string): void {

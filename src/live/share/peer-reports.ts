@@ -1,10 +1,12 @@
 import type { PeerNews } from "#core/peer-news.ts";
 import { nowMicros } from "../clock.ts";
 import type { RouterTap } from "../router-tap.ts";
+import { Apart } from "./apart.ts";
 import { WireError } from "./byte-reader.ts";
-import { readHead, ReportDecoder, type ReportHead } from "./report-decoder.ts";
+import { OtherVersionError, readHead, ReportDecoder, type ReportHead } from "./report-decoder.ts";
 import type { PeerRow, ShareCounts } from "./share-status.ts";
 import type { ShareEvent } from "./fleet-share.ts";
+import { WIRE_VERSION } from "./wire.ts";
 
 export interface PeerReportsOptions {
   readonly tap: RouterTap;
@@ -46,10 +48,11 @@ export class PeerReports {
   #past: PeerNews[] = [];
   #pastSequence = 0;
   #pastEpoch = 0;
-  readonly #foreign = new Set<string>();
+  readonly apart: Apart;
 
   constructor(options: PeerReportsOptions) {
     this.#options = options;
+    this.apart = new Apart(options.report, REPLICAS_MAX);
   }
 
   rows(now: number): Omit<PeerRow, "requestsInFlight">[] {
@@ -64,10 +67,11 @@ export class PeerReports {
     counts.bytesReceived += bytes.length;
     try {
       const { head, rest } = readHead(bytes);
-      if (!this.#isKin(head)) return;
+      if (!this.#isKin(head, isPast)) return;
       if (isPast) this.#takePast(head, rest);
       else this.#take(head, rest);
     } catch (error) {
+      if (error instanceof OtherVersionError) return this.#otherVersion(error, isPast);
       if (!(error instanceof WireError)) throw error;
       counts.reportsUnreadable++;
       if (counts.reportsUnreadable === 1) {
@@ -86,6 +90,7 @@ export class PeerReports {
 
   /** Forgets replicas of which nothing came within the lease. */
   expire(now: number): void {
+    this.apart.expire(now - this.#options.leaseMillis);
     for (const [name, { readAt, isPresent }] of this.#replicas) {
       if (now - readAt <= this.#options.leaseMillis) continue;
       if (isPresent) this.#options.counts.leasesEnded++;
@@ -94,19 +99,25 @@ export class PeerReports {
   }
 
   /** Hashes, sessions and tenants of others mean nothing here, unless they are made alike. */
-  #isKin({ fingerprint, replica, epoch, sequence }: ReportHead): boolean {
-    const { counts, report } = this.#options;
+  #isKin({ kind, fingerprint, replica, epoch, sequence }: ReportHead, isPast: boolean): boolean {
     if (fingerprint !== this.#options.fingerprint) {
-      counts.reportsForeign++;
-      if (this.#foreign.has(replica) || this.#foreign.size >= REPLICAS_MAX) return false;
-      this.#foreign.add(replica);
-      const why = "its prefix.secretEnv, prefix.blockHash or tokenizer differs";
-      report({ kind: "sharing-refused", detail: `replica ${replica} is not listened to: ${why}` });
+      this.#options.counts.reportsForeign++;
+      if (isPast) return false;
+      if (kind === "bye") this.apart.left(replica);
+      else this.apart.seen(replica, "settings", "its prefix.secretEnv, prefix.blockHash or tokenizer differs");
       return false;
     }
     if (replica !== this.#options.replica) return true;
     if (epoch === this.#options.epoch) this.#options.own(sequence);
+    else if (!isPast) this.apart.seen(replica, "name", "it has this gateway's own name: share.replica must differ");
     return epoch !== this.#options.epoch;
+  }
+
+  #otherVersion({ version, replica }: OtherVersionError, isPast: boolean): void {
+    this.#options.counts.reportsOtherVersion++;
+    const each = "each of the two counts limits by itself, so both may let in what one is to";
+    const why = `it sends version ${version}, this gateway reads ${WIRE_VERSION}: ${each}`;
+    if (!isPast) this.apart.seen(replica, "version", why);
   }
 
   #take(head: ReportHead, rest: Parameters<ReportDecoder["news"]>[0]): void {

@@ -1,4 +1,5 @@
 import { failureText, placeText, type RedisClient, type RedisPlace, redisClient } from "./redis-connection.ts";
+import { WIRE_VERSION } from "./wire.ts";
 import { StreamReader } from "./stream-reader.ts";
 import type { ShareLink, ShareListener } from "./share-link.ts";
 
@@ -111,6 +112,19 @@ export class RedisLink implements ShareLink {
   async replaceShared(key: string, revision: number, text: string): Promise<number | undefined> {
     const next = await this.#asked(this.#writer.eval(REPLACE, 1, key, revision, text));
     return next === 0 ? undefined : revision + 1;
+  }
+
+  /** What limits had counted, of neighbouring versions too: they write beside each other while one replaces the other. */
+  async readLimits(key: string): Promise<{ readonly text: string; readonly leftMillis: number }[]> {
+    const keys = [WIRE_VERSION - 1, WIRE_VERSION, WIRE_VERSION + 1].map((version) => `${key}:${version}`);
+    const found = await this.#asked(
+      Promise.all(keys.map(async (one) => [await this.#writer.get(one), await this.#writer.pttl(one)] as const)),
+    );
+    return found.flatMap(([text, leftMillis]) => (text === null || leftMillis < 0 ? [] : [{ text, leftMillis }]));
+  }
+
+  async writeLimits(key: string, text: string, keptMillis: number): Promise<void> {
+    await this.#asked(this.#writer.set(`${key}:${WIRE_VERSION}`, text, "PX", keptMillis));
   }
 
   async #asked<T>(answer: Promise<T>): Promise<T> {

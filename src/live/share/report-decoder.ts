@@ -8,19 +8,35 @@ import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, USER, WIRE_VERSION } from "./wire
 
 const NEWS_MAX = 1_000_000;
 const WINDOW_COUNTS_MAX = 64;
+const REPLICA = /^[!-~]{1,256}$/;
 
 /** What stands before the news. */
 export type ReportHead = Omit<Report, "news">;
 
-/** Reads a report's head alone; throws WireError. */
+/** A report of another version; of it no more is known than whose it is. */
+export class OtherVersionError extends WireError {
+  override readonly name = "OtherVersionError";
+  readonly version: number;
+  readonly replica: string;
+
+  constructor(version: number, replica: string) {
+    super(`expected version ${WIRE_VERSION}, got ${version}`);
+    this.version = version;
+    this.replica = replica;
+  }
+}
+
+/** Reads a report's head alone; throws WireError, of a report of another version OtherVersionError. */
 export function readHead(bytes: Buffer): { readonly head: ReportHead; readonly rest: ByteReader } {
   const from = new ByteReader(bytes);
   const version = from.byte();
-  if (version !== WIRE_VERSION) throw new WireError(`expected version ${WIRE_VERSION}, got ${version}`);
   const kind = REPORT_KINDS[from.byte()];
-  if (kind === undefined) throw new WireError("its kind is unknown");
+  // In all versions heads are the same up to here.
   const fingerprint = from.whole();
   const replica = from.text();
+  if (!REPLICA.test(replica)) throw new WireError("it has no replica's name");
+  if (version !== WIRE_VERSION) throw new OtherVersionError(version, replica);
+  if (kind === undefined) throw new WireError("its kind is unknown");
   return { head: { kind, fingerprint, replica, epoch: from.whole(), sequence: from.whole() }, rest: from };
 }
 

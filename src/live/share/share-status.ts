@@ -1,4 +1,6 @@
 import type { PeerCounts } from "#core/peer/peer-counts.ts";
+import type { ApartRow } from "./apart.ts";
+import type { KeptLimitsStatus } from "./kept-limits.ts";
 
 export interface ShareCounts {
   /** Requests that were reported to others, and the bytes of the reports with news, and of all. */
@@ -14,8 +16,9 @@ export interface ShareCounts {
   requestsForgotten: number;
   /** What subjects had used of limits that a replica which came was not given, being too many. */
   windowsLeftOut: number;
-  /** Reports that cannot be read, and those of replicas whose hashes mean something else. */
+  /** Reports that cannot be read, those of another version, and those of replicas whose hashes mean something else. */
   reportsUnreadable: number;
+  reportsOtherVersion: number;
   reportsForeign: number;
   /** Prompts left out, as what they continue was not received. */
   chainsUnknown: number;
@@ -39,6 +42,7 @@ export function newShareCounts(): ShareCounts {
     requestsForgotten: 0,
     windowsLeftOut: 0,
     reportsUnreadable: 0,
+    reportsOtherVersion: 0,
     reportsForeign: 0,
     chainsUnknown: 0,
     chainsPast: 0,
@@ -68,4 +72,8 @@ export interface ShareStatus {
   /** Blocks of prompts that were sent, and those that the others had from earlier reports. */
   readonly blocksWritten: number;
   readonly blocksKnown: number;
+  /** What limits have counted, as it outlives all replicas; undefined where it does not. */
+  readonly limits: KeptLimitsStatus | undefined;
+  /** Replicas that are there, and that this one shares nothing with. */
+  readonly apart: readonly ApartRow[];
 }

@@ -1,7 +1,7 @@
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { PeerNews } from "#core/peer-news.ts";
 
-/** Reports of another version are not read. */
+/** Reports of another version are not read but for their head, which stays as it is up to the replica's name. */
 export const WIRE_VERSION = 2;
 
 /** Bits of a charge: its tokens are exact; another endpoint computes its prompt; its client named a user. */

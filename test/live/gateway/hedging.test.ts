@@ -51,11 +51,13 @@ for (const [name, slow] of [
 }
 
 test("a second engine that turns the request down leaves it to the first one", async () => {
-  const refused = Promise.withResolvers<void>();
-  const late: Reply = (_request, socket) => void refused.promise.then(() => socket.write(streamOf(4)));
+  let answer = (): void => {};
+  const late: Reply = (_request, socket) => {
+    answer = () => void socket.write(streamOf(4));
+  };
   const refuses: Reply = (request, socket) => {
     full(request, socket);
-    setImmediate(refused.resolve);
+    setImmediate(() => answer());
   };
   await withRig([late, refuses], {}, async (rig) => {
     const got = await ask(rig.url, STREAM);

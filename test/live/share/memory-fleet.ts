@@ -4,7 +4,7 @@ import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { Router } from "#core/router.ts";
 import { RouterTap } from "#live/router-tap.ts";
-import { FleetShare, type ShareEvent, type ShareTimes } from "#live/share/fleet-share.ts";
+import { FleetShare, type FleetShareOptions, type ShareEvent, type ShareTimes } from "#live/share/fleet-share.ts";
 import type { ShareLink, ShareListener } from "#live/share/share-link.ts";
 import { request } from "../../core/state.ts";
 
@@ -97,7 +97,12 @@ export function replica(
   t: TestContext,
   link: ShareLink,
   name: string,
-  { admission, ...more }: Partial<ShareTimes & { fingerprint: number; epoch: number; admission: AdmissionSpec }> = {},
+  {
+    admission,
+    ...more
+  }: Partial<
+    ShareTimes & Pick<FleetShareOptions, "fingerprint" | "epoch" | "limits"> & { readonly admission: AdmissionSpec }
+  > = {},
 ): Replica {
   const tap = new RouterTap(newRouter(admission));
   const events: ShareEvent[] = [];

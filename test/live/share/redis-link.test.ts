@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test, type TestContext } from "node:test";
 import { type RedisPlace, redisClient } from "#live/share/redis-connection.ts";
 import { RedisLink } from "#live/share/redis-link.ts";
+import { WIRE_VERSION } from "#live/share/wire.ts";
 import { chain } from "../../core/state.ts";
 import { type Replica, replica, until } from "./memory-fleet.ts";
 import { type OwnRedis, ownRedis } from "./redis-server.ts";
@@ -15,19 +16,18 @@ after(async () => redis?.stop());
 const WITHOUT = "no redis-server in PATH";
 let streams = 0;
 
-function place(url: string, timeoutMillis = 30_000): RedisPlace {
-  return { url, cluster: [], sentinels: [], sentinelName: "", tls: false, timeoutMillis };
+function place(url: string): RedisPlace {
+  return { url, cluster: [], sentinels: [], sentinelName: "", tls: false, timeoutMillis: 150 };
 }
 
-/** Two replicas that share one stream of their own. */
-function replicas(t: TestContext, { url }: OwnRedis, timeoutMillis?: number): [Replica, Replica] {
+/** Replicas that share one stream of their own. */
+function replicas(t: TestContext, server: OwnRedis, ...names: readonly string[]): Replica[] {
   const stream = `test-${++streams}`;
-  const at = place(url, timeoutMillis);
-  return [started(t, at, stream, "one"), started(t, at, stream, "two")];
+  return names.map((name) => started(t, server, stream, name));
 }
 
-function started(t: TestContext, at: RedisPlace, stream: string, name: string): Replica {
-  const link = new RedisLink({ place: at, stream, entriesMax: 10_000, warmMillis: 60_000, leaseMillis: 200 });
+function started(t: TestContext, { url }: OwnRedis, stream: string, name: string): Replica {
+  const link = new RedisLink({ place: place(url), stream, entriesMax: 10_000, warmMillis: 60_000, leaseMillis: 200 });
   const made = replica(t, link, name);
   void made.share.start();
   return made;
@@ -39,13 +39,13 @@ const known = (of: Replica) => of.tap.router.peers.openCharges;
 
 test("replicas share over Redis, and one that comes later knows what was sent before", async (t) => {
   if (redis === undefined) return t.skip(WITHOUT);
-  const [one, two] = replicas(t, redis);
+  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
   await shared(one, two);
   one.arrive("r0", { blocks: chain(1, 600) });
   one.finish("r0");
   one.arrive("r1");
   await until(() => known(two) === 1, "the charge is known");
-  const late = started(t, place(redis.url), `test-${streams}`, "late");
+  const late = started(t, redis, `test-${streams}`, "late");
   await until(() => known(late) === 1, "the snapshot came");
   late.arrive("r2", { blocks: chain(1, 600) });
   assert.equal(late.hits("r2"), 9_600);
@@ -56,7 +56,7 @@ test("Redis killed: each goes on alone; restarted, without what it held: they sh
   const own = await ownRedis();
   if (own === undefined) return t.skip(WITHOUT);
   t.after(() => own.stop());
-  const [one, two] = replicas(t, own);
+  const [one, two] = replicas(t, own, "one", "two") as [Replica, Replica];
   await shared(one, two);
   one.arrive("r1");
   await until(() => known(two) === 1, "the charge is known");
@@ -74,7 +74,7 @@ test("Redis killed: each goes on alone; restarted, without what it held: they sh
 
 test("Redis stopped for a while: reports are dropped and counted, and made good once it goes on", async (t) => {
   if (redis === undefined) return t.skip(WITHOUT);
-  const [one, two] = replicas(t, redis, 150);
+  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
   await shared(one, two);
   redis.signal("SIGSTOP");
   one.arrive("r1");
@@ -87,7 +87,7 @@ test("Redis stopped for a while: reports are dropped and counted, and made good 
 
 test("Redis full: nobody can write, each goes on alone, until there is room", async (t) => {
   if (redis === undefined) return t.skip(WITHOUT);
-  const [one, two] = replicas(t, redis);
+  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
   await shared(one, two);
   const admin = redisClient(place(redis.url), 1_000);
   t.after(() => admin.disconnect());
@@ -104,7 +104,7 @@ test("a shared text is replaced by one of many that ask at once; without Redis, 
   const own = await ownRedis();
   if (own === undefined) return t.skip(WITHOUT);
   t.after(() => own.stop());
-  const [one, two] = replicas(t, own);
+  const [one, two] = replicas(t, own, "one", "two") as [Replica, Replica];
   await shared(one, two);
   const links = [1, 2].map(() => {
     const stream = `test-${streams}`;
@@ -133,4 +133,36 @@ test("a shared text is replaced by one of many that ask at once; without Redis, 
   await until(() => links.every(({ takes }) => takes), "both write again");
   assert.equal(await first.readShared("text"), undefined);
   assert.equal(await first.replaceShared("text", 0, "again"), 1);
+});
+
+test("what limits have counted stays in Redis with its age, by its clock, and neighbouring versions are read too", async (t) => {
+  if (redis === undefined) return t.skip(WITHOUT);
+  const client = redisClient(place(redis.url), 10_000);
+  await client.connect();
+  t.after(() => client.disconnect());
+  const [stream, key] = [`test-${++streams}`, `limits-${streams}`];
+  const link = new RedisLink({
+    place: { ...place(redis.url), timeoutMillis: 10_000 },
+    stream,
+    entriesMax: 100,
+    warmMillis: 0,
+    leaseMillis: 200,
+  });
+  const isConnected = new Promise<void>((resolve) => {
+    const none = (): void => {};
+    link.start({ received: none, caughtUp: none, connected: resolve, lost: none });
+  });
+  t.after(() => link.stop());
+  await isConnected;
+  assert.deepEqual(await link.readLimits(key), []);
+  await link.writeLimits(key, "own", 3_600_000);
+  for (const by of [-2, -1, 1, 2]) await client.set(`${key}:${WIRE_VERSION + by}`, `by ${by}`, "PX", 1_800_000);
+  // As if half an hour had passed.
+  await client.pexpire(`${key}:${WIRE_VERSION}`, 1_800_000);
+  const found = await link.readLimits(key);
+  assert.deepEqual(
+    found.map(({ text }) => text),
+    ["by -1", "own", "by 1"],
+  );
+  for (const { leftMillis } of found) assert.ok(leftMillis > 900_000 && leftMillis <= 1_800_000, String(leftMillis));
 });
