@@ -59,9 +59,10 @@ test("a command that is not there, and an option that it has not, would be found
     "no bench children",
     "no such file",
   ]);
-  assert.deepEqual(problems("npm start -- serve --record x --replay y\nnpm run nothing"), [
+  assert.deepEqual(problems("npm start -- serve --record x --replay y\nnpm run nothing\ngnomon watch"), [
     "no --replay",
     "no such script",
+    "no such command",
   ]);
   assert.deepEqual(
     shown("GNOMON_X=1 npx gnomon drive --url http://h \\\n  --api chat   # why\nx | npx gnomon explain --decision -"),
@@ -120,11 +121,13 @@ function shown(text: string): Shown[] {
     });
 }
 
-const COMMAND = /^(?:[A-Z_]+=\S+ )*(npx gnomon|npm start --|npm run bench(?: --)?|npx node|npm run)(?: |$)(.*)$/;
+const COMMAND =
+  /^(?:[A-Z_]+=\S+ )*((?:npx )?gnomon(?! is )|npm start --|npm run bench(?: --)?|npx node|npm run)(?: |$)(.*)$/;
 /** NAME, FOLDER, bench/NAME.ts: for the reader to fill in. */
 const PLACEHOLDER = /^(?:bench\/)?[A-Z]+(?:\.ts)?(?:\.\.\.)?$/;
 const PROGRAMS: Readonly<Record<string, Shown["program"]>> = {
   "npx gnomon": "gnomon",
+  gnomon: "gnomon",
   "npm start": "gnomon",
   "npm run bench": "bench",
   "npx node": "node",

@@ -2,13 +2,13 @@ import * as z from "zod";
 import { ADMIT_ALL, type AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { LimitSpec } from "#core/admission/create.ts";
 import type { PrioritySpec } from "#core/priority/create.ts";
-import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import {
   PREEMPTION_POLICIES,
   SCHEDULER_POLICIES,
   type PreemptionPolicy,
   type SchedulerPolicy,
 } from "#engine/config.ts";
+import { ADMISSION_SCHEMA, limitOf } from "./admission-template.ts";
 import { AUTOSCALE_SCHEMA, autoscaleOf, type AutoscaleSection } from "./autoscale-policy.ts";
 import { ConfigError } from "./config-error.ts";
 import type { Policy } from "./policy-config.ts";
@@ -27,55 +27,8 @@ export interface SimulationPolicies {
 }
 
 const above0 = (max: number) => z.number().gt(0).max(max);
-const count = z.int().min(1).max(1_000_000);
-const onLimit = z.enum(["reject", "delay"]).default("reject");
-const retryMillis = above0(3_600_000).default(100);
 const score = z.number().min(-1_000_000).max(1_000_000);
 const scores = z.record(z.string(), score).default({});
-
-const admission = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("always-admit"), params: z.strictObject({}).default({}) }),
-  z.strictObject({
-    type: z.literal("token-bucket"),
-    params: z
-      .strictObject({
-        bucket_size: above0(1e12).default(10_000),
-        refill_rate: above0(1e12).default(1_000),
-        per_tenant: z.boolean().default(false),
-        cost: z.enum(["prompt-tokens", "requests"]).default("prompt-tokens"),
-        on_limit: onLimit,
-      })
-      .prefault({}),
-  }),
-  z.strictObject({
-    type: z.literal("rate-limit"),
-    params: z
-      .strictObject({
-        requests: count.default(100),
-        window_seconds: above0(86_400).default(1),
-        per_tenant: z.boolean().default(false),
-        on_limit: onLimit,
-      })
-      .prefault({}),
-  }),
-  z.strictObject({
-    type: z.literal("tenant-quota"),
-    params: z
-      .strictObject({
-        max_in_flight: count.default(64),
-        by_tenant: z.record(z.string(), count).default({}),
-        on_limit: onLimit,
-        retry_millis: retryMillis,
-      })
-      .prefault({}),
-  }),
-  z.strictObject({
-    type: z.literal("hard-cap"),
-    params: z
-      .strictObject({ max_in_flight: count.default(1024), on_limit: onLimit, retry_millis: retryMillis })
-      .prefault({}),
-  }),
-]);
 
 const priority = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("constant"), params: z.strictObject({ score: score.default(0) }).prefault({}) }),
@@ -117,21 +70,46 @@ const scheduler = z.strictObject({
 });
 
 const SCHEMA = z.strictObject({
-  admission: admission.optional(),
+  admission: ADMISSION_SCHEMA.optional(),
   priority: priority.optional(),
   routing: ROUTING_SCHEMA.optional(),
   scheduler: scheduler.optional(),
   autoscale: AUTOSCALE_SCHEMA.optional(),
 });
 
-const SECTIONS = { admission, priority, routing: ROUTING_SCHEMA, autoscale: AUTOSCALE_SCHEMA } as const;
+const SECTIONS = {
+  admission: ADMISSION_SCHEMA,
+  priority,
+  routing: ROUTING_SCHEMA,
+  autoscale: AUTOSCALE_SCHEMA,
+} as const;
+
+/** Sections that a policies file may have. */
+export const POLICY_SECTIONS: ReadonlySet<string> = new Set(Object.keys(SCHEMA.shape));
+
+/** The first type of a section that has all these parameters; undefined where none has, or the section has one form. */
+export function typeWith(section: string, params: Readonly<Record<string, unknown>>): string | undefined {
+  const union = Object.hasOwn(SECTIONS, section) ? SECTIONS[section as keyof typeof SECTIONS] : undefined;
+  return union?.options
+    .map((option) => ({ option, type: option.shape.type.value }))
+    .find(({ option, type }) => !option.safeParse({ type, params }).error?.issues.some(isUnknownKey))?.type;
+}
+
+function isUnknownKey({ code }: z.core.$ZodIssue): boolean {
+  return code === "unrecognized_keys";
+}
 
 /** Reads a file with the sections admission, priority, routing and scheduler. Throws ConfigError with every problem. */
 export function readSimulationPolicies(file: string): SimulationPolicies {
   const yaml = readYamlFile(file);
   if (!yaml.ok) throw new ConfigError(yaml.problems.map((problem) => problemLine(problem)));
   const { value, lineOf } = yaml.value;
-  const given = check(value, (problem) => problemLine(problem, `${file} line ${lineOf(problem.path)}`));
+  return policiesFrom(value, (problem) => problemLine(problem, `${file} line ${lineOf(problem.path)}`));
+}
+
+/** The same of a document that was read. Throws ConfigError with every problem, as lines that `lineOf` makes of them. */
+export function policiesFrom(value: unknown, lineOf: (problem: Problem) => string): SimulationPolicies {
+  const given = check(value, lineOf);
   return {
     admission: given.admission && asAdmission(limitOf(given.admission)),
     priority: given.priority && priorityOf(given.priority),
@@ -200,45 +178,6 @@ function check(value: unknown, lineOf: (problem: Problem) => string): z.output<t
   const checked = checkShape(z.strictObject(shape), value);
   if (!checked.ok) throw new ConfigError(checked.problems.map(lineOf));
   return SCHEMA.parse(value);
-}
-
-function limitOf(given: z.output<typeof admission>): LimitSpec {
-  switch (given.type) {
-    case "always-admit":
-      return { type: given.type };
-    case "token-bucket": {
-      const { bucket_size, refill_rate, per_tenant, cost, on_limit } = given.params;
-      const sizes = { bucketTokens: bucket_size, refillPerSecond: refill_rate };
-      return { type: given.type, ...sizes, per: per_tenant ? "tenant" : "all", cost, onEmpty: on_limit };
-    }
-    case "rate-limit": {
-      const { requests, window_seconds, per_tenant, on_limit } = given.params;
-      const windowMicros = Math.round(window_seconds * MICROS_PER_SECOND);
-      return {
-        type: given.type,
-        requestsMax: requests,
-        windowMicros,
-        per: per_tenant ? "tenant" : "all",
-        onLimit: on_limit,
-      };
-    }
-    case "tenant-quota": {
-      const { max_in_flight, by_tenant, on_limit, retry_millis } = given.params;
-      const limits = { requestsMax: max_in_flight, byTenant: by_tenant };
-      return {
-        type: given.type,
-        per: "tenant",
-        ...limits,
-        onLimit: on_limit,
-        retryMicros: Math.round(retry_millis * MICROS_PER_MILLI),
-      };
-    }
-    case "hard-cap": {
-      const { max_in_flight, on_limit, retry_millis } = given.params;
-      const retryMicros = Math.round(retry_millis * MICROS_PER_MILLI);
-      return { type: given.type, requestsMax: max_in_flight, onLimit: on_limit, retryMicros };
-    }
-  }
 }
 
 function priorityOf(given: z.output<typeof priority>): PrioritySpec {

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { readSimulationPolicies } from "#config/simulation-policies.ts";
+import { admissionByName, priorityByName, readSimulationPolicies } from "#config/simulation-policies.ts";
+import { ADMISSION_POLICIES } from "#core/admission/create.ts";
+import { PRIORITY_POLICIES } from "#core/priority/create.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-policies-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -72,4 +74,22 @@ test("an unknown policy of scaling and a wrong parameter are named with what is 
   assert.throws(() => read("autoscale: { type: predictive }"), /autoscale.type: expected .*saturation/);
   const wrong = "autoscale: { type: queue-depth, params: { target_per_replica: 0 } }";
   assert.throws(() => read(wrong), /autoscale.params.target_per_replica/);
+});
+
+test("each policy of admission and priority that there is has a form with defaults", () => {
+  for (const name of ADMISSION_POLICIES)
+    assert.deepEqual(Object.keys(admissionByName(name).limits), name === "always-admit" ? [] : [name]);
+  for (const name of PRIORITY_POLICIES) assert.equal(priorityByName(name).type, name);
+});
+
+test("a quota of use has bounds for all and for named tenants", () => {
+  const { admission } = read(
+    "admission: {type: usage-quota, params: {max_prompt_tokens: 900, window_seconds: 60, by_tenant: {a: {max_requests: 2}}}}",
+  );
+  const limit = admission?.limits["usage-quota"];
+  assert.ok(limit?.type === "usage-quota");
+  assert.deepEqual(
+    [limit.promptTokensMax, limit.windowMicros, limit.byTenant["a"]?.requestsMax, limit.per],
+    [900, 60_000_000, 2, "tenant"],
+  );
 });

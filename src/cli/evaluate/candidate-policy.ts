@@ -1,11 +1,14 @@
 import * as z from "zod";
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine, unknownWord } from "#config/problem.ts";
+import { profileOfPolicy } from "#config/policy-config.ts";
 import { loadProfile } from "#config/profile-file.ts";
+import { POLICY_SECTIONS, policiesFrom } from "#config/simulation-policies.ts";
 import { CHANGES, type CandidateChange, candidateChange } from "./candidate-change.ts";
 import { CATALOG } from "#core/catalog.ts";
 import { checkProfile, completeProfile, type PartialProfile } from "#core/profile/check.ts";
 import type { ParameterValue, PluginSpec, ProfileSpec } from "#core/plugin/spec.ts";
+import type { TemplateSections } from "./policy-templates.ts";
 
 /** A policy that a framework asks about, by its name for it. */
 export interface AskedPolicy {
@@ -22,6 +25,7 @@ const VALUE = z.union([z.number(), z.string(), z.boolean()]);
 const POLICY = z.strictObject({
   policy_id: z.string().min(1).max(200).optional(),
   profile: z.union([z.string().min(1), z.record(z.string(), z.unknown())]).optional(),
+  policies: z.record(z.string(), z.unknown()).optional(),
   parameters: z.record(z.string(), VALUE).optional(),
 });
 const BATCH = z.strictObject({ candidates: z.array(z.unknown()).min(1).max(BATCH_MAX) });
@@ -33,14 +37,22 @@ const WEIGHT_NAMES: Readonly<Record<string, string>> = {
   "routing.load_balance_weight": "load-balance",
   "routing.queue_depth_weight": "queue-depth",
   "routing.kv_utilization_weight": "kv-utilization",
+  "routing.prefix_match_bonus": "prefix-held",
 };
+
+/** What candidates change that state nothing else: a profile by name, and sections of a policies file. */
+export interface CandidateBase {
+  readonly profile: string;
+  readonly policies?: TemplateSections | undefined;
+}
 
 /**
  * Policies of one JSON document: `{"candidates": [...]}`, or one candidate alone. A candidate is
- * `{policy_id, profile, parameters}`: a profile by name, path or content, and dotted parameters that change it; or the dotted
- * parameters alone, which may be of admission and autoscaling too. A candidate that makes no policy has its problems; throws ConfigError where the document is none.
+ * `{policy_id, profile, policies, parameters}`: a profile by name, path or content, sections of a policies file, and dotted
+ * parameters that change both; or the dotted parameters, or the sections, alone. A candidate that makes no policy has its
+ * problems; throws ConfigError where the document is none.
  */
-export function askedPolicies(document: unknown, base: string): AskedPolicy[] {
+export function askedPolicies(document: unknown, base: CandidateBase): AskedPolicy[] {
   const isBatch = typeof document === "object" && document !== null && "candidates" in document;
   if (!isBatch) return [askedPolicy(document, base, 0)];
   const checked = checkShape(BATCH, document);
@@ -48,22 +60,47 @@ export function askedPolicies(document: unknown, base: string): AskedPolicy[] {
   return checked.value.candidates.map((one, i) => askedPolicy(one, base, i));
 }
 
-function askedPolicy(value: unknown, base: string, number: number): AskedPolicy {
-  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
-  const isDotted = isRecord && Object.keys(value).length > 0 && Object.keys(value).every((key) => key.includes("."));
-  const checked = checkShape(POLICY, isDotted ? { parameters: value } : value);
+function askedPolicy(value: unknown, base: CandidateBase, number: number): AskedPolicy {
+  const checked = checkShape(POLICY, wrapped(value));
   const fallback = `candidate_${number + 1}`;
   if (!checked.ok) return { id: fallback, spec: { problems: checked.problems.map((problem) => problemLine(problem)) } };
-  const { policy_id: id = fallback, profile = base, parameters = {} } = checked.value;
+  const { policy_id: id = fallback, profile, policies: given, parameters = {} } = checked.value;
   try {
-    const from = typeof profile === "string" ? loadProfile(profile).spec : inlineSpec(profile);
+    const { routing, ...policies } = { ...base.policies, ...given };
+    const from = fromProfile(profile, given?.["routing"] ?? (profile === undefined ? routing : undefined), base);
     const own = Object.entries(parameters).filter(([path]) => !CHANGES.has(path.slice(0, path.indexOf("."))));
-    const change = candidateChange(parameters);
+    for (const name of Object.keys(policies))
+      if (!POLICY_SECTIONS.has(name))
+        throw new ConfigError([`policies: ${unknownWord("section", name, [...POLICY_SECTIONS])}`]);
+    const change = candidateChange(parameters, policies);
     return { id, spec: withParameters(from, Object.fromEntries(own)), ...(change && { change }) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { id, spec: { problems: error.lines } };
   }
+}
+
+/** Dotted parameters alone, and sections alone, as the candidate that has them. */
+function wrapped(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const keys = Object.keys(value);
+  if (keys.length === 0) return value;
+  if (keys.every((key) => key.includes("."))) return { parameters: value };
+  return keys.every((key) => POLICY_SECTIONS.has(key)) ? { policies: value } : value;
+}
+
+/** The profile that a candidate names, has, or gets by a section `routing`; that of the base without. */
+function fromProfile(
+  profile: string | Readonly<Record<string, unknown>> | undefined,
+  routing: unknown,
+  base: CandidateBase,
+) {
+  if (profile !== undefined && routing !== undefined)
+    throw new ConfigError(["profile: expected to be alone, got it together with policies.routing"]);
+  if (typeof profile === "object") return inlineSpec(profile);
+  if (routing === undefined) return loadProfile(profile ?? base.profile).spec;
+  const { routing: policy } = policiesFrom({ routing }, (problem) => problemLine(problem));
+  return profileOfPolicy(policy!, { policy: "routing", scorers: "routing" }).spec;
 }
 
 function inlineSpec(profile: Readonly<Record<string, unknown>>): ProfileSpec {
@@ -96,7 +133,7 @@ function withParameters(from: ProfileSpec, parameters: Readonly<Record<string, P
   return spec;
 }
 
-const ACCEPTED = `scorers.NAME.weight, scorers.NAME.PARAMETER, filters.NAME.PARAMETER, picker.PARAMETER, admission.KEY, autoscale.KEY or one of ${Object.keys(WEIGHT_NAMES).join(", ")}`;
+const ACCEPTED = `scorers.NAME.weight, scorers.NAME.PARAMETER, filters.NAME.PARAMETER, picker.PARAMETER, admission.KEY, priority.KEY, scheduler.KEY, autoscale.KEY or one of ${Object.keys(WEIGHT_NAMES).join(", ")}`;
 
 function parts(path: string): string[] {
   const [kind = "", ...rest] = path.split(".");

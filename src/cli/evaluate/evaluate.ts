@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { basename } from "node:path";
 import { Command, Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
+import { readSimulationPolicies } from "#config/simulation-policies.ts";
 import { readYamlFile } from "#config/yaml-file.ts";
 import { problemLine } from "#config/problem.ts";
 import { runCandidate, type Scenario, type Setting } from "#shadow/question/candidate.ts";
@@ -15,10 +17,15 @@ import { trafficOf } from "../what-if/what-if-traffic.ts";
 import { type CandidateChange, scenarioOf } from "./candidate-change.ts";
 import { type AskedPolicy, askedPolicies } from "./candidate-policy.ts";
 import { IsolatedEvaluations } from "./isolated-evaluation.ts";
+import { setOptionsFromFile } from "./option-file.ts";
 import { failedReport, type PolicyReport, policyReport } from "./policy-report.ts";
+import type { TemplateSections } from "./policy-templates.ts";
 
 interface EvaluateFlags extends TrafficFlags, SloFlags {
-  readonly candidate: string;
+  readonly workload?: string;
+  readonly config?: string;
+  readonly candidate?: string;
+  readonly policyConfig?: string;
   readonly profile: string;
   readonly objective: ObjectiveName;
   readonly timeout: number;
@@ -51,7 +58,7 @@ export function openevolveEvaluateCommand(): Command {
     "Evaluate candidate policies for OpenEvolve: metrics with a combined score, and artifacts, as JSON.",
     (reports) => {
       const all = reports.map((report) => ({
-        metrics: { combined_score: report.score, ...report.sim_fitness },
+        metrics: { combined_score: report.score, ...report.sim_fitness, ...featuresOf(report) },
         artifacts: { reflection: report.reflection, ...(report.error !== "" && { error: report.error }) },
         ...report,
       }));
@@ -59,6 +66,13 @@ export function openevolveEvaluateCommand(): Command {
     },
   );
 }
+
+/** What candidates may differ in (OpenEvolve's feature_dimensions), beside the fitness itself. */
+function featuresOf({ sim_metrics }: PolicyReport): Record<string, number> {
+  return Object.fromEntries(FEATURES.flatMap((name) => (name in sim_metrics ? [[name, sim_metrics[name]!]] : [])));
+}
+
+const FEATURES = ["imbalance", "replica_hours", "requests_per_second"];
 
 function evaluateCommand(
   name: string,
@@ -68,13 +82,19 @@ function evaluateCommand(
   const command = new Command(name)
     .description(description)
     .argument(
-      "<trace>",
-      "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
+      "[trace]",
+      "folder that --record wrote, a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids) or a specification of one",
     )
+    .option("--workload <file>", "the same, in place of the argument")
+    .option("--config <file>", "YAML file with any of these options by their names, as objective: goodput")
     .option(
       "--candidate <file>",
-      "JSON or YAML with policy_id, profile and dotted parameters, or candidates with several of them; - for standard input",
-      "-",
+      "JSON or YAML with policy_id, profile, policies (sections of a policies file) and dotted parameters, or candidates " +
+        "with several of them; - for standard input (default: standard input; with --policy-config that file's policies alone)",
+    )
+    .option(
+      "--policy-config <file>",
+      "YAML file with admission, priority, routing, scheduler and autoscale policies, which candidates change",
     )
     .option(
       "--profile <name>",
@@ -88,8 +108,13 @@ function evaluateCommand(
     .option("--heap <megabytes>", "memory that one evaluation may take", whole(64, 65_536), HEAP_MEGABYTES_DEFAULT)
     .option("--threads <n>", "evaluations at once (default: as many as there are cores)", whole(1, 256));
   for (const option of sloOptions()) command.addOption(option);
-  return addTrafficFlags(command).action(async (path: string, flags: EvaluateFlags) => {
-    const reports = await reportsOf(path, flags);
+  return addTrafficFlags(command).action(async (trace: string | undefined) => {
+    const { config } = command.opts<EvaluateFlags>();
+    if (config !== undefined) setOptionsFromFile(command, config);
+    const flags = command.opts<EvaluateFlags>();
+    if ((trace === undefined) === (flags.workload === undefined))
+      throw new ConfigError(["expected one trace or workload, as the argument or as --workload"]);
+    const reports = await reportsOf(trace ?? flags.workload!, flags);
     process.stdout.write(`${JSON.stringify(shape(reports))}\n`);
   });
 }
@@ -99,7 +124,7 @@ async function reportsOf(path: string, flags: EvaluateFlags): Promise<PolicyRepo
   const targets = sloTargets(flags);
   if ((flags.objective === "goodput" || flags.objective === "cost") && targets === undefined)
     throw new ConfigError([`--objective ${flags.objective}: expected together with --slo-ttft-millis or its siblings`]);
-  const asked = askedPolicies(documentOf(flags.candidate), flags.profile);
+  const asked = candidatesOf(flags);
   const { setting, inForce } = await trafficOf(path, flags);
   const objective = objectiveNamed(flags.objective, targets ?? {});
   const ground = { objective, base: runCandidate(setting, inForce) };
@@ -136,6 +161,14 @@ async function inTurns<T, R>(all: readonly T[], most: number, work: (one: T) => 
   });
   await Promise.all(turns);
   return results;
+}
+
+function candidatesOf({ candidate, policyConfig, profile }: EvaluateFlags): AskedPolicy[] {
+  if (policyConfig === undefined) return askedPolicies(documentOf(candidate ?? "-"), { profile });
+  readSimulationPolicies(policyConfig);
+  const policies = documentOf(policyConfig) as TemplateSections;
+  const alone = { policy_id: basename(policyConfig).replace(/\.ya?ml$/, "") };
+  return askedPolicies(candidate === undefined ? alone : documentOf(candidate), { profile, policies });
 }
 
 function documentOf(file: string): unknown {

@@ -70,10 +70,12 @@ export function failedReport(id: string, error: string): PolicyReport {
   };
 }
 
-/** The configuration's section admission, and an autoscaler as a policies file has it. */
+/** The configuration's section admission, or sections of a policies file, and the autoscaler with its times. */
 function deployedChange(change: CandidateChange | undefined): object {
   return {
     ...(change?.admission && { admission: change.admission.section }),
+    ...(change?.priority && { priority: change.priority.section }),
+    ...(change?.scheduler && { scheduler: change.scheduler.section }),
     ...(change?.autoscale && { autoscale: { ...change.autoscale.section, ...change.autoscale.seconds } }),
   };
 }

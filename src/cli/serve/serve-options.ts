@@ -1,4 +1,4 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { aibrixOverrides } from "#config/aibrix-environment.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { type Policy, parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
@@ -8,7 +8,7 @@ import { resolveProfiles } from "#config/resolve-profiles.ts";
 import type { ServePlan } from "#serve/serve-plan.ts";
 import { givenConfig } from "../given-config.ts";
 import { type Given, type KeyFlag, addKeyFlags, textOf } from "../key-flags.ts";
-import { removedOption } from "../program.ts";
+import { removedWeights } from "../removed-weights.ts";
 
 const KEY_FLAGS: readonly KeyFlag[] = [
   {
@@ -45,8 +45,6 @@ const KEY_FLAGS: readonly KeyFlag[] = [
   { flags: "--log-level <level>", path: ["log", "level"], meaning: "trace, debug, info, warn, error or silent" },
 ];
 
-const SCORERS_EXAMPLE = '--routing-scorers "prefix-affinity:3,queue-depth:2,kv-utilization:2"';
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export function addServeOptions(command: Command): Command {
@@ -54,8 +52,7 @@ export function addServeOptions(command: Command): Command {
   command.option("--routing-policy <name>", "weighted, or the name of a profile");
   command.option("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
   command.option("--policy-config <file>", "YAML file with routing-policy and routing-scorers");
-  command.addOption(removedOption(new Option("--routing-cache-weight <weight>"), SCORERS_EXAMPLE));
-  command.addOption(removedOption(new Option("--routing-load-weight <weight>"), SCORERS_EXAMPLE));
+  for (const option of removedWeights()) command.addOption(option);
   return command;
 }
 

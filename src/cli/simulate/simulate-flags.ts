@@ -6,6 +6,7 @@ import { SCALE_POLICIES } from "#core/autoscale/scale-policy.ts";
 import { type ArchitectureFlags, architectureOptions } from "../architecture-flags.ts";
 import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
 import { hedgeOptions } from "../hedge-flags.ts";
+import { removedWeights } from "../removed-weights.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
 import { type SetFlags, setOption } from "./simulated-keys.ts";
@@ -144,7 +145,7 @@ function addClusterFlags(to: FlagAdder): void {
   to.number("--kv-transfer-bandwidth <bytes>", "per second, between GPU and host", positive(1e15), 2.5e10);
   to.number("--kv-transfer-base <micros>", "of every transfer", atLeastZero(1e9), 10);
   to.list(LOSE_FLAG, LOSE_MEANING, lostEndpoints);
-  for (const option of [...hedgeOptions(), setOption()]) to.option(option);
+  for (const option of [...hedgeOptions(), ...removedWeights(), setOption()]) to.option(option);
   to.choice("--scheduler <policy>", "order of an engine's queue", SCHEDULER_POLICIES);
 }
 
@@ -170,7 +171,6 @@ function addPolicyFlags(to: FlagAdder): void {
   to.add("--policy-config <file>", "YAML file with admission, priority, routing and scheduler policies");
   to.add("--routing-policy <name>", "weighted, or the name of a profile");
   to.add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
-
   to.add("--admission-policy <name>", `${ADMISSION_POLICIES.join(", ")}: with its default parameters`);
   to.number("--admission-bucket-size <tokens>", "of --admission-policy token-bucket: of a full bucket", positive(1e12));
   to.add("--priority-policy <name>", `${PRIORITY_POLICIES.join(", ")}: with its default parameters`);

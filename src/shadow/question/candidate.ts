@@ -4,6 +4,7 @@ import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { EndpointRules } from "#core/endpoint/endpoint-rules.ts";
 import type { HostMemoryPrice } from "#core/prefix/host-memory-price.ts";
 import type { PolicySpec, ProfileSpec } from "#core/plugin/spec.ts";
+import { createPriority, type PrioritySpec } from "#core/priority/create.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EngineConfig } from "#engine/config.ts";
@@ -21,6 +22,7 @@ import { NO_LATENCY, type ScriptEvent, type SimulationOptions } from "#sim/simul
 import { WorkloadArrivals } from "#sim/source/workload-arrivals.ts";
 import type { Workload } from "../recorded/packed-workload.ts";
 import { replicaEngines } from "./replica.ts";
+import { sizedEndpoint } from "./sized-endpoint.ts";
 
 /** What all candidates of a question have in common. Plain data, so that it can go to a worker. */
 export interface Setting {
@@ -46,6 +48,8 @@ export interface Setting {
   readonly transfers?: TransferOptions;
   /** Who was let in at the start; everybody where it is left out. Changes of it are among the events. */
   readonly admission?: AdmissionSpec | undefined;
+  /** Requests' places in the engines' queues; their own where it is left out. */
+  readonly priority?: PrioritySpec;
   readonly scaling?: ScalingOptions | undefined;
   /** One where it is left out. */
   readonly routers?: RoutersOptions;
@@ -74,6 +78,7 @@ export interface Scenario {
   readonly rules?: PathRules;
   /** Who is let in, in place of what was recorded; a key without a value lets everybody in. */
   readonly admission?: AdmissionSpec | undefined;
+  readonly priority?: PrioritySpec;
 }
 
 export interface Candidate {
@@ -198,12 +203,13 @@ export function simulationOf(setting: Setting, candidate: Candidate, replica: nu
       ...(setting.endpointRules && { endpointRules: setting.endpointRules }),
       ...(setting.admission && { admission: setting.admission }),
     },
+    ...(setting.priority && { priority: createPriority(setting.priority) }),
     ...(setting.routers && { routers: setting.routers }),
     ...(setting.rules && { rules: setting.rules }),
     ...(setting.transfers && { transfers: setting.transfers }),
-    engines: endpoints.map((endpoint, i) => ({ endpoint: sized(endpoint, engine), config: engineOf(i) })),
+    engines: endpoints.map((endpoint, i) => ({ endpoint: sizedEndpoint(endpoint, engine), config: engineOf(i) })),
     fleetEvents: policiesFor(candidate, setting).map((event) =>
-      event.kind === "endpoint-joined" ? { ...event, endpoint: sized(event.endpoint, engine) } : event,
+      event.kind === "endpoint-joined" ? { ...event, endpoint: sizedEndpoint(event.endpoint, engine) } : event,
     ),
     engineOf: () => engineOf(joined++),
     arrivals: new WorkloadArrivals(workload, {
@@ -246,8 +252,19 @@ function changesPolicy({ kind }: ScriptEvent): boolean {
 /** The setting as a scenario has it. What became of another fleet is not known, so nothing but its policies does. */
 export function settingOf(setting: Setting, scenario: Scenario | undefined): Setting {
   if (scenario === undefined) return setting;
-  const { endpoints, engine, residuals, rateScale, signals, staleAfterMicros, faults, routers, scaling, rules } =
-    scenario;
+  const {
+    endpoints,
+    engine,
+    residuals,
+    rateScale,
+    signals,
+    staleAfterMicros,
+    faults,
+    routers,
+    scaling,
+    rules,
+    priority,
+  } = scenario;
   const happened = endpoints === undefined ? setting.fleetEvents : setting.fleetEvents.filter(changesPolicy);
   return {
     ...setting,
@@ -259,14 +276,14 @@ export function settingOf(setting: Setting, scenario: Scenario | undefined): Set
     ...(routers && { routers }),
     ...(rules && { rules }),
     ...(scaling && { scaling }),
+    ...(priority && { priority }),
     ...("admission" in scenario && { admission: scenario.admission }),
     ...(staleAfterMicros !== undefined && { staleAfterMicros }),
   };
 }
 
-/** How WorkloadArrivals names the request of an index. */
 const REQUEST_PREFIX = "request_";
-
+/** How WorkloadArrivals names the request of an index. */
 export function requestId(index: number): string {
   return `${REQUEST_PREFIX}${index}`;
 }
@@ -280,10 +297,4 @@ export function spanOf({ workload, rateScale }: Setting): Micros {
   let span = 0;
   for (const { arrivalMicros } of workload) if (arrivalMicros > span) span = arrivalMicros;
   return span / rateScale;
-}
-
-function sized(endpoint: Endpoint, engine: EngineConfig): Endpoint {
-  const { dataParallel, kvBlocks, blockTokens, sequencesMax } = engine;
-  const kvCapacityTokens = dataParallel * (kvBlocks - 1) * blockTokens;
-  return { ...endpoint, kvCapacityTokens, concurrencyMax: dataParallel * sequencesMax };
 }

@@ -60,6 +60,29 @@ test("one candidate for OpenEvolve: metrics with a combined score, and artifacts
   const answer = JSON.parse(out) as { metrics: Record<string, number>; artifacts: Record<string, string> };
   assert.ok((answer.metrics["combined_score"] ?? 0) > 0);
   assert.match(answer.artifacts["reflection"]!, /gains/);
+  for (const feature of ["imbalance", "replica_hours", "cache_hit_rate"]) assert.ok(feature in answer.metrics, feature);
+});
+
+test("options come from a file where the command line has none, and a policies file alone is a candidate", async (t) => {
+  const policies = join(FOLDER, "fair.yaml");
+  writeFileSync(policies, "admission: {type: rate-limit, params: {requests: 30, window_seconds: 60}}\n");
+  const options = join(FOLDER, "options.yaml");
+  writeFileSync(options, `workload: ${WORKLOAD}\nlimit: 60\nobjective: ttft-p99\npolicy-config: ${policies}\n`);
+  const command = (...argv: string[]) => inProcess(t, [openevolveEvaluateCommand()], ["openevolve-evaluate", ...argv]);
+  const { out } = await command("--config", options, "--limit", "100", "--threads", "1");
+  const report = JSON.parse(out) as PolicyReport;
+  assert.equal(report.policy_id, "fair");
+  assert.equal(report.sim_metrics["completed"], 30);
+  assert.match(report.reflection, /30 requests/);
+  const { admission } = report.config_for_deployment as { admission: object };
+  assert.deepEqual(admission, { type: "rate-limit", params: { requests: 30, window_seconds: 60 } });
+  const both = await command(WORKLOAD, "--config", options);
+  assert.match(both.said, /expected one trace or workload, as the argument or as --workload/);
+  writeFileSync(options, "objectives: e2e-mean\nlimit: none\nthreads: [1]\n");
+  const wrong = await command(WORKLOAD, "--config", options);
+  assert.match(wrong.said, /objectives: expected one of .*did you mean objective\?.*line 1/);
+  assert.match(wrong.said, /limit: expected .*line 2/);
+  assert.match(wrong.said, /threads: expected a text or a number, got \[1\].*line 3/);
 });
 
 test("admission and autoscaling are simulated with the policy, and what refuses requests does not win by it", async (t) => {

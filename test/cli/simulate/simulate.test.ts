@@ -70,6 +70,11 @@ test("results go to standard output as JSON with BLIS's figures, twice the same;
 
 test("what is asked wrongly is refused on standard error with what is accepted", async (t) => {
   const wrong: [string[], RegExp][] = [
+    [
+      ["--routing-cache-weight", "0.6"],
+      /--routing-cache-weight was removed; use --routing-scorers "prefix-affinity:3,/,
+    ],
+    [["--routing-load-weight", "0.6"], /--routing-load-weight was removed; use --routing-scorers /],
     [["--admission-policy", "none"], /--admission-policy: expected one of always-admit, token-bucket/],
     [["--num-instances", "0"], /--num-instances .* expected a whole number from 1 to 10000/],
     [["--scrape-interval", "1e-9"], /--scrape-interval .* expected a number from 0\.1 to 10000000/],

@@ -1,0 +1,11 @@
+import { Option } from "commander";
+import { removedOption } from "./program.ts";
+
+const SCORERS_EXAMPLE = '--routing-scorers "prefix-affinity:3,queue-depth:2,kv-utilization:2"';
+
+/** Flags that the weighted policy had before it was made of scorers; whoever gives one is given its successor's name. */
+export function removedWeights(): readonly Option[] {
+  return ["--routing-cache-weight <weight>", "--routing-load-weight <weight>"].map((flags) =>
+    removedOption(new Option(flags), SCORERS_EXAMPLE),
+  );
+}
