@@ -40,6 +40,8 @@ const KEEP_ALIVE_MS = 5_000;
 const HEADER_BYTES_MAX = 8 * 1024 * 1024;
 /** How long vLLM's port stays open after it was asked to stop and nothing runs any more. */
 const PORT_LINGER_MS = 100;
+/** Waited for in so many parts, so that who connected while this process got no time is answered all the same. */
+const PORT_LINGER_PARTS = 10;
 const DRAIN_POLL_MS = 20;
 
 /** Starts one emulated server. Rejects with an Error that names the option, or with the system's error for the port. */
@@ -134,7 +136,8 @@ class RunningEmulator implements Emulator {
 
   /** Stops listening after a moment, and lets go of the connections once their answers are out. */
   async #closePort(lingerMs = PORT_LINGER_MS): Promise<void> {
-    if (lingerMs > 0) await sleep(lingerMs);
+    const parts = lingerMs > 0 ? PORT_LINGER_PARTS : 0;
+    for (let part = 0; part < parts; part++) await sleep(lingerMs / parts);
     const closed = new Promise<void>((resolve) => {
       if (this.#http.listening) this.#http.close(() => resolve());
       else resolve();

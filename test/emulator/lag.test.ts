@@ -15,13 +15,13 @@ test("a server that gets no time says how late its engine's steps came", async (
     assert.deepEqual(emulator.stats().lagMillis, { steps: 0, mean: 0, p99: 0, max: 0 });
     const body = { prompt: "p", max_tokens: 60, min_tokens: 60, ignore_eos: true, stream: true };
     const answer = sendRaw(emulator.port, requestBytes("POST", "/v1/completions", body), isWhole);
-    await until("it runs", () => emulator.stats().lagMillis.steps > 3);
+    await until("it runs", () => emulator.stats().lagMillis.steps > 0);
     const blockedUntil = performance.now() + BLOCKED_MS;
     while (performance.now() < blockedUntil);
     await answer;
     const { steps, mean, p99, max } = emulator.stats().lagMillis;
     // Steps that ended while nobody looked are caught up in one.
-    assert.ok(steps > 3 && steps < 60, `${steps} steps`);
+    assert.ok(steps > 1 && steps < 60, `${steps} steps`);
     assert.ok(max >= BLOCKED_MS - 10 && mean > 0 && mean < max && p99 <= max, JSON.stringify({ mean, p99, max }));
   } finally {
     await emulator.close();

@@ -17,7 +17,7 @@ test("told to terminate, a server ends streams and bodies with finish_reason abo
   const emulator = await startAs("18109", { engine, timeScale: 1 });
   const stream = ask(emulator, { ...IDS, stream: true });
   const body = ask(emulator, IDS);
-  await until("tokens flow", () => emulator.engine.gauges.generationTokens >= 4);
+  await until("tokens flow", () => emulator.stats().arrived === 2 && emulator.engine.gauges.generationTokens >= 4);
   const stopped = emulator.signalTerminate();
   assertSame(await ask(emulator, { prompt: "text", max_tokens: 2 }), captured("new_request_while_draining"));
   const events = eventData(await stream);
@@ -39,7 +39,7 @@ test("told to terminate, a server ends streams and bodies with finish_reason abo
 
 test("told to drain, a server lets answers end, looks healthy, fails texts and answers token ids with nothing", async () => {
   const emulator = await startAs("18109", { engine, timeScale: 1, shutdownTimeoutSeconds: 20 });
-  const stream = ask(emulator, { ...IDS, max_tokens: 30, stream: true });
+  const stream = ask(emulator, { ...IDS, max_tokens: 80, stream: true });
   await until("tokens flow", () => emulator.engine.gauges.generationTokens >= 2);
   const stopped = emulator.signalTerminate();
   assertSame(await ask(emulator, { prompt: "text", max_tokens: 2 }), captured("new_request_while_draining"));
@@ -69,7 +69,7 @@ test("when the engine dies, streams get an error event and [DONE], bodies a 500,
   const chat = { messages: [{ role: "user", content: "hi" }], max_tokens: 400, ignore_eos: true, stream: true };
   const streams = [post(emulator, "/v1/chat/completions", chat), ask(emulator, { ...IDS, stream: true })];
   const body = ask(emulator, IDS);
-  await until("tokens flow", () => emulator.engine.gauges.generationTokens >= 4);
+  await until("tokens flow", () => emulator.stats().arrived === 3 && emulator.engine.gauges.generationTokens >= 4);
   const dead = emulator.killEngine();
   for (const [index, name] of ["chat_stream", "stream"].entries()) {
     const answer = await (streams[index] as Promise<HttpMessage>);

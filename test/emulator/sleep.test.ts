@@ -61,23 +61,24 @@ test("falling asleep ends what runs with abort; from level 1 on nothing is cache
 
 test("kept, a request goes on where it was; waited for, it ends first", async (t) => {
   const { url, engine } = await started(t);
-  const kept = complete(url, { max_tokens: 600 });
+  const kept = complete(url, { max_tokens: 7_000 });
   await until("it runs", () => engine.gauges.running === 1);
   await post(url, "/sleep?level=0&mode=keep");
-  const { finished } = engine.counts;
+  const stood = engine.gauges.generationTokens;
   await new Promise((resolve) => setTimeout(resolve, 60));
-  assert.equal(engine.counts.finished, finished, "it stands still");
+  assert.equal(engine.gauges.generationTokens, stood, "it stands still");
   await post(url, "/wake_up");
-  assert.equal((await kept).usage.completion_tokens, 600);
-  const keptThenEnded = complete(url, { max_tokens: 7_000 });
-  await until("it runs", () => engine.gauges.running === 1);
+  await until("it goes on", () => engine.gauges.generationTokens > stood + 10);
   await post(url, "/sleep?level=0&mode=keep");
   await post(url, "/sleep?level=1");
-  assert.equal((await keptThenEnded).choices[0]?.finish_reason, "abort");
+  const ended = await kept;
+  assert.equal(ended.choices[0]?.finish_reason, "abort");
+  assert.ok(ended.usage.completion_tokens > stood + 10, "with all its tokens");
   await post(url, "/wake_up");
   assert.equal((await complete(url)).usage.prompt_tokens_details.cached_tokens, 0);
+  const { arrived } = engine.counts;
   const waitedFor = complete(url, { max_tokens: 200 });
-  await until("it runs", () => engine.gauges.running === 1);
+  await until("it arrives", () => engine.counts.arrived > arrived);
   await post(url, "/sleep?mode=wait");
   assert.equal(engine.counts.inFlight, 0);
   assert.equal((await waitedFor).usage.completion_tokens, 200);

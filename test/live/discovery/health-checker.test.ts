@@ -10,19 +10,19 @@ import { answer, engineText, modelsText, StubEngine } from "./stub-engine.ts";
 const CHECKS = {
   path: "/health",
   intervalMillis: 4,
-  timeoutMillis: 40,
+  timeoutMillis: 60_000,
   unhealthyAfter: 3,
   healthyAfter: 2,
   concurrencyMax: 8,
 };
 
-async function started(t: TestContext) {
+async function started(t: TestContext, timeoutMillis = CHECKS.timeoutMillis) {
   const engine = await StubEngine.start();
   t.after(() => engine.kill().catch(() => {}));
   let health: StubEngine["models"] = answer(200, "");
   engine.models = (request, response) =>
     request.url === "/health" ? health(request, response) : answer(200, modelsText("tiny"))(request, response);
-  const fleet = new FleetUnderTest({ healthChecks: CHECKS });
+  const fleet = new FleetUnderTest({ healthChecks: { ...CHECKS, timeoutMillis } });
   t.after(() => fleet.keeper.stop());
   const { url } = engine;
   fleet.keeper.setTargets("static", staticTargets([{ url }]));
@@ -33,13 +33,13 @@ async function started(t: TestContext) {
   return { engine, fleet, url, become };
 }
 
-for (const [name, broken] of [
-  ["answers 503", answer(503, "")],
-  ["answers nothing in time", () => {}],
-  ["breaks the connection", (_: unknown, response: { destroy(): void }) => response.destroy()],
+for (const [name, broken, timeoutMillis] of [
+  ["answers 503", answer(503, ""), CHECKS.timeoutMillis],
+  ["answers nothing in time", () => {}, 40],
+  ["breaks the connection", (_: unknown, response: { destroy(): void }) => response.destroy(), CHECKS.timeoutMillis],
 ] as const)
   test(`a server whose check ${name} is left after three in a row, and comes back after two that succeed`, async (t) => {
-    const { fleet, url, become } = await started(t);
+    const { fleet, url, become } = await started(t, timeoutMillis);
     become(broken);
     await until("unhealthy", () => fleet.row(url)!.ejected === "unhealthy");
     const { failed } = fleet.keeper.checkCounts!;

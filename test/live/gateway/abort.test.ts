@@ -155,7 +155,7 @@ describe("closing the gateway", () => {
     kept.on("data", (data) => (refused += String(data)));
     await until(() => refused !== "");
     refused = "";
-    const closing = rig.gateway.close(2000);
+    const closing = rig.gateway.close(60_000);
     kept.write("POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
     await new Promise((resolve) => setTimeout(resolve, 20));
     assert.ok(refused === "" || refused.startsWith("HTTP/1.1 503"));

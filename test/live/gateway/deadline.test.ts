@@ -46,11 +46,13 @@ test("whatever else is in the header is refused with its name and what is expect
   );
 });
 
-test("a deadline that passes closes the engine's connection and answers 504 in the API's own form, counted", async () => {
+test("a deadline that passes closes the engine's connection and answers 504 in the API's own form, counted", async (t) => {
+  const clock = holdClock(t);
   for (const body of [CHAT, STREAM]) {
     const rig = await startRig([silent, ok], { timeoutHeaders });
     const closed = ask(rig.url, body, { headers: { "x-gnomon-timeout-ms": "300" } });
     await rig.engines[0]!.asked(1);
+    clock.advance(301);
     const got = await closed;
     assert.deepEqual([got.status, errorOf(got).type], [504, "GatewayTimeoutError"]);
     while (rig.engines[0]!.sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -106,10 +108,13 @@ test("time in the queue counts: the request leaves the queue with 504, and the n
   const admission = { ...ADMIT_ALL, saturation: { ...ADMIT_ALL.saturation, requestsMax: 1 }, queue };
   const policy = { profiles: { default: LOWEST_ID_FIRST }, defaultProfile: "default", admission };
   rig.tap.accept({ kind: "policy-changed", at: nowMicros(), version: 2, source: "admin", ...policy });
+  const clock = holdClock(t);
   const first = ask(rig.url, CHAT);
   await rig.engines[0]!.asked(1);
   const impatient = ask(rig.url, CHAT, { headers: { "x-gnomon-timeout-ms": "40" } });
   const next = ask(rig.url, CHAT);
+  while (rig.router.admission.waiting < 2) await clock.swept();
+  clock.advance(41);
   const got = await impatient;
   assert.deepEqual([got.status, errorOf(got).code], [504, 504]);
   assert.deepEqual(rig.gateway.counters.deadlines, { deciding: 1 });

@@ -222,10 +222,15 @@ describe("nothing is lost by a single fault", () => {
       for (const body of [STREAM, CHAT]) {
         const how = `${handoff}, ${"stream" in body ? "streamed" : "in one piece"}`;
         test(`of the prefill engine: ${fault}; ${how}`, async () => {
+          const failed = Promise.withResolvers<void>();
+          const answersThen: Reply = (request, socket) => void failed.promise.then(() => answers(request, socket));
           await withRig(
-            [reply, prefills, handoff === "together" ? slowly(answers) : answers, answers],
+            [reply, prefills, handoff === "together" ? answersThen : answers, answers],
             async (rig) => {
-              const got = await ask(rig.url, body);
+              const asking = ask(rig.url, body);
+              await until("its fault is known", () => rig.kinds().includes("prefill-failed"));
+              failed.resolve();
+              const got = await asking;
               assert.equal(got.status, 200, got.body);
               assertWhole(got.body, "stream" in body);
               assert.equal(rig.kinds().filter((kind) => kind === "prefill-failed").length, 1);
@@ -345,11 +350,6 @@ describe("nothing is lost by a single fault", () => {
 const onlyFrees: Reply = (request, socket) => {
   if (bodyOf(request)["max_tokens"] === 0) answers(request, socket);
 };
-
-/** So that the other engine's fault comes before its answer. */
-function slowly(reply: Reply): Reply {
-  return (request, socket) => void setTimeout(() => reply(request, socket), 40);
-}
 
 function abandoned(url: string): () => void {
   const stop = new AbortController();

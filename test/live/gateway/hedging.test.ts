@@ -51,13 +51,11 @@ for (const [name, slow] of [
 }
 
 test("a second engine that turns the request down leaves it to the first one", async () => {
-  let answer = (): void => {};
-  const late: Reply = (_request, socket) => {
-    answer = () => void socket.write(streamOf(4));
-  };
+  const refused = Promise.withResolvers<void>();
+  const late: Reply = (_request, socket) => void refused.promise.then(() => socket.write(streamOf(4)));
   const refuses: Reply = (request, socket) => {
     full(request, socket);
-    setImmediate(() => answer());
+    setImmediate(refused.resolve);
   };
   await withRig([late, refuses], {}, async (rig) => {
     const got = await ask(rig.url, STREAM);

@@ -125,7 +125,7 @@ test(`${REQUESTS} requests with aborts, cuts and retries leave nothing behind (s
   assert.ok(rig.gateway.counters.clientAborts > 50);
   assert.ok(complete > REQUESTS / 3);
   await rig.close();
-  for (let i = 0; i < 100 && JSON.stringify(resources()) !== JSON.stringify(before); i++) {
+  for (let i = 0; i < 6_000 && JSON.stringify(resources()) !== JSON.stringify(before); i++) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   assert.deepEqual(resources(), before, "no socket, server or timer is left");

@@ -18,7 +18,7 @@ const SOON = [
   "clients.continueStreams=false",
 ].flatMap((setting) => ["--set", setting]);
 const READY = /gnomon is ready at (http:[^\s"]+?):? /;
-const WAIT_MILLIS_MAX = 20_000;
+const WAIT_MILLIS_MAX = 60_000;
 
 interface Endpoint {
   readonly id: string;

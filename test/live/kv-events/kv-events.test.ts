@@ -41,7 +41,7 @@ test("an engine whose publisher cannot be reached is asked again where it publis
     ports: { port: undefined, replayPort: undefined, topic: "" },
     blockTokens: () => 16,
     report: () => {},
-    times: { replayMillis: 50, reconnectMillis: 20, retryMillis: 5, retryMillisMax: 10 },
+    times: { replayMillis: 30_000, reconnectMillis: 30_000, retryMillis: 5, retryMillisMax: 10 },
     askAgainMillis: 0,
   });
   tap.listen(events);
@@ -66,11 +66,12 @@ test("an engine whose publisher cannot be reached is asked again where it publis
   // It publishes nothing as yet; the engine that takes its place does.
   publisher = await FakePublisher.start();
   tap.accept({ kind: "blocks-cleared", at: 1, endpoint: "a" });
-  await until("its events are followed", () => alive() === 1);
+  await until("its events are followed", () => alive() >= 1);
   const first = publisher.addresses.publisher;
   publisher.close();
   publisher = await FakePublisher.start();
   assert.notEqual(publisher.addresses.publisher, first);
-  await until("the other publisher is followed", () => alive() === 2);
-  assert.equal(events.rowOf("a")?.publisher, publisher.addresses.publisher);
+  const { addresses } = publisher;
+  const isFollowed = () => alive() >= 2 && events.rowOf("a")?.publisher === addresses.publisher;
+  await until("the other publisher is followed", isFollowed);
 });

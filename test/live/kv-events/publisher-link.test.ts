@@ -5,7 +5,13 @@ import type { LinkListener } from "#live/kv-events/link-listener.ts";
 import { PublisherLink } from "#live/kv-events/publisher-link.ts";
 import { FakePublisher } from "./fake-publisher.ts";
 
-const TIMES = { replayMillis: 50, reconnectMillis: 1_000, retryMillis: 5, retryMillisMax: 20, heartbeatMillis: 1_000 };
+const TIMES = {
+  replayMillis: 30_000,
+  reconnectMillis: 60_000,
+  retryMillis: 5,
+  retryMillisMax: 20,
+  heartbeatMillis: 60_000,
+};
 
 /** Writes down what a link reports, and lets tests wait for it. */
 class Story implements LinkListener {
@@ -52,13 +58,17 @@ class Story implements LinkListener {
   }
 }
 
-function follow(t: TestContext, publisher: FakePublisher, hasReplay = true): { story: Story; link: PublisherLink } {
+function follow(
+  t: TestContext,
+  publisher: FakePublisher,
+  { hasReplay = true, replayMillis = TIMES.replayMillis } = {},
+): { story: Story; link: PublisherLink } {
   const story = new Story();
   const { publisher: address, replay } = publisher.addresses;
   const link = new PublisherLink(
     { publisher: address, replay: hasReplay ? replay : undefined, binds: false, topic: "" },
     story,
-    TIMES,
+    { ...TIMES, replayMillis },
   );
   const running = link.run();
   t.after(async () => {
@@ -94,7 +104,7 @@ test("a publisher that has sent nothing yet is complete; one that kept too few o
 
 test("without a replay socket it is late, unless its first message comes", async (t) => {
   const publisher = await FakePublisher.start();
-  const { story } = follow(t, publisher, false);
+  const { story } = follow(t, publisher, { hasReplay: false });
   await story.until("alive, late");
   await publisher.subscribed();
   await publisher.publish(["a"]);
@@ -117,7 +127,7 @@ test("a gap is closed by a replay, before what comes after it", async (t) => {
 
 test("a gap that nothing closes is reported before what comes after it, and a deaf replay is not asked again at once", async (t) => {
   const publisher = await FakePublisher.start();
-  const { story, link } = follow(t, publisher);
+  const { story, link } = follow(t, publisher, { replayMillis: 200 });
   await story.until("alive, complete");
   await publisher.subscribed();
   publisher.isDeaf = true;

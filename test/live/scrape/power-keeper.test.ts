@@ -39,7 +39,7 @@ test("an endpoint's GPUs are those its labels name: power summed, activity avera
     exporters: [`http://127.0.0.1:${(exporter.address() as AddressInfo).port}/metrics`],
     devices: { both: { Hostname: "n1", gpu: "0, 1" }, third: { UUID: "GPU-n1-2" }, nobody: { Hostname: "n2" } },
     intervalMillis: 60_000,
-    timeoutMillis: 2_000,
+    timeoutMillis: 60_000,
     staleAfterMillis: 10,
     now: () => now,
   });

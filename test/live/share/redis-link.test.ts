@@ -16,18 +16,19 @@ after(async () => redis?.stop());
 const WITHOUT = "no redis-server in PATH";
 let streams = 0;
 
-function place(url: string): RedisPlace {
-  return { url, cluster: [], sentinels: [], sentinelName: "", tls: false, timeoutMillis: 150 };
+function place(url: string, timeoutMillis = 30_000): RedisPlace {
+  return { url, cluster: [], sentinels: [], sentinelName: "", tls: false, timeoutMillis };
 }
 
-/** Replicas that share one stream of their own. */
-function replicas(t: TestContext, server: OwnRedis, ...names: readonly string[]): Replica[] {
+/** Two replicas that share one stream of their own. */
+function replicas(t: TestContext, { url }: OwnRedis, timeoutMillis?: number): [Replica, Replica] {
   const stream = `test-${++streams}`;
-  return names.map((name) => started(t, server, stream, name));
+  const at = place(url, timeoutMillis);
+  return [started(t, at, stream, "one"), started(t, at, stream, "two")];
 }
 
-function started(t: TestContext, { url }: OwnRedis, stream: string, name: string): Replica {
-  const link = new RedisLink({ place: place(url), stream, entriesMax: 10_000, warmMillis: 60_000, leaseMillis: 200 });
+function started(t: TestContext, at: RedisPlace, stream: string, name: string): Replica {
+  const link = new RedisLink({ place: at, stream, entriesMax: 10_000, warmMillis: 60_000, leaseMillis: 200 });
   const made = replica(t, link, name);
   void made.share.start();
   return made;
@@ -39,13 +40,13 @@ const known = (of: Replica) => of.tap.router.peers.openCharges;
 
 test("replicas share over Redis, and one that comes later knows what was sent before", async (t) => {
   if (redis === undefined) return t.skip(WITHOUT);
-  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
+  const [one, two] = replicas(t, redis);
   await shared(one, two);
   one.arrive("r0", { blocks: chain(1, 600) });
   one.finish("r0");
   one.arrive("r1");
   await until(() => known(two) === 1, "the charge is known");
-  const late = started(t, redis, `test-${streams}`, "late");
+  const late = started(t, place(redis.url), `test-${streams}`, "late");
   await until(() => known(late) === 1, "the snapshot came");
   late.arrive("r2", { blocks: chain(1, 600) });
   assert.equal(late.hits("r2"), 9_600);
@@ -56,7 +57,7 @@ test("Redis killed: each goes on alone; restarted, without what it held: they sh
   const own = await ownRedis();
   if (own === undefined) return t.skip(WITHOUT);
   t.after(() => own.stop());
-  const [one, two] = replicas(t, own, "one", "two") as [Replica, Replica];
+  const [one, two] = replicas(t, own);
   await shared(one, two);
   one.arrive("r1");
   await until(() => known(two) === 1, "the charge is known");
@@ -74,7 +75,7 @@ test("Redis killed: each goes on alone; restarted, without what it held: they sh
 
 test("Redis stopped for a while: reports are dropped and counted, and made good once it goes on", async (t) => {
   if (redis === undefined) return t.skip(WITHOUT);
-  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
+  const [one, two] = replicas(t, redis, 150);
   await shared(one, two);
   redis.signal("SIGSTOP");
   one.arrive("r1");
@@ -87,7 +88,7 @@ test("Redis stopped for a while: reports are dropped and counted, and made good 
 
 test("Redis full: nobody can write, each goes on alone, until there is room", async (t) => {
   if (redis === undefined) return t.skip(WITHOUT);
-  const [one, two] = replicas(t, redis, "one", "two") as [Replica, Replica];
+  const [one, two] = replicas(t, redis);
   await shared(one, two);
   const admin = redisClient(place(redis.url), 1_000);
   t.after(() => admin.disconnect());
@@ -104,7 +105,7 @@ test("a shared text is replaced by one of many that ask at once; without Redis, 
   const own = await ownRedis();
   if (own === undefined) return t.skip(WITHOUT);
   t.after(() => own.stop());
-  const [one, two] = replicas(t, own, "one", "two") as [Replica, Replica];
+  const [one, two] = replicas(t, own);
   await shared(one, two);
   const links = [1, 2].map(() => {
     const stream = `test-${streams}`;

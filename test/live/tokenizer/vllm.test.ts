@@ -11,7 +11,7 @@ function chat(template: Record<string, unknown>): PromptSource {
   return { kind: "chat", messages: [{ role: "user", content: "hi" }], tools: [{ type: "function" }], template };
 }
 
-function tokenizerOf(ask: Ask, timeoutMillis = 1000) {
+function tokenizerOf(ask: Ask, timeoutMillis = 60_000) {
   return createTokenizer({ kind: "vllm", ask, timeoutMillis, blockTokens: 2, blockHash: "blake3", secret: "s" });
 }
 

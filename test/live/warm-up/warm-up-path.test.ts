@@ -29,7 +29,7 @@ test("the warm-up goes from socket to socket and leaves nothing behind", async (
     },
   });
   const options = { tap, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
-  const answered = await warmUpPath({ ...options, requests: 200, budgetMillis: 5_000 });
+  const answered = await warmUpPath({ ...options, requests: 200, budgetMillis: 120_000 });
   assert.equal(answered, 200);
   assert.deepEqual(LEARNT, [], "the tokenizer hears no counts of a made-up engine");
   assert.deepEqual([...outcomes], [["ok", 200]]);

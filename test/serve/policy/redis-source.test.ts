@@ -57,17 +57,23 @@ test("a document that is too large is refused by its size", async (t) => {
 
 test("what was refused is offered again when it is retried, and what was accepted is not", async (t) => {
   const outcomes = ["refused", "applied"] as const;
-  let offered = 0;
+  let [offered, reads] = [0, 0];
   const source = new RedisSource({
     key: "k",
-    read: () => Promise.resolve("a: 1"),
+    read: () => {
+      reads++;
+      return Promise.resolve("a: 1");
+    },
     policyOf: (text) => ({ text }) as unknown as Policy,
     bytesMax: 1_000,
     watchMillis: 1,
   });
   t.after(() => source.stop());
   source.start(() => ({ outcome: outcomes[offered++] ?? "applied", version: 1, problems: [] }));
-  const looks = (count: number) => new Promise((resolve) => setTimeout(resolve, 4 * count));
+  const looks = (count: number) => {
+    const last = reads + count;
+    return until("it is read further times", () => reads >= last);
+  };
   await looks(3);
   assert.equal(offered, 1);
   source.retry();

@@ -68,7 +68,7 @@ for (const [cause, script] of Object.entries(DEATHS_BY)) {
       }
     };
     try {
-      const deadline = sleep(30_000, undefined, { ref: false }).then(() =>
+      const deadline = sleep(120_000, undefined, { ref: false }).then(() =>
         assert.fail("the shadow dies and is started"),
       );
       await Promise.race([deadline, Promise.all(Array.from({ length: IN_FLIGHT }, client))]);

@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { FitReport } from "#shadow/calibrate/rolling-fit.ts";
 import type { FromShadow, ShadowWork } from "#shadow/thread/shadow-message.ts";
 
-/** Accepts an engine a microsecond slower and a tenth less sure than the one it was started with, at the first thing that it hears, and dies. */
+/** Accepts an engine a microsecond slower and a tenth less sure than the one it was started with, at the first message, and dies. */
 const { engine, residuals } = workerData as ShadowWork;
 const { stepTime } = engine;
 if (stepTime.kind !== "coefficients") throw new Error("expected coefficients");
@@ -21,7 +21,7 @@ const report: FitReport = {
   heldOutRefused: undefined,
 };
 
-parentPort?.on("message", () => {
+parentPort?.once("message", () => {
   parentPort?.postMessage({ kind: "fitted", report, millis: 1, cpuMicros: 1 } satisfies FromShadow);
   setTimeout(() => {
     throw new Error("broke after a fit");
