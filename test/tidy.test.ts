@@ -52,6 +52,8 @@ const BANNED: readonly { readonly pattern: RegExp; readonly why: string }[] = [
 /** Words of our own that a reader would have to learn, and those that make programs talk. */
 const PRIVATE_WORDS =
   /\b(?:[Tt]old|[Uu]ntold|[Tt]ells?|[Hh]ears?|[Hh]eard|[Hh]earing|[Ss]ays|[Ss]aid|Journal|ChatContext|EngineEars?)\b|\b[Ww]ords about\b|(?<![A-Za-z])lanes?(?![a-z])|Lanes?(?![a-z])|(?<![A-Z])LANES?(?![A-Z])/;
+/** The text in which a test or a group of them is described. */
+const TITLE = /\b(?:test|it|describe)(?:\.\w+)?\(\s*(["'`])((?:\\.|(?!\1).)*)\1/gs;
 /** Keys of the trace format, as its first version named block hashes, and a vocabulary. */
 const PRIVATE_WORDS_ALLOWED = /"(?:lanes|answerLanes)"|"bet two may did add/;
 
@@ -132,7 +134,7 @@ test("the state of a request is made of plain data: no socket, buffer or clock, 
   assert.deepEqual(wrong, []);
 });
 
-test("what a trace says is made and read without files: only its segments, its reader and the importers touch them", () => {
+test("a trace's content is made and read without files: only its segments, its reader and the importers touch them", () => {
   const wrong = inFolders(["trace"])
     .filter((file) => !/^src\/trace\/(?:segment-|reader\.ts|import\/|export\/)/.test(file))
     .filter((file) => specifiersOf(file).some((specifier) => specifier.startsWith("node:")));
@@ -153,7 +155,7 @@ test("no file of src is longer than it can be read", () => {
   assert.deepEqual(long, []);
 });
 
-test("nothing that is banned is said", () => {
+test("nothing that is banned is written", () => {
   const wrong = [...SOURCES, ...TESTS]
     .filter((file) => file !== "test/tidy.test.ts")
     .flatMap((file) =>
@@ -177,6 +179,15 @@ test("the field's terms and plain English: no private word in the source, its co
   assert.deepEqual(wrong, []);
 });
 
+test("no private word in the title of a test", () => {
+  const wrong = TESTS.flatMap((file) =>
+    [...textOf(file).matchAll(TITLE)]
+      .filter(([, , title]) => PRIVATE_WORDS.test(title!))
+      .map(([, , title]) => `${file}: ${title}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
 test("file names are words with hyphens, and no folder is a drawer for everything", () => {
   const wrong = [...SOURCES, ...TESTS].filter(
     (file) =>
@@ -186,7 +197,7 @@ test("file names are words with hyphens, and no folder is a drawer for everythin
   assert.deepEqual(wrong, []);
 });
 
-test("every name in the catalog says what it does, what it reads and where it is from", () => {
+test("every name in the catalog states what it does, what it reads and where it is from", () => {
   const silent = Object.entries(CATALOG).flatMap(([kind, plugins]) =>
     Object.entries<Pick<Plugin<unknown>, "summary" | "source" | "reads" | "parameters">>(plugins).flatMap(
       ([name, plugin]) => {

@@ -1,4 +1,4 @@
-import { Places } from "#live/request/place.ts";
+import { RequestTargets } from "#live/request/request-target.ts";
 import type { Route, Routes } from "#live/request/route.ts";
 
 /** What a request's target means to the picker. */
@@ -15,9 +15,9 @@ const BESIDE: PickedPath = {
 };
 
 export function pathReader(routes: Routes): (target: string) => PickedPath {
-  const places = new Places(routes);
+  const targets = new RequestTargets(routes);
   return (target) => {
-    const place = places.of(target);
-    return place === undefined ? BESIDE : { route: place.route, takesBody: true };
+    const known = targets.of(target);
+    return known === undefined ? BESIDE : { route: known.route, takesBody: true };
   };
 }

@@ -86,7 +86,7 @@ describe("the command gnomon", () => {
     }
   });
 
-  test("without any Node that can read it, what is missing is said", async () => {
+  test("without any Node that can read it, what is missing is reported", async () => {
     const place = mkdtempSync(join(tmpdir(), "gnomon-bin-"));
     try {
       mkdirSync(join(place, "bin"));

@@ -21,7 +21,7 @@ test("a command whose reader leaves ends as it would have, with its files writte
   assert.ok(readFileSync(file).length > 0);
 });
 
-test("a mistake is told by the exit code also where nobody listens", async (t) => {
+test("a mistake shows in the exit code also where nobody listens", async (t) => {
   const { child, exit } = gnomon(t, ["trace", "info", "nowhere"]);
   child.stderr.destroy();
   assert.deepEqual(await exit, { code: 2, signal: null });

@@ -36,7 +36,7 @@ test("the help names every command and every option of every command", () => {
   }
 });
 
-test("what is given wrongly is told in one line each and ends with 2", async () => {
+test("what is given wrongly is reported in one line each and ends with 2", async () => {
   const cases: readonly (readonly [string[], RegExp])[] = [
     [["--nope"], /^unknown option '--nope'$/],
     [["serv"], /expected one of serve, .*, got the unknown command "serv"; did you mean serve\?/],
@@ -82,7 +82,7 @@ test("engines that cannot start say why: a bad file ends with 2, a port in use w
   );
 });
 
-test("several wrong things are all told", async () => {
+test("several wrong things are all reported", async () => {
   const { code, lines } = await refused("--port", "-1", "--tokenizer", "magic", "--profile", "nobody", "--set", "x=1");
   assert.equal(code, 2);
   assert.equal(lines.length, 4, lines.join("\n"));

@@ -36,7 +36,7 @@ function refused(sources: Partial<ConfigSources>): readonly string[] {
   assert.fail("the configuration was accepted");
 }
 
-test("config/default.yaml is what the schema says, and reads back as the defaults", () => {
+test("config/default.yaml is what the schema describes, and reads back as the defaults", () => {
   const path = join(import.meta.dirname, "../../config/default.yaml");
   assert.equal(readFileSync(path, "utf8"), describeAsYaml(), "write it anew with: npx gnomon config --default");
   assert.deepEqual(loadConfig({ file: path, environment: {}, overrides: [] }), DEFAULTS);
@@ -85,7 +85,7 @@ test("every key that has a variable can be set by it to its own default", () => 
   }
 });
 
-test("all problems are told at once, each with its path, what was accepted, what was given and where", (t) => {
+test("all problems are reported at once, each with its path, what was accepted, what was given and where", (t) => {
   const path = file(
     t,
     [

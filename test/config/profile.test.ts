@@ -33,7 +33,7 @@ function refused(read: () => unknown): readonly string[] {
 
 const FROM = { policy: "--routing-policy", scorers: "--routing-scorers" };
 
-test("every shipped profile loads, is named after its file, and says what it is", () => {
+test("every shipped profile loads, is named after its file, and describes what it is", () => {
   const names = profileNames();
   assert.ok(names.includes("gnomon") && names.includes("weighted") && names.includes("round-robin"));
   for (const name of names) {
@@ -67,7 +67,7 @@ test("a section that is written replaces the extended one, others are taken over
   assert.equal(ours.picker.parameters["tieBreak"], "rotate");
 });
 
-test("what a profile file gets wrong is told with path, accepted values and file", (t) => {
+test("what a profile file gets wrong is reported with path, accepted values and file", (t) => {
   const scorers = "picker: {plugin: max-score}\nscorers:\n";
   const directory = files(t, {
     "a.yaml": "name: a\nextends: ./b.yaml\n",
@@ -158,7 +158,7 @@ test("removed keys name their successor; zero, negative, NaN, duplicate and unkn
   assert.match(refused(() => readPolicyConfig(join(directory, "typo.yaml"))).join(), /did you mean routing-scorers\?/);
 });
 
-test("a peer's profile says how often its own router reads gauges; what extends it reads as often, gnomon as configured", (t) => {
+test("a peer's profile states how often its own router reads gauges; what extends it reads as often, gnomon as configured", (t) => {
   const folder = files(t, {
     "mine.yaml": "name: mine\nextends: llm-d\nscorers: [{plugin: queue, weight: 1}]\n",
     "picker.yaml":

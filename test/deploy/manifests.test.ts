@@ -71,7 +71,7 @@ test("the kustomization names every file of its folder, once", () => {
   assert.deepEqual(named.toSorted(), readdirSync(BASE).toSorted());
 });
 
-test("the ConfigMap's configuration is one, for a cluster, and the pod says where it looks", () => {
+test("the ConfigMap's configuration is one, for a cluster, and the pod states where it looks", () => {
   const { kind, namespace, service, selector } = config.discovery;
   assert.deepEqual([kind, namespace, selector], ["kubernetes", "some-namespace", undefined]);
   assert.ok(service !== undefined);

@@ -62,7 +62,7 @@ describe("gnomon drive", () => {
       assert.notEqual(code, 0);
     });
 
-  it("says when there is nobody to ask for a model", async () => {
+  it("reports when there is nobody to ask for a model", async () => {
     const { code, message } = await run("--url", "http://127.0.0.1:1", "--trace", golden("azure.csv"));
     assert.equal(code, 2);
     assert.match(message, /no model to ask for: .*--model/);

@@ -88,7 +88,7 @@ describe("drive", () => {
     assert.ok(prompts.size > 5);
   });
 
-  it("holds back at its concurrency and says so", async () => {
+  it("holds back at its concurrency and reports it", async () => {
     await using folder = await temporaryFolder();
     const spec = { conversations: 30, arrivals: { process: "together" }, groups: [GROUP] };
     let [inFlight, most] = [0, 0];
@@ -149,7 +149,7 @@ describe("drive", () => {
     assert.deepEqual(await abortedIn(options.requestsOut), aborted);
   });
 
-  it("shares requests over the URLs where no gateway tells who served, and keeps apart those it did not tell of", async () => {
+  it("shares requests over the URLs where no gateway names who served, and keeps apart those without a name", async () => {
     const plain = await driven(golden("mooncake.jsonl"), { engines: 2 });
     const urls = plain.stubs.map(({ url }) => url).sort();
     assert.deepEqual(
@@ -206,7 +206,7 @@ describe("drive", () => {
     assert.doesNotMatch(await readFile(requestsOut, "utf8"), /list the files/);
   });
 
-  it("tells hit ratios by engine and by gateway over the prompts that were answered", async () => {
+  it("reports hit ratios by engine and by gateway over the prompts that were answered", async () => {
     const stub = { cachedTokens: 10, headers: { "x-gnomon-endpoint": "pod", "x-gnomon-hit-tokens": "20" } };
     const { report } = await driven(golden("mooncake.jsonl"), { stub });
     const prompt = 1300 + 600 + 1536 + 1400 + 100 + 512 + 700 + 1025;
@@ -232,7 +232,7 @@ describe("drive", () => {
     );
   });
 
-  it("stops when told, lets what is in flight end or closes it, and reports what it has", async () => {
+  it("stops when asked, lets what is in flight end or closes it, and reports what it has", async () => {
     const engine = await startStubEngine({ tokenMillis: 10 });
     const options = { ...DRIVE_DEFAULTS, urls: [engine.url], workload: golden("mooncake.jsonl"), timeScale: 0.01 };
     const start = performance.now();

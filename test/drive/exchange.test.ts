@@ -157,11 +157,11 @@ describe("an exchange", () => {
     ["aborted", { stub: { tokenMillis: 5 }, abortAfterChunks: 1 }],
   ];
   for (const [outcome, how] of faults)
-    it(`tells the failure: ${outcome}${how.stream === false ? " (whole answer)" : ""}`, async () => {
+    it(`reports the failure: ${outcome}${how.stream === false ? " (whole answer)" : ""}`, async () => {
       assert.equal((await ask(how)).outcome, outcome);
     });
 
-  it("tells that nobody listens", async () => {
+  it("reports that nobody listens", async () => {
     const engine = await startStubEngine();
     await engine.close();
     const target = new Target(engine.url, 1);

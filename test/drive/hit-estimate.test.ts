@@ -5,7 +5,7 @@ import { hitEstimate } from "#drive/hit-estimate.ts";
 
 const EVERY = [0, 1, 2, 3, 4];
 
-test("sum, mean and exact share, of the requests that told both and were asked for", () => {
+test("sum, mean and exact share, of the requests that have both and were asked for", () => {
   const expected = [100, 64, Number.NaN, 0, 9_999];
   const found = [80, 64, 16, Number.NaN, 0];
   assert.deepEqual(hitEstimate(expected, found, [0, 1, 2, 3]), {
@@ -19,7 +19,7 @@ test("sum, mean and exact share, of the requests that told both and were asked f
   });
 });
 
-test("nobody told: there is no estimate; engines found nothing: there is no ratio", () => {
+test("without any counts there is no estimate; engines found nothing: there is no ratio", () => {
   assert.equal(hitEstimate([Number.NaN, 16], [16, Number.NaN], [0, 1]), null);
   assert.equal(hitEstimate([16], [16], []), null);
   assert.equal(hitEstimate([16, 0], [0, 0], [0, 1])?.sumError, null);

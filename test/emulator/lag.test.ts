@@ -7,7 +7,7 @@ import { until } from "./until.ts";
 
 const BLOCKED_MS = 120;
 
-test("a server that gets no time says how late its engine's steps came", async () => {
+test("a server that gets no time reports how late its engine's steps came", async () => {
   const stepTime = { kind: "coefficients", baseMicros: 5_000, perPrefillTokenMicros: 0, perDecodeMicros: 0 } as const;
   const engine = engineDefaults({ kvBlocks: 100, modelTokensMax: 1_000, stepTime });
   const emulator = await startEmulator({ host: "127.0.0.1", port: 0, model: "m", engine, timeScale: 1, seed: 1 });
@@ -21,8 +21,8 @@ test("a server that gets no time says how late its engine's steps came", async (
     await answer;
     const { steps, mean, p99, max } = emulator.stats().lagMillis;
     // Steps that ended while nobody looked are caught up in one.
-    assert.ok(steps > 1 && steps < 60, `${steps} steps`);
-    assert.ok(max >= BLOCKED_MS - 10 && mean > 0 && mean < max && p99 <= max, JSON.stringify({ mean, p99, max }));
+    assert.ok(steps > 0 && steps < 60, `${steps} steps`);
+    assert.ok(max >= BLOCKED_MS - 10 && mean > 0 && mean <= max && p99 <= max, JSON.stringify({ mean, p99, max }));
   } finally {
     await emulator.close();
   }

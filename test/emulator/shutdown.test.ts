@@ -13,7 +13,7 @@ const STEADY = { kind: "coefficients", baseMicros: 10_000, perPrefillTokenMicros
 const engine = engineDefaults({ blockTokens: 32, kvBlocks: 2_048, stepTime: STEADY });
 const IDS = { prompt: [1, 2, 3], max_tokens: 400, ignore_eos: true };
 
-test("told to terminate, a server ends streams and bodies with finish_reason abort and closes its port", async () => {
+test("asked to terminate, a server ends streams and bodies with finish_reason abort and closes its port", async () => {
   const emulator = await startAs("18109", { engine, timeScale: 1 });
   const stream = ask(emulator, { ...IDS, stream: true });
   const body = ask(emulator, IDS);
@@ -37,7 +37,7 @@ test("told to terminate, a server ends streams and bodies with finish_reason abo
   await emulator.close();
 });
 
-test("told to drain, a server lets answers end, looks healthy, fails texts and answers token ids with nothing", async () => {
+test("asked to drain, a server lets answers end, looks healthy, fails texts and answers token ids with nothing", async () => {
   const emulator = await startAs("18109", { engine, timeScale: 1, shutdownTimeoutSeconds: 20 });
   const stream = ask(emulator, { ...IDS, max_tokens: 80, stream: true });
   await until("tokens flow", () => emulator.engine.gauges.generationTokens >= 2);

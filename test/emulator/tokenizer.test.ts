@@ -53,7 +53,7 @@ test("an answer sent back as history encodes to the tokens that were generated",
   );
 });
 
-test("ids outside the vocabulary are told from those inside", () => {
+test("ids outside the vocabulary are distinguished from those inside", () => {
   for (const id of [-1, 0.5, 999_999, 2 ** 31, Number.NaN]) assert.equal(tokenizer.has(id), false, String(id));
   for (const id of [0, 255, 128_000, 128_009, 2 ** 22, 2 ** 24 + 2 ** 28 - 1]) assert.ok(tokenizer.has(id), String(id));
 });

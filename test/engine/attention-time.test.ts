@@ -67,7 +67,7 @@ test("uneven contexts take at least as long as even ones of the same sum, and no
   );
 });
 
-test("one long sequence among many costs what the rule says, and with imbalance off what the mean costs", () => {
+test("one long sequence among many costs what the rule gives, and with imbalance off what the mean costs", () => {
   const decodes = Array.from({ length: 63 }, () => 500);
   const shape = shapeOf([...decodes, 8000]);
   const mean = EVEN.micros(shape);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { engineNames, loadEngine } from "#config/engine-file.ts";
 import { Engine } from "#engine/engine.ts";
 
-test("every engine that comes with gnomon loads, serves, and says where it is from and how far off it is", () => {
+test("every engine that comes with gnomon loads, serves, and states where it is from and how far off it is", () => {
   assert.ok(engineNames().length >= 5);
   for (const name of engineNames()) {
     const text = readFileSync(new URL(`../../config/engines/${name}.yaml`, import.meta.url), "utf8");

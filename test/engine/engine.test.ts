@@ -109,7 +109,7 @@ test("output beyond the model's length is cut, with the reason length", () => {
   assert.equal(engine.gauges().generationTokens, 4);
 });
 
-test("an abort is told at once, frees the blocks when the step has ended, and leaves them cached", () => {
+test("an abort is reported at once, frees the blocks when the step has ended, and leaves them cached", () => {
   const { engine, told } = start();
   const hashes = chain(3, 2);
   engine.submit(0, request("a", 8, 50, { hashes }));

@@ -66,7 +66,7 @@ test("shared experts are read as a width, or as so many more of the usual one, a
   assert.equal(more, 32 * 3 * 4096 * 1500 * 2);
 });
 
-test("a model whose layers differ, or whose attention is another one, is refused by the key that says so", () => {
+test("a model whose layers differ, or whose attention is another one, is refused by the key that states it", () => {
   for (const [key, value] of [
     ["kv_lora_rank", 512],
     ["first_k_dense_replace", 1],

@@ -181,7 +181,7 @@ test("an arm whose requests never come back is taken back by what waits there", 
   assert.equal(phaseOf(made), "rolled-back");
 });
 
-test("what contradicts a prediction beyond its interval pauses it and says so; people alone promote", async () => {
+test("what contradicts a prediction beyond its interval pauses it and is reported; people alone promote", async () => {
   const made = host();
   const predictions = [{ arm: "other", metric: "ttft", figure: "mean", lowMillis: -90, highMillis: -80 }];
   await started(made, { predictions, guardrails: [] });

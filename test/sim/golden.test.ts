@@ -37,7 +37,7 @@ test("ties are drawn as Go draws them", () => {
   );
 });
 
-test("a case that expects something else is told apart", () => {
+test("a case that expects something else is distinguished", () => {
   const [golden] = casesOf("prefix_weighted4.json");
   assert.ok(golden !== undefined);
   const run = runCase(golden);

@@ -83,7 +83,7 @@ test("every gap between tokens is recorded where it is asked for", () => {
   assert.deepEqual([metrics.itlMicros?.count, metrics.itlMicros?.min, metrics.itlMicros?.max], [5, 1000, 1000]);
 });
 
-test("a trace says what was chosen over what, and its summary adds up", () => {
+test("a trace has what was chosen over what, and its summary adds up", () => {
   const arrivals = Array.from({ length: 30 }, (_, i) => listed(i, i * 2_000, 64, 20));
   const trace = new DecisionTrace(2, true);
   simulate(cluster(WEIGHTED, engines(3), { arrivals: new ListedArrivals(arrivals), observe: trace.observe }));

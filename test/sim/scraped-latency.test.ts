@@ -5,7 +5,7 @@ import { simulate } from "#sim/simulate.ts";
 import { ListedArrivals } from "../../bench/simulate/listed-arrivals.ts";
 import { ROUND_ROBIN, cluster, engines, listed } from "./cluster.ts";
 
-test("a scrape tells the time between tokens while answers are still being written, as vLLM's histogram does", () => {
+test("a scrape has the time between tokens while answers are still being written, as vLLM's histogram does", () => {
   const seen: Load[] = [];
   const result = simulate(
     cluster(ROUND_ROBIN, engines(1), {

@@ -54,7 +54,7 @@ test("a decision at t sees what engines did before t, and nothing of t itself", 
   );
 });
 
-test("scrapes are taken at their interval, heard of a delay later, and lost as told", () => {
+test("scrapes are taken at their interval, arrive a delay later, and are lost as configured", () => {
   const heard = new Map<string, number[]>();
   const watch = (input: Input) => {
     if (input.kind === "load-observed") heard.set(input.endpoint, [...(heard.get(input.endpoint) ?? []), input.at]);
@@ -84,7 +84,7 @@ test("scrapes are taken at their interval, heard of a delay later, and lost as t
   assert.ok(left > 0.25 * whole && left < 0.75 * whole, `${left} of ${whole}`);
 });
 
-test("what can never be served is said, and the rest goes on", () => {
+test("what can never be served is reported, and the rest goes on", () => {
   const impatient = { ...listed(3, 30, 10, 100), deadlineAt: 50_000 };
   const declared = listed(4, 40, 10, 5);
   const capped = { ...declared, route: { ...declared.route, outputTokensMax: 999_999 } };
@@ -169,7 +169,7 @@ test("admission refuses and delays, and every request is accounted for", () => {
   assert.ok((delaying.metrics.queueDelayMicros["all"]?.max ?? 0) > 100_000);
 });
 
-test("the router hears of a long answer's progress, and of nothing after its end", () => {
+test("a long answer's progress is an input of the router, and nothing after its end", () => {
   const heard: (readonly [number, number])[] = [];
   const observe = (input: Input) => {
     if (input.kind === "progress") heard.push([input.at, input.outputTokens]);
@@ -183,7 +183,7 @@ test("the router hears of a long answer's progress, and of nothing after its end
   ]);
 });
 
-test("a forced request goes where it is told, and others as they like", () => {
+test("a forced request goes where it is sent, and others as they like", () => {
   const arrivals = Array.from({ length: 12 }, (_, i) => listed(i, i * 10_000, 10, 3));
   const { outcomes } = run(arrivals, { forced: new Map([["request_5", "engine_000"]]) }, 3);
   assert.equal(outcomes.endpoint[5], 0);

@@ -56,7 +56,7 @@ test("the header reads back as it was", () => {
   assert.deepEqual(new TraceDecoder(new TraceEncoder({ blockTokens: 16 }).header(HEADER)).header, HEADER);
 });
 
-test("a header tells the engines' settings where they are known, and what they cannot be is refused by path", () => {
+test("a header has the engines' settings where they are known, and what they cannot be is refused by path", () => {
   const engine = { blockTokens: 32, kvBlocks: 640, longPrefillTokens: 0, asyncScheduling: false };
   const line = new TraceEncoder({ blockTokens: 16 }).header({ ...HEADER, engine });
   assert.deepEqual(new TraceDecoder(line).header.engine, engine);
@@ -179,7 +179,7 @@ test("a version that is not known, a foreign file and each broken field are refu
   }
 });
 
-test("a reference to a line that was lost is told apart from one that was read", () => {
+test("a reference to a line that was lost is distinguished from one that was read", () => {
   const encoder = new TraceEncoder({ blockTokens: 16 });
   const decoder = new TraceDecoder(encoder.header(HEADER));
   const lost = encoder.record(arrival("lost", [1, 2, 3]), undefined);

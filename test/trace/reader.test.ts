@@ -157,7 +157,7 @@ test("a cut at any byte loses no line that was complete, plain or compressed", a
   }
 });
 
-test("damage in compressed data is told as such, and what was read before it counts", async (t) => {
+test("damage in compressed data is reported as such, and what was read before it counts", async (t) => {
   const records = Array.from({ length: 10_000 }, (_, i) => arrival(`request-${(i * 2_654_435_761) >>> 0}-${i}`, i));
   const packed = zstdCompressSync(segment(records), { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
   packed.fill(0x55, Math.floor(packed.length * 0.8), Math.floor(packed.length * 0.8) + 64);

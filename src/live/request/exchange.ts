@@ -28,7 +28,7 @@ import { keptAnswer } from "../continuation/kept-answer.ts";
 import type { KeptStream } from "../continuation/kept-stream.ts";
 import type { UnfitStream } from "../continuation/kept-stream-options.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
-import type { Place } from "./place.ts";
+import type { RequestTarget } from "./request-target.ts";
 import type { Finish, RequestEffect } from "../request-state/request-effect.ts";
 import {
   ARRIVED,
@@ -94,15 +94,15 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   #prompt: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
 
-  constructor(context: GatewayParts, incoming: IncomingMessage, response: ServerResponse, place: Place) {
+  constructor(context: GatewayParts, incoming: IncomingMessage, response: ServerResponse, target: RequestTarget) {
     this.context = context;
     this.limits = context.limits;
     this.waits = context.waits;
     this.incoming = incoming;
     this.#response = response;
     this.writer = new ClientWriter(response);
-    this.route = place.route;
-    this.path = place.path;
+    this.route = target.route;
+    this.path = target.path;
     this.headers = new RequestHeaders(incoming.rawHeaders);
     const given = givenRequestId(this.headers);
     this.requestId = given === "" ? randomUUID() : given;

@@ -5,7 +5,7 @@ import type { GatewayParts } from "../gateway-parts.ts";
 import type { ClientAuth } from "./client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import { Exchange } from "./exchange.ts";
-import { type Place, Places } from "./place.ts";
+import { type RequestTarget, RequestTargets } from "./request-target.ts";
 import type { Routes } from "./route.ts";
 
 export const UNAUTHORIZED = refusal(
@@ -21,13 +21,13 @@ const PLAIN_HOST = /^[\w.:[\]-]+$/;
 export class InferenceDoor {
   readonly #context: GatewayParts;
   readonly #allowed: ClientAuth;
-  readonly #places: Places;
+  readonly #targets: RequestTargets;
   /** The last host found to be plain; most requests have the same. */
   #plainHost = "";
 
   constructor(context: GatewayParts, allowed: ClientAuth, routes: Routes) {
     this.#context = context;
-    this.#places = new Places(routes);
+    this.#targets = new RequestTargets(routes);
     this.#allowed = allowed;
   }
 
@@ -36,7 +36,7 @@ export class InferenceDoor {
    * judges their host first (4 us).
    */
   takes({ method, url = "", rawHeaders }: IncomingMessage): boolean {
-    if (method !== "POST" || this.#places.of(url) === undefined) return false;
+    if (method !== "POST" || this.#targets.of(url) === undefined) return false;
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = rawHeaders[i]!;
       if (name.length === 4 && name.toLowerCase() === "host") return this.#isPlain(rawHeaders[i + 1]!);
@@ -46,14 +46,14 @@ export class InferenceDoor {
 
   /** False where no inference route has this target; nothing is answered then. */
   serve(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
-    const place = this.#places.of(incoming.url ?? "/");
-    if (place !== undefined) this.#serve(place, incoming, outgoing);
-    return place !== undefined;
+    const target = this.#targets.of(incoming.url ?? "/");
+    if (target !== undefined) this.#serve(target, incoming, outgoing);
+    return target !== undefined;
   }
 
-  #serve(place: Place, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  #serve(target: RequestTarget, incoming: IncomingMessage, outgoing: ServerResponse): void {
     try {
-      const exchange = new Exchange(this.#context, incoming, outgoing, place);
+      const exchange = new Exchange(this.#context, incoming, outgoing, target);
       const refused = this.#refusal(exchange);
       if (refused === undefined) serveChat(exchange);
       else exchange.refuse(refused);

@@ -31,7 +31,7 @@ test("boosted trees find steps and what holds for a part only, on rows that they
   assert.ok(mean < 1.5, `off by ${mean} of 10 to 80`);
 });
 
-test("they say the mean where nothing tells rows apart, and 0 where there is none", () => {
+test("they predict the mean where nothing distinguishes rows, and 0 where there is none", () => {
   const model = new BoostedTrees([[1], [1], [1], [1]], [2, 4, 6, 8], OPTIONS, randomFor(2, 2));
   assert.ok(Math.abs(model.at([1]) - 5) < 1.5);
   assert.equal(new BoostedTrees([], [], OPTIONS, randomFor(2, 2)).at([1]), 0);

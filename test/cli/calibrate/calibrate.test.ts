@@ -65,7 +65,7 @@ function segmentOf(lines: readonly string[], tail = "\n"): string {
   return file;
 }
 
-test("a run of one engine, calibrated, tells how a busier one of other sizes does, by its own trace", async (t) => {
+test("a run of one engine, calibrated, predicts how a busier one of other sizes does, by its own trace", async (t) => {
   const [light, heavy] = [await imported(t, LIGHT_SIZES, LIGHT), await imported(t, HEAVY_SIZES, HEAVY)];
   const { out } = await gnomon(t, "trace", "info", heavy);
   assert.match(out, /engine +blockTokens 32, kvBlocks 300, sequencesMax 8, batchTokensMax 512/);
@@ -104,7 +104,7 @@ test("a run of one engine, calibrated, tells how a busier one of other sizes doe
   assert.ok(Math.abs(figures["e2eMean"]!.gaps[0]!.relative) < 0.05, JSON.stringify(figures["e2eMean"]));
 });
 
-test("several runs tell what one differs from another in; another run's interval has it, the run's own has not", async (t) => {
+test("several runs show what one differs from another in; another run's interval has it, the run's own has not", async (t) => {
   const runs: string[] = [];
   for (const [i, speed] of [0.85, 1, 1.15].entries()) {
     const [run, trace] = [fresh(), fresh()];
@@ -234,7 +234,7 @@ test("a trace that is torn, damaged, foreign, empty, unordered or repeats an id:
   assert.match(await told(damaged), /^1 .*got nothing that could be read \(.*expected zstd data, got damage/s);
 });
 
-test("of several runs in a folder the last one counts, and the requests of the others are told", async (t) => {
+test("of several runs in a folder the last one counts, and the requests of the others are reported", async (t) => {
   const folder = fresh();
   mkdirSync(folder);
   for (const [i, requests] of [30, 120].entries()) {
@@ -247,7 +247,7 @@ test("of several runs in a folder the last one counts, and the requests of the o
   assert.match(notes, /30 left out: of an earlier run of the recorder/);
 });
 
-test("what is asked wrongly is told with what is accepted", async (t) => {
+test("what is asked wrongly is reported with what is accepted", async (t) => {
   const light = await imported(t, LIGHT_SIZES, { ...LIGHT, requests: 60 });
   const empty = fresh();
   mkdirSync(empty);

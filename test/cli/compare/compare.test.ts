@@ -99,7 +99,7 @@ test("results of BLIS are results like others", async (t) => {
   assert.ok(["ttftMean", "tpotMean", "e2eMean"].every((name) => Math.abs(figures[name]!.gaps[0]!.relative) < 1e-9));
 });
 
-test("what cannot be compared is told with what is expected", async (t) => {
+test("what cannot be compared is reported with what is expected", async (t) => {
   const live = await liveRuns(t, ["quick", "slow"]);
   const asked = file(answerOf({ quick: 100, slow: 200 }));
   const empty = fresh();

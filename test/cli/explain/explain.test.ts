@@ -81,7 +81,7 @@ test("a state and the JSON of a live decision print the same table", () => {
   assert.match(lines[6]!, /e +unknown .* removed by cordoned$/);
 });
 
-test("ties and refusals are told", () => {
+test("ties and refusals are explained", () => {
   const same = { request: { promptTokens: 10 }, endpoints: [{ id: "a" }, { id: "b" }] };
   const tie = decisionTable(JSON.parse(JSON.stringify(decisionView(kept(decideState(weighted, same, ""))))), "");
   assert.match(tie, /because of tie, expecting 0 cached tokens; 2 share the highest total: a, b/);

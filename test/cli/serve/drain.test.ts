@@ -44,7 +44,7 @@ test("a terminal that closes drains the gateway: the stream in flight comes whol
   assert.deepEqual(await served.exit, { code: 0, signal: null }, served.stderr());
 });
 
-test("told to stop, readiness fails first, requests are taken until the notice is over, and metrics until the end", async (t) => {
+test("asked to stop, readiness fails first, requests are taken until the notice is over, and metrics until the end", async (t) => {
   const { served, url } = await serve(t, "--set", "listen.drainNoticeMillis=1500");
   served.child.kill("SIGTERM");
   while ((await fetch(`${url}/readyz`)).status !== 503) continue;

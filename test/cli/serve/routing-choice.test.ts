@@ -90,7 +90,7 @@ const page = (gpus: readonly Gpu[]) =>
     })
     .join("");
 
-test("what a DCGM exporter says of the GPUs decides under cognitora, and turns when it turns", async (t) => {
+test("what a DCGM exporter reports of the GPUs decides under cognitora, and turns when it turns", async (t) => {
   const both = await engines(t);
   let gpus: readonly Gpu[] = [];
   const exporter = createServer((_request, response) => response.end(page(gpus)));
@@ -144,7 +144,7 @@ test("what a DCGM exporter says of the GPUs decides under cognitora, and turns w
   await settlesOn(both[1]!);
 });
 
-test("without an exporter the same engines are told apart by nothing that a GPU does", async (t) => {
+test("without an exporter nothing that a GPU does distinguishes the same engines", async (t) => {
   const both = await engines(t);
   for (const engine of both) engine.metrics = answer(200, "");
   const served = gnomon(t, [...SERVE, "--profile", "cognitora", ...both.flatMap(({ url }) => ["--endpoint", url])]);

@@ -22,7 +22,7 @@ function simulate(t: TestContext, ...flags: readonly string[]): Promise<Said> {
   return inProcess(t, [simulateCommand()], ["simulate", ...flags]);
 }
 
-test("results go to standard output as JSON with BLIS's figures, twice the same; what is said beside them does not", async (t) => {
+test("results go to standard output as JSON with BLIS's figures, twice the same; what is printed beside them does not", async (t) => {
   const requests = join(folder, "requests.jsonl");
   const flags = [...SMALL, "--json", "--check", "--summarize-trace", "--trace-level", "decisions", "--slo", "*:1000::"];
   const one = gnomon(t, ["simulate", ...flags, "--requests-path", requests]);

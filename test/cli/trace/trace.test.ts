@@ -113,7 +113,7 @@ test("traces that are torn, damaged, empty, foreign or repeat an id: a clear err
   );
 });
 
-test("what is asked wrongly is told with what is accepted, before anything is written", async (t) => {
+test("what is asked wrongly is reported with what is accepted, before anything is written", async (t) => {
   const trace = segment(compressed(recordedLines(5)));
   const taken = segment("");
   for (const [argv, words] of [

@@ -45,7 +45,7 @@ test("what --engine names wins over the header", () => {
   assert.deepEqual(chosen.engine, loadEngine("a100-llama-3.1-8b"));
 });
 
-test("a trace that says nothing of its engines is calibrated, and that is said with its error", () => {
+test("a trace without its engines' settings is calibrated, and that is reported with its error", () => {
   const chosen = engineOfRun(runOn(TRUTH, { seed: 2 }), flags());
   assert.equal(chosen.isGuess, false);
   assert.ok(Math.abs(parametersOfEngine(chosen.engine)!.baseMicros / 8000 - 1) < 0.05);

@@ -77,7 +77,7 @@ test("the terminal gets the verdict first, and no line that is longer than 100 c
   assert.match(out, /Regret by outcome/);
 });
 
-test("intervals come with a stated step error, and their absence is said", async (t) => {
+test("intervals come with a stated step error, and their absence is reported", async (t) => {
   const without = await ask(t);
   assert.match(without.notes, /no prediction intervals: the engine emulated-default does not state how far/);
   const { replicas, candidates } = await answerTo(t, "--step-error", "0.05");
@@ -87,7 +87,7 @@ test("intervals come with a stated step error, and their absence is said", async
   assert.equal((await answerTo(t, "--step-error", "0.05", "--replicas", "0")).replicas, 0);
 });
 
-test("regret is asked of so many decisions, with the alternatives told", async (t) => {
+test("regret is asked of so many decisions, with the alternatives listed", async (t) => {
   const [found] = (await answerTo(t, "--regret", "3", "--counterfactual-k", "1")).candidates;
   assert.equal(found?.regret?.decisions, 3);
   const { out } = await ask(t, "--regret", "3");
@@ -128,13 +128,13 @@ test("wrong values are refused with what is accepted", async (t) => {
   }
 });
 
-test("a file that the system refuses is told in a line, with its path", async (t) => {
+test("a file that the system refuses is reported in a line, with its path", async (t) => {
   const { said, code } = await ask(t, "--json", join(WORKLOAD, "a.json"));
   assert.match(said, /^ENOTDIR: not a directory, open '.*workload\.jsonl\/a\.json'$/);
   assert.equal(code, 1);
 });
 
-test("where no request can be simulated, the reasons are told", async (t) => {
+test("where no request can be simulated, the reasons are reported", async (t) => {
   const empty = join(FOLDER, "empty.jsonl");
   writeFileSync(empty, '{"timestamp":0,"input_length":0,"output_length":5,"hash_ids":[]}\n');
   const { said, code } = await inProcess(t, [whatIfCommand()], ["what-if", empty]);

@@ -232,7 +232,7 @@ test("faults of the first stage count against its endpoint alone, and one that i
   ]);
 });
 
-test("a request that ends while its prompt is computed says nothing of the decode endpoint, and a time-out speaks against the other", () => {
+test("a request that ends while its prompt is computed does not count for the decode endpoint, and a time-out speaks against the other", () => {
   const made = fleet(["p0", "d0"]);
   for (let i = 0; i < 3; i++) {
     ask(made, `r${i}`, 10 * i, { blocks: chain(50 + i, 64) });

@@ -53,7 +53,7 @@ test("draining opens at once; saturated pauses briefly and never counts as failu
   assert.equal(full.state(49 + saturatedPauseMicros), "closed");
 });
 
-test("a probe whose client left says nothing, and the next request may probe", () => {
+test("a probe whose client left counts for nothing, and the next request may probe", () => {
   const breaker = opened();
   breaker.sent(pauseMicros);
   breaker.undecided(pauseMicros);

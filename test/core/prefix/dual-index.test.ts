@@ -143,7 +143,9 @@ describe("blocks in the memory of engines' hosts", () => {
     }
     // a: two on the device, the next two in the host's memory. b: nothing to follow. c: a gap. d: all but the first.
     index.stored(0, text.hashes.slice(0, 4), 1);
+    assert.equal(index.holdsHostBlocks, false, "nothing is there that a decision would have to look up");
     index.storedInHost(0, text.hashes.slice(4, 8));
+    assert.equal(index.holdsHostBlocks, true);
     index.storedInHost(1, text.hashes.slice(0, 2));
     index.storedInHost(1, text.hashes.slice(4, 8));
     index.stored(2, text.hashes.slice(0, 4), 1);

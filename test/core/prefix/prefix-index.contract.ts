@@ -116,7 +116,7 @@ export function prefixIndexContract(name: string, make: () => PrefixIndex): void
       assert.ok(hits.every((held, slot) => held === (slot % 2 === 0 ? 6 : 3)));
     });
 
-    it("tells blocks apart that share one of their two words", () => {
+    it("distinguishes blocks that share one of their two halves", () => {
       const index = make();
       index.join("endpoint", 20);
       for (const changed of [0, 1]) {

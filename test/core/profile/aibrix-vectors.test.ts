@@ -48,7 +48,7 @@ for (const vector of vectors.smgImbalance) {
   test(`${vector.id}: both thresholds`, () => gate(vector, { absolute: 64, relative: 1.5 }));
 }
 
-test("the gate keeps one endpoint where it is told to, the first or a drawn one of the least busy", () => {
+test("the gate keeps one endpoint where it is configured to, the first or a drawn one of the least busy", () => {
   assert.deepEqual(kept("imbalance-gate", { absolute: 8 }, [20, 0, 0]), [1]);
   const drawn = Array.from({ length: 40 }, (_, i) =>
     kept("imbalance-gate", { absolute: 8, tieBreak: "random" }, [20, 0, 0], [], i),

@@ -11,7 +11,7 @@ for (const [name, plugin] of Object.entries(CATALOG.scorers)) scorerContract(nam
 for (const [name, plugin] of Object.entries(CATALOG.filters)) filterContract(name, plugin);
 for (const [name, plugin] of Object.entries(CATALOG.pickers)) pickerContract(name, plugin);
 
-test("every plugin says what it is, what it reads and where it comes from, and its defaults pass its own check", () => {
+test("every plugin states what it is, what it reads and where it comes from, and its defaults pass its own check", () => {
   const tables: readonly Readonly<Record<string, Plugin<unknown>>>[] = [
     CATALOG.filters,
     CATALOG.scorers,

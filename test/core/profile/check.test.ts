@@ -11,7 +11,7 @@ const paths = (spec: unknown) => checkProfile(spec).map(({ path }) => path);
 
 test("the default profile is well formed", () => assert.deepEqual(checkProfile(DEFAULT_PROFILE), []));
 
-test("each fault is told with its path, all of them at once", () => {
+test("each fault is reported with its path, all of them at once", () => {
   assert.deepEqual(
     paths({
       filters: [{ plugin: "imbalanced" }, { plugin: "imbalance", parameters: { factor: 0.5, slak: 1 } }],

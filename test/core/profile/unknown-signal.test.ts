@@ -27,7 +27,7 @@ function chosen(
 const measured = (id: string, ttftMillis: number) =>
   snapshot({ id, requestsInFlight: 1, ttftMicros: ttftMillis * 1000, tpotMicros: 20_000 });
 
-test("an endpoint of which a profile's only scorer knows nothing ties with the best, and the table says abstained", () => {
+test("an endpoint of which a profile's only scorer knows nothing ties with the best, and the table shows abstained", () => {
   for (const name of ["aibrix-least-latency", "llm-d-latency"]) {
     const { counts, totals, values } = chosen(name, [measured("e0", 400), measured("e1", 200), snapshot({ id: "e2" })]);
     assert.equal(values[2], ABSTAINED, name);
@@ -48,7 +48,7 @@ test("a profile without any signal yet chooses evenly", () => {
   }
 });
 
-test("least-latency: what was seen of an endpoint that is idle now says nothing of it, what was just scraped does", () => {
+test("least-latency: what was seen of an endpoint that is idle now does not count, what was just scraped does", () => {
   const idle = snapshot({ id: "e0", ttftMicros: 60_000_000, tpotMicros: 90_000 });
   const busy = snapshot({ ...idle, id: "e0", requestsInFlight: 3 });
   const scraped = snapshot({

@@ -90,7 +90,7 @@ test("keys are spread by shares, and another rollout spreads them otherwise", ()
     assert.ok(Math.abs(count - sessions / 3) < 5 * Math.sqrt(sessions / 3), `${count}`);
 });
 
-test("a canary's steps move sessions to the other arm, as many as its share says, and never back", () => {
+test("a canary's steps move sessions to the other arm, as many as its share allows, and never back", () => {
   const plan = planOf(DESIGNS.find(({ kind }) => kind === "canary")!);
   let state = after(plan, stepOf("start", 0));
   let before = new Set<number>();

@@ -52,7 +52,7 @@ test("each word of the hash of the last naming block counts", () => {
   }
 });
 
-test("a session or a tenant keeps its rank of the endpoints when another leaves; without one nothing is said", () => {
+test("a session or a tenant keeps its rank of the endpoints when another leaves; without one there is no score", () => {
   for (const key of ["session", "tenant"] as const) {
     for (let i = 0; i < 50; i++) {
       const one = request({ id: "r", [key]: `who-${i}` });

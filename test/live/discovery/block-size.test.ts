@@ -48,7 +48,7 @@ test("a size that the operator fixed is kept, and every engine that has another 
   assert.equal(said.length, 2, "it came anew");
 });
 
-test("each scrape says it, the first before its endpoint joins", async (t) => {
+test("each scrape has it, the first before its endpoint joins", async (t) => {
   const engine = await StubEngine.start();
   const sized = (blockTokens: number) =>
     answer(200, engineText({}).replace('block_size="16"', `block_size="${blockTokens}"`));

@@ -53,7 +53,7 @@ test("an engine with adapters joins and shows them", async (t) => {
   assert.deepEqual(fleet.loads(url)[0]!.adaptersRunning, ["adapter-a"]);
 });
 
-test("two data-parallel ranks behind two API servers, whose page has no process, are told apart", async (t) => {
+test("two data-parallel ranks behind two API servers, whose page has no process, are distinguished", async (t) => {
   const url = await replayed(t, { models: "models_dp2", metrics: "metrics_dp2_running" });
   const fleet = new FleetUnderTest();
   t.after(() => fleet.keeper.stop());
@@ -66,7 +66,7 @@ test("two data-parallel ranks behind two API servers, whose page has no process,
   );
 });
 
-test("two ranks behind one address that balances them are one endpoint, which the router is told", async (t) => {
+test("two ranks behind one address that balances them are one endpoint for the router", async (t) => {
   const url = await replayed(t, { models: "models_dp2", metrics: "metrics_dp2_running" });
   const fleet = new FleetUnderTest();
   t.after(() => fleet.keeper.stop());
@@ -77,7 +77,7 @@ test("two ranks behind one address that balances them are one endpoint, which th
   assert.deepEqual([row?.endpoint.dataParallel, row?.endpoint.kvCapacityTokens], [2, 2 * 65_504]);
 });
 
-test("an engine that wants a key says so and is not taken in without it", async (t) => {
+test("an engine that wants a key is reported and is not taken in without it", async (t) => {
   const url = await replayed(t, { models: "auth_missing_models", metrics: "auth_missing_metrics" });
   const fleet = new FleetUnderTest();
   t.after(() => fleet.keeper.stop());

@@ -89,7 +89,7 @@ describe("a client that leaves ends the engine's work", () => {
       CHAT,
     )));
 
-  test("while the tokenizer works: the router never hears of it", async () => {
+  test("while the tokenizer works: the router is never notified", async () => {
     let encoding = false;
     let finish = (): void => {};
     const tokenizer = {

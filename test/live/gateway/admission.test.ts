@@ -190,7 +190,7 @@ describe("admission", () => {
     assert.equal((await got).status, 200);
   });
 
-  test("a key's tenant and class stand, whatever the request says of them", async (t) => {
+  test("a key's tenant and class stand, whatever the request states", async (t) => {
     const bound = { tenant: "acme", sloClass: "batch", sloClasses: ["critical"] };
     const keys = new ClientKeys([...plainKeys(["open"]), { sha256: sha256("bound"), client: bound }]);
     const reply: Reply = (_request, socket) => void socket.write(jsonReply(200, chatAnswer("hello")));

@@ -137,7 +137,7 @@ describe("an answer that comes as text", () => {
     assert.deepEqual(cut, { expected: blocks(PROMPT_TOKENS + TEXT_TOKENS - 1), known: { text: 1 }, unknown: {} });
   });
 
-  test("is left unknown, by reason, where its tokens cannot be told", async () => {
+  test("is left unknown, by reason, where its tokens cannot be determined", async () => {
     const tool = { id: "1", type: "function", function: { name: "f", arguments: "{}" } };
     const cases: readonly [string, Reply, object?, RigOptions?][] = [
       ["count", whole({ tokens: TEXT_TOKENS + 2 })],
@@ -165,7 +165,7 @@ describe("an answer that comes as text", () => {
     assert.deepEqual(seen, { expected: PROMPT_ONLY, known: {}, unknown: { parts: 1 } });
   });
 
-  test("is not read where it is not asked for, or could not be told apart", async () => {
+  test("is not read where it is not asked for, or could not be distinguished", async () => {
     for (const [more, options] of [
       [{}, { ...EXACT, answersIndexed: "ids" }],
       [{}, { ...EXACT, answersIndexed: "off" }],

@@ -254,7 +254,7 @@ describe("a missing model", () => {
     await rig.close();
   });
 
-  test("is 503 where no engine has told yet what it serves", async () => {
+  test("is 503 where no engine has reported yet what it serves", async () => {
     const rig = await startRig([], { urls: ["http://127.0.0.1:9"], models: [] });
     const got = await ask(rig.url, { messages: CHAT.messages });
     assert.equal(got.status, 503);

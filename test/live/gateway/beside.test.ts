@@ -42,7 +42,7 @@ test("engine administration goes nowhere unless it is configured, and needs admi
   assert.equal(rig.gateway.counters.administrationCalls, 0);
 });
 
-test("engine administration reaches all ready engines with method, query and body, and says what each answered", async (t) => {
+test("engine administration reaches all ready engines with method, query and body, and returns what each answered", async (t) => {
   const administration = { paths: ["/sleep", "/is_sleeping"], access: adminAccess("secret"), millisMax: 5_000 };
   let status = 200;
   const second: Reply = (_r, socket) => void socket.write(jsonReply(status, { b: true }));
@@ -163,7 +163,7 @@ test("preflights: where origins are configured, they hold for every answer and t
   assert.equal(unlisted.headers["access-control-allow-origin"], undefined);
 });
 
-test("a compressed body is 415 and told which encodings are accepted", async (t) => {
+test("a compressed body is 415, with the encodings that are accepted", async (t) => {
   const rig = await rigOf(t, [ok]);
   const headers = { "content-encoding": "gzip" };
   const got = await ask(rig.url, gzipSync(JSON.stringify(CHAT)), { headers });

@@ -19,7 +19,7 @@ async function withRig(replies: readonly Reply[], body: (rig: Rig) => Promise<vo
   }
 }
 
-test("a failed attempt says where it failed, how, and where the request went", async () => {
+test("a failed attempt is reported with where it failed, how, and where the request went", async () => {
   await withRig([broken, good], async (rig) => {
     await ask(rig.url, CHAT, { headers: { "x-request-id": "mine" } });
     assert.deepEqual(rig.faults, [
@@ -35,7 +35,7 @@ test("a failed attempt says where it failed, how, and where the request went", a
   });
 });
 
-test("a retry that the budget denies says so, and what the client got", async () => {
+test("a retry that the budget denies is reported, with what the client got", async () => {
   const limits = { retryRatio: 0, retryBurst: 0 };
   await withRig(
     [broken, good],
@@ -50,7 +50,7 @@ test("a retry that the budget denies says so, and what the client got", async ()
   );
 });
 
-test("when all endpoints fail, each attempt is a line and the last one tells the client's status", async () => {
+test("when all endpoints fail, each attempt is a line and the last one has the client's status", async () => {
   await withRig([broken, broken], async (rig) => {
     await ask(rig.url, CHAT);
     assert.deepEqual(
@@ -63,7 +63,7 @@ test("when all endpoints fail, each attempt is a line and the last one tells the
   });
 });
 
-test("a cut answer says how far it came", async () => {
+test("a cut answer is reported with how far it came", async () => {
   await withRig([cut], async (rig) => {
     await ask(rig.url, STREAM);
     const [event] = rig.faults;

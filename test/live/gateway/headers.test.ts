@@ -114,7 +114,7 @@ describe("headers to the client", () => {
     assert.notEqual(headers["x-request-id"], "theirs");
   });
 
-  test("the answer tells the hit tokens of the decision, and so does an endpoint's own error", async () => {
+  test("the answer has the hit tokens of the decision, and so does an endpoint's own error", async () => {
     for (const status of [200, 400]) {
       const rig = await startRig([(_r, socket) => socket.write(jsonReply(status, chatAnswer("ok")))]);
       const told: unknown[] = [];

@@ -59,7 +59,7 @@ describe("what is wrong with HTTP itself", () => {
     assert.match(got, /^HTTP\/1\.1 200 /);
   });
 
-  test("a client that asks first is told to go on", async () => {
+  test("a client that asks first is asked to go on", async () => {
     const got = await talk(rig.url, post("", "host: x\r\nexpect: 100-continue\r\n", BODY.length), /\}$/, {
       after: /^HTTP\/1\.1 100 Continue\r\n\r\n/,
       bytes: BODY,
@@ -108,7 +108,7 @@ describe("garbage behind a request", () => {
   });
 });
 
-test("a request that comes too slowly is told so, soon after the limit that was set", async () => {
+test("a request that comes too slowly is answered so, soon after the limit that was set", async () => {
   const rig = await startRig([], { limits: { headersMillisMax: 40, requestReadMillisMax: 80 } });
   const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n";
   for (const begun of [head, `${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{`]) {

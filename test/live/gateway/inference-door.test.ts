@@ -11,7 +11,7 @@ import { InferenceDoor } from "#live/request/inference-door.ts";
 
 import { CHAT, ask, errorOf } from "./rig.ts";
 
-test("a defect at the door is answered, counted, and told to the observer", async () => {
+test("a defect at the door is answered, counted, and reported to the observer", async () => {
   const defect = new Error("a defect");
   const bugs: unknown[] = [];
   const counters = newCounters();

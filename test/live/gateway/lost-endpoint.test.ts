@@ -120,7 +120,7 @@ test("where all engines hang their requests are waited for and new ones go on to
   await rig.close();
 });
 
-test("a request at a lost engine that no other may take gets an error that says when to try again", async (t) => {
+test("a request at a lost engine that no other may take gets an error that states when to try again", async (t) => {
   const clock = holdClock(t);
   const rig = await startRig([silent], { limits: { lostMillisMax: 30_000 } });
   const asked = ask(rig.url, CHAT);

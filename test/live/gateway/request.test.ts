@@ -237,10 +237,10 @@ describe("what the router learns of an answer", () => {
       const end = rig.inputs.at(-1);
       assert.ok(end?.kind === "request-finished");
       assert.deepEqual([end.promptTokens, end.cachedTokens, end.outputTokens], [29, 16, 12]);
-      assert.deepEqual(LEARNT, [29], "the tokenizer hears it too");
+      assert.deepEqual(LEARNT, [29], "the tokenizer learns it too");
     }));
 
-  test("a stream's tokens are counted where the engine does not, and progress is told now and then", () =>
+  test("a stream's tokens are counted where the engine does not, and progress is reported now and then", () =>
     withRig(
       (_r, socket) => socket.write(streamOf(100)),
       async (rig) => {

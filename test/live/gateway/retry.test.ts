@@ -357,7 +357,7 @@ describe("an endpoint that drains stays out", () => {
   });
 });
 
-test("where no engine can be reached the error says when to try again", () =>
+test("where no engine can be reached the error states when to try again", () =>
   withRig([(_r, s) => void s.resetAndDestroy()], async (rig) => {
     const got = await ask(rig.url, CHAT);
     assert.equal(got.status, 502);

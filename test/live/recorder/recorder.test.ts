@@ -88,7 +88,7 @@ test("what was accepted is read back, in order, over all segments", async (t) =>
   );
 });
 
-test("a full buffer drops whole records and the gap says how many", async (t) => {
+test("a full buffer drops whole records and the gap has how many", async (t) => {
   const directory = await folder(t);
   const recorder = await Recorder.open(options(directory, { bufferBytesMax: 65_536 }));
   const written = sampleInputs(2_000, 12);
@@ -105,7 +105,7 @@ test("a full buffer drops whole records and the gap says how many", async (t) =>
   assert.deepEqual(inputsRead(items.slice(gap)), written.slice(1_500, 1_510));
 });
 
-test("records dropped last are told when the recorder closes", async (t) => {
+test("records dropped last are reported when the recorder closes", async (t) => {
   const directory = await folder(t);
   const recorder = await Recorder.open(options(directory, { bufferBytesMax: 65_536 }));
   for (const input of sampleInputs(1_000, 13)) recorder.accepted(input, undefined);
@@ -158,7 +158,7 @@ test("a folder that cannot be made is an error at once", async (t) => {
   assert.equal((await readdir(join(directory, "a", "b", "c"))).length, 1);
 });
 
-test("a disk that fails is told once, and recording goes on in a new segment with a gap before it", async (t) => {
+test("a disk that fails is reported once, and recording goes on in a new segment with a gap before it", async (t) => {
   const parent = await folder(t);
   const directory = join(parent, "trace");
   const failures: string[] = [];

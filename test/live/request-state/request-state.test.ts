@@ -127,7 +127,7 @@ function assertLawful(request: Recorded): void {
   assert.equal(
     alive,
     ALIVE.has(run.state.kind) ? 1 : 0,
-    "an attempt is alive where the state says so, and nowhere else",
+    "an attempt is alive where the state has it so, and nowhere else",
   );
   if (over) {
     assert.equal(

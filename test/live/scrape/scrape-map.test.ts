@@ -53,7 +53,7 @@ test("an engine that was asked nothing has no hit ratio, not one of zero", () =>
   assert.equal(load(capturedPage("metrics_cold")).prefixHitRatio, undefined);
 });
 
-test("ranks are summed without a rank and told apart with one", () => {
+test("ranks are summed without a rank and kept apart with one", () => {
   const page = capturedPage("metrics_dp2_running");
   assert.deepEqual([load(page, 0).running, load(page, 1).running, load(page).running], [5, 4, 9]);
   const whole = load(page).kvUtilization!;

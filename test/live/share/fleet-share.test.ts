@@ -140,7 +140,7 @@ test("one that comes later knows the prompts that were sent before, and what is 
   assert.deepEqual(late.tap.router.peers.peers, ["one"]);
 });
 
-test("while the link is away each goes on by its own view and says so once; then they catch up", async (t) => {
+test("while the link is away each goes on by its own view and reports it once; then they catch up", async (t) => {
   const stream = new MemoryStream();
   const [one, two] = [replica(t, stream.link(), "one"), replica(t, stream.link(), "two")];
   void one.share.start();
@@ -222,7 +222,7 @@ test("what was let in while the link was away, and is over, counts in others' li
   await until(() => used() === "day requests 5, day output-tokens 120, bucket requests 5, held requests 0", "its end");
 });
 
-test("replicas whose hashes mean something else are not listened to, and that is said once", async (t) => {
+test("replicas whose hashes mean something else are ignored, and that is reported once", async (t) => {
   const stream = new MemoryStream();
   const one = replica(t, stream.link(), "one");
   const other = replica(t, stream.link(), "other", { fingerprint: 8 });

@@ -101,7 +101,7 @@ test("Redis full: nobody can write, each goes on alone, until there is room", as
   await until(() => known(two) === 1, "it is known");
 });
 
-test("a shared text is replaced by one of many that ask at once; without Redis, asking fails and says why", async (t) => {
+test("a shared text is replaced by one of many that ask at once; without Redis, asking fails with the reason", async (t) => {
   const own = await ownRedis();
   if (own === undefined) return t.skip(WITHOUT);
   t.after(() => own.stop());

@@ -36,7 +36,7 @@ function ask(made: Router, at: number, id: string, text: number, promptTokens = 
 
 const exact = { promptTokens: 100, exact: true };
 
-test("a hit says how much is cached there and at the next best, and what waiting that saves", () => {
+test("a hit is explained by how much is cached there and at the next best, and what waiting that saves", () => {
   const made = router("gnomon", ["a", "b"]);
   const first = ask(made, 1, "q1", 7);
   assert.equal(
@@ -53,7 +53,7 @@ test("a hit says how much is cached there and at the next best, and what waiting
   assert.match(decisiveText(second, { promptTokens: 100, exact: false }), /; about 96 of 100 tokens cached there/);
 });
 
-test("load that differs is told in requests and queued tokens", () => {
+test("load that differs is given in requests and queued tokens", () => {
   const made = router("gnomon", ["a", "b"]);
   ask(made, 1, "q1", 7, 4_000);
   const other = decisiveText(ask(made, 2, "q2", 8, 4_000), { promptTokens: 4_000, exact: true });
@@ -63,7 +63,7 @@ test("load that differs is told in requests and queued tokens", () => {
   );
 });
 
-test("the only endpoint says what removed the others", () => {
+test("the only endpoint is explained by what removed the others", () => {
   assert.equal(decisiveText(ask(router("gnomon", ["a"]), 1, "q", 1), exact), "only; there is no other endpoint");
   const made = router("gnomon", ["a", "b", "c"]);
   made.accept({ kind: "endpoint-cordoned", at: 1, endpoint: "a" });

@@ -155,7 +155,7 @@ test("probes and metrics are open", async (t) => {
   assert.match(metrics.text, /^gnomon_endpoints\{state="ready"\} 0$/m);
 });
 
-test("readyz says what it waits for, from the start to the shutdown", async (t) => {
+test("readyz lists what it waits for, from the start to the shutdown", async (t) => {
   const made = new StatusUnderTest(t);
   const waits = async (): Promise<string[]> => {
     const { status, text } = await made.get("/readyz");

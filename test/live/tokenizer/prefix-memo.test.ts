@@ -81,7 +81,7 @@ test("forgets the conversation that was not used for longest, its end first", ()
   );
 });
 
-test("texts that share a sample, and one text in two roles, are told apart", () => {
+test("texts that share a sample, and one text in two roles, are distinguished", () => {
   const memo = new PrefixMemo(1000, 1e9, STATE);
   const long = (mark: string): string => `${"a".repeat(6000)}${mark}${"b".repeat(6000)}`;
   for (const round of [0, 1]) {

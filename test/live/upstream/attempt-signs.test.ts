@@ -32,7 +32,7 @@ test("an answer in one piece is known by how long it took, a stream by its first
   ]);
 });
 
-test("a stream without a token tells nothing of how long a token takes", () => {
+test("a stream without a token shows nothing of how long a token takes", () => {
   const { made, known } = signs(true);
   made.completed(undefined, 5_000);
   assert.deepEqual(known, [["answered", "e1", 5_000]]);

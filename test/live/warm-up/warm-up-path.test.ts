@@ -31,7 +31,7 @@ test("the warm-up goes from socket to socket and leaves nothing behind", async (
   const options = { tap, identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
   const answered = await warmUpPath({ ...options, requests: 200, budgetMillis: 120_000 });
   assert.equal(answered, 200);
-  assert.deepEqual(LEARNT, [], "the tokenizer hears no counts of a made-up engine");
+  assert.deepEqual(LEARNT, [], "the tokenizer learns no counts of a made-up engine");
   assert.deepEqual([...outcomes], [["ok", 200]]);
   assert.equal(router.openCharges, 0);
   for (let i = 0; i < 100 && process.getActiveResourcesInfo().length > before; i++) {

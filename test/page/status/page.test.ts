@@ -163,7 +163,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     await close();
   });
 
-  test("held decisions stay; one that the gateway forgot is said to be forgotten", async () => {
+  test("held decisions stay; one that the gateway forgot is shown as forgotten", async () => {
     const overview = overviewCase();
     server.overview = overview;
     const { page, close } = await opened();

@@ -58,7 +58,7 @@ test("one prefix again and again proves nothing about the block size", () => {
   assert.deepEqual(recordedSizes(run, undefined, 32).sizes, { blockTokens: 32 });
 });
 
-test("a few counts prove nothing: the router's block size holds then, and what is told before either", () => {
+test("a few counts prove nothing: the router's block size holds then, and what is given before either", () => {
   const run = runOf([{ ...SEEN, cachedTokens: 96 }]);
   assert.deepEqual(recordedSizes(run).sizes, { blockTokens: HEADER.router.blockTokens });
   assert.deepEqual(recordedSizes(run, 64).sizes, { blockTokens: 64 });
@@ -90,7 +90,7 @@ test("a retried request is load where it ended up, from then on, and its times a
   assert.deepEqual(left, { refused: 2, "retried, and so load only": 1 });
 });
 
-test("a recorded run tells how often a request was sent, and when for the last time", () => {
+test("a recorded run has how often a request was sent, and when for the last time", () => {
   const book = new RunBook();
   const route = request({ id: "r" });
   book.take({ kind: "request-arrived", at: 1_000, request: route }, "a");
@@ -142,7 +142,7 @@ test("an answer that outlasts its window's turnover is its first request, and no
   );
 });
 
-test("an endpoint that reports room for nothing tells no size", () => {
+test("an endpoint that reports room for nothing gives no size", () => {
   const run = runOf([SEEN], 0);
   const [endpoint] = run.endpoints;
   const told = (kvCapacityTokens: number, concurrencyMax: number) =>

@@ -199,7 +199,7 @@ test("what a trace cannot identify is refused, with the traffic that would ident
   }
 });
 
-test("a parameter told from elsewhere lifts the refusal, and is kept", () => {
+test("a parameter known from elsewhere lifts the refusal, and is kept", () => {
   const alone = evidenceFrom(engineWith(SIZES, TRUE), { ...VARIED, requests: 200, gapMicros: 3_000_000 }, 8);
   const { parameters, errors } = calibrate(alone, { sizes: SIZES, fixed: { perDecodeMicros: 60 } });
   assert.equal(parameters.perDecodeMicros, 60);
@@ -207,7 +207,7 @@ test("a parameter told from elsewhere lifts the refusal, and is kept", () => {
   assert.ok(Math.abs(parameters.baseMicros / TRUE.baseMicros - 1) < 0.02, JSON.stringify(parameters));
 });
 
-test("a trace that never saw an engine at rest says so", () => {
+test("a trace that never saw an engine at rest is reported as such", () => {
   const crowded = { ...VARIED, requests: 260, gapMicros: 4_000 };
   const { caveats } = calibrate(evidenceFrom(engineWith(SIZES, TRUE), crowded, 11), { sizes: SIZES });
   assert.match(caveats.join(), /Trust this under load only/);

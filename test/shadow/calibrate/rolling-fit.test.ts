@@ -27,7 +27,7 @@ function attempt(fit: RollingFit, run: RecordedRun): { readonly report: FitRepor
   }
 }
 
-test("from a wrong engine the first window leads to the true one, and the error that is told shrinks with it", () => {
+test("from a wrong engine the first window leads to the true one, and the error that is reported shrinks with it", () => {
   const fit = new RollingFit(WRONG, REQUESTS_MAX);
   const { report, pauses } = attempt(fit, runOn(TRUTH, { seed: 1 }));
   assert.equal(report.outcome, "accepted");
@@ -43,7 +43,7 @@ test("from a wrong engine the first window leads to the true one, and the error 
   assert.deepEqual(Object.keys(report.heldOutByEndpoint), ["a", "b"]);
 });
 
-test("sizes that the endpoints tell win over those of the engine to begin with", () => {
+test("sizes that the endpoints report win over those of the engine to begin with", () => {
   const fit = new RollingFit({ ...WRONG, kvBlocks: 50_000, sequencesMax: 7, batchTokensMax: 4096 }, REQUESTS_MAX);
   attempt(fit, runOn(TRUTH, { seed: 2 }));
   const { kvBlocks, sequencesMax, batchTokensMax } = fit.engine;
@@ -59,7 +59,7 @@ test("a window that does not suffice leaves the engine as it is, names the traff
   assert.ok(Math.abs(report.heldOut!.e2eMicros!.meanRelative) < 1e-6, "the true engine has no error");
 });
 
-test("too few requests are told as such, and nothing is tried", () => {
+test("too few requests are reported as such, and nothing is tried", () => {
   const fit = new RollingFit(TRUTH, REQUESTS_MAX);
   const { report, pauses } = attempt(fit, runOn(TRUTH, { seed: 4, requests: 60 }));
   assert.equal(report.outcome, "few-requests");
@@ -67,7 +67,7 @@ test("too few requests are told as such, and nothing is tried", () => {
   assert.match(report.detail[0]!, /got 48$/);
 });
 
-test("a fit that is further off on the held-out requests is turned down, and both errors are told", () => {
+test("a fit that is further off on the held-out requests is turned down, and both errors are reported", () => {
   // The machine was twice as slow as the one in use while the fit's part was recorded, and is not in the part held out.
   const fast = runOn(TRUTH, { seed: 5, requests: REQUESTS_MAX });
   const slow = runOn(WRONG, { seed: 5, requests: REQUESTS_MAX });

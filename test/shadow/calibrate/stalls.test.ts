@@ -52,7 +52,7 @@ function seen(evidence: Evidence, stalls: Stalls | undefined): Evidence {
 
 const found = (evidence: Evidence) => stallsOf(evidence, forcedReplay(evidence, MODEL));
 
-test("stalls are found, as many and as long as they were, and what they took is told row by row", () => {
+test("stalls are found, as many and as long as they were, and what they took is reported row by row", () => {
   const at = Float64Array.from({ length: 12 }, (_, i) => 4_000_000 + 7_500_000 * i);
   const micros = Float64Array.from({ length: 12 }, (_, i) => 150_000 + 50_000 * (i % 5));
   const evidence = seen(asked(1), { at, micros });
@@ -76,7 +76,7 @@ test("a machine without stalls has none, and one request that waits alone is non
   assert.equal(found({ ...clean, rows }).seen.count, 0);
 });
 
-test("what two endpoints had at once is told as shared", () => {
+test("what two endpoints had at once is reported as shared", () => {
   const at = Float64Array.from({ length: 12 }, (_, i) => 4_000_000 + 7_500_000 * i);
   const { seen: told } = found(seen(asked(2), { at, micros: new Float64Array(12).fill(300_000) }));
   assert.ok(told.count >= 14 && told.shared > 0.7, JSON.stringify(told));

@@ -95,7 +95,7 @@ test("slow swings are found where they were, and their mean is kept", () => {
   assert.ok(Math.abs(mean(windows.map(mean)) / (Math.log(1.2) / 2) - 1) < 0.35);
 });
 
-test("a short trace tells nothing, and a file keeps what was told", () => {
+test("a short trace gives no residuals, and a file keeps those that were found", () => {
   const evidence = evidenceFrom(MODEL);
   const short = { ...evidence, rows: evidence.rows.slice(0, 30) };
   assert.equal(stepResidualsOf(short, forcedReplay(short, MODEL), facts({})), undefined);
@@ -112,7 +112,7 @@ test("a short trace tells nothing, and a file keeps what was told", () => {
   }
 });
 
-test("answers that came in one go after a stall are bounded, and the file that tells of them can be read", () => {
+test("answers that came in one go after a stall are bounded, and the file that has them can be read", () => {
   const { rows, ...rest } = evidenceFrom(MODEL);
   const bunched = rows.map((row, i) =>
     i >= 100 && i < 150 ? { ...row, e2eMicros: row.ttftMicros + 4 * row.outputTokens } : row,

@@ -26,7 +26,7 @@ test("where there is no time for three, there is none", () => {
   assert.deepEqual(steady(6e6, 8_000, 100), [3, 0, 0, 0]);
 });
 
-test("a machine that got faster is heard of, even without replicas", () => {
+test("a machine that got faster is noticed, even without replicas", () => {
   const budget = new ReplicaBudget(6e6);
   budget.spent(8_000, 8e6);
   assert.equal(budget.replicasFor(8_000), 0);

@@ -62,7 +62,7 @@ test("the whole workload fits the slice here, and so regret is that of the run i
   }
 });
 
-test("a policy that piles up is told so", async () => {
+test("a policy that piles up is reported as such", async () => {
   const answer = await whatIf({
     setting: SETTING,
     inForce: namedProfile("gnomon"),

@@ -74,7 +74,7 @@ test("all candidates meet the same engines: a profile under another name differs
   assert.deepEqual(ranking.first, [0.5, 0.5]);
 });
 
-test("without residuals, or with one replica, nothing is said about intervals", async () => {
+test("without residuals, or with one replica, no intervals are reported", async () => {
   for (const answer of [await ask(undefined), await ask({ ...NONE, levelError: 0.1 }, { replicas: 1 })]) {
     for (const { intervals, differenceInterval } of answer.candidates)
       for (const metric of METRICS)
@@ -83,7 +83,7 @@ test("without residuals, or with one replica, nothing is said about intervals", 
   assert.equal((await ask(undefined)).replicas, 0);
 });
 
-test("what is observed inside an interval is said to be inside, and outside outside", async () => {
+test("what is observed inside an interval is reported as inside, and outside as outside", async () => {
   const setting: Setting = { ...caseSetting(caseWorkload()), residuals: { ...NONE, levelError: 0.03 } };
   const inForce = namedProfile("gnomon");
   const run = runCandidate(setting, inForce);
@@ -124,7 +124,7 @@ test("a replica's engines depend on the seed, the replica and the endpoint, and 
   assert.ok(steps / one.length > 0.85, "most windows follow the one that they followed");
 });
 
-test("an interval of one more draw holds it about as often as it says", () => {
+test("an interval of one more draw holds it about as often as it claims", () => {
   const random = randomFor(4, 4);
   const draw = () => Math.exp(0.1 * Array.from({ length: 12 }, () => random.next() - 0.5).reduce((a, b) => a + b, 0));
   for (const replicas of [3, 8, 20]) {

@@ -34,7 +34,7 @@ function ended(blocks: number, blockTokens: number, counted: number | undefined,
   return { route, end };
 }
 
-test("blocks cut from text are of one size, that which the engines' counts tell", () => {
+test("blocks cut from text are of one size, that which follows from the engines' counts", () => {
   const run = [ended(100, 16, 1_450), ended(50, 14.5, 700), ended(10, 13.9, undefined), ended(50, 14.1, 710)];
   const sizes = new BlockSizes(run);
   for (const { route } of run) assert.equal(sizes.tokensOf(route), 2_860 / 200);

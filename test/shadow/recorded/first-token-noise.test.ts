@@ -75,7 +75,7 @@ test("what a long queue was off by shrinks with the queue; a pause is as long wh
   });
 });
 
-test("single slow requests widen the interval of p99, and tell no candidate from another", async () => {
+test("single slow requests widen the interval of p99, and distinguish no candidate from another", async () => {
   const ask = (firstTokens: FirstTokenResiduals | undefined) =>
     whatIf({
       setting: { ...setting, residuals: { ...NONE, firstTokens } },

@@ -63,7 +63,7 @@ test("a difference in any of TTFT, TPOT and E2E is named: none is lost behind th
   }
 });
 
-test("no difference beyond chance is said of all three, with the estimates", () => {
+test("no difference beyond chance is reported of all three, with the estimates", () => {
   const text = told([candidate("a", { ttftMicros: [3, false], e2eMicros: [-1, false] })]);
   assert.match(
     text,

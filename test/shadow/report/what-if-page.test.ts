@@ -141,7 +141,7 @@ test("an endpoint that left and came back is one endpoint: its requests are one 
   assert.match(whatIfPage(answer, again), new RegExp(`160 requests, ${endpoints.length} endpoints`));
 });
 
-test("what the model's error leaves out is told by reason", () => {
+test("what the model's error leaves out is reported by reason", () => {
   const page = whatIfPage({ ...answer, uncompared: { "given up by <b>": 12 } }, data);
   assert.match(page, /not in the model's error:<\/p><ul><li>12 given up by &lt;b&gt;<\/li>/);
   assert.doesNotMatch(whatIfPage({ ...answer, uncompared: {} }, data), /not in the model's error/);
@@ -155,7 +155,7 @@ test("divergences are requests on which the two decided otherwise", () => {
   }
 });
 
-test("the same answer is the same page, and one without observation says so", () => {
+test("the same answer is the same page, and one without observation states it", () => {
   assert.equal(whatIfPage(answer, data), whatIfPage(answer, data));
   const page = whatIfPage({ ...answer, modelError: undefined }, { ...data, observed: undefined });
   assert.match(page, /error is not known/);

@@ -134,7 +134,7 @@ test("the shadow predicts requests that wait for it, each once, and the judge's 
   assert.equal(again.rollouts.watch("plan")!.judge.awaited.predicted, requests.length);
 });
 
-test("a trace without the rollout that is asked for says which ones it has", async () => {
+test("for a trace without the rollout that is asked for, those that it has are listed", async () => {
   const items = recorded();
   assert.equal(await recordedControl(iterated(items), "none such"), "expected plan");
   const without = items.filter((item) => item.kind !== "record" || !item.input.kind.startsWith("rollout-"));

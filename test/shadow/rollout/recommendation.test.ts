@@ -67,7 +67,7 @@ test("a bias is one that is more than chance, and more than a fifth of the truth
   assert.ok(isBiased(studyOf("no effect", { truth: 0, bias: 13 * MILLI }), ...OF));
 });
 
-test("where nothing shows the truth or nothing is done in time, it says so", () => {
+test("where nothing shows the truth or nothing is done in time, that is reported", () => {
   const [worse, bad] = [300, 200].map((bias) => studyOf(`bias of ${bias}`, { bias: bias * MILLI }));
   assert.equal(recommended([worse!, bad!], ...ASKED).design, "bias of 200");
   assert.match(recommended([worse!, bad!], ...ASKED).warning, /every design is biased/);

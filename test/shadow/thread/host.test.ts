@@ -87,7 +87,7 @@ test("the shadow replays every decision of a running router identically, and eva
   }
 });
 
-test("a shadow that dies takes nothing with it: the router goes on, the death is told and counted, a new one starts", async () => {
+test("a shadow that dies takes nothing with it: the router goes on, the death is reported and counted, a new one starts", async () => {
   const { tap, host, log, close } = rig(new URL("./dying.worker.ts", import.meta.url));
   try {
     assert.ok(traffic(tap, 22) > 0);

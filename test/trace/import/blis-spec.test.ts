@@ -44,7 +44,7 @@ test("a group's prefix is the same for all of it, and counts as part of the prom
   assert.ok(first !== undefined && first.promptTokens >= 74);
 });
 
-test("rounds follow each other after their think time, and accumulate where they are told to", () => {
+test("rounds follow each other after their think time, and accumulate where the file asks for it", () => {
   const multi_turn = { max_rounds: 3, think_time_us: 9000, context_growth: "accumulate" };
   const requests = generate({ ...BASE, num_requests: 30, clients: [{ ...CLIENT, reasoning: { multi_turn } }] });
   for (let i = 0; i < 30; i += 3) {

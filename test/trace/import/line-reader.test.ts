@@ -47,7 +47,7 @@ describe("lines of a file", () => {
     }
   });
 
-  it("that are too long are told, and the next ones read on", async () => {
+  it("that are too long are reported, and the next ones are read", async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, "long.txt");
     await writeFile(file, ["short", "x".repeat(1_000_000), "x".repeat(101), "x".repeat(100), "end"].join("\n"));

@@ -38,7 +38,7 @@ describe("LMCache", () => {
 });
 
 describe("Azure", () => {
-  it("reads times across midnight and tells no content", async () => {
+  it("reads times across midnight and keeps no content", async () => {
     const { requests } = await readAll(golden("azure.csv"));
     assert.deepEqual(
       requests.map(({ arrivalMicros }) => arrivalMicros),

@@ -20,7 +20,7 @@ async function readRun(folder: string, options: Partial<ImportOptions> = {}) {
 const ENGINE_TIMED = golden("vllm-engine-timed");
 const CLIENT_TIMED = golden("vllm-client-timed");
 
-test("a run that the engine timed: its clock is set to the client's, and prompts are told by blocks", async () => {
+test("a run that the engine timed: its clock is set to the client's, and prompts are known by their blocks", async () => {
   const { run, all, report } = await readRun(ENGINE_TIMED);
   assert.deepEqual(run.engine, {
     blockTokens: 16,
@@ -53,7 +53,7 @@ test("a run that the engine timed: its clock is set to the client's, and prompts
   assert.equal(ids(third).length, Math.floor(third.promptTokens / 16));
 });
 
-test("a run that its client timed: prompts by the names of their parts, and what failed is told", async () => {
+test("a run that its client timed: prompts by the names of their parts, and what failed is reported", async () => {
   const { run, all, report } = await readRun(CLIENT_TIMED);
   assert.equal(run.engine.asyncScheduling, false);
   assert.equal(run.engine.kvBlocks, 640);
@@ -110,7 +110,7 @@ test("requests that their clients took back are load, not answers, also those th
   assert.equal(report.refused.size, 0);
 });
 
-test("switches may be told in words, fewer active sequences win, and what is not simulated is told", async () => {
+test("switches may be given as words, fewer active sequences win, and what is not simulated is reported", async () => {
   await using folder = await temporaryFolder();
   const engineOf = async (engine: object) => (await readRun(await clientRun(folder.path, engine, [SENT]))).run;
   const told = await engineOf({ chunked_prefill: "default (on)", prefix_caching: "off", scheduling_policy: "fcfs" });
@@ -164,14 +164,14 @@ test("a run of another kind of engine is refused by the setting that makes it on
   await readRun(await clientRun(folder.path, { pipeline_parallel_size: 1, speculative_config: null }, [SENT]));
 });
 
-test("block ids tell nothing without their key", async () => {
+test("block ids reveal nothing without their key", async () => {
   const idsWith = async (key: string) => (await readRun(ENGINE_TIMED, { key })).all.map(({ request }) => ids(request));
   assert.deepEqual(await idsWith("a"), await idsWith("a"));
   const [a, b] = [await idsWith("a"), await idsWith("b")];
   assert.ok(a.flat().every((id) => !b.flat().includes(id)));
 });
 
-test("what a run lacks, or says wrongly, is told by file", async () => {
+test("what a run lacks, or states wrongly, is reported by file", async () => {
   await using folder = await temporaryFolder();
   const broken = async (change: (run: string) => Promise<void>) => {
     const run = join(folder.path, "run");

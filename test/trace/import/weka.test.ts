@@ -10,7 +10,7 @@ function turnOf(requests: readonly WorkloadRequest[], session: string, turn: num
 }
 
 describe("WEKA sessions", () => {
-  it("leaves out a session that is there twice, and says so", async () => {
+  it("leaves out a session that is there twice, and reports it", async () => {
     const { requests, report } = await readAll(golden("weka"));
     assert.deepEqual(new Set(requests.map(({ session }) => session.split("/")[0])), new Set(["trace_a", "trace_b"]));
     assert.equal(report.adjusted.get("session equal to an earlier one, left out"), 1);

@@ -61,7 +61,7 @@ test("of a request that a slice keeps all inputs are there, of another none", as
   }
 });
 
-test("a slice from the beginning replays to the same decisions; another says that it does not, and nothing is compared", async () => {
+test("a slice from the beginning replays to the same decisions; another one is reported as incomplete, and nothing is compared", async () => {
   for (const seed of SEEDS) {
     const items = traceOf(seed);
     const head = await collected(sliceRecorded(streamed(items), { ...EVERYTHING, toRequest: 30 }, new Tally()));

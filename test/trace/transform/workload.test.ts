@@ -149,7 +149,7 @@ test("a merge holds every request once, in order of arrival, each source's own o
   );
 });
 
-test("sources share blocks only where that was said, and what one shares with itself stays shared", async () => {
+test("sources share blocks only where that was stated, and what one shares with itself stays shared", async () => {
   const request = (ids: readonly number[]): WorkloadRequest => ({
     ...LENGTHS_ONLY,
     index: 0,

@@ -182,7 +182,7 @@ test("a judge that was saved as text and restored in mid-window goes on to the s
   }
 });
 
-test("a guardrail takes an arm back in the very window, with samples enough, and says why", () => {
+test("a guardrail takes an arm back in the very window, with samples enough, and reports why", () => {
   const state = after(planOf(SPLIT), stepOf("start", 0));
   const guardrails = [{ figure: "error-rate", absoluteMax: 0.2, samplesMin: 8 }] as const;
   const judge = new Judge(options(SPLIT, { guardrails }));

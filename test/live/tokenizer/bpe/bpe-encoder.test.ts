@@ -102,7 +102,7 @@ for (const [family, make] of Object.entries(FAMILIES)) {
   });
 }
 
-test("what the own encoder cannot do is told by its reason", () => {
+test("what the own encoder cannot do is reported with its reason", () => {
   const llama = llamaJson();
   const reason = (change: object): unknown =>
     readRecipe(

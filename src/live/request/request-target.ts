@@ -1,32 +1,32 @@
 import type { Route, Routes } from "./route.ts";
 
-/** Where an inference request goes. */
-export interface Place {
+/** What an inference request names: its route, and what the endpoint is asked for. */
+export interface RequestTarget {
   readonly route: Route;
   /** Path and query as the endpoint gets them. */
   readonly path: string;
 }
 
 /** Reads request targets; clients send the same ones over and over. */
-export class Places {
+export class RequestTargets {
   readonly #routes: Routes;
   #target = "";
-  #place: Place | undefined;
+  #read: RequestTarget | undefined;
 
   constructor(routes: Routes) {
     this.#routes = routes;
   }
 
   /** Undefined where no route has this target. */
-  of(target: string): Place | undefined {
+  of(target: string): RequestTarget | undefined {
     if (target !== this.#target) {
-      this.#place = this.#read(target);
+      this.#read = this.#parse(target);
       this.#target = target;
     }
-    return this.#place;
+    return this.#read;
   }
 
-  #read(given: string): Place | undefined {
+  #parse(given: string): RequestTarget | undefined {
     const target = given.startsWith("/") ? given : given.replace(ABSOLUTE, "");
     const query = target.indexOf("?");
     const path = withoutSlash(query < 0 ? target : target.slice(0, query));

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Guard, type SavedGuard } from "#core/rollout/judge/guard.ts";
+import type { RolloutOutcome } from "#core/rollout/judge/outcome.ts";
+
+const LIMITS = [{ figure: "ttft.p90", absoluteMax: 1_000_000, samplesMin: 1 }] as const;
+
+function outcome(slice: number): RolloutOutcome {
+  return {
+    arm: 1,
+    window: 0,
+    counted: true,
+    stretch: 0,
+    slice,
+    cluster: "",
+    status: "ok",
+    times: { ttft: 1_000, tpot: undefined, e2e: 2_000 },
+    endpoint: "a",
+    promptTokens: 1,
+    cachedTokens: 0,
+  };
+}
+
+test("a stretch keeps how many requests of each slice ended, through being saved and loaded", () => {
+  const setting = { level: 0.05, byWindow: false };
+  const guard = new Guard(2, LIMITS, setting);
+  for (const slice of [4, 4, 5, 4]) guard.observe(outcome(slice));
+  const slices = (of: Guard) => of.saved().arms[1]!.map((stretch) => stretch.slices);
+  const ended = [
+    [4, 3],
+    [5, 1],
+  ];
+  assert.deepEqual(slices(guard), [ended]);
+  const loaded = new Guard(2, LIMITS, setting, JSON.parse(JSON.stringify(guard.saved())) as SavedGuard);
+  loaded.observe(outcome(5));
+  assert.deepEqual(slices(loaded), [[ended[0], [5, 2]]]);
+});
