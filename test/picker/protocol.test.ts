@@ -160,6 +160,11 @@ test("only endpoints of the subset hint are picked, fallbacks included, as a lis
     assert.equal(metadataOf(await exchange.next()), "10.0.0.2:8000,[fd00::3]:8000");
     exchange.cancel();
     await until("over", () => proxy.rig.router.inFlight === 0);
+    const withoutBody = proxy.open();
+    withoutBody.head({ subset, modes: [NONE, NONE] });
+    assert.equal(metadataOf(await withoutBody.next()), "10.0.0.2:8000,[fd00::3]:8000");
+    withoutBody.cancel();
+    await until("over", () => proxy.rig.router.inFlight === 0);
   }
 });
 

@@ -106,6 +106,16 @@ test("a stored response is found at the engine that has it, by the openai client
   }
 });
 
+test("an engine that has not stored a response is not taken for one that has, however soon it answers", async (t) => {
+  const answered = Promise.withResolvers<void>();
+  const soon: Reply = (_r, socket) => void socket.write(jsonReply(404, {}), () => answered.resolve());
+  const late: Reply = (_r, socket) =>
+    void answered.promise.then(() => setTimeout(() => socket.write(jsonReply(200, { id: "resp_3" })), 20));
+  const rig = await rigOf(t, [soon, late]);
+  const got = await ask(rig.url, undefined, { method: "GET", path: "/v1/responses/resp_3" });
+  assert.deepEqual([got.status, json(got)["id"]], [200, "resp_3"]);
+});
+
 test("a stored response streams, also while another engine hangs", async (t) => {
   const event = chunk('event: response.completed\ndata: {"type":"response.completed"}\n\n');
   const rig = await rigOf(t, [() => {}, (_r, socket) => void socket.write(STREAM_HEAD + event + STREAM_END)]);

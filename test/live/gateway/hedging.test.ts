@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { holdClock } from "./held-clock.ts";
 import { CHAT, NEVER_OPEN, type Rig, ask, startRig } from "./rig.ts";
 import { type Reply, STREAM_HEAD, jsonReply, streamOf } from "./stub-engine.ts";
 
@@ -63,6 +64,19 @@ test("a second engine that turns the request down leaves it to the first one", a
     assert.equal(got.headers["x-gnomon-endpoint"], "a");
     assert.equal(Object.values(rig.gateway.counters.hedges).length, 1);
     assert.equal(rig.router.openCharges, 0);
+  });
+});
+
+test("a second engine is asked once the first has been silent for so long, and not before", async (t) => {
+  const clock = holdClock(t);
+  await withRig([silent, good], { hedgeMillis: 150_000 }, async (rig) => {
+    const asked = ask(rig.url, STREAM);
+    await rig.engines[0]!.asked(1);
+    clock.advance(149_000);
+    await clock.swept(2);
+    assert.deepEqual(rig.kinds(), ["request-arrived"]);
+    clock.advance(1_001);
+    assert.equal((await asked).headers["x-gnomon-endpoint"], "b");
   });
 });
 
