@@ -37,6 +37,10 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "32 KB, 8 new": { bodyBytes: 32_768, lastBytes: 8_192, stream: false },
   "32 KB, 250 turns": { bodyBytes: 32_768, lastBytes: 200, messageBytes: 95, stream: false },
   "SSE event": { bodyBytes: 2_048, stream: true },
+  // As bench/gateway.ts sends them: 1.4 to 1.9 KB new.
+  "gateway 2 KB": { bodyBytes: 2_048, stream: false },
+  "gateway 8 KB": { bodyBytes: 8_192, stream: false },
+  "gateway 32 KB": { bodyBytes: 32_768, stream: false },
 };
 
 interface Counted {

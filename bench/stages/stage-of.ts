@@ -35,6 +35,9 @@ export interface StageShare {
   readonly share: number;
 }
 
+/** A sample stands for no more: what is above that is time in which the thread waited for a core that others had. */
+const SAMPLE_MICROS_MAX = 1_000;
+
 /**
  * Where the time of a profile went. Node's code counts for whoever called it: writing to the client's socket is a part of
  * the answer, and to the engine's of its connection. Time without work is left out.
@@ -46,7 +49,7 @@ export function stageShares({ nodes, samples = [], timeDeltas = [] }: Profiler.P
   for (const [i, sample] of samples.entries()) {
     const stage = stages.get(sample)!;
     if (stage === "idle") continue;
-    const delta = timeDeltas[i] ?? 0;
+    const delta = Math.min(SAMPLE_MICROS_MAX, timeDeltas[i] ?? 0);
     micros.set(stage, (micros.get(stage) ?? 0) + delta);
     total += delta;
   }

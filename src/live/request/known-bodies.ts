@@ -43,6 +43,8 @@ export interface ReadOn {
   readonly scan: JsonScan;
   /** As JSON.parse reads the whole body; undefined where that is no JSON, or more than a chat. */
   readonly fields: Fields | undefined;
+  /** The messages that were known, in the same array each time; not looked at. */
+  readonly beginning: readonly unknown[];
 }
 
 /**
@@ -117,7 +119,8 @@ export class KnownBodies {
     if (body[comma] !== COMMA || rest > restMax(known)) return undefined;
     const scan = known.scan.goingOn(body, limits);
     scan.advance(body.length);
-    if (scan.crossed !== undefined) return { scan, fields: undefined };
+    const { messages: beginning } = known;
+    if (scan.crossed !== undefined) return { scan, fields: undefined, beginning };
     let parsed: unknown;
     try {
       parsed = JSON.parse(known.head + body.toString("utf8", comma + 1));
@@ -127,9 +130,9 @@ export class KnownBodies {
     const more = isFields(parsed) ? parsed[this.#listKey] : undefined;
     // A second list takes the place of the first one.
     if (!isFields(parsed) || !Array.isArray(more) || "messages" in parsed) return undefined;
-    const messages = known.messages.concat(more as unknown[]);
+    const messages = beginning.concat(more as unknown[]);
     if (more.length === scan.listItems - known.scan.listItems) this.#grow(body, known, scan, messages);
-    return { scan, fields: renamed(parsed, this.#listKey, messages) };
+    return { scan, fields: renamed(parsed, this.#listKey, messages), beginning };
   }
 
   #grow(body: Buffer, known: KnownBody, scan: JsonScan, messages: readonly unknown[]): void {

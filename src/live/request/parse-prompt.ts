@@ -13,10 +13,11 @@ export interface ParsedPrompt {
   readonly scale: number;
 }
 
-export function parsePrompt(dialect: Dialect, fields: Fields): ParsedPrompt | Refusal {
+/** `beginning` is what a chat's messages begin with, where that is known. */
+export function parsePrompt(dialect: Dialect, fields: Fields, beginning?: readonly unknown[]): ParsedPrompt | Refusal {
   switch (dialect) {
     case "chat":
-      return parseChat(fields);
+      return parseChat(fields, beginning);
     case "completions":
       return parseCompletion(fields);
     case "messages":
@@ -26,13 +27,15 @@ export function parsePrompt(dialect: Dialect, fields: Fields): ParsedPrompt | Re
   }
 }
 
+type Chat = Extract<PromptSource, { kind: "chat" }>;
+
 export const NO_TEXT: ParsedPrompt = { source: undefined, count: 1, scale: 1 };
 
 function one(source: PromptSource): ParsedPrompt {
   return { source, count: 1, scale: 1 };
 }
 
-function parseChat(fields: Fields): ParsedPrompt | Refusal {
+function parseChat(fields: Fields, beginning: readonly unknown[] | undefined): ParsedPrompt | Refusal {
   const messages = fields["messages"];
   if (messages === undefined) return refusal("bad-request", "`messages` is required.", "messages");
   if (!Array.isArray(messages)) return refusal("bad-request", "`messages` must be an array.", "messages");
@@ -47,7 +50,8 @@ function parseChat(fields: Fields): ParsedPrompt | Refusal {
       `messages[${wrong}]`,
     );
   }
-  return one(chat(messages as ChatMessage[], fields));
+  const source = chat(messages as ChatMessage[], fields);
+  return one(beginning === undefined ? source : { ...source, beginning: beginning as ChatMessage[] });
 }
 
 const TEMPLATE_FIELDS = [
@@ -60,7 +64,7 @@ const TEMPLATE_FIELDS = [
   "reasoning_effort",
 ] as const;
 
-function chat(messages: readonly ChatMessage[], fields: Fields): PromptSource {
+function chat(messages: readonly ChatMessage[], fields: Fields): Chat {
   const template: Record<string, unknown> = {};
   for (const name of TEMPLATE_FIELDS) if (fields[name] !== undefined) template[name] = fields[name];
   const tools = Array.isArray(fields["tools"]) ? (fields["tools"] as unknown[]) : undefined;

@@ -70,9 +70,9 @@ function parseJson(reading: Reading): ParsedRequest | Refusal | Promise<ParsedRe
   const known = reading.route.dialect === "chat" ? reading.known : undefined;
   const found = known?.find(body, limits.knownBodyBytesKept);
   if (typeof found === "object") {
-    const { scan, fields } = known?.readOn(body, found, limits) ?? {};
+    const { scan, fields, beginning } = known?.readOn(body, found, limits) ?? {};
     if (scan?.crossed !== undefined) return beyond(scan.crossed, limits);
-    if (fields !== undefined) return parseFields(reading.route, fields, limits);
+    if (fields !== undefined) return parseFields(reading.route, fields, limits, beginning);
   }
   const note = (scan: JsonScan): void => known?.note(body, scan, found === "seen", limits.knownBodyBytesKept);
   if (body.length > READ_AT_ONCE_BYTES) return parseInTurns(reading, note);
@@ -127,12 +127,17 @@ function textOf(body: Buffer): string {
   return body.toString("utf8", body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0);
 }
 
-function parseFields(route: Route, fields: Fields, limits: GatewayLimits): ParsedRequest | Refusal {
+function parseFields(
+  route: Route,
+  fields: Fields,
+  limits: GatewayLimits,
+  beginning?: readonly unknown[],
+): ParsedRequest | Refusal {
   const model = fields["model"] ?? "";
   if (typeof model !== "string") return refusal("bad-request", "`model` must be a string.", "model");
   const stream = laxBoolean(fields["stream"] ?? false);
   if (stream === undefined) return refusal("bad-request", "`stream` must be true or false.", "stream");
-  const prompt = parsePrompt(route.dialect, fields);
+  const prompt = parsePrompt(route.dialect, fields, beginning);
   if (isRefusal(prompt)) return prompt;
   const tooMuch = beyondLimits(prompt, limits);
   if (tooMuch !== undefined) return tooMuch;

@@ -1,8 +1,9 @@
 import { type Asker, STAYS } from "../loop-turn.ts";
 import { AddedTokens } from "./bpe/added-tokens.ts";
+import { BegunChats } from "./begun-chats.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
 import type { HuggingFaceModel } from "./hugging-face-model.ts";
-import type { PromptChain, PromptChains } from "./prompt-chains.ts";
+import type { PlannedPrompt, PromptChain, PromptChains } from "./prompt-chains.ts";
 import { linearSteps, renderedText } from "./prompt-plan.ts";
 import { promptSteps } from "./prompt-steps.ts";
 import type { StepCache } from "./step-cache.ts";
@@ -19,10 +20,7 @@ type Chat = Extract<PromptSource, { kind: "chat" }>;
 type Text = Extract<PromptSource, { kind: "text" }>;
 type Answer = TokenizedPrompt | Promise<TokenizedPrompt>;
 
-interface Encoding {
-  readonly steps: readonly Step[];
-  readonly tail: Int32Array;
-  readonly scope: CacheScope;
+interface Encoding extends PlannedPrompt {
   readonly asker: Asker;
 }
 
@@ -37,6 +35,7 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
   readonly name = "huggingface";
   readonly #model: HuggingFaceModel;
   readonly #chains: PromptChains;
+  readonly #begun: BegunChats;
   readonly #cache: StepCache;
   readonly #encoder: TemplateEncoder;
   readonly #cuts: AddedTokens;
@@ -51,6 +50,7 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
   constructor(model: HuggingFaceModel, chains: PromptChains, cache: StepCache, estimate: TextTokenizer) {
     this.#model = model;
     this.#chains = chains;
+    this.#begun = new BegunChats(chains);
     this.#cache = cache;
     this.#estimate = estimate;
     this.#cuts = new AddedTokens(model.encoding.cuts);
@@ -108,13 +108,20 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
     const { template, toolTemplate, linear } = this.#model;
     if (template === undefined || isOtherwise(chat)) return this.#standIn(chat, scope, asker);
     const hasOwnTemplate = chat.tools !== undefined && toolTemplate !== undefined;
-    const steps = linear === undefined || hasOwnTemplate ? undefined : linearSteps(chat, template, linear);
+    if (linear === undefined || hasOwnTemplate) return this.#encodeRendered(chat, scope, asker);
+    const { beginning } = chat;
+    const known = beginning && this.#begun.find(beginning, scope);
+    const steps = linearSteps(chat, template, linear, known);
     if (steps === undefined) return this.#encodeRendered(chat, scope, asker);
     this.#linear++;
-    return this.#answer({ steps, tail: linear!.tail, scope, asker }, () => {
+    const otherwise = (): Answer => {
       this.#linear--;
       return this.#encodeRendered(chat, scope, asker);
-    });
+    };
+    const { tail } = linear;
+    const begun = known ?? (beginning && this.#begun.look(beginning, scope, steps));
+    const rest = begun === known ? steps : steps.slice(begun?.messages);
+    return this.#answer({ steps: rest, tail, scope, begun, asker }, otherwise);
   }
 
   #encodeRendered(chat: Chat, scope: CacheScope, asker: Asker): Answer {
@@ -131,8 +138,8 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
     return cut.then((steps) => this.#answer({ ...rest, steps: [...first, ...steps] }, otherwise));
   }
 
-  #answer({ steps, tail, scope, asker }: Encoding, otherwise: () => Answer): Answer {
-    const chain = this.#chains.encode(scope, steps, tail, this.#encoder, asker);
+  #answer(prompt: Encoding, otherwise: () => Answer): Answer {
+    const chain = this.#chains.encode(prompt, this.#encoder, prompt.asker);
     if (chain instanceof Promise) return this.#later(chain, otherwise);
     return chain === undefined ? otherwise() : exactPrompt(this.#chains, chain);
   }

@@ -5,6 +5,8 @@ import { textKey } from "./text-key.ts";
 
 /** What a node costs besides its text and its hashes, the open block among it. */
 const NODE_BYTES = 640;
+/** Until so much of the bounds was added, a path is not marked as used again. */
+const PERIOD_SHARE = 1 / 16;
 /** Nodes under one key: the same text in different roles, or texts with the same sample. */
 const SIBLINGS_MAX = 16;
 
@@ -31,6 +33,8 @@ class Node implements MemoNode {
   sibling: Node | undefined = undefined;
   newer: Node | undefined = undefined;
   older: Node | undefined = undefined;
+  /** When it was marked as used last, and all before it with it. */
+  period = 0;
 
   constructor(parent: Node | undefined, tag: string, text: string, state: ChainState) {
     this.parent = parent;
@@ -45,8 +49,9 @@ class Node implements MemoNode {
 
 /**
  * Remembers, per prefix of messages, where its chain stands, so that a conversation costs what is new in it. A tree: a
- * path from a root is a conversation. Bounded in entries and bytes; the least recently used goes first. A node always
- * counts as used before its parent was, so that what goes is a leaf.
+ * path from a root is a conversation. Bounded in entries and bytes; the least recently used goes first, to a sixteenth of the
+ * bounds: marking a path as used costs its length, and of long chats in turns was 2 us of a request. A node always counts as
+ * used before its parent was, so that what goes is a leaf.
  */
 export class PrefixMemo {
   readonly #entriesMax: number;
@@ -56,6 +61,10 @@ export class PrefixMemo {
   #oldest: Node | undefined = undefined;
   #entries = 0;
   #bytes = 0;
+  #period = 1;
+  /** Added in this period. */
+  #entriesAdded = 0;
+  #bytesAdded = 0;
   hits = 0;
   misses = 0;
   evictions = 0;
@@ -77,6 +86,11 @@ export class PrefixMemo {
   /** The parent of all roots. */
   get top(): MemoNode {
     return this.#top;
+  }
+
+  /** Whether it was not evicted; then all before it are there too. */
+  has(node: MemoNode): boolean {
+    return (node as Node).linked;
   }
 
   find(parent: MemoNode, tag: string, text: string): MemoNode | undefined {
@@ -104,14 +118,21 @@ export class PrefixMemo {
     node.linked = true;
     this.#entries++;
     this.#bytes += node.bytes;
+    this.#countAdded(node);
     if (under === this.#top) this.#push(node);
     else this.#pushBelow(under, node);
+    node.period = under.period;
     return node;
   }
 
-  /** Marks a node and all before it as used now, then evicts what is over the bounds. Costs the length of the path. */
+  /**
+   * Marks a node and all before it as used in this period, then evicts what is over the bounds. Costs the length of the
+   * path, once in a period.
+   */
   touch(node: MemoNode): void {
-    for (let at: Node | undefined = node as Node; at !== undefined && at !== this.#top; at = at.parent) {
+    const isMarked = (node as Node).period === this.#period;
+    for (let at = isMarked ? this.#top : (node as Node); at !== this.#top; at = at.parent!) {
+      at.period = this.#period;
       if (!at.linked || this.#newest === at) continue;
       this.#unlink(at);
       this.#push(at);
@@ -123,6 +144,16 @@ export class PrefixMemo {
   /** Evicts what is over the bounds. */
   trim(): void {
     while (this.#entries > this.#entriesMax || this.#bytes > this.#bytesMax) this.#evict();
+  }
+
+  #countAdded({ bytes }: Node): void {
+    this.#entriesAdded++;
+    this.#bytesAdded += bytes;
+    if (this.#entriesAdded <= PERIOD_SHARE * this.#entriesMax && this.#bytesAdded <= PERIOD_SHARE * this.#bytesMax)
+      return;
+    this.#period++;
+    this.#entriesAdded = 0;
+    this.#bytesAdded = 0;
   }
 
   #evict(): void {

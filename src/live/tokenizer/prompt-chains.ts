@@ -1,5 +1,6 @@
 import type { BlockHasher } from "#core/prompt/block-hash.ts";
 import { type Asker, loopTurn, STAYS } from "../loop-turn.ts";
+import type { BegunChat } from "./begun-chats.ts";
 import { type ChainEnd, type ChainState, ChainExtender, rootState } from "./chain-state.ts";
 import { type MemoNode, PrefixMemo } from "./prefix-memo.ts";
 import { type ScopeRoots, scopeKey } from "./scope-roots.ts";
@@ -29,10 +30,18 @@ export interface MemoLimits {
   readonly memoBytesMax: number;
 }
 
-/** What a prompt is made of, and who waits for it. */
-interface Rest {
+/** What a prompt is made of. */
+export interface PlannedPrompt {
+  readonly scope: CacheScope;
   readonly steps: readonly Step[];
+  /** Follows the last step and is not remembered: a generation prompt. */
   readonly tail: Int32Array;
+  /** What the steps follow, where it is known; else they are all. */
+  readonly begun?: BegunChat | undefined;
+}
+
+/** The same, and who waits for it. */
+interface Rest extends PlannedPrompt {
   readonly source: WordSource;
   readonly asker: Asker;
 }
@@ -57,21 +66,21 @@ export class PromptChains {
   }
 
   /**
-   * `tail` follows the last step and is not remembered: a generation prompt. Nor is a last step at its first sight: most
-   * are followed by an answer and asked for once more, as a step in the middle, which costs less than to file each.
-   * Undefined where the source cannot do it. Linear in the steps and their text; more than a slice of it goes in turns.
+   * A last step is not remembered at its first sight: most are followed by an answer and asked for once more, as a step in
+   * the middle, which costs less than to file each. Undefined where the source cannot do it. Linear in the steps and their
+   * text; more than a slice of it goes in turns.
    */
   encode(
-    scope: CacheScope,
-    steps: readonly Step[],
-    tail: Int32Array,
+    prompt: PlannedPrompt,
     source: WordSource,
     asker: Asker = STAYS,
   ): PromptChain | undefined | Promise<PromptChain | undefined> {
-    let node = this.#rootNode(scope);
+    const { scope, steps, tail, begun } = prompt;
+    let node = begun?.node ?? this.#rootNode(scope);
+    this.memo.hits += begun?.messages ?? 0;
     let fresh = 0;
     for (let at = 0; at < steps.length; at++) {
-      if (at >= STEPS_PER_SLICE) return this.#encodeSlowly(node, at, undefined, { steps, tail, source, asker });
+      if (at >= STEPS_PER_SLICE) return this.#encodeSlowly(node, at, undefined, { ...prompt, source, asker });
       const step = steps[at]!;
       const known = this.#recall(node, step);
       if (known !== undefined) {
@@ -81,7 +90,7 @@ export class PromptChains {
       const isKept = at + 1 < steps.length || this.#isKept(node, step);
       const words = source.words(step, isKept, asker);
       if (words instanceof Promise || fresh > this.#sliceWords || (words?.length ?? 0) > this.#sliceWords) {
-        return this.#encodeSlowly(node, at, { words }, { steps, tail, source, asker });
+        return this.#encodeSlowly(node, at, { words }, { ...prompt, source, asker });
       }
       if (words === undefined) {
         this.memo.touch(node);
@@ -96,6 +105,16 @@ export class PromptChains {
     }
     this.memo.touch(node);
     return this.#finish(node.state, NO_WORDS, tail);
+  }
+
+  /** Where the chain of the first `count` steps stands, as far as the memo has it. */
+  nodeBehind(scope: CacheScope, steps: readonly Step[], count: number): MemoNode | undefined {
+    let node = this.memo.find(this.memo.top, "", scopeKey(scope));
+    for (let at = 0; at < count && node !== undefined; at++) {
+      const { tag, text } = steps[at]!;
+      node = this.memo.find(node, tag, text);
+    }
+    return node;
   }
 
   /** A prompt that arrived as token ids, which no conversation is known of. */

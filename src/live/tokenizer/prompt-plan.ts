@@ -1,3 +1,4 @@
+import type { BegunChat } from "./begun-chats.ts";
 import type { LinearMessages } from "./linear-messages.ts";
 import type { ChatTemplate, RenderOptions } from "./template/chat-template.ts";
 import { contentTexts, engineMessages, type EngineMessage } from "./template/engine-messages.ts";
@@ -13,14 +14,22 @@ const VARIABLE_FIELDS = ["documents", "reasoning_effort"] as const;
 const LAST_ROLE = "user";
 
 /**
- * The steps of a plain chat, without rendering it; the tail is the template's. Undefined where the chat is not plain, or
- * the template not linear for it. Contents that the template looks into are the encoder's to notice.
+ * The steps of a plain chat, or of what follows its beginning, without rendering it; the tail is the template's. Undefined
+ * where the chat is not plain, or the template not linear for it. Contents that the template looks into are the encoder's
+ * to notice.
  */
-export function linearSteps(chat: Chat, template: ChatTemplate, linear: LinearMessages): Step[] | undefined {
-  if (chat.messages.at(-1)?.role !== LAST_ROLE || !hasPlainOptions(chat, template)) return undefined;
+export function linearSteps(
+  chat: Chat,
+  template: ChatTemplate,
+  linear: LinearMessages,
+  begun?: BegunChat,
+): Step[] | undefined {
+  const { messages } = chat;
+  if (messages.at(-1)?.role !== LAST_ROLE || !hasPlainOptions(chat, template)) return undefined;
   const steps: Step[] = [];
-  let previous: string | undefined;
-  for (const message of chat.messages) {
+  let previous = begun?.role;
+  for (let at = begun?.messages ?? 0; at < messages.length; at++) {
+    const message = messages[at]!;
     const frame = linear.between(previous, message.role);
     if (frame === undefined || !isPlain(message, template)) return undefined;
     const text = plainText(message, template);

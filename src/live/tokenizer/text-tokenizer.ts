@@ -112,7 +112,7 @@ export class TextTokenizer implements DescribedTokenizer {
   }
 
   #encodeSteps(steps: readonly Step[], scope: CacheScope, marks: Marks): TokenizedPrompt | Promise<TokenizedPrompt> {
-    const chain = this.#chains.encode(scope, steps, NO_TAIL, this.#source, marks.asker);
+    const chain = this.#chains.encode({ scope, steps, tail: NO_TAIL }, this.#source, marks.asker);
     return chain instanceof Promise ? this.#later(chain, scope, marks) : this.#prompt(chain, scope, marks);
   }
 

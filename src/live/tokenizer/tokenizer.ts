@@ -9,6 +9,8 @@ export type PromptSource =
   | {
       readonly kind: "chat";
       readonly messages: readonly ChatMessage[];
+      /** Messages that it begins with, in the same array for every chat that is known to begin with them. */
+      readonly beginning?: readonly ChatMessage[];
       readonly tools: readonly unknown[] | undefined;
       /** Fields of the body that change what a chat becomes, by their names there: chat_template_kwargs, documents ... */
       readonly template: Readonly<Record<string, unknown>>;

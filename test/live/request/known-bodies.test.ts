@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { KnownBodies } from "#live/request/known-bodies.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "#live/request/limits.ts";
-import { parseRequest } from "#live/request/parse-request.ts";
+import { type ParsedRequest, parseRequest } from "#live/request/parse-request.ts";
 import { Routes } from "#live/request/route.ts";
 
 const CHAT = new Routes().of("/v1/chat/completions")!;
@@ -13,7 +13,16 @@ type Message = Readonly<Record<string, unknown>>;
 function read(body: string | Buffer, known?: KnownBodies, limits: GatewayLimits = DEFAULT_LIMITS) {
   const parsed = parseRequest(CHAT, "application/json", Buffer.from(body), limits, undefined, known);
   assert.ok(!(parsed instanceof Promise), "bodies here are read at once");
-  return parsed;
+  return "prompt" in parsed ? { ...parsed, prompt: { ...parsed.prompt, source: withoutBeginning(parsed) } } : parsed;
+}
+
+/** A beginning is what the messages begin with: the very objects. */
+function withoutBeginning({ prompt: { source } }: ParsedRequest) {
+  if (source?.kind !== "chat" || source.beginning === undefined) return source;
+  const { beginning, ...plain } = source;
+  assert.ok(beginning.length > 0 && beginning.length < source.messages.length);
+  for (const [at, message] of beginning.entries()) assert.equal(source.messages[at], message);
+  return plain;
 }
 
 /** Messages of a conversation after so many turns, the last one a question. */
@@ -37,6 +46,21 @@ test("of a conversation that goes on only what is new is read from its third req
   assert.equal(known.counts["known"], 8);
   assert.equal(known.counts["unknown"], 2);
   assert.ok(known.bytes < 3 * 12 * 2 * 1_600 + 16_384, "what it grew from is not kept beside it");
+});
+
+test("chats of one conversation have one array as their beginning, until more of it is known", () => {
+  const known = new KnownBodies({});
+  const beginningOf = (turns: number): readonly unknown[] | undefined => {
+    const body = Buffer.from(bodyOf(conversation(turns)));
+    const parsed = parseRequest(CHAT, "application/json", body, DEFAULT_LIMITS, undefined, known);
+    assert.ok("prompt" in parsed && parsed.prompt.source?.kind === "chat");
+    return parsed.prompt.source.beginning;
+  };
+  assert.deepEqual([beginningOf(4), beginningOf(4)], [undefined, undefined]);
+  const first = beginningOf(4);
+  assert.equal(first?.length, 6);
+  assert.ok(beginningOf(4) === first && beginningOf(5) === first);
+  assert.equal(beginningOf(5)?.length, 8);
 });
 
 test("what comes once is not kept, nor what is short", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
+import * as fc from "fast-check";
 import { parsePrompt } from "#live/request/parse-prompt.ts";
 import { createTokenizer, type TokenizerOptions } from "./create-tokenizer.ts";
 import type { DescribedTokenizer } from "#live/tokenizer/described-tokenizer.ts";
@@ -76,6 +77,66 @@ for (const name of ["headers", "chatml", "parts"]) {
     assert.ok(counters["linear"]! > 0 && counters["rendered"]! > 0 && memo.hits > 0);
   });
 }
+
+const words = fc.constantFrom("", " ", "hello", "two words", "a longer text, and\nits end ".repeat(9), "<|eot_id|>");
+const plainMessage = fc.record({ role: fc.constantFrom("user", "assistant", "system"), content: words });
+
+test("property: a chat that is known to begin as another has the tokens of one that is not", async () => {
+  const memos = [0, 3, 1_000].map((memoEntriesMax) => options(folder, { chatTemplateFile: HEADERS, memoEntriesMax }));
+  const [plain, ...others] = await Promise.all(memos.map(createTokenizer));
+  const turn = fc.record({
+    more: fc.array(plainMessage, { minLength: 1, maxLength: 3 }),
+    isOther: fc.boolean(),
+    salt: fc.constantFrom("", "", "a"),
+    body: fc.constantFrom({}, {}, { tools: [{ type: "function", function: { name: "f" } }] }, { documents: [] }),
+  });
+  const conversations = fc.tuple(fc.array(plainMessage, { minLength: 1, maxLength: 6 }), fc.array(turn));
+  await fc.assert(
+    fc.asyncProperty(conversations, async ([first, turns]) => {
+      const beginnings = [first, [...first, ...first]] as const;
+      for (const { more, isOther, salt, body } of turns) {
+        const beginning = beginnings[Number(isOther)]!;
+        const source = sourceOf({ ...body, messages: [...beginning, ...more, { role: "user", content: "end" }] });
+        const scope = { model: "m", salt };
+        const expected = await plain!.encode(source, scope);
+        for (const other of others) {
+          assert.deepEqual(await other.encode({ ...source, beginning } as PromptSource, scope), expected);
+        }
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("the messages of a beginning are looked at twice, and then only what follows it, until the memo drops them", async () => {
+  const tokenizer = await createTokenizer(options(folder, { chatTemplateFile: HEADERS, memoEntriesMax: 20 }));
+  let looks = 0;
+  const beginning = Array.from({ length: 9 }, (_, at): ChatMessage => {
+    const content = `message ${at}`;
+    return {
+      role: at % 2 === 0 ? "user" : "assistant",
+      get content() {
+        looks++;
+        return content;
+      },
+    };
+  });
+  const looksOf = async (last: string, mine = beginning): Promise<boolean> => {
+    const before = looks;
+    const messages = [...mine, { role: "assistant", content: "so" }, { role: "user", content: last }];
+    await encode(tokenizer, { kind: "chat", messages, beginning: mine, tools: undefined, template: {} });
+    return looks > before;
+  };
+  assert.deepEqual([await looksOf("a"), await looksOf("b"), await looksOf("c")], [true, true, false]);
+  assert.equal(tokenizer.describe().memo.hits, 2 * 9 + 2);
+  assert.equal(await looksOf("d", beginning.slice()), true, "another array, though of the same messages");
+  for (let i = 0; i < 40; i++)
+    await encode(
+      tokenizer,
+      chat([{ role: "system", content: `other ${i}` }, ...beginning, { role: "user", content: "x" }]),
+    );
+  assert.deepEqual([await looksOf("e"), await looksOf("f"), await looksOf("g")], [true, true, false]);
+});
 
 test("what a real server answered on /tokenize and on render, and what it counted", async () => {
   const whole = { "tokenizer.json": readFileSync(LLAMA_FILE, "utf8"), "tokenizer_config.json": SPECIAL_TOKENS };

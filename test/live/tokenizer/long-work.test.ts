@@ -44,18 +44,18 @@ for (const [name, text] of [
     const costs: { moves: number; turns: number }[] = [];
     for (const count of [4_000, 8_000, 16_000]) {
       const fresh = chains();
-      const encoded = fresh.encode(SCOPE, steps(count, text), TAIL, new ByteSource());
+      const encoded = fresh.encode({ scope: SCOPE, steps: steps(count, text), tail: TAIL }, new ByteSource());
       assert.ok(encoded instanceof Promise);
       const turns = await passes(encoded);
       assert.equal(
         (await encoded)!.words,
-        (await chains(LIMITS).encode(SCOPE, steps(count, text), TAIL, new ByteSource()))!.words,
+        (await chains(LIMITS).encode({ scope: SCOPE, steps: steps(count, text), tail: TAIL }, new ByteSource()))!.words,
       );
       assert.equal(fresh.memo.describe().entries, count + 1);
       assert.ok(fresh.memo.moves <= 2 * count + 10, `${fresh.memo.moves} moves for ${count} messages`);
       costs.push({ moves: fresh.memo.moves, turns });
       // All of them known.
-      const again = fresh.encode(SCOPE, steps(count, text), TAIL, new ByteSource());
+      const again = fresh.encode({ scope: SCOPE, steps: steps(count, text), tail: TAIL }, new ByteSource());
       await again;
       assert.ok(fresh.memo.moves <= costs.at(-1)!.moves + 2 * count + 10);
     }
@@ -67,7 +67,9 @@ test("a memo that is too small for a conversation ends as it should, and keeps i
   const small = chains({ memoEntriesMax: 100, memoBytesMax: 1e9 });
   const large = chains();
   for (const all of [steps(5_000), steps(5_000, () => "x"), steps(5_001)]) {
-    const [one, other] = [small, large].map((of) => of.encode(SCOPE, all, TAIL, new ByteSource()));
+    const [one, other] = [small, large].map((of) =>
+      of.encode({ scope: SCOPE, steps: all, tail: TAIL }, new ByteSource()),
+    );
     assert.deepEqual((await one)!.hashes, (await other)!.hashes);
     assert.ok(small.memo.describe().entries <= 100);
   }
@@ -87,7 +89,7 @@ class CountingSource implements WordSource {
 test("nothing more is encoded once the client left", async () => {
   const source = new CountingSource();
   const asker = { over: false };
-  const encoded = chains().encode(SCOPE, steps(50_000), TAIL, source, asker);
+  const encoded = chains().encode({ scope: SCOPE, steps: steps(50_000), tail: TAIL }, source, asker);
   assert.ok(encoded instanceof Promise);
   await new Promise((resolve) => setImmediate(resolve));
   const before = source.count;
@@ -101,7 +103,7 @@ test("of many long requests each pass of the event loop lets one go on", async (
   const sources = Array.from({ length: 12 }, () => new CountingSource());
   const shared = chains();
   const encoded = sources.map((source, at) =>
-    shared.encode({ model: "m", salt: String(at) }, steps(6_000), TAIL, source),
+    shared.encode({ scope: { model: "m", salt: String(at) }, steps: steps(6_000), tail: TAIL }, source),
   );
   const total = (): number => sources.reduce((sum, { count }) => sum + count, 0);
   let last = total();

@@ -81,6 +81,23 @@ test("forgets the conversation that was not used for longest, its end first", ()
   );
 });
 
+test("conversations by turns move their places once, until a sixteenth of the bounds was added", () => {
+  const memo = new PrefixMemo(320, 1e9, STATE);
+  const conversation = (name: string): [string, string][] =>
+    Array.from({ length: 5 }, (_, at) => ["u", `${name}${at}`]);
+  for (const name of ["a", "b"]) walk(memo, conversation(name));
+  const before = memo.moves;
+  for (let i = 0; i < 50; i++) for (const name of ["a", "b"]) assert.equal(walk(memo, conversation(name)), 5);
+  assert.ok(memo.moves <= before + 5, `${memo.moves - before} moves`);
+  // What is used in each period stays, whatever comes once.
+  for (let i = 0; i < 400; i++) {
+    walk(memo, [["u", `once ${i}`]]);
+    assert.equal(walk(memo, conversation("a")), 5, `after ${i} others`);
+  }
+  assert.equal(walk(memo, conversation("b")), 0);
+  assert.ok(memo.moves - before < 400 + (400 / (320 / 16)) * 6, `${memo.moves - before} moves`);
+});
+
 test("texts that share a sample, and one text in two roles, are distinguished", () => {
   const memo = new PrefixMemo(1000, 1e9, STATE);
   const long = (mark: string): string => `${"a".repeat(6000)}${mark}${"b".repeat(6000)}`;
