@@ -1,4 +1,4 @@
-import type { PromptChains } from "./prompt-chains.ts";
+import type { PlannedPrompt, PromptChains } from "./prompt-chains.ts";
 import type { MemoNode } from "./prefix-memo.ts";
 import type { CacheScope, ChatMessage } from "./tokenizer.ts";
 import type { Step } from "./word-source.ts";
@@ -30,15 +30,30 @@ export class BegunChats {
     this.#chains = chains;
   }
 
-  /** What is known of a beginning. */
-  find(beginning: readonly ChatMessage[], scope: CacheScope): BegunChat | undefined {
+  /**
+   * What is to be encoded of a chat: all its steps, or those behind its beginning. `stepsBehind` makes the steps, one for each
+   * message, of what follows where it is given something, or undefined where there are none; so is the answer then.
+   */
+  plan(
+    beginning: readonly ChatMessage[] | undefined,
+    scope: CacheScope,
+    stepsBehind: (begun: BegunChat | undefined) => Step[] | undefined,
+  ): Pick<PlannedPrompt, "steps" | "begun"> | undefined {
+    const known = beginning && this.#find(beginning, scope);
+    const steps = stepsBehind(known);
+    if (steps === undefined || beginning === undefined || known !== undefined) return steps && { steps, begun: known };
+    const begun = this.#look(beginning, scope, steps);
+    return { steps: steps.slice(begun?.messages), begun };
+  }
+
+  #find(beginning: readonly ChatMessage[], scope: CacheScope): BegunChat | undefined {
     const filed = this.#filed.get(beginning);
     if (filed === undefined || filed.scope.model !== scope.model || filed.scope.salt !== scope.salt) return undefined;
     return this.#chains.memo.has(filed.node) ? filed : undefined;
   }
 
-  /** The same where the memo has it; `steps` are those of a chat that begins so, one for each message. */
-  look(beginning: readonly ChatMessage[], scope: CacheScope, steps: readonly Step[]): BegunChat | undefined {
+  /** What the memo has of it, filed for the chats that follow. */
+  #look(beginning: readonly ChatMessage[], scope: CacheScope, steps: readonly Step[]): BegunChat | undefined {
     const { length: messages } = beginning;
     const node = this.#chains.nodeBehind(scope, steps, messages);
     if (node === undefined || messages === 0) return undefined;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { BegunChat } from "./begun-chats.ts";
 import type { ChatMessage, PromptSource } from "./tokenizer.ts";
 import type { Step } from "./word-source.ts";
 
@@ -19,16 +20,22 @@ type Chat = Extract<PromptSource, { kind: "chat" }>;
 
 /**
  * A chat as steps that need no template: equal prompts give equal steps, and a longer conversation repeats the steps of
- * a shorter one. Tools come first, where templates put them.
+ * a shorter one. These come first: tools, where templates put them, and fields of the body.
  */
-export function canonicalSteps(chat: Chat): Step[] {
+export function leadingSteps(chat: Chat): Step[] {
   const steps: Step[] = [];
   if (chat.tools !== undefined && chat.tools.length > 0) steps.push({ tag: "tools", text: json(chat.tools) });
   for (const field of LEADING_FIELDS) {
     const value = chat.template[field];
     if (value !== undefined && value !== null) steps.push({ tag: `field ${field}`, text: json(value) });
   }
-  for (const message of chat.messages) steps.push(messageStep(message));
+  return steps;
+}
+
+/** Then one for each message, or for each that follows a beginning. */
+export function messageSteps({ messages }: Chat, begun?: BegunChat): Step[] {
+  const steps: Step[] = [];
+  for (let at = begun?.messages ?? 0; at < messages.length; at++) steps.push(messageStep(messages[at]!));
   return steps;
 }
 

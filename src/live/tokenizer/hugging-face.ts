@@ -109,19 +109,13 @@ export class HuggingFaceTokenizer implements DescribedTokenizer {
     if (template === undefined || isOtherwise(chat)) return this.#standIn(chat, scope, asker);
     const hasOwnTemplate = chat.tools !== undefined && toolTemplate !== undefined;
     if (linear === undefined || hasOwnTemplate) return this.#encodeRendered(chat, scope, asker);
-    const { beginning } = chat;
-    const known = beginning && this.#begun.find(beginning, scope);
-    const steps = linearSteps(chat, template, linear, known);
-    if (steps === undefined) return this.#encodeRendered(chat, scope, asker);
+    const plan = this.#begun.plan(chat.beginning, scope, (begun) => linearSteps(chat, template, linear, begun));
+    if (plan === undefined) return this.#encodeRendered(chat, scope, asker);
     this.#linear++;
-    const otherwise = (): Answer => {
+    return this.#answer({ ...plan, tail: linear.tail, scope, asker }, () => {
       this.#linear--;
       return this.#encodeRendered(chat, scope, asker);
-    };
-    const { tail } = linear;
-    const begun = known ?? (beginning && this.#begun.look(beginning, scope, steps));
-    const rest = begun === known ? steps : steps.slice(begun?.messages);
-    return this.#answer({ steps: rest, tail, scope, begun, asker }, otherwise);
+    });
   }
 
   #encodeRendered(chat: Chat, scope: CacheScope, asker: Asker): Answer {

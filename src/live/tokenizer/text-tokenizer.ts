@@ -1,14 +1,17 @@
 import { assert } from "#core/assert.ts";
 import { type Asker, STAYS } from "../loop-turn.ts";
-import { canonicalSteps, hasMedia } from "./canonical-chat.ts";
+import { BegunChats } from "./begun-chats.ts";
+import { hasMedia, leadingSteps, messageSteps } from "./canonical-chat.ts";
 import type { DescribedTokenizer, TokenizerDescription } from "./described-tokenizer.ts";
-import type { PromptChain, PromptChains } from "./prompt-chains.ts";
+import type { PlannedPrompt, PromptChain, PromptChains } from "./prompt-chains.ts";
 import { encodeTokens } from "./token-prompt.ts";
 import { TokenRatio } from "./token-ratio.ts";
 import type { CacheScope, PromptSource, TokenizedPrompt } from "./tokenizer.ts";
-import type { Step, WordSource } from "./word-source.ts";
+import type { WordSource } from "./word-source.ts";
 
 const MODELS_MAX = 1024;
+type Chat = Extract<PromptSource, { kind: "chat" }>;
+
 const NO_TAIL = new Int32Array(0);
 
 /** A prompt that remembers how long its text is; undefined where images or sounds are tokens that the text does not show. */
@@ -45,6 +48,7 @@ export interface TextTokenizerOptions {
 export class TextTokenizer implements DescribedTokenizer {
   readonly name: "estimate" | "character" | "tiktoken";
   readonly #chains: PromptChains;
+  readonly #begun: BegunChats;
   readonly #tokenChains: PromptChains;
   readonly #source: WordSource;
   readonly #unitsPerWord: number;
@@ -57,6 +61,7 @@ export class TextTokenizer implements DescribedTokenizer {
   constructor(options: TextTokenizerOptions) {
     this.name = options.name;
     this.#chains = options.chains;
+    this.#begun = new BegunChats(options.chains);
     this.#tokenChains = options.tokenChains;
     this.#source = options.source;
     this.#unitsPerWord = options.unitsPerWord;
@@ -83,10 +88,18 @@ export class TextTokenizer implements DescribedTokenizer {
       case "tokens":
         return encodeTokens(this.#tokenChains, prompt.tokens, scope, asked.asker);
       case "text":
-        return this.#encodeSteps([{ tag: "", text: prompt.text }], scope, { ...asked, learnable: true });
+        return this.#encodeSteps({ steps: [{ tag: "", text: prompt.text }] }, scope, { ...asked, learnable: true });
       case "chat":
-        return this.#encodeSteps(canonicalSteps(prompt), scope, { ...asked, learnable: !hasMedia(prompt.messages) });
+        return this.#encodeChat(prompt, scope, { ...asked, learnable: !hasMedia(prompt.messages) });
     }
+  }
+
+  #encodeChat(chat: Chat, scope: CacheScope, marks: Marks): TokenizedPrompt | Promise<TokenizedPrompt> {
+    const leading = leadingSteps(chat);
+    // Behind tools and the like the chain of a beginning is another one.
+    if (leading.length > 0) return this.#encodeSteps({ steps: [...leading, ...messageSteps(chat)] }, scope, marks);
+    const plan = this.#begun.plan(chat.beginning, scope, (begun) => messageSteps(chat, begun));
+    return this.#encodeSteps(plan!, scope, marks);
   }
 
   learn(model: string, prompt: TokenizedPrompt, promptTokens: number): void {
@@ -111,8 +124,12 @@ export class TextTokenizer implements DescribedTokenizer {
     this.#close();
   }
 
-  #encodeSteps(steps: readonly Step[], scope: CacheScope, marks: Marks): TokenizedPrompt | Promise<TokenizedPrompt> {
-    const chain = this.#chains.encode({ scope, steps, tail: NO_TAIL }, this.#source, marks.asker);
+  #encodeSteps(
+    steps: Pick<PlannedPrompt, "steps" | "begun">,
+    scope: CacheScope,
+    marks: Marks,
+  ): TokenizedPrompt | Promise<TokenizedPrompt> {
+    const chain = this.#chains.encode({ ...steps, scope, tail: NO_TAIL }, this.#source, marks.asker);
     return chain instanceof Promise ? this.#later(chain, scope, marks) : this.#prompt(chain, scope, marks);
   }
 

@@ -56,6 +56,34 @@ function common(a: TokenizedPrompt, b: TokenizedPrompt): number {
 }
 
 for (const kind of KINDS) {
+  test(`${kind}: a chat that is known to begin as another is encoded as one that is not`, async () => {
+    const plain = await createTokenizer({ ...OPTIONS, kind, memoEntriesMax: 0 });
+    const small = await createTokenizer({ ...OPTIONS, kind, memoEntriesMax: 4 });
+    const large = await createTokenizer({ ...OPTIONS, kind });
+    const turn = fc.record({
+      more: conversation,
+      isLonger: fc.boolean(),
+      salt: fc.constantFrom("", "", "a"),
+      tools: fc.constantFrom(undefined, undefined, [{ type: "function" }]),
+      template: fc.constantFrom({}, {}, { documents: [1] }),
+    });
+    await fc.assert(
+      fc.asyncProperty(conversation, fc.array(turn, { maxLength: 8 }), async (first, turns) => {
+        const longer = [...first, ...first];
+        for (const { more, isLonger, salt, ...rest } of turns) {
+          const beginning = isLonger ? longer : first;
+          const prompt = { kind: "chat", messages: [...beginning, ...more], ...rest } as const;
+          const scope = { model: "m", salt };
+          const expected = await answer(plain, prompt, scope);
+          for (const other of [small, large]) {
+            assert.deepEqual(await answer(other, { ...prompt, beginning }, scope), expected);
+          }
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   test(`${kind}: what the memo remembers changes no answer`, async () => {
     const plain = await createTokenizer({ ...OPTIONS, kind, memoEntriesMax: 0 });
     const small = await createTokenizer({ ...OPTIONS, kind, memoEntriesMax: 7 });
