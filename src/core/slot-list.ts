@@ -32,6 +32,20 @@ export class SlotList<T extends Slotted> {
     }
   }
 
+  /**
+   * Looks at up to `count` of those below place `from`, from there on down. Returns below which place the rest lies; 0 once
+   * all were looked at. Whoever stays while one part after the other is looked at is not left out, but may come twice.
+   */
+  eachBelow(from: number, count: number, look: (member: T) => void): number {
+    const start = Math.min(from, this.#members.length);
+    const end = Math.max(0, start - count);
+    for (let i = start - 1; i >= end; i--) {
+      const member = this.#members[i];
+      if (member !== undefined) look(member);
+    }
+    return end;
+  }
+
   some(is: (member: T) => boolean): boolean {
     return this.#members.some(is);
   }

@@ -12,6 +12,12 @@ export interface Swept extends Slotted {
   answersOn(socket: Duplex): boolean;
 }
 
+/**
+ * Looked at in one turn of the event loop. One takes 4 us, and 13 where its progress is reported to the router: 2,000
+ * streams at once held up every token of all of them for 8 to 20 ms, four times a second.
+ */
+const AT_ONCE = 64;
+
 /** Wants to know where a sweep over all that is in flight begins and ends. */
 export interface SweepListener {
   sweepBegins(): void;
@@ -19,7 +25,8 @@ export interface SweepListener {
 }
 
 /**
- * What is in flight. One timer checks all limits of all of them; it runs only while something is there.
+ * What is in flight. One timer checks all limits of all of them, a few in each turn of the event loop, so that what streams
+ * need goes on between; it runs only while something is there.
  *
  * A plain array, since a Map or Set through which every request passes makes them all outlive it: each of its hash
  * tables that was outgrown points to the next one and still holds its entries, so that once one table is old, all that
@@ -31,6 +38,8 @@ export class InFlight {
   readonly #listener: SweepListener | undefined;
   readonly #members = new SlotList<Swept>();
   #timer: NodeJS.Timeout | undefined;
+  /** The next part of a sweep that is under way. */
+  #rest: NodeJS.Immediate | undefined;
 
   constructor(everyMillis: number, listener?: SweepListener) {
     this.#everyMillis = everyMillis;
@@ -62,14 +71,26 @@ export class InFlight {
 
   stop(): void {
     clearInterval(this.#timer);
+    clearImmediate(this.#rest);
     this.#timer = undefined;
+    this.#rest = undefined;
   }
 
-  /**
-   * Each at its own time, since one may report something to the router as it is swept, and the next must not be older. */
+  /** One that takes longer than the time to the next goes on in its place. */
   #sweep(): void {
+    if (this.#rest !== undefined) return;
     this.#listener?.sweepBegins();
-    this.#members.each((member) => member.sweep(nowMicros()));
+    this.#sweepBelow(this.#members.size);
+  }
+
+  /** Each at its own time, since one may report something to the router as it is swept, and the next must not be older. */
+  #sweepBelow(from: number): void {
+    this.#rest = undefined;
+    const left = this.#members.eachBelow(from, AT_ONCE, (member) => member.sweep(nowMicros()));
+    if (left > 0) {
+      this.#rest = setImmediate(() => this.#sweepBelow(left)).unref();
+      return;
+    }
     this.#listener?.sweepEnds();
     if (this.#members.size === 0) this.stop();
   }
