@@ -10,6 +10,7 @@ import {
 } from "#engine/config.ts";
 import { ADMISSION_SCHEMA, limitOf } from "./admission-template.ts";
 import { AUTOSCALE_SCHEMA, autoscaleOf, type AutoscaleSection } from "./autoscale-policy.ts";
+import { bundleSections, isBundle } from "./blis-bundle.ts";
 import { ConfigError } from "./config-error.ts";
 import type { Policy } from "./policy-config.ts";
 import { ROUTING_SCHEMA, routingOf } from "./routing-policy.ts";
@@ -109,6 +110,10 @@ export function readSimulationPolicies(file: string): SimulationPolicies {
 
 /** The same of a document that was read. Throws ConfigError with every problem, as lines that `lineOf` makes of them. */
 export function policiesFrom(value: unknown, lineOf: (problem: Problem) => string): SimulationPolicies {
+  if (isBundle(value)) {
+    const { sections, routing } = bundleSections(value, lineOf);
+    return { ...policiesFrom(sections, lineOf), routing };
+  }
   const given = check(value, lineOf);
   return {
     admission: given.admission && asAdmission(limitOf(given.admission)),
@@ -172,12 +177,18 @@ function check(value: unknown, lineOf: (problem: Problem) => string): z.output<t
     const variants = new Map(union.options.map((option) => [option.shape.type.value as string, option]));
     const variant = typeof type === "string" ? variants.get(type) : undefined;
     if (variant !== undefined) shape[section] = variant.optional();
-    else problems.push({ path: [section, "type"], message: unknownWord("type", String(type), [...variants.keys()]) });
+    else problems.push({ path: [section, "type"], message: typeProblem(type, [...variants.keys()]) });
   }
   if (problems.length > 0) throw new ConfigError(problems.map(lineOf));
   const checked = checkShape(z.strictObject(shape), value);
   if (!checked.ok) throw new ConfigError(checked.problems.map(lineOf));
   return SCHEMA.parse(value);
+}
+
+function typeProblem(type: unknown, known: readonly string[]): string {
+  return type === undefined
+    ? `expected one of ${known.join(", ")}, got nothing`
+    : unknownWord("type", typeof type === "string" ? type : JSON.stringify(type), known);
 }
 
 function priorityOf(given: z.output<typeof priority>): PrioritySpec {

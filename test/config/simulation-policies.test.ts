@@ -93,3 +93,43 @@ test("a quota of use has bounds for all and for named tenants", () => {
     [900, 60_000_000, 2, "tenant"],
   );
 });
+
+test("a bundle as BLIS loads it names policies, and its scheduler is a word", () => {
+  const bundle = read(`
+admission: {policy: token-bucket, token_bucket_capacity: 500}
+routing:
+  policy: weighted
+  scorers: [{name: precise-prefix-cache, weight: 2.0}, {name: active-requests, weight: 1.0}]
+priority: {policy: slo-based}
+scheduler: priority-fcfs
+preemption: {policy: priority}
+`);
+  const limit = bundle.admission?.limits["token-bucket"];
+  assert.ok(limit?.type === "token-bucket" && limit.bucketTokens === 500 && limit.refillPerSecond === 1000);
+  assert.deepEqual(bundle.routing, {
+    policy: "weighted",
+    scorers: [
+      { name: "precise-prefix-cache", weight: 2 },
+      { name: "active-request", weight: 1 },
+    ],
+  });
+  assert.deepEqual(
+    [bundle.priority?.type, bundle.scheduler, bundle.preemption],
+    ["slo-based", "priority-fcfs", "lowest-priority"],
+  );
+  const plain = read("routing: {policy: round-robin}\nscheduler: fcfs\n");
+  assert.deepEqual([plain.routing?.policy, plain.scheduler, plain.preemption], ["round-robin", "fcfs", "tail"]);
+  assert.equal(plain.admission, undefined);
+});
+
+test("what a bundle has and is given otherwise here is named with its line", () => {
+  assert.throws(
+    () => read("admission: {policy: gaie-legacy}\n"),
+    /admission\.policy: expected one of .*token-bucket.*line 1/,
+  );
+  assert.throws(
+    () => read("scheduler: fcfs\nnode_pools: []\n"),
+    /node_pools: expected --num-instances and --engine.*line 2/,
+  );
+  assert.throws(() => read("routing: {params: {}}\n"), /routing\.type: expected one of .*, got nothing/);
+});

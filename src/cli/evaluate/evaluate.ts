@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { basename } from "node:path";
+import { basename, resolve } from "node:path";
 import { Command, Option } from "commander";
+import { bundleSections, isBundle } from "#config/blis-bundle.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { readSimulationPolicies } from "#config/simulation-policies.ts";
 import { readYamlFile } from "#config/yaml-file.ts";
@@ -15,7 +16,7 @@ import { type SloFlags, sloOptions, sloTargets } from "../tune/slo-targets.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { trafficOf } from "../what-if/what-if-traffic.ts";
 import { type CandidateChange, scenarioOf } from "./candidate-change.ts";
-import { type AskedPolicy, askedPolicies } from "./candidate-policy.ts";
+import { type AskedPolicy, askedPolicies, type CandidateBase } from "./candidate-policy.ts";
 import { IsolatedEvaluations } from "./isolated-evaluation.ts";
 import { setOptionsFromFile } from "./option-file.ts";
 import { failedReport, type PolicyReport, policyReport } from "./policy-report.ts";
@@ -166,9 +167,16 @@ async function inTurns<T, R>(all: readonly T[], most: number, work: (one: T) => 
 function candidatesOf({ candidate, policyConfig, profile }: EvaluateFlags): AskedPolicy[] {
   if (policyConfig === undefined) return askedPolicies(documentOf(candidate ?? "-"), { profile });
   readSimulationPolicies(policyConfig);
-  const policies = documentOf(policyConfig) as TemplateSections;
+  const base = baseOf(policyConfig, documentOf(policyConfig), profile);
   const alone = { policy_id: basename(policyConfig).replace(/\.ya?ml$/, "") };
-  return askedPolicies(candidate === undefined ? alone : documentOf(candidate), { profile, policies });
+  return askedPolicies(candidate === undefined ? alone : documentOf(candidate), base);
+}
+
+/** What a policies file, or a bundle of BLIS, states for all candidates. */
+function baseOf(file: string, document: unknown, profile: string): CandidateBase {
+  if (!isBundle(document)) return { profile, policies: document as TemplateSections };
+  const { sections, routing } = bundleSections(document, (problem) => problemLine(problem));
+  return { profile: routing === undefined ? profile : resolve(file), policies: sections };
 }
 
 function documentOf(file: string): unknown {

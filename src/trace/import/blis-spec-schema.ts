@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { strict } from "./strict-object.ts";
 
-/** BLIS's WorkloadSpec, version 2: the keys that this reader understands; others are refused by name. */
+/** BLIS's WorkloadSpec, versions 1 and 2, which differ in names of classes: the keys that this reader understands; others are refused by name. */
 
 const nonnegative = z.number().nonnegative().max(1e15);
 const positive = z.number().positive().max(1e15);
@@ -65,10 +65,17 @@ const CLIENT = strict({
 });
 export type BlisClient = z.output<typeof CLIENT>;
 
+const VERSIONS: ReadonlySet<unknown> = new Set(["1", 1, "2", 2]);
+/** Classes of version 1 that version 2 names otherwise. */
+const CLASSES_OF_1: Readonly<Record<string, string>> = { realtime: "critical", interactive: "standard" };
+
 const millis = z.number().positive().max(1e9).optional();
 
 export const BLIS_SPEC = strict({
-  version: z.unknown().refine((version) => version === "2" || version === 2, { error: 'expected version: "2"' }),
+  version: z
+    .unknown()
+    .refine((version) => VERSIONS.has(version), { error: 'expected version: "1" or "2"' })
+    .transform((version) => Number(version)),
   seed: z.int().nonnegative().optional(),
   category: z.enum(["language", "reasoning", "multimodal", ""]).default(""),
   aggregate_rate: nonnegative,
@@ -76,8 +83,17 @@ export const BLIS_SPEC = strict({
   horizon: nonnegative.default(0),
   clients: z.array(CLIENT).min(1).max(100_000),
   goodput_slo_targets: z.record(z.string(), strict({ ttft_ms: millis, itl_ms: millis, e2e_ms: millis })).default({}),
-}).refine((spec) => spec.num_requests > 0 || spec.horizon > 0, {
-  path: ["num_requests"],
-  error: "expected num_requests or horizon above 0, or the workload would never end",
-});
+})
+  .refine((spec) => spec.num_requests > 0 || spec.horizon > 0, {
+    path: ["num_requests"],
+    error: "expected num_requests or horizon above 0, or the workload would never end",
+  })
+  .transform((spec) =>
+    spec.version === 2
+      ? spec
+      : {
+          ...spec,
+          clients: spec.clients.map((one) => ({ ...one, slo_class: CLASSES_OF_1[one.slo_class] ?? one.slo_class })),
+        },
+  );
 export type BlisSpec = z.output<typeof BLIS_SPEC>;

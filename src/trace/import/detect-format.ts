@@ -32,7 +32,7 @@ const ACCEPTED = `accepted formats:
   blis-result .json, a list of BLIS's SimResults; what was sent stands in the TraceV2 that was replayed
   workload   .jsonl that begins with {"format":"${WORKLOAD_FILE_FORMAT}"
   sharegpt   .json, a list of conversations with turns from human and gpt
-  blis-spec  .yaml or .yml, BLIS's WorkloadSpec with version: "2" and clients
+  blis-spec  .yaml or .yml, BLIS's WorkloadSpec with its version and clients
   synthetic  .yaml or .yml, a specification with conversations, arrivals and groups
 .gz and .zst of line formats are decompressed`;
 

@@ -72,9 +72,18 @@ test("windows have rates of their own, users are as many as there are, and clien
   assert.equal(generate({ ...BASE, clients: [{ ...CLIENT, timeout: 0 }] })[0]?.timeoutMicros, undefined);
 });
 
+test("version 1 names two classes otherwise", () => {
+  const classOf = (version: string | number, slo_class: string) =>
+    generate({ ...BASE, version, num_requests: 1, clients: [{ ...CLIENT, slo_class }] })[0]?.sloClass;
+  assert.deepEqual(
+    [classOf("1", "realtime"), classOf(1, "interactive"), classOf("1", "batch"), classOf("2", "realtime")],
+    ["critical", "standard", "batch", "realtime"],
+  );
+});
+
 test("what is wrong or unknown is refused with its path", () => {
   const wrong: [object, RegExp][] = [
-    [{ ...BASE, version: "1" }, /version: "2"/],
+    [{ ...BASE, version: "3" }, /version: expected version: "1" or "2"/],
     [
       { ...BASE, clients: [{ ...CLIENT, multimodal: {} }] },
       /clients\[0\]: unknown key multimodal; accepted: id, tenant_id/,
