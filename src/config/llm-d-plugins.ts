@@ -143,14 +143,24 @@ export const LLM_D_ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** Plugins of llm-d without a counterpart here, and what that means. */
 export const LLM_D_MISSING: Readonly<Record<string, string>> = {
-  "burst-prefix-cache-producer": "requests are routed as they come, not gathered in bursts",
-  "mm-embeddings-cache-producer": "what is cached of images and sound is not known",
+  "burst-prefix-cache-producer":
+    "requests are routed as they come, not gathered for a window; what one leaves is expected by the next at once, so " +
+    "prefix-cache-scorer without this producer keeps a burst together",
+  "mm-embeddings-cache-producer":
+    "what is cached of images and sound is not known; without it and its scorer prefixes decide",
   "mm-embeddings-cache-scorer": "what is cached of images and sound is not known",
-  "encode-filter": "encoding is not routed apart",
+  "encode-filter":
+    "encoding is not routed apart: without this stage engines that compute prompts encode images themselves",
   "always-disagg-multimodal-decider": "encoding is not routed apart",
-  "endpoint-attribute-filter": "scorers and filters read the signals of their own catalog, no attributes by name",
-  "endpoint-attribute-scorer": "scorers and filters read the signals of their own catalog, no attributes by name",
-  "topology-extractor": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
-  "topology-affinity-filter": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
-  "topology-affinity-scorer": "the places of endpoints are labels; pairLabel of a profile's roles pairs them",
+  "endpoint-attribute-filter":
+    "scorers and filters read the signals of their own catalog, no attributes by name; GPU use of DCGM is part of the scorer " +
+    "utilization",
+  "endpoint-attribute-scorer":
+    "scorers and filters read the signals of their own catalog, no attributes by name; GPU use of DCGM is part of the scorer " +
+    "utilization",
+  "topology-extractor":
+    "the places of endpoints are labels; pairLabel of a profile's roles pairs them, and does not rank them",
+  "topology-affinity-filter":
+    "no stage sees which endpoint the other one chose; pairLabel of a profile's roles is its minAffinity",
+  "topology-affinity-scorer": "no stage sees which endpoint the other one chose, so that near ones are not ranked",
 };
