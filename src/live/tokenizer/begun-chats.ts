@@ -1,5 +1,5 @@
 import type { PlannedPrompt, PromptChains } from "./prompt-chains.ts";
-import type { MemoNode } from "./prefix-memo.ts";
+import type { MemoNode, NodeHandle } from "./prefix-memo.ts";
 import type { CacheScope, ChatMessage } from "./tokenizer.ts";
 import type { Step } from "./word-source.ts";
 
@@ -12,15 +12,16 @@ export interface BegunChat {
   readonly role: string;
 }
 
-interface Filed extends BegunChat {
+interface Filed extends Omit<BegunChat, "node"> {
+  readonly handle: NodeHandle;
   readonly scope: CacheScope;
 }
 
 /**
  * Beginnings of chats by the very array that holds their messages (`PromptSource.beginning`), so that a long chat costs no
  * walk through the messages that it had before: finding each in the memo compares its text, and of 70 messages of 400
- * characters that was a tenth of what a request cost. An entry lasts as long as its array; one whose chain the memo has
- * dropped is none.
+ * characters that was a tenth of what a request cost. An entry lasts as long as its array, and keeps nothing that
+ * the memo has dropped.
  */
 export class BegunChats {
   readonly #chains: PromptChains;
@@ -49,7 +50,8 @@ export class BegunChats {
   #find(beginning: readonly ChatMessage[], scope: CacheScope): BegunChat | undefined {
     const filed = this.#filed.get(beginning);
     if (filed === undefined || filed.scope.model !== scope.model || filed.scope.salt !== scope.salt) return undefined;
-    return this.#chains.memo.has(filed.node) ? filed : undefined;
+    const { handle, messages, role } = filed;
+    return handle.node && { node: handle.node, messages, role };
   }
 
   /** What the memo has of it, filed for the chats that follow. */
@@ -57,8 +59,8 @@ export class BegunChats {
     const { length: messages } = beginning;
     const node = this.#chains.nodeBehind(scope, steps, messages);
     if (node === undefined || messages === 0) return undefined;
-    const filed: Filed = { node, messages, role: beginning[messages - 1]!.role, scope };
-    this.#filed.set(beginning, filed);
-    return filed;
+    const { role } = beginning[messages - 1]!;
+    this.#filed.set(beginning, { handle: this.#chains.memo.handle(node), messages, role, scope });
+    return { node, messages, role };
   }
 }

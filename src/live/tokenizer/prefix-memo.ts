@@ -17,6 +17,11 @@ export interface MemoNode {
   readonly state: ChainState;
 }
 
+/** A node for as long as the memo has it: whoever keeps this keeps nothing that was evicted. */
+export interface NodeHandle {
+  readonly node: MemoNode | undefined;
+}
+
 class Node implements MemoNode {
   readonly parent: Node | undefined;
   readonly tag: string;
@@ -24,6 +29,7 @@ class Node implements MemoNode {
   readonly state: ChainState;
   readonly bytes: number;
   linked = false;
+  handle: { node: Node | undefined } | undefined = undefined;
   /** The child last seen, to be compared without hashing. */
   latest: Node | undefined = undefined;
   /** The child of a node with one, as most are; children by the key of their text from the second on. */
@@ -88,9 +94,11 @@ export class PrefixMemo {
     return this.#top;
   }
 
-  /** Whether it was not evicted; then all before it are there too. */
-  has(node: MemoNode): boolean {
-    return (node as Node).linked;
+  /** The same one each time. */
+  handle(node: MemoNode): NodeHandle {
+    const of = node as Node;
+    of.handle ??= { node: of.linked ? of : undefined };
+    return of.handle;
   }
 
   find(parent: MemoNode, tag: string, text: string): MemoNode | undefined {
@@ -162,6 +170,7 @@ export class PrefixMemo {
     assert(leaf.only === undefined && leaf.children === undefined, "the oldest node of the memo is a leaf");
     this.#unlink(leaf);
     leaf.linked = false;
+    if (leaf.handle !== undefined) leaf.handle.node = undefined;
     this.#entries--;
     this.#bytes -= leaf.bytes;
     this.evictions++;

@@ -98,6 +98,18 @@ test("conversations by turns move their places once, until a sixteenth of the bo
   assert.ok(memo.moves - before < 400 + (400 / (320 / 16)) * 6, `${memo.moves - before} moves`);
 });
 
+test("a handle has its node until that is evicted, and is the same one each time", () => {
+  const memo = new PrefixMemo(2, 1e9, STATE);
+  walk(memo, [["u", "1"]]);
+  const node = memo.find(memo.top, "u", "1")!;
+  const handle = memo.handle(node);
+  assert.ok(handle.node === node && memo.handle(node) === handle);
+  for (const text of ["2", "3"]) walk(memo, [["u", text]]);
+  assert.equal(handle.node, undefined);
+  const unfiled = new PrefixMemo(0, 1e9, STATE);
+  assert.equal(unfiled.handle(unfiled.add(unfiled.top, "u", "1", STATE)).node, undefined);
+});
+
 test("texts that share a sample, and one text in two roles, are distinguished", () => {
   const memo = new PrefixMemo(1000, 1e9, STATE);
   const long = (mark: string): string => `${"a".repeat(6000)}${mark}${"b".repeat(6000)}`;
