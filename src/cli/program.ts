@@ -21,7 +21,8 @@ export function createProgram(version: string, commands: readonly Command[]): Co
   }
   program.addHelpText("after", () => {
     const all = commands.flatMap((command) => [command, ...command.commands]);
-    return all.map((command) => commandHelp(command, program.createHelp())).join("\n");
+    const helps = all.map((command) => commandHelp(command, program.createHelp()));
+    return [...helps, "\nEvery command with its options; gnomon COMMAND --help shows one alone."].join("\n");
   });
   return program;
 }
@@ -55,7 +56,7 @@ export async function run(
     }
     // A file that the system refused: its message names the file and the reason.
     if (error instanceof Error && "syscall" in error && "path" in error) {
-      complain(error.message);
+      complain(`${String(error.path)}: ${error.message.replace(/^[A-Z0-9]+: /, "").replace(/, \w+( '.*')?$/, "")}`);
       return EXIT_FAILURE;
     }
     throw error;
@@ -73,6 +74,12 @@ function usageMessage(error: CommanderError, program: Command, argv: readonly st
     !word.startsWith("-")
   ) {
     return unknownWord("command", word, names);
+  }
+  if (error.code === "commander.unknownCommand") {
+    const parent = program.commands.find((command) => command.name() === word);
+    const below = parent?.commands.map((command) => command.name()) ?? [];
+    const given = /'(.*)'/.exec(error.message)?.[1];
+    if (given !== undefined && below.length > 0) return unknownWord("command", given, below);
   }
   return error.message.replace(/^error: /, "");
 }

@@ -43,7 +43,7 @@ function words(
   report: TraceReport,
 ): string {
   const verdict = differences > 0 ? `: ${differences} differ` : decisions > 0 ? ": all identical" : "";
-  const lines = [`${runs} runs, ${inputs} inputs, ${decisions} decisions compared${verdict}`];
+  const lines = [`${runs} ${runs === 1 ? "run" : "runs"}, ${inputs} inputs, ${decisions} decisions compared${verdict}`];
   if (unverifiable > 0) lines.push(`${unverifiable} decisions not compared, from these places on:`);
   else if (reasons.length > 0) lines.push("beyond these, nothing could be compared:");
   lines.push(...reasons.map((reason) => `  ${reason}`), ...reportNotes(report));

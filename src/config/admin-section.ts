@@ -1,12 +1,15 @@
 import * as z from "zod";
 import { environmentName } from "./schema-value.ts";
 
+/** Where the gateway and the commands that administer it find the admin token, unless they are given another place. */
+export const ADMIN_TOKEN_VARIABLE = "GNOMON_ADMIN_TOKEN";
+
 export const admin = z
   .strictObject({
     tokenEnv: environmentName()
       .optional()
       .describe(
-        "Variable that holds the bearer token of /gnomon/*; without a token they answer on loopback only, and /gnomon/admin/* to nobody.",
+        `Variable that holds the bearer token of /gnomon/*; ${ADMIN_TOKEN_VARIABLE} where that is set and neither this nor tokenFile is. Without a token they answer on loopback only, and /gnomon/admin/* to nobody.`,
       ),
     tokenFile: z.string().min(1).optional().describe("File that holds it, such as a mounted secret; read at start."),
     statusTokenEnv: environmentName()

@@ -1,3 +1,4 @@
+import { ADMIN_TOKEN_VARIABLE } from "./admin-section.ts";
 import { ConfigError } from "./config-error.ts";
 import { applyOverrides, overridesFromEnvironment, type Override } from "./override.ts";
 import { checkShape, problemLine, type Problem } from "./problem.ts";
@@ -19,9 +20,13 @@ export function loadConfig(sources: ConfigSources): Config {
   if (file?.ok === false) throw new ConfigError(file.problems.map((problem) => problemLine(problem)));
   const root = schemaNode(CONFIG_SCHEMA);
   const written: unknown = file?.value.value ?? {};
-  const secrets = secretNames(applyOverrides(written, sources.overrides), root);
-  const fromEnvironment = overridesFromEnvironment(sources.environment, root, (name) => secrets.has(name));
-  const overrides = [...fromEnvironment.overrides, ...sources.overrides];
+  const { environment } = sources;
+  const named = overridesFromEnvironment(environment, root, () => false).overrides;
+  const secrets = secretNames(applyOverrides(written, [...named, ...sources.overrides]), root);
+  const isSecret = (name: string) => secrets.has(name) || name === ADMIN_TOKEN_VARIABLE;
+  const fromEnvironment = overridesFromEnvironment(environment, root, isSecret);
+  const given = [...fromEnvironment.overrides, ...sources.overrides];
+  const overrides = [...adminTokenOverride(applyOverrides(written, given), environment), ...given];
   const checked = checkShape(CONFIG_SCHEMA, applyOverrides(written, overrides));
   const problems = fromEnvironment.problems.map((problem) => problemLine(problem));
   if (!checked.ok) problems.push(...checked.problems.map((problem) => withOrigin(problem, overrides, file?.value)));
@@ -33,6 +38,14 @@ export function loadConfig(sources: ConfigSources): Config {
     );
   if (!checked.ok || problems.length > 0) throw new ConfigError(problems);
   return checked.value;
+}
+
+/** The variable that the commands send the admin token from is the gateway's too, where no other source is named. */
+function adminTokenOverride(given: unknown, environment: ConfigSources["environment"]): Override[] {
+  if (environment[ADMIN_TOKEN_VARIABLE] === undefined) return [];
+  const { admin } = given as { readonly admin?: unknown };
+  if (typeof admin === "object" && admin !== null && ("tokenEnv" in admin || "tokenFile" in admin)) return [];
+  return [{ path: ["admin", "tokenEnv"], value: ADMIN_TOKEN_VARIABLE, from: ADMIN_TOKEN_VARIABLE }];
 }
 
 function withOrigin(problem: Problem, overrides: readonly Override[], file: YamlFile | undefined): string {

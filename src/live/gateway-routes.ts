@@ -67,7 +67,8 @@ function addFaults({ app, context, routes }: Parts): void {
     }
     context.counters.refused["unknown-path"] = (context.counters.refused["unknown-path"] ?? 0) + 1;
     const nothing = `There is nothing at ${method} ${path.slice(0, PATH_SHOWN_MAX)}.`;
-    const there = `POST serves ${routes.list()}. Further paths pass where routes.extra or routes.administration has them.`;
+    const pages = "GET serves /gnomon/ (the status page), /metrics, /healthz and /readyz.";
+    const there = `${pages} POST serves ${routes.list()}. Further paths pass where routes.extra or routes.administration has them.`;
     return answerOf(context, refusal("unknown-path", `${nothing} ${there}`), path);
   });
   app.onError((error) => {

@@ -7,9 +7,18 @@ import { profilesCommand } from "../../src/cli/profiles.ts";
 import { createProgram, run } from "../../src/cli/program.ts";
 import { serveCommand } from "#cli/serve/serve.ts";
 import { takenPort } from "./command-line.ts";
+import { rolloutCommand } from "#cli/rollout/rollout.ts";
 import { driveCommand } from "#drive/command.ts";
 
-const COMMANDS = [serveCommand, emulateCommand, driveCommand, profilesCommand, explainCommand, configCommand];
+const COMMANDS = [
+  serveCommand,
+  emulateCommand,
+  driveCommand,
+  profilesCommand,
+  explainCommand,
+  configCommand,
+  rolloutCommand,
+];
 
 /** Exit code and complaints of a command line that does not get to start anything. */
 async function refused(...argv: string[]): Promise<{ code: number; lines: string[] }> {
@@ -56,6 +65,7 @@ test("what is given wrongly is reported in one line each and ends with 2", async
     [["--routing-policy", "wieghted"], /did you mean weighted\? \(--routing-policy\)$/],
     [["emulate", "--count", "0"], /^emulate\.count: expected an integer in \[1, 64\], got 0 \(--count\)$/],
     [["emulate", "--time-scale", "fast"], /^emulate\.timeScale: expected a number in \(0, 1000\], got "fast"/],
+    [["rollout", "show"], /^expected one of plan, judge, .*status, .*, got the unknown command "show"/],
     [["explain"], /expected either --state or --decision/],
     [["explain", "--state", "/nowhere.json"], /\/nowhere\.json: it cannot be read/],
     [["drive"], /./],
@@ -86,4 +96,9 @@ test("several wrong things are all reported", async () => {
   const { code, lines } = await refused("--port", "-1", "--tokenizer", "magic", "--profile", "nobody", "--set", "x=1");
   assert.equal(code, 2);
   assert.equal(lines.length, 4, lines.join("\n"));
+});
+
+test("a file that cannot be opened is named with the reason, and ends with 1", async () => {
+  const { code, lines } = await refused("rollout", "start", "/nowhere/rollout.yaml");
+  assert.deepEqual({ code, lines }, { code: 1, lines: ["/nowhere/rollout.yaml: no such file or directory"] });
 });

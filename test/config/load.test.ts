@@ -196,3 +196,28 @@ test("the table of keys has a meaning for each", () => {
   assert.equal(describeAsMarkdown().trimEnd().split("\n").length, rows.length + 2);
   assert.equal(new Set(rows.map((row) => row.key)).size, rows.length);
 });
+
+test("the variable that commands send the admin token from is the gateway's where no other is named", (t) => {
+  const tokenEnv = (given: { path?: string; environment: Record<string, string>; set?: string }) => {
+    const overrides = given.set === undefined ? [] : [{ path: ["admin", "tokenEnv"], value: given.set, from: "--set" }];
+    return loadConfig({ file: given.path, environment: given.environment, overrides }).admin;
+  };
+  const environment = { GNOMON_ADMIN_TOKEN: "secret", OTHER: "secret" };
+  assert.equal(tokenEnv({ environment }).tokenEnv, "GNOMON_ADMIN_TOKEN");
+  assert.equal(tokenEnv({ environment: {} }).tokenEnv, undefined);
+  assert.equal(tokenEnv({ environment, set: "OTHER" }).tokenEnv, "OTHER");
+  assert.equal(tokenEnv({ environment: { ...environment, GNOMON_ADMIN_TOKEN_ENV: "OTHER" } }).tokenEnv, "OTHER");
+  const path = file(t, "admin: {tokenFile: /run/token}\n");
+  assert.deepEqual(
+    [tokenEnv({ path, environment }).tokenEnv, tokenEnv({ path, environment }).tokenFile],
+    [undefined, "/run/token"],
+  );
+  assert.deepEqual(refused({ environment: { GNOMON_ADMIN_TOKEN: "" } }), [
+    "admin.tokenEnv: expected a variable that is set, got no GNOMON_ADMIN_TOKEN in the environment (GNOMON_ADMIN_TOKEN)",
+  ]);
+});
+
+test("a secret that a variable names may itself begin as the gateway's variables do", () => {
+  const environment = { GNOMON_ADMIN_TOKEN_ENV: "GNOMON_MY_SECRET", GNOMON_MY_SECRET: "secret" };
+  assert.equal(loadConfig({ file: undefined, environment, overrides: [] }).admin.tokenEnv, "GNOMON_MY_SECRET");
+});

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
+import { ADMIN_TOKEN_VARIABLE } from "#config/admin-section.ts";
 
 /** Where a running gateway is, and how to be let in: GatewayFlags. */
 export function gatewayOptions(command: Command): Command {
   return command
     .option("--url <url>", "the gateway", "http://127.0.0.1:8080")
-    .option("--token-env <name>", "variable that holds its admin token", "GNOMON_ADMIN_TOKEN")
+    .option("--token-env <name>", "variable that holds its admin token", ADMIN_TOKEN_VARIABLE)
     .option("--token-file <file>", "file that holds it, instead");
 }

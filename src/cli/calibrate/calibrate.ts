@@ -196,6 +196,10 @@ function report(
   const stream =
     flags.output === undefined || flags.output === "-" || flags.json === "-" ? process.stderr : process.stdout;
   stream.write(calibrateTable(calibration));
+  if (flags.output !== undefined && flags.output !== "-") {
+    const next = `gnomon what-if ${paths[0]} --engine ${flags.output} --profile NAME`;
+    process.stderr.write(`wrote ${flags.output}; next: ${next}\n`);
+  }
 }
 
 function write(file: string, text: string): void {

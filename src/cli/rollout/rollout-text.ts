@@ -85,7 +85,7 @@ function armRows({ arms }: RolloutView): string[][] {
   return arms.map(({ name, profile, sharePercent, total, isControl }) => {
     const { ttft, tpot, e2e } = total.times;
     return [
-      isControl ? `${name} (control)` : name,
+      isControl && name !== "control" ? `${name} (control)` : name,
       profile === "" ? "as the policy has it" : profile,
       `${round(sharePercent)} %`,
       String(total.requests),

@@ -84,7 +84,8 @@ function sureness({ winner, objective }: TuneAnswer, { gain, bySessions, byTime,
   return [
     table.toString(),
     wrapped(
-      `The gain is a part ${unit}, on conversations that the search did not see; the interval holds what is chance over ` +
+      `The gain is a part ${unit}, on conversations that the search did not see, averaged over drawn engines. The tables ` +
+        `below are of one engine, the one that was fitted, so that their changes may be larger or smaller. The interval holds what is chance over ` +
         `conversations and over ${replicas.length} drawn engines (the worst of them: ${signedPercent(worst)}). Where it was ` +
         `searched it was ${signedPercent(winner!.gain)}; so good a best one by chance: ${percent(winner!.chanceOfBest)} among ` +
         `the finalists, at most ${percent(winner!.chanceOfAll)} among all policies (Bonferroni).`,
@@ -93,7 +94,7 @@ function sureness({ winner, objective }: TuneAnswer, { gain, bySessions, byTime,
 }
 
 function figures({ parts }: HeldOut): string {
-  const table = figureTable(["held out, ms", "in force", "found", "change"]);
+  const table = figureTable(["held out, fitted engine, ms", "in force", "found", "change"]);
   const names = { ttftMicros: "TTFT", tpotMicros: "TPOT", e2eMicros: "E2E" } as const;
   for (const [metric, name] of Object.entries(names) as [keyof typeof names, string][]) {
     for (const figure of ["mean", "p99"] as const) {

@@ -24,7 +24,10 @@ export function policyRoutes({ desk, access, hasToken }: PolicyRoutesOptions): (
   const { bytesMax } = desk;
   return (app) => {
     app.use("/gnomon/admin/*", async (c: PolicyContext, next) => {
-      if (!hasToken) return problem(c, 403, ["the admin API is closed; set admin.tokenEnv or admin.tokenFile"]);
+      if (!hasToken)
+        return problem(c, 403, [
+          "the admin API is closed; start the gateway with GNOMON_ADMIN_TOKEN, admin.tokenEnv or admin.tokenFile",
+        ]);
       const { headers, socket } = c.env.incoming;
       if (access({ headers, remoteAddress: socket.remoteAddress }) === "allowed") return next();
       c.header("www-authenticate", "Bearer");

@@ -109,6 +109,9 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
     if (autopilot !== undefined) {
       app.get("/gnomon/autopilot", (c) => c.json(autopilot.view()));
       autopilotRoutes(autopilot)(app);
+    } else {
+      for (const path of ["/gnomon/autopilot", "/gnomon/admin/autopilot", "/gnomon/admin/autopilot/*"])
+        app.all(path, (c) => problem(c, 404, "no autopilot runs here; set autopilot.enabled"));
     }
     app.get("/gnomon/endpoints", (c) => c.json({ prefix: options.blockSizes.view(), endpoints: endpoints(options) }));
     app.get("/gnomon/sources", (c) => c.json({ sources: options.sources.rows() }));

@@ -81,7 +81,7 @@ function tokenForm(message: string, { sendToken }: Pick<PageActions, "sendToken"
     "form",
     { class: "notice", onsubmit },
     element("p", {}, message),
-    element("label", { for: "token" }, "Status token"),
+    element("label", { for: "token" }, "Status token or admin token"),
     element("input", { id: "token", name: "token", type: "password", autocomplete: "off" }),
     element("button", {}, "Show"),
   );

@@ -91,7 +91,12 @@ function armRow(arm: RolloutArm, place: number): Row {
   return {
     key: arm.name,
     cells: [
-      element("span", {}, element("i", { class: `dot s${place}` }), place === 0 ? `${arm.name} (control)` : arm.name),
+      element(
+        "span",
+        {},
+        element("i", { class: `dot s${place}` }),
+        place === 0 && arm.name !== "control" ? `${arm.name} (control)` : arm.name,
+      ),
       `${arm.profile}${share}`,
       count(arm.requests),
       of(arm.failed),

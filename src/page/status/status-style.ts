@@ -42,7 +42,7 @@ button.open[aria-expanded=true]::before{border:4px solid transparent;border-top:
 .metered{display:inline-flex;align-items:center;justify-content:flex-end;gap:8px;white-space:nowrap}
 svg.meter{width:60px;flex:none}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(210px,1fr));gap:6px 18px;margin:4px 0}.facts dt{font-size:12px;color:var(--soft)}.facts dd{margin:0;overflow-wrap:anywhere}
-.small{grid-template-columns:repeat(auto-fit,minmax(min(100%,310px),1fr))}
+.small{grid-template-columns:repeat(auto-fit,minmax(min(100%,290px),1fr))}
 figcaption{margin-bottom:2px}
 .legend{display:flex;flex-wrap:wrap;gap:2px 12px;min-height:21px;font-size:12.5px;color:var(--soft);font-variant-numeric:tabular-nums}.legend b{color:var(--ink)}.legend b.good{color:var(--good)}.legend b.bad{color:var(--bad)}
 .value i.dot{width:8px;height:8px;margin-right:5px}

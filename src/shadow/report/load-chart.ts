@@ -1,6 +1,6 @@
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { figure } from "#page/part/figure.ts";
-import { escaped, time } from "#page/part/format.ts";
+import { escaped } from "#page/part/format.ts";
 import { type Frame, lineChart } from "#page/part/line-chart.ts";
 import { markupText } from "#page/part/markup-text.ts";
 import { endpointsOf, OBSERVED, type PageData, seriesOf } from "./page-data.ts";
@@ -12,6 +12,14 @@ const FRAME: Frame = { width: WIDTH, height: HEIGHT, left: 34, right: WIDTH - 10
 const BINS = 180;
 /** Endpoints drawn one by one; of a larger fleet the busiest, the median and the idlest at each moment. */
 const LINES_MAX = 8;
+const SECONDS = { name: "s", micros: MICROS_PER_SECOND } as const;
+/** Units of the time axis, the largest first; one is taken where the span has a few of it. */
+const UNITS = [
+  { name: "h", micros: 3_600 * MICROS_PER_SECOND },
+  { name: "min", micros: 60 * MICROS_PER_SECOND },
+  SECONDS,
+];
+const UNITS_SHOWN_MIN = 5;
 
 /** Mean requests in flight per endpoint over time: one drawing a profile, all on the same axes. */
 export function loadCharts(data: PageData): string {
@@ -50,13 +58,14 @@ function chart(
   highest: number,
 ): string {
   const { names } = endpointsOf(data);
-  const seconds = spanMicros / MICROS_PER_SECOND;
+  const unit = UNITS.find(({ micros }) => spanMicros >= UNITS_SHOWN_MIN * micros) ?? SECONDS;
+  const span = spanMicros / unit.micros;
   const drawing = lineChart({
     label: `Requests in flight per endpoint, ${name}`,
     frame: FRAME,
     x: {
-      scale: linearScale(0, seconds, FRAME.left, FRAME.right),
-      text: (second) => time(second * MICROS_PER_SECOND),
+      scale: linearScale(0, span, FRAME.left, FRAME.right),
+      text: (tick) => `${Number(tick.toPrecision(3))} ${unit.name}`,
       grid: false,
     },
     y: {
@@ -67,10 +76,7 @@ function chart(
     series: lines.map((line, i) => ({
       name: line.name,
       style: `thin e${i % LINES_MAX}`,
-      points: Array.from(line.values, (value, bin): readonly [number, number] => [
-        ((bin + 0.5) / BINS) * seconds,
-        value,
-      ]),
+      points: Array.from(line.values, (value, bin): readonly [number, number] => [((bin + 0.5) / BINS) * span, value]),
       note: isBand ? line.name : (names[i] ?? line.name),
     })),
   });

@@ -40,8 +40,9 @@ function compared(best: CandidateAnswer, others: readonly CandidateAnswer[], bas
   const named = also
     .slice(0, OTHERS_NAMED_MAX)
     .map(({ one, metrics }) => `${one.name} ${metrics.map((metric) => change(one, base, metric)).join(", ")}`);
-  const more = also.length > named.length ? `; ${also.length - named.length} more differ` : "";
-  const rest = named.length === 0 ? "" : `; beyond chance also ${named.join("; ")}${more}`;
+  const more = also.length > named.length ? `; ${also.length - named.length} more` : "";
+  const rest =
+    named.length === 0 ? "" : `; ${also.length === 1 ? "differs" : "differ"} beyond chance: ${named.join("; ")}${more}`;
   const figures = `${shares(best, base)}${rest}`;
   if (e2e < 0) return `${best.name} would have been better than ${base.name} in E2E: ${figures}.`;
   if (e2e > 0) return `${base.name} stays best in E2E; next is ${best.name}: ${figures}.`;

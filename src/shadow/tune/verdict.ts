@@ -55,7 +55,7 @@ export function verdictOf({ gainMin, search, winner, heldOut }: Judged): Verdict
   const doubts = [
     ...(gain.low > 0 ? [] : [`it gains ${seen}: that may be chance`]),
     ...(gain.value >= gainMin ? [] : [`it gains ${seen}, less than the ${least} that is worth a change`]),
-    ...(gain.chance <= CHANCE_MAX ? [] : [`as much by chance has a probability of ${percent(gain.chance)}`]),
+    ...(gain.chance <= CHANCE_MAX ? [] : [`chance alone shows as much with a probability of ${percent(gain.chance)}`]),
     ...(winner.chanceOfBest <= CHANCE_MAX
       ? []
       : [`the best of all that were searched is as good by chance with ${percent(winner.chanceOfBest)}`]),

@@ -96,7 +96,7 @@ const CASES: readonly Case[] = [
     body: CHAT,
     how: { path },
     status: 404,
-    says: /There is nothing at POST .*POST serves \/v1\/chat\/completions, .*\/v1\/embeddings.*routes\.administration/,
+    says: /There is nothing at POST .*\/gnomon\/ \(the status page\).* POST serves \/v1\/chat\/completions, .*\/v1\/embeddings.*routes\.administration/,
   })),
 ];
 

@@ -100,7 +100,7 @@ function traffic(address: string): () => Promise<void> {
 
 async function opened(page: Page, address: string): Promise<void> {
   await page.goto(`${address}/gnomon/`);
-  await page.getByLabel("Status token").fill(LOOK);
+  await page.getByLabel("Status token or admin token").fill(LOOK);
   await page.getByRole("button", { name: "Show", exact: true }).click();
   await page.locator("#rollout article").waitFor();
 }

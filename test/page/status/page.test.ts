@@ -107,7 +107,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     server.token = "st-secret";
     server.asked.length = 0;
     const { page, complaints, close } = await opened();
-    const field = page.getByLabel("Status token");
+    const field = page.getByLabel("Status token or admin token");
     await field.fill("wrong");
     await field.press("Enter");
     await page.getByText("does not take that token").waitFor();
