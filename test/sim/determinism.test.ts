@@ -11,16 +11,16 @@ const SEED = 5;
 test("one seed gives the same bytes, again and in other threads", async () => {
   const here = digest(busyRun(WEIGHTED, SEED));
   const workers = [1, 2].map(
-    () => new Worker(new URL("digest-worker.ts", import.meta.url), { workerData: { seed: SEED, runs: 3 } }),
+    () => new Worker(new URL("digest-worker.ts", import.meta.url), { workerData: { seed: SEED, runs: 2 } }),
   );
   const answers = await Promise.all(workers.map((worker) => once(worker, "message") as Promise<[string[]]>));
-  for (const [digests] of answers) assert.deepEqual(digests, [here, here, here]);
+  for (const [digests] of answers) assert.deepEqual(digests, [here, here]);
   await Promise.all(workers.map((worker) => worker.terminate()));
   assert.equal(digest(busyRun(WEIGHTED, SEED)), here);
 });
 
 /** The nightly form (.ci/nightly) has 100. */
-const RUNS = Number(process.env["GNOMON_DETERMINISM_RUNS"] ?? 20);
+const RUNS = Number(process.env["GNOMON_DETERMINISM_RUNS"] ?? 5);
 
 test(`${RUNS} runs of one seed give the same bytes, with an autoscaler and without`, () => {
   const scaling: ScalingOptions = {

@@ -36,8 +36,8 @@ const TRUE = {
   perDecodeContextTokenMicros: 0,
   perPrefillPairMicros: 0,
 };
-const LIGHT: RunTraffic = { requests: 240, gapMicros: 120_000, seed: 1 };
-const HEAVY: RunTraffic = { requests: 240, gapMicros: 65_000, seed: 2 };
+const LIGHT: RunTraffic = { requests: 160, gapMicros: 120_000, seed: 1 };
+const HEAVY: RunTraffic = { requests: 160, gapMicros: 65_000, seed: 2 };
 
 const gnomon = (t: TestContext, ...argv: string[]) =>
   inProcess(t, [traceCommand(), calibrateCommand(), compareCommand(), whatIfCommand()], argv);

@@ -79,9 +79,9 @@ function childrenOf(pid: number): number[] {
 
 const alive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
-test("each engine of an emulated fleet is a process: one is killed, the others serve, and none outlives a killed parent", async (t) => {
+test("each engine of an emulated fleet is a process: one is killed, the other serves, and none outlives a killed parent", async (t) => {
   if (!existsSync("/proc/self")) return t.skip("needs /proc");
-  const fleet = gnomon(t, ["emulate", "--count", "3", "--port-base", "0"]);
+  const fleet = gnomon(t, ["emulate", "--count", "2", "--port-base", "0"]);
   const [, list = ""] = await fleet.said(/gnomon emulates \S+ at (.*)\n/);
   const urls = list.split(" ");
   const engines = childrenOf(fleet.child.pid!);
@@ -90,13 +90,13 @@ test("each engine of an emulated fleet is a process: one is killed, the others s
       ({ ok }) => ok,
       () => false,
     );
-  assert.deepEqual(await Promise.all(urls.map(isUp)), [true, true, true]);
+  assert.deepEqual(await Promise.all(urls.map(isUp)), [true, true]);
   process.kill(engines[1]!, "SIGKILL");
   await until(
     () => Promise.resolve(fleet.stderr()),
     (text) => text.includes("ended (SIGKILL)"),
   );
-  assert.equal((await Promise.all(urls.map(isUp))).filter(Boolean).length, 2);
+  assert.equal((await Promise.all(urls.map(isUp))).filter(Boolean).length, 1);
   assert.equal(fleet.child.exitCode, null);
   fleet.child.kill("SIGKILL");
   await fleet.exit;

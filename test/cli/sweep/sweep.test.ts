@@ -14,7 +14,7 @@ const FOLDER = mkdtempSync(join(tmpdir(), "gnomon-sweep-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 const WORKLOAD = join(FOLDER, "workload.jsonl");
-const lines = Array.from({ length: 60 }, (_, i) =>
+const lines = Array.from({ length: 30 }, (_, i) =>
   JSON.stringify({ timestamp: i * 50, input_length: 1_024, output_length: 40, hash_ids: [i % 7, 100 + (i % 20)] }),
 );
 writeFileSync(WORKLOAD, `${lines.join("\n")}\n`);
@@ -22,8 +22,8 @@ writeFileSync(WORKLOAD, `${lines.join("\n")}\n`);
 const WHAT_IF = file("what-if.yaml", {
   command: "what-if",
   trace: WORKLOAD,
-  options: { "in-force": "round-robin", "step-error": 0.05, replicas: 3 },
-  grid: { profile: ["gnomon", "lmetric"], endpoints: [2, 3], "scrape-interval": [100, 1000] },
+  options: { "in-force": "round-robin", "step-error": 0.05, replicas: 2 },
+  grid: { profile: ["gnomon", "lmetric"], endpoints: [2], "scrape-interval": [100, 1000] },
 });
 
 function file(name: string, content: object): string {
@@ -62,12 +62,12 @@ test("threads, one thread and merged shards give the same bytes; a point is what
   const points = pointsOf(whole);
   assert.deepEqual(
     points.map(({ point }) => point),
-    [0, 1, 2, 3, 4, 5, 6, 7],
+    [0, 1, 2, 3],
   );
-  assert.deepEqual(points[5]!.axes, { profile: "lmetric", endpoints: 2, "scrape-interval": 1000 });
-  const flags = ["--in-force", "round-robin", "--step-error", "0.05", "--replicas", "3", "--profile", "lmetric"];
+  assert.deepEqual(points[3]!.axes, { profile: "lmetric", endpoints: 2, "scrape-interval": 1000 });
+  const flags = ["--in-force", "round-robin", "--step-error", "0.05", "--replicas", "2", "--profile", "lmetric"];
   const alone = ["what-if", WORKLOAD, ...flags, "--endpoints", "2", "--scrape-interval", "1000", "--json", "-"];
-  assert.deepEqual(JSON.parse((await inProcess(t, [whatIfCommand()], alone)).out), points[5]!.result);
+  assert.deepEqual(JSON.parse((await inProcess(t, [whatIfCommand()], alone)).out), points[3]!.result);
 });
 
 test("a simulation's point is what the command alone gives", async (t) => {

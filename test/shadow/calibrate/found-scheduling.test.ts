@@ -21,7 +21,7 @@ for (const asyncScheduling of [true, false]) {
   for (const assumed of [true, false]) {
     test(`traffic of an engine with async scheduling ${asyncScheduling} shows it, and its times, whatever was assumed (${assumed})`, () => {
       const sizes = engineDefaults({ kvBlocks: 3000, sequencesMax: 32, asyncScheduling });
-      const run = runOn(engineWith(sizes, TRUE), { requests: 240, seed: 3, gapMicros: 60_000 });
+      const run = runOn(engineWith(sizes, TRUE), { requests: 160, seed: 3, gapMicros: 60_000 });
       const guess = { ...sizes, asyncScheduling: assumed };
       const evidence = evidenceOf(run, sizes.blockTokens);
       const { calibration, note } = inOneGo(calibrateUnstated(evidence, { sizes: guess }));

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { engineDefaults } from "#engine/config.ts";
+import { type EngineConfig, engineDefaults } from "#engine/config.ts";
 import { engineWith, type Parameters, parametersOf, parametersOfEngine } from "#shadow/calibrate/parameters.ts";
 import { type FitReport, RollingFit } from "#shadow/calibrate/rolling-fit.ts";
 import type { RecordedRun } from "#shadow/recorded/recorded-run.ts";
-import { runOn } from "./simulated-run.ts";
+import { runOn, type Traffic } from "./simulated-run.ts";
 
 const SIZES = engineDefaults({ kvBlocks: 3000, sequencesMax: 32, asyncScheduling: true });
 const TRUE: Parameters = parametersOf(
@@ -18,6 +18,12 @@ const WRONG = engineWith(
   parametersOf((name) => 2 * TRUE[name]),
 );
 const REQUESTS_MAX = 300;
+
+/** Traffic whose header has how the engines schedule, so that a fit need not try both ways. */
+function statedRun(truth: EngineConfig, traffic: Traffic): RecordedRun {
+  const run = runOn(truth, traffic);
+  return { ...run, header: { ...run.header, engine: { ...run.header.engine, asyncScheduling: true } } };
+}
 
 function attempt(fit: RollingFit, run: RecordedRun): { readonly report: FitReport; readonly pauses: number } {
   const steps = fit.attempt(run);
@@ -45,14 +51,14 @@ test("from a wrong engine the first window leads to the true one, and the error 
 
 test("sizes that the endpoints report win over those of the engine to begin with", () => {
   const fit = new RollingFit({ ...WRONG, kvBlocks: 50_000, sequencesMax: 7, batchTokensMax: 4096 }, REQUESTS_MAX);
-  attempt(fit, runOn(TRUTH, { seed: 2 }));
+  attempt(fit, statedRun(TRUTH, { seed: 2 }));
   const { kvBlocks, sequencesMax, batchTokensMax } = fit.engine;
   assert.deepEqual([kvBlocks, sequencesMax, batchTokensMax], [SIZES.kvBlocks, SIZES.sequencesMax, 4096]);
 });
 
 test("a window that does not suffice leaves the engine as it is, names the traffic that would, and still tests it", () => {
   const fit = new RollingFit(TRUTH, REQUESTS_MAX);
-  const { report } = attempt(fit, runOn(TRUTH, { seed: 3, gapMicros: 3_000_000 }));
+  const { report } = attempt(fit, statedRun(TRUTH, { seed: 3, gapMicros: 3_000_000 }));
   assert.equal(report.outcome, "not-identified");
   assert.match(report.detail.join(), /sometimes one and sometimes many/);
   assert.deepEqual(parametersOfEngine(fit.engine), TRUE);
@@ -61,7 +67,7 @@ test("a window that does not suffice leaves the engine as it is, names the traff
 
 test("too few requests are reported as such, and nothing is tried", () => {
   const fit = new RollingFit(TRUTH, REQUESTS_MAX);
-  const { report, pauses } = attempt(fit, runOn(TRUTH, { seed: 4, requests: 60 }));
+  const { report, pauses } = attempt(fit, statedRun(TRUTH, { seed: 4, requests: 60 }));
   assert.equal(report.outcome, "few-requests");
   assert.deepEqual([pauses, report.heldOut], [0, undefined]);
   assert.match(report.detail[0]!, /got 48$/);
@@ -69,8 +75,8 @@ test("too few requests are reported as such, and nothing is tried", () => {
 
 test("a fit that is further off on the held-out requests is turned down, and both errors are reported", () => {
   // The machine was twice as slow as the one in use while the fit's part was recorded, and is not in the part held out.
-  const fast = runOn(TRUTH, { seed: 5, requests: REQUESTS_MAX });
-  const slow = runOn(WRONG, { seed: 5, requests: REQUESTS_MAX });
+  const fast = statedRun(TRUTH, { seed: 5, requests: REQUESTS_MAX });
+  const slow = statedRun(WRONG, { seed: 5, requests: REQUESTS_MAX });
   const observed = fast.observed.map((one, i) => (i < 0.7 * REQUESTS_MAX ? slow.observed[i]! : one));
   const fit = new RollingFit(TRUTH, REQUESTS_MAX);
   const { report } = attempt(fit, { ...fast, observed });
@@ -82,7 +88,7 @@ test("a fit that is further off on the held-out requests is turned down, and bot
 
 test("answers that came in one burst neither win for a wrong engine nor spoil the fit", () => {
   // As a proxy delivers them that holds a stream back: all tokens after the first within 0.27 ms.
-  const run = runOn(TRUTH, { seed: 8 });
+  const run = statedRun(TRUTH, { seed: 8 });
   const bursts = new Set([150, 310, 350, 380]);
   const observed = run.observed.map((one, i) => (bursts.has(i) ? { ...one, ttftMicros: one.e2eMicros - 270 } : one));
   const fast = engineWith(
@@ -100,13 +106,13 @@ test("answers that came in one burst neither win for a wrong engine nor spoil th
 
 test("the engine follows a machine that changes for good", () => {
   const fit = new RollingFit(TRUTH, REQUESTS_MAX);
-  const { report } = attempt(fit, runOn(WRONG, { seed: 6 }));
+  const { report } = attempt(fit, statedRun(WRONG, { seed: 6 }));
   assert.equal(report.outcome, "accepted");
   assert.ok(Math.abs(parametersOfEngine(fit.engine)!.baseMicros / (2 * TRUE.baseMicros) - 1) < 0.03);
 });
 
 test("requests before the window's last ones are not looked at", () => {
-  const run = runOn(TRUTH, { seed: 7 });
+  const run = statedRun(TRUTH, { seed: 7 });
   const spoilt = run.observed.map((one, i) => (i < 100 ? { ...one, e2eMicros: 1e9 } : one));
   const [a, b] = [run.observed, spoilt].map(
     (observed) => attempt(new RollingFit(WRONG, REQUESTS_MAX), { ...run, observed }).report,

@@ -229,7 +229,7 @@ test("however a trace is damaged: no difference is reported, nothing passes as w
         else if (!isReported(strict)) assert.equal(strict.inputs, whole.inputs, "passed as whole");
         rmSync(directory, { recursive: true });
       }),
-      { numRuns: 50 },
+      { numRuns: 20 },
     );
   }
 });
@@ -252,7 +252,7 @@ test("a trace from before there were checksums: one kind of damage to its compre
       else assert.equal(lenient.result.differences, 0, `${name}: ${lenient.result.first?.what}`);
       rmSync(directory, { recursive: true });
     }),
-    { numRuns: 50 },
+    { numRuns: 20 },
   );
 });
 

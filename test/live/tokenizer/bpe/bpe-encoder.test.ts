@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { nfcNormalizer, Tokenizer as NativeTokenizer } from "tokenizers";
 import { BpeEncoder } from "#live/tokenizer/bpe/bpe-encoder.ts";
 import { openBpeTable, packBpeTable } from "#live/tokenizer/bpe/bpe-table.ts";
@@ -11,7 +12,7 @@ import { RandomStream } from "../random-stream.ts";
 import { randomText } from "../random-text.ts";
 
 const SEED = 20_261_121;
-const TEXTS = 1200;
+const TEXTS = 600;
 
 const FAMILIES = { "Llama 3": (): unknown => llamaJson(), Qwen: (): unknown => asQwen(smallLlama()) };
 
@@ -40,8 +41,10 @@ for (const [family, make] of Object.entries(FAMILIES)) {
     async function same(text: string, what: string): Promise<void> {
       const found = await own.encode(text);
       assert.ok(found !== undefined, what);
-      const copy = [...found];
-      assert.deepEqual(copy, await library(text), `${what}: ${JSON.stringify(text)}`);
+      const copy = Int32Array.from(found);
+      const expected = Int32Array.from(await library(text));
+      if (!isDeepStrictEqual(copy, expected))
+        assert.deepEqual([...copy], [...expected], `${what}: ${JSON.stringify(text)}`);
     }
 
     test("random text of every script", async () => {
@@ -50,7 +53,10 @@ for (const [family, make] of Object.entries(FAMILIES)) {
     });
 
     test("all characters, by class and alone", async () => {
-      const codes = Array.from({ length: 0x30000 }, (_, code) => code).filter((code) => code < 0xd800 || code > 0xdfff);
+      // Of the third plane, which is Chinese characters alone, one of sixteen.
+      const codes = Array.from({ length: 0x30000 }, (_, code) => code)
+        .filter((code) => code < 0xd800 || code > 0xdfff)
+        .filter((code) => code < 0x20000 || code % 16 === 0);
       for (let from = 0; from < codes.length; from += 8192) {
         const some = codes.slice(from, from + 8192).map((code) => String.fromCodePoint(code));
         await same(some.join(""), `run from ${from}`);
