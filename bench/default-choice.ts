@@ -27,7 +27,7 @@ const { values: flags } = parseArgs({
     seeds: { type: "string", default: "0,1" },
     cases: { type: "string" },
     policies: { type: "string" },
-    default: { type: "string", default: INCUMBENT },
+    default: { type: "string", default: "gnomon" },
     results: { type: "string", default: "default-choice.jsonl" },
     shard: { type: "string", default: "1/1" },
     tables: { type: "boolean", default: false },

@@ -19,8 +19,8 @@ export const OTHERS: readonly string[] = [
   "vllm-internal",
 ];
 
-/** The default until now. */
-export const INCUMBENT = "gnomon";
+/** The default until the last choice. */
+export const INCUMBENT = "gnomon before";
 
 interface Variant {
   readonly base: "gnomon" | "gnomon-predicted";
@@ -28,9 +28,10 @@ interface Variant {
   readonly guard?: Readonly<Record<string, number>>;
 }
 
+/** Of the default until the last choice: by then all endpoints counted as alike. */
 const added = (scorer: Variant["scorer"], guard?: Variant["guard"]): Variant => ({
   base: "gnomon",
-  scorer,
+  scorer: { batchWeight: 0.2, speedWeight: 0, ...scorer },
   ...(guard && { guard }),
 });
 /** As it was when the choice was made: by then its batchWeight was the scorer's own. */
@@ -42,9 +43,11 @@ const predicted = (scorer: Variant["scorer"], guard?: Variant["guard"]): Variant
 
 /** What may become the default; named by what differs from the profile that it is made of. */
 const VARIANTS: Readonly<Record<string, Variant>> = {
-  gnomon: added({}),
+  [INCUMBENT]: added({}),
   "gnomon cache 2": added({ cacheWeight: 2 }),
   "gnomon batch 0.4": added({ batchWeight: 0.4 }),
+  "gnomon, own speeds": added({ speedWeight: 1 }),
+  "gnomon, own speeds, batch 0.4": added({ speedWeight: 1, batchWeight: 0.4 }),
   "gnomon guard 1.5 + 4": added({}, { factor: 1.5, slack: 4 }),
   predicted: predicted({}),
   "predicted wait 2": predicted({ waitWeight: 2 }),
@@ -56,6 +59,9 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
   "predicted batch 1": predicted({ batchWeight: 1 }),
   "predicted wait 2, batch 0.5": predicted({ waitWeight: 2, batchWeight: 0.5 }),
   "predicted cache 2, wait 2, batch 0.5": predicted({ cacheWeight: 2, waitWeight: 2, batchWeight: 0.5 }),
+  "predicted wait 8, batch 0.5": predicted({ waitWeight: 8, batchWeight: 0.5 }),
+  "predicted wait 8, batch 0.3": predicted({ waitWeight: 8, batchWeight: 0.3 }),
+  "predicted wait 8, batch 0.5, guard 3 + 16": predicted({ waitWeight: 8, batchWeight: 0.5 }, { factor: 3, slack: 16 }),
   "predicted guard 1.5 + 4": predicted({}, { factor: 1.5, slack: 4 }),
   "predicted guard 3 + 16": predicted({}, { factor: 3, slack: 16 }),
 };

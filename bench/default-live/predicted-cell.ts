@@ -32,7 +32,7 @@ export function predictedCell(
   const faster = { windowMicros: MICROS_PER_SECOND, factors: Float64Array.of(1 / timeScale) };
   const engines = fleetOf(one).map(({ config, endpoint }) => ({
     config: { ...config, stepDrift: faster },
-    // A gateway is not told it.
+    // As a gateway has it, which no engine reports it to.
     endpoint: { ...endpoint, concurrencyMax: undefined },
   }));
   const { blockTokens } = engines[0]!.config;

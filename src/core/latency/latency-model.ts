@@ -109,6 +109,11 @@ export class LatencyModel {
     return Math.max(this.#priors.prefillTokenMicros / 100, this.#token.coefficients[1]! / TOKEN_UNIT);
   }
 
+  /** Of a step with one request of so many tokens at a mean endpoint, in microseconds. */
+  stepMicros(tokens: number): number {
+    return this.#stepOf(1, tokens);
+  }
+
   /** What one more request with so many tokens adds to a step at a mean endpoint, in microseconds. */
   addedMicros(tokens: number): number {
     const [, sequence, context] = this.#step.coefficients;

@@ -1,8 +1,9 @@
 import { PEER_SEQUENCE, type Routed } from "../decision.ts";
-import type { RequestFinished } from "../input.ts";
+import type { Input, RequestFinished } from "../input.ts";
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
 import type { PeerCharged, PeerReleased } from "../peer-news.ts";
+import type { PeerRequest } from "./peer.ts";
 
 /** A peer's request as plugins see it; its id is no own request's, since `#` is in none of them. */
 export function peerRequest(peer: string, news: PeerCharged): RouteRequest {
@@ -60,6 +61,14 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
     ...(stage && { prefill: stage }),
     breakdown,
   };
+}
+
+/** Its first token, as long after its charge as the peer measured: reports come in batches, and late. */
+export function firstTokenInput(
+  { chargedAt, route }: PeerRequest,
+  ttftMicros: Micros,
+): Input & { kind: "first-token" } {
+  return { kind: "first-token", at: chargedAt + ttftMicros, requestId: route.id };
 }
 
 /** The end of a peer's request as plugins see it; without news, one of which nothing is known. */

@@ -9,7 +9,7 @@ import type { Input } from "../input.ts";
 import type { PrefixIndex } from "../prefix/prefix-index.ts";
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
-import { peerDecision, peerRequest, releasedInput } from "./as-own.ts";
+import { firstTokenInput, peerDecision, peerRequest, releasedInput } from "./as-own.ts";
 import { newPeerCounts } from "./peer-counts.ts";
 import { type Peer, type PeerRequest, newPeer } from "./peer.ts";
 import { PeerWindows } from "./peer-windows.ts";
@@ -168,8 +168,7 @@ export class PeerBook {
       return;
     }
     const route = known?.route ?? this.#host.named(peerRequest(peer.name, news));
-    const request = known ?? this.#letIn(at, news, route, state);
-    request.state = state;
+    const request = Object.assign(known ?? this.#letIn(at, news, route, state), { state, chargedAt: at });
     peer.requests.set(news.request, request);
     this.#ledger.charge(route.id, state, news);
     this.#prefills.charge(request, news);
@@ -187,7 +186,7 @@ export class PeerBook {
     state: EndpointState,
   ): PeerRequest {
     const left = this.#host.letIn(at, route, state, newTokens, this.#taken);
-    return { number, route, left, state, insertion: undefined, prefill: undefined, begun: false };
+    return { number, route, left, state, insertion: undefined, prefill: undefined, begun: false, chargedAt: at };
   }
 
   #progressed(request: PeerRequest, outputTokens: number): void {
@@ -208,6 +207,7 @@ export class PeerBook {
     state.firstToken(at, ttftMicros);
     this.#ledger.firstToken(request.route.id);
     if (request.insertion !== undefined) this.#host.index.computed?.(request.insertion, at);
+    this.#host.observe(firstTokenInput(request, ttftMicros), undefined, request.route);
   }
 
   #released(at: Micros, peer: Peer, request: PeerRequest, news: PeerReleased): void {

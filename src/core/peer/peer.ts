@@ -3,6 +3,7 @@ import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { EndpointState } from "../endpoint/endpoint-state.ts";
 import type { Insertion } from "../prefix/prefix-index.ts";
 import type { RouteRequest } from "../request.ts";
+import type { Micros } from "../units.ts";
 
 /** A request that a peer has in flight. */
 export interface PeerRequest {
@@ -17,6 +18,8 @@ export interface PeerRequest {
   readonly left: LetInElsewhere;
   /** Its first token was seen. */
   begun: boolean;
+  /** When its charge was reported here. */
+  chargedAt: Micros;
 }
 
 /** Another router, in one of its lives. */

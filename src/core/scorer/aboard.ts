@@ -13,6 +13,8 @@ export class Aboard {
   promptTokens = 0;
   /** Attention's pairs of prompts that are not computed yet. */
   queuedPairs = 0;
+  /** Of the same prompts, tokens that were not found in the cache. */
+  queuedTokens = 0;
   #answering = 0;
   #answeringPromptTokens = 0;
   /** Since when some prompt has been computed there without a first token. */

@@ -1,5 +1,6 @@
 import { Ewma } from "../endpoint/ewma.ts";
 import { addedWaiting } from "./added-waiting.ts";
+import { EndpointSpeeds } from "./endpoint-speeds.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
 import { scorerPlugin } from "./scorer.ts";
 
@@ -13,13 +14,17 @@ const OUTPUT_TAU_MICROS = 300_000_000;
  *     prefill  = queueWeight * queued prefill tokens + new tokens * (1 + n + cacheWeight * demand)
  *     decode   = output tokens * (2 * n * sequenceTokens + contextShare * (context + n * prompt tokens))
  *     overflow = tokens of context and new ones together beyond roomShare of the KV cache, where its size is known
- *     cost     = prefill + batchWeight * decode + fullWeight * overflow
+ *     cost     = promptSpeed * (prefill + fullWeight * overflow) + stepSpeed * batchWeight * decode
  *     score    = (best cost + 1) / (cost + 1)
  *
  * n requests are there, with `context` tokens between them. This request waits for the queued tokens and its own new
  * ones; each of the n waits for the new ones too, whose steps they share. From then on every step takes longer: for this
  * request by the n and their context, for each of the n by this request and its prompt. What does not fit waits until
  * something ends.
+ *
+ * promptSpeed and stepSpeed are what a prompt token and a step take at this endpoint over the mean of the candidates, as its
+ * answers show it (EndpointSpeeds): an idle endpoint on a slower board is not the best one for being idle. speedWeight is
+ * how far they count; at 0 all endpoints count as alike.
  *
  * A token computed takes a block of cache from another prompt, and draws the next turns of its conversation to the place.
  * Both cost more where more is asked for:
@@ -36,7 +41,7 @@ const OUTPUT_TAU_MICROS = 300_000_000;
  */
 export const addedLatency = scorerPlugin({
   summary: "waiting that the request would add there, for itself and for the requests it joins",
-  reads: ["ledger", "scrape:load", "prefix-index", "usage"],
+  reads: ["ledger", "scrape:load", "scrape:kv", "prefix-index", "usage", "observed-latency"],
   source: "gnomon; LMetric's factors, added up as the waiting of each, and Preble's window for what is to come",
   parameters: {
     queueWeight: {
@@ -95,6 +100,13 @@ export const addedLatency = scorerPlugin({
       min: 0,
       meaning: "time that one more token of context adds to a step, in prompt tokens",
     },
+    speedWeight: {
+      type: "number",
+      default: 0,
+      min: 0,
+      max: 1,
+      meaning: "how far each endpoint's own speed counts, as it is learned from answers; at 0 all are alike",
+    },
     outputTokensGuess: {
       type: "number",
       default: 256,
@@ -105,16 +117,28 @@ export const addedLatency = scorerPlugin({
   create(name, parameters) {
     const answer = new Ewma(OUTPUT_TAU_MICROS);
     const sent = new EndpointWindows(parameters.windowSeconds);
+    const speeds = parameters.speedWeight > 0 ? new EndpointSpeeds(parameters.speedWeight) : undefined;
     return {
       name,
       score({ promptTokens }, candidates, scores) {
-        const asked = { promptTokens, outputTokens: answer.value ?? parameters.outputTokensGuess, demand: 1 };
+        const asked = {
+          promptTokens,
+          outputTokens: answer.value ?? parameters.outputTokensGuess,
+          demand: 1,
+          promptSpeed: 1,
+          stepSpeed: 1,
+        };
         let sum = 0;
         for (let i = 0; i < candidates.length; i++) sum += scores[i] = sent.sum(candidates[i]!.id, candidates[i]!.at);
         const mean = sum / candidates.length + parameters.evidenceTokens;
+        speeds?.look(candidates, promptTokens);
         let best = Infinity;
         for (let i = 0; i < candidates.length; i++) {
           if (mean > 0) asked.demand = (scores[i]! + parameters.evidenceTokens) / mean;
+          if (speeds !== undefined) {
+            asked.promptSpeed = speeds.prompt(i);
+            asked.stepSpeed = speeds.step(i);
+          }
           const cost = addedWaiting(parameters, candidates[i]!, asked);
           scores[i] = cost;
           best = Math.min(best, cost);
@@ -122,6 +146,7 @@ export const addedLatency = scorerPlugin({
         for (let i = 0; i < candidates.length; i++) scores[i] = (best + 1) / (scores[i]! + 1);
       },
       observe(input, decision, request) {
+        speeds?.observe(input, decision, request);
         if (decision?.kind === "routed" && request !== undefined) {
           sent.add(decision.endpoint, input.at, request.promptTokens);
         }

@@ -12,16 +12,21 @@ export interface WaitingWeights {
   readonly contextShare: number;
 }
 
-/** What a request brings, in tokens, and `demand`, what was sent to the candidate of late over the mean of all. */
+/**
+ * What a request brings, in tokens, `demand`, what was sent to the candidate of late over the mean of all, and what a
+ * prompt token and a step take there over the mean of all.
+ */
 export interface Asked {
   readonly promptTokens: number;
   readonly outputTokens: number;
   readonly demand: number;
+  readonly promptSpeed: number;
+  readonly stepSpeed: number;
 }
 
 /** Waiting that a request adds at a candidate, in prompt tokens; the formula is added-latency's. */
 export function addedWaiting(weights: WaitingWeights, candidate: Snapshot, asked: Asked): number {
-  const { promptTokens, outputTokens, demand } = asked;
+  const { promptTokens, outputTokens, demand, promptSpeed, stepSpeed } = asked;
   const n = candidate.effectiveLoad;
   const context = contextTokens(candidate, promptTokens, outputTokens);
   const added = newTokens(candidate, promptTokens);
@@ -30,7 +35,9 @@ export function addedWaiting(weights: WaitingWeights, candidate: Snapshot, asked
   const { kvCapacityTokens } = candidate.endpoint;
   const room = kvCapacityTokens === undefined ? Infinity : weights.roomShare * kvCapacityTokens;
   const overflow = Math.max(0, context + added - room);
-  return prefill + weights.batchWeight * decode + weights.fullWeight * overflow;
+  return (
+    promptSpeed * prefill + stepSpeed * (weights.batchWeight * decode) + promptSpeed * (weights.fullWeight * overflow)
+  );
 }
 
 /** Prompts there, those of others being as long as this one, and half an answer each: they are in the midst of it. */

@@ -1,5 +1,5 @@
 import { ColumnBreakdown } from "../breakdown.ts";
-import type { Breakdown, CandidateRow, Decision, Routed } from "../decision.ts";
+import { type Breakdown, type CandidateRow, type Decision, PEER_SEQUENCE, type Routed } from "../decision.ts";
 import type { Endpoint, EndpointId, Load } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
 import { newTokens } from "../endpoint/gauge.ts";
@@ -52,10 +52,19 @@ interface Seen {
   readonly newTokens: number;
 }
 
+/**
+ * What an endpoint had when a request was sent there.
+ * - decision: as the decision saw it, engines' gauges included, which a peer's decision does not report
+ * - requests: the requests that were sent there by this router and its peers, so that routers which get each other's news at
+ *   once learn the same
+ */
+export type SeenBy = "decision" | "requests";
+
 /** What a request's times would be at an endpoint, by models that learn from every request which the router placed. */
 export class LatencyForecaster {
   readonly #models: ModelSet;
   readonly #underWay: UnderWay;
+  readonly #seenBy: SeenBy;
   readonly #outputTokensGuess: number;
   readonly #answer = new Ewma(OUTPUT_TAU_MICROS);
   readonly #added = new Ewma(OUTPUT_TAU_MICROS);
@@ -64,13 +73,15 @@ export class LatencyForecaster {
   readonly #endpoints = new Map<EndpointId, Endpoint>();
   readonly #loads = new Map<EndpointId, Load>();
 
-  constructor(options: ForecasterOptions) {
+  constructor(options: ForecasterOptions, seenBy: SeenBy = "decision") {
+    this.#seenBy = seenBy;
     this.#outputTokensGuess = options.outputTokensGuess;
     this.#models = new ModelSet(options);
     this.#underWay = new UnderWay((endpoint) => this.#models.lastOf(endpoint));
   }
 
-  modelOf({ endpoint }: Snapshot): LatencyModel {
+  modelOf({ id, endpoint }: Snapshot): LatencyModel {
+    if (this.#endpoints.get(id) !== endpoint) this.#endpoints.set(id, endpoint);
     return this.#models.of(endpoint);
   }
 
@@ -118,6 +129,7 @@ export class LatencyForecaster {
     }
     if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed") {
       this.#endpoints.set(input.endpoint.id, input.endpoint);
+      this.#models.of(input.endpoint);
     }
     if (input.kind === "endpoint-left") this.#forget(input.endpoint);
     if (isAnswer(input)) this.#answer.add(input.at, input.outputTokens);
@@ -159,27 +171,44 @@ export class LatencyForecaster {
   }
 
   #routed(decision: Routed, request: RouteRequest): void {
-    const { at, endpoint: id, breakdown, hitTokens } = decision;
-    // A peer's decision has no rows, and where two share the work neither takes the time of one.
-    const row = rowOf(breakdown, id);
-    if (row === undefined || decision.prefill !== undefined) return;
-    const { effectiveLoad, requestsInFlight, prefillTokensQueued } = row;
+    const { at, endpoint: id, hitTokens } = decision;
+    // Where two share the work neither takes the time of one.
+    if (decision.prefill !== undefined) return;
     const added = Math.max(1, request.promptTokens - Math.floor(hitTokens));
-    const seen: Seen = {
-      id,
-      at,
+    const seen = this.#seen(decision, added);
+    if (seen === undefined) return;
+    const situation = this.#situation(seen, request.promptTokens);
+    this.#computed.add(id, at, added);
+    this.#added.add(at, added);
+    this.#underWay.began(decision, request, situation, Math.max(0, seen.effectiveLoad - seen.requestsInFlight));
+  }
+
+  /** Undefined where the decision has no row of the endpoint. */
+  #seen({ at, endpoint: id, sequence, breakdown }: Routed, added: number): Seen | undefined {
+    const aboard = this.#underWay.at(id);
+    const both = { id, at, promptTokensInFlight: aboard?.promptTokens ?? 0, newTokens: added };
+    if (this.#seenBy === "requests" || sequence === PEER_SEQUENCE) {
+      const requests = aboard?.requests ?? 0;
+      return {
+        ...both,
+        endpoint: this.#endpoints.get(id),
+        load: undefined,
+        effectiveLoad: requests,
+        requestsInFlight: requests,
+        prefillTokensQueued: aboard?.queuedTokens ?? 0,
+      };
+    }
+    const row = rowOf(breakdown, id);
+    if (row === undefined) return undefined;
+    const { effectiveLoad, requestsInFlight, prefillTokensQueued } = row;
+    return {
+      ...both,
       endpoint: this.#endpoints.get(id),
       load: row.freshness === "fresh" ? this.#loads.get(id) : undefined,
       effectiveLoad,
       requestsInFlight,
       prefillTokensQueued,
-      promptTokensInFlight: this.#underWay.at(id)?.promptTokens ?? 0,
-      newTokens: added,
     };
-    const situation = this.#situation(seen, request.promptTokens);
-    this.#computed.add(id, at, added);
-    this.#added.add(at, added);
-    this.#underWay.began(decision, request, situation, Math.max(0, effectiveLoad - requestsInFlight));
   }
 }
 

@@ -55,6 +55,7 @@ export class UnderWay {
     const { newTokens } = situation;
     const pairs = attentionPairs(promptTokens, newTokens);
     aboard.sent(at, promptTokens, pairs);
+    aboard.queuedTokens += newTokens;
     this.#followed.set(requestId, {
       endpoint,
       promptTokens,
@@ -94,6 +95,7 @@ export class UnderWay {
     one.firstTokenAt = at;
     const aboard = this.#aboard.get(endpoint);
     aboard?.computed(at, promptTokens, newTokens, pairs);
+    if (aboard !== undefined) aboard.queuedTokens -= newTokens;
     one.before = aboard?.until(at);
     this.#modelOf(endpoint).learnTtft(endpoint, at, situation, at - sentAt);
   }
@@ -121,6 +123,7 @@ export class UnderWay {
     const aboard = this.#aboard.get(one.endpoint);
     if (aboard === undefined) return;
     aboard.left(at, one.promptTokens, one.pairs, one.firstTokenAt);
+    if (one.firstTokenAt === undefined) aboard.queuedTokens -= one.newTokens;
     if (aboard.requests === 0) this.#aboard.delete(one.endpoint);
   }
 }

@@ -5,6 +5,7 @@ import { CATALOG } from "#core/catalog.ts";
 import type { Snapshot } from "#core/endpoint/snapshot.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { request, snapshot } from "../state.ts";
+import { routedBy, stepTimesOf } from "./slow-endpoints.ts";
 
 const WEIGHTS = {
   queueWeight: 3,
@@ -163,4 +164,54 @@ test("embeddings, which have no answer, leave the length of answers as it was se
     made.observe?.({ kind: "request-finished", at: i * 60_000_000, requestId: `r${i}`, ...end }, undefined, undefined);
   }
   assert.deepEqual(scores(made, 1000, [warm, idle]), before);
+});
+
+const ownSpeeds = { plugin: "added-latency", parameters: { speedWeight: 1 } };
+
+function shareOf(decisions: readonly { readonly endpoint: string }[], id: string): number {
+  return decisions.filter(({ endpoint }) => endpoint === id).length / decisions.length;
+}
+
+test("a slower endpoint gets fewer new prompts once its answers have shown what it takes", () => {
+  const [alike, learned] = [{ ...ownSpeeds, parameters: {} }, ownSpeeds].map((one) =>
+    routedBy(one, { a: 3, b: 1 }, 80).slice(20),
+  );
+  assert.ok(Math.abs(shareOf(alike!, "a") - 0.5) < 0.1, `${shareOf(alike!, "a")} where all count as alike`);
+  assert.ok(shareOf(learned!, "a") < 0.35, `${shareOf(learned!, "a")} where its own speed counts`);
+});
+
+test("known step times distinguish endpoints from the first request on", () => {
+  const decisions = routedBy(ownSpeeds, { a: 3, b: 1 }, 20, { a: stepTimesOf(3), b: stepTimesOf(1) });
+  assert.equal(decisions[0]!.endpoint, "b");
+  assert.ok(shareOf(decisions, "a") < 0.35, `${shareOf(decisions, "a")}`);
+});
+
+test("endpoints of one speed differ by what they have, whatever that speed is", () => {
+  const cost = (times: number): number[] => {
+    const known = stepTimesOf(times);
+    const made = CATALOG.scorers["added-latency"].create("a", { ...WEIGHTS, outputTokensGuess: 100, speedWeight: 1 });
+    return scores(
+      made,
+      1000,
+      [idle, busy].map((one) => snapshot({ ...one, endpoint: { ...one.endpoint, stepTimes: known } })),
+    );
+  };
+  near(cost(1), scores(scorer(), 1000, [idle, busy]));
+  near(cost(7), cost(1));
+});
+
+test("half the weight counts half of the difference in speed", () => {
+  const at = (speedWeight: number): number => {
+    const made = CATALOG.scorers["added-latency"].create("a", { ...WEIGHTS, batchWeight: 0, speedWeight });
+    const [slow, fast] = [3, 1].map((times) =>
+      snapshot({
+        ...idle,
+        id: `${times}`,
+        endpoint: { ...idle.endpoint, id: `${times}`, stepTimes: stepTimesOf(times) },
+      }),
+    );
+    return scores(made, 1000, [slow!, fast!])[0]!;
+  };
+  const cost = 1000 * (1 + 2);
+  near([at(0), at(0.5), at(1)], [1, (0.75 * cost + 1) / (1.25 * cost + 1), (0.5 * cost + 1) / (1.5 * cost + 1)]);
 });

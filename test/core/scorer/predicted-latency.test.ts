@@ -2,50 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CATALOG } from "#core/catalog.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
-import type { StepTimes } from "#core/endpoint/step-times.ts";
-import { Router } from "#core/router.ts";
-import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { request, snapshot } from "../state.ts";
+import { type Known, routedBy, stepTimesOf } from "./slow-endpoints.ts";
 
-const PROFILE = {
-  filters: [],
-  scorers: [{ plugin: "predicted-latency", weight: 1, parameters: {} }],
-  picker: { plugin: "max-score", parameters: {} },
-};
-
-/** Endpoints that take so many times as long as the first, one request after the other, each of 20 tokens. */
-function routed(
-  slowness: Readonly<Record<string, number>>,
-  requests: number,
-  stepTimes: Readonly<Record<string, StepTimes>> = {},
-) {
-  const router = new Router({
-    profiles: { p: PROFILE },
-    defaultProfile: "p",
-    seed: 1,
-    blockTokens: 16,
-    staleAfterMicros: 5_000_000,
-    index: new ApproximateIndex(),
-  });
-  for (const id of Object.keys(slowness)) {
-    const endpoint = { ...snapshot({ id }).endpoint, ...(stepTimes[id] && { stepTimes: stepTimes[id] }) };
-    router.accept({ kind: "endpoint-joined", at: 0, endpoint });
-  }
-  const decisions = [];
-  for (let i = 0, at = 1_000; i < requests; i++, at += 1_000 * MICROS_PER_MILLI) {
-    const id = `r${i}`;
-    const decision = router.accept({ kind: "request-arrived", at, request: request({ id, promptTokens: 2_000 }) });
-    assert.ok(decision?.kind === "routed");
-    decisions.push(decision);
-    const times = slowness[decision.endpoint]!;
-    const firstAt = at + 100 * times * MICROS_PER_MILLI;
-    router.accept({ kind: "first-token", at: firstAt, requestId: id });
-    const usage = { promptTokens: 2_000, cachedTokens: 0, outputTokens: 20 };
-    const endAt = firstAt + 19 * 10 * times * MICROS_PER_MILLI;
-    router.accept({ kind: "request-finished", at: endAt, requestId: id, outcome: "ok", ...usage });
-  }
-  return decisions;
-}
+const routed = (slowness: Readonly<Record<string, number>>, requests: number, known: Known = {}) =>
+  routedBy({ plugin: "predicted-latency", parameters: {} }, slowness, requests, known);
 
 test("a slower endpoint is found out by what it took, and gets little beside what the faster one is asked for", () => {
   const decisions = routed({ a: 3, b: 1 }, 60);
@@ -74,17 +35,6 @@ test("a forecast is of the candidate as it is, and changes nothing", () => {
   assert.ok(alone!.tpotMicros < queued!.tpotMicros);
   assert.deepEqual(scorer.forecast!(asked, idle), alone);
 });
-
-/** An engine on which 2,000 tokens take 100 ms and a step 10 ms, or a multiple of that. */
-function stepTimesOf(times: number): StepTimes {
-  return {
-    stepMicros: 10_000 * times,
-    prefillTokenMicros: 45 * times,
-    sequenceMicros: 0,
-    contextTokenMicros: 0,
-    stepTokensMax: 8_192,
-  };
-}
 
 test("known step times are right from the first request on, where unknown ones have to be learned", () => {
   const known = routed({ a: 3, b: 1 }, 40, { a: stepTimesOf(3), b: stepTimesOf(1) });
