@@ -51,6 +51,10 @@ export interface ShareEvent {
 /** News beyond these in one flush are sent as they are: a batch of a size that others take at once. */
 const NEWS_PER_REPORT_MAX = 4_096;
 const CATCH_UP_MILLIS_MAX = 2_000;
+/** Own reports that have not come back for so many leases are taken for lost. */
+const RETURN_LEASES = 2;
+/** What a server answers that does not let this replica do something: READONLY, NOAUTH, OOM ... */
+const REFUSAL = /^[A-Z]{3,} /;
 /** Replicas that come within this time share one snapshot. */
 const HELLO_MILLIS = 50;
 
@@ -70,6 +74,7 @@ export class FleetShare implements TapListener, ShareListener {
   #sequence = 0;
   #state: "starting" | "shared" | "alone" = "starting";
   #lostAt = 0;
+  #aloneWhy = "";
   #snapshotDue = true;
   /** A replica came that may know nothing of what was used. */
   #windowsDue = false;
@@ -136,6 +141,7 @@ export class FleetShare implements TapListener, ShareListener {
       link: link.name,
       state: this.#state,
       aloneMillis: this.#state === "shared" ? 0 : performance.now() - this.#lostAt,
+      ...(this.#state === "alone" && { aloneWhy: this.#aloneWhy }),
       lagMillis: this.lag.millis,
       peers: this.#peers.rows(performance.now()).map((row) => ({
         ...row,
@@ -174,6 +180,7 @@ export class FleetShare implements TapListener, ShareListener {
     const waited = performance.now() - this.#lostAt;
     const wasAlone = this.#state === "alone";
     this.#state = "shared";
+    this.#aloneWhy = "";
     if (wasAlone) {
       const detail = `${this.#options.link.name} is back after ${(waited / 1000).toFixed(1)} s`;
       this.#options.report({ kind: "sharing-recovered", detail });
@@ -186,11 +193,16 @@ export class FleetShare implements TapListener, ShareListener {
   }
 
   lost(why: string): void {
-    if (this.#state === "alone") return;
+    const isNew = this.#state !== "alone";
     if (this.#state === "shared") this.#lostAt = performance.now();
     this.#state = "alone";
-    this.counts.losses++;
-    this.#options.report({ kind: "sharing-lost", detail: `${this.#options.link.name}: ${why}` });
+    if (isNew) this.counts.losses++;
+    this.lag.forget();
+    // That a connection broke is often followed by why it is refused from now on.
+    const isRefusal = REFUSAL.test(why) && !REFUSAL.test(this.#aloneWhy);
+    if (isNew || isRefusal)
+      this.#options.report({ kind: "sharing-lost", detail: `${this.#options.link.name}: ${why}` });
+    if (isNew || isRefusal || !REFUSAL.test(this.#aloneWhy)) this.#aloneWhy = why;
   }
 
   #helloed(): void {
@@ -249,8 +261,18 @@ export class FleetShare implements TapListener, ShareListener {
   }
 
   #alive(): void {
+    this.#watchReturn();
     if (this.#state !== "shared" || performance.now() - this.#sentAt < this.#options.aliveMillis) return;
     if (this.#options.link.takes) this.#send("alive", []);
+  }
+
+  /** Own reports come back over the link: where they do not, others' do not come either. */
+  #watchReturn(): void {
+    const since = this.lag.waitsSince;
+    if (this.#state !== "shared" || since === undefined) return;
+    if (performance.now() - since < RETURN_LEASES * this.#options.leaseMillis) return;
+    this.lag.forget();
+    this.#options.link.renew("what is sent does not come back");
   }
 
   #numbered(kind: "news" | "snapshot", news: readonly PeerNews[]): void {

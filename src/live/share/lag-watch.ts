@@ -29,6 +29,16 @@ export class LagWatch {
     this.#millis[this.#count++ % KEPT_MAX] = performance.now() - sentAt;
   }
 
+  /** When the oldest report that has not come back was sent, as of `sent`; undefined where none is on its way. */
+  get waitsSince(): number | undefined {
+    return this.#sentAt.values().next().value;
+  }
+
+  /** What is on its way may never come back. */
+  forget(): void {
+    this.#sentAt.clear();
+  }
+
   /** Of the latest reports that came back; undefined before the first. */
   get millis(): { readonly p50: number; readonly p99: number } | undefined {
     const kept = this.#millis.slice(0, Math.min(this.#count, KEPT_MAX)).sort();

@@ -33,6 +33,8 @@ export function redisClient(place: RedisPlace, commandMillis: number): RedisClie
     connectTimeout: timeoutMillis,
     commandTimeout: commandMillis,
     retryStrategy: pauseMillis,
+    // Its address may be another server's by now, as of a Service behind which a replica took over.
+    reconnectOnError: (error) => error.message.startsWith("READONLY "),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} satisfies ConnectionOptions }),
@@ -71,9 +73,11 @@ function hostOf(text: string): { readonly host: string; readonly port: number } 
   return { host, port: port === undefined ? PORT_DEFAULT : Number(port) };
 }
 
+export const NO_ANSWER = "no answer in time";
+
 /** Why a command failed, in words that do not need the client's documentation. */
 export function failureText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  if (text.startsWith("Command timed out")) return "no answer in time";
+  if (text.startsWith("Command timed out")) return NO_ANSWER;
   return /max retries per request|isn't writeable|Connection is closed/.test(text) ? "no connection" : text;
 }

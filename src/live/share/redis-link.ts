@@ -1,6 +1,7 @@
 import { failureText, placeText, type RedisClient, type RedisPlace, redisClient } from "./redis-connection.ts";
 import { WIRE_VERSION } from "./wire.ts";
 import { StreamReader } from "./stream-reader.ts";
+import { SilenceWatch } from "./silence-watch.ts";
 import type { ShareLink, ShareListener } from "./share-link.ts";
 
 export interface RedisLinkOptions {
@@ -37,6 +38,7 @@ export class RedisLink implements ShareLink {
   readonly name: string;
   readonly #options: RedisLinkOptions;
   readonly #writer: RedisClient;
+  readonly #silence: SilenceWatch;
   readonly #reader: StreamReader;
   #listener: ShareListener | undefined;
   #underWay = 0;
@@ -53,6 +55,7 @@ export class RedisLink implements ShareLink {
     this.#options = options;
     this.name = placeText(place);
     this.#writer = redisClient(place, place.timeoutMillis);
+    this.#silence = new SilenceWatch(this.#writer, place.timeoutMillis);
     this.#writer.on("error", (error: Error) => this.#lost(error.message));
     this.#reader = new StreamReader(options);
   }
@@ -90,10 +93,21 @@ export class RedisLink implements ShareLink {
       this.#underWay--;
       this.#underWayBytes -= report.length;
     };
-    this.#writer.xadd(stream, "MAXLEN", "~", entriesMax, "*", "r", report).then(over, (error: unknown) => {
+    const sent = (): void => {
       over();
+      this.#silence.answered();
+    };
+    this.#writer.xadd(stream, "MAXLEN", "~", entriesMax, "*", "r", report).then(sent, (error: unknown) => {
+      over();
+      this.#silence.failed(error);
       this.#lost(failureText(error));
     });
+  }
+
+  renew(why: string): void {
+    this.#reads = false;
+    this.#lost(why);
+    this.#reader.reconnect();
   }
 
   /** What a key holds; undefined where there is none. Throws where Redis cannot be asked. */
@@ -149,9 +163,11 @@ export class RedisLink implements ShareLink {
     this.#probing = true;
     try {
       await this.#writer.set(`${this.#options.stream}:probe`, "1", "EX", PROBE_SECONDS_KEPT);
+      this.#silence.answered();
       this.#isWell = this.#reads;
       if (this.#isWell) this.#listener?.connected();
     } catch (error) {
+      this.#silence.failed(error);
       this.#lost(failureText(error));
     } finally {
       this.#probing = false;

@@ -7,6 +7,8 @@ export interface ShareLink {
   readonly takes: boolean;
   /** Sends a report; never throws, and never waits. What comes of it is reported by `sent` or `failed`. */
   send(report: Buffer): void;
+  /** What was sent is taken and does not come back: whoever is read from is not who was written to. It begins anew. */
+  renew(why: string): void;
   /** What was sent is sent, as far as the link is well; nothing comes any more. */
   stop(): Promise<void>;
 }

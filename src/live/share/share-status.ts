@@ -65,6 +65,8 @@ export interface ShareStatus {
   /** alone: this replica routes by its own view. */
   readonly state: "starting" | "shared" | "alone";
   readonly aloneMillis: number;
+  /** Why it is alone. */
+  readonly aloneWhy?: string;
   /** Of own reports until they came back; undefined before the first. */
   readonly lagMillis: { readonly p50: number; readonly p99: number } | undefined;
   readonly peers: readonly PeerRow[];

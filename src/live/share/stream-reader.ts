@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { failureText, type RedisClient, redisClient } from "./redis-connection.ts";
 import type { RedisLinkOptions } from "./redis-link.ts";
+import { SilenceWatch } from "./silence-watch.ts";
 
 export interface StreamListener {
   received(report: Buffer, isPast: boolean): void;
@@ -20,6 +21,7 @@ const RETRY_MILLIS = 100;
 export class StreamReader {
   readonly #options: RedisLinkOptions;
   readonly #client: RedisClient;
+  readonly #silence: SilenceWatch;
   #listener: StreamListener | undefined;
   #stopped = false;
   /** The last report that was read. */
@@ -30,7 +32,9 @@ export class StreamReader {
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
-    this.#client = redisClient(options.place, BLOCK_MILLIS + options.place.timeoutMillis);
+    const { place } = options;
+    this.#client = redisClient(place, BLOCK_MILLIS + place.timeoutMillis);
+    this.#silence = new SilenceWatch(this.#client, place.timeoutMillis);
     this.#client.on("error", (error: Error) => {
       if (!this.#stopped) this.#listener?.failed(error.message);
     });
@@ -39,6 +43,11 @@ export class StreamReader {
   start(listener: StreamListener): void {
     this.#listener = listener;
     void this.#run(listener);
+  }
+
+  /** By another connection, which may lead elsewhere. */
+  reconnect(): void {
+    this.#client.disconnect(true);
   }
 
   stop(): void {
@@ -55,10 +64,12 @@ export class StreamReader {
         if (!found) await this.#findPlace();
         found = true;
         await this.#read(listener);
+        this.#silence.answered();
         if (!this.#stopped) listener.reads();
       } catch (error) {
         if (this.#stopped) return;
         found = false;
+        this.#silence.failed(error);
         listener.failed(failureText(error));
         await pause(RETRY_MILLIS, undefined, { ref: false });
       }

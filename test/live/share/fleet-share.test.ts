@@ -124,6 +124,50 @@ test("charges stay while signs of life come, and after the last one as long as t
   assert.deepEqual(known(), [0, 1], "the lease is over");
 });
 
+test("a replica that reads elsewhere than it writes finds out by its own reports, which do not come back: by a held clock", (t) => {
+  const times = { aliveMillis: 20, leaseMillis: 1_000, snapshotMillis: 500 };
+  t.mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+  let millis = performance.now();
+  t.mock.method(performance, "now", () => millis);
+  const pass = (count: number): void => {
+    for (let i = 0; i < count; i++) {
+      millis++;
+      t.mock.timers.tick(1);
+    }
+  };
+  const stream = new MemoryStream();
+  const link = stream.link();
+  const one = replica(t, link, "one", times);
+  void one.share.start();
+  pass(5 * times.leaseMillis);
+  assert.deepEqual(link.renewed, [], "all comes back");
+  link.deafen();
+  pass(times.leaseMillis);
+  assert.deepEqual(link.renewed, []);
+  pass(times.leaseMillis + times.snapshotMillis + 2 * times.aliveMillis);
+  assert.deepEqual(link.renewed, ["what is sent does not come back"]);
+  const { state, aloneWhy } = one.share.status();
+  assert.deepEqual([state, aloneWhy], ["alone", "what is sent does not come back"]);
+});
+
+test("the log has why a server refuses, where the connection broke before, and that once", (t) => {
+  const one = replica(t, new MemoryStream().link(), "one");
+  void one.share.start();
+  const refusals = [
+    "no connection",
+    "NOAUTH Authentication required.",
+    "NOAUTH Authentication required.",
+    "no connection",
+  ];
+  for (const why of refusals) one.share.lost(why);
+  assert.deepEqual(
+    one.events.map(({ detail }) => detail),
+    ["memory: no connection", "memory: NOAUTH Authentication required."],
+  );
+  assert.equal(one.share.status().aloneWhy, "NOAUTH Authentication required.");
+  assert.equal(one.share.counts.losses, 1);
+});
+
 test("one that comes later knows the prompts that were sent before, and what is in flight", async (t) => {
   const stream = new MemoryStream();
   const one = replica(t, stream.link(), "one");

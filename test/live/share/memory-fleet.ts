@@ -14,13 +14,32 @@ export class MemoryStream {
   readonly #listeners = new Set<ShareListener>();
   #away = false;
 
-  link(): ShareLink & { cut(): void } {
+  link(): ShareLink & { cut(): void; readonly renewed: readonly string[]; deafen(): void } {
+    const renewed: string[] = [];
+    let isDeaf = false;
     let own: ShareListener | undefined;
     let isCut = false;
     const isAway = () => this.#away;
     return {
       name: "memory",
-      start: (listener) => {
+      renewed,
+      // As if it read elsewhere than it writes.
+      deafen: () => {
+        isDeaf = true;
+      },
+      renew: (why) => {
+        renewed.push(why);
+        own?.lost(why);
+      },
+      start: (given) => {
+        const listener: ShareListener = {
+          received: (report, isPast) => {
+            if (!isDeaf) given.received(report, isPast);
+          },
+          caughtUp: () => given.caughtUp(),
+          connected: () => given.connected(),
+          lost: (why) => given.lost(why),
+        };
         own = listener;
         for (const report of this.reports) listener.received(report, true);
         listener.caughtUp();

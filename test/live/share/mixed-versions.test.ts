@@ -50,6 +50,7 @@ function ofNextVersion(link: ShareLink): ShareLink {
       sent.set(bytes.toString("latin1"), Buffer.from(report));
       link.send(bytes);
     },
+    renew: (why) => link.renew(why),
     stop: () => link.stop(),
   };
 }

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, before, test, type TestContext } from "node:test";
 import { type RedisPlace, redisClient } from "#live/share/redis-connection.ts";
 import { RedisLink } from "#live/share/redis-link.ts";
@@ -166,4 +168,35 @@ test("what limits have counted stays in Redis with its age, by its clock, and ne
     ["by -1", "own", "by 1"],
   );
   for (const { leftMillis } of found) assert.ok(leftMillis > 900_000 && leftMillis <= 1_800_000, String(leftMillis));
+});
+
+test("a connection that nobody answers any more is made anew", async (t) => {
+  if (redis === undefined) return t.skip(WITHOUT);
+  const { port } = redis;
+  let isSilent = false;
+  const connections: Socket[] = [];
+  const proxy = createServer((client) => {
+    const server = connect(port, "127.0.0.1");
+    // What is silent once stays so, as behind an address that nobody has any more.
+    const isOld = () => isSilent && connections.indexOf(client) < silentUpTo;
+    connections.push(client);
+    client.on("data", (bytes) => isOld() || server.write(bytes));
+    server.on("data", (bytes) => isOld() || client.write(bytes));
+    for (const one of [client, server]) one.on("error", () => {});
+    client.on("close", () => server.destroy());
+  }).listen(0, "127.0.0.1");
+  let silentUpTo = 0;
+  await once(proxy, "listening");
+  t.after(() => {
+    for (const one of connections) one.destroy();
+    proxy.close();
+  });
+  const at = place(`redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`, 300);
+  const one = started(t, at, `test-${++streams}`, "one");
+  await shared(one);
+  silentUpTo = connections.length;
+  isSilent = true;
+  await until(() => !isShared(one), "it is alone");
+  await until(() => isShared(one), "by new connections it shares again");
+  assert.ok(connections.length > silentUpTo);
 });
