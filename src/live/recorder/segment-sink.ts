@@ -1,4 +1,4 @@
-import { unlink } from "node:fs/promises";
+import { stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { segmentName } from "#trace/segment-name.ts";
 import { type SegmentFile, SegmentWriter } from "#trace/segment-writer.ts";
@@ -71,6 +71,8 @@ export class SegmentSink {
     if (batch.segment !== undefined) await this.#begin(batch.segment);
     const segment = this.#segment;
     if (segment === undefined) throw new Error("no segment is open");
+    // A file that was removed or renamed takes all that is written to it, and nobody would find it.
+    if (batch.segment === undefined) await stat(this.#path);
     const before = segment.bytes;
     await segment.append(batch.text);
     this.writtenBytes += segment.bytes - before;

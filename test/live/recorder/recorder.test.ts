@@ -121,7 +121,7 @@ test("a torn end costs the last lines only and is reported", async (t) => {
   const written = sampleInputs(400, 14);
   for (const [i, input] of written.entries()) {
     recorder.accepted(input, undefined);
-    if (i % 100 === 99) await until(() => recorder.status().recorded === i + 1);
+    if (i % 20 === 19) await until(() => recorder.status().recorded === i + 1);
   }
   await recorder.close();
   const [name] = await readdir(directory);
@@ -139,7 +139,8 @@ test("a torn end costs the last lines only and is reported", async (t) => {
 
 test("a crash before anything was closed loses nothing that was flushed", async (t) => {
   const directory = await folder(t);
-  const recorder = await Recorder.open(options(directory));
+  // Its folder is removed before it is closed.
+  const recorder = await Recorder.open(options(directory, { onFailure: () => {} }));
   t.after(() => recorder.close());
   const written = sampleInputs(50, 15);
   for (const input of written) recorder.accepted(input, undefined);
@@ -191,6 +192,36 @@ test("a disk that fails is reported once, and recording goes on in a new segment
   assert.equal(report.dropped, recorder.status().dropped);
   assert.equal(recorder.status().recorded + recorder.status().dropped, given);
   assert.match(failures[0]!, /^recording stopped, and records are lost until/);
+});
+
+test("that somebody removed the folder is reported, and what comes after is in a new one: nothing is written where nobody finds it", async (t) => {
+  const parent = await folder(t);
+  const directory = join(parent, "deep", "trace");
+  const failures: string[] = [];
+  const onFailure = (message: string) => failures.push(message);
+  const recorder = await Recorder.open(options(directory, { segmentMillisMax: 1e9, retryMillis: 1, onFailure }));
+  const written = sampleInputs(40, 17);
+  for (const input of written.slice(0, 10)) recorder.accepted(input, undefined);
+  await until(() => recorder.status().recorded === 10);
+  await rm(join(parent, "deep"), { recursive: true });
+  let next = 10;
+  while (failures.length === 0) {
+    recorder.accepted(written[next++ % written.length]!, undefined);
+    await until(() => recorder.status().bufferedBytes === 0);
+  }
+  assert.match(failures[0]!, /^recording stopped, .*ENOENT.*trace/);
+  await pause(5);
+  const after = recorder.status().recorded;
+  while (recorder.status().recorded === after) {
+    recorder.accepted(written[next++ % written.length]!, undefined);
+    await until(() => recorder.status().bufferedBytes === 0);
+  }
+  await recorder.close();
+  const { items } = await readAll(directory);
+  assert.ok(inputsRead(items).length > 0);
+  const { recorded, dropped } = recorder.status();
+  assert.equal(recorded + dropped, next);
+  assert.equal(failures.length, 1);
 });
 
 /** A disk of so many bytes, which takes what still fits of a write and then fails, as a full one does. */
