@@ -1,5 +1,6 @@
 import type { Answer, AnswerHead, Delivery } from "./answer.ts";
 import { headerOf } from "../request/headers.ts";
+import type { Dialect } from "../request/route.ts";
 import { PassAnswer } from "./pass-answer.ts";
 import { StreamAnswer } from "./stream-answer.ts";
 import { WholeAnswer } from "./whole-answer.ts";
@@ -13,6 +14,7 @@ import { WholeAnswer } from "./whole-answer.ts";
 export function chooseAnswer(delivery: Delivery, head: AnswerHead): Answer | undefined {
   const { status, headers } = head;
   const type = headerOf(headers, "content-type");
+  if (!isStatusOf(delivery.dialect, status)) return undefined;
   const readable = headerOf(headers, "content-encoding") === "";
   const streams = readable && status === 200 && type.startsWith("text/event-stream");
   if (delivery.writer.headSent && !streams) return undefined;
@@ -22,6 +24,13 @@ export function chooseAnswer(delivery: Delivery, head: AnswerHead): Answer | und
   if (type.startsWith("application/json")) return new WholeAnswer(delivery, head);
   return delivery.dialect === "other" ? new PassAnswer(delivery, head) : undefined;
 }
+
+/** What inference answers has a body, and nobody knows codes from 600 on. */
+function isStatusOf(dialect: Dialect, status: number): boolean {
+  return status < 600 && (dialect === "other" || !BODILESS.has(status));
+}
+
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Errors that no other endpoint would better: the engine does not know the method or the protocol. */
 const PERMANENT: ReadonlySet<number> = new Set([501, 505]);

@@ -80,6 +80,7 @@ export function faultOfError(error: Error): Fault | undefined {
     case "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH":
       return undefined;
     case "UND_ERR_HEADERS_OVERFLOW":
+    case "UND_ERR_RES_CONTENT_LENGTH_MISMATCH":
       return "garbage";
     default:
       return error.name === "HTTPParserError" ? "garbage" : "connect";

@@ -130,6 +130,17 @@ describe("a failure before the first token is retried on another endpoint", () =
     assertSaved(says(STREAM_HEAD + roleChunk() + STREAM_END), "cut", STREAM));
   test("a stream of something else", () =>
     assertSaved(says(STREAM_HEAD + chunk("data: hello\n\n") + STREAM_END), "garbage", STREAM));
+  for (const [what, head] of [
+    ["no content", "204 No Content\r\n"],
+    ["not modified", "304 Not Modified\r\netag: x\r\n"],
+    ["a status that nobody knows", "999 Odd\r\ncontent-type: application/json\r\ncontent-length: 2\r\n"],
+    ["two lengths", "200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\ncontent-length: 5\r\n"],
+  ] as const) {
+    for (const body of [CHAT, STREAM]) {
+      test(`${what} in place of an answer, ${body === STREAM ? "streamed" : "whole"}`, () =>
+        assertSaved((_r, s) => void s.write(`HTTP/1.1 ${head}\r\n{}`, () => s.end()), "garbage", body));
+    }
+  }
   test("an answer that broke half-way", () =>
     assertSaved(
       (_r, s) =>
