@@ -3,7 +3,9 @@ import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
 import { SUBJECTS } from "#core/admission/subject.ts";
 
 const count = () => z.int().min(1).max(100_000_000);
-const tokens = () => z.int().min(1).max(1e15);
+/** 0 lets nobody in. */
+const countOrNone = () => z.int().min(0).max(100_000_000);
+const tokensOrNone = () => z.int().min(0).max(1e15);
 const share = () => z.number().gt(0).max(1);
 const score = () => z.number().min(-1_000_000).max(1_000_000);
 /** Names in one map: limits, tenants, models or classes. */
@@ -27,9 +29,9 @@ const windowMillis = millis(1, 366 * MILLIS_PER_DAY)
   .default(60_000)
   .describe("Length of the window that slides.");
 const bounds = {
-  requestsMax: count().optional().describe("Requests in a window."),
-  promptTokensMax: tokens().optional().describe("Prompt tokens in a window."),
-  outputTokensMax: tokens().optional().describe("Generated tokens in a window."),
+  requestsMax: countOrNone().optional().describe("Requests in a window; 0 for none."),
+  promptTokensMax: tokensOrNone().optional().describe("Prompt tokens in a window."),
+  outputTokensMax: tokensOrNone().optional().describe("Generated tokens in a window."),
 };
 
 const limit = z.discriminatedUnion("type", [
@@ -50,8 +52,8 @@ const limit = z.discriminatedUnion("type", [
   }),
   z.strictObject({
     type: z.literal("tenant-quota"),
-    requestsMax: count().default(64).describe("Requests in flight."),
-    byTenant: named(count()).default({}).describe("Others for named tenants."),
+    requestsMax: countOrNone().default(64).describe("Requests in flight; 0 for none."),
+    byTenant: named(countOrNone()).default({}).describe("Others for named tenants; 0 lets one of them in no more."),
     per,
     onLimit,
     retryMillis,
@@ -113,7 +115,7 @@ const emptyPool = z.strictObject({
 const queue = z.strictObject({
   enabled: z.boolean().default(false).describe("Whether requests may wait; else they are refused or sent on at once."),
   requestsMax: z.int().min(1).max(1_000_000).default(1024).describe("Requests that wait; more is 429."),
-  promptTokensMax: tokens().default(16_000_000).describe("Tokens of their prompts."),
+  promptTokensMax: z.int().min(1).max(1e15).default(16_000_000).describe("Tokens of their prompts."),
   ttlMillis: millis(1, MILLIS_PER_DAY).default(10_000).describe("Longest wait; then 503."),
   expectedMillisMax: millis(1, MILLIS_PER_DAY)
     .optional()

@@ -66,7 +66,7 @@ function problemsOf(issue: z.core.$ZodIssue, root: SchemaNode, value: unknown): 
     const accepted = Object.keys(nodeAt(root, path)?.properties ?? {});
     return issue.keys.map((key) => ({ path: [...path, key], message: unknownWord("key", key, accepted) }));
   }
-  const node = nodeAt(root, path);
+  const node = nodeAt(root, path, value);
   const expected =
     node?.expected ?? (issue.code === "custom" || node === undefined ? issue.message : expectation(node));
   const got = node?.secret === true ? "a value that is not shown" : shown(valueAt(value, path));

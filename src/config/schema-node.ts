@@ -17,6 +17,7 @@ export interface SchemaNode {
   readonly items?: SchemaNode;
   readonly additionalProperties?: SchemaNode | boolean;
   readonly anyOf?: readonly SchemaNode[];
+  readonly oneOf?: readonly SchemaNode[];
   /** What a value must be, in words, where the rest cannot say it. */
   readonly expected?: string;
   /** The value must not be shown, whatever was written there. */
@@ -37,11 +38,28 @@ export function schemaNode(schema: z.ZodType): SchemaNode {
   return node;
 }
 
-/** The node that governs the value at `path`; undefined below a key that the schema does not know. */
-export function nodeAt(root: SchemaNode, path: Path): SchemaNode | undefined {
+/**
+ * The node that governs what is at `path`; undefined below a key that the schema does not know. Of a choice by one key, as
+ * of `type`, the branch that `value` names there; without a value no branch is known.
+ */
+export function nodeAt(root: SchemaNode, path: Path, value?: unknown): SchemaNode | undefined {
   let node: SchemaNode | undefined = root;
-  for (const key of path) node = node === undefined ? undefined : childOf(node, key);
+  let at = value;
+  for (const key of path) {
+    node = node === undefined ? undefined : childOf(branchOf(node, at), key);
+    at = at !== null && typeof at === "object" ? Reflect.get(at, key) : undefined;
+  }
   return node;
+}
+
+function branchOf(node: SchemaNode, value: unknown): SchemaNode {
+  if (value === null || typeof value !== "object") return node;
+  const named = (node.oneOf ?? node.anyOf)?.find(({ properties }) =>
+    Object.entries(properties ?? {}).some(
+      ([key, { const: word }]) => word !== undefined && Reflect.get(value, key) === word,
+    ),
+  );
+  return named ?? node;
 }
 
 function childOf(node: SchemaNode, key: string | number): SchemaNode | undefined {

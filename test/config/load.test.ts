@@ -221,3 +221,17 @@ test("a secret that a variable names may itself begin as the gateway's variables
   const environment = { GNOMON_ADMIN_TOKEN_ENV: "GNOMON_MY_SECRET", GNOMON_MY_SECRET: "secret" };
   assert.equal(loadConfig({ file: undefined, environment, overrides: [] }).admin.tokenEnv, "GNOMON_MY_SECRET");
 });
+
+test("of a choice by type, what is wrong in the branch that was chosen is named with what is accepted there", (t) => {
+  const path = file(
+    t,
+    `admission: { limits: { few: { type: tenant-quota, byTenant: { acme: -1, other: 0 } }, all: { type: hard-cap, requestsMax: 0 } } }`,
+  );
+  assert.deepEqual(
+    refused({ file: path }).map((line) => line.replace(path, "FILE")),
+    [
+      "admission.limits.few.byTenant.acme: expected an integer in [0, 100000000], got -1 (FILE line 1)",
+      "admission.limits.all.requestsMax: expected an integer in [1, 100000000], got 0 (FILE line 1)",
+    ],
+  );
+});

@@ -33,5 +33,5 @@ function usesOf({ limits, modelCap }: Router["admission"], at: Micros) {
 }
 
 function shareOf({ used, max }: LimitUse): number {
-  return used / max;
+  return max === 0 ? 1 : used / max;
 }

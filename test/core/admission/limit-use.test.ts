@@ -58,3 +58,21 @@ test("caps of models are shown by model and role", () => {
     { subject: "m", of: "requests", used: 1, max: 3 },
   ]);
 });
+
+test("a quota of 0 lets one tenant in no more, whatever was used, and the others as before", () => {
+  const specs: LimitSpec[] = [
+    { type: "tenant-quota", per: "tenant", requestsMax: 9, byTenant: { a: 0 }, ...HELD },
+    {
+      type: "usage-quota",
+      per: "tenant",
+      outputTokensAssumed: 0,
+      requestsMax: 9,
+      byTenant: { a: { requestsMax: 0 } },
+      ...WINDOW,
+    },
+  ];
+  for (const spec of specs) {
+    const limit = createAdmission(spec);
+    assert.deepEqual([limit.check(ASKED, 0).action, limit.check(OTHER, 0).action], ["reject", "admit"], spec.type);
+  }
+});
