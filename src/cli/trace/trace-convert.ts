@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
+import { Readable } from "node:stream";
 import { Command, Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import { azureLine } from "#trace/export/azure-line.ts";
 import { blisResult } from "#trace/export/blis-result.ts";
 import { BLIS_CSV_HEADER, blisHeader, blisRow } from "#trace/export/blis-trace.ts";
 import { mooncakeLine } from "#trace/export/mooncake-line.ts";
+import { LMCACHE_LOSSES, lmcacheLines } from "#trace/export/lmcache-lines.ts";
 import { WEKA_LOSSES, writeWekaFolder } from "#trace/export/weka-folder.ts";
 import { AZURE_HEADER } from "#trace/import/azure.ts";
 import { RESULTS_ALONE } from "#trace/import/open-workload.ts";
@@ -24,7 +26,7 @@ import {
 } from "./trace-output.ts";
 import { openTrace, requestsOf, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
 
-const EXPORT_FORMATS = ["mooncake", "azure", "blis", "blis-result", "weka", "workload"] as const;
+const EXPORT_FORMATS = ["mooncake", "azure", "blis", "blis-result", "weka", "lmcache", "workload"] as const;
 type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** Azure's file has wall times; a workload has none, so it gets the start of an epoch. */
@@ -133,6 +135,12 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
     const { written, refused } = await writeWekaFolder(output, source.traffic());
     return reportWritten(output, written, "requests", refused, [...source.notes(), WEKA_LOSSES]);
   }
+  if (format === "lmcache") {
+    const lines = await lmcacheLines(requestsOf(source));
+    const each = { head: "", between: "", tail: "", line: (line: string) => line };
+    const { written, refused } = await writeLines(output, Readable.from(lines), each);
+    return reportWritten(output, written, "requests", refused, [...source.notes(), LMCACHE_LOSSES]);
+  }
   const { written, refused } = await writeLines(output, source.traffic(), formatOf(format));
   if (format === "blis" && written > 0)
     writeFileSync(
@@ -144,7 +152,7 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
     process.stdout.write("blocks that prompts share are not written: the format has no place for them\n");
 }
 
-function formatOf(format: Exclude<ExportFormat, "workload" | "weka">): LineFormat<TrafficRequest> {
+function formatOf(format: Exclude<ExportFormat, "workload" | "weka" | "lmcache">): LineFormat<TrafficRequest> {
   const plain = { head: "", between: "", tail: "" };
   switch (format) {
     case "mooncake":
