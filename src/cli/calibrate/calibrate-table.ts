@@ -3,7 +3,8 @@ import type { Calibration } from "#shadow/calibrate/calibrate.ts";
 import type { ModelError } from "#shadow/calibrate/model-error.ts";
 import { PARAMETERS } from "#shadow/calibrate/parameters.ts";
 import type { PredictionError } from "#shadow/question/figures.ts";
-import { figureTable, millis, signedPercent, wrapped } from "../figure-text.ts";
+import { figureTable, millis, signedPercent } from "../figure-text.ts";
+import { heldOutSentence } from "./held-out-sentence.ts";
 
 const METRICS = [
   ["ttftMicros", "TTFT"],
@@ -26,29 +27,7 @@ export function calibrateTable(calibration: Calibration): string {
   rows(table, "fitted", trained);
   const endpoints = Object.entries(heldOutByEndpoint);
   if (endpoints.length > 1) for (const [endpoint, error] of endpoints) rows(table, `held out, ${endpoint}`, error);
-  return `${fitted.toString()}\n${SIMULATED}\n${table.toString()}\n${conclusion(heldOut)}\n`;
-}
-
-/** Mean errors beyond which predictions of single figures are of little use. */
-const FAR_SHARE = 0.1;
-
-/** The error on what was not fitted in one sentence, and what makes it smaller where it is large. */
-function conclusion(heldOut: ModelError): string {
-  const known = METRICS.toReversed().flatMap(([metric, label]) => {
-    const one = heldOut[metric];
-    return one === undefined ? [] : [{ label, off: one.meanRelative }];
-  });
-  if (known.length === 0) return "No request was held out, so the error of this fit is not known.";
-  const parts = known.map(({ label, off }) => `${signedPercent(off)} in mean ${label}`);
-  const far = known.filter(({ off }) => Math.abs(off) > FAR_SHARE).map(({ label }) => label);
-  const advice =
-    far.length === 0
-      ? []
-      : [
-          `More than ${100 * FAR_SHARE} % off in ${far.join(" and ")}: do not rely on ${far.length === 1 ? "its" : "their"} ` +
-            "predictions; more requests, several traces, or engines that share their machine with nothing else help.",
-        ];
-  return wrapped([`Requests held out: the model is off by ${parts.join(", ")}.`, ...advice].join(" "));
+  return `${fitted.toString()}\n${SIMULATED}\n${table.toString()}\n${heldOutSentence(heldOut)}\n`;
 }
 
 /** The error of an engine that was not fitted here. */

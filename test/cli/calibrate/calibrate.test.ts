@@ -72,6 +72,8 @@ test("a run of one engine, calibrated, predicts how a busier one of other sizes 
   const engine = fresh(".yaml");
   const fit = await gnomon(t, "calibrate", light, "-o", engine);
   assert.equal(fit.code, 0, fit.said);
+  assert.match(fit.out, /\nRequests held out: the model is off by \S+ % in mean E2E, \S+ % in mean TPOT/);
+  assert.ok(fit.notes.endsWith(`wrote ${engine}; next: gnomon what-if ${light} --engine ${engine} --profile NAME\n`));
   assert.match(fit.notes, /of the trace: blockTokens 16, kvBlocks 3000, sequencesMax 32, batchTokensMax 2048/);
   const written = loadEngine(engine);
   assert.deepEqual([written.kvBlocks, written.sequencesMax, written.batchTokensMax], [3000, 32, 2048]);
