@@ -14,7 +14,7 @@ import { framed } from "#live/answer/client-writer.ts";
 
 const pools = process.argv
   .slice(2)
-  .map((port) => new Pool(`http://127.0.0.1:${port}`, { connections: 1024, headersTimeout: 0, bodyTimeout: 0 }));
+  .map((port) => new Pool(`http://127.0.0.1:${port}`, { connections: 16_384, headersTimeout: 0, bodyTimeout: 0 }));
 let turn = 0;
 
 /** Sink of one answer. */

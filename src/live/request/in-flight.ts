@@ -13,8 +13,8 @@ export interface Swept extends Slotted {
 }
 
 /**
- * Looked at in one turn of the event loop. One takes 4 us, and 13 where its progress is reported to the router: 2,000
- * streams at once held up every token of all of them for 8 to 20 ms, four times a second.
+ * Looked at in one turn of the event loop, in 0.1 to 0.2 ms. 2,000 streams at once kept the loop from all of them for 3 to
+ * 5 ms of CPU, four times a second.
  */
 const AT_ONCE = 64;
 

@@ -1,0 +1,69 @@
+/**
+ * Loaded before a process (`--import`): finds when its event loop is late, and what the main thread did meanwhile. At each
+ * SIGUSR2 it writes what was since the last one, a `StallReport`, to the file that STALLS_PATH names.
+ */
+import { openSync, readSync, writeFileSync } from "node:fs";
+import { type PerformanceNodeEntry, PerformanceObserver } from "node:perf_hooks";
+
+/** Milliseconds between two turns of a loop that is asked for one every millisecond. */
+export interface Stall {
+  readonly millis: number;
+  /** Of it, how long the thread could have run and got no core. */
+  readonly waitedMillis: number;
+  /** Of it, how long garbage was collected; other work is what is left. */
+  readonly collectedMillis: number;
+}
+
+export interface StallReport {
+  readonly millis: number;
+  readonly stalls: readonly Stall[];
+  /** Every collection, how long: by kind (1 young, 4 whole heap, 8 a step of marking, 16 weak callbacks). */
+  readonly collections: readonly { readonly kind: number; readonly millis: number }[];
+}
+
+const STALL_MILLIS = 3;
+/** CPU of the thread in nanoseconds, and how long it waited for a core. */
+const schedstat = openSync(`/proc/${process.pid}/task/${process.pid}/schedstat`, "r");
+const text = Buffer.alloc(64);
+const path = process.env["STALLS_PATH"]!;
+
+let since = performance.now();
+let before = { at: since, waited: waitedMillis() };
+let late: { from: number; to: number; waited: number }[] = [];
+let collected: { from: number; millis: number; kind: number }[] = [];
+
+new PerformanceObserver((list) => {
+  for (const { startTime, duration, detail } of list.getEntries() as PerformanceNodeEntry[])
+    collected.push({ from: startTime, millis: duration, kind: (detail as { kind: number }).kind });
+}).observe({ entryTypes: ["gc"] });
+
+setInterval(() => {
+  const now = { at: performance.now(), waited: waitedMillis() };
+  if (now.at - before.at > STALL_MILLIS) late.push({ from: before.at, to: now.at, waited: now.waited - before.waited });
+  before = now;
+}, 1).unref();
+
+process.on("SIGUSR2", () => {
+  // Entries of the observer come a turn after what they describe.
+  setTimeout(report, 50);
+});
+
+function report(): void {
+  const now = performance.now();
+  const stalls = late.map(({ from, to, waited }): Stall => {
+    const within = collected.filter((one) => one.from >= from && one.from < to);
+    return {
+      millis: to - from,
+      waitedMillis: waited,
+      collectedMillis: within.reduce((sum, one) => sum + one.millis, 0),
+    };
+  });
+  const collections = collected.map(({ kind, millis }) => ({ kind, millis }));
+  writeFileSync(path, JSON.stringify({ millis: now - since, stalls, collections } satisfies StallReport));
+  [since, late, collected] = [now, [], []];
+}
+
+function waitedMillis(): number {
+  const length = readSync(schedstat, text, 0, text.length, 0);
+  return Number(text.toString("latin1", 0, length).split(" ")[1]) / 1e6;
+}

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { StallReport } from "./loop-stalls.ts";
+
+/** What one process reports about its event loop: it is started with `nodeFlags` and `environment`. */
+export class StallFile {
+  static #count = 0;
+  readonly #path: string;
+  #pid = 0;
+  #report: StallReport | undefined;
+  readonly nodeFlags: readonly string[] = ["--import", join(import.meta.dirname, "loop-stalls.ts")];
+  readonly environment: Readonly<Record<string, string>>;
+
+  constructor(folder: string) {
+    this.#path = join(folder, `stalls-${StallFile.#count++}.json`);
+    this.environment = { STALLS_PATH: this.#path };
+  }
+
+  of(pid: number): void {
+    this.#pid = pid;
+  }
+
+  /** Takes what was since the last time. */
+  async read(): Promise<void> {
+    rmSync(this.#path, { force: true });
+    process.kill(this.#pid, "SIGUSR2");
+    for (;;) {
+      await sleep(20);
+      if (!existsSync(this.#path)) continue;
+      const text = readFileSync(this.#path, "utf8");
+      if (!text.endsWith("}")) continue;
+      this.#report = JSON.parse(text) as StallReport;
+      return;
+    }
+  }
+
+  print(whose: string): void {
+    const { millis, stalls, collections } = this.#report!;
+    const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+    const all = sum(stalls.map((one) => one.millis));
+    const waited = sum(stalls.map((one) => one.waitedMillis));
+    const collected = sum(stalls.map((one) => one.collectedMillis));
+    const longest = Math.max(0, ...stalls.map((one) => one.millis));
+    const kinds = [...new Set(collections.map((one) => one.kind))].map((kind) => {
+      const of = collections.filter((one) => one.kind === kind).map((one) => one.millis);
+      return `${KINDS[kind] ?? `kind ${kind}`} ${of.length} x, longest ${Math.max(...of).toFixed(1)} ms`;
+    });
+    console.log(
+      `          ${whose}: late ${((100 * all) / millis).toFixed(1)} % of the time, ${stalls.length} x, longest ` +
+        `${longest.toFixed(0)} ms; ${percent(waited, all)} waited for a core, ${percent(collected, all)} collected ` +
+        `garbage, ${percent(Math.max(0, all - waited - collected), all)} worked; collections: ${kinds.join(", ") || "none"}`,
+    );
+  }
+}
+
+const KINDS: Readonly<Record<number, string>> = { 1: "young", 4: "whole heap", 8: "marking", 16: "weak callbacks" };
+
+function percent(part: number, whole: number): string {
+  return whole === 0 ? "0 %" : `${((100 * part) / whole).toFixed(0)} %`;
+}
