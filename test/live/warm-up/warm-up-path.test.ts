@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Pool } from "undici";
 
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { loadProfile } from "#config/profile-file.ts";
@@ -38,4 +39,18 @@ test("the warm-up goes from socket to socket and leaves nothing behind", async (
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   assert.ok(process.getActiveResourcesInfo().length <= before);
+});
+
+test("a warm-up whose connections break is a shorter one, and no reason not to start", async (t) => {
+  t.mock.method(Pool.prototype, "request", async () => Promise.reject(new Error("read ECONNRESET")));
+  const router = new Router({
+    seed: 1,
+    profiles: { default: DEFAULT_PROFILE },
+    defaultProfile: "default",
+    index: new ApproximateIndex(),
+    blockTokens: 4,
+    staleAfterMicros: 1_000_000,
+  });
+  const options = { tap: new RouterTap(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  assert.equal(await warmUpPath({ ...options, requests: 200, budgetMillis: 120_000 }), 0);
 });
