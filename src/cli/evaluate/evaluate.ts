@@ -14,7 +14,7 @@ import { whole } from "../flag-number.ts";
 import { addTrafficFlags } from "../rollout/traffic-flags.ts";
 import { type SloFlags, sloOptions, sloTargets } from "../tune/slo-targets.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
-import { trafficOf } from "../what-if/what-if-traffic.ts";
+import { ownTrafficOf } from "../rollout/own-traffic.ts";
 import { type CandidateChange, scenarioOf } from "./candidate-change.ts";
 import { type AskedPolicy, askedPolicies, type CandidateBase } from "./candidate-policy.ts";
 import { IsolatedEvaluations } from "./isolated-evaluation.ts";
@@ -126,7 +126,7 @@ async function reportsOf(path: string, flags: EvaluateFlags): Promise<PolicyRepo
   if ((flags.objective === "goodput" || flags.objective === "cost") && targets === undefined)
     throw new ConfigError([`--objective ${flags.objective}: expected together with --slo-ttft-millis or its siblings`]);
   const asked = candidatesOf(flags);
-  const { setting, inForce } = await trafficOf(path, flags);
+  const { setting, inForce } = await ownTrafficOf(path, flags);
   const objective = objectiveNamed(flags.objective, targets ?? {});
   const ground = { objective, base: runCandidate(setting, inForce) };
   const limits = { timeoutMillis: 1000 * flags.timeout, heapMegabytesMax: flags.heap };

@@ -11,7 +11,8 @@ import { rolloutDocument } from "#shadow/rollout/rollout-document.ts";
 import { type RolloutStudy, rolloutStudy } from "#shadow/rollout/rollout-study.ts";
 import { defaultGuardrails } from "#serve/rollout/guardrails.ts";
 import { checkOutputFile } from "../check-output-file.ts";
-import { notesOf, type Traffic, trafficOf } from "../what-if/what-if-traffic.ts";
+import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
+import { ownTrafficOf } from "./own-traffic.ts";
 import { type RolloutPlanFlags, rolloutPlanOptions } from "./rollout-plan-flags.ts";
 import { rolloutPlanTable } from "./rollout-plan-table.ts";
 
@@ -27,7 +28,7 @@ async function plan(path: string, flags: RolloutPlanFlags): Promise<void> {
   checkOutputFile("--json", flags.json);
   checkOutputFile("--write", flags.write);
   const startedAt = performance.now();
-  const traffic = await trafficOf(path, flags);
+  const traffic = await ownTrafficOf(path, flags);
   const { setting } = traffic;
   const notes = notesOf(traffic);
   for (const line of notes) process.stderr.write(`note: ${line}\n`);

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import { ConfigError } from "#config/config-error.ts";
 import { checkShape, problemLine } from "#config/problem.ts";
-import type { Setting } from "#shadow/question/candidate.ts";
 import type { Objective } from "#shadow/tune/objective.ts";
 import type { TrialMemory } from "#shadow/tune/search.ts";
+import type { Traffic } from "../what-if/what-if-traffic.ts";
 
 const VERSION = 1;
 /** Results that are kept; a search has fewer by far. */
@@ -25,6 +25,7 @@ export class TuneState implements TrialMemory {
   readonly #question: string;
   readonly #losses: Map<string, number>;
   #savedMillis = performance.now();
+  #isTaken = false;
 
   /** Reads what is there; throws ConfigError where that is of another question. Nothing is kept without a file. */
   constructor(file: string | undefined, question: string) {
@@ -37,6 +38,11 @@ export class TuneState implements TrialMemory {
     return this.#losses.size;
   }
 
+  /** The file became another search's meanwhile, and is left to it. */
+  get isTaken(): boolean {
+    return this.#isTaken;
+  }
+
   get(key: string): number | undefined {
     return this.#losses.get(key);
   }
@@ -47,14 +53,29 @@ export class TuneState implements TrialMemory {
     if (performance.now() - this.#savedMillis >= SAVE_MILLIS) this.save();
   }
 
-  /** Whole or not at all, whenever the process ends. */
+  /** Whole or not at all, whenever the process ends; with what others who search the same have put there meanwhile. */
   save(): void {
     this.#savedMillis = performance.now();
-    if (this.#file === undefined) return;
-    const part = `${this.#file}.part`;
-    const losses = Object.fromEntries(this.#losses);
+    if (this.#file === undefined || this.#isTaken) return;
+    const others = existsSync(this.#file) ? readOthers(this.#file) : undefined;
+    if (others !== undefined && others.question !== this.#question) {
+      this.#isTaken = true;
+      return;
+    }
+    const losses = { ...others?.losses, ...Object.fromEntries(this.#losses) };
+    // A name of its own: two that write one file would each rename the other's away.
+    const part = `${this.#file}.${process.pid}.part`;
     writeFileSync(part, JSON.stringify({ version: VERSION, question: this.#question, losses }));
     renameSync(part, this.#file);
+  }
+}
+
+/** What is there now; undefined where it is nothing that can be read, which is written over. */
+function readOthers(file: string): z.infer<typeof SCHEMA> | undefined {
+  try {
+    return SCHEMA.safeParse(JSON.parse(readFileSync(file, "utf8"))).data;
+  } catch {
+    return undefined;
   }
 }
 
@@ -74,12 +95,21 @@ function read(file: string, question: string): Map<string, number> {
   return new Map(Object.entries(checked.value.losses));
 }
 
-/** The same text for the same traffic, engines and objective. */
-export function questionDigest(setting: Setting, objective: Objective, split: number): string {
+/** The same text for the same traffic, engines and objective, and what was observed of it under what was in force. */
+export function questionDigest(
+  { setting, inForce, observed }: Pick<Traffic, "setting" | "inForce" | "observed">,
+  objective: Objective,
+  split: number,
+): string {
   const { workload, ...rest } = setting;
   const hash = createHash("sha256");
   hash.update(JSON.stringify([rest, objective, split]));
-  for (const { arrivalMicros, thinkMicros, session, promptTokens, outputTokens, blockIds } of workload)
-    hash.update(JSON.stringify([arrivalMicros, thinkMicros, session, promptTokens, outputTokens, blockIds?.at(-1)]));
+  for (const request of workload) {
+    const { arrivalMicros, thinkMicros, session, parent, model, promptTokens, outputTokens, blockIds } = request;
+    const own = [arrivalMicros, thinkMicros, session, parent, model, promptTokens, outputTokens, blockIds?.at(-1)];
+    hash.update(JSON.stringify(own));
+  }
+  // How far the engine model was off decides what engines are drawn.
+  if (observed !== undefined) hash.update(JSON.stringify([inForce.spec, observed.map(({ e2eMicros }) => e2eMicros)]));
   return hash.digest("hex");
 }

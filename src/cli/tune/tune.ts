@@ -11,7 +11,8 @@ import { type Objective, objectiveNamed } from "#shadow/tune/objective.ts";
 import { cheapest, type TopologyRow, topologyStudy } from "#shadow/tune/topology.ts";
 import { type TuneAnswer, tune } from "#shadow/tune/tune.ts";
 import { checkOutputFile } from "../check-output-file.ts";
-import { notesOf, type Traffic, trafficOf } from "../what-if/what-if-traffic.ts";
+import { ownTrafficOf } from "../rollout/own-traffic.ts";
+import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { sloTargets } from "./slo-targets.ts";
 import { type TuneFlags, tuneOptions } from "./tune-flags.ts";
 import { profileText, tunedName, write, writeExports, yamlText } from "./tune-output.ts";
@@ -32,13 +33,13 @@ async function answer(path: string, flags: TuneFlags): Promise<void> {
   checkFiles(flags);
   const startedAt = performance.now();
   const { space, bases } = spaceFor(flags.for, flags.profile);
-  const traffic = await trafficOf(path, flags);
+  const traffic = await ownTrafficOf(path, flags);
   const { setting, inForce, observed } = traffic;
   const notes = notesOf(traffic);
   for (const line of notes) process.stderr.write(`note: ${line}\n`);
   const state = new TuneState(
     flags.state,
-    flags.state === undefined ? "" : questionDigest(setting, objective, flags.split),
+    flags.state === undefined ? "" : questionDigest(traffic, objective, flags.split),
   );
   const result = await tune({
     setting,
@@ -58,6 +59,10 @@ async function answer(path: string, flags: TuneFlags): Promise<void> {
     progress: (trials) => process.stderr.isTTY && process.stderr.write(`\r${trials} simulations`),
   });
   state.save();
+  if (state.isTaken)
+    process.stderr.write(
+      `note: --state: ${flags.state} became another search's meanwhile; nothing of this one is kept\n`,
+    );
   if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
   const found = foundIn(result);
   const fleets = flags.engines.length === 0 ? [] : await fleetsFor(traffic, flags, objective, result, found);

@@ -74,6 +74,8 @@ export interface HeldOut {
   readonly after: number;
   /** Gain on each drawn engine. */
   readonly replicas: readonly number[];
+  /** Requests without an answer, in force and of the winner; of all engines together. */
+  readonly unanswered: { readonly before: number; readonly after: number };
   readonly parts: GainParts;
 }
 
@@ -240,11 +242,29 @@ async function judged(question: TuneQuestion, winner: Candidate, of: Judging): P
       before: of(fitted.before),
       after: of(fitted.after),
       replicas: pairs.slice(1).map((pair) => gainOn(objective, pair, sessions, setting.seed)),
+      unanswered: {
+        before: unanswered(
+          pairs.map((pair) => pair.before),
+          split.heldOut,
+        ),
+        after: unanswered(
+          pairs.map((pair) => pair.after),
+          split.heldOut,
+        ),
+      },
       parts: gainParts({ ...compared, losses: fitted }),
     };
   } finally {
     await pool.close();
   }
+}
+
+/** Rows that count and have no loss: of times, those without an answer. */
+function unanswered(losses: readonly Losses[], counts: Uint8Array): number {
+  let sum = 0;
+  for (const one of losses)
+    for (let row = 0; row < one.length; row++) if (counts[row] === 1 && Number.isNaN(one[row])) sum++;
+  return sum;
 }
 
 function gainOn(objective: Objective, pair: PairedLosses, units: Units, seed: number): number {

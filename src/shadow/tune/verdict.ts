@@ -48,11 +48,15 @@ export function verdictOf({ gainMin, search, winner, heldOut }: Judged): Verdict
           "that is worth a change",
       ],
     };
-  const { gain } = heldOut;
+  const { gain, unanswered } = heldOut;
   const seen = `${percent(gain.value)} on what was held out (${percent(gain.low)} to ${percent(gain.high)})`;
   if (gain.high < gainMin)
     return { kind: "nothing", reasons: [`it gains ${seen}, less than the ${least} that is worth a change`] };
   const doubts = [
+    // Their times are in no mean: who turns the slow ones away looks fast.
+    ...(unanswered.after <= unanswered.before
+      ? []
+      : [`it leaves ${unanswered.after} requests without an answer, the profile in force ${unanswered.before}`]),
     ...(gain.low > 0 ? [] : [`it gains ${seen}: that may be chance`]),
     ...(gain.value >= gainMin ? [] : [`it gains ${seen}, less than the ${least} that is worth a change`]),
     ...(gain.chance <= CHANCE_MAX ? [] : [`chance alone shows as much with a probability of ${percent(gain.chance)}`]),

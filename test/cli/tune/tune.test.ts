@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { parse } from "yaml";
+import { rolloutCommand } from "#cli/rollout/rollout.ts";
 import { tuneCommand } from "#cli/tune/tune.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { ROLLOUT_SCHEMA } from "#config/rollout-section.ts";
@@ -96,4 +97,22 @@ test("what cannot be asked is refused with what is accepted", async (t) => {
   const none = await run(t, "--trials", "3", "--profile", "gnomon", "--write-profile", file("none.yaml"));
   if (!none.out.startsWith("BETTER")) assert.match(none.notes, /nothing is written, since nothing is recommended/);
   assert.equal(existsSync(file("none.yaml")), none.out.startsWith("BETTER"));
+});
+
+test("a fleet or a rate that a recorded trace never had is refused, and not left out of account", async (t) => {
+  const trace = join(import.meta.dirname, "../../golden/traces/vllm-client-timed");
+  const asked = ["--endpoints", "4", "--rate-scale", "2"];
+  const commands = [
+    [tuneCommand(), "tune", trace],
+    [rolloutCommand(), "rollout", "plan", trace, "--arm", "gnomon", "--arm", "round-robin"],
+  ] as const;
+  for (const [command, ...argv] of commands) {
+    const { code, said } = await inProcess(t, [command], [...argv, ...asked]);
+    assert.equal(code, 2, said);
+    assert.match(
+      said,
+      /--endpoints: expected with a foreign workload, got 4 with a recorded trace, whose own count is 1;/,
+    );
+    assert.match(said, /--rate-scale: expected with a foreign workload, got 2 with a recorded trace/);
+  }
 });

@@ -87,3 +87,15 @@ test("an engine model that is 30 % off on the very traffic is refused; one that 
   const unknown = await tune({ ...question, memory: new KeptTrials() });
   assert.equal(unknown.doubt.level, 0.15);
 });
+
+test("a policy that turns requests away is not better for being faster with the rest", async () => {
+  const question = tuneCase(conversationsOf(160, 40, 3), "round-robin", [], 8);
+  const { spec } = namedProfile("round-robin");
+  const filters = [{ plugin: "concurrency-saturation", parameters: { requestsMax: 3 } }];
+  const bases = [{ name: "turns away", spec: { ...spec, filters } }];
+  const { verdict, heldOut } = await tune({ ...question, bases, space: { scorers: [], accepts: () => false } });
+  assert.ok(heldOut && heldOut.gain.low > 0, "it looks faster");
+  assert.ok(heldOut.unanswered.after > heldOut.unanswered.before);
+  assert.equal(verdict.kind, "uncertain");
+  assert.match(verdict.reasons.join("; "), /it leaves \d+ requests without an answer, the profile in force 0/);
+});
