@@ -5,11 +5,15 @@
  *
  *     npx node bench/forecast.ts [--source recorded,virtual,live] [--trace FOLDER,...] [--again] [--fit 0.5] [--seed 1]
  *         [--case mooncake-moderate,...] [--requests 1500] [--fleet even|mixed] [--time-scale 0.5] [--out FOLDER]
+ *         [--engine-command COMMAND] [--engines 2] [--rate-scale 1] [--engine-file NAME]
  *
  * recorded: runs of real vLLM under GNOMON_SHARED (default ../shared), on GPUs and on a CPU, as a gateway in front of
  * them would have seen them; once with nothing known of the engine, once with the step times of its engine file. virtual:
  * simulated H100 engines under profile gnomon-predicted, on the traces of GNOMON_TRACES (default ../shared/traces). live:
  * eight emulated ones over sockets; --time-scale 0.5 makes them and the requests half as fast, --out keeps the trace.
+ * engines: real ones, started for it: COMMAND is called with a port for each and becomes an engine there, such as a script
+ * around `vllm serve`; part of Mooncake's conversations in small. --engine-file adds what is expected where the step times
+ * of that file are known from the start.
  * --trace: what `gnomon serve --record` wrote under a profile that predicts, before whatever engines; with --again what
  * gnomon-predicted of this version expects where each request was sent, under whatever profile that was.
  */
@@ -20,6 +24,7 @@ import { parseArgs } from "node:util";
 import { namedStepTimes } from "#config/named-step-times.ts";
 import { decided } from "./forecast/decided.ts";
 import { type Judged, judge } from "./forecast/errors.ts";
+import { engineRun } from "./forecast/engine-samples.ts";
 import { liveCasesNamed, liveSamples } from "./forecast/live-samples.ts";
 import { readRecordedInputs } from "./forecast/recorded-inputs.ts";
 import { traceSamples } from "./forecast/trace-samples.ts";
@@ -36,6 +41,10 @@ const { values: flags } = parseArgs({
     fleet: { type: "string", default: "even" },
     "time-scale": { type: "string", default: "0.5" },
     seed: { type: "string", default: "1" },
+    "engine-command": { type: "string" },
+    engines: { type: "string", default: "2" },
+    "rate-scale": { type: "string", default: "1" },
+    "engine-file": { type: "string" },
     out: { type: "string" },
   },
 });
@@ -53,7 +62,7 @@ const cases = flags.case.split(",");
 const wanted = new Set(flags.trace === "" ? flags.source.split(",") : []);
 
 for (const path of flags.trace.split(",").filter((name) => name !== "")) {
-  print(path, judge(await traceSamples(path, flags.again), fit, seed));
+  await ofTrace(path, path, flags.again);
 }
 if (wanted.has("recorded")) recorded();
 if (wanted.has("virtual")) {
@@ -64,6 +73,7 @@ if (wanted.has("virtual")) {
   }
 }
 if (wanted.has("live")) await live();
+if (wanted.has("engines")) await engines();
 
 function recorded(): void {
   for (const [name, engineFile] of RECORDED) {
@@ -83,9 +93,36 @@ function recorded(): void {
   }
 }
 
+async function ofTrace(what: string, path: string, isAgain: boolean): Promise<void> {
+  const file = flags["engine-file"];
+  const known =
+    file === undefined
+      ? []
+      : judge(await traceSamples(path, { stepTimes: namedStepTimes(file) }), fit, seed)
+          .filter(({ predictor }) => predictor === "gnomon")
+          .map((one) => ({ ...one, predictor: `gnomon, step times of ${basename(file)}` }));
+  print(what, [...judge(await traceSamples(path, isAgain ? {} : undefined), fit, seed), ...known]);
+}
+
+async function engines(): Promise<void> {
+  const command = flags["engine-command"];
+  if (command === undefined) throw new RangeError("--source engines: expected --engine-command with it, got none");
+  await inFolder(async (folder) => {
+    const path = await engineRun({
+      command,
+      engines: Number(flags.engines),
+      mooncake: join(traces, "mooncake/conversation_trace.jsonl"),
+      requests,
+      rateScale: Number(flags["rate-scale"]),
+      seed,
+      folder,
+    });
+    await ofTrace(`${flags.engines} engines of ${basename(command)}`, path, false);
+  });
+}
+
 async function live(): Promise<void> {
-  const out = flags.out ?? mkdtempSync(join(tmpdir(), "gnomon-forecast-"));
-  try {
+  await inFolder(async (out) => {
     for (const one of liveCasesNamed(cases)) {
       const folder = join(out, `${one.workload}-${one.load}`);
       mkdirSync(folder, { recursive: true });
@@ -94,8 +131,16 @@ async function live(): Promise<void> {
       const noted = troubles.length === 0 ? "" : ` (machine busy: ${troubles.join(", ")})`;
       print(`live, ${one.workload}, ${one.load} load${noted}`, judge(samples, fit, seed));
     }
+  });
+}
+
+/** In --out, which is kept, or in a folder that is not. */
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = flags.out ?? mkdtempSync(join(tmpdir(), "gnomon-forecast-"));
+  try {
+    await work(folder);
   } finally {
-    if (flags.out === undefined) rmSync(out, { recursive: true, force: true });
+    if (flags.out === undefined) rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * A policy that `gnomon tune` finds on the first half of a trace, measured on the second half over sockets before emulated
  * engines: what tune predicts of the held-out half beside what the rollout that it wrote measures there, or, with --measure
- * fleets, beside two runs of the whole fleet, one by either profile.
+ * fleets, beside two whole fleets that get the same requests at the same time, one by either profile.
  *
  *     GNOMON_TRACES=<folder> npx node bench/tune-live.ts [--case mooncake|weka] [--load moderate|high] [--measure rollout|fleets]
  *         [--in-force llm-d] [--slower 2] [--requests N] [--trials 45] [--windows seconds] [--out folder] [--port 19900]
@@ -125,7 +125,7 @@ function rolledOut(document: RolloutDocument, measuredIn: MeasuredRollout): void
 async function wholeFleets(measuring: Measuring): Promise<void> {
   const { gain, runs, means } = await measuredFleets(traffic, measuring);
   print(
-    `  measured by two runs of the whole fleet: mean E2E ${ms(means[0]!)} -> ${ms(means[1]!)}, ` +
+    `  measured by two whole fleets at the same time: mean E2E ${ms(means[0]!)} -> ${ms(means[1]!)}, ` +
       `gain ${percent(gain.value)} (${percent(gain.low)} to ${percent(gain.high)})`,
   );
   for (const run of runs) machine(run.profile, run);

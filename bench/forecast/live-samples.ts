@@ -43,5 +43,5 @@ export async function liveSamples(one: ClosedLoopCase, options: LiveOptions): Pr
     timeScale,
     seed,
   });
-  return { samples: await traceSamples(run.trace, false), troubles: troubles(run.machine) };
+  return { samples: await traceSamples(run.trace), troubles: troubles(run.machine) };
 }

@@ -58,19 +58,26 @@ export async function measuredRollout(
   return { run, judged, decisions, replayed: replay.decisions, differences: replay.differences };
 }
 
-/** The second half once by either profile, and the gain of the held-out requests as tune's own interval has it. */
+/**
+ * The second half by either profile, each before a fleet of its own, and the gain of the held-out requests as tune's own
+ * interval has it. Both get the same arrivals at the same time, so that a moment in which the machine is busy is one of both.
+ */
 export async function measuredFleets(
   traffic: LiveTraffic,
   measuring: Measuring,
 ): Promise<{ readonly gain: Gain; readonly runs: readonly LiveRun[]; readonly means: readonly number[] }> {
   const { profile, inForce } = measuring;
   const profiles = { [profile.name]: profile.spec };
-  const runs: LiveRun[] = [];
-  for (const [name, own] of [
+  const fleets = [
     ["fleet-in-force", inForce],
     ["fleet-tuned", profile.name],
-  ] as const)
-    runs.push(await driven(traffic, measuring, name, own, { profiles }));
+  ] as const;
+  const runs = await Promise.all(
+    fleets.map(([name, own], i) => {
+      const port = measuring.port + i * (traffic.one.engines + 1);
+      return driven(traffic, { ...measuring, port }, name, own, { profiles });
+    }),
+  );
   const [before, after] = ["fleet-in-force", "fleet-tuned"].map((name) =>
     losses(traffic, requestsFile(measuring, name)),
   ) as [DrivenLosses, DrivenLosses];
@@ -99,7 +106,7 @@ async function driven(
   if (existsSync(kept)) return JSON.parse(readFileSync(kept, "utf8")) as LiveRun;
   const file = join(folder, `${name}.yaml`);
   writeFileSync(file, stringify(config, { aliasDuplicateObjects: false }));
-  const warmUp = join(folder, "warm-up.jsonl");
+  const warmUp = join(folder, `${name}.warm-up.jsonl`);
   writeWarmUp(warmUp, slower);
   const run = await liveRun({
     one,
