@@ -135,7 +135,14 @@ async function main(named: readonly string[]): Promise<void> {
     const rerun = await runAll(again, 1);
     failures = rerun.map(failuresOf).join("");
     if (failures === "") {
-      note = `; passed only when run again alone, and to be mended: ${rerun.map(({ name }) => name).join(" ")}`;
+      const tests = [
+        ...failed
+          .map(failuresOf)
+          .join("")
+          .matchAll(/^✖ (.*) \([\d.]+ms\)$/gm),
+      ].map(([, name]) => `"${name}"`);
+      const names = [...rerun.map(({ name }) => name), ...tests].join(" ");
+      note = `; passed only when run again alone, and to be mended: ${names}`;
       counts.passed += counts.failed;
       counts.failed = 0;
     }

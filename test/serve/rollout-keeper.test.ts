@@ -146,6 +146,14 @@ function folderOf(t: TestContext): string {
   return path;
 }
 
+/** A host that stands for one that was killed writes no more: nothing lies beside the file that it is to replace. */
+async function nothingWritten(path: string): Promise<void> {
+  for (let idle = 0; idle < 20; idle++) {
+    if (readdirSync(path).some((file) => /\.json\.[0-9a-f]{8}$/.test(file))) idle = 0;
+    await setImmediate();
+  }
+}
+
 /** Requests second by second while it runs, with a look after each. */
 function last(made: Host, seconds: number, count: number, millisOf: Parameters<Host["ask"]>[1]): void {
   for (let i = 0; i < seconds && phaseOf(made) === "running"; i++) {
@@ -324,6 +332,7 @@ for (const [name, more] of Object.entries({
         made.pass(SECOND);
       }
       await killed.judge("try", { opening: "", failed: assert.fail }).flushed();
+      await nothingWritten(path);
       const kept = made.keeper.view().rollouts[0]!;
       const saved = made.router.rollouts.watch("try")!.judge.saved();
       // The last line, a look, is cut off.
