@@ -5,6 +5,7 @@ import type { ServePlan } from "../serve-plan.ts";
 import { type Policy, policyOf } from "./policy.ts";
 import { FILE_SOURCE } from "./policy-keeper.ts";
 import type { OfferPolicy, PolicySource } from "./policy-source.ts";
+import { RepeatedLook } from "./repeated-look.ts";
 import type { Config } from "#config/schema.ts";
 
 export interface FileSourceOptions {
@@ -30,9 +31,7 @@ const FILES_MAX = 64;
 export class FileSource implements PolicySource {
   readonly name = FILE_SOURCE;
   readonly #options: FileSourceOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #look: Promise<void> = Promise.resolve();
-  #stopped = false;
+  #looks: RepeatedLook | undefined;
   #offered = "";
   #seen = "";
   #refused = false;
@@ -42,7 +41,8 @@ export class FileSource implements PolicySource {
   }
 
   start(offer: OfferPolicy): void {
-    this.#again(offer, 0);
+    this.#looks = new RepeatedLook(() => this.#looked(offer), this.#options.watchMillis);
+    this.#looks.start();
   }
 
   retry(): void {
@@ -50,16 +50,7 @@ export class FileSource implements PolicySource {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    await this.#look;
-  }
-
-  #again(offer: OfferPolicy, waitMillis: number): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#look = this.#looked(offer).finally(() => this.#again(offer, this.#options.watchMillis));
-    }, waitMillis).unref();
+    await this.#looks?.stop();
   }
 
   /** What is there at first is offered too: it may have changed while the gateway started. */
@@ -68,7 +59,7 @@ export class FileSource implements PolicySource {
     const digest = await digestOf(configFile);
     const settled = digest === this.#seen;
     this.#seen = digest;
-    if (this.#stopped || !settled || digest === this.#offered) return;
+    if (this.#looks?.isStopped === true || !settled || digest === this.#offered) return;
     this.#offered = digest;
     let config: Config | undefined;
     const read = (): Policy => {

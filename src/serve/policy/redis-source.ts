@@ -1,6 +1,7 @@
 import { ConfigError } from "#config/config-error.ts";
 import type { OfferPolicy, PolicyGround, PolicySource } from "./policy-source.ts";
 import type { Policy } from "./policy.ts";
+import { RepeatedLook } from "./repeated-look.ts";
 
 export interface RedisSourceOptions {
   /** Name of the key that holds the policy. */
@@ -21,9 +22,7 @@ export interface RedisSourceOptions {
 export class RedisSource implements PolicySource {
   readonly name = "redis";
   readonly #options: RedisSourceOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #look: Promise<void> = Promise.resolve();
-  #stopped = false;
+  #looks: RepeatedLook | undefined;
   #offered: string | undefined;
   #refused = false;
 
@@ -32,7 +31,8 @@ export class RedisSource implements PolicySource {
   }
 
   start(offer: OfferPolicy): void {
-    this.#again(offer, 0);
+    this.#looks = new RepeatedLook(() => this.#looked(offer), this.#options.watchMillis);
+    this.#looks.start();
   }
 
   retry(): void {
@@ -40,22 +40,13 @@ export class RedisSource implements PolicySource {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    await this.#look;
-  }
-
-  #again(offer: OfferPolicy, waitMillis: number): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#look = this.#looked(offer).finally(() => this.#again(offer, this.#options.watchMillis));
-    }, waitMillis).unref();
+    await this.#looks?.stop();
   }
 
   async #looked(offer: OfferPolicy): Promise<void> {
     const { key, read, policyOf, bytesMax } = this.#options;
     const text = await read(key).catch(() => undefined);
-    if (this.#stopped || text === undefined || text === this.#offered) return;
+    if (this.#looks?.isStopped === true || text === undefined || text === this.#offered) return;
     this.#offered = text;
     const { outcome } = offer({
       source: this.name,

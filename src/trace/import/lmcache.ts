@@ -5,7 +5,7 @@ import type { ImportOptions } from "./import-options.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
 import { amount, parseRecord, textField } from "./json-record.ts";
-import { readLines } from "./line-reader.ts";
+import { readRows } from "./read-rows.ts";
 import { sessionStarts } from "./session-starts.ts";
 
 /** Tokens a block of the identity that is computed from the text. */
@@ -36,7 +36,7 @@ export async function* readLmcache(
   for (const file of files) {
     const startMicros = nextStart();
     let first: number | undefined;
-    for await (const row of inOrder(readRows(file, report), report)) {
+    for await (const row of inOrder(readRows(file, report, parseRow), report)) {
       first ??= row.time;
       const before = last.get(row.session);
       last.delete(row.session);
@@ -73,15 +73,6 @@ function toRequest(
     blockTokens: BLOCK_TOKENS,
     text: input,
   };
-}
-
-async function* readRows(path: string, report: ImportReport): AsyncGenerator<Row> {
-  for await (const line of readLines(path)) {
-    report.records++;
-    const row = line.tooLong ? "line too long" : parseRow(line.text);
-    if (typeof row === "string") report.refuse(`${path}:${line.number}`, row);
-    else yield row;
-  }
 }
 
 function parseRow(text: string): Row | string {

@@ -5,7 +5,7 @@ import { inOrder } from "./in-order.ts";
 import type { ImportOptions } from "./import-options.ts";
 import type { ImportReport } from "./import-report.ts";
 import { amount, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
-import { readLines } from "./line-reader.ts";
+import { readRows } from "./read-rows.ts";
 
 /** Tokens that one hash id stands for. */
 const BLOCK_TOKENS = 512;
@@ -36,7 +36,10 @@ export async function* readMooncake(
   options: ImportOptions,
   report: ImportReport,
 ): AsyncGenerator<WorkloadRequest> {
-  const rows = inOrder(readRows(path, report), report);
+  const rows = inOrder(
+    readRows(path, report, (text) => parseRow(text, report)),
+    report,
+  );
   const sample: Row[] = [];
   while (sample.length < GRID_SAMPLE) {
     const next = await rows.next();
@@ -98,15 +101,6 @@ function toRequest(row: Row, arrivalMicros: Micros, report: ImportReport): Workl
     blockIds: row.blockIds,
     blockTokens: BLOCK_TOKENS,
   };
-}
-
-async function* readRows(path: string, report: ImportReport): AsyncGenerator<Row> {
-  for await (const line of readLines(path)) {
-    report.records++;
-    const row = line.tooLong ? "line too long" : parseRow(line.text, report);
-    if (typeof row === "string") report.refuse(`${path}:${line.number}`, row);
-    else yield row;
-  }
 }
 
 function parseRow(text: string, report: ImportReport): Row | string {

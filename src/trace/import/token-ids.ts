@@ -3,7 +3,7 @@ import { contentBlockIds } from "./block-id.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
 import { amount, parseRecord, tokenCount, wholeNumbers } from "./json-record.ts";
-import { readLines } from "./line-reader.ts";
+import { readRows } from "./read-rows.ts";
 
 /** vLLM's default block; the identity is computed from the tokens. */
 const BLOCK_TOKENS = 16;
@@ -19,7 +19,7 @@ interface Row {
 
 /** Workloads with exact tokens: `{"input_toks", "output_toks", "arrival_time_ns", "input_tok_ids": [...]}`. */
 export async function* readTokenIds(path: string, report: ImportReport): AsyncGenerator<WorkloadRequest> {
-  for await (const row of inOrder(readRows(path, report), report)) {
+  for await (const row of inOrder(readRows(path, report, parseRow), report)) {
     const { tokenIds } = row;
     if (row.outputTokens === 0) report.adjust("output of 0 tokens raised to 1");
     yield {
@@ -32,15 +32,6 @@ export async function* readTokenIds(path: string, report: ImportReport): AsyncGe
       blockTokens: BLOCK_TOKENS,
       tokenIds,
     };
-  }
-}
-
-async function* readRows(path: string, report: ImportReport): AsyncGenerator<Row> {
-  for await (const line of readLines(path)) {
-    report.records++;
-    const row = line.tooLong ? "line too long" : parseRow(line.text);
-    if (typeof row === "string") report.refuse(`${path}:${line.number}`, row);
-    else yield row;
   }
 }
 
