@@ -3,6 +3,7 @@ import type { WaitReason } from "./admission/waiting-request.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { PrefixSource } from "./endpoint/knowledge.ts";
+import type { Noted } from "./noted.ts";
 import type { NobodyReason } from "./fleet-standing.ts";
 import type { Freshness } from "./endpoint/snapshot.ts";
 import type { Forecast } from "./latency/forecast.ts";
@@ -72,6 +73,8 @@ export interface Routed {
   readonly prefill?: PrefillStage;
   /** Why `endpoint` does both although the profile has a stage for prompts; absent where it has none, or `prefill` is there. */
   readonly colocated?: ColocateReason;
+  /** What plugins learn of it beside; absent where that is nothing, and in a trace. */
+  readonly noted?: Noted;
   /** vLLM's priority by the policy's rule, which takes the place of the client's; absent where there is none. */
   readonly priority?: number;
   readonly breakdown: Breakdown;
@@ -85,6 +88,8 @@ export interface PrefillStage {
   readonly hitTokens: number;
   readonly heldTokens?: number;
   readonly prefixSource: PrefixSource;
+  /** As of Routed. */
+  readonly noted?: Noted;
   readonly breakdown: Breakdown;
 }
 

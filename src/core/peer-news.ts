@@ -1,6 +1,7 @@
 import type { BreakerState } from "./endpoint/breaker.ts";
 import type { EndpointId } from "./endpoint/endpoint.ts";
 import type { Outcome } from "./endpoint/outcome.ts";
+import type { Noted } from "./noted.ts";
 import type { BlockChain } from "./prompt/block-chain.ts";
 import type { Micros } from "./units.ts";
 
@@ -45,7 +46,9 @@ export interface PeerCharged {
   /** The whole prompt; empty where it is not known, as in a snapshot. */
   readonly blocks: BlockChain;
   /** Another endpoint computes the prompt, of which it lacks so many tokens. In a snapshot: it does so still. */
-  readonly prefill?: { readonly endpoint: EndpointId; readonly newTokens: number };
+  readonly prefill?: { readonly endpoint: EndpointId; readonly newTokens: number; readonly noted?: Noted };
+  /** What the peer's plugins noted; the endpoint that the session is bound to where it is not the chosen one. */
+  readonly noted?: Noted;
   /** In a snapshot, tokens so far of a request past its first token; absent before it. */
   readonly outputTokens?: number;
 }

@@ -1,5 +1,6 @@
 import type { DecisionRollout, Routed } from "./decision.ts";
 import type { Forecast } from "./latency/forecast.ts";
+import type { Noted } from "./noted.ts";
 import { decisionStages, type PrefillChoice } from "./stage-choice.ts";
 import type { ColocateReason } from "./disaggregation/colocate.ts";
 
@@ -9,6 +10,7 @@ interface RoutedParts {
   readonly heldTokens: number;
   readonly prefill: PrefillChoice | ColocateReason | undefined;
   readonly forecast: Forecast | undefined;
+  readonly noted: Noted | undefined;
   readonly priority: number | undefined;
 }
 
@@ -17,14 +19,15 @@ interface RoutedParts {
  * others takes 0.5 KB more of the heap.
  */
 export function routedDecision(routed: Routed, parts: RoutedParts): Routed {
-  const { rollout, heldTokens, prefill, forecast, priority } = parts;
+  const { rollout, heldTokens, prefill, forecast, noted, priority } = parts;
   const isPlain = rollout === undefined && prefill === undefined && forecast === undefined && priority === undefined;
-  if (isPlain && heldTokens === routed.hitTokens) return routed;
+  if (isPlain && noted === undefined && heldTokens === routed.hitTokens) return routed;
   return {
     ...routed,
     ...(rollout !== undefined && { rollout }),
     ...(heldTokens !== routed.hitTokens && { heldTokens }),
     ...decisionStages(prefill, forecast),
+    ...(noted !== undefined && { noted }),
     ...(priority !== undefined && { priority }),
   };
 }

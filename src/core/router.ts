@@ -257,6 +257,7 @@ export class Router {
     const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
     const choice = forcedChoice(chosen, fleet, forced);
     const { breakdown, reason } = choice;
+    const noted = choice.index < 0 ? undefined : profile.noted(fleet.states[choice.index]!);
     const rollout = place && decisionRollout(at, pending, place, outsidePool, profile, fleet, this.#profiles, stream);
     // A second endpoint outside of the first one's pool would take the request out of its arm.
     const state = outsidePool && pending.state !== undefined ? undefined : fleet.states[choice.index];
@@ -288,6 +289,6 @@ export class Router {
       usedLedger,
       breakdown,
     };
-    return routedDecision(routed, { rollout, heldTokens, prefill, forecast, priority });
+    return routedDecision(routed, { rollout, heldTokens, prefill, forecast, noted, priority });
   }
 }

@@ -48,7 +48,9 @@ export function choosePrefill(
   if (state === undefined) return "no-prefill-endpoint";
   const { id: endpoint, hitTokens, heldTokens, prefixSource } = state;
   const held = heldTokens === hitTokens ? undefined : { heldTokens };
-  return { state, stage: { endpoint, handoff: spec.handoff, reason, hitTokens, ...held, prefixSource, breakdown } };
+  const noted = prefill.noted(state);
+  const what = { endpoint, handoff: spec.handoff, reason, hitTokens, ...held, prefixSource, breakdown };
+  return { state, stage: noted === undefined ? what : { ...what, noted } };
 }
 
 /** What a decision states of it; a forecast is of one endpoint that does both. */

@@ -1,5 +1,6 @@
 import type { BreakerState } from "#core/endpoint/breaker.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
+import type { Noted } from "#core/noted.ts";
 import type { PeerCharged, PeerLeft, PeerNews, PeerReported } from "#core/peer-news.ts";
 import { EMPTY_CHAIN, type BlockChain } from "#core/prompt/block-chain.ts";
 import { Fields, TraceFormatError } from "./fields.ts";
@@ -140,10 +141,32 @@ function decodeCharged(fields: Fields, blocks: BlockChain): PeerCharged {
     newTokens: fields.number("newTokens"),
     blocks,
     ...(fields.has("prefill") && { prefill: decodePrefill(fields.object("prefill")) }),
+    ...decodeNoted(fields),
     ...(fields.has("outputTokens") && { outputTokens: fields.integer("outputTokens", 0) }),
   };
 }
 
 function decodePrefill(fields: Fields): NonNullable<PeerCharged["prefill"]> {
-  return { endpoint: fields.string("endpoint"), newTokens: fields.number("newTokens") };
+  return { endpoint: fields.string("endpoint"), newTokens: fields.number("newTokens"), ...decodeNoted(fields) };
+}
+
+function decodeNoted(charge: Fields): { readonly noted?: Noted } {
+  if (!charge.has("noted")) return {};
+  const fields = charge.object("noted");
+  const load = fields.has("load") ? fields.object("load") : undefined;
+  return {
+    noted: {
+      ...(fields.has("boundTo") && { boundTo: fields.string("boundTo") }),
+      ...(fields.has("warm") && { warm: fields.boolean("warm", false) }),
+      ...(fields.boolean("turn", false) && { turn: true }),
+      ...(load !== undefined && {
+        load: {
+          effectiveLoad: load.number("effectiveLoad"),
+          requestsInFlight: load.number("requestsInFlight"),
+          prefillTokensQueued: load.number("prefillTokensQueued"),
+          fresh: load.boolean("fresh", false),
+        },
+      }),
+    },
+  };
 }

@@ -170,8 +170,13 @@ const charges: fc.Arbitrary<PeerNews> = record({
     { ...charged, outputTokens: 5 },
     { ...charged, user: `of ${charged.tenant}`, outputTokensMax: 64 },
     { ...charged, prefill: { endpoint: charged.model, newTokens: 7 } },
+    { ...charged, noted: { turn: true as const } },
+    { ...charged, noted: { boundTo: charged.model, warm: true, load: NOTED_LOAD } },
+    { ...charged, prefill: { endpoint: charged.model, newTokens: 7, noted: { warm: false } } },
   ),
 );
+
+const NOTED_LOAD = { effectiveLoad: 3, requestsInFlight: 2, prefillTokensQueued: 700, fresh: true };
 
 /** Requests are numbered from 1. */
 export const peerNews: fc.Arbitrary<PeerNews> = fc.tuple(count, count).chain(([before, amount]) => {

@@ -39,6 +39,7 @@ export const sloHeadroom = filterPlugin({
           whenEmpty === "refuse" || (whenEmpty === "refuse-sheddable" && request.priority > sheddableAbove);
         if (kept === 0 && !refuses) keep.fill(1, 0, candidates.length);
       },
+      note: (chosen) => forecaster.note(chosen),
       observe: (input, decision, request) => forecaster.observe(input, decision, request),
     };
   },

@@ -43,6 +43,7 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
       reason: "",
       hitTokens: Math.max(0, promptTokens - prefill.newTokens),
       prefixSource,
+      ...(prefill.noted && { noted: prefill.noted }),
       breakdown,
     } as const);
   return {
@@ -59,6 +60,7 @@ export function peerDecision(at: Micros, requestId: string, news: PeerCharged): 
     prefixSource,
     usedLedger: false,
     ...(stage && { prefill: stage }),
+    ...(news.noted && { noted: news.noted }),
     breakdown,
   };
 }

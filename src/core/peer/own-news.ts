@@ -6,6 +6,7 @@ import { continuedRequest } from "../continued-request.ts";
 import type { PrefillFinished } from "../disaggregation/prefill-input.ts";
 import type { HedgeSettled } from "../hedge-input.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input.ts";
+import { notedToPeers } from "../noted.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
 import { RecentMap } from "../recent-map.ts";
 import type { RouteRequest } from "../request.ts";
@@ -154,9 +155,15 @@ export class OwnNews {
     const { model, tenant, user, outputTokensMax, session, sequences, promptTokens, promptTokensExact, blocks } =
       asSent;
     const { prefill } = decision;
+    const noted = notedToPeers(decision);
+    const stageNoted = prefill && notedToPeers(prefill);
     const newTokens = prefill === undefined ? Math.max(1, promptTokens - hitTokens) : 1;
     const stage = prefill && {
-      prefill: { endpoint: prefill.endpoint, newTokens: Math.max(1, promptTokens - prefill.hitTokens) },
+      prefill: {
+        endpoint: prefill.endpoint,
+        newTokens: Math.max(1, promptTokens - prefill.hitTokens),
+        ...(stageNoted && { noted: stageNoted }),
+      },
     };
     const what = { request: sent.number, attempt, endpoint, profile, reason, model, tenant, session };
     const charged = {
@@ -170,6 +177,7 @@ export class OwnNews {
       ...(user !== undefined && { user }),
       ...(outputTokensMax !== undefined && { outputTokensMax }),
       ...stage,
+      ...(noted && { noted }),
     } as const;
     sent.charged = { ...charged, blocks: EMPTY_CHAIN };
     sent.sentAt = at;

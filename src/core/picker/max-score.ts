@@ -1,6 +1,5 @@
-import { PEER_SEQUENCE } from "../decision.ts";
-import { mix32, nameHash } from "../random.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
+import { mix32, nameHash } from "../random.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import { RecentMap } from "../recent-map.ts";
 import type { RouteRequest } from "../request.ts";
@@ -33,7 +32,7 @@ export const maxScore = pickerPlugin({
   readsWith: ({ tieBreak }) => (tieBreak === "coldest-work" ? ["prefix-index", "ledger"] : ["none"]),
   create(name, { tieBreak, epsilon }) {
     let turn = 0;
-    /** Whether the last pick took a turn of the rotation; it counts once the decision took effect. */
+    /** Whether the last pick took a turn of the rotation; it counts once the decision took effect, whichever router made it. */
     let tookTurn = false;
     const served = new RecentMap<EndpointId, number>(ENDPOINTS_MAX);
     const rotate = (tied: readonly number[]) => {
@@ -63,16 +62,17 @@ export const maxScore = pickerPlugin({
             return leastServed(tied, candidates, served);
         }
       },
+      note: () => (tookTurn ? TURN : undefined),
       observe(_input, decision) {
         if (decision.kind !== "routed") return;
-        // A turn that another router took is taken here as well, so that two of them do not begin with the same endpoint.
-        if (decision.sequence === PEER_SEQUENCE ? decision.reason === "tie" : tookTurn) turn++;
-        tookTurn = false;
+        if (decision.noted?.turn === true) turn++;
         if (tieBreak === "least-served") served.set(decision.endpoint, (served.get(decision.endpoint) ?? 0) + 1);
       },
     };
   },
 });
+
+const TURN = { turn: true } as const;
 
 /** Candidates whose total is within epsilon of the highest, in order. */
 function tiedIndexes(totals: Float64Array, count: number, epsilon: number): number[] {

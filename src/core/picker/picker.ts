@@ -1,12 +1,13 @@
 import type { Decision } from "../decision.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Input } from "../input.ts";
+import type { Noter } from "../noted.ts";
 import type { Random } from "../random.ts";
 import type { RouteRequest } from "../request.ts";
 import type { ParameterTable } from "../plugin/parameter.ts";
 import { type Definition, type Plugin, plugin } from "../plugin/plugin.ts";
 
-export interface Picker {
+export interface Picker extends Noter {
   readonly name: string;
   /** Whether it picks among the best totals, so that scorers are the reason for its choice. */
   readonly followsTotals: boolean;

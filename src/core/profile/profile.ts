@@ -7,6 +7,7 @@ import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Filter } from "../filter/filter.ts";
 import type { Input } from "../input.ts";
 import type { Forecast } from "../latency/forecast.ts";
+import { type Noted, type Noter, notedBy } from "../noted.ts";
 import type { Picker } from "../picker/picker.ts";
 import type { Random } from "../random.ts";
 import type { RouteRequest } from "../request.ts";
@@ -53,6 +54,7 @@ export class Profile {
   readonly #scorers: readonly Scorer[];
   readonly #picker: Picker;
   readonly #forecaster: Scorer | undefined;
+  readonly #noters: readonly Noter[];
   readonly #weights: readonly { readonly name: string; readonly weight: number }[];
   readonly #removers: readonly string[];
   readonly #slab = new DoubleSlab();
@@ -75,6 +77,7 @@ export class Profile {
     this.#scorers = plugins.scorers.map(({ scorer }) => scorer);
     this.#picker = plugins.picker;
     this.#forecaster = this.#scorers.find((scorer) => "forecast" in scorer);
+    this.#noters = [...this.#filters, ...this.#scorers, this.#picker].filter((plugin) => plugin.note !== undefined);
     const sum = plugins.scorers.reduce((total, { weight }) => total + weight, 0);
     this.#weights = plugins.scorers.map(({ scorer, weight }) => ({ name: scorer.name, weight: weight / sum }));
     this.#removers = [...ELIGIBILITY, ...plugins.filters.map((filter) => filter.name)];
@@ -114,6 +117,11 @@ export class Profile {
   /** By the first scorer that predicts times; undefined where none does. */
   forecast(request: RouteRequest, chosen: Snapshot): Forecast | undefined {
     return this.#forecaster?.forecast?.(request, chosen);
+  }
+
+  /** What its plugins note of the choice that was made last; undefined where that is nothing. */
+  noted(chosen: Snapshot): Noted | undefined {
+    return this.#noters.length === 0 ? undefined : notedBy(this.#noters, chosen);
   }
 
   #begin(snapshots: readonly Snapshot[], endpoints: readonly EndpointId[]): ColumnBreakdown {

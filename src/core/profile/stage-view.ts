@@ -15,5 +15,6 @@ export function decodeView(decision: Decision | undefined, request: RouteRequest
 /** The same as the plugins see it that choose who computes the prompt. */
 export function prefillView(decision: Decision | undefined): Decision | undefined {
   if (decision?.kind !== "routed" || decision.prefill === undefined) return decision;
-  return { ...decision, ...decision.prefill, profile: prefillStageName(decision.profile) };
+  const { noted: _ofWhoAnswers, ...both } = decision;
+  return { ...both, ...decision.prefill, profile: prefillStageName(decision.profile) };
 }

@@ -11,6 +11,7 @@ import { batchRoom } from "../latency/batch-room.ts";
 import type { Forecast } from "../latency/forecast.ts";
 import type { LatencyModel, Situation } from "../latency/latency-model.ts";
 import { ModelSet } from "../latency/model-set.ts";
+import type { Noted, NotedLoadSource } from "../noted.ts";
 import type { RouteRequest } from "../request.ts";
 import { MICROS_PER_SECOND, type Micros } from "../units.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
@@ -54,7 +55,7 @@ interface Seen {
 
 /**
  * What an endpoint had when a request was sent there.
- * - decision: as the decision saw it, engines' gauges included, which a peer's decision does not report
+ * - decision: as the decision saw it, engines' gauges included, which a peer notes where its profile does so as well
  * - requests: the requests that were sent there by this router and its peers, so that routers which get each other's news at
  *   once learn the same
  */
@@ -88,6 +89,12 @@ export class LatencyForecaster {
   /** Mean length of answers lately. */
   get outputTokens(): number {
     return this.#answer.value ?? this.#outputTokensGuess;
+  }
+
+  /** What those need to learn the same who were not there. */
+  note({ effectiveLoad, requestsInFlight, prefillTokensQueued, freshness }: NotedLoadSource): Noted | undefined {
+    if (this.#seenBy === "requests") return undefined;
+    return { load: { effectiveLoad, requestsInFlight, prefillTokensQueued, fresh: freshness === "fresh" } };
   }
 
   forecast({ promptTokens }: RouteRequest, candidate: Snapshot): Forecast {
@@ -184,10 +191,11 @@ export class LatencyForecaster {
   }
 
   /** Undefined where the decision has no row of the endpoint. */
-  #seen({ at, endpoint: id, sequence, breakdown }: Routed, added: number): Seen | undefined {
+  #seen({ at, endpoint: id, sequence, breakdown, noted }: Routed, added: number): Seen | undefined {
     const aboard = this.#underWay.at(id);
     const both = { id, at, promptTokensInFlight: aboard?.promptTokens ?? 0, newTokens: added };
-    if (this.#seenBy === "requests" || sequence === PEER_SEQUENCE) {
+    const isPeers = sequence === PEER_SEQUENCE;
+    if (this.#seenBy === "requests" || (isPeers && noted?.load === undefined)) {
       const requests = aboard?.requests ?? 0;
       return {
         ...both,
@@ -198,13 +206,14 @@ export class LatencyForecaster {
         prefillTokensQueued: aboard?.queuedTokens ?? 0,
       };
     }
-    const row = rowOf(breakdown, id);
-    if (row === undefined) return undefined;
-    const { effectiveLoad, requestsInFlight, prefillTokensQueued } = row;
+    const load = isPeers ? noted?.load : rowOf(breakdown, id);
+    if (load === undefined) return undefined;
+    const { effectiveLoad, requestsInFlight, prefillTokensQueued } = load;
+    const fresh = "fresh" in load ? load.fresh : load.freshness === "fresh";
     return {
       ...both,
       endpoint: this.#endpoints.get(id),
-      load: row.freshness === "fresh" ? this.#loads.get(id) : undefined,
+      load: fresh ? this.#loads.get(id) : undefined,
       effectiveLoad,
       requestsInFlight,
       prefillTokensQueued,

@@ -19,26 +19,27 @@ export const noHitLru = scorerPlugin({
     /** Endpoint → number of its last cold request. */
     const lastCold = new RecentMap<EndpointId, number>(lruSize);
     let coldRequests = 0;
-    /** The request scored last, and whether nobody held it: used again where its own decision is observed. */
-    let scored = { requestId: "", cold: false };
+    /** Whether some candidate held the prompt of the request scored last. */
+    let warm = false;
     return {
       name,
-      score(request, candidates, scores) {
-        const warm = candidates.some(({ hitBlocks }) => hitBlocks > 0);
-        scored = { requestId: request.id, cold: !warm };
+      score(_request, candidates, scores) {
+        warm = candidates.some(({ hitBlocks }) => hitBlocks > 0);
         if (warm || candidates.length <= 1) return void scores.fill(warm ? 0.5 : 1, 0, candidates.length);
         const ranked = candidates.map((candidate, i) => ({ i, last: lastCold.get(candidate.id) ?? -1 }));
         ranked.sort((a, b) => a.last - b.last || a.i - b.i);
         ranked.forEach(({ i }, rank) => (scores[i] = 1 - rank / (candidates.length - 1)));
       },
+      note: () => (warm ? WARM : COLD),
       observe(_input, decision) {
         if (decision?.kind !== "routed") return;
-        const cold =
-          decision.requestId === scored.requestId
-            ? scored.cold
-            : decision.breakdown.candidates.every(({ hitTokens }) => hitTokens === 0);
-        if (cold) lastCold.set(decision.endpoint, coldRequests++);
+        const { noted, breakdown } = decision;
+        const wasWarm = noted?.warm ?? breakdown.candidates.some(({ hitTokens }) => hitTokens > 0);
+        if (!wasWarm) lastCold.set(decision.endpoint, coldRequests++);
       },
     };
   },
 });
+
+const WARM = { warm: true } as const;
+const COLD = { warm: false } as const;

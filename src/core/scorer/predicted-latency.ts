@@ -2,6 +2,7 @@ import type { Decision } from "../decision.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Input } from "../input.ts";
 import type { Forecast } from "../latency/forecast.ts";
+import type { Noted, NotedLoadSource } from "../noted.ts";
 import type { RouteRequest } from "../request.ts";
 import { EndpointWindows } from "./endpoint-windows.ts";
 import { FORECASTER_PARAMETERS, type ForecasterOptions, LatencyForecaster } from "./latency-forecaster.ts";
@@ -100,6 +101,10 @@ class LatencyScorer implements Scorer {
 
   forecast(request: RouteRequest, candidate: Snapshot): Forecast {
     return this.#forecaster.forecast(request, candidate);
+  }
+
+  note(chosen: NotedLoadSource): Noted | undefined {
+    return this.#forecaster.note(chosen);
   }
 
   observe(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void {

@@ -1,6 +1,7 @@
 import type { Decision } from "../decision.ts";
 import type { Snapshot } from "../endpoint/snapshot.ts";
 import type { Input } from "../input.ts";
+import type { Noter } from "../noted.ts";
 import type { Forecast } from "../latency/forecast.ts";
 import type { RouteRequest } from "../request.ts";
 import type { ParameterTable } from "../plugin/parameter.ts";
@@ -9,7 +10,7 @@ import { type Definition, type Plugin, plugin } from "../plugin/plugin.ts";
 /** No opinion: the candidate's total is the weighted mean of its other scores. */
 export const ABSTAIN: number = -Infinity;
 
-export interface Scorer {
+export interface Scorer extends Noter {
   readonly name: string;
   /**
    * Writes one score per candidate into scores[0..candidates.length): a number in [0, 1], 1 being best, or ABSTAIN where

@@ -1,3 +1,4 @@
+import type { EndpointId } from "../endpoint/endpoint.ts";
 import { AffinityTable } from "../session/affinity-table.ts";
 import { AFFINITY_PARAMETERS } from "../session/affinity-parameters.ts";
 import { MICROS_PER_SECOND } from "../units.ts";
@@ -9,7 +10,7 @@ import { scorerPlugin } from "./scorer.ts";
  *     score = 1 for it, 0 for others
  *
  * The first decision binds a session. Another scorer may outvote it without moving it; a new binding is made only where
- * the bound endpoint was no candidate, or where another profile's decision took the session elsewhere.
+ * the bound endpoint was no candidate, or where the decision of a profile that binds no sessions took it elsewhere.
  */
 export const sessionAffinity = scorerPlugin({
   summary: "whether the session is bound to the endpoint",
@@ -18,24 +19,23 @@ export const sessionAffinity = scorerPlugin({
   parameters: AFFINITY_PARAMETERS,
   create(name, { sessionsMax, idleSecondsMax }) {
     const table = new AffinityTable(sessionsMax, idleSecondsMax * MICROS_PER_SECOND);
-    /** The request scored last, and whether its session's endpoint could be chosen. */
-    let scored = { requestId: "", present: false };
+    /** Of the request scored last: its session's endpoint, where that could be chosen. */
+    let boundTo: EndpointId | undefined;
     return {
       name,
       score(request, candidates, scores) {
         const bound = table.endpointOf(request.session, candidates[0]?.at ?? 0);
-        scored = { requestId: request.id, present: false };
+        boundTo = undefined;
         for (let i = 0; i < candidates.length; i++) {
           const isBound = candidates[i]!.id === bound;
           scores[i] = isBound ? 1 : 0;
-          if (isBound) scored.present = true;
+          if (isBound) boundTo = bound;
         }
       },
+      note: () => (boundTo === undefined ? undefined : { boundTo }),
       observe(input, decision, request) {
         if (decision?.kind !== "routed" || request === undefined) return;
-        const stays = scored.present && scored.requestId === request.id;
-        const bound = stays ? table.endpointOf(request.session, input.at) : undefined;
-        table.bind(request.session, bound ?? decision.endpoint, input.at);
+        table.bind(request.session, decision.noted?.boundTo ?? decision.endpoint, input.at);
       },
     };
   },

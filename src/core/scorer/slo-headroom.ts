@@ -27,6 +27,7 @@ export const sloHeadroom = scorerPlugin({
         }
       },
       forecast: (request, candidate) => forecaster.forecast(request, candidate),
+      note: (chosen) => forecaster.note(chosen),
       observe: (input, decision, request) => forecaster.observe(input, decision, request),
     };
   },

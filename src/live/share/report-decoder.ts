@@ -2,9 +2,10 @@ import type { PeerCharged, PeerNews } from "#core/peer-news.ts";
 import { type BlockChain, EMPTY_CHAIN } from "#core/prompt/block-chain.ts";
 import { BlockArchive } from "#trace/block-archive.ts";
 import { ByteReader, WireError } from "./byte-reader.ts";
+import { decodeNoted } from "./noted-wire.ts";
 import { CHAIN_BLOCKS_MAX } from "./report-encoder.ts";
 import { type Report, REPORT_KINDS } from "./report.ts";
-import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, USER, WIRE_VERSION } from "./wire.ts";
+import { EXACT, NEWS_KINDS, NOTED, OUTCOMES, PREFILL, USER, WIRE_VERSION } from "./wire.ts";
 
 const NEWS_MAX = 1_000_000;
 const WINDOW_COUNTS_MAX = 64;
@@ -124,7 +125,8 @@ export class ReportDecoder {
     const user = (bits & USER) === 0 ? undefined : from.text();
     const outputTokensMax = from.optional();
     const tokens = { promptTokens, promptTokensExact: (bits & EXACT) !== 0, newTokens: from.whole() };
-    const stage = (bits & PREFILL) !== 0 && { prefill: { endpoint: from.text(), newTokens: from.whole() } };
+    const stage = (bits & PREFILL) !== 0 && { prefill: decodePrefill(from) };
+    const noted = (bits & NOTED) !== 0 && { noted: decodeNoted(from) };
     const outputTokens = from.optional();
     const blocks = this.#chain(from);
     return {
@@ -136,6 +138,7 @@ export class ReportDecoder {
       sequences,
       ...tokens,
       ...stage,
+      ...noted,
       blocks,
       ...(outputTokens !== undefined && { outputTokens }),
     };
@@ -160,4 +163,9 @@ export class ReportDecoder {
     this.chainsUnknown++;
     return EMPTY_CHAIN;
   }
+}
+
+function decodePrefill(from: ByteReader): NonNullable<PeerCharged["prefill"]> {
+  const stage = { endpoint: from.text(), newTokens: from.whole() };
+  return from.byte() === 0 ? stage : { ...stage, noted: decodeNoted(from) };
 }

@@ -2,7 +2,8 @@ import type { PeerCharged, PeerNews } from "#core/peer-news.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { BlockTable } from "#trace/block-table.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { EXACT, NEWS_KINDS, OUTCOMES, PREFILL, USER, WIRE_VERSION } from "./wire.ts";
+import { EXACT, NEWS_KINDS, NOTED, OUTCOMES, PREFILL, USER, WIRE_VERSION } from "./wire.ts";
+import { encodeNoted } from "./noted-wire.ts";
 import { type Report, REPORT_KINDS } from "./report.ts";
 
 /** Blocks that later reports may refer to; beyond them all begins afresh. */
@@ -84,17 +85,19 @@ export class ReportEncoder {
     to.whole(news.sequences);
     // Counts of tokens are whole where they are exact; an estimate loses its fraction on the way.
     to.whole(Math.round(news.promptTokens));
-    const { prefill, user, outputTokensMax: ceiling } = news;
-    to.byte(
-      (news.promptTokensExact ? EXACT : 0) + (prefill === undefined ? 0 : PREFILL) + (user === undefined ? 0 : USER),
-    );
+    const { prefill, user, outputTokensMax: ceiling, noted } = news;
+    const stage = (prefill === undefined ? 0 : PREFILL) + (noted === undefined ? 0 : NOTED);
+    to.byte((news.promptTokensExact ? EXACT : 0) + (user === undefined ? 0 : USER) + stage);
     if (user !== undefined) to.text(user);
     to.optional(ceiling === undefined ? undefined : Math.round(ceiling));
     to.whole(Math.max(1, Math.round(news.newTokens)));
     if (prefill !== undefined) {
       to.text(prefill.endpoint);
       to.whole(Math.max(1, Math.round(prefill.newTokens)));
+      to.byte(prefill.noted === undefined ? 0 : 1);
+      if (prefill.noted !== undefined) encodeNoted(to, prefill.noted);
     }
+    if (noted !== undefined) encodeNoted(to, noted);
     to.optional(news.outputTokens);
     this.#chain(to, news.blocks);
   }

@@ -91,6 +91,7 @@ test("llm-d NH3: cold requests go round, the longest unused first", () => {
     const choice = profile.choose(request, snapshots, ids(snapshots), new Uint8Array(3), randomFor(1, sequence));
     picks.push(choice.index);
     if (sequence === 1) assert.deepEqual([...choice.breakdown.totals], [0, 1, 0.5], "after the first was used");
+    const noted = profile.noted(snapshots[choice.index]!);
     const decision: Decision = {
       kind: "routed",
       at: sequence,
@@ -105,6 +106,7 @@ test("llm-d NH3: cold requests go round, the longest unused first", () => {
       hitTokens: 0,
       prefixSource: "approximate",
       usedLedger: false,
+      ...(noted && { noted }),
     };
     profile.observe({ kind: "request-arrived", at: sequence, request }, decision, request);
   }

@@ -40,6 +40,7 @@ class Driven {
     const none = new Uint8Array(ids.length);
     const choice = this.#profile.choose(asked, snapshots, ids, none, randomFor(1, sequence));
     const at = snapshots[0]!.at;
+    const noted = this.#profile.noted(snapshots[choice.index]!);
     const decision: Decision = {
       kind: "routed",
       at,
@@ -54,6 +55,7 @@ class Driven {
       hitTokens: snapshots[choice.index]!.hitTokens,
       prefixSource: "approximate",
       usedLedger: true,
+      ...(noted && { noted }),
     };
     this.#profile.observe({ kind: "request-arrived", at, request: asked }, decision, asked);
     return choice.index;
