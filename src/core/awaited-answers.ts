@@ -3,7 +3,7 @@ import type { Fleet } from "./fleet.ts";
 import type { AnswerKnown, RequestFinished } from "./input.ts";
 import type { PrefixIndex } from "./prefix/prefix-index.ts";
 import { type BlockChain, continued } from "./prompt/block-chain.ts";
-import { RecentMap } from "./recent-map.ts";
+import { RecentRequests } from "./recent-requests.ts";
 
 /** Ended requests whose answers are awaited; a host that never reports them costs so much memory and no more. */
 const AWAITED_MAX = 1_024;
@@ -17,7 +17,7 @@ interface Ended {
 export class AwaitedAnswers {
   readonly #fleet: Fleet;
   readonly #index: PrefixIndex;
-  readonly #awaited = new RecentMap<string, Ended>(AWAITED_MAX);
+  readonly #awaited = new RecentRequests<Ended>(AWAITED_MAX);
 
   constructor(fleet: Fleet, index: PrefixIndex) {
     this.#fleet = fleet;

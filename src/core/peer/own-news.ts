@@ -8,7 +8,7 @@ import type { HedgeSettled } from "../hedge-input.ts";
 import type { AnswerKnown, Input, RequestContinued, RequestFinished, RequestMoved } from "../input.ts";
 import { notedToPeers } from "../noted.ts";
 import { type BlockChain, continued, EMPTY_CHAIN } from "../prompt/block-chain.ts";
-import { RecentMap } from "../recent-map.ts";
+import { RecentRequests } from "../recent-requests.ts";
 import type { RouteRequest } from "../request.ts";
 import { RequestTable } from "../request-table.ts";
 import type { Micros } from "../units.ts";
@@ -37,9 +37,7 @@ export class OwnNews {
   readonly #requests = new RequestTable<Sent>();
   /** The same by number, in order. */
   readonly #open = new Map<number, Sent>();
-  readonly #awaited = new RecentMap<string, { readonly endpoint: EndpointId; readonly blocks: BlockChain }>(
-    AWAITED_MAX,
-  );
+  readonly #awaited = new RecentRequests<{ readonly endpoint: EndpointId; readonly blocks: BlockChain }>(AWAITED_MAX);
   #numbered = 0;
   #news: PeerNews[] = [];
 

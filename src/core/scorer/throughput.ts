@@ -1,5 +1,6 @@
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import { Ewma } from "../endpoint/ewma.ts";
+import { RequestTable } from "../request-table.ts";
 import { MICROS_PER_SECOND } from "../units.ts";
 import { lowerIsBetter } from "./min-max.ts";
 import { scorerPlugin } from "./scorer.ts";
@@ -21,7 +22,7 @@ export const throughput = scorerPlugin({
   },
   create(name, { tauSeconds }) {
     const work = new Map<EndpointId, Ewma>();
-    const placed = new Map<string, EndpointId>();
+    const placed = new RequestTable<EndpointId>();
     return {
       name,
       score(_request, candidates, scores) {

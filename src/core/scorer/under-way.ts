@@ -2,7 +2,7 @@ import type { Routed } from "../decision.ts";
 import type { EndpointId } from "../endpoint/endpoint.ts";
 import type { Input } from "../input.ts";
 import type { LatencyModel, Situation } from "../latency/latency-model.ts";
-import { RecentMap } from "../recent-map.ts";
+import { RecentRequests } from "../recent-requests.ts";
 import { attentionPairs } from "../latency/attention-pairs.ts";
 import type { RouteRequest } from "../request.ts";
 import type { Micros } from "../units.ts";
@@ -30,7 +30,7 @@ interface Followed {
 /** Requests from their decision to their end, so that a LatencyModel, each endpoint's own, learns from the times that they took. */
 export class UnderWay {
   readonly #modelOf: (endpoint: EndpointId) => LatencyModel;
-  readonly #followed = new RecentMap<string, Followed>(REQUESTS_MAX);
+  readonly #followed = new RecentRequests<Followed>(REQUESTS_MAX);
   readonly #aboard = new Map<EndpointId, Aboard>();
 
   constructor(modelOf: (endpoint: EndpointId) => LatencyModel) {

@@ -1,4 +1,5 @@
 import { runningRequests } from "../endpoint/gauge.ts";
+import { RequestTable } from "../request-table.ts";
 import { TokenTracker } from "../tenant/token-tracker.ts";
 import { type LengthPrediction, outputPredictor } from "../tenant/output-predictor.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "../units.ts";
@@ -90,7 +91,7 @@ export const vtc = scorerPlugin({
       outputWeight: options.outputTokenWeight,
     });
     const predictor: LengthPrediction = outputPredictor(options.outputPrediction);
-    const charged = new Map<string, number>();
+    const charged = new RequestTable<number>();
     return {
       name,
       score({ tenant }, candidates, scores) {

@@ -2,7 +2,7 @@ import type { Decision } from "#core/decision.ts";
 import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { Input } from "#core/input.ts";
 import type { Forecast } from "#core/latency/forecast.ts";
-import { RecentMap } from "#core/recent-map.ts";
+import { RecentRequests } from "#core/recent-requests.ts";
 import type { Micros } from "#core/units.ts";
 import type { TapListener } from "../router-tap.ts";
 
@@ -33,7 +33,7 @@ interface Awaited {
 /** How right forecasts of TTFT and TPOT are, by endpoint. A request that went on elsewhere is judged by where it ended. */
 export class ForecastAccuracy implements TapListener {
   readonly #endpointsMax: number;
-  readonly #awaited = new RecentMap<string, Awaited>(REQUESTS_MAX);
+  readonly #awaited = new RecentRequests<Awaited>(REQUESTS_MAX);
   readonly #counts = new Map<EndpointId, Record<ForecastFigure, ForecastCounts>>();
 
   constructor(endpointsMax: number) {

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
-import { RecentMap } from "#core/recent-map.ts";
+import { RecentRequests } from "#core/recent-requests.ts";
 import { type Slo, type SloResult, sloResults } from "#core/slo.ts";
 import type { Micros } from "#core/units.ts";
 import { CounterTable } from "./metric-counter.ts";
@@ -30,7 +30,7 @@ export class SloMetrics {
   readonly #targets = new LabelSlots(TARGETS_MAX);
   readonly #results = new LabelSlots(TARGETS_MAX);
   readonly #requests: CounterTable;
-  readonly #promised = new RecentMap<string, Promised>(REQUESTS_MAX);
+  readonly #promised = new RecentRequests<Promised>(REQUESTS_MAX);
 
   constructor(registry: Registry) {
     this.#requests = new CounterTable(

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { Decision } from "#core/decision.ts";
 import type { Input } from "#core/input.ts";
-import { RecentMap } from "#core/recent-map.ts";
+import { RecentRequests } from "#core/recent-requests.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import { CounterTable } from "./metric-counter.ts";
 import { HistogramTable } from "./metric-histogram.ts";
@@ -31,7 +31,7 @@ export class StageMetrics {
   readonly #colocated: CounterTable;
   readonly #failed: CounterTable;
   readonly #seconds: HistogramTable;
-  readonly #begun = new RecentMap<string, Begun>(REQUESTS_MAX);
+  readonly #begun = new RecentRequests<Begun>(REQUESTS_MAX);
 
   constructor(registry: Registry, bounds: readonly number[]) {
     const counter = (name: string, help: string, label: string, slots: LabelSlots) =>
