@@ -12,7 +12,9 @@ const MAIN = new URL("../src/main.ts", import.meta.url);
 const COMPILE_CACHE = fileURLToPath(new URL("../node_modules/.cache/gnomon", import.meta.url));
 const OWN_NODE = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
 /** @type {NodeJS.Signals[]} */
-const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
+const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"];
+/** @type {NodeJS.Signals[]} */
+const FORWARDED = [...STOPS, "SIGQUIT"];
 
 // What was compiled by one run is read back by the next, in the processes that this one starts too: a command starts in a
 // third of the time. NODE_DISABLE_COMPILE_CACHE=1 turns it off, NODE_COMPILE_CACHE names another folder; one that cannot
@@ -23,6 +25,9 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) {
   module.enableCompileCache();
   process.argv[1] = fileURLToPath(MAIN);
+  // Before the rest is loaded, which takes a moment.
+  const { stopEarly } = await import("../src/serve/early-stop.ts");
+  stopEarly(process.argv.slice(2));
   await import(MAIN.href);
 } else if (existsSync(OWN_NODE)) handOver();
 else {
@@ -42,7 +47,11 @@ function handOver() {
     process.stderr.write(`gnomon: ${OWN_NODE}: ${error.message}\n`);
     process.exitCode = 1;
   });
+  const [word = "serve"] = process.argv.slice(2);
+  const isServer = ["serve", "emulate"].includes(word) || word.startsWith("-");
   child.once("exit", (code, signal) => {
-    process.exitCode = code ?? (signal === null ? 1 : 128 + constants.signals[signal]);
+    // A server that ends by a stop signal had not run a line of its own yet, and nothing had to be closed.
+    if (isServer && signal !== null && STOPS.includes(signal)) process.exitCode = 0;
+    else process.exitCode = code ?? (signal === null ? 1 : 128 + constants.signals[signal]);
   });
 }

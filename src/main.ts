@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { tolerateClosedPipe } from "./cli/closed-pipe.ts";
 import { createProgram, run } from "./cli/program.ts";
+import { stopEarly } from "#serve/early-stop.ts";
 import { gnomonVersion } from "#serve/gnomon-version.ts";
 
 /** Every command by name, in the help's order, and how to load it: a command reads only the code that it needs. */
@@ -46,6 +47,7 @@ tolerateClosedPipe(process.stdout);
 tolerateClosedPipe(process.stderr);
 
 const argv = process.argv.slice(2);
+stopEarly(argv);
 const commands = await Promise.all(namesToLoad(argv).map((name) => COMMANDS[name]!()));
 process.exitCode = await run(createProgram(gnomonVersion(), commands), argv, (line) =>
   process.stderr.write(`gnomon: ${line}\n`),

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { ImportError } from "#trace/import/import-report.ts";
 import { drive, DriveError, type DriveControl } from "./drive.ts";
@@ -7,6 +7,7 @@ import type { DriveOptions } from "./options.ts";
 import { showProgress } from "./progress-line.ts";
 import { reportTable } from "./report-table.ts";
 import type { DriveReport } from "./report.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -76,5 +77,5 @@ function publish(report: DriveReport, json: string | undefined): void {
   const text = `${JSON.stringify(report, null, 2)}\n`;
   (json === "-" ? process.stderr : process.stdout).write(reportTable(report));
   if (json === "-") process.stdout.write(text);
-  else if (json !== undefined) writeFileSync(json, text);
+  else if (json !== undefined) writeWholeFile(json, text);
 }

@@ -24,7 +24,8 @@ function start(options: EmulatorOptions): Promise<Emulator> {
 }
 
 function report(message: EngineMessage): void {
-  process.send?.(message);
+  // Whoever started it may be gone already.
+  process.send?.(message, () => {});
 }
 
 function endsOn(emulator: Emulator): void {

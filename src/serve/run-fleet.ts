@@ -2,7 +2,8 @@ import { startEmulator } from "#emulator/server.ts";
 import type { Config } from "#config/schema.ts";
 import { CommandFailure } from "./command-failure.ts";
 import { engineOptions, startFailure, startFleet } from "./emulated-fleet.ts";
-import { exitSoon, stopSignal } from "./stop-signal.ts";
+import { heedSignals } from "./early-stop.ts";
+import { boundStart, exitSoon, stopSignal } from "./stop-signal.ts";
 
 /** What is asked of emulated engines, wherever they run. */
 interface Running {
@@ -14,8 +15,11 @@ interface Running {
 
 /** Runs emulated engines until asked to stop: one of them in this process, more in a process each. */
 export async function runFleet(options: Config["emulate"]): Promise<void> {
+  await heedSignals();
   const stopped = stopSignal();
+  const started = boundStart(stopped);
   const { urls, ended, ...fleet } = await (options.count === 1 ? runOne(options) : runEach(options));
+  started();
   process.stdout.write(`gnomon emulates ${options.model} at ${urls.join(" ")}\n`);
   await Promise.race([stopped, ended]);
   await fleet.stop();

@@ -7,14 +7,18 @@ import { announce } from "./announce.ts";
 import { openLog } from "./live-log.ts";
 import { startLivePicker } from "./live-picker.ts";
 import { type LiveStack, createLiveStack, drainNoticeMillis } from "./live-stack.ts";
+import type { ReadyFacts } from "./ready-text.ts";
 import type { ServePlan } from "./serve-plan.ts";
-import { exitSoon, stopSignal } from "./stop-signal.ts";
+import { heedSignals } from "./early-stop.ts";
+import { boundStart, exitSoon, stopSignal } from "./stop-signal.ts";
 import { refusedBySystem } from "./system-error.ts";
 
 /** Runs a gateway until it is asked to stop. */
 export async function runGateway(plan: ServePlan): Promise<void> {
   const { config } = plan;
+  await heedSignals();
   const stopped = stopSignal();
+  const started = boundStart(stopped);
   const log = openLog(config.log);
   const listed = listedTargets(config, process.env);
   const stack = await createLiveStack(plan, process.env, log);
@@ -24,22 +28,26 @@ export async function runGateway(plan: ServePlan): Promise<void> {
     const requestsInFlight = stack.gateway.inFlight();
     log.info({ event: "draining", signal, requestsInFlight, drainNoticeMillis, drainMillis }, "draining");
   });
-  const started = start(stack, config, listed);
-  const { url, picker, sources } = await started.catch(async (error: unknown) => {
+  const { url, picker, sources } = await start(stack, config, listed).catch(async (error: unknown) => {
     await stack.close();
     throw error;
   });
-  await stack.warmUp();
-  stack.policy.start();
-  stack.rollouts.begin();
-  await announce(stack, { url, plan, emulated: sources.emulated });
-  // What was compiled helps the next start, also after an end by force.
-  flushCompileCache();
+  started();
+  if (!stack.readiness.draining) await getReady(stack, { url, plan, emulated: sources.emulated });
   await over;
   await Promise.all([stack.close(), picker?.stop(config.listen.drainMillis, drainNoticeMillis(config, process.env))]);
   await sources.stop();
   log.info({ event: "stopped", upSeconds: Math.round(performance.now() / MILLIS_PER_SECOND) }, "stopped");
   exitSoon();
+}
+
+async function getReady(stack: LiveStack, facts: ReadyFacts): Promise<void> {
+  await stack.warmUp();
+  stack.policy.start();
+  stack.rollouts.begin();
+  await announce(stack, facts);
+  // What was compiled helps the next start, also after an end by force.
+  flushCompileCache();
 }
 
 async function start(stack: LiveStack, config: Config, listed: readonly Target[]) {

@@ -1,3 +1,5 @@
+import { endStopEarly } from "./early-stop.ts";
+
 /** Exit code of a process that a second signal ended at once. */
 const EXIT_FORCED = 130;
 
@@ -16,10 +18,25 @@ export function stopSignal(): Promise<NodeJS.Signals> {
     process.on("SIGINT", onSignal);
     process.on("SIGTERM", onSignal);
     process.on("SIGHUP", resolve);
+    endStopEarly();
   });
 }
 
 const LINGER_MILLIS_MAX = 5_000;
+
+/**
+ * A process that is stopped while it starts ends once that is done, or with 0 after some seconds: what it waits for may
+ * never come, and nobody was served yet. The start is over when the returned function is called.
+ */
+export function boundStart(stopped: Promise<unknown>): () => void {
+  let over = false;
+  void stopped.then(() => {
+    if (!over) setTimeout(() => over || process.exit(0), LINGER_MILLIS_MAX).unref();
+  });
+  return () => {
+    over = true;
+  };
+}
 
 /** Ends the process some seconds after a shutdown, should anything keep it alive. */
 export function exitSoon(): void {

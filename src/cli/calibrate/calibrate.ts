@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { ConfigError } from "#config/config-error.ts";
@@ -22,6 +22,7 @@ import { checkOutputFile } from "../check-output-file.ts";
 import { loadOnly } from "./load-only.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { readRecordedTrace } from "../trace/recorded-trace.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 interface CalibrateFlags extends SizeFlags {
   readonly output?: string;
@@ -204,7 +205,7 @@ function report(
 
 function write(file: string, text: string): void {
   if (file === "-") process.stdout.write(text);
-  else writeFileSync(file, text);
+  else writeWholeFile(file, text);
 }
 
 function part(text: string): number {

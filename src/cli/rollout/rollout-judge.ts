@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { writeFileSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { CommandFailure } from "#serve/command-failure.ts";
 import { type JudgedRollout, judgedRollout, recordedControl } from "#shadow/rollout/judged-rollout.ts";
@@ -12,6 +11,7 @@ import { brokenName, figureTable, percent, signedMillis, wrapped } from "../figu
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { notesOf, trafficOf } from "../what-if/what-if-traffic.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 interface JudgeFlags extends TrafficFlags {
   readonly rollout?: string;
@@ -41,7 +41,7 @@ async function judge(path: string, flags: JudgeFlags): Promise<void> {
     const { arms, ...rest } = judged;
     const text = `${JSON.stringify({ ...rest, arms: arms.map(({ name, profile }) => ({ name, profile })) })}\n`;
     if (flags.json === "-") process.stdout.write(text);
-    else writeFileSync(flags.json, text);
+    else writeWholeFile(flags.json, text);
   }
   if (flags.json !== "-") process.stdout.write(judgeTable(judged));
 }

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import type { Command } from "commander";
 import { stringify } from "yaml";
@@ -15,6 +15,7 @@ import { notesOf, type Traffic } from "../what-if/what-if-traffic.ts";
 import { ownTrafficOf } from "./own-traffic.ts";
 import { type RolloutPlanFlags, rolloutPlanOptions } from "./rollout-plan-flags.ts";
 import { rolloutPlanTable } from "./rollout-plan-table.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 /** Plans a rollout of one profile against another by simulating it on recorded traffic. */
 export function rolloutPlanCommand(): Command {
@@ -118,5 +119,5 @@ function notesOn({ spanMicros }: RolloutStudy): string[] {
 
 function write(file: string, text: string): void {
   if (file === "-") process.stdout.write(text);
-  else writeFileSync(file, text);
+  else writeWholeFile(file, text);
 }

@@ -1,5 +1,3 @@
-import { createWriteStream, writeFileSync } from "node:fs";
-import { once } from "node:events";
 import { Command } from "commander";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { counterfactuals } from "#sim/counterfactual.ts";
@@ -14,6 +12,7 @@ import { addSimulateFlags, type SimulateFlags } from "./simulate-flags.ts";
 import { simulationTable } from "./simulate-table.ts";
 import { parseFitness } from "./fitness-flag.ts";
 import { workloadPlan } from "./simulate-workload.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 /** `gnomon simulate`: the results to standard output, everything else to standard error. */
 export function simulateCommand(): Command {
@@ -25,8 +24,8 @@ export function simulateCommand(): Command {
     checkOutputFile("--requests-path", flags.requestsPath);
     const { result, results, seconds } = await simulated(flags, progressLine());
     const text = `${JSON.stringify(results, null, 2)}\n`;
-    if (flags.resultsPath !== undefined) writeFileSync(flags.resultsPath, text);
-    if (flags.requestsPath !== undefined) await writeRequests(flags.requestsPath, result);
+    if (flags.resultsPath !== undefined) writeWholeFile(flags.resultsPath, text);
+    if (flags.requestsPath !== undefined) writeWholeFile(flags.requestsPath, requestLines(result));
     process.stdout.write(flags.json ? text : simulationTable(result, results));
     process.stderr.write(
       `${result.outcomes.length} requests, ${(result.endedAt / MICROS_PER_SECOND).toFixed(1)} simulated seconds in ` +
@@ -89,8 +88,7 @@ function resultsOf(result: SimulationResult, policyId: string, workloadId: strin
   return { policyId, workloadId, simDurationMicros: endedAt, ...rest };
 }
 
-async function writeRequests(path: string, { outcomes, endpoints }: SimulationResult): Promise<void> {
-  const file = createWriteStream(path);
+function* requestLines({ outcomes, endpoints }: SimulationResult): Generator<string> {
   for (let row = 0; row < outcomes.length; row++) {
     const line = {
       id: outcomes.ids[row],
@@ -111,10 +109,8 @@ async function writeRequests(path: string, { outcomes, endpoints }: SimulationRe
       sloClass: outcomes.classes[outcomes.sloClass[row]!],
       tenant: outcomes.tenants[outcomes.tenant[row]!],
     };
-    if (!file.write(`${JSON.stringify(line)}\n`)) await once(file, "drain");
+    yield `${JSON.stringify(line)}\n`;
   }
-  file.end();
-  await once(file, "close");
 }
 
 function known(micros: number): number | undefined {

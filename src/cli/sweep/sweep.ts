@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { isAbsolute } from "node:path";
 import { Command } from "commander";
@@ -13,6 +12,7 @@ import { runPoints } from "./run-points.ts";
 import { readSweep, type Sweep } from "./sweep-file.ts";
 import { mergedLines, pointsOf, readPart, type Shard, wholeText, writePart } from "./sweep-part.ts";
 import { sweepTable } from "./sweep-table.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 interface SweepFlags {
   readonly out?: string;
@@ -137,5 +137,5 @@ function finish(sweep: Sweep, { out }: SweepFlags, lines: readonly string[]): vo
 
 function write(file: string, text: string): void {
   if (file === "-") process.stdout.write(text);
-  else writeFileSync(file, text);
+  else writeWholeFile(file, text);
 }

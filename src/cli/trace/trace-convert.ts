@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { Readable } from "node:stream";
 import { Command, Option } from "commander";
 import { ConfigError } from "#config/config-error.ts";
@@ -25,6 +25,7 @@ import {
   writeWorkload,
 } from "./trace-output.ts";
 import { openTrace, requestsOf, type SourceFlags, type TraceSource, withPlainErrors } from "./trace-source.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 const EXPORT_FORMATS = ["mooncake", "azure", "blis", "blis-result", "weka", "lmcache", "workload"] as const;
 type ExportFormat = (typeof EXPORT_FORMATS)[number];
@@ -143,7 +144,7 @@ async function exportTrace(path: string, flags: ExportFlags): Promise<void> {
   }
   const { written, refused } = await writeLines(output, source.traffic(), formatOf(format));
   if (format === "blis" && written > 0)
-    writeFileSync(
+    writeWholeFile(
       output.replace(/\.csv(\.zst|\.gz)?$/, ".yaml"),
       blisHeader(source.reader === undefined ? "generated" : "real"),
     );

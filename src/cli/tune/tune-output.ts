@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
 import { stringify } from "yaml";
 import { exportAibrix } from "#config/export-aibrix.ts";
 import { exportLlmD } from "#config/export-llm-d.ts";
@@ -8,6 +7,7 @@ import type { Found } from "#shadow/tune/search.ts";
 import type { TuneAnswer } from "#shadow/tune/tune.ts";
 import { policyKey } from "#shadow/tune/policy-space.ts";
 import { percent } from "../figure-text.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 const DIGEST_CHARS = 8;
 
@@ -65,5 +65,5 @@ export function yamlText(value: unknown): string {
 
 export function write(file: string, text: string): void {
   if (file === "-") process.stdout.write(text);
-  else writeFileSync(file, text);
+  else writeWholeFile(file, text);
 }

@@ -1,10 +1,10 @@
-import { writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
 import type { Observed } from "#shadow/recorded/recorded-run.ts";
 import { divergences } from "#shadow/report/divergence.ts";
 import { whatIfPage } from "#shadow/report/what-if-page.ts";
 import type { WhatIfAnswer } from "#shadow/question/what-if.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 /** Requests shown with both decisions. */
 const DIVERGENCES_MAX = 6;
@@ -37,7 +37,7 @@ export function writeWhatIfPage(file: string, answer: WhatIfAnswer, input: PageI
     divergences: divergences(setting, input.profiles, outcomes, DIVERGENCES_MAX),
     notes: input.notes,
   });
-  writeFileSync(file, page);
+  writeWholeFile(file, page);
 }
 
 /** Endpoints in order of their joining, as outcomes number them; those of a larger scenario after them. */

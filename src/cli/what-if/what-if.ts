@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { ConfigError } from "#config/config-error.ts";
 import type { Candidate, CandidateOutcome, Setting } from "#shadow/question/candidate.ts";
@@ -11,6 +11,7 @@ import { type WhatIfFlags, whatIfOptions } from "./what-if-flags.ts";
 import { writeWhatIfPage } from "./what-if-html.ts";
 import { whatIfTable } from "./what-if-table.ts";
 import { candidatesOf, notesOf, type Traffic, trafficOf } from "./what-if-traffic.ts";
+import { writeWholeFile } from "#trace/export/whole-file.ts";
 
 /** Asks what other profiles would have done with recorded traffic. */
 export function whatIfCommand(): Command {
@@ -41,7 +42,7 @@ async function answer(path: string, flags: WhatIfFlags): Promise<void> {
     const profiles = [inForce, ...candidates];
     writeWhatIfPage(flags.html, result, { path, engine, isEngineGuess, setting, profiles, outcomes, observed, notes });
   }
-  if (flags.hpa !== undefined) writeFileSync(flags.hpa, hpaText(candidates, result, flags));
+  if (flags.hpa !== undefined) writeWholeFile(flags.hpa, hpaText(candidates, result, flags));
   if (flags.json !== "-") process.stdout.write(whatIfTable(result, isEngineGuess ? engine : undefined));
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const { replicas = 0 } = question;
@@ -136,5 +137,5 @@ function replicasFor(
 
 function write(file: string, text: string): void {
   if (file === "-") process.stdout.write(text);
-  else writeFileSync(file, text);
+  else writeWholeFile(file, text);
 }
