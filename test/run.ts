@@ -1,12 +1,13 @@
-import { spawn } from "node:child_process";
-import { globSync } from "node:fs";
-import { availableParallelism } from "node:os";
-import { resolve } from "node:path";
+import { type ChildProcess, spawn } from "node:child_process";
+import { globSync, mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { eachAlone, type TestProcess, testProcesses } from "./processes.ts";
 import { processesToRerun } from "./rerun.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const PROPERTY_SEED = "./test/property-seed.ts";
+const running = new Set<ChildProcess>();
 /** What was compiled by one process is read back by the next, also by those that tests start. */
 const COMPILED = resolve(ROOT, "node_modules/.cache/gnomon");
 /** One more than there are cores, since tests also wait: for engines that start, for a browser, for sockets. */
@@ -22,6 +23,8 @@ const SHARED_OPTIONS = [
   "--test-isolation=none",
   "--test-force-exit",
 ];
+/** Where all of them put their temporary files, also those whose process was killed; removed at the end. */
+const SCRATCH = mkdtempSync(join(tmpdir(), "gnomon-tests-"));
 const FAILURES = "✖ failing tests:";
 /** A process that takes as long hangs: the longest takes one minute of an idle machine. */
 const PROCESS_MILLIS_MAX = 6 * 60_000;
@@ -48,13 +51,14 @@ interface Outcome extends TestProcess {
 /** Runs the tests of one process; several files of it go through `node --test`, a single one is run as it is. */
 function run({ files, isShared }: TestProcess): Promise<Outcome> {
   const argv = ["--import", PROPERTY_SEED, "--test-reporter=spec", ...(isShared ? SHARED_OPTIONS : []), ...files];
-  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env };
+  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env, TMPDIR: SCRATCH };
   const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
   const limit = setTimeout(() => {
     child.kill("SIGKILL");
     // What it started may hold its output open.
     for (const stream of [child.stdout, child.stderr]) stream.destroy();
   }, PROCESS_MILLIS_MAX);
+  running.add(child);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => (output += text));
@@ -63,6 +67,7 @@ function run({ files, isShared }: TestProcess): Promise<Outcome> {
   return new Promise((done) =>
     child.once("close", (code) => {
       clearTimeout(limit);
+      running.delete(child);
       done({ name, files, isShared, output, code: code ?? 1 });
     }),
   );
@@ -151,4 +156,16 @@ async function main(named: readonly string[]): Promise<void> {
   process.exitCode = failures === "" ? 0 : 1;
 }
 
+/** What a test left running may still write there. */
+function clear(): void {
+  for (const child of running) child.kill();
+  try {
+    rmSync(SCRATCH, { recursive: true, force: true, maxRetries: 3 });
+  } catch (error) {
+    process.stderr.write(`${SCRATCH} is left: ${String(error)}\n`);
+  }
+}
+
+process.once("exit", clear);
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 await main(process.argv.slice(2));
