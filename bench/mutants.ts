@@ -1,7 +1,7 @@
 /**
  * Mutation testing: small changes of the source, one at a time, and whether some test fails because of it.
  *
- *     npm run bench -- mutants [--folder core|engine|live|named|all] [--sample 40] [--seed 1]
+ *     npm run bench -- mutants [--folder core|engine|live|sim|trace|config|named|all] [--sample 40] [--seed 1]
  *
  * Each mutant is tried in a copy of the tree on the test files that load its file, nearest first, at most --files-max of
  * them. A sample is drawn per folder from all its mutants; the same seed draws the same. No mutant is begun after
@@ -19,7 +19,7 @@ import { mutantsOf } from "./mutants/operators.ts";
 import { type Verdict, Workshop } from "./mutants/workshop.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
-const FOLDERS: readonly string[] = ["core", "engine", "live"];
+const FOLDERS: readonly string[] = ["core", "engine", "live", "sim", "trace", "config"];
 const NAMED = "named";
 const RUN_MILLIS_MAX = 60_000;
 

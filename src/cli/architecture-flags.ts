@@ -30,24 +30,26 @@ export function architectureOptions(meaning: string): readonly Option[] {
   const option = (flags: string, text: string) => new Option(flags, text);
   return [
     option("--architecture <kind>", meaning).choices([...ARCHITECTURES]),
-    option("--prefill-replicas <count>", "of --architecture pd: engines that compute prompts").argParser(
+    option("--prefill-replicas <count>", "with --architecture pd: engines that compute prompts").argParser(
       whole(1, REPLICAS_MAX),
     ),
-    option("--decode-replicas <count>", "of --architecture pd: engines that answer").argParser(whole(1, REPLICAS_MAX)),
+    option("--decode-replicas <count>", "with --architecture pd: engines that answer").argParser(
+      whole(1, REPLICAS_MAX),
+    ),
     option(
       "--colocate-below-tokens <tokens>",
       `uncached prompt tokens below which one engine does both (default: the profile's, else ${COLOCATE_BELOW_TOKENS})`,
     ).argParser(whole(0, 1e9)),
-    option(
-      "--pd-transfer-latency <time>",
-      "before the first byte of a transfer: 50us, 1ms; milliseconds without a unit",
-    )
+    option("--pd-transfer-latency <time>", "latency of a transfer: 50us, 1ms; milliseconds without a unit")
       .argParser(latency)
       .default(TRANSFER_DEFAULTS.latencyMicros, "50us"),
-    option("--pd-transfer-bandwidth <rate>", "of a transfer: 25GB/s, 800MB/s; bytes per second without a unit")
+    option(
+      "--pd-transfer-bandwidth <rate>",
+      "bandwidth of a transfer: 25GB/s, 800MB/s; bytes per second without a unit",
+    )
       .argParser(bandwidth)
       .default(TRANSFER_DEFAULTS.bytesPerSecond, "25GB/s"),
-    option("--pd-transfer-contention", "transfers under way share the bandwidth").default(false),
+    option("--pd-transfer-contention", "concurrent transfers share the bandwidth").default(false),
   ];
 }
 

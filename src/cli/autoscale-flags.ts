@@ -28,41 +28,41 @@ const REPLICAS_MAX = 10_000;
 /** What goes with an autoscaler. Defaults are Kubernetes' where it has one. */
 export function autoscaleOptions(): readonly Option[] {
   return [
-    new Option("--autoscaler-min <count>", "replicas at least (default: the policy file's, else 1)").argParser(
+    new Option("--autoscaler-min <count>", "minimum number of replicas (default: the policy file's, else 1)").argParser(
       replicas,
     ),
     new Option(
       "--autoscaler-max <count>",
-      `replicas at most (default: the policy file's, else ${MAX_DEFAULT})`,
+      `maximum number of replicas (default: the policy file's, else ${MAX_DEFAULT})`,
     ).argParser(replicas),
-    new Option("--autoscaler-interval <time>", "between two looks of the autoscaler")
+    new Option("--autoscaler-interval <time>", "time between two decisions of the autoscaler")
       .argParser(above0)
       .default(15, "15s"),
-    new Option("--autoscaler-metrics-delay <time>", "age of what it sees when it decides")
+    new Option("--autoscaler-metrics-delay <time>", "age of the metrics that it decides on")
       .argParser(span)
       .default(15, "15s"),
-    new Option("--autoscaler-step <count>", "replicas that one decision adds or takes away at most").argParser(
+    new Option("--autoscaler-step <count>", "maximum number of replicas that one decision adds or removes").argParser(
       replicas,
     ),
-    new Option("--provisioning-delay <time>", "from a decision until the engine's machine runs")
+    new Option("--provisioning-delay <time>", "time from a decision until the engine's machine runs")
       .argParser(span)
       .default(60, "60s"),
-    new Option("--warmup-duration <time>", "from there until the engine, its model loaded and warm, takes requests")
+    new Option("--warmup-duration <time>", "time from then until the engine has loaded its model and takes requests")
       .argParser(span)
       .default(60, "60s"),
     new Option(
       "--drain-policy <kind>",
-      "requests of a replica that is taken away end there, go elsewhere where they have no token, or are cut",
+      "requests of a removed replica finish there, move elsewhere if they have no token yet, or are cut",
     )
       .choices([...DRAIN_POLICIES])
       .default(DRAIN_POLICIES[0]),
     new Option(
       "--scale-cooldown <time>",
-      `after a change before the next one (default: the policy file's, else ${COOLDOWN_SECONDS}s)`,
+      `minimum time between two changes (default: the policy file's, else ${COOLDOWN_SECONDS}s)`,
     ).argParser(span),
     new Option(
       "--scale-down-stabilization <time>",
-      "nothing larger was wanted for so long before a smaller number is taken " +
+      "time for which no larger number may have been wanted before scaling down " +
         `(default: the policy file's, else ${STABILIZATION_SECONDS}s)`,
     ).argParser(span),
   ];
@@ -108,7 +108,7 @@ export function scalePolicyOf(text: string, flag: string): AutoscaleSection {
     const number = value.trim() === "" ? NaN : Number(value);
     if (Number.isNaN(number))
       throw new ConfigError([
-        `${flag}: expected ${SCALE_POLICIES.join(", ")}, perhaps with :key=number,..., got ${text}`,
+        `${flag}: expected ${SCALE_POLICIES.join(", ")}, optionally with :key=number,..., got ${text}`,
       ]);
     return [key.trim(), number];
   });

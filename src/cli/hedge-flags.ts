@@ -5,10 +5,10 @@ import { amount, listOf, share } from "./flag-number.ts";
 
 const HEDGE_MILLIS_MAX = 1e8;
 const AFTER = "--hedge-after <millis>";
-const MEANING = "requests without a token for so long go to a second engine too, as with limits.hedgeMillis";
+const MEANING = "send requests that have no token after this time to a second engine too, as limits.hedgeMillis does";
 
 function shareOption(): Option {
-  return new Option("--hedge-share <share>", "share of requests that may, beyond the first few")
+  return new Option("--hedge-share <share>", "share of requests for which this is allowed, beyond the first few")
     .argParser(share)
     .default(PATH_RULES.hedge.shareMax);
 }
@@ -20,7 +20,7 @@ export function hedgeOptions(): readonly Option[] {
 
 /** Times that are asked about, one after another. */
 export function askedHedgeOptions(again: string): readonly Option[] {
-  const asked = new Option(AFTER, `ask how it is where ${MEANING}; ${again}`);
+  const asked = new Option(AFTER, `ask about a gateway that is to ${MEANING}; ${again}`);
   return [asked.argParser(listOf(amount(1, HEDGE_MILLIS_MAX))).default([]), shareOption()];
 }
 

@@ -21,7 +21,7 @@ const KEY_CHARS_MIN = 20;
 /** Makes entries for the file of clients' keys, which holds digests alone. */
 export function keysCommand(): Command {
   const command = new Command("keys").description(
-    "Make and check entries of clients.keysFile: API keys by their SHA-256, bound to tenants.",
+    "Make and check entries of clients.keysFile: API keys as SHA-256 digests, bound to tenants.",
   );
   for (const part of [newCommand(), hashCommand(), checkCommand()]) command.addCommand(part);
   return command;
@@ -29,7 +29,7 @@ export function keysCommand(): Command {
 
 function newCommand(): Command {
   return entryOptions(new Command("new"))
-    .description("Make a key: the key goes to standard error, once; its entry to standard output.")
+    .description("Make a key; prints the key once on standard error and its entry on standard output.")
     .action((flags: EntryFlags) => {
       const key = `gk-${randomBytes(KEY_BYTES).toString("base64url")}`;
       const text = entryText(key, flags);
@@ -53,7 +53,7 @@ function hashCommand(): Command {
 
 function checkCommand(): Command {
   return new Command("check")
-    .description("Check a file of keys and list whose they are.")
+    .description("Check a file of keys and list whose keys they are.")
     .argument("<file>", "YAML file, as clients.keysFile names it")
     .action((file: string) => {
       for (const { name, tenant, class: sloClass, expires } of readKeysFile(file)) {
@@ -65,11 +65,11 @@ function checkCommand(): Command {
 
 function entryOptions(command: Command): Command {
   return command
-    .requiredOption("--name <name>", "name of the key, for those who keep the file")
-    .option("--tenant <name>", "who asks with it; the key's name where left out")
+    .requiredOption("--name <name>", "name of the key, for whoever maintains the file")
+    .option("--tenant <name>", "tenant of its requests (default: the key's name)")
     .option("--class <class>", "service class of its requests")
-    .option("--classes <class...>", "other classes that its requests may name")
-    .option("--expires <time>", "ISO 8601 with an offset; from then on it opens nothing");
+    .option("--classes <class...>", "other service classes that its requests may name")
+    .option("--expires <time>", "when it expires, ISO 8601 with an offset");
 }
 
 /** Checked as the gateway checks it. */

@@ -12,8 +12,8 @@ export interface LostEndpoint {
 
 export const LOSE_FLAG = "--lose <endpoint@seconds>";
 export const LOSE_MEANING =
-  "the endpoint's engine is killed then, so many seconds after the first arrival: requests there break, new ones find " +
-  "nobody until its loss is noticed; endpoint@from-to starts it again with an empty cache; repeat for more";
+  "kill the endpoint's engine so many seconds after the first arrival: its requests break, and new ones fail there until " +
+  "the loss is noticed; endpoint@from-to restarts it with an empty cache; repeat for more";
 
 const FORM = /^(.+)@(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?$/;
 const SECONDS_MAX = 1e9;

@@ -14,7 +14,7 @@ type CatalogEntry = Pick<Plugin<unknown>, "summary" | "reads" | "source" | "para
 export function profilesCommand(): Command {
   return new Command("profiles")
     .description(
-      "List the routing profiles; with names, all of them in detail; with --plugins, what profiles are made of.",
+      "List the routing profiles; with names, show those in detail; with --plugins, list the plugins that profiles are made of.",
     )
     .argument("[names...]", "profiles by name or path, or plugins by name")
     .option("--plugins", "list every filter, scorer and picker with its parameters")

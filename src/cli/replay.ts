@@ -13,9 +13,9 @@ import { CommandFailure } from "#serve/command-failure.ts";
 /** Decides a recorded trace again and compares. */
 export function replayCommand(): Command {
   return new Command("replay")
-    .description("Give a recorded trace to a fresh router and compare every decision, bit for bit.")
+    .description("Feed a recorded trace to a fresh router and compare every decision, bit for bit.")
     .argument("<trace>", "folder that --record wrote, or one of its segments")
-    .option("--strict", "refuse a trace that is damaged or lacks anything", false)
+    .option("--strict", "refuse a trace that is damaged or incomplete", false)
     .option("--json", "print JSON", false)
     .action(async (trace: string, { strict, json }: { strict: boolean; json: boolean }) => {
       if (!existsSync(trace)) throw new ConfigError([`replay: expected a trace, got ${trace}, which is not there`]);

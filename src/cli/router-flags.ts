@@ -12,20 +12,20 @@ export const ROUTERS_MAX = 64;
 const LAG_MILLIS_MAX = 1e7;
 const LAG_MILLIS_DEFAULT = 10;
 
-export const ROUTERS_MEANING = "gateways in front of the engines, among which requests are spread";
+export const ROUTERS_MEANING = "gateways in front of the engines, with requests spread among them";
 
 /** What goes with the number of routers. */
 export function routerOptions(): readonly Option[] {
   return [
     new Option(
       "--share-lag <millis>",
-      "from what one of several routers does until the others know it, or none where they never do",
+      "delay until one of several routers knows what another one did, or none if it never does",
     )
       .argParser(shareLag)
       .default(LAG_MILLIS_DEFAULT),
     new Option(
       "--router-spread <kind>",
-      "which router a request comes to: each in turn, or always the same one for a conversation, as over one connection",
+      "which router gets a request: each in turn, or always the same one for a conversation, as over one connection",
     )
       .choices([...ROUTER_SPREADS])
       .default(ROUTER_SPREADS[0]),

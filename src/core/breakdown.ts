@@ -96,10 +96,6 @@ export class ColumnBreakdown implements Breakdown {
     this.#removedBy[index] = remover;
   }
 
-  removed(index: number): boolean {
-    return this.#removedBy[index] !== 0;
-  }
-
   get candidates(): readonly CandidateRow[] {
     return this.endpoints.map((_, i) => this.row(i));
   }

@@ -68,54 +68,60 @@ export function addDriveFlags(command: Command): Command {
   const addChoice = (flags: string, text: string, choices: string[]) =>
     command.addOption(new Option(flags, text).choices(choices).default(choices[0]));
 
-  command.option("--url <url>", "gateway or engine; repeat to take several in turn (required)", urlList);
+  command.option("--url <url>", "gateway or engine; repeat to send to several in turn (required)", urlList);
   command.option("--trace <file>", "recorded workload: Mooncake, Azure, LMCache, token ids (.jsonl, .csv, .gz, .zst)");
   command.option("--sessions <dir>", "folder of recorded sessions: WEKA or LMCache");
-  command.option(
-    "--spec <file>",
-    "synthetic workload: a YAML specification, or the name of one that comes with gnomon",
-  );
+  command.option("--spec <file>", "synthetic workload: a YAML specification, or the name of a bundled one");
   command.option("--strict", "refuse a workload with an unusable record", false);
   add("--limit <n>", "requests at most", wholeIn(1), D.requestsMax);
   add("--seed <n>", "of arrivals, prompts and aborts", wholeIn(0), D.seed);
-  add("--model <name>", "model to ask for", String, D.model, "the first of /v1/models");
-  command.option("--trace-models", "ask for the model that the trace names, where it names one", D.traceModels);
+  add("--model <name>", "model to request", String, D.model, "the first of /v1/models");
+  command.option("--trace-models", "request the model that the trace names, if it names one", D.traceModels);
   addChoice("--api <name>", "endpoint to call", ["completions", "chat"]);
   addChoice("--prompt-form <form>", "prompts as words or as token ids (completions only)", ["text", "tokens"]);
-  add("--chars-per-token <x>", "length of synthetic text", positive, D.charsPerToken);
-  add("--vocabulary-size <n>", "bound of synthetic token ids", wholeIn(2_000, 10_000_000), D.vocabularyTokens);
-  command.option("--no-stream", "ask for whole answers");
-  command.option("--no-force-output", "leave out vLLM's ignore_eos and min_tokens");
-  add("--rate-scale <x>", "arrivals so many times as fast", positive, D.rateScale);
+  add("--chars-per-token <x>", "characters per token of synthetic text", positive, D.charsPerToken);
+  add("--vocabulary-size <n>", "upper bound of synthetic token ids", wholeIn(2_000, 10_000_000), D.vocabularyTokens);
+  command.option("--no-stream", "request complete answers instead of streams");
+  command.option("--no-force-output", "do not send vLLM's ignore_eos and min_tokens");
+  add("--rate-scale <x>", "factor on the arrival rate", positive, D.rateScale);
   add("--time-scale <x>", "factor on all recorded times, think times included", positive, D.timeScale);
   add("--concurrency <n>", "requests in flight at most", wholeIn(1, 65_536), D.concurrency);
   add("--active-sessions <n>", "conversations under way at most", wholeIn(1), D.activeSessionsMax);
   add(
     "--session-rate <x>",
-    "session starts a second where a trace has no clock",
+    "session starts per second for a trace without times",
     numberIn(0),
     D.import.sessionsPerSecond,
   );
-  add("--shared-prefix <x>", "share of WEKA's tool and system prompts that all have in common", numberIn(0, 1), 0);
-  add("--grid-millis <n>", "spread Mooncake arrivals over such cells; 0 for none (default: detected)", numberIn(0));
+  add(
+    "--shared-prefix <x>",
+    "share of WEKA's tool and system prompts that all sessions have in common",
+    numberIn(0, 1),
+    0,
+  );
+  add(
+    "--grid-millis <n>",
+    "spread Mooncake arrivals over cells of this length; 0 to leave them as they are (default: detected)",
+    numberIn(0),
+  );
   add("--think-seconds-max <x>", "cap on think times, before --time-scale", numberIn(0), Number.POSITIVE_INFINITY);
-  add("--duration <seconds>", "send nothing after this", positive, D.durationSeconds);
-  add("--drain-seconds <x>", "for what is in flight at the end", numberIn(0), D.drainSeconds);
+  add("--duration <seconds>", "stop sending after this", positive, D.durationSeconds);
+  add("--drain-seconds <x>", "time that requests in flight have at the end", numberIn(0), D.drainSeconds);
   add("--timeout-seconds <x>", "limit of one request, 0 for none", numberIn(0), D.timeoutSeconds);
   add("--token-scale <x>", "factor on prompt lengths and shared blocks", positive, D.fit.tokenScale);
   add("--max-input-tokens <n>", "longest prompt", wholeIn(1), D.fit.inputTokensMax);
-  addChoice("--oversize <what>", "what becomes of longer prompts", ["truncate", "skip"]);
+  addChoice("--oversize <what>", "what to do with longer prompts", ["truncate", "skip"]);
   add("--output-scale <x>", "factor on answer lengths", positive, D.fit.outputScale);
   add("--max-output-tokens <n>", "longest answer", wholeIn(1), D.fit.outputTokensMax);
-  add("--abort-fraction <x>", "share of requests that the driver closes on purpose", numberIn(0, 1), D.abortFraction);
-  command.option("--session-header <name>", 'header with the session, "" for none', D.sessionHeader);
+  add("--abort-fraction <x>", "share of requests that the driver aborts on purpose", numberIn(0, 1), D.abortFraction);
+  command.option("--session-header <name>", 'header that carries the session, "" for none', D.sessionHeader);
   command.addOption(
     new Option('--header <"name: value">', "sent with every request; repeatable")
       .argParser(headerList)
       .default({}, NONE),
   );
   command.option("--api-key-env <variable>", "environment variable with the API key");
-  add("--expect <outcome>", "failure that does not fail the run, such as http-429; comma-separated", csv, []);
+  add("--expect <outcome>", "outcomes that do not fail the run, such as http-429; comma-separated", csv, []);
   command.option("--json <file>", "write the report as JSON; - for stdout, the table then goes to stderr");
   command.option("--requests-out <file>", "write a JSON line for each request");
   return command;

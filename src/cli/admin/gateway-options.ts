@@ -5,6 +5,6 @@ import { ADMIN_TOKEN_VARIABLE } from "#config/admin-section.ts";
 export function gatewayOptions(command: Command): Command {
   return command
     .option("--url <url>", "the gateway", "http://127.0.0.1:8080")
-    .option("--token-env <name>", "variable that holds its admin token", ADMIN_TOKEN_VARIABLE)
-    .option("--token-file <file>", "file that holds it, instead");
+    .option("--token-env <name>", "environment variable that holds its admin token", ADMIN_TOKEN_VARIABLE)
+    .option("--token-file <file>", "file that holds its admin token, instead");
 }

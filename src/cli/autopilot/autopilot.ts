@@ -8,19 +8,19 @@ import { percent, signedPercent } from "../figure-text.ts";
 /** Better policies that a running gateway's shadow proposes. */
 export function autopilotCommand(): Command {
   const command = new Command("autopilot").description(
-    "Show what the shadow of a running gateway proposes, and answer it, with its admin token.",
+    "Show what a running gateway's shadow proposes, and accept or decline it. Needs its admin token.",
   );
   command.addCommand(
     gatewayOptions(new Command("status"))
       .description("Show searches and proposals.")
-      .option("--json", "as JSON")
+      .option("--json", "print JSON")
       .action(async (flags: GatewayFlags & { json?: boolean }) => {
         const view = (await callAdmin(flags, { method: "GET", path: "/autopilot" })) as AutopilotView;
         print(flags.json === true ? JSON.stringify(view) : statusText(view));
       }),
   );
   command.addCommand(answerCommand("accept", "Start the rollout of a proposal."));
-  command.addCommand(answerCommand("decline", "Turn a proposal down; under this policy it does not come again."));
+  command.addCommand(answerCommand("decline", "Decline a proposal; it is not made again under this policy."));
   return command;
 }
 
@@ -28,7 +28,7 @@ function answerCommand(answer: "accept" | "decline", description: string): Comma
   return gatewayOptions(new Command(answer))
     .description(description)
     .argument("<name>", "the proposal")
-    .option("--by <name>", "who answers, for the history", process.env["USER"] ?? "")
+    .option("--by <name>", "your name, for the history", process.env["USER"] ?? "")
     .action(async (name: string, { by, ...flags }: GatewayFlags & { by?: string }) => {
       const path = `/autopilot/${encodeURIComponent(name)}/${answer}`;
       const call = { method: "POST", path, ...(by !== undefined && { by }) } as const;

@@ -38,24 +38,32 @@ interface CalibrateFlags extends SizeFlags {
 /** Fits an engine file to recorded traffic and reports how far it is to be trusted. */
 export function calibrateCommand(): Command {
   const command = new Command("calibrate")
-    .description("Fit an engine's step time to recorded traffic, with its error on requests held out.")
+    .description("Fit an engine's step times to recorded traffic, and state the error on requests held out of the fit.")
     .argument(
       "<trace...>",
       "folder that --record or trace import wrote, one of its segments, or the folder of a run of vLLM; " +
         "several runs of the same engine show how much one differs from another",
     )
     .option("-o, --output <file>", "write the engine here, for what-if and simulate (default: standard output)")
-    .option("--engine <file>", "engine by name or path whose sizes and scheduling hold where nothing else states them")
-    .option("--endpoint <id...>", "only these endpoints; for fleets of different machines")
+    .option(
+      "--engine <file>",
+      "engine, by name or path, whose sizes and scheduling apply where nothing else states them",
+    )
+    .option("--endpoint <id...>", "fit only these endpoints, for fleets of different machines")
     .option("--fix <parameter=micros...>", `a parameter known from elsewhere: ${PARAMETERS.join(", ")}`, fixes, {})
-    .option("--train <part>", "part of the requests, by arrival, that a fit is tested on the rest by", part, 0.7)
+    .option(
+      "--train <part>",
+      "share of the requests, by arrival, that is fitted; the fit is tested on the rest",
+      part,
+      0.7,
+    )
     .option(
       "--between-runs <part=share...>",
-      `what another run is taken to be off by, as a share, where one trace cannot show it: ${statedWords()}`,
+      `how far another run is assumed to differ, as a share, where one trace cannot show it: ${statedWords()}`,
       spreads,
       {},
     )
-    .option("--evaluate", "fit nothing: how far --engine is from what happened in this trace", false)
+    .option("--evaluate", "fit nothing; report how far --engine is from what happened in this trace", false)
     .option("--json <file>", "write parameters and errors as JSON; - for stdout, without the engine and the table")
     .action(run);
   return addSizeFlags(command);

@@ -56,16 +56,16 @@ export function addSizeFlags(command: Command): Command {
     )
     .option(
       "--data-parallel <n>",
-      "data_parallel_size behind each endpoint, each rank with the sizes above (default: the trace's, else the engine's)",
+      "data_parallel_size behind each endpoint; the sizes above are per rank (default: the trace's, else the engine's)",
       wholeIn(1, DATA_PARALLEL_MAX),
     )
     .option(
       "--async-scheduling",
-      "the engine composes a step while the one before runs, as on GPUs (default: the trace's, else what calibrate finds)",
+      "the engine schedules a step while the previous one runs, as on GPUs (default: the trace's, else what calibrate finds)",
     )
-    .option("--no-async-scheduling", "it does not")
+    .option("--no-async-scheduling", "the engine does not do that")
     .addOption(
-      new Option("--sizes <from>", "whose settings hold where both state them: those of the trace or of --engine")
+      new Option("--sizes <from>", "whose settings apply if both state them: those of the trace or of --engine")
         .choices(["trace", "engine"])
         .default("trace"),
     );

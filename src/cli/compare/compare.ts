@@ -12,7 +12,7 @@ import { readRecordedTrace } from "../trace/recorded-trace.ts";
 /** Reports how far simulations of several policies are to be trusted, from live runs of them. */
 export function compareCommand(): Command {
   return new Command("compare")
-    .description("Compare live runs of several policies with their simulations: ranks, gaps, order of pairs.")
+    .description("Compare live runs of several policies with their simulations: ranks, gaps and the order of pairs.")
     .argument(
       "<live>",
       "folder of live results, one <policy>.json of drive --json or one recorded trace <policy>/ each, or one such file or trace",

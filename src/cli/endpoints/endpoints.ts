@@ -18,11 +18,11 @@ const GRACE_SECONDS_MAX = 86_400;
 /** Shows the endpoints of a running gateway, and keeps new requests from them. */
 export function endpointsCommand(): Command {
   const command = new Command("endpoints").description(
-    "Show the endpoints of a running gateway, cordon and drain them. Needs its admin token.",
+    "Show, cordon and drain the endpoints of a running gateway. Needs its admin token.",
   );
   const steps = [
     stepCommand("cordon", "Send an endpoint no new requests; those in flight go on."),
-    stepCommand("uncordon", "Send it requests again."),
+    stepCommand("uncordon", "Send an endpoint requests again."),
   ];
   for (const part of [listCommand(), ...steps, drainCommand()]) command.addCommand(part);
   return command;
@@ -30,8 +30,8 @@ export function endpointsCommand(): Command {
 
 function listCommand(): Command {
   return gatewayOptions(new Command("list"))
-    .description("List them: state, who cordoned them, requests in flight.")
-    .option("--json", "as JSON")
+    .description("List endpoints: state, who cordoned them, requests in flight.")
+    .option("--json", "print JSON")
     .action(async (flags: GatewayFlags & { json?: boolean }) => {
       const path = "/endpoints";
       const { endpoints } = (await callAdmin(flags, { method: "GET", path })) as { endpoints: EndpointControl[] };
@@ -50,14 +50,14 @@ function stepCommand(step: "cordon" | "uncordon", description: string): Command 
 
 function drainCommand(): Command {
   return gatewayOptions(new Command("drain"))
-    .description("Cordon an endpoint and let it end what it has.")
+    .description("Cordon an endpoint and let it finish its requests.")
     .argument("<endpoint>", "its id; endpoints list shows them")
     .option(
       "--grace <seconds>",
-      "after so long, what can go on at another endpoint goes there; 0 at once",
+      "move requests that can continue at another endpoint after this time; 0 moves them at once",
       amount(0, GRACE_SECONDS_MAX),
     )
-    .option("--wait", "return once this gateway has no request there any more")
+    .option("--wait", "return once this gateway has no more requests there")
     .action(async (id: string, flags: DrainFlags) => {
       const body = flags.grace === undefined ? {} : { graceMillis: Math.round(flags.grace * MILLIS_PER_SECOND) };
       let endpoint = await post(flags, id, "drain", body);

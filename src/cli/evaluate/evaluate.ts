@@ -86,8 +86,8 @@ function evaluateCommand(
       "[trace]",
       "folder that --record wrote, a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids) or a specification of one",
     )
-    .option("--workload <file>", "the same, in place of the argument")
-    .option("--config <file>", "YAML file with any of these options by their names, as objective: goodput")
+    .option("--workload <file>", "the trace or workload, in place of the argument")
+    .option("--config <file>", "YAML file with any of these options by name, for example objective: goodput")
     .option(
       "--candidate <file>",
       "JSON or YAML with policy_id, profile, policies (sections of a policies file) and dotted parameters, or candidates " +
@@ -99,15 +99,15 @@ function evaluateCommand(
     )
     .option(
       "--profile <name>",
-      "profile that dotted parameters change, unless a candidate names another",
+      "profile that dotted parameters apply to, unless a candidate names another",
       "gnomon-weighted",
     )
     .addOption(
-      new Option("--objective <name>", "what the score is of").choices(OBJECTIVES).default("e2e-mean" as const),
+      new Option("--objective <name>", "what the score measures").choices(OBJECTIVES).default("e2e-mean" as const),
     )
-    .option("--timeout <seconds>", "time that one evaluation may take", whole(1, 86_400), TIMEOUT_SECONDS_DEFAULT)
-    .option("--heap <megabytes>", "memory that one evaluation may take", whole(64, 65_536), HEAP_MEGABYTES_DEFAULT)
-    .option("--threads <n>", "evaluations at once (default: as many as there are cores)", whole(1, 256));
+    .option("--timeout <seconds>", "maximum time of one evaluation", whole(1, 86_400), TIMEOUT_SECONDS_DEFAULT)
+    .option("--heap <megabytes>", "maximum memory of one evaluation", whole(64, 65_536), HEAP_MEGABYTES_DEFAULT)
+    .option("--threads <n>", "concurrent evaluations (default: as many as there are cores)", whole(1, 256));
   for (const option of sloOptions()) command.addOption(option);
   return addTrafficFlags(command).action(async (trace: string | undefined) => {
     const { config } = command.opts<EvaluateFlags>();

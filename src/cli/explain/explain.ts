@@ -25,9 +25,9 @@ A live decision:  curl -s 127.0.0.1:8080/gnomon/decisions?n=1 | gnomon explain -
 /** Shows how a profile comes to its choice, in a state of one's own or in a decision that a gateway made. */
 export function explainCommand(): Command {
   return new Command("explain")
-    .description("Show the table behind a decision: what each filter removed, each scorer's value, totals and ties.")
+    .description("Show the table behind a decision: what each filter removed, each scorer's values, totals and ties.")
     .option("--profile <name>", `profile to decide with, by name, or the path of ${PROFILE_FILES}`, "gnomon")
-    .option("--state <file>", "JSON with a request and the endpoints to decide on; - is standard input")
+    .option("--state <file>", "JSON with a request and endpoints to choose from; - is standard input")
     .option("--decision <file>", "JSON of /gnomon/decisions instead, of one decision or of many; - is standard input")
     .option("--json", "print JSON in the form of /gnomon/decisions")
     .addHelpText("after", `\n${STATE_HELP}`)

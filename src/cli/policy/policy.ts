@@ -33,9 +33,9 @@ export function policyCommand(): Command {
 
 function getCommand(): Command {
   return gatewayOptions(new Command("get"))
-    .description("Print the policy in force, as a file that `policy set` takes.")
-    .option("--version-number <version>", "a version that is remembered, instead of that in force")
-    .option("--json", "everything about it, as JSON")
+    .description("Print the policy in force, as a file for `policy set`.")
+    .option("--version-number <version>", "an earlier version, instead of the one in force")
+    .option("--json", "print everything about it as JSON")
     .action(async (flags: GatewayFlags & { versionNumber?: string; json?: boolean }) => {
       const below = flags.versionNumber === undefined ? "" : `?version=${encodeURIComponent(flags.versionNumber)}`;
       const view = (await callAdmin(flags, { method: "GET", path: `/policy${below}` })) as PolicyView;
@@ -49,7 +49,7 @@ function setCommand(): Command {
   return changeOptions(new Command("set"))
     .description("Change the policy: by a file that holds all of it, or key by key.")
     .argument("[file]", "YAML or JSON with routing, profiles, limits; - for standard input")
-    .option("--merge", "the file is a merge patch: what it leaves out stays, null takes away")
+    .option("--merge", "treat the file as a merge patch: what it leaves out stays, null removes")
     .option("--set <key=value...>", "set one key, for example routing.profile=llm-d or limits.attemptsMax=2")
     .action(async (file: string | undefined, flags: SetFlags) => {
       const set = flags.set ?? [];
@@ -67,8 +67,8 @@ const STDIN = 0;
 
 function historyCommand(): Command {
   return gatewayOptions(new Command("history"))
-    .description("List the versions that are remembered, and changes that were refused.")
-    .option("--json", "as JSON")
+    .description("List earlier versions, and changes that were refused.")
+    .option("--json", "print JSON")
     .action(async (flags: GatewayFlags & { json?: boolean }) => {
       const history = (await callAdmin(flags, { method: "GET", path: "/policy/history" })) as PolicyHistory;
       process.stdout.write(flags.json === true ? `${JSON.stringify(history)}\n` : historyTable(history));
@@ -77,7 +77,7 @@ function historyCommand(): Command {
 
 function rollbackCommand(): Command {
   return changeOptions(new Command("rollback"))
-    .description("Put a remembered version into force again, under a new number.")
+    .description("Put an earlier version into force again, under a new number.")
     .argument("<version>", "its number; policy history lists them")
     .action(async (version: string, flags: ChangeFlags) => {
       if (!/^\d{1,15}$/.test(version))
@@ -88,9 +88,9 @@ function rollbackCommand(): Command {
 
 function changeOptions(command: Command): Command {
   return gatewayOptions(command)
-    .option("--by <name>", "who asks, for the history", process.env["USER"] ?? "")
-    .option("--dry-run", "check it and change nothing")
-    .option("--if-version <version>", "refuse it unless this version is in force");
+    .option("--by <name>", "your name, for the history", process.env["USER"] ?? "")
+    .option("--dry-run", "check, but change nothing")
+    .option("--if-version <version>", "refuse unless this version is in force");
 }
 
 async function change(

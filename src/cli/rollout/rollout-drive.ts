@@ -29,11 +29,11 @@ export function driveCommands(): Command[] {
   return [
     startCommand(),
     statusCommand(),
-    stepCommand("pause", "Let the control route everything, and count nothing, until it is resumed."),
-    stepCommand("resume", "Go on with a rollout that is paused."),
-    stepCommand("advance", "Make the next step of a canary now."),
+    stepCommand("pause", "Route everything by the control and count nothing until the rollout is resumed."),
+    stepCommand("resume", "Resume a paused rollout."),
+    stepCommand("advance", "Take the next step of a canary now."),
     promoteCommand(),
-    stepCommand("rollback", "End a rollout; the policy decides as before."),
+    stepCommand("rollback", "End a rollout and route by the policy as before."),
     reportCommand(),
     removeCommand(),
   ];
@@ -43,8 +43,8 @@ function startCommand(): Command {
   return gatewayOptions(new Command("start"))
     .description("Start a rollout on live traffic.")
     .argument("<file>", "YAML or JSON, as an entry of the configuration's rollout.start; - for standard input")
-    .option("--by <name>", "who asks, for the history", process.env["USER"] ?? "")
-    .option("--dry-run", "check it and start nothing")
+    .option("--by <name>", "your name, for the history", process.env["USER"] ?? "")
+    .option("--dry-run", "check, but start nothing")
     .option("--watch", "show its progress until it ends")
     .action(async (file: string, flags: StartFlags) => {
       const body = readFileSync(file === "-" ? STDIN : file, "utf8");
@@ -60,8 +60,8 @@ function statusCommand(): Command {
   return gatewayOptions(new Command("status"))
     .description("Show the rollouts of a gateway, or everything about one.")
     .argument("[name]", "its name; all of them without one")
-    .option("--json", "as JSON")
-    .option("--watch", "go on showing a rollout until it ends")
+    .option("--json", "print JSON")
+    .option("--watch", "keep showing a rollout until it ends")
     .action(async (name: string | undefined, flags: GatewayFlags & { json?: boolean; watch?: boolean }) => {
       if (name === undefined) {
         if (flags.watch === true) throw new ConfigError(["--watch: expected the name of a rollout"]);
@@ -84,7 +84,7 @@ function stepCommand(step: string, description: string): Command {
 
 function promoteCommand(): Command {
   return stepOptions(new Command("promote"))
-    .description("End a rollout; the profile of an arm becomes the policy's, under a new version.")
+    .description("End a rollout and make an arm's profile the policy's, under a new version.")
     .argument("<name>", "its name")
     .requiredOption("--arm <name>", "the arm to promote")
     .action((name: string, flags: StepFlags & { arm: string }) => make(flags, name, "promote", { arm: flags.arm }));
@@ -92,7 +92,7 @@ function promoteCommand(): Command {
 
 function reportCommand(): Command {
   return gatewayOptions(new Command("report"))
-    .description("Print what a rollout has found, as Markdown.")
+    .description("Print what a rollout found, as Markdown.")
     .argument("<name>", "its name")
     .action(async (name: string, flags: GatewayFlags) => print(rolloutReport(await viewOf(flags, name))));
 }
@@ -153,8 +153,8 @@ function pathOf(name: string): string {
 
 function stepOptions(command: Command): Command {
   return gatewayOptions(command)
-    .option("--by <name>", "who asks, for the history", process.env["USER"] ?? "")
-    .option("--reason <text>", "why, for the history");
+    .option("--by <name>", "your name, for the history", process.env["USER"] ?? "")
+    .option("--reason <text>", "reason, for the history");
 }
 
 function by(flags: { readonly by?: string }): { readonly by?: string } {

@@ -64,12 +64,14 @@ export function rolloutPlanOptions(): Command {
         .default(STEPS_DEFAULT, STEPS_DEFAULT.join(",")),
     )
     .addOption(
-      new Option("--metric <figure>", "what the rollout is to find").choices(FIGURES).default("e2e.mean" as const),
+      new Option("--metric <figure>", "figure in which the rollout must find a difference")
+        .choices(FIGURES)
+        .default("e2e.mean" as const),
     )
-    .option("--power <share>", "probability to find the difference that is there", share, 0.8)
-    .option("--level <share>", "probability to find one, at any time of looking, where there is none", share, 0.05)
+    .option("--power <share>", "probability of finding a difference that is there", share, 0.8)
+    .option("--level <share>", "probability of reporting one, at any time of looking, where there is none", share, 0.05)
     .addOption(
-      new Option("--hours <n>", `durations that detectable differences are stated for; ${SEVERAL}`)
+      new Option("--hours <n>", `durations for which detectable differences are stated; ${SEVERAL}`)
         .argParser(hours)
         .default(HOURS_DEFAULT, HOURS_DEFAULT.join(",")),
     )
@@ -78,8 +80,8 @@ export function rolloutPlanOptions(): Command {
       "simulated rollouts of each design (default: as many as take about a minute)",
       whole(1, RUNS_MAX),
     )
-    .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
-    .option("--write <file>", "write the recommended rollout as YAML, as rollout start takes it; - for stdout")
+    .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
+    .option("--write <file>", "write the recommended rollout as YAML, for rollout start; - for stdout")
     .option("--json <file>", "write the plan as JSON; - for stdout, without the tables");
   return addTrafficFlags(command);
 }

@@ -16,32 +16,32 @@ export function addTrafficFlags(command: Command): Command {
   return command
     .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
     .addOption(
-      new Option("--engine <file>", "engine by name or path, best one that calibrate wrote")
+      new Option("--engine <file>", "engine by name or path, ideally one written by calibrate")
         .argParser((name: string) => [name])
         .default([], "as what-if chooses it"),
     )
     .addOption(
-      new Option("--endpoints <n>", "of a foreign workload: its endpoints")
+      new Option("--endpoints <n>", "for a foreign workload: number of endpoints")
         .argParser(one(whole(1, ENDPOINTS_MAX)))
         .default([], "4"),
     )
     .addOption(
-      new Option("--rate-scale <x>", "of a foreign workload: arrivals so many times as fast")
+      new Option("--rate-scale <x>", "for a foreign workload: factor on the arrival rate")
         .argParser(one(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)))
         .default([], "1"),
     )
-    .option("--capped <turns>", "only the first turns of each conversation", whole(1, Infinity))
+    .option("--capped <turns>", "keep only the first turns of each conversation", whole(1, Infinity))
     .addOption(
-      new Option("--conversations <kind>", "which turns of a trace wait for the one before, as of what-if")
+      new Option("--conversations <kind>", "which turns wait for the previous one, as for what-if")
         .choices(CONVERSATIONS)
         .default(CONVERSATIONS[0]),
     )
-    .option("--limit <n>", "requests at most, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
+    .option("--limit <n>", "maximum number of requests, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
     .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
     .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
-    .option("--request-delay <micros>", "from the decision until the engine has the request", whole(0, 1e9), 0)
-    .option("--answer-delay <micros>", "from the engine until the client has a token", whole(0, 1e9), 0)
-    .option("--seed <n>", "of the router's draws where the trace has none, and of the arms", whole(0, Infinity), 0);
+    .option("--request-delay <micros>", "time from the decision until the engine has the request", whole(0, 1e9), 0)
+    .option("--answer-delay <micros>", "time from the engine until the client has a token", whole(0, 1e9), 0)
+    .option("--seed <n>", "seed of the router's draws if the trace has none, and of the arms", whole(0, Infinity), 0);
 }
 
 function one(parse: (text: string) => number): (text: string) => readonly number[] {

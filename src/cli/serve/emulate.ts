@@ -12,13 +12,13 @@ const KEY_FLAGS: readonly KeyFlag[] = [
   {
     flags: "--prefill <engines>",
     path: ["emulate", "prefill"],
-    meaning: "of them, how many compute prompts for the others; all have a KV connector then",
+    meaning: "how many of them compute prompts for the others; all then have a KV connector",
   },
   { flags: "--host <address>", path: ["emulate", "host"], meaning: "address to listen on" },
   {
     flags: "--port-base <port>",
     path: ["emulate", "portBase"],
-    meaning: `port of the first engine; 0 takes free ones (default 9000)`,
+    meaning: `port of the first engine; 0 takes free ports (default 9000)`,
   },
   { flags: "--model <name>", path: ["emulate", "model"], meaning: "model name to serve" },
   {
@@ -30,7 +30,7 @@ const KEY_FLAGS: readonly KeyFlag[] = [
   {
     flags: "--output-tokens-mean <tokens>",
     path: ["emulate", "outputTokensMean"],
-    meaning: "mean length of an answer that ends by itself",
+    meaning: "mean length of an answer that ends on its own",
   },
   { flags: "--tokenizer-file <file>", path: ["emulate", "tokenizerFile"], meaning: "tokenizer.json to count with" },
   {

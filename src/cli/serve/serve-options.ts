@@ -14,15 +14,19 @@ const KEY_FLAGS: readonly KeyFlag[] = [
   {
     flags: "--endpoint <url...>",
     path: ["endpoints"],
-    meaning: "engine to route to; repeat for more (none: an emulated fleet is started)",
+    meaning: "engine to route to; repeat for more (without any, an emulated fleet is started)",
   },
   { flags: "--host <address>", path: ["listen", "host"], meaning: "address to listen on" },
   { flags: "-p, --port <port>", path: ["listen", "port"], meaning: "port to listen on; 0 takes a free one" },
-  { flags: "--workers <count>", path: ["listen", "workers"], meaning: "threads that carry requests, at one port" },
+  {
+    flags: "--workers <count>",
+    path: ["listen", "workers"],
+    meaning: "threads that forward requests, all on the same port",
+  },
   {
     flags: "--picker-port <port>",
     path: ["picker", "port"],
-    meaning: "port on which Envoy asks for endpoints (external processing); none by default",
+    meaning: "port on which Envoy asks for endpoints (external processing); off by default",
   },
   {
     flags: "--profile <name>",

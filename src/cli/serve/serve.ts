@@ -5,7 +5,7 @@ import { keepRequestsYoung } from "#serve/young-objects.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve").description(
-    "Route requests to engines; without endpoints, to an emulated fleet that it starts itself.",
+    "Route requests to engines; without any endpoint, start an emulated fleet and route to that.",
   );
   return addServeOptions(command).action(async (given: Given) => {
     const plan = servePlan(given, process.env);

@@ -95,16 +95,16 @@ export function addSimulateFlags(command: Command): Command {
 
 function addArchitectureFlags(to: FlagAdder): void {
   const meaning =
-    "pd: prompts are computed at other engines than those that answer, --num-instances in halves or as many as the next " +
-    "two state (default: colocated; with pd and without a profile, gnomon-pd)";
+    "pd: some engines compute prompts and others answer; --num-instances is split in halves, or as the next two options " +
+    "state (default: colocated; pd without --profile uses gnomon-pd)";
   for (const option of architectureOptions(meaning)) to.option(option);
 }
 
 function addScalingFlags(to: FlagAdder): void {
-  to.flag("--autoscaler-enabled", "the number of engines follows the load, from --num-instances on");
+  to.flag("--autoscaler-enabled", "scale the number of engines with the load, starting from --num-instances");
   to.add(
     "--autoscaler-policy <name>",
-    `${SCALE_POLICIES.join(", ")}, perhaps with parameters as a policies file has them: ` +
+    `${SCALE_POLICIES.join(", ")}, optionally with parameters as in a policies file: ` +
       "target-utilization:target_utilization=0.5 (default: the file's, else threshold)",
   );
   for (const option of autoscaleOptions()) to.option(option);
@@ -117,7 +117,7 @@ function addClusterFlags(to: FlagAdder): void {
   to.add("--engine <name>", "engine that comes with gnomon, or the path of an engine file (vLLM's defaults without)");
   to.add(
     "--cascade <file>",
-    "YAML file of models that are asked one after another, with their engines and how sure they are of answers",
+    "YAML file of the models that are asked one after another, with their engines and the confidence of their answers",
   );
   to.add(
     "--model-config <file>",
@@ -125,19 +125,19 @@ function addClusterFlags(to: FlagAdder): void {
   );
   to.add(
     "--model <name>",
-    "model of an engine that comes with gnomon, in place of --engine; with --hardware where it runs on several boards",
+    "model of an engine that comes with gnomon, in place of --engine; with --hardware if it runs on several boards",
   );
   to.add(
     "--hardware <board>",
     `of --model-config: ${Object.keys(HARDWARE).join(", ")} (H100 without); of --model: as engines are named`,
   );
-  to.number("--tp <count>", "boards that an engine is spread over", whole(1, 1024), 1);
-  to.number("--gpu-memory-utilization <share>", "of a board's memory that an engine uses", positive(1), 0.9);
+  to.number("--tp <count>", "boards that an engine uses (tensor parallelism)", whole(1, 1024), 1);
+  to.number("--gpu-memory-utilization <share>", "share of a board's memory that an engine uses", positive(1), 0.9);
   to.number("--kv-gpu-blocks <count>", "KV blocks of each engine, in place of the engine file's", whole(2, 16_777_216));
   to.number("--kv-cpu-blocks <count>", "KV blocks of each engine in the host's memory", whole(1, 16_777_216));
   to.number(
     "--kv-offload-threshold <share>",
-    "use of the GPU's blocks from which released ones are copied out",
+    "utilization of the GPU's blocks above which released ones are copied to the host",
     atLeastZero(1),
     0,
   );
@@ -150,20 +150,17 @@ function addClusterFlags(to: FlagAdder): void {
 }
 
 function addWorkloadFlags(to: FlagAdder): void {
-  to.add(
-    "--workload-spec <file>",
-    "YAML specification of a workload, or the name of one that comes with gnomon (chatbot without)",
-  );
+  to.add("--workload-spec <file>", "YAML specification of a workload, or the name of a bundled one (default: chatbot)");
   to.add(
     "--workload <file>",
     "recorded workload, or a specification, by path or name: the format is detected from its content",
   );
-  to.number("--rate <per second>", "arrivals per second, in place of the workload's", positive(1e6));
-  to.number("--rate-scale <factor>", "arrivals come so many times as fast", within(0.001, 1e6), 1);
-  to.number("--num-requests <count>", "stop reading the workload after so many", whole(1, 1e9));
-  to.number("--horizon <seconds>", "stop the clock there", positive(1e9));
-  to.number("--timeout <seconds>", "after which a client gives up; never without", positive(1e9));
-  to.number("--seed <integer>", "of everything that is drawn", whole(0, Number.MAX_SAFE_INTEGER), 42);
+  to.number("--rate <per second>", "arrivals per second, instead of the workload's own", positive(1e6));
+  to.number("--rate-scale <factor>", "factor on the arrival rate", within(0.001, 1e6), 1);
+  to.number("--num-requests <count>", "stop reading the workload after so many requests", whole(1, 1e9));
+  to.number("--horizon <seconds>", "stop the simulated clock there", positive(1e9));
+  to.number("--timeout <seconds>", "time after which a client gives up (default: never)", positive(1e9));
+  to.number("--seed <integer>", "seed of everything that is drawn", whole(0, Number.MAX_SAFE_INTEGER), 42);
 }
 
 function addPolicyFlags(to: FlagAdder): void {
@@ -172,41 +169,44 @@ function addPolicyFlags(to: FlagAdder): void {
   to.add("--routing-policy <name>", "weighted, or the name of a profile");
   to.add("--routing-scorers <list>", "name:weight pairs of the weighted policy, comma-separated");
   to.add("--admission-policy <name>", `${ADMISSION_POLICIES.join(", ")}: with its default parameters`);
-  to.number("--admission-bucket-size <tokens>", "of --admission-policy token-bucket: of a full bucket", positive(1e12));
+  to.number(
+    "--admission-bucket-size <tokens>",
+    "of --admission-policy token-bucket: size of a full bucket",
+    positive(1e12),
+  );
   to.add("--priority-policy <name>", `${PRIORITY_POLICIES.join(", ")}: with its default parameters`);
 }
 
 function addSignalFlags(to: FlagAdder): void {
   to.choice("--signals <mode>", "how gauges reach the router", ["scrape", "at-decision", "oracle"], "scrape");
   const own =
-    "between two scrapes of an engine (default: as the router that the profile comes from has it; gnomon 1000)";
+    "time between two scrapes of an engine (default: that of the router that the profile comes from; 1000 for gnomon's own)";
   to.number("--scrape-interval <millis>", own, within(0.1, 1e7));
-  to.number("--scrape-delay <millis>", "from a scrape until the router knows", atLeastZero(1e7), 5);
-  to.number("--scrape-loss <share>", "of scrapes that never arrive", atLeastZero(0.999), 0);
-  to.choice("--scrape-phase <phase>", "engines' scrapes fall together or apart", ["spread", "together"], "spread");
+  to.number("--scrape-delay <millis>", "time from a scrape until the router has its result", atLeastZero(1e7), 5);
+  to.number("--scrape-loss <share>", "share of scrapes that never arrive", atLeastZero(0.999), 0);
+  to.choice(
+    "--scrape-phase <phase>",
+    "whether engines are scraped at the same time or spread out",
+    ["spread", "together"],
+    "spread",
+  );
   const stale =
-    "age from which the router's ledger replaces a scrape (default: 3000, or three intervals if those are longer)";
+    "age above which the router's ledger replaces a scrape (default: 3000, or three intervals if those are longer)";
   to.number("--stale-after <millis>", stale, positive(1e9));
   const indexes = ["approximate", "oracle", "copies", "events"];
   to.choice(
     "--prefix-index <kind>",
-    "what the router knows of caches: own decisions, all, copies, or KV events",
+    "what the router knows of caches: approximate (its own decisions), oracle (everything), copies (delayed), or events (KV events)",
     indexes,
     "approximate",
   );
-  const meaning =
-    "blocks of answers that the router gets to know, as from token ids (return_token_ids): as recorded, or all";
+  const meaning = "which answers' blocks the router learns, as from token ids (return_token_ids): as recorded, or all";
   to.choice("--answers <kind>", meaning, ["recorded", "known"], "recorded");
-  to.number(
-    "--cache-signal-delay <millis>",
-    "age of the copies, and of the events, of --prefix-index",
-    positive(1e7),
-    50,
-  );
-  to.number("--admission-latency <micros>", "from arrival to admission", whole(0, 1e9), 0);
-  to.number("--routing-latency <micros>", "from admission to the decision", whole(0, 1e9), 0);
-  to.number("--request-latency <micros>", "from the decision to the engine", whole(0, 1e9), 0);
-  to.number("--answer-latency <micros>", "from the engine to the client", whole(0, 1e9), 0);
+  to.number("--cache-signal-delay <millis>", "delay of --prefix-index copies and events", positive(1e7), 50);
+  to.number("--admission-latency <micros>", "time from arrival to admission", whole(0, 1e9), 0);
+  to.number("--routing-latency <micros>", "time from admission to the decision", whole(0, 1e9), 0);
+  to.number("--request-latency <micros>", "time from the decision to the engine", whole(0, 1e9), 0);
+  to.number("--answer-latency <micros>", "time from the engine to the client", whole(0, 1e9), 0);
 }
 
 function addResultFlags(to: FlagAdder): void {
@@ -214,19 +214,19 @@ function addResultFlags(to: FlagAdder): void {
   to.flag("--check", "verify the invariants after every step (slower)");
   to.add(
     "--slo <targets>",
-    "class:ttft:tpot:e2e in milliseconds, comma-separated; an empty part holds always, * is any class",
+    "class:ttft:tpot:e2e in milliseconds, comma-separated; an empty part is no target, * is any class",
   );
   to.add("--fitness-weights <list>", `key:weight pairs, comma-separated; keys ${FITNESS_KEYS.join(", ")}`);
   to.choice("--trace-level <level>", "write every decision into the results", ["none", "decisions"], "none");
   to.number(
     "--counterfactual-k <count>",
-    "other candidates of a decision to write, and to try again",
+    "how many of a decision's other candidates to write and to try",
     whole(0, 100),
     0,
   );
-  const retried = "decisions whose other candidates are tried, the rest simulated again";
+  const retried = "decisions whose other candidates are tried, each by simulating the rest again";
   to.number("--counterfactual-decisions <count>", retried, whole(0, 10_000), 0);
-  to.flag("--summarize-trace", "where requests went and why");
+  to.flag("--summarize-trace", "print where requests went and why");
   to.add("--results-path <file>", "write the results there as JSON");
   to.add("--requests-path <file>", "write every request's outcome there, a JSON line each");
   to.flag("--json", "results as JSON on standard output, in place of the table");

@@ -34,7 +34,7 @@ export const SIMULATED_KEYS = [
 ] as const;
 
 export function setOption(): Option {
-  const meaning = "any of these keys of a gateway's configuration, by its name there (repeat for more)";
+  const meaning = "set a key of the gateway's configuration (repeat for more); one of";
   return new Option("--set <key=value>", `${meaning}: ${SIMULATED_KEYS.join(", ")}`)
     .argParser((text: string, before: readonly string[]) => [...before, text])
     .default([], "");

@@ -36,27 +36,31 @@ const INDEX_VARIABLE = "JOB_COMPLETION_INDEX";
 export function sweepCommand(): Command {
   return new Command("sweep")
     .description(
-      "Run a grid of what-ifs or simulations on all cores, or in shards, as by an indexed Job of Kubernetes; the results are the same.",
+      "Run a grid of what-ifs or simulations, on all cores or in shards (for example as an indexed Kubernetes Job), with the same results.",
     )
     .argument("<file>", "YAML: command (what-if or simulate), trace, options, and grid: options with their values")
     .option(
       "-o, --out <file>",
       "write the results as JSON lines, in the points' order; - for stdout, without the table",
     )
-    .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
+    .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
     .option("--shards <n>", "parts that the sweep is divided into", whole(1, SHARDS_MAX))
-    .option("--shard <index>", `run this one alone, from 0 on (default: ${INDEX_VARIABLE})`, whole(0, SHARDS_MAX - 1))
+    .option(
+      "--shard <index>",
+      `run only this shard, counted from 0 (default: ${INDEX_VARIABLE})`,
+      whole(0, SHARDS_MAX - 1),
+    )
     .option("--parts <folder>", "where shards are written, and read by --merge", "parts")
-    .option("--merge", "put the parts together, in place of running anything", false)
-    .option("--job <file>", "write an indexed Job that runs the shards, in place of running anything; - for stdout")
-    .option("--image <name>", "of the Job's pods", `gnomon:${gnomonVersion()}`)
+    .option("--merge", "merge the parts instead of running anything", false)
+    .option("--job <file>", "write an indexed Job that runs the shards, instead of running anything; - for stdout")
+    .option("--image <name>", "image of the Job's pods", `gnomon:${gnomonVersion()}`)
     .option(
       "--claim <name>",
       "PersistentVolumeClaim with the sweep's files, which the Job mounts and writes to",
       "sweep",
     )
-    .option("--name <name>", "of the Job", "gnomon-sweep")
-    .option("--parallelism <n>", "shards that the Job runs at a time (default: all)", whole(1, SHARDS_MAX))
+    .option("--name <name>", "name of the Job", "gnomon-sweep")
+    .option("--parallelism <n>", "shards that the Job runs at once (default: all)", whole(1, SHARDS_MAX))
     .action(sweepOrPart);
 }
 

@@ -36,10 +36,10 @@ export function capCommand(): Command {
 
 export function sliceCommand(): Command {
   const command = new Command("slice")
-    .description("Keep the requests that arrived in a range of time or of numbers, each with all its inputs.")
+    .description("Keep the requests that arrived in a range of time or numbers, each with all its inputs.")
     .argument("<trace>", "recorded trace or workload")
-    .option("--from <time>", "from the trace's start: 90s, 250ms, 2m, 1h", duration)
-    .option("--to <time>", "up to and without it", duration)
+    .option("--from <time>", "start of the range, from the trace's start: 90s, 250ms, 2m, 1h", duration)
+    .option("--to <time>", "end of the range, not included", duration)
     .option("--requests <from:to>", "by number from 0, the end not included: 100:200, 100: or :200", range)
     .requiredOption(OUTPUT, OUTPUT_MEANING)
     .action((path: string, flags: SliceFlags) => withPlainErrors(slice(path, flags)));
@@ -54,9 +54,9 @@ interface SliceFlags extends OutputFlags {
 
 export function scaleCommand(): Command {
   const command = new Command("scale")
-    .description("Make arrivals so many times as fast. What was observed at the old rate is left out: a workload.")
+    .description("Make factor on the arrival rate. What was observed at the old rate is left out: a workload.")
     .argument("<trace>", "recorded trace or workload")
-    .requiredOption("--rate <x>", "factor on the rate of arrivals; think times stay", positiveNumber)
+    .requiredOption("--rate <x>", "factor on the arrival rate; think times stay as they are", positiveNumber)
     .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
     .action((path: string, flags: OutputFlags & { readonly rate: number }) => withPlainErrors(scale(path, flags)));
   return addSourceFlags(command);
@@ -65,15 +65,15 @@ export function scaleCommand(): Command {
 export function shapeCommand(): Command {
   const command = new Command("shape")
     .description(
-      "Repeat a workload until a curve of rates is over, arrivals as dense as the curve: a day out of an hour. A workload.",
+      "Repeat a workload along a curve of arrival rates, for example to make a day out of an hour. Writes a workload.",
     )
     .argument("<trace>", "recorded trace or workload")
     .requiredOption(
       "--curve <file>",
-      "rows `seconds,rate`: the rate from that time on, in any unit, the first at 0; the last as long as the one before",
+      "rows `seconds,rate`: the rate from that time on, in any unit; the first row is at 0, and the last lasts as long as the one before",
     )
     .option("--rate <x>", "arrivals per second, the mean over the curve (default: the workload's own)", positiveNumber)
-    .option("--shared-content", "equal block ids of different rounds are equal prompts", false)
+    .option("--shared-content", "treat equal block ids of different rounds as equal prompts", false)
     .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
     .action((path: string, flags: ShapeFlags) => withPlainErrors(shape(path, flags)));
   return addSourceFlags(command);
@@ -87,9 +87,9 @@ interface ShapeFlags extends OutputFlags {
 
 export function mergeCommand(): Command {
   const command = new Command("merge")
-    .description("Put traffics on top of one another, each from its start. What was observed is left out: a workload.")
+    .description("Overlay several traces, each from its own start. Writes a workload, without what was observed.")
     .argument("<traces...>", "recorded traces or workloads")
-    .option("--shared-content", "equal block ids of different traces are equal prompts", false)
+    .option("--shared-content", "treat equal block ids of different traces as equal prompts", false)
     .requiredOption(OUTPUT, "a file named .jsonl, .jsonl.zst or .jsonl.gz")
     .action((paths: string[], flags: OutputFlags & { readonly sharedContent: boolean }) =>
       withPlainErrors(merge(paths, flags)),

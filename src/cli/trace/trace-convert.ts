@@ -49,29 +49,29 @@ interface ExportFlags extends SourceFlags {
 export function importCommand(): Command {
   const command = new Command("import")
     .description(
-      "Write a foreign workload as one of ours: a .jsonl with what was sent, or, where it holds outcomes (runs of vLLM, BLIS), a recorded trace in a folder.",
+      "Convert a workload of another tool: to a .jsonl of what was sent or, if it holds outcomes (runs of vLLM, BLIS), to a recorded trace in a folder.",
     )
     .argument(
       "<workload>",
       "run of vLLM, Mooncake, Azure, WEKA, LMCache, ShareGPT, token ids, BLIS TraceV2 or SimResults, or a specification",
     )
     .requiredOption("-o, --output <path>", "a file named .jsonl, .jsonl.zst or .jsonl.gz; or a folder")
-    .option("--endpoints <n>", "endpoints that served it, for a recorded trace", atLeastOne, 1)
-    .option("--profile <name>", "profile that routed it, for a recorded trace", "gnomon")
-    .option("--arrivals <file>", "TraceV2 that was replayed, for BLIS's SimResults, which hold no arrivals")
-    .option("--key <text>", "keys the block ids of a run's prompts (default: another one each time)")
+    .option("--endpoints <n>", "for a recorded trace: number of endpoints that served it", atLeastOne, 1)
+    .option("--profile <name>", "for a recorded trace: profile that routed it", "gnomon")
+    .option("--arrivals <file>", "the replayed TraceV2, needed for BLIS's SimResults, which hold no arrivals")
+    .option("--key <text>", "key for the block ids of a run's prompts (default: another one each time)")
     .action((path: string, flags: ImportFlags) => withPlainErrors(importTrace(path, flags)));
   return addSourceFlags(command);
 }
 
 export function exportCommand(): Command {
   const command = new Command("export")
-    .description("Write a trace in another format. What the format cannot hold is counted.")
+    .description("Write a trace in another format, and report what that format cannot hold.")
     .argument("<trace>", "recorded trace or workload")
     .addOption(
       new Option(
         "-f, --format <name>",
-        "blis is a TraceV2: a .csv, with its header in a .yaml beside it; weka a folder",
+        "output format; blis is a TraceV2 (a .csv, with its header in a .yaml beside it), weka a folder",
       )
         .choices(EXPORT_FORMATS)
         .makeOptionMandatory(),

@@ -16,7 +16,12 @@ const UNITS: Readonly<Record<string, number>> = {
 export function addSourceFlags(command: Command): Command {
   return command
     .option("--strict", "refuse a trace with a line that cannot be used", false)
-    .option("--seed <n>", "of what an importer draws: arrivals inside a grid cell, session starts", wholeNumber, 0);
+    .option(
+      "--seed <n>",
+      "seed of what an importer draws: arrivals inside a grid cell, session starts",
+      wholeNumber,
+      0,
+    );
 }
 
 /** A time as 90s, 250ms, 2m or a plain number of seconds, in microseconds. */

@@ -28,7 +28,9 @@ interface RecordedFacts {
 
 export function infoCommand(): Command {
   const command = new Command("info")
-    .description("What a trace holds: requests, rates, lengths, sharing, conversations, endpoints, outcomes, losses.")
+    .description(
+      "Show what a trace holds: requests, rates, lengths, sharing, conversations, endpoints, outcomes, losses.",
+    )
     .argument("<trace>", "recorded trace or workload")
     .option("--json", "print JSON", false)
     .action((path: string, flags: SourceFlags & { readonly json: boolean }) => withPlainErrors(info(path, flags)));

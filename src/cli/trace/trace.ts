@@ -6,7 +6,7 @@ import { infoCommand } from "./trace-info.ts";
 /** Looks at traces, and makes new ones from them. */
 export function traceCommand(): Command {
   const command = new Command("trace").description(
-    "Look at recorded traces and foreign workloads, cut them, scale them, join them, and change their format.",
+    "Inspect, slice, scale, merge and convert recorded traces and workloads of other tools.",
   );
   const parts = [
     infoCommand(),

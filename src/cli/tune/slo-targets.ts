@@ -18,13 +18,11 @@ const LATENCY_MILLIS_MAX = 1e9;
 
 export function sloOptions(): readonly Option[] {
   const millis = (flag: string, meaning: string) =>
-    new Option(`--slo-${flag}-millis <n>`, `${meaning} that requests are promised`).argParser(
-      amount(0.001, LATENCY_MILLIS_MAX),
-    );
+    new Option(`--slo-${flag}-millis <n>`, `target for the ${meaning}`).argParser(amount(0.001, LATENCY_MILLIS_MAX));
   return [
-    millis("ttft", "time to the first token"),
-    millis("tpot", "time per token after it"),
-    millis("e2e", "time to the last one"),
+    millis("ttft", "time to first token"),
+    millis("tpot", "time per output token"),
+    millis("e2e", "time to the last byte"),
     new Option("--slo <targets>", "class:ttft:tpot:e2e in milliseconds, comma-separated; * is any class"),
   ];
 }

@@ -37,14 +37,14 @@ const ENGINES_MAX = 64;
 export function tuneOptions(): Command {
   const command = new Command("tune")
     .description(
-      "Search a better policy for recorded traffic, and judge it on the conversations that the search did not see.",
+      "Search for a better policy for recorded traffic, and judge it on conversations that the search did not see.",
     )
     .argument(
       "<trace>",
       "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
     )
     .addOption(
-      new Option("--objective <name>", "what is to be better; goodput and cost need targets")
+      new Option("--objective <name>", "what to improve; goodput and cost need targets")
         .choices(OBJECTIVES)
         .default("e2e-mean" as const),
     );
@@ -52,39 +52,44 @@ export function tuneOptions(): Command {
   command
     .option(
       "--profile <name...>",
-      `profiles to begin with, by name or the path of ${PROFILE_FILES} (default: those that come with gnomon)`,
+      `profiles to start from, by name or the path of ${PROFILE_FILES} (default: those that come with gnomon)`,
       [],
     )
     .addOption(
-      new Option("--for <router>", "search only what this router can be configured to do")
+      new Option("--for <router>", "search only policies that this router can be configured to")
         .choices(ROUTERS)
         .default("gnomon" as const),
     )
-    .option("--budget <seconds>", "time that the search may take", amount(0.1, 86_400), 60)
+    .option("--budget <seconds>", "maximum time of the search", amount(0.1, 86_400), 60)
     .option(
       "--trials <n>",
-      "simulations of the search at most; one of a sixth of the traffic counts a sixth",
+      "maximum number of simulations; one of a sixth of the traffic counts as a sixth",
       whole(1, 1_000_000),
       100_000,
     )
     .option("--split <share>", "part of the conversations that the search sees", share, 0.5)
-    .option("--replicas <n>", "drawn engines that the result is judged on", whole(2, 100), 8)
-    .option("--gain-min <share>", "a smaller gain is none", share, 0.01)
-    .option("--state <file>", "keep the search's results here, and go on with those that are there")
+    .option(
+      "--replicas <n>",
+      "engines drawn from the calibration's residuals on which the result is judged",
+      whole(2, 100),
+      8,
+    )
+    .option("--gain-min <share>", "smallest gain that counts as one", share, 0.01)
+    .option("--state <file>", "keep the search's results in this file, and continue from those already there")
     .option("--engines <n..m>", "also ask how many engines the traffic needs", range, [])
-    .option("--pd", "with --engines: also with prompts computed at other engines than those that answer", false)
+    .option("--pd", "with --engines: also ask about engines that only compute prompts for others", false)
     .option(
       "--kind <engine>",
-      "with --engines: also of this kind, by engine name or path; repeat for more",
+      "with --engines: also ask about this kind of engine, by name or path; repeat for more",
       (name: string, before: readonly string[]) => [...before, name],
       [],
     )
     .option("--goodput-min <share>", "with --engines: the goodput that must be reached", share, 0.99)
-    .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
-    .option("--write-profile <file>", "write the profile, if it is better")
-    .option("--write-rollout <file>", "write a rollout of it, planned by simulation, as rollout start takes it")
-    .option("--write-llm-d <file>", "write it as llm-d's EndpointPickerConfig")
-    .option("--write-aibrix <file>", "write it as AIBrix's environment")
+    .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
+    .option("--write-profile <file>", "write the profile found, if it is better")
+    .option("--write-rollout <file>", "write a rollout of it, planned by simulation, for rollout start")
+    .option("--write-llm-d <file>", "write it as an EndpointPickerConfig for llm-d")
+    .option("--write-aibrix <file>", "write it as environment variables for AIBrix")
     .option("--json <file>", "write the answer as JSON; - for stdout, without the tables");
   return addTrafficFlags(command);
 }

@@ -78,10 +78,19 @@ export const SCRAPE_MILLIS_MAX = 1e7;
 
 const AGAIN = "further values, repeated or after commas, are asked about as well";
 
+const CONVERSATIONS_MEANING =
+  "which turns wait for the previous one: those of sessions that clients named, or also those whose prompts " +
+  "continue one another; use named for load generators that do not wait";
+const SIGNALS_MEANING =
+  "same: all candidates read gauges every --scrape-interval; own: each is also simulated at the default interval of " +
+  "the router that its profile comes from, beside the profile in force at that interval";
+
 /** The command with its options, and nothing behind it. */
 export function whatIfOptions(): Command {
   const command = new Command("what-if")
-    .description("Simulate recorded traffic under other profiles, beside the one in force and the model's own error.")
+    .description(
+      "Simulate recorded traffic under other profiles and show them beside the one in force, with the model's own error.",
+    )
     .argument(
       "<trace>",
       "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
@@ -94,65 +103,56 @@ export function whatIfOptions(): Command {
     .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
     .option(
       "--engine <file>",
-      "engine by name or path, best one that calibrate wrote (default: what the trace states about its engines, else one that is calibrated from it); repeat to ask about others",
+      "engine by name or path, ideally one written by calibrate (default: what the trace states about its engines, else calibrated from it); repeat to ask about several",
       (name, before: readonly string[]) => [...before, name],
       [],
     )
     .option(
       "--endpoints <n>",
-      `ask about so many equal endpoints beside those of the trace; of a foreign workload the first is its fleet (default: 4); ${AGAIN}`,
+      `ask about a fleet of this many equal endpoints; for a foreign workload the first value is its own fleet (default: 4); ${AGAIN}`,
       listOf(whole(1, ENDPOINTS_MAX)),
       [],
     )
     .option(
       "--rate-scale <x>",
-      `ask about arrivals so many times as fast; of a foreign workload the first is its rate (default: 1); ${AGAIN}`,
+      `ask about the arrival rate multiplied by this; for a foreign workload the first value is its own rate (default: 1); ${AGAIN}`,
       listOf(amount(RATE_SCALE_MIN, RATE_SCALE_MAX)),
       [],
     )
-    .option(LOSE_FLAG, `ask about a fleet in which ${LOSE_MEANING}, all in one scenario`, lostEndpoints, [])
-    .option("--capped <turns>", "only the first turns of each conversation", whole(1, Infinity))
+    .option(LOSE_FLAG, `ask about a lost engine: ${LOSE_MEANING}, all in one scenario`, lostEndpoints, [])
+    .option("--capped <turns>", "keep only the first turns of each conversation", whole(1, Infinity))
     .addOption(
-      new Option(
-        "--conversations <kind>",
-        "which turns of a trace wait for the one before: those that clients named, or also those whose prompts continue " +
-          "one another; named is for load generators that wait for nothing",
-      )
-        .choices(CONVERSATIONS)
-        .default(CONVERSATIONS[0]),
+      new Option("--conversations <kind>", CONVERSATIONS_MEANING).choices(CONVERSATIONS).default(CONVERSATIONS[0]),
     )
-    .option("--limit <n>", "requests at most, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
+    .option("--limit <n>", "maximum number of requests, the first to arrive", whole(1, Infinity), LIMIT_DEFAULT)
     .option(
       "--replicas <n>",
-      "simulations on engines drawn from the calibration's residuals, for prediction intervals; 0 for none " +
-        "(default: 20, fewer or none where many requests meet many candidates)",
+      "simulations on engines drawn from the calibration's residuals, which give prediction intervals; 0 for none " +
+        "(default: 20, fewer or none for many requests and candidates)",
       whole(0, REPLICAS_MAX),
     )
     .option("--step-error <share>", "standard error of all step times, for an engine without residuals", share)
     .option("--regret <n>", "counterfactual decisions of each candidate", whole(0, DECISIONS_MAX), 0)
-    .option("--counterfactual-k <count>", "other endpoints that each of them is tried with", whole(1, 100), 2)
+    .option("--counterfactual-k <count>", "other endpoints to try for each of them", whole(1, 100), 2)
     .option("--scrape-interval <millis>", "time between two scrapes of an endpoint", amount(1, SCRAPE_MILLIS_MAX), 1000)
-    .addOption(
-      new Option(
-        "--signals <kind>",
-        "whether all candidates read gauges at --scrape-interval, or each also as the router that its profile comes from " +
-          "does by default, and the profile in force beside it",
-      )
-        .choices(["same", "own"])
-        .default("same"),
+    .addOption(new Option("--signals <kind>", SIGNALS_MEANING).choices(["same", "own"]).default("same"))
+    .option("--request-delay <micros>", "time from the decision until the engine has the request", whole(0, 1e9), 0)
+    .option("--answer-delay <micros>", "time from the engine until the client has a token", whole(0, 1e9), 0)
+    .option(
+      "--seed <n>",
+      "seed of the router's draws if the trace has none, and of the intervals",
+      whole(0, Infinity),
+      0,
     )
-    .option("--request-delay <micros>", "from the decision until the engine has the request", whole(0, 1e9), 0)
-    .option("--answer-delay <micros>", "from the engine until the client has a token", whole(0, 1e9), 0)
-    .option("--seed <n>", "of the router's draws where the trace has none, and of the intervals", whole(0, Infinity), 0)
-    .option("--threads <n>", "threads at most (default: as many as there are cores)", whole(1, 256))
+    .option("--threads <n>", "maximum number of threads (default: as many as there are cores)", whole(1, 256))
     .option("--json <file>", "write the answer as JSON; - for stdout, without the table")
-    .option("--html <file>", "write the answer as a page to look at, which loads nothing");
+    .option("--html <file>", "write the answer as a self-contained HTML page");
   return addSizeFlags(withArchitecture(withAutoscaler(withRouters(command))));
 }
 
 function withAutoscaler(command: Command): Command {
   const meaning =
-    `ask about a fleet that follows the load by this policy: ${SCALE_POLICIES.join(", ")}, perhaps with parameters ` +
+    `ask about a fleet that this autoscaling policy scales: ${SCALE_POLICIES.join(", ")}, optionally with parameters ` +
     "(target-utilization:target_utilization=0.5); repeat for more";
   const add = (text: string, before: readonly string[]): readonly string[] => [...before, text];
   command.option("--autoscale <policy>", meaning, add, []);
@@ -160,25 +160,25 @@ function withAutoscaler(command: Command): Command {
   return command
     .option(
       "--slo <targets>",
-      "class:ttft:tpot:e2e in milliseconds, comma-separated, for goodput; an empty part holds always, * is any class",
+      "class:ttft:tpot:e2e in milliseconds, comma-separated, for goodput; an empty part is no target, * is any class",
     )
     .option(
       "--hpa <file>",
-      "write a HorizontalPodAutoscaler: the cheapest --autoscale queue-depth within a point of the best goodput",
+      "write a HorizontalPodAutoscaler for the cheapest --autoscale queue-depth that is within a point of the best goodput",
     )
-    .option("--hpa-deployment <name>", "the engines' Deployment in it", "vllm");
+    .option("--hpa-deployment <name>", "name of the engines' Deployment in it", "vllm");
 }
 
 function withArchitecture(command: Command): Command {
   const meaning =
-    "ask about every profile on a fleet whose prompts are computed at other engines than those that answer (pd), or " +
-    "whose engines all do both (colocated)";
+    "ask about every profile on a fleet in which some engines compute prompts and others answer (pd), or all do both " +
+    "(colocated)";
   for (const option of architectureOptions(meaning)) command.addOption(option);
   return command;
 }
 
 function withRouters(command: Command): Command {
-  const meaning = `ask about so many ${ROUTERS_MEANING}; ${AGAIN}`;
+  const meaning = `ask about this many ${ROUTERS_MEANING}; ${AGAIN}`;
   command.option("--routers <n>", meaning, listOf(whole(1, ROUTERS_MAX)), []);
   for (const option of [...routerOptions(), ...askedHedgeOptions(AGAIN)]) command.addOption(option);
   return command;

@@ -151,10 +151,6 @@ export class PreciseIndex {
     return this.#now - followed.doubtSince >= this.#times.silentMicros;
   }
 
-  isComplete(slot: number): boolean {
-    return this.#followed[slot]?.complete === true;
-  }
-
   match(chain: BlockChain, hits: Int32Array): void {
     hits.fill(0);
     this.#confirmed.match(chain, hits);

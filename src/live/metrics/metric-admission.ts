@@ -10,13 +10,13 @@ export function registerAdmission(
   family: Family,
   row: Row,
 ): void {
-  family("gauge", "queue_requests", "Requests that wait for their turn, by the score of their class.", () =>
+  family("gauge", "queue_requests", "Requests waiting in the gateway's queue, by the score of their class.", () =>
     [...router.admission.waitingByBand()].map(([band, count]) => row(count, { class: String(band) })),
   );
-  family("counter", "queued_total", "Requests that had to wait, by what for.", () =>
+  family("counter", "queued_total", "Requests that were queued, by reason.", () =>
     Object.entries(counters()?.queued ?? {}).map(([reason, count]) => row(count, { reason })),
   );
-  family("counter", "limited_total", "Requests that a limit refused, by its name.", () =>
+  family("counter", "limited_total", "Requests refused by a limit, by the limit's name.", () =>
     Object.entries(counters()?.limited ?? {}).map(([limit, count]) => row(count, { limit })),
   );
 }

@@ -22,7 +22,7 @@ export function registerAutopilot(registry: Registry, { autopilot: desk }: Autop
   });
   registerFamily(registry, {
     name: "gnomon_autopilot_proposals",
-    help: "Proposals that are kept, by state.",
+    help: "Proposals kept, by state.",
     type: "gauge",
     rows: () => {
       const proposals = desk?.view().proposals;
@@ -36,7 +36,7 @@ export function registerAutopilot(registry: Registry, { autopilot: desk }: Autop
   });
   registerFamily(registry, {
     name: "gnomon_autopilot_rollouts_started_total",
-    help: "Rollouts that were started from proposals.",
+    help: "Rollouts started from proposals.",
     type: "counter",
     rows: () =>
       desk === undefined ? [] : [{ value: desk.view().started, sharedLabels: NO_LABELS, labels: NO_LABELS }],

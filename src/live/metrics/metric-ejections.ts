@@ -15,17 +15,23 @@ export function registerEjections(
   family("gauge", "endpoint_ejected", why, () =>
     rows().map(({ id, ejected }) => row(EJECTED[ejected], { endpoint: id })),
   );
-  family("gauge", "endpoint_share", "Share of its requests that it gets; below 1 while it starts slowly.", () =>
-    rows().map(({ id, share }) => row(share, { endpoint: id })),
+  family(
+    "gauge",
+    "endpoint_share",
+    "Share of its usual requests that the endpoint gets; below 1 during slow start.",
+    () => rows().map(({ id, share }) => row(share, { endpoint: id })),
   );
-  family("counter", "endpoint_ejections_total", "Endpoints left alone, for they fared worse than the others.", () =>
+  family("counter", "endpoint_ejections_total", "Endpoints ejected because they did worse than the others.", () =>
     rows().flatMap(({ id, ejections }) =>
       Object.entries(ejections)
         .filter(([, count]) => count > 0)
         .map(([reason, count]) => row(count, { endpoint: id, reason })),
     ),
   );
-  family("counter", "health_checks_total", "Active health checks, and verdicts that changed with them.", () =>
-    Object.entries(checks() ?? {}).map(([result, count]) => row(count, { result })),
+  family(
+    "counter",
+    "health_checks_total",
+    "Active health checks by result, and the changes of verdict that followed.",
+    () => Object.entries(checks() ?? {}).map(([result, count]) => row(count, { result })),
   );
 }

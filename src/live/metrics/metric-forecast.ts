@@ -8,15 +8,19 @@ export interface ForecastSources {
 }
 
 const COUNTS: readonly (readonly [name: string, help: string, of: (counts: Readonly<ForecastCounts>) => number])[] = [
-  ["requests_total", "Requests of which the forecast and the time are known.", ({ requests }) => requests],
-  ["seconds_total", "Sum of what was forecast.", ({ forecastMicros }) => forecastMicros / MICROS_PER_SECOND],
-  ["measured_seconds_total", "Sum of what was measured.", ({ measuredMicros }) => measuredMicros / MICROS_PER_SECOND],
+  ["requests_total", "Requests with both a forecast and a measured time.", ({ requests }) => requests],
+  ["seconds_total", "Sum of the forecast times.", ({ forecastMicros }) => forecastMicros / MICROS_PER_SECOND],
+  ["measured_seconds_total", "Sum of the measured times.", ({ measuredMicros }) => measuredMicros / MICROS_PER_SECOND],
   [
     "error_seconds_total",
-    "Sum of how far the two were apart, whichever was larger.",
+    "Sum of the absolute errors of the forecasts.",
     ({ errorMicros }) => errorMicros / MICROS_PER_SECOND,
   ],
-  ["error_ratio_total", "Sum of how far they were apart, over what was measured.", ({ errorShares }) => errorShares],
+  [
+    "error_ratio_total",
+    "Sum of the absolute errors, each relative to the measured time.",
+    ({ errorShares }) => errorShares,
+  ],
 ];
 
 /** How right the router's forecasts of TTFT and TPOT are: over the requests, errors and ratios are means. */

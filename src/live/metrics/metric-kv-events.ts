@@ -50,7 +50,7 @@ export function registerKvEvents({ kvEvents, hitAccuracy }: KvEventSources, fami
       ),
     );
   }
-  family("counter", "kv_events_total", "What came of engines' KV events.", () =>
+  family("counter", "kv_events_total", "KV events of engines, by outcome.", () =>
     (kvEvents?.() ?? []).flatMap((follower) =>
       COUNTERS.map(([event, of]) => row(of(follower), { endpoint: follower.endpoint, event })),
     ),
@@ -58,7 +58,7 @@ export function registerKvEvents({ kvEvents, hitAccuracy }: KvEventSources, fami
   family("counter", "kv_events_bytes_total", "Bytes of KV events.", () =>
     (kvEvents?.() ?? []).map(({ endpoint, link }) => row(link.bytes, { endpoint })),
   );
-  family("gauge", "kv_events_known_blocks", "Engine's blocks that can be named.", () =>
+  family("gauge", "kv_events_known_blocks", "Engine blocks whose block hash the gateway knows.", () =>
     (kvEvents?.() ?? []).map(({ endpoint, knownBlocks }) => row(knownBlocks, { endpoint })),
   );
 }

@@ -13,10 +13,16 @@ export interface LogCounts {
 /** Lines that the logs left out; no families where nothing logs. */
 export function registerLogs(logs: LogCounts | undefined, family: Family, row: Row): void {
   if (logs === undefined) return;
-  family("counter", "log_lines_withheld_total", "Faults beyond the log's rate, counted in a line of sum.", () =>
-    Object.entries(logs.withheld()).map(([event, count]) => row(count, { event })),
+  family(
+    "counter",
+    "log_lines_withheld_total",
+    "Fault log lines above the rate limit, which a summary line counts instead.",
+    () => Object.entries(logs.withheld()).map(([event, count]) => row(count, { event })),
   );
-  family("counter", "access_log_lines_dropped_total", "Lines of the access log that nobody read in time.", () => [
-    row(logs.accessDropped()),
-  ]);
+  family(
+    "counter",
+    "access_log_lines_dropped_total",
+    "Access log lines dropped because they were not read in time.",
+    () => [row(logs.accessDropped())],
+  );
 }

@@ -12,8 +12,8 @@ interface PolicySources {
 
 /** The policy in force, and what became of changes that were asked for. */
 export function registerPolicy({ policy, router }: PolicySources, family: Family, row: Row): void {
-  family("gauge", "policy_version", "Number of the policy in force; counts up.", () => [row(router.policyVersion)]);
-  family("counter", "policy_changes_total", "Changes of policy that were asked for, by what came of them.", () =>
+  family("gauge", "policy_version", "Version of the policy in force.", () => [row(router.policyVersion)]);
+  family("counter", "policy_changes_total", "Requested policy changes, by outcome.", () =>
     (policy?.counts() ?? []).map(({ source, outcome, count }) => row(count, { source, outcome })),
   );
 }

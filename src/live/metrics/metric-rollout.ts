@@ -16,9 +16,13 @@ type Labels = Readonly<Record<string, string>>;
 type Rows = (rollout: RolloutView) => readonly (readonly [value: number | null, labels: Labels])[];
 
 const ENDS = [
-  ["mean", "An arm's mean less the control's", (one: DifferenceView) => one.meanMillis],
-  ["low", "Lower end of that difference's interval, which holds at every look", (one: DifferenceView) => one.lowMillis],
-  ["high", "Upper end of it", (one: DifferenceView) => one.highMillis],
+  ["mean", "Difference of an arm's mean from the control's", (one: DifferenceView) => one.meanMillis],
+  [
+    "low",
+    "Lower end of that difference's confidence interval, valid at any time of looking",
+    (one: DifferenceView) => one.lowMillis,
+  ],
+  ["high", "Upper end of that difference's confidence interval", (one: DifferenceView) => one.highMillis],
 ] as const;
 
 export interface RolloutSources extends AutopilotSource {
@@ -34,16 +38,16 @@ export function registerRollouts(registry: Registry, { rollouts: desk, ...propos
     const rows = () => rollouts().flatMap((one) => rowsOf(one).flatMap(([value, labels]) => line(one, value, labels)));
     registerFamily(registry, { name: `gnomon_rollout_${name}`, help, type, rows });
   };
-  family("gauge", "phase", "1 for the phase that the rollout is in.", ({ phase }) =>
+  family("gauge", "phase", "1 for the phase the rollout is in, 0 for the others.", ({ phase }) =>
     PHASES.map((one) => [one === phase ? 1 : 0, { phase: one }]),
   );
-  family("gauge", "arm_share_ratio", "Share of the requests that arrive now.", ({ arms }) =>
+  family("gauge", "arm_share_ratio", "Share of arriving requests that an arm gets now.", ({ arms }) =>
     arms.map(({ name, sharePercent }) => [sharePercent / 100, { arm: name }]),
   );
-  family("counter", "requests_total", "Requests that count for an arm.", ({ arms }) =>
+  family("counter", "requests_total", "Requests counted for an arm.", ({ arms }) =>
     arms.map(({ name, total }) => [total.requests, { arm: name }]),
   );
-  family("counter", "failures_total", "Those of them whose answer broke.", ({ arms }) =>
+  family("counter", "failures_total", "Requests counted for an arm whose answer broke.", ({ arms }) =>
     arms.map(({ name, total }) => [total.failed, { arm: name }]),
   );
   for (const [end, help, of] of ENDS) {
@@ -53,15 +57,19 @@ export function registerRollouts(registry: Registry, { rollouts: desk, ...propos
         .map((one) => [seconds(of(one)), { arm: one.arm, metric: one.metric }]),
     );
   }
-  family("counter", "predictions_total", "Requests that ended, by whether they were predicted.", ({ adjustment }) =>
-    adjustment === null
-      ? []
-      : [
-          [adjustment.predicted, { prediction: "made" }],
-          [adjustment.unpredicted, { prediction: "none" }],
-        ],
+  family(
+    "counter",
+    "predictions_total",
+    "Finished requests, by whether the simulator had predicted them.",
+    ({ adjustment }) =>
+      adjustment === null
+        ? []
+        : [
+            [adjustment.predicted, { prediction: "made" }],
+            [adjustment.unpredicted, { prediction: "none" }],
+          ],
   );
-  family("gauge", "contradicted", "1 where a measured mean contradicts its prediction.", ({ predictions }) =>
+  family("gauge", "contradicted", "1 if a measured mean contradicts its prediction.", ({ predictions }) =>
     predictions
       .filter(({ figure }) => figure === "mean")
       .map(({ arm, metric, verdict }) => [verdict === "contradicted" ? 1 : 0, { arm, metric }]),
@@ -69,7 +77,7 @@ export function registerRollouts(registry: Registry, { rollouts: desk, ...propos
   family(
     "gauge",
     "guardrail_used_ratio",
-    "An arm's figure over its limit: above 1 it is crossed once that is sure.",
+    "An arm's figure divided by its limit; above 1 the guardrail trips once the interval confirms it.",
     ({ guardrails }) =>
       guardrails.map(({ arm, figure, value, limit }) => [
         value === null || limit === null || limit <= 0 ? null : value / limit,

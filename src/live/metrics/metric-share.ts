@@ -17,10 +17,10 @@ const FIGURES: readonly Figure[] = [
   [
     "gauge",
     "up",
-    "1 while news are shared with other gateways; 0: this one routes by its own view.",
+    "1 while this gateway shares state with others; 0: it routes by its own view.",
     ({ state }) => [[state === "shared" ? 1 : 0]],
   ],
-  ["gauge", "peers", "Other gateways that are known.", ({ peers }) => [[peers.length]]],
+  ["gauge", "peers", "Other gateways known to this one.", ({ peers }) => [[peers.length]]],
   [
     "gauge",
     "peer_requests_in_flight",
@@ -30,7 +30,7 @@ const FIGURES: readonly Figure[] = [
   [
     "gauge",
     "lag_seconds",
-    "From what this gateway does until its report has come back: what others see of it is so old.",
+    "Time until this gateway reads its own report back, which is how old its state is when others see it.",
     ({ lagMillis }) =>
       lagMillis === undefined
         ? []
@@ -39,11 +39,11 @@ const FIGURES: readonly Figure[] = [
             [lagMillis.p99 / MILLIS_PER_SECOND, { quantile: "0.99" }],
           ],
   ],
-  ["counter", "requests_total", "Requests that were reported.", ({ counts }) => [[counts.requestsSent]]],
+  ["counter", "requests_total", "Requests reported to other gateways.", ({ counts }) => [[counts.requestsSent]]],
   [
     "counter",
     "reports_total",
-    "Reports, by direction; received ones are the own ones too.",
+    "Reports, by direction; those received include this gateway's own.",
     ({ counts }) => [
       [counts.reportsSent, { direction: "sent" }],
       [counts.reportsReceived, { direction: "received" }],
@@ -67,41 +67,41 @@ const FIGURES: readonly Figure[] = [
       [blocksKnown, { kind: "known" }],
     ],
   ],
-  ["counter", "losses_total", "Times that the connection was lost.", ({ counts }) => [[counts.losses]]],
+  ["counter", "losses_total", "Times the connection to Redis was lost.", ({ counts }) => [[counts.losses]]],
   [
     "counter",
     "leases_ended_total",
-    "Gateways that went silent and were forgotten.",
+    "Gateways that stopped reporting and were forgotten.",
     ({ counts }) => [[counts.leasesEnded]],
   ],
   [
     "gauge",
     "apart",
-    "Other gateways that are there and share nothing with this one: of another version (version), with another key, hash or tokenizer (settings), with its name (name).",
+    "Gateways that cannot share with this one: another version (version), another key, hash or tokenizer (settings), or the same name (name).",
     ({ apart }) => APART_REASONS.map((reason) => [apart.filter((row) => row.reason === reason).length, { reason }]),
   ],
   [
     "gauge",
     "limits_kept_windows",
-    "What subjects have used of limits, as this gateway last wrote it down for gateways that start when none is there; one of them writes.",
+    "Windows of used limits that this gateway last saved, for gateways that start when none is running; one gateway saves them.",
     ({ limits }) => (limits?.written === undefined ? [] : [[limits.written.windows]]),
   ],
   [
     "gauge",
     "limits_kept_age_seconds",
-    "Since it wrote that.",
+    "Time since this gateway last saved them.",
     ({ limits }) => (limits?.written === undefined ? [] : [[limits.written.millisAgo / MILLIS_PER_SECOND]]),
   ],
   [
     "gauge",
     "limits_taken_over_windows",
-    "What subjects had used of limits, as this gateway found it at its start.",
+    "Windows of used limits that this gateway found when it started.",
     ({ limits }) => (limits === undefined ? [] : [[limits.takenOver]]),
   ],
   [
     "counter",
     "left_out_total",
-    "What was not sent, not read or not believed, by why.",
+    "Reports that were not sent, not read or not accepted, by reason.",
     ({ counts, limits }) => [
       [counts.newsDropped, { reason: "link-away" }],
       [counts.requestsForgotten, { reason: "requests-forgotten" }],

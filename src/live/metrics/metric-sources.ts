@@ -17,14 +17,19 @@ const FIGURES: readonly Figure[] = [
   [
     "gauge",
     "discovery_news_age_seconds",
-    "Since the source last sent anything; beyond 60 s it is silent.",
+    "Time since the source last sent anything; above 60 s something is wrong.",
     ({ newsAgeMicros: age }) => (age < 0 ? undefined : age / MICROS_PER_SECOND),
   ],
-  ["counter", "discovery_failures_total", "Lists and watches that failed.", ({ failures }) => failures],
-  ["counter", "discovery_recoveries_total", "Times that a source could be read again.", ({ recoveries }) => recoveries],
-  ["counter", "discovery_lists_total", "Whole lists read; many mean that versions are lost.", ({ lists }) => lists],
+  ["counter", "discovery_failures_total", "Failed lists and watches.", ({ failures }) => failures],
+  ["counter", "discovery_recoveries_total", "Times a source became readable again.", ({ recoveries }) => recoveries],
+  [
+    "counter",
+    "discovery_lists_total",
+    "Complete lists read; many of them mean that resource versions are lost.",
+    ({ lists }) => lists,
+  ],
   ["counter", "discovery_watches_total", "Watches opened.", ({ watches }) => watches],
-  ["gauge", "discovery_targets", "Endpoints that the source names, of DNS and files.", ({ targets }) => targets],
+  ["gauge", "discovery_targets", "Endpoints that a DNS or file source names.", ({ targets }) => targets],
 ];
 
 /** How the sources of endpoints stand, a line each. */

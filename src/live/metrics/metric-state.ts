@@ -16,10 +16,12 @@ import { registerEjections } from "./metric-ejections.ts";
 import { registerAdmission } from "./metric-admission.ts";
 import { type LogCounts, registerLogs } from "./metric-logs.ts";
 import { registerPolicy } from "./metric-policy.ts";
+import { registerRecorder } from "./metric-recorder.ts";
 import { registerRollouts, type RolloutSources } from "./metric-rollout.ts";
 import { registerShadow } from "./metric-shadow.ts";
 import { registerShare } from "./metric-share.ts";
 import { type LabelTexts, SharedLabels } from "./shared-labels.ts";
+import { registerTotals } from "./metric-totals.ts";
 import { registerSources } from "./metric-sources.ts";
 import { registerWorkers, type WorkerSources } from "./metric-workers.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
@@ -79,8 +81,8 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerScrapes(sources, family, row);
   registerSources(registry, sources.sources);
   registerShare(registry, sources.share);
-  registerCounters(sources, family, row);
-  registerRecorder(sources, family, row);
+  registerTotals(sources.counters, family, row);
+  registerRecorder(sources.recorder, family, row);
   registerTokenizers(sources, family, row);
   registerPolicy(sources, family, row);
   registerAdmission(sources.router, sources.counters, family, row);
@@ -106,32 +108,40 @@ const ENDPOINT_GAUGES: readonly (readonly [
   of: (row: EndpointRow) => number | undefined,
 ])[] = [
   ["endpoint_requests_in_flight", "Requests sent there and not finished.", (row) => row.requestsInFlight],
-  ["endpoint_effective_load", "Requests that occupy it, those of others included.", (row) => row.effectiveLoad],
+  [
+    "endpoint_effective_load",
+    "Requests that occupy the endpoint, those of other clients included.",
+    (row) => row.effectiveLoad,
+  ],
   [
     "endpoint_prefill_tokens_queued",
-    "Prompt tokens sent there before a first token.",
+    "Prompt tokens of requests there that have no first token yet.",
     (row) => row.prefillTokensQueued,
   ],
-  ["endpoint_decode_tokens", "Tokens of requests past their first token.", (row) => row.decodeTokens],
-  ["endpoint_kv_utilization", "Share of its KV blocks in use.", (row) => row.kvUtilization],
-  ["endpoint_requests_running", "Requests in its batch, as last scraped.", (row) => row.load?.running],
-  ["endpoint_requests_waiting", "Requests in its queue, as last scraped.", (row) => row.load?.waiting],
+  [
+    "endpoint_decode_tokens",
+    "Context tokens of requests there that are past their first token.",
+    (row) => row.decodeTokens,
+  ],
+  ["endpoint_kv_utilization", "Share of the endpoint's KV blocks in use, from 0 to 1.", (row) => row.kvUtilization],
+  ["endpoint_requests_running", "Requests in the engine's batch, as last scraped.", (row) => row.load?.running],
+  ["endpoint_requests_waiting", "Requests in the engine's queue, as last scraped.", (row) => row.load?.waiting],
   [
     "endpoint_prefix_hit_ratio",
-    "Share of prompt tokens that its cache had, as last scraped.",
+    "Share of prompt tokens found in the engine's prefix cache, as last scraped.",
     (row) => row.load?.prefixHitRatio,
   ],
   [
     "endpoint_load_age_seconds",
-    "Age of its scraped signals.",
+    "Age of the endpoint's scraped signals.",
     (row) => (row.loadAgeMicros < 0 ? undefined : row.loadAgeMicros / MICROS_PER_SECOND),
   ],
-  ["endpoint_index_blocks", "Blocks that the prefix index believes it to hold.", (row) => row.indexBlocks],
+  ["endpoint_index_blocks", "Blocks that the endpoint holds according to the prefix index.", (row) => row.indexBlocks],
   ["endpoint_breaker_state", "0 closed, 1 half-open, 2 open.", (row) => BREAKER_STATES[row.breaker]],
   ["endpoint_standing", "0 well, 1 returning, 2 hung.", (row) => STANDINGS[row.standing]],
-  ["endpoint_prefix_precise", "1 when what it holds is known by its events.", precise],
-  ["endpoint_cordoned", "1 when it takes no new requests.", (row) => (row.cordoned ? 1 : 0)],
-  ["endpoint_asleep", "1 when its engine sleeps.", (row) => (row.asleep ? 1 : 0)],
+  ["endpoint_prefix_precise", "1 while the prefix index follows the engine's KV events.", precise],
+  ["endpoint_cordoned", "1 while the endpoint is cordoned: it gets no new requests.", (row) => (row.cordoned ? 1 : 0)],
+  ["endpoint_asleep", "1 while the endpoint's engine sleeps.", (row) => (row.asleep ? 1 : 0)],
 ];
 
 function precise({ knowledge }: EndpointRow): number {
@@ -151,7 +161,7 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
     for (const entry of directory.all()) counts[entry.state]++;
     return Object.entries(counts).map(([state, count]) => row(count, { state }));
   });
-  family("gauge", "endpoints_unlisted", "Endpoints without lines of their own here.", () => [row(unlisted)]);
+  family("gauge", "endpoints_unlisted", "Endpoints without series of their own on this page.", () => [row(unlisted)]);
   for (const [name, help, of] of ENDPOINT_GAUGES) {
     family("gauge", name, help, () =>
       rows.flatMap((endpoint) => {
@@ -166,12 +176,12 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
     family,
     row,
   );
-  family("counter", "endpoint_verdicts_total", "Endpoints that were judged to hang, and let back.", () =>
+  family("counter", "endpoint_verdicts_total", "Endpoints judged to hang, and endpoints readmitted.", () =>
     sources.hangs === undefined
       ? []
       : Object.entries(sources.hangs.counts).map(([verdict, count]) => row(count, { verdict })),
   );
-  family("gauge", "requests_in_flight", "Requests that the router knows.", () => [row(router.inFlight)]);
+  family("gauge", "requests_in_flight", "Requests in flight, as the router knows them.", () => [row(router.inFlight)]);
   family("gauge", "open_charges", "Requests charged to an endpoint.", () => [row(router.openCharges)]);
   family("counter", "stray_inputs_total", "Inputs naming requests that are not in flight.", () => [
     row(router.strayInputs),
@@ -181,7 +191,7 @@ function registerEndpoints(sources: StateSources, family: Family, row: Row): voi
 function registerScrapes(sources: StateSources, family: Family, row: Row): void {
   const { keeper, endpointsMax = ENDPOINTS_MAX_DEFAULT } = sources;
   const rows = () => keeper.rows().slice(0, endpointsMax);
-  family("counter", "scrapes_total", "Metrics pages asked for.", () =>
+  family("counter", "scrapes_total", "Scrapes of endpoints' metrics pages.", () =>
     rows().map(({ url, counts }) => row(counts.scrapes, { url })),
   );
   family("counter", "scrape_errors_total", "Failed scrapes.", () =>
@@ -189,109 +199,32 @@ function registerScrapes(sources: StateSources, family: Family, row: Row): void 
       Object.entries(counts.errors).flatMap(([fault, count]) => (count === 0 ? [] : [row(count, { url, fault })])),
     ),
   );
-  family("counter", "scrapes_skipped_total", "Turns that passed while a scrape was under way.", () =>
+  family("counter", "scrapes_skipped_total", "Scrapes skipped because the one before was still under way.", () =>
     rows().map(({ url, counts }) => row(counts.skipped, { url })),
   );
-  family("counter", "scrape_malformed_lines_total", "Wanted lines that could not be read.", () =>
+  family("counter", "scrape_malformed_lines_total", "Lines of scraped metrics that could not be parsed.", () =>
     rows().map(({ url, counts }) => row(counts.malformedLines, { url })),
   );
-  family("gauge", "scrape_age_seconds", "Since the last metrics page that was read.", () =>
+  family("gauge", "scrape_age_seconds", "Time since the last successful scrape.", () =>
     rows().flatMap(({ url, ageMicros }) => (ageMicros < 0 ? [] : [row(ageMicros / MICROS_PER_SECOND, { url })])),
   );
-  family("counter", "targets_refused_total", "Endpoints not taken: named twice, or too many.", () => [
-    row(keeper.targetsRefused),
-  ]);
-}
-
-type Total = { [K in keyof GatewayCounters]: GatewayCounters[K] extends number ? K : never }[keyof GatewayCounters];
-
-const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[] = [
-  ["retriesDenied", "retries_denied_total", "Retries that the budget did not allow."],
-  ["reconnects", "reconnects_total", "Requests sent again since a kept connection had closed."],
-  ["cuts", "cut_answers_total", "Answers that broke after the client got bytes, and did not go on."],
-  ["continuationTokens", "continuation_tokens_total", "Tokens sent as prompts to endpoints where streams went on."],
-  ["transfersReleased", "transfers_released_total", "Blocks that nobody fetched, freed at the engine that had them."],
-  ["transfersStranded", "transfers_stranded_total", "The same, left to that engine's timeout."],
-  ["clientAborts", "client_aborts_total", "Requests whose client left."],
-  ["clientStalls", "client_stalls_total", "Clients cut off since they did not read."],
-  ["handshakesFailed", "tls_handshakes_failed_total", "Connections of clients on which TLS came to nothing."],
-  ["timeouts", "timeouts_total", "Requests whose limit ran out."],
-  ["administrationCalls", "administration_calls_total", "Calls of engines' administration sent to all of them."],
-  ["connectionsDropped", "connections_dropped_total", "Connections refused above the limit."],
-  ["malformedHttp", "malformed_http_total", "Requests that were not HTTP."],
-  ["uninspected", "uninspected_total", "Events or answers that passed unread above the limit."],
-  ["answerTokensDropped", "answer_tokens_dropped_total", "Token ids of answers beyond answerTokensKept."],
-  ["progressInputs", "progress_inputs_total", "Inputs about progress that reached the router."],
-  ["pickerStreams", "picker_streams_total", "Requests that a proxy asked an endpoint for."],
-  ["pickerMoved", "picker_moved_total", "Requests that a proxy took to another endpoint than the chosen one."],
-  ["pickerRepeated", "picker_repeated_total", "Bodies that a proxy sent again after their last piece."],
-  ["internalErrors", "internal_errors_total", "Defects caught at the edge of a request."],
-];
-
-function registerCounters({ counters }: StateSources, family: Family, row: Row): void {
-  for (const [counter, name, help] of TOTALS) {
-    family("counter", name, help, () => {
-      const all = counters();
-      return all === undefined ? [] : [row(all[counter])];
-    });
-  }
-  const byKey = (name: string, help: string, label: string, of: (all: GatewayCounters) => Record<string, number>) =>
-    family("counter", name, help, () => {
-      const all = counters();
-      return all === undefined ? [] : Object.entries(of(all)).map(([value, count]) => row(count, { [label]: value }));
-    });
-  byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
-  byKey("deadlines_passed_total", "Requests whose client's deadline passed.", "state", (all) => all.deadlines);
-  byKey("streams_continued_total", "Streams that went on elsewhere, by fault.", "fault", (all) => all.continuations);
-  byKey(
-    "streams_continued_by_text_total",
-    "Streams that went on elsewhere behind their text, as their engine sends no token ids: not sure to be exact; by fault.",
-    "fault",
-    (all) => all.continuationsByText,
+  family(
+    "counter",
+    "targets_refused_total",
+    "Endpoints that were refused: named twice, or more than the limit.",
+    () => [row(keeper.targetsRefused)],
   );
-  byKey("streams_not_continued_total", "Streams cut, by why.", "reason", (all) => all.continuationsDenied);
-  byKey("requests_moved_total", "Requests without a byte that left an endpoint, by why.", "from", (all) => all.moved);
-  byKey("hedges_total", "Requests that a second endpoint had too, by their end.", "end", (all) => all.hedges);
-  byKey("hedges_denied_total", "Late ones that none was given.", "reason", (all) => all.hedgesDenied);
-  byKey("known_bodies_total", "Long chats and their beginnings that are kept.", "event", (all) => all.knownBodies);
-  byKey("answers_indexed_total", "Answers put into the prefix index.", "from", (all) => all.answersKnown);
-  byKey("answers_unknown_total", "Answers whose tokens were not found out.", "reason", (all) => all.answersUnknown);
-  byKey("attempt_faults_total", "Attempts that failed before the client got a byte.", "fault", (all) => all.faults);
-}
-
-function registerRecorder({ recorder }: StateSources, family: Family, row: Row): void {
-  const figures: readonly (readonly [MetricFamily["type"], string, string, (status: RecorderStatus) => number])[] = [
-    ["counter", "recorder_records_total", "Trace records written.", (status) => status.recorded],
-    ["counter", "recorder_dropped_total", "Trace records lost to a full buffer or disk.", (status) => status.dropped],
-    ["gauge", "recorder_buffered_bytes", "Trace records that wait in memory.", (status) => status.bufferedBytes],
-    ["counter", "recorder_written_bytes_total", "Compressed bytes written.", (status) => status.writtenBytes],
-    [
-      "counter",
-      "recorder_removed_segments_total",
-      "Segments removed as too old or too much.",
-      (status) => status.removedSegments,
-    ],
-    ["counter", "recorder_removed_bytes_total", "Compressed bytes of those.", (status) => status.removedBytes],
-    [
-      "counter",
-      "recorder_encode_seconds_total",
-      "Event loop time spent on records.",
-      (status) => status.encodeMicros / MICROS_PER_SECOND,
-    ],
-  ];
-  for (const [type, name, help, of] of figures) {
-    family(type, name, help, () => {
-      const status = recorder();
-      return status === undefined ? [] : [row(of(status))];
-    });
-  }
 }
 
 /** `contradicted` beside `confirmed` shows that a tokenizer is not the engines': exact prompts, by the engines' count. */
 function registerTokenizers({ tokenizers }: StateSources, family: Family, row: Row): void {
-  family("counter", "tokenizer_events_total", "What a tokenizer did, and how its counts met the engines'.", () =>
-    (tokenizers?.() ?? []).flatMap(({ model, name, counters }) =>
-      Object.entries(counters).map(([event, count]) => row(count, { for: model, tokenizer: name, event })),
-    ),
+  family(
+    "counter",
+    "tokenizer_events_total",
+    "What tokenizers did, and whether their counts agreed with the engines'.",
+    () =>
+      (tokenizers?.() ?? []).flatMap(({ model, name, counters }) =>
+        Object.entries(counters).map(([event, count]) => row(count, { for: model, tokenizer: name, event })),
+      ),
   );
 }

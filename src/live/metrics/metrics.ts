@@ -71,7 +71,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
   readonly #e2e: HistogramTable;
   readonly #queued = new HistogramTable(
     this.#registry,
-    { name: "gnomon_queue_seconds", help: "Time that requests waited for their turn.", bounds: QUEUE_BOUNDS },
+    { name: "gnomon_queue_seconds", help: "Time requests spent in the gateway's queue.", bounds: QUEUE_BOUNDS },
     () => NO_LABELS,
   );
   readonly #tenants: TenantMetrics;
@@ -96,19 +96,19 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       new CounterTable(registry, `gnomon_${name}`, help, labels);
 
     const requestLabels = [route, model, status, outcome];
-    this.#requests = counter(
-      "requests_total",
-      "Inference requests that are over; status 0: no answer.",
-      ...requestLabels,
-    );
-    this.#decisions = counter("decisions_total", "Requests routed, retries included, and why.", endpoint, reason);
+    this.#requests = counter("requests_total", "Finished inference requests; status 0: no answer.", ...requestLabels);
+    this.#decisions = counter("decisions_total", "Requests routed, retries included.", endpoint, reason);
     this.#rejections = counter("rejections_total", "Requests for which no endpoint was found.", refusal);
-    this.#retries = counter("retries_total", "Retries on another endpoint, by what failed.", fault);
-    this.#fallbacks = counter("tokenizer_fallbacks_total", "Prompts that the estimate stood in for.", model);
-    this.#promptTokens = counter("prompt_tokens_total", "Prompt tokens, by the engines' count.", model);
-    this.#cachedTokens = counter("cached_tokens_total", "Prompt tokens found in caches, by the engines' count.", model);
+    this.#retries = counter("retries_total", "Retries on another endpoint, by the fault that caused them.", fault);
+    this.#fallbacks = counter("tokenizer_fallbacks_total", "Prompts whose tokens had to be estimated.", model);
+    this.#promptTokens = counter("prompt_tokens_total", "Prompt tokens, as counted by the engines.", model);
+    this.#cachedTokens = counter(
+      "cached_tokens_total",
+      "Prompt tokens found in caches, as counted by the engines.",
+      model,
+    );
     this.#outputTokens = counter("output_tokens_total", "Generated tokens.", model);
-    this.#hitTokens = counter("prefix_hit_tokens_total", "Prompt tokens that the router believed cached.", model);
+    this.#hitTokens = counter("prefix_hit_tokens_total", "Prompt tokens that the router expected to be cached.", model);
     this.#decisionSeconds = new HistogramTable(
       registry,
       { name: "gnomon_decision_seconds", help: "Time to choose an endpoint.", bounds: DECISION_BOUNDS },
@@ -119,7 +119,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       registry,
       {
         name: "gnomon_time_to_first_token_seconds",
-        help: "Decision to first token; to the last byte of answers that do not stream.",
+        help: "From the decision to the first token, or to the last byte if not streamed.",
         bounds: TTFT_BOUNDS,
       },
       (slot) => ({ ...byModel(slot >>> 1), stream: slot % 2 === 1 ? "true" : "false" }),
@@ -128,7 +128,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       registry,
       {
         name: "gnomon_time_per_output_token_seconds",
-        help: "Mean of a request's tokens after the first.",
+        help: "Mean time per output token after a request's first.",
         bounds: TPOT_BOUNDS,
       },
       byModel,
@@ -137,7 +137,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       registry,
       {
         name: "gnomon_e2e_request_latency_seconds",
-        help: "Request read to last byte of complete answers.",
+        help: "From the request read to the last byte of a complete answer.",
         bounds: E2E_BOUNDS,
       },
       byModel,
@@ -226,10 +226,14 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
       });
     total(
       "ledger_decisions_total",
-      "Decisions in which the router's own ledger stood in for a missing or old signal.",
+      "Decisions in which the router's own ledger replaced a missing or stale signal.",
       () => this.#ledgerDecisions,
     );
-    total("clamped_scores_total", "Scores out of [0, 1], each a defect of a scorer.", () => this.#clampedScores);
+    total(
+      "clamped_scores_total",
+      "Scores outside [0, 1], which were clamped; each is a defect of a scorer.",
+      () => this.#clampedScores,
+    );
     const labels = {
       models: { label: "model" },
       endpoints: { label: "endpoint" },
@@ -238,7 +242,7 @@ export class GatewayMetrics implements TapListener, RequestObserver, DirectoryLi
     };
     registerFamily(this.#registry, {
       name: "gnomon_label_overflows_total",
-      help: "Times that a label's value had to share the series of others.",
+      help: "Times a label value was counted under the shared series because there were too many values.",
       type: "counter",
       rows: () => [
         { value: this.#models.slots.overflows, labels: NO_LABELS, sharedLabels: labels.models },

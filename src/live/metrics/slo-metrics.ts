@@ -36,7 +36,7 @@ export class SloMetrics {
     this.#requests = new CounterTable(
       registry,
       "gnomon_slo_requests_total",
-      "Requests with targets that are over, by what became of each target and of all together.",
+      "Finished requests that had latency targets, by the outcome of each target and of all together.",
       [
         { name: "slo_class", slots: this.#classes },
         { name: "arm", slots: this.#arms },

@@ -38,19 +38,19 @@ export class StageMetrics {
       new CounterTable(registry, `gnomon_${name}`, help, [{ name: label, slots }]);
     this.#shared = counter(
       "disaggregated_total",
-      "Decisions that have one endpoint compute the prompt for another.",
+      "Decisions in which one endpoint computes the prompt for another.",
       "handoff",
       this.#handoffs,
     );
     this.#colocated = counter(
       "colocated_total",
-      "Decisions of such profiles that have one endpoint do both, by why.",
+      "Decisions of such profiles in which one endpoint does both, by reason.",
       "reason",
       this.#reasons,
     );
     this.#failed = counter(
       "prefill_faults_total",
-      "Prompts that did not come to who answers: by the prefill endpoint's fault, or lost as a transfer.",
+      "Prompts that did not reach the endpoint that answers, because the prefill endpoint failed or the transfer was lost.",
       "fault",
       this.#faults,
     );
@@ -58,7 +58,7 @@ export class StageMetrics {
       registry,
       {
         name: "gnomon_disaggregation_stage_seconds",
-        help: "Parts of the time to first token: prefill, from the decision until the prompt is computed; handoff, from there to the first token.",
+        help: "Parts of the time to first token: prefill, from the decision until the prompt is computed; handoff, from then until the first token.",
         bounds,
       },
       (slot) => ({ stage: STAGES[slot]! }),

@@ -28,10 +28,17 @@ export class TenantMetrics {
       new CounterTable(registry, `gnomon_tenant_${name}`, help, [tenant, ...labels]);
     const outcome = { name: "outcome", slots: this.#outcomes };
     const reason = { name: "reason", slots: this.#reasons };
-    this.#requests = counter("requests_total", "Requests of a tenant that are over.", outcome);
-    this.#refusals = counter("refusals_total", "Those that were sent nowhere, by why.", reason);
-    this.#promptTokens = counter("prompt_tokens_total", "Their prompt tokens, by the engines' count.");
-    this.#cachedTokens = counter("cached_tokens_total", "Those of them found in caches, by the engines' count.");
+    this.#requests = counter("requests_total", "Finished requests of a tenant.", outcome);
+    this.#refusals = counter(
+      "refusals_total",
+      "Requests of a tenant that were sent to no endpoint, by reason.",
+      reason,
+    );
+    this.#promptTokens = counter("prompt_tokens_total", "Prompt tokens of a tenant, as counted by the engines.");
+    this.#cachedTokens = counter(
+      "cached_tokens_total",
+      "Prompt tokens of a tenant found in caches, as counted by the engines.",
+    );
     this.#outputTokens = counter("output_tokens_total", "Tokens generated for a tenant.");
   }
 

@@ -60,6 +60,14 @@ test("saturation: held and waiting tokens against the usable capacity, one less 
   assert.equal(at(0.2), 3);
 });
 
+test("saturation states the demand over the usable capacity, 0 % where there is none", () => {
+  const spec = SCALE_POLICY_DEFAULTS.saturation;
+  const reason = (signals: Partial<ScaleSignals>) => desiredReplicas(spec, { ...CALM, ...signals }, 4).reason;
+  assert.equal(reason({ kvUtilization: 0.4 }), `${Math.round(40 / spec.kvPart)} % of the KV capacity in demand`);
+  assert.equal(reason({ ready: 0, waiting: 3 }), "0 % of the KV capacity in demand");
+  assert.equal(reason({ kvTokens: 0, waiting: 3 }), "0 % of the KV capacity in demand");
+});
+
 test("oracle: what is to come over what a replica serves", () => {
   const spec = { type: "oracle", requestsPerSecond: 3 } as const;
   assert.equal(desiredReplicas(spec, { ...CALM, requestsPerSecondAhead: 10 }, 4).replicas, 4);

@@ -1,0 +1,101 @@
+import type { GatewayCounters } from "./gateway-counters.ts";
+import type { Family, Row } from "./metric-state.ts";
+
+type Total = { [K in keyof GatewayCounters]: GatewayCounters[K] extends number ? K : never }[keyof GatewayCounters];
+
+const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[] = [
+  ["retriesDenied", "retries_denied_total", "Retries denied because the budget was spent."],
+  ["reconnects", "reconnects_total", "Requests sent again because a kept-alive connection had closed."],
+  ["cuts", "cut_answers_total", "Answers that broke after the client had received bytes, and were not continued."],
+  ["continuationTokens", "continuation_tokens_total", "Tokens sent as prompts to endpoints that continued a stream."],
+  [
+    "transfersReleased",
+    "transfers_released_total",
+    "Transfers that were never fetched and whose blocks the prefill engine was asked to free.",
+  ],
+  [
+    "transfersStranded",
+    "transfers_stranded_total",
+    "Transfers that were never fetched and whose blocks are held until the engine's own timeout.",
+  ],
+  ["clientAborts", "client_aborts_total", "Requests whose client disconnected."],
+  ["clientStalls", "client_stalls_total", "Clients disconnected because they did not read."],
+  ["handshakesFailed", "tls_handshakes_failed_total", "Client connections whose TLS handshake failed."],
+  ["timeouts", "timeouts_total", "Requests that exceeded a time limit."],
+  ["administrationCalls", "administration_calls_total", "Administrative calls that were sent to all engines."],
+  ["connectionsDropped", "connections_dropped_total", "Connections refused because there were too many."],
+  ["malformedHttp", "malformed_http_total", "Requests that were not HTTP."],
+  [
+    "uninspected",
+    "uninspected_total",
+    "Events or answers that were forwarded without being read because they were too large.",
+  ],
+  ["answerTokensDropped", "answer_tokens_dropped_total", "Token ids of answers beyond answerTokensKept."],
+  ["progressInputs", "progress_inputs_total", "Progress inputs given to the router."],
+  ["pickerStreams", "picker_streams_total", "Requests for which a proxy asked this gateway for an endpoint."],
+  ["pickerMoved", "picker_moved_total", "Requests that a proxy sent to another endpoint than the chosen one."],
+  ["pickerRepeated", "picker_repeated_total", "Request bodies that a proxy sent again after their last piece."],
+  ["internalErrors", "internal_errors_total", "Defects caught at the edge of a request."],
+];
+
+/** What the gateway counted since its start; undefined before there is a gateway. */
+export function registerTotals(counters: () => GatewayCounters | undefined, family: Family, row: Row): void {
+  for (const [counter, name, help] of TOTALS) {
+    family("counter", name, help, () => {
+      const all = counters();
+      return all === undefined ? [] : [row(all[counter])];
+    });
+  }
+  const byKey = (name: string, help: string, label: string, of: (all: GatewayCounters) => Record<string, number>) =>
+    family("counter", name, help, () => {
+      const all = counters();
+      return all === undefined ? [] : Object.entries(of(all)).map(([value, count]) => row(count, { [label]: value }));
+    });
+  byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
+  byKey("deadlines_passed_total", "Requests whose client's deadline passed.", "state", (all) => all.deadlines);
+  byKey(
+    "streams_continued_total",
+    "Streams continued at another endpoint, by fault.",
+    "fault",
+    (all) => all.continuations,
+  );
+  byKey(
+    "streams_continued_by_text_total",
+    "Streams continued at another endpoint from their text, because the engine sends no token ids; the result may not be exact; by fault.",
+    "fault",
+    (all) => all.continuationsByText,
+  );
+  byKey(
+    "streams_not_continued_total",
+    "Streams cut instead of continued, by reason.",
+    "reason",
+    (all) => all.continuationsDenied,
+  );
+  byKey(
+    "requests_moved_total",
+    "Requests moved to another endpoint before their first byte, by reason.",
+    "from",
+    (all) => all.moved,
+  );
+  byKey("hedges_total", "Requests also sent to a second endpoint, by outcome.", "end", (all) => all.hedges);
+  byKey(
+    "hedges_denied_total",
+    "Late requests that were not sent to a second endpoint, by reason.",
+    "reason",
+    (all) => all.hedgesDenied,
+  );
+  byKey(
+    "known_bodies_total",
+    "Long chats and beginnings of chats kept so that they need not be tokenized again.",
+    "event",
+    (all) => all.knownBodies,
+  );
+  byKey("answers_indexed_total", "Answers put into the prefix index.", "from", (all) => all.answersKnown);
+  byKey(
+    "answers_unknown_total",
+    "Answers whose tokens could not be determined.",
+    "reason",
+    (all) => all.answersUnknown,
+  );
+  byKey("attempt_faults_total", "Attempts that failed before the client got a byte.", "fault", (all) => all.faults);
+}
