@@ -7,7 +7,11 @@ import type { Row } from "./report.ts";
 /** Faults that end by themselves. */
 const QUICK_FAULTS = FAULTS.filter((fault) => fault !== "hang");
 
-async function underTest(seed: number, shape: EngineShape): Promise<[FaultyEngine[], GatewayUnderTest]> {
+async function underTest(
+  seed: number,
+  shape: EngineShape,
+  config: object = {},
+): Promise<[FaultyEngine[], GatewayUnderTest]> {
   const engines = await startEngines(4, shape, seed);
   const limits = {
     idleMillisMax: 3_000,
@@ -18,7 +22,12 @@ async function underTest(seed: number, shape: EngineShape): Promise<[FaultyEngin
   };
   const gateway = await startGateway(
     engines.map(({ port }) => port),
-    { limits, scrape: { intervalMillis: 250, retryMillis: 100, retryMillisMax: 500 }, log: { level: "error" } },
+    {
+      limits,
+      scrape: { intervalMillis: 250, retryMillis: 100, retryMillisMax: 500 },
+      log: { level: "error" },
+      ...config,
+    },
   );
   return [engines, gateway];
 }
@@ -69,7 +78,11 @@ export async function enginesPart(seed: number): Promise<Row[]> {
 
 /** Each request may meet any fault. */
 export async function mixedPart(seed: number, mixed: number): Promise<Row[]> {
-  const [engines, gateway] = await underTest(seed, { slots: 256, tokens: 4, tokenMillis: 2 });
+  const [engines, gateway] = await underTest(
+    seed,
+    { slots: 256, tokens: 4, tokenMillis: 2 },
+    { listen: { port: 0, warmUpMillis: 0 } },
+  );
   const faults = Object.fromEntries(QUICK_FAULTS.map((fault): [Fault, number] => [fault, 0.03]));
   for (const engine of engines) engine.order({ faults });
   const statuses = new Map<string, number>();

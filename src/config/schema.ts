@@ -36,6 +36,11 @@ const listen = z.strictObject({
     .describe(
       "Threads that carry requests, at one port (Linux); above 1 one more decides for all of them, and limits of what is held at once are shared out among them.",
     ),
+  warmUpMillis: millis(0, 60_000)
+    .default(1000)
+    .describe(
+      "Longest that made-up requests may run before it is ready, so that the first real ones meet compiled code: once for the decision, once for the path from socket to socket in every thread; 0 for none, where a start has to be quick and first requests may be slow.",
+    ),
   drainNoticeMillis: millis(0, MILLIS_PER_DAY)
     .optional()
     .describe(

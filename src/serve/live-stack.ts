@@ -193,15 +193,17 @@ async function warmUpAll(
   recorded: TraceRouter,
   path: Pick<GatewayOptions, "identity" | "tokenizer">,
 ): Promise<object> {
+  const { warmUpMillis: budgetMillis } = config.listen;
+  if (budgetMillis === 0) return { requests: 0 };
   const { admission: _, ...settings } = recorded;
   const { blockTokens } = settings;
   const profiles = Object.keys(settings.profiles);
-  const decisions = await warmUp({ tap: new RouterTap(newRouter(settings)), profiles, blockTokens });
+  const decisions = await warmUp({ tap: new RouterTap(newRouter(settings)), profiles, blockTokens, budgetMillis });
   // Kind vllm would ask the engines about made-up prompts.
   if (config.tokenizer.kind === "vllm") return decisions;
   const tap = new RouterTap(newRouter(settings));
   const { continueStreams: continuesStreams } = config.clients;
-  const options = { ...path, continuesStreams, tap, budgetMillis: WARM_UP_PATH_MILLIS };
+  const options = { ...path, continuesStreams, tap, budgetMillis };
   return { ...decisions, requests: await warmUpPath(options) };
 }
 
@@ -218,8 +220,6 @@ export function drainNoticeMillis({ listen }: Config, environment: Environment):
 }
 
 const POD_NOTICE_MILLIS = 5_000;
-
-const WARM_UP_PATH_MILLIS = 1_000;
 
 interface KeeperParts {
   readonly connections: EngineConnections;

@@ -16,12 +16,15 @@ export interface CommandLine {
   readonly exit: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
 
-/** Starts gnomon and kills what is left of it when the test is over. */
+/**
+ * Starts gnomon and kills what is left of it when the test is over. A gateway is ready without a warm-up, which takes 1 to 2
+ * s of CPU; a test that is to have one has the variable of `listen.warmUpMillis` undefined.
+ */
 export function gnomon(t: TestContext, args: readonly string[], environment: NodeJS.ProcessEnv = {}): CommandLine {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GNOMON_") && name !== "NODE_OPTIONS");
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...Object.fromEntries(own), ...environment },
+    env: { ...Object.fromEntries(own), GNOMON_LISTEN_WARM_UP_MILLIS: "0", ...environment },
   });
   t.after(() => child.kill("SIGKILL"));
   let stdout = "";

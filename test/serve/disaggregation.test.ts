@@ -35,7 +35,13 @@ async function rig(t: TestContext, more: readonly string[] = []): Promise<Rig> {
   const engines = await Promise.all(
     ROLES.map((_, i) => startEmulator({ ...common, seed: i + 1, kvTransfer: KV_TRANSFER_DEFAULTS })),
   );
-  const set = [`record.directory=${directory}`, "routing.profile=gnomon-pd", "listen.drainNoticeMillis=0", ...more];
+  const set = [
+    `record.directory=${directory}`,
+    "routing.profile=gnomon-pd",
+    "listen.drainNoticeMillis=0",
+    "listen.warmUpMillis=0",
+    ...more,
+  ];
   const stack = await createLiveStack(servePlan({ set }, {}), {}, pino({ level: "silent" }));
   const inputs: Input[] = [];
   stack.tap.listen({ accepted: (input) => void inputs.push(input) });

@@ -51,7 +51,7 @@ async function running(t: TestContext, workers = 1): Promise<Running> {
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "config.yaml");
   const discovery = { kind: "kubernetes", pool: "llama", workloads: "llm-d.ai" };
-  const listen = { workers, drainNoticeMillis: 0 };
+  const listen = { workers, drainNoticeMillis: 0, warmUpMillis: 0 };
   writeFileSync(
     file,
     stringify({ listen, discovery, admission: { shedAt: 0.5, classes: { batch: -1, standard: 3 } } }),

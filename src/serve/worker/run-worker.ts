@@ -23,7 +23,6 @@ import { follow } from "./followed-directory.ts";
 import { ringObserver } from "./ring-observer.ts";
 import type { FromWorker, ToWorker, WorkerCounts, WorkerPolicy, WorkerWork } from "./worker-message.ts";
 
-const WARM_UP_MILLIS = 1_000;
 /** Ids of requests of one worker are never those of another one. */
 const SEQUENCES_PER_WORKER = 2 ** 40;
 
@@ -95,7 +94,7 @@ export async function runWorker(work: WorkerWork): Promise<void> {
     }
   };
   port.on("message", receive);
-  if (config.tokenizer.kind !== "vllm") await warm(work, path);
+  if (config.tokenizer.kind !== "vllm" && config.listen.warmUpMillis > 0) await warm(work, path);
   await listen(gateway, work);
 }
 
@@ -171,5 +170,5 @@ async function warm({ config, settings }: WorkerWork, path: Pick<PathWarmUpOptio
   const { admission: _, ...free } = settings;
   const tap = new RouterTap(newRouter(free));
   const continuesStreams = config.clients.continueStreams;
-  await warmUpPath({ ...path, continuesStreams, tap, budgetMillis: WARM_UP_MILLIS });
+  await warmUpPath({ ...path, continuesStreams, tap, budgetMillis: config.listen.warmUpMillis });
 }

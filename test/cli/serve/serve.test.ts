@@ -21,13 +21,9 @@ async function ask(url: string, model: string, stream = false): Promise<Response
 test("serve starts a fleet, answers, records, and an interrupt drains it and ends with 0; the trace replays", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "gnomon-serve-"));
   t.after(() => rmSync(directory, { recursive: true }));
-  const served = gnomon(t, [
-    ...FAST,
-    "--record",
-    directory,
-    "--policy-config",
-    join(import.meta.dirname, "../../golden/cli/policy.yaml"),
-  ]);
+  const policy = join(import.meta.dirname, "../../golden/cli/policy.yaml");
+  const asShipped = { GNOMON_LISTEN_WARM_UP_MILLIS: undefined };
+  const served = gnomon(t, [...FAST, "--record", directory, "--policy-config", policy], asShipped);
   const [, url = "", what = ""] = await served.said(READY);
   assert.equal(what, "2 emulated engines, profile weighted");
   const answer = await ask(url, "llama-3.1-8b");

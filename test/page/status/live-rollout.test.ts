@@ -34,7 +34,7 @@ async function startedGateway(t: TestContext): Promise<string> {
     "admin.statusTokenEnv=LOOK",
   ];
   const args = [MAIN, "serve", "--port", "0", "--log-level", "info", ...settings.flatMap((one) => ["--set", one])];
-  const env = { ...process.env, ADMIN, LOOK };
+  const env = { ...process.env, GNOMON_LISTEN_WARM_UP_MILLIS: "0", ADMIN, LOOK };
   const gateway: ChildProcess = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   t.after(() => gateway.kill("SIGKILL"));
   let output = "";

@@ -37,7 +37,7 @@ test("a worker that dies takes its own streams with it and no other; their charg
   });
   await new Promise<void>((resolve) => engine.listen(0, "127.0.0.1", resolve));
   const id = `http://127.0.0.1:${(engine.address() as AddressInfo).port}`;
-  const plan = servePlan({ set: ["listen.workers=2", "clients.continueStreams=false"] }, {});
+  const plan = servePlan({ set: ["listen.workers=2", "listen.warmUpMillis=0", "clients.continueStreams=false"] }, {});
   const settings = routerSettings(plan);
   const tap = new RouterTap(newRouter(settings));
   const directory = new EndpointDirectory();

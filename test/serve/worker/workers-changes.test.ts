@@ -95,6 +95,7 @@ test("what one worker is asked holds for all: certificates, clients' roots and k
   const set = [
     "listen.workers=2",
     "listen.drainNoticeMillis=0",
+    "listen.warmUpMillis=0",
     `listen.tls.certFile=${first.certFile}`,
     `listen.tls.keyFile=${first.keyFile}`,
     `listen.tls.clientCaFile=${clients.certFile}`,

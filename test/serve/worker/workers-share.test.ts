@@ -34,6 +34,7 @@ async function started(t: TestContext, name: string, own: readonly string[], eng
   t.after(() => rmSync(directory, { recursive: true }));
   const set = [
     "listen.drainNoticeMillis=0",
+    "listen.warmUpMillis=0",
     `record.directory=${directory}`,
     `share.replica=${name}`,
     "prefix.secretEnv=SECRET",
