@@ -11,6 +11,7 @@ import type { GatewayCounters } from "./metrics/gateway-counters.ts";
 import type { Cors } from "./request/cors.ts";
 import type { Identifier } from "./request/identity.ts";
 import type { FaultEvent } from "./log/fault-log.ts";
+import type { OpenFiles } from "./open-files.ts";
 import type { InFlight } from "./request/in-flight.ts";
 import type { RouterSeat } from "./router-seat.ts";
 import type { KnownBodies } from "./request/known-bodies.ts";
@@ -41,6 +42,7 @@ export interface GatewayParts {
   readonly seat: RouterSeat;
   readonly directory: EndpointDirectory;
   readonly pools: UpstreamPools;
+  readonly openFiles: OpenFiles;
   readonly tokenizer: (model: string) => Tokenizer;
   /** Those in force; a request keeps the ones that it came under. */
   limits: GatewayLimits;

@@ -1,8 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-
 import { type HttpBindings, getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
-
 import { AnswerQueue } from "./answer/answer-queue.ts";
 import { type CascadeOptions, createCascades } from "./cascade/create-cascades.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
@@ -26,6 +24,7 @@ import { TapSeat } from "./tap-seat.ts";
 import { hedgeOptions, retryOptions } from "./request/attempt-options.ts";
 import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
 import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
+import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
 import { listen, type ListenHow, listenInner } from "./listen.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
 import { Cors } from "./request/cors.ts";
@@ -48,7 +47,7 @@ type RouterPlace =
 
 export type GatewayOptions = GatewaySettings & RouterPlace;
 
-export interface GatewaySettings {
+export interface GatewaySettings extends Pick<OpenFilesOptions, "filesMax"> {
   readonly directory: EndpointDirectory;
   /** The tokenizer for a model as the client named it. */
   readonly tokenizer: (model: string) => Tokenizer;
@@ -147,6 +146,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const caller = new EngineCaller(() => context.limits, connections, options.directory);
   addRoutes({ app, context, allowed, door, routes, caller, administration: options.administration });
   const server = newServer(app, context, door, options);
+  context.openFiles.guard(server);
   return {
     app,
     parts: context,
@@ -167,6 +167,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     close: async (graceMillis, noticeMillis = 0) => {
       const drained = await drainGateway(server, context, { graceMillis, noticeMillis });
       answers.close();
+      context.openFiles.stop();
       seat.stop();
       await caller.destroy();
       return drained;
@@ -197,6 +198,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
   return {
     ...options,
     ...own,
+    openFiles: new OpenFiles(options, own.counters.outOfFiles),
     spans: options.spans,
     seat: options.spans?.around(own.seat) ?? own.seat,
     observe: options.spans?.observing(options.observe) ?? options.observe,

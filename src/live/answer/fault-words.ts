@@ -79,6 +79,10 @@ export function faultOfError(error: Error): Fault | undefined {
     case "UND_ERR_NOT_SUPPORTED":
     case "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH":
       return undefined;
+    // This gateway can open no more connections, which speaks against no engine.
+    case "EMFILE":
+    case "ENFILE":
+      return "saturated";
     case "UND_ERR_HEADERS_OVERFLOW":
     case "UND_ERR_RES_CONTENT_LENGTH_MISMATCH":
       return "garbage";

@@ -1,7 +1,10 @@
 import { type Dispatcher, request } from "undici";
 
-/** Why an engine did not answer a question of ours. Only "connect" means that nobody is there. */
-export type RequestFault = "connect" | "timeout" | "cut" | "status" | "too-large" | "garbage" | "stopped";
+/**
+ * Why an engine did not answer a question of ours. Only "connect" means that nobody is there; "no-files" means that this
+ * process may open no connection, which shows nothing of the engine.
+ */
+export type RequestFault = "connect" | "timeout" | "cut" | "status" | "too-large" | "garbage" | "no-files" | "stopped";
 
 export type EngineAnswer =
   | { readonly kind: "answered"; readonly text: string }
@@ -56,7 +59,7 @@ function failed(fault: RequestFault, detail: string): EngineAnswer {
   return { kind: "failed", fault, detail };
 }
 
-/** Nobody is there. Running out of sockets, or a certificate that is not trusted, is not among them. */
+/** Nobody is there. A certificate that is not trusted is not among them. */
 const ABSENT_CODES: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "EHOSTUNREACH",
@@ -72,6 +75,8 @@ const ABSENT_CODES: ReadonlySet<string> = new Set([
 function faultOf(error: unknown): EngineAnswer {
   const code = codeOf(error);
   if (code === "HTTPParserError") return failed("garbage", "the answer is not HTTP");
+  if (code === "EMFILE" || code === "ENFILE")
+    return failed("no-files", `this gateway can open no connection (${code})`);
   if (ABSENT_CODES.has(code)) return failed("connect", `cannot connect (${code})`);
   return failed("cut", `the connection broke (${code})`);
 }

@@ -111,6 +111,7 @@ export class HealthChecker {
     const judge = this.#judge;
     const answer = await askEngine(`${url}${path}`, asked);
     if (this.#stop.signal.aborted || judge !== this.#judge) return;
+    if (answer.kind === "failed" && answer.fault === "no-files") return;
     const ok = answer.kind === "answered";
     counts[ok ? "ok" : "failed"]++;
     if (!judge.checked(ok)) return;

@@ -56,7 +56,7 @@ export interface KeeperOptions extends MemberContext, ProbeContext {
 }
 
 /** Faults that say nothing came from the server. */
-const NO_ANSWER: ReadonlySet<RequestFault> = new Set(["timeout", "connect", "stopped"]);
+const NO_ANSWER: ReadonlySet<RequestFault> = new Set(["timeout", "connect", "no-files", "stopped"]);
 const HEALTH_PATH_DEFAULT = "/health";
 const HEALTH_BYTES_MAX = 64 * 1024;
 const MODELS_BYTES_MAX = 16 * 1024 * 1024;
@@ -222,7 +222,7 @@ export class ServerKeeper {
       } else {
         const again = lost.reached();
         this.#observe(result);
-        if (result.kind === "failed") await this.#probe(result.fault);
+        if (result.kind === "failed" && result.fault !== "no-files") await this.#probe(result.fault);
         // Whoever came back may serve other models than whoever went.
         if (again || result.at >= modelsAt) {
           await this.#readModelsAgain();

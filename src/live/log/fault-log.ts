@@ -47,6 +47,8 @@ export const FAULT_KINDS = {
   "keys-refused": { level: "warn", message: "a change of the clients' keys was refused" },
   "source-failed": { level: "warn", message: "a source of endpoints failed" },
   "source-recovered": { level: "info", message: "a source of endpoints recovered" },
+  "files-exhausted": { level: "error", message: "no more files can be opened" },
+  "files-free": { level: "info", message: "files can be opened again" },
   "recorder-failed": { level: "error", message: "the recorder failed" },
   "recorder-recovered": { level: "info", message: "the recorder goes on" },
   "recorder-dropped": { level: "warn", message: "the recorder dropped records" },

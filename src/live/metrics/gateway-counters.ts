@@ -43,6 +43,8 @@ export interface GatewayCounters {
   administrationCalls: number;
   /** Connections refused above the limit. */
   connectionsDropped: number;
+  /** Connections that were refused or not made since no file was left for them, by whom they were of: client or engine. */
+  readonly outOfFiles: Record<string, number>;
   /** Connections of clients on which TLS came to nothing. */
   handshakesFailed: number;
   /** Requests that were not HTTP. */
@@ -94,6 +96,7 @@ export function newCounters(): GatewayCounters {
     timeouts: 0,
     administrationCalls: 0,
     connectionsDropped: 0,
+    outOfFiles: {},
     handshakesFailed: 0,
     malformedHttp: 0,
     knownBodies: {},

@@ -52,6 +52,12 @@ export function registerTotals(counters: () => GatewayCounters | undefined, fami
       return all === undefined ? [] : Object.entries(of(all)).map(([value, count]) => row(count, { [label]: value }));
     });
   byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
+  byKey(
+    "out_of_files_total",
+    "Connections refused or not opened because no file descriptor was left, by whose they were.",
+    "of",
+    (all) => all.outOfFiles,
+  );
   byKey("deadlines_passed_total", "Requests whose client's deadline passed.", "state", (all) => all.deadlines);
   byKey(
     "streams_continued_total",

@@ -53,7 +53,7 @@ function refusalOfBytes(code: string | undefined): Refusal {
 }
 
 /** An answer on a socket that has no response. */
-function rawAnswer(refused: Refusal, sendsOwnHeaders: boolean): string {
+export function rawAnswer(refused: Refusal, sendsOwnHeaders: boolean): string {
   const body = errorBody(refused);
   const { status } = ERRORS[refused.reason];
   const headers = errorHeaders(refused, Buffer.byteLength(body), sendsOwnHeaders);

@@ -42,7 +42,7 @@ export interface ScrapeCounts {
 export class Scraper {
   readonly counts: ScrapeCounts = {
     scrapes: 0,
-    errors: { connect: 0, timeout: 0, cut: 0, status: 0, "too-large": 0, garbage: 0, stopped: 0 },
+    errors: { connect: 0, timeout: 0, cut: 0, status: 0, "too-large": 0, garbage: 0, "no-files": 0, stopped: 0 },
     skipped: 0,
     malformedLines: 0,
   };

@@ -27,7 +27,6 @@ import type { AttemptEffect, Finish } from "../request-state/request-effect.ts";
 import { REROUTED, REROUTED_APART, type RequestEvent, attemptFailed } from "../request-state/request-event.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { writeError } from "./write-error.ts";
-
 /**
  * The endpoint's side of a routed request: makes events of what its attempts do, and carries out what the request's state
  * has done with them. Where the request is, and what may happen next, the state alone knows.
@@ -248,6 +247,7 @@ export class Forward implements AttemptListener {
 
   attemptBroke(error: Error): void {
     if (this.#answer !== undefined) return this.#delivery.broke("cut");
+    this.#exchange.context.openFiles.met(error);
     const fault = faultOfError(error);
     if (fault !== undefined) return this.#delivery.attemptFailed(fault);
     this.#exchange.refuse(refusal("bad-request", "The request has a header or a path that cannot be passed on."));

@@ -264,7 +264,7 @@ test("endpoints beyond the bound share a label, and one that is gone makes room 
 });
 
 test("scrapes, the gateway's counters and the recorder are shown, and no key is", async () => {
-  const errors = { connect: 2, timeout: 0, cut: 0, status: 0, "too-large": 0, garbage: 0, stopped: 0 };
+  const errors = { connect: 2, timeout: 0, cut: 0, status: 0, "too-large": 0, garbage: 0, "no-files": 0, stopped: 0 };
   const status = {
     recorded: 5,
     dropped: 7,
