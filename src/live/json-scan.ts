@@ -4,16 +4,35 @@ export interface JsonLimits {
   readonly jsonDepthMax: number;
   /** Keys of all objects. */
   readonly jsonKeysMax: number;
+  /** Keys of the outermost object. */
+  readonly jsonFieldsMax: number;
   /** Strings, arrays and objects, without the keys. */
   readonly jsonItemsMax: number;
   /** Values of any kind. */
   readonly jsonValuesMax: number;
 }
 
+/** From one byte up to another. */
+export interface ByteSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Fields of a request of which nothing is read here but whether they are there: objects that may have very many keys. */
+const UNREAD_FIELDS: ReadonlySet<string> = new Set([
+  "response_format",
+  "structured_outputs",
+  "guided_json",
+  "metadata",
+]);
+/** Fewer cost as little to parse as to pass over. */
+const UNREAD_KEYS_MIN = 64;
+const FIELD_BYTES_MAX = 32;
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const BRACKET = 0x5b;
-const LIST_KEY = Buffer.from('"messages"');
+const LIST_KEY = "messages";
 /** Bytes of a string looked at one by one before its end is searched for. */
 const LOOKED_AT_BYTES = 16;
 
@@ -51,6 +70,12 @@ export class JsonScan {
   #containers = 0;
   #commas = 0;
   #isInList = false;
+  #fields = 0;
+  /** Where an object begins that need not be read, and the keys before it. */
+  #unreadFrom = -1;
+  #unreadKeys = 0;
+  /** Objects of many keys that a request can be read without, each the value of a field, in their order. */
+  readonly unread: ByteSpan[] = [];
   /** Lists under the key "messages" of the outermost object, as JSON has them mostly: one, or none. */
   lists = 0;
   /** Of the last of them: where its key begins, arrays and objects in it, the ends of the last two, and its own end. */
@@ -80,6 +105,10 @@ export class JsonScan {
     scan.#containers = this.#containers;
     scan.#commas = this.#commas;
     scan.#isInList = this.#isInList;
+    scan.#fields = this.#fields;
+    scan.#unreadFrom = this.#unreadFrom;
+    scan.#unreadKeys = this.#unreadKeys;
+    scan.unread.push(...this.unread);
     scan.lists = this.lists;
     scan.listKeyAt = this.listKeyAt;
     scan.listItems = this.listItems;
@@ -103,6 +132,7 @@ export class JsonScan {
     const limits = this.#limits;
     if (this.#deepest > limits.jsonDepthMax) return "jsonDepthMax";
     if (this.#keys > limits.jsonKeysMax) return "jsonKeysMax";
+    if (this.#fields > limits.jsonFieldsMax) return "jsonFieldsMax";
     // The last string may still turn out to be a key.
     const open = this.#at < this.#bytes.length ? 1 : 0;
     if (this.#strings - open - this.#keys + this.#containers > limits.jsonItemsMax) return "jsonItemsMax";
@@ -127,29 +157,33 @@ export class JsonScan {
         break;
       }
       if (meaning === COMMA) this.#commas++;
-      else if (meaning === COLON) this.#keys++;
-      else if (meaning === CLOSE) {
-        if (--this.#depth <= 2 && this.#isInList) this.#closed(at);
+      else if (meaning === COLON) {
+        this.#keys++;
+        if (this.#depth === 1) this.#fields++;
+      } else if (meaning === CLOSE) {
+        if (--this.#depth <= 2 && (this.#isInList || this.#depth === 1)) this.#closed(at);
       } else {
         this.#containers++;
         if (++this.#depth > this.#deepest) this.#deepest = this.#depth;
-        if (this.#depth === 2 && bytes[at - 1] === BRACKET) this.#opened(at - 1);
+        if (this.#depth === 2) this.#opened(at - 1);
       }
     }
     this.#at = at;
   }
 
-  /** The bracket of an array in the outermost object or array. */
+  /** An array or object in the outermost object or array begins. */
   #opened(bracket: number): void {
-    const bytes = this.#bytes;
-    const colon = lastVisible(bytes, bracket - 1);
-    if (bytes[colon] !== 0x3a) return;
-    const keyEnd = lastVisible(bytes, colon - 1) + 1;
-    const keyAt = keyEnd - LIST_KEY.length;
-    if (keyAt < 1 || bytes.compare(LIST_KEY, 0, LIST_KEY.length, keyAt, keyEnd) !== 0) return;
-    // Else the quote may be one inside of a key.
-    const before = bytes[lastVisible(bytes, keyAt - 1)];
-    if (before !== 0x7b && before !== 0x2c) return;
+    const keyAt = keyBefore(this.#bytes, bracket);
+    if (keyAt < 0) return;
+    const key = this.#bytes.toString("latin1", keyAt + 1, this.#bytes.indexOf(QUOTE, keyAt + 1));
+    if (this.#bytes[bracket] !== BRACKET) {
+      if (!UNREAD_FIELDS.has(key)) return;
+      this.#unreadFrom = bracket;
+      this.#unreadKeys = this.#keys;
+    } else if (key === LIST_KEY) this.#listOpened(keyAt);
+  }
+
+  #listOpened(keyAt: number): void {
     this.lists++;
     this.listKeyAt = keyAt;
     this.listItems = 0;
@@ -159,15 +193,18 @@ export class JsonScan {
     this.#isInList = true;
   }
 
-  /** Something in the list ended before `at`, or the list itself did. */
+  /** Something in the list ended before `at`, or something in the outermost object did. */
   #closed(at: number): void {
     if (this.#depth === 2) {
       this.listItems++;
       this.itemBeforeEnd = this.itemEnd;
       this.itemEnd = at;
-    } else {
+    } else if (this.#isInList) {
       this.listEnd = at - 1;
       this.#isInList = false;
+    } else if (this.#unreadFrom >= 0) {
+      if (this.#keys - this.#unreadKeys > UNREAD_KEYS_MIN) this.unread.push({ from: this.#unreadFrom, to: at });
+      this.#unreadFrom = -1;
     }
   }
 
@@ -193,6 +230,23 @@ export class JsonScan {
     }
     this.#at = at;
   }
+}
+
+/**
+ * Where the opening quote is of the key before a value of the outermost object; -1 where there is none, where it is too
+ * long to be one that is looked for, and where a quote inside of it may be taken for its beginning.
+ */
+function keyBefore(bytes: Buffer, value: number): number {
+  const colon = lastVisible(bytes, value - 1);
+  if (bytes[colon] !== 0x3a) return -1;
+  const quote = lastVisible(bytes, colon - 1);
+  if (bytes[quote] !== QUOTE) return -1;
+  const least = Math.max(1, quote - FIELD_BYTES_MAX);
+  let keyAt = quote - 1;
+  while (keyAt >= least && bytes[keyAt] !== QUOTE) keyAt--;
+  if (keyAt < least) return -1;
+  const before = bytes[lastVisible(bytes, keyAt - 1)];
+  return before === 0x7b || before === 0x2c ? keyAt : -1;
 }
 
 /** Where the last byte up to `at` is that is no space. */

@@ -3,7 +3,13 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { type JsonLimits, JsonScan } from "#live/json-scan.ts";
 
-const NONE: JsonLimits = { jsonDepthMax: 1e9, jsonKeysMax: 1e9, jsonItemsMax: 1e9, jsonValuesMax: 1e9 };
+const NONE: JsonLimits = {
+  jsonDepthMax: 1e9,
+  jsonKeysMax: 1e9,
+  jsonFieldsMax: 1e9,
+  jsonItemsMax: 1e9,
+  jsonValuesMax: 1e9,
+};
 
 interface Counts {
   depth: number;
@@ -42,6 +48,9 @@ test("counts what a reader finds, whatever the slices", () => {
       assert.equal(crossed(text, exact, bytes), undefined);
       if (depth > 0) assert.equal(crossed(text, { ...exact, jsonDepthMax: depth - 1 }, bytes), "jsonDepthMax");
       if (keys > 0) assert.equal(crossed(text, { ...exact, jsonKeysMax: keys - 1 }, bytes), "jsonKeysMax");
+      const fields = typeof value === "object" && !Array.isArray(value) ? Object.keys(value ?? {}).length : 0;
+      assert.equal(crossed(text, { jsonFieldsMax: fields }, bytes), undefined);
+      if (fields > 0) assert.equal(crossed(text, { jsonFieldsMax: fields - 1 }, bytes), "jsonFieldsMax");
       if (items > 0) assert.equal(crossed(text, { ...exact, jsonItemsMax: items - 1 }, bytes), "jsonItemsMax");
     }),
   );

@@ -3,6 +3,7 @@ import { mix32 } from "#core/random.ts";
 import { type Fields, isFields } from "../fields.ts";
 import { type JsonLimits, JsonScan } from "../json-scan.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
+import { readText } from "./read-text.ts";
 
 /** Beginnings of fewer bytes cost as much to find as to read; of more, remembering one takes too long in one piece. */
 const BYTES_MIN = 4_096;
@@ -123,7 +124,7 @@ export class KnownBodies {
     if (scan.crossed !== undefined) return { scan, fields: undefined, beginning };
     let parsed: unknown;
     try {
-      parsed = JSON.parse(known.head + body.toString("utf8", comma + 1));
+      parsed = JSON.parse(known.head + readText(body, comma + 1, body.length, scan.unread));
     } catch {
       return undefined;
     }
@@ -181,7 +182,7 @@ export class KnownBodies {
     const scan = new JsonScan(bytes, NO_LIMITS);
     scan.advance(itemBeforeEnd);
     // What follows in the body may replace its messages: these are those of the beginning alone.
-    const head = `${bytes.toString("utf8", 0, listKeyAt)}"${this.#listKey}":[`;
+    const head = `${readText(bytes, 0, listKeyAt, scan.unread)}"${this.#listKey}":[`;
     const parsed = beginning(bytes);
     if (parsed?.length === listItems - 1 && parsed.length === scan.listItems && bytes[0] === 0x7b)
       this.#keep({ key, bytes, scan: scan.goingOn(EMPTY, NO_LIMITS), head, messages: parsed });
@@ -225,6 +226,7 @@ const EMPTY = Buffer.alloc(0);
 const NO_LIMITS: JsonLimits = {
   jsonDepthMax: Infinity,
   jsonKeysMax: Infinity,
+  jsonFieldsMax: Infinity,
   jsonItemsMax: Infinity,
   jsonValuesMax: Infinity,
 };

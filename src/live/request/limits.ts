@@ -105,6 +105,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   bodyBytesMax: 16 * MIB,
   jsonDepthMax: 128,
   jsonKeysMax: 32_768,
+  jsonFieldsMax: 256,
   jsonItemsMax: 65_536,
   jsonValuesMax: 2_097_152,
   messagesMax: 10_000,

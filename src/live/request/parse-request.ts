@@ -7,6 +7,7 @@ import { type JsonLimits, JsonScan } from "../json-scan.ts";
 import type { KnownBodies } from "./known-bodies.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { beyondLimits } from "./prompt-limits.ts";
+import { readText } from "./read-text.ts";
 import type { Route } from "./route.ts";
 
 /** What routing needs of a request body; everything else in it is the engine's to judge. */
@@ -79,7 +80,7 @@ function parseJson(reading: Reading): ParsedRequest | Refusal | Promise<ParsedRe
   const scan = new JsonScan(body, limits);
   scan.advance(body.length);
   if (scan.crossed !== undefined) return beyond(scan.crossed, limits);
-  const parsed = parseText(textOf(body), reading);
+  const parsed = parseText(textOf(body, scan), reading);
   if (!isRefusal(parsed)) note(scan);
   return parsed;
 }
@@ -91,7 +92,7 @@ async function parseInTurns(reading: Reading, note: (scan: JsonScan) => void): P
   while (!scan.advance(SCAN_SLICE_BYTES));
   if (scan.crossed !== undefined) return beyond(scan.crossed, limits);
   await loopTurn(asker);
-  const text = textOf(body);
+  const text = textOf(body, scan);
   await loopTurn(asker);
   const parsed = parseText(text, reading);
   await loopTurn(asker);
@@ -107,6 +108,7 @@ function beyond(crossed: keyof JsonLimits, limits: JsonLimits): Refusal {
 const BEYOND: Readonly<Record<keyof JsonLimits, string>> = {
   jsonDepthMax: "is nested more than MAX levels deep",
   jsonKeysMax: "has more than MAX keys",
+  jsonFieldsMax: "has more than MAX fields",
   jsonItemsMax: "has more than MAX strings, arrays and objects",
   jsonValuesMax: "has more than MAX values",
 };
@@ -123,8 +125,8 @@ function parseText(text: string, { route, limits }: Reading): ParsedRequest | Re
 }
 
 /** The text of a body, without the mark of UTF-8 that some clients begin with and vLLM passes over. */
-function textOf(body: Buffer): string {
-  return body.toString("utf8", body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0);
+function textOf(body: Buffer, { unread }: JsonScan): string {
+  return readText(body, body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0, body.length, unread);
 }
 
 function parseFields(

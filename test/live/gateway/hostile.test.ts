@@ -49,6 +49,14 @@ const CASES: readonly Case[] = [
     unread: true,
   },
   {
+    name: "fields",
+    limits: { jsonFieldsMax: 3 },
+    body: `{"marker":1,"b":{"c":1,"d":1},"e":1,"f":1}`,
+    param: "body",
+    names: "jsonFieldsMax",
+    unread: true,
+  },
+  {
     name: "strings and objects",
     limits: { jsonItemsMax: 4 },
     body: `{"marker":["a","b",{},[]]}`,

@@ -16,6 +16,7 @@ const ARGUMENTS_CHARS_PER_VALUE = 256;
 const ARGUMENTS_LIMITS = {
   jsonDepthMax: 128,
   jsonKeysMax: VALUES_MAX,
+  jsonFieldsMax: VALUES_MAX,
   jsonItemsMax: VALUES_MAX,
   jsonValuesMax: VALUES_MAX,
 };
