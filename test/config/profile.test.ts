@@ -7,6 +7,7 @@ import { checkProfile } from "#core/profile/check.ts";
 import { ConfigError } from "#config/config-error.ts";
 import { parseScorers, profileOfPolicy, readPolicyConfig } from "#config/policy-config.ts";
 import { loadConfig } from "#config/load.ts";
+import { inlineProfile } from "#config/native-profile.ts";
 import { gaugeMillisOf, loadProfile, profileNames } from "#config/profile-file.ts";
 import { resolveProfiles } from "#config/resolve-profiles.ts";
 
@@ -211,4 +212,24 @@ test("what is wrong with two stages is refused by its path", () => {
     "disaggregation.roles.label",
     "disaggregation.roles.decode",
   ]);
+});
+
+test("a profile within a configuration extends shipped ones by name, and files only where files are read", (t) => {
+  const directory = files(t, {
+    "base.yaml": "name: base\nsummary: s\nsource: here\nextends: weighted\npicker: {plugin: round-robin}\n",
+  });
+  const path = join(directory, "base.yaml");
+  assert.deepEqual(inlineProfile("own", { extends: "weighted" }, false).spec, loadProfile("weighted").spec);
+  assert.equal(inlineProfile("own", { extends: path }, true).spec.picker.plugin, "round-robin");
+  assert.match(
+    refused(() => inlineProfile("own", { extends: path }, false)).join(),
+    /own\.extends: expected the name of a shipped profile, got the path/,
+  );
+});
+
+test("a profile file without anything in it is refused as one, not as a defect", (t) => {
+  const directory = files(t, { "empty.yaml": "", "text.yaml": "gnomon\n" });
+  for (const name of ["empty.yaml", "text.yaml"]) {
+    assert.match(refused(() => loadProfile(join(directory, name))).join(), new RegExp(name.replace(".", "\\.")));
+  }
 });

@@ -56,6 +56,18 @@ test("figures by class and tenant are those of their requests", () => {
   assert.equal(fitnessOf(metrics, { p99_tpot: 1 }).score, 0.5, "a millisecond a token");
 });
 
+test("an endpoint's figures are sums over the ranks behind it", () => {
+  const arrivals = Array.from({ length: 6 }, (_, i) => listed(i, i * 50_000, 64, 5));
+  const ranked = engines(1, { stepTime: STEP, dataParallel: 2 });
+  const { endpoints, metrics } = simulate(cluster(ROUND_ROBIN, ranked, { arrivals: new ListedArrivals(arrivals) }));
+  const [one] = endpoints;
+  assert.equal(endpoints.length, 1);
+  assert.deepEqual([one?.requests, one?.completed, one?.outputTokens], [6, 6, 30]);
+  assert.ok(one!.steps >= 6 * 5, `${one?.steps} steps for six requests one after another`);
+  assert.deepEqual([one?.preemptions, one?.blockHits, metrics.preemptionRate, metrics.cacheHitRate.gpu], [0, 0, 0, 0]);
+  assert.ok(one!.blockMisses >= 6 * 3, `${one?.blockMisses} blocks were computed`);
+});
+
 test("blocks that are copied to the host count against those that were filled", () => {
   const tier = {
     cpuBlocks: 1_000,

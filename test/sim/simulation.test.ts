@@ -54,6 +54,17 @@ test("a decision at t sees what engines did before t, and nothing of t itself", 
   );
 });
 
+test("gauges at decisions are read by the first decision after each interval, those of all endpoints together", () => {
+  const read = new Map<number, string[]>();
+  const watch = (input: Input) => {
+    if (input.kind === "load-observed") read.set(input.at, [...(read.get(input.at) ?? []), input.endpoint]);
+  };
+  const arrivals = Array.from({ length: 20 }, (_, i) => listed(i, i * 10_000, 10, 1));
+  run(arrivals, { signals: { mode: "at-decision", intervalMicros: 45_000 }, observe: watch }, 2);
+  assert.deepEqual([...read.keys()], [0, 50_000, 100_000, 150_000]);
+  for (const endpoints of read.values()) assert.deepEqual(endpoints, ["engine_000", "engine_001"]);
+});
+
 test("scrapes are taken at their interval, arrive a delay later, and are lost as configured", () => {
   const heard = new Map<string, number[]>();
   const watch = (input: Input) => {
