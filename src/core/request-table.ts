@@ -11,6 +11,8 @@
 export class RequestTable<V> {
   #keys: (string | undefined)[] = Array.from({ length: SLOTS_MIN });
   #values: (V | undefined)[] = Array.from({ length: SLOTS_MIN });
+  /** Of the keys, so that those that move up or to a wider table are not hashed again. */
+  #hashes: Int32Array = new Int32Array(SLOTS_MIN);
   #mask = SLOTS_MIN - 1;
   #size = 0;
 
@@ -31,6 +33,7 @@ export class RequestTable<V> {
     this.#values[slot] = value;
     if (this.#keys[slot] !== undefined) return;
     this.#keys[slot] = id;
+    this.#hashes[slot] = hash(id);
     this.#size++;
     if (2 * this.#size > this.#mask) this.#grow();
   }
@@ -48,11 +51,12 @@ export class RequestTable<V> {
     if (this.#keys[hole] === undefined) return false;
     this.#size--;
     for (let next = (hole + 1) & this.#mask; this.#keys[next] !== undefined; next = (next + 1) & this.#mask) {
-      const home = hash(this.#keys[next]!) & this.#mask;
+      const home = this.#hashes[next]! & this.#mask;
       // An entry moves up only where its home is not behind the hole.
       if (((next - home) & this.#mask) < ((next - hole) & this.#mask)) continue;
       this.#keys[hole] = this.#keys[next];
       this.#values[hole] = this.#values[next];
+      this.#hashes[hole] = this.#hashes[next]!;
       hole = next;
     }
     this.#keys[hole] = undefined;
@@ -70,16 +74,20 @@ export class RequestTable<V> {
   #grow(): void {
     const keys = this.#keys;
     const values = this.#values;
+    const hashes = this.#hashes;
     const slots = 2 * keys.length;
     this.#keys = Array.from({ length: slots });
     this.#values = Array.from({ length: slots });
+    this.#hashes = new Int32Array(slots);
     this.#mask = slots - 1;
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i];
       if (key === undefined) continue;
-      const slot = this.#find(key);
+      let slot = hashes[i]! & this.#mask;
+      while (this.#keys[slot] !== undefined) slot = (slot + 1) & this.#mask;
       this.#keys[slot] = key;
       this.#values[slot] = values[i];
+      this.#hashes[slot] = hashes[i]!;
     }
   }
 }

@@ -39,7 +39,8 @@ export interface Company {
   readonly prefillPerStep: number;
 }
 
-interface Speeds {
+/** One endpoint's own. */
+export interface Speeds {
   readonly ttft: Speed;
   readonly tpot: Speed;
   readonly wait: Speed;
@@ -79,6 +80,8 @@ export class LatencyModel {
   #ttftSamples = 0;
   #tpotSamples = 0;
   readonly #speeds = new Map<EndpointId, Speeds>();
+  /** The same in the order in which they began. */
+  #all: readonly Speeds[] = [];
   readonly #features = [1, 0, 0];
   readonly #tokenFeatures = [1, 0, 0];
 
@@ -135,6 +138,11 @@ export class LatencyModel {
     return Math.min(step / (1 - busy), step + most);
   }
 
+  /** The same object until the endpoint is forgotten; undefined before the first answer, where all count as 1. */
+  speedsOf(endpoint: EndpointId): Speeds | undefined {
+    return this.#speeds.get(endpoint);
+  }
+
   ttftSpeed(endpoint: EndpointId): number {
     return this.#speeds.get(endpoint)?.ttft.value ?? 1;
   }
@@ -149,7 +157,7 @@ export class LatencyModel {
 
   /** A request's first token came so long after it was sent into `situation`. */
   learnTtft(endpoint: EndpointId, at: Micros, situation: Situation, micros: number): void {
-    const speeds = this.#speedsOf(endpoint);
+    const speeds = this.#begunSpeedsOf(endpoint);
     const predicted = this.#ttft(situation);
     if (situation.turnover > 0) {
       const wait = this.#wait(endpoint, situation);
@@ -161,7 +169,7 @@ export class LatencyModel {
     this.#tokenFeatures[0] = weight;
     this.#tokenFeatures[1] = (weight * this.#tokens(situation)) / TOKEN_UNIT;
     this.#tokenFeatures[2] = (weight * situation.attentionPairs) / PAIR_UNIT;
-    this.#token.add(this.#tokenFeatures, weight * (measured / this.#share(endpoint, "ttft") - this.#steps(situation)));
+    this.#token.add(this.#tokenFeatures, weight * (measured / this.#share(speeds, "ttft") - this.#steps(situation)));
     speeds.ttft.add(at, measured, this.#ttftSamples++ < YOUNG_SAMPLES ? this.#ttft(situation) : predicted);
   }
 
@@ -172,19 +180,21 @@ export class LatencyModel {
     { requests, contextTokens, prefillPerStep }: Company,
     micros: number,
   ): void {
-    const prompts = this.tokenMicros * this.ttftSpeed(endpoint) * prefillPerStep;
+    const known = this.#speeds.get(endpoint);
+    const prompts = this.tokenMicros * (known?.ttft.value ?? 1) * prefillPerStep;
     const step = Math.max(micros * (1 - PREFILL_SHARE_MAX), micros - prompts);
     const predicted = this.#stepOf(requests, contextTokens);
     const measured = bounded(step, predicted);
     this.#features[1] = requests;
     this.#features[2] = contextTokens / TOKEN_UNIT;
-    this.#step.add(this.#features, measured / this.#share(endpoint, "tpot"));
-    const known = this.#tpotSamples++ < YOUNG_SAMPLES ? this.#stepOf(requests, contextTokens) : predicted;
-    this.#speedsOf(endpoint).tpot.add(at, measured, known);
+    this.#step.add(this.#features, measured / this.#share(known, "tpot"));
+    const expected = this.#tpotSamples++ < YOUNG_SAMPLES ? this.#stepOf(requests, contextTokens) : predicted;
+    (known ?? this.#begunSpeedsOf(endpoint)).tpot.add(at, measured, expected);
   }
 
   forget(endpoint: EndpointId): void {
     this.#speeds.delete(endpoint);
+    this.#all = [...this.#speeds.values()];
   }
 
   /** Where there is room. */
@@ -219,22 +229,24 @@ export class LatencyModel {
     return Math.max(this.#priors.stepMicros / 100, this.#step.at(this.#features));
   }
 
-  #speedsOf(endpoint: EndpointId): Speeds {
+  #begunSpeedsOf(endpoint: EndpointId): Speeds {
     let speeds = this.#speeds.get(endpoint);
     if (speeds === undefined) {
       const { stepMicros } = this.#priors;
       const [ttft, tpot] = [new Speed(PRIOR_STEPS * stepMicros), new Speed(PRIOR_STEPS * stepMicros)];
       this.#speeds.set(endpoint, (speeds = { ttft, tpot, wait: new Speed(PRIOR_WAIT_STEPS * stepMicros) }));
+      this.#all = [...this.#speeds.values()];
     }
     return speeds;
   }
 
-  /** Its speed over the mean of all: what is common to all is the coefficients'. */
-  #share(endpoint: EndpointId, kind: keyof Speeds): number {
+  /** A speed over the mean of all: what is common to all is the coefficients'. */
+  #share(own: Speeds | undefined, kind: keyof Speeds): number {
+    if (own === undefined) return 1;
+    const all = this.#all;
     let sum = 0;
-    for (const speeds of this.#speeds.values()) sum += speeds[kind].value;
-    const own = this.#speeds.get(endpoint);
-    return own === undefined ? 1 : (own[kind].value * this.#speeds.size) / sum;
+    for (let i = 0; i < all.length; i++) sum += all[i]![kind].value;
+    return (own[kind].value * all.length) / sum;
   }
 }
 

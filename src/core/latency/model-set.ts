@@ -21,6 +21,8 @@ export class ModelSet {
   readonly #unknown: LatencyModel;
   readonly #groups = new Map<string, Group>();
   readonly #members = new Map<EndpointId, Member>();
+  /** Grows as soon as an endpoint may have another model, or other speeds, than before. */
+  changes = 0;
 
   constructor(defaults: StepTimes) {
     this.#unknown = new LatencyModel(defaults);
@@ -39,6 +41,7 @@ export class ModelSet {
   }
 
   #describe(id: EndpointId, stepTimes: StepTimes | undefined): void {
+    this.changes++;
     const known = this.#members.get(id);
     const key = stepTimes && keyOf(stepTimes);
     if (key !== known?.key) this.forget(id);
@@ -52,6 +55,7 @@ export class ModelSet {
 
   /** A group without members is forgotten, so that there are never more of them than endpoints. */
   forget(id: EndpointId): void {
+    this.changes++;
     this.lastOf(id).forget(id);
     const member = this.#members.get(id);
     if (member === undefined) return;

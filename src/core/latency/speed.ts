@@ -12,6 +12,8 @@ const TAU_MICROS = 30 * MICROS_PER_SECOND;
  *     keep = min(0.95, tau / (tau + time since the last sample))
  */
 export class Speed {
+  /** Read for each endpoint in every decision, and written once an answer. */
+  value = 1;
   #measuredMicros: number;
   #predictedMicros: number;
   #at: Micros | undefined;
@@ -21,15 +23,12 @@ export class Speed {
     this.#predictedMicros = priorMicros;
   }
 
-  get value(): number {
-    return this.#measuredMicros / this.#predictedMicros;
-  }
-
   add(at: Micros, measuredMicros: number, predictedMicros: number): void {
     const elapsed = Math.max(0, at - (this.#at ?? at));
     const keep = Math.min(KEEP, TAU_MICROS / (TAU_MICROS + elapsed));
     this.#measuredMicros = keep * this.#measuredMicros + measuredMicros;
     this.#predictedMicros = keep * this.#predictedMicros + predictedMicros;
+    this.value = this.#measuredMicros / this.#predictedMicros;
     this.#at = at;
   }
 }

@@ -128,9 +128,7 @@ export const addedLatency = scorerPlugin({
           promptSpeed: 1,
           stepSpeed: 1,
         };
-        let sum = 0;
-        for (let i = 0; i < candidates.length; i++) sum += scores[i] = sent.sum(candidates[i]!.id, candidates[i]!.at);
-        const mean = sum / candidates.length + parameters.evidenceTokens;
+        const mean = sent.sums(candidates, scores) / candidates.length + parameters.evidenceTokens;
         speeds?.look(candidates, promptTokens);
         let best = Infinity;
         for (let i = 0; i < candidates.length; i++) {

@@ -73,6 +73,7 @@ export class LatencyForecaster {
   /** As the last input or decision had them. */
   readonly #endpoints = new Map<EndpointId, Endpoint>();
   readonly #loads = new Map<EndpointId, Load>();
+  #changes = 0;
 
   constructor(options: ForecasterOptions, seenBy: SeenBy = "decision") {
     this.#seenBy = seenBy;
@@ -82,8 +83,16 @@ export class LatencyForecaster {
   }
 
   modelOf({ id, endpoint }: Snapshot): LatencyModel {
-    if (this.#endpoints.get(id) !== endpoint) this.#endpoints.set(id, endpoint);
+    if (this.#endpoints.get(id) !== endpoint) {
+      this.#endpoints.set(id, endpoint);
+      this.#changes++;
+    }
     return this.#models.of(endpoint);
+  }
+
+  /** While it stays the same, so does what `modelOf` returns for the same id and endpoint. */
+  get changes(): number {
+    return this.#changes + this.#models.changes;
   }
 
   /** Mean length of answers lately. */
@@ -135,6 +144,7 @@ export class LatencyForecaster {
       this.#loads.set(input.endpoint, input.load);
     }
     if (input.kind === "endpoint-joined" || input.kind === "endpoint-changed") {
+      this.#changes++;
       this.#endpoints.set(input.endpoint.id, input.endpoint);
       this.#models.of(input.endpoint);
     }

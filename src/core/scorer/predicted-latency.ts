@@ -85,11 +85,7 @@ class LatencyScorer implements Scorer {
 
   score({ promptTokens }: RouteRequest, candidates: readonly Snapshot[], scores: Float64Array): void {
     const { evidenceTokens } = this.#weights;
-    let sum = 0;
-    for (let i = 0; i < candidates.length; i++) {
-      sum += scores[i] = this.#sent.sum(candidates[i]!.id, candidates[i]!.at);
-    }
-    const mean = sum / candidates.length + evidenceTokens;
+    const mean = this.#sent.sums(candidates, scores) / candidates.length + evidenceTokens;
     let best = Infinity;
     for (let i = 0; i < candidates.length; i++) {
       const demand = mean > 0 ? (scores[i]! + evidenceTokens) / mean : 1;

