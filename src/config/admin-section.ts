@@ -9,16 +9,16 @@ export const admin = z
     tokenEnv: environmentName()
       .optional()
       .describe(
-        `Variable that holds the bearer token of /gnomon/*; ${ADMIN_TOKEN_VARIABLE} where that is set and neither this nor tokenFile is. Without a token they answer on loopback only, and /gnomon/admin/* to nobody.`,
+        `Variable that holds the bearer token of /gnomon/*; ${ADMIN_TOKEN_VARIABLE} if that is set and neither this nor tokenFile is. Without a token they answer on loopback only, and /gnomon/admin/* not at all.`,
       ),
     tokenFile: z.string().min(1).optional().describe("File that holds it, such as a mounted secret; read at start."),
     statusTokenEnv: environmentName()
       .optional()
       .describe(
-        "Variable that holds another bearer token, which opens the pages of /gnomon/* and nothing below /gnomon/admin/: for who looks and changes nothing.",
+        "Variable that holds a second bearer token, for read-only access: it opens the pages of /gnomon/*, but nothing below /gnomon/admin/.",
       ),
-    statusTokenFile: z.string().min(1).optional().describe("File that holds that one; read at start."),
-    decisionsKept: z.int().min(0).max(100_000).default(256).describe("Decisions that /gnomon/decisions remembers."),
+    statusTokenFile: z.string().min(1).optional().describe("File that holds the second token; read at start."),
+    decisionsKept: z.int().min(0).max(100_000).default(256).describe("Decisions that /gnomon/decisions keeps."),
   })
   .refine(({ tokenEnv, tokenFile }) => tokenEnv === undefined || tokenFile === undefined, {
     path: ["tokenFile"],

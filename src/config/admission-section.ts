@@ -83,7 +83,7 @@ const limit = z.discriminatedUnion("type", [
 const modelCap = z.strictObject({
   enabled: z.boolean().default(false).describe("Whether there is one."),
   requestsMax: count().default(1024).describe("Requests in flight for one model and role; more is 503 at once."),
-  byModel: named(count()).default({}).describe("Others, by model or model/role."),
+  byModel: named(count()).default({}).describe("Other limits, by model or model/role."),
   roleLabel: z.string().min(1).max(256).default("role").describe("Label of endpoints that holds their role."),
 });
 
@@ -99,37 +99,50 @@ const priority = z.discriminatedUnion("type", [
 ]);
 
 const saturation = z.strictObject({
-  waitingMax: z.number().gt(0).max(1e6).default(5).describe("Requests waiting at an endpoint that make it full."),
-  kvUtilizationMax: share().default(0.8).describe("KV utilization that makes it full."),
+  waitingMax: z
+    .number()
+    .gt(0)
+    .max(1e6)
+    .default(5)
+    .describe("Requests waiting at an endpoint from which on it is full."),
+  kvUtilizationMax: share().default(0.8).describe("KV utilization from which on it is full."),
   requestsMax: count()
     .optional()
-    .describe("Requests there, running or waiting, that make it full; unset: its concurrencyMax, where known."),
+    .describe("Requests running or waiting there from which on it is full; unset: its concurrencyMax, if known."),
 });
 
 const emptyPool = z.strictObject({
-  requestsMax: z.int().min(0).max(1_000_000).default(0).describe("Requests that wait for an endpoint; 0 for none."),
+  requestsMax: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .describe("Most requests that wait while there is no endpoint; 0 for none."),
   ttlMillis: millis(1, MILLIS_PER_DAY).default(300_000).describe("Longest such wait."),
   models: z.array(z.string().min(1)).max(1024).default([]).describe("Models that may have no endpoint for a while."),
 });
 
 const queue = z.strictObject({
-  enabled: z.boolean().default(false).describe("Whether requests may wait; else they are refused or sent on at once."),
-  requestsMax: z.int().min(1).max(1_000_000).default(1024).describe("Requests that wait; more is 429."),
+  enabled: z
+    .boolean()
+    .default(false)
+    .describe("Whether requests may wait; otherwise they are refused or sent on at once."),
+  requestsMax: z.int().min(1).max(1_000_000).default(1024).describe("Most requests that wait; further ones get 429."),
   promptTokensMax: z.int().min(1).max(1e15).default(16_000_000).describe("Tokens of their prompts."),
   ttlMillis: millis(1, MILLIS_PER_DAY).default(10_000).describe("Longest wait; then 503."),
   expectedMillisMax: millis(1, MILLIS_PER_DAY)
     .optional()
     .describe(
-      "Wait that a request may expect, as fast as others went on of late; one that would wait longer gets 429 at once. Unset: whoever fits the queue waits.",
+      "Longest expected wait, at the rate at which the queue has moved recently; a request that would wait longer gets 429 at once. Unset: every request that fits the queue waits.",
     ),
   waitAt: share().default(1).describe("Saturation of a pool from which on its requests wait; 1: no endpoint has room."),
   fairness: z
     .enum(["least-served", "first-come"])
     .default("least-served")
-    .describe("Whose turn it is within a class: the tenant that was served least, or who came first."),
-  inputWeight: z.number().min(0).max(1000).default(1).describe("What a prompt token that is not cached counts."),
-  outputWeight: z.number().min(0).max(1000).default(2).describe("What a generated token counts."),
-  shares: named(z.number().gt(0).max(1e6)).default({}).describe("Tenants' shares; 1 for those not named."),
+    .describe("Order within a class: the tenant that was served least, or first come, first served."),
+  inputWeight: z.number().min(0).max(1000).default(1).describe("Weight of a prompt token that is not cached."),
+  outputWeight: z.number().min(0).max(1000).default(2).describe("Weight of a generated token."),
+  shares: named(z.number().gt(0).max(1e6)).default({}).describe("Shares by tenant; 1 for tenants not named."),
   emptyPool: emptyPool.prefault({}).describe("Requests for which there is no endpoint, as before scaling from zero."),
 });
 
@@ -138,13 +151,13 @@ const CLASS_SCORES = { critical: 4, standard: 3, batch: -1, sheddable: -2, backg
 
 export const admission = z
   .strictObject({
-    limits: named(limit, LIMITS_MAX).default({}).describe("Limits by name; all of them must let a request in."),
+    limits: named(limit, LIMITS_MAX).default({}).describe("Limits by name; a request must pass all of them."),
     modelCap: modelCap.prefault({}).describe("Hard cap on requests in flight, per model and role."),
     classes: named(score(), CLASSES_MAX)
       .default(CLASS_SCORES)
-      .describe("Service classes: greater goes first, below 0 may be shed."),
-    defaultClass: z.string().default("standard").describe("Class of requests that name none of these."),
-    priority: priority.optional().describe("What engines get as vLLM's priority; unset: the client's own."),
+      .describe("Service classes with their scores: a higher score goes first, and one below 0 may be shed."),
+    defaultClass: z.string().default("standard").describe("Class of requests that name no known class."),
+    priority: priority.optional().describe("Policy for the priority sent to vLLM; unset: the client's own priority."),
     saturation: saturation.prefault({}).describe("When an endpoint is full."),
     shedAt: share()
       .optional()

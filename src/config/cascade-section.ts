@@ -47,17 +47,23 @@ export const cascade = z.strictObject({
     .max(64)
     .default([])
     .refine((chains) => new Set(chains.map((one) => one.name)).size === chains.length, { message: "each name once" })
-    .describe("Names under which clients get the answer of the first model that is sure of it; none by default."),
+    .describe(
+      "Model names for which clients get the answer of the first model in a list that is confident of it; none by default.",
+    ),
   escalationsInFlightMax: z
     .int()
     .min(1)
     .max(1_000_000)
     .default(256)
-    .describe("Requests under way at a model behind their first one; beyond it answers are kept however unsure."),
+    .describe(
+      "Most requests under way at a later model than their first; beyond it answers are kept however low their confidence.",
+    ),
   heldBytesMax: z
     .int()
     .min(65_536)
     .max(4096 * MIB)
     .default(64 * MIB)
-    .describe("Bytes of streams that are held back; beyond it they pass, unjudged. limits.holdBytesMax bounds each."),
+    .describe(
+      "Most bytes of streams held back to be judged; beyond it streams pass unjudged. limits.holdBytesMax bounds each stream.",
+    ),
 });

@@ -28,21 +28,21 @@ const followed = {
     .min(1)
     .max(63)
     .optional()
-    .describe("Name of that port, where there are several; unset: the one called http."),
+    .describe("Name of that port if there are several; unset: the one called http."),
   scheme: z
     .enum(["http", "https"])
     .optional()
-    .describe("How engines are spoken to; unset: https where the port's appProtocol is https, else http."),
+    .describe("Protocol towards engines; unset: https if the port's appProtocol is https, else http."),
   modelLabel: z
     .string()
     .min(1)
     .max(317)
     .optional()
     .describe(
-      "Label whose value is the model that a pod serves; unset, and for pods without it, what its engine lists.",
+      "Label whose value is the model that a pod serves; unset, or for pods without it: the models that its engine lists.",
     ),
   engine: engineFacts.engine.describe(
-    "Engine of the pods, of config/engines by name or an engine file: its step times are where predicted-latency begins. A pod's label gnomon/engine, with a name of config/engines, wins.",
+    "Engine of the pods, by a name in config/engines or an engine file: predicted-latency starts from its step times. A pod's label gnomon/engine, with a name in config/engines, takes precedence.",
   ),
   apiKeyEnv: environmentName().optional().describe("Variable that holds the bearer token sent to the pods."),
   dataParallelRanks: z
@@ -50,7 +50,7 @@ const followed = {
     .min(1)
     .max(DATA_PARALLEL_MAX)
     .default(1)
-    .describe("Data-parallel ranks in each pod; above 1 each is its own endpoint."),
+    .describe("Data-parallel ranks in each pod; above 1 each rank is an endpoint of its own."),
 };
 
 const source = z
@@ -98,20 +98,28 @@ const beside = {
     .min(1)
     .optional()
     .describe(
-      "YAML or JSON file with a list `endpoints` like the one above, `cordoned: true` where one is to get nothing new; followed.",
+      "YAML or JSON file with a list `endpoints` like the one above, and `cordoned: true` for one that is to get no new requests; changes are followed.",
     ),
   fileWatchMillis: millis(20, MILLIS_PER_DAY)
     .default(1000)
-    .describe("Time between two looks at it; a change counts once two looks agree."),
-  dns: z.array(dnsName).max(SOURCES_MAX).default([]).describe("Names whose addresses are engines, looked up again."),
-  dnsServers: z.array(dnsServer).max(16).default([]).describe("Name servers; none: those of the system."),
+    .describe("Time between two checks of the file; a change takes effect once two checks agree."),
+  dns: z
+    .array(dnsName)
+    .max(SOURCES_MAX)
+    .default([])
+    .describe("DNS names whose addresses are engines, looked up repeatedly."),
+  dnsServers: z.array(dnsServer).max(16).default([]).describe("Name servers to ask; none: those of the system."),
   dnsMillisMin: millis(100, MILLIS_PER_DAY)
     .default(5000)
-    .describe("Shortest time between two look-ups of a name; between this and the longest, its records' time to live."),
+    .describe(
+      "Shortest time between two look-ups of a name; between this and the longest, the records' time to live decides.",
+    ),
   dnsMillisMax: millis(100, MILLIS_PER_DAY)
     .default(30_000)
-    .describe("Longest such time, also of SRV records, whose time to live is not known. All differ by up to a tenth."),
-  dnsTimeoutMillis: millis(10, 600_000).default(2000).describe("Bound on one question to a name server."),
+    .describe(
+      "Longest such time, also used for SRV records, whose time to live is not known. Each time varies by up to a tenth.",
+    ),
+  dnsTimeoutMillis: millis(10, 600_000).default(2000).describe("Time limit of one DNS query."),
 };
 
 export const discovery = z
@@ -119,25 +127,26 @@ export const discovery = z
     kind: z
       .enum(["static", "kubernetes"])
       .default("static")
-      .describe("static: the list above. kubernetes: pods of services or selectors. DNS and a file come on top."),
+      .describe(
+        "static: the list above. kubernetes: pods of services or selectors. DNS names and a file are added to either.",
+      ),
     namespace: z.string().min(1).max(253).default("default").describe("Namespace to watch."),
     ...followed,
     workloads: z
       .enum(WORKLOAD_GROUPS)
       .optional()
       .describe(
-        "API group of the InferenceObjectives and InferenceModelRewrites of the pool, where they are to be followed: " +
-          "priorities of requests that name an objective, models in place of those that requests name; unset: neither.",
+        "API group of the pool's InferenceObjectives (priorities of requests that name an objective) and " +
+          "InferenceModelRewrites (models in place of those that requests name), to follow them; unset: neither is followed.",
       ),
-    addressFamily: z
-      .enum(["ipv4", "ipv6"])
-      .default("ipv4")
-      .describe("Address that a pod with one of each is reached by."),
+    addressFamily: z.enum(["ipv4", "ipv6"]).default("ipv4").describe("Address used for a pod that has both."),
     sources: z
       .array(source)
       .max(SOURCES_MAX)
       .default([])
-      .describe("Several services or selectors, of several namespaces; an endpoint of two is described by the first."),
+      .describe(
+        "Several services or selectors, in several namespaces; an endpoint found by two is described by the first.",
+      ),
     ...beside,
   })
   .refine((value) => value.dnsMillisMin <= value.dnsMillisMax, {

@@ -9,22 +9,32 @@ export const emulate = z
       .max(63)
       .default(0)
       .describe(
-        "Of the engines, how many compute prompts for the others, by the label llm-d.ai/role; 0: none has a role.",
+        "How many of the engines compute prompts for the others, by the label llm-d.ai/role; 0: none has a role.",
       ),
     kvTransfer: z
       .strictObject({
-        latencyMillis: z.number().min(0).max(60_000).default(0.05).describe("Before the first byte of a transfer."),
-        gigabytesPerSecond: z.number().gt(0).max(1e5).default(25).describe("Bandwidth of one transfer."),
+        latencyMillis: z
+          .number()
+          .min(0)
+          .max(60_000)
+          .default(0.05)
+          .describe("Time before the first byte of a transfer."),
+        gigabytesPerSecond: z
+          .number()
+          .gt(0)
+          .max(1e5)
+          .default(25)
+          .describe("Bandwidth of one transfer, in GB per second."),
         failurePolicy: z
           .enum(["fail", "recompute"])
           .default("fail")
-          .describe("What is done about blocks that do not come, as vLLM's kv_load_failure_policy."),
+          .describe("What to do about blocks that do not arrive, as vLLM's kv_load_failure_policy."),
         leaseSeconds: z
           .number()
           .gt(0)
           .max(86_400)
           .default(30)
-          .describe("How long blocks are held for nobody, as vLLM's kv_lease_duration."),
+          .describe("How long blocks are held that nobody fetches, as vLLM's kv_lease_duration."),
       })
       .prefault({})
       .describe("Transfers of blocks from one engine to another."),
@@ -32,7 +42,7 @@ export const emulate = z
       .boolean()
       .default(false)
       .describe(
-        "Every engine has a KV connector as vLLM's NIXL connector; where prefill is above 0 they have it anyway.",
+        "Every engine has a KV connector like vLLM's NIXL connector; with prefill above 0 all have one anyway.",
       ),
     count: z.int().min(1).max(64).default(3).describe("Emulated engines."),
     host: z.string().min(1).default("127.0.0.1").describe("Address that the engines listen on."),
@@ -54,7 +64,12 @@ export const emulate = z
       .max(1000)
       .default(1)
       .describe("Engine seconds per second of wall time: 2 runs twice as fast."),
-    outputTokensMean: z.number().min(1).max(1e6).default(160).describe("Mean length of an answer that ends by itself."),
+    outputTokensMean: z
+      .number()
+      .min(1)
+      .max(1e6)
+      .default(160)
+      .describe("Mean length of an answer that ends on its own."),
     tokenizerFile: z
       .string()
       .min(1)
@@ -70,12 +85,12 @@ export const emulate = z
       .boolean()
       .default(false)
       .describe(
-        "Let LoRA adapters be loaded and unloaded while engines run, as VLLM_ALLOW_RUNTIME_LORA_UPDATING does.",
+        "Allow LoRA adapters to be loaded and unloaded while engines run, as VLLM_ALLOW_RUNTIME_LORA_UPDATING does.",
       ),
     task: z
       .enum(["generate", "embed", "classify"])
       .default("generate")
-      .describe("What the model is for: answers, or, of a pooling model, embeddings or classes of prompts."),
+      .describe("What the model does: generate text, or as a pooling model embed or classify prompts."),
     poolingSize: z
       .int()
       .min(1)

@@ -8,19 +8,23 @@ const hostMemory = z.strictObject({
     .min(0)
     .max(1e9)
     .default(HOST_MEMORY_PRICE.baseMicros)
-    .describe("Microseconds before the first token of a prompt is copied to the device."),
+    .describe("Microseconds until the first token of a prompt is copied from the host to the device."),
   copyMicrosPerToken: z
     .number()
     .min(0)
     .max(1e6)
     .default(HOST_MEMORY_PRICE.tokenMicros)
-    .describe("To copy one more: bytes of keys and values of a token over bytes a microsecond."),
+    .describe(
+      "Microseconds for each further token: bytes of a token's keys and values divided by bytes per microsecond.",
+    ),
   prefillMicrosPerToken: z
     .number()
     .min(0.001)
     .max(1e6)
     .default(HOST_MEMORY_PRICE.prefillTokenMicros)
-    .describe("To compute one prompt token. Where copying takes as long, tokens in a host's memory count for nothing."),
+    .describe(
+      "Microseconds to compute one prompt token. If copying takes as long, tokens in the host's memory count for nothing.",
+    ),
 });
 
 export const kvEvents = z.strictObject({
@@ -33,30 +37,32 @@ export const kvEvents = z.strictObject({
   discover: z
     .boolean()
     .default(true)
-    .describe("Ask engines that join where they publish: GET /kv_event_sources, which vLLM answers."),
+    .describe(
+      "Ask engines that join for the address at which they publish: GET /kv_event_sources, which vLLM answers.",
+    ),
   port: z
     .int()
     .min(1)
     .max(65_535)
     .optional()
     .describe(
-      "Port at which every engine publishes, rank r at r above it; the label gnomon/kv-events-port wins. Unset: as engines answer.",
+      "Port at which every engine publishes, rank r at that port plus r; the label gnomon/kv-events-port takes precedence. Unset: what the engines answer.",
     ),
   replayPort: z
     .int()
     .min(1)
     .max(65_535)
     .optional()
-    .describe("Port at which missed events can be asked for; the label gnomon/kv-events-replay-port wins."),
+    .describe("Port at which missed events can be requested; the label gnomon/kv-events-replay-port takes precedence."),
   topic: z
     .string()
     .max(256)
     .default("")
-    .describe("Beginning of the topics that are followed at that port; all if empty."),
+    .describe("Prefix of the topics that are followed at that port; empty for all."),
   hostMemory: hostMemory
     .prefault({})
     .describe(
       "What prompt tokens are worth that an engine has in its host's memory, as by vLLM's OffloadingConnector.",
     ),
-  replayMillis: millis(10, 60_000).default(1000).describe("Longest wait for an answer of a replay."),
+  replayMillis: millis(10, 60_000).default(1000).describe("Longest wait for the answer to a replay request."),
 });

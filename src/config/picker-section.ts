@@ -22,7 +22,7 @@ export const picker = z
       .min(0)
       .max(FALLBACKS_MAX)
       .default(1)
-      .describe("Endpoints named behind the chosen one, which a proxy that retries goes down in order."),
+      .describe("Endpoints named after the chosen one, which a proxy that retries tries in order."),
     certFile: z.string().min(1).optional().describe("Certificate (PEM) of the picker's port; unset: plain text."),
     keyFile: z.string().min(1).optional().describe("Its private key (PEM)."),
   })

@@ -15,24 +15,26 @@ export const profiles = z
   .record(name, INLINE_PROFILE_SCHEMA)
   .refine((value) => Object.keys(value).length <= PROFILES_MAX, { message: `at most ${PROFILES_MAX} profiles` })
   .default({})
-  .describe("Profiles by name, written as in a profile file without its name; they win over shipped ones.");
+  .describe("Profiles by name, written as in a profile file without its name; they take precedence over shipped ones.");
 
 export const policy = z.strictObject({
   watchMillis: millis(0, MILLIS_PER_DAY)
     .default(1000)
-    .describe("Time between two looks at the configuration file and the profile files that it names; 0 for none."),
+    .describe(
+      "Time between two checks of the configuration file and the profile files that it names; 0 to follow no changes.",
+    ),
   directory: z
     .string()
     .min(1)
     .optional()
     .describe(
-      "Folder that policies, rollouts and the key of block hashes are kept in, so that they survive a restart; nothing is kept where it is left out.",
+      "Folder in which policies, rollouts and the key of block hashes are kept, so that they survive a restart; unset: nothing is kept.",
     ),
-  historyMax: z.int().min(1).max(10_000).default(64).describe("Versions that are remembered for a rollback."),
+  historyMax: z.int().min(1).max(10_000).default(64).describe("Versions kept for a rollback."),
   documentBytesMax: z
     .int()
     .min(1024)
     .max(4_194_304)
     .default(262_144)
-    .describe("Size of one policy, as it is sent and as it is remembered."),
+    .describe("Largest size of one policy, as it is sent and as it is kept."),
 });

@@ -140,13 +140,13 @@ export const ROLLOUT_SCHEMA = z.strictObject({
 export type RolloutDocument = z.infer<typeof ROLLOUT_SCHEMA>;
 
 export const rollout = z.strictObject({
-  lookMillis: millis(10, 600_000).default(1000).describe("Time between two looks at a rollout that runs."),
-  keptMax: z.int().min(1).max(64).default(16).describe("Rollouts that are kept; the oldest that ended are let go."),
+  lookMillis: millis(10, 600_000).default(1000).describe("Time between two evaluations of a running rollout."),
+  keptMax: z.int().min(1).max(64).default(16).describe("Rollouts that are kept; the oldest ended ones are forgotten."),
   start: z
     .array(ROLLOUT_SCHEMA)
     .max(16)
     .default([])
     .describe(
-      "Rollouts to start, each once by its name and as soon as no other one of its model runs. May change while the gateway runs.",
+      "Rollouts to start, each once by its name, as soon as no other one of its model runs. May change while the gateway runs.",
     ),
 });

@@ -15,7 +15,7 @@ const paths = () =>
 
 /** What passes to the engines beside OpenAI's, Anthropic's and vLLM's routes of inference. */
 export const routes = z.strictObject({
-  extra: paths().describe("Further inference paths, each request of which goes to one engine (POST)."),
+  extra: paths().describe("Further inference paths (POST), whose requests each go to one engine."),
   administration: paths().describe(
     "Paths of engines' administration, such as /v1/load_lora_adapter or /sleep; a call (GET or POST) needs admin access and goes to all ready engines.",
   ),

@@ -3,7 +3,12 @@ import { PROFILE_FILES } from "./profile-files.ts";
 import { BLOCK_TOKENS_MAX, MILLIS_PER_DAY, environmentName, header, headers, millis } from "./schema-value.ts";
 
 const breaker = z.strictObject({
-  failuresMax: z.int().min(1).max(1000).default(3).describe("Failures in a row that take an endpoint out."),
+  failuresMax: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(3)
+    .describe("Failures in a row after which an endpoint gets no more requests."),
   pauseMillis: millis(1, MILLIS_PER_DAY).default(1000).describe("First pause; doubles with each failed probe."),
   pauseMillisMax: millis(1, MILLIS_PER_DAY).default(30_000).describe("Longest pause."),
   jitterShare: z
@@ -11,10 +16,12 @@ const breaker = z.strictObject({
     .min(0)
     .max(1)
     .default(0.1)
-    .describe("Share by which such a pause is shortened at most, so that not all is tried again at once."),
+    .describe(
+      "Largest share by which a pause is shortened at random, so that not all endpoints are tried again at once.",
+    ),
   saturatedPauseMillis: millis(0, MILLIS_PER_DAY)
     .default(200)
-    .describe("Pause after an endpoint answered that it is full."),
+    .describe("Pause after an endpoint reported that it is full."),
   drainingPauseMillis: millis(0, MILLIS_PER_DAY)
     .default(15_000)
     .describe(
@@ -28,37 +35,45 @@ const ejection = z.strictObject({
   enabled: z
     .boolean()
     .default(false)
-    .describe("Leave endpoints alone for a while that fare worse than the others, though no breaker opens."),
+    .describe("Eject endpoints for a while that do worse than the others, even if no breaker opens."),
   intervalMillis: millis(100, MILLIS_PER_DAY)
     .default(10_000)
-    .describe("Time between two looks at all endpoints; each judges what came since the last one."),
+    .describe("Time between two evaluations of all endpoints; each covers the time since the one before."),
   requestsMin: z
     .int()
     .min(1)
     .max(1_000_000)
     .default(20)
-    .describe("Requests that ended at an endpoint within an interval, fewer of which say nothing of it."),
+    .describe("Least number of requests that must have ended at an endpoint within an interval to judge it."),
   failureShare: share()
     .default(0.3)
-    .describe("Ejected from this share of failed requests on, where others fail half as often at most; 0 for never."),
+    .describe(
+      "An endpoint is ejected at this share of failed requests, if the others fail at most half as often; 0 for never.",
+    ),
   slowFactor: z
     .number()
     .min(0)
     .max(1000)
     .default(4)
-    .describe("Ejected where its mean time per output token is so many times the others' median; 0 for never."),
-  ejectMillis: millis(1, MILLIS_PER_DAY).default(30_000).describe("First time out; each further one is longer by it."),
+    .describe(
+      "An endpoint is ejected if its mean time per output token is this many times the others' median; 0 for never.",
+    ),
+  ejectMillis: millis(1, MILLIS_PER_DAY)
+    .default(30_000)
+    .describe("Duration of the first ejection; each further one is longer by as much."),
   ejectMillisMax: millis(1, MILLIS_PER_DAY).default(300_000).describe("Longest such time."),
   floorShare: share()
     .default(0.5)
-    .describe("Share of the endpoints that might serve a request which stays, whatever looks and health checks find."),
+    .describe(
+      "Share of the endpoints for a request that is never ejected, whatever evaluations and health checks find.",
+    ),
 });
 
 const slowStart = z.strictObject({
   windowMillis: millis(0, MILLIS_PER_DAY)
     .default(0)
-    .describe("Until an endpoint that joins, or comes back, gets its whole share of requests; 0: at once."),
-  shareMin: z.number().min(0.001).max(1).default(0.1).describe("Share that it begins with."),
+    .describe("Time until an endpoint that joins or comes back gets its full share of requests; 0: at once."),
+  shareMin: z.number().min(0.001).max(1).default(0.1).describe("Share that it starts with."),
 });
 
 export const routing = z.strictObject({
@@ -67,13 +82,13 @@ export const routing = z.strictObject({
     .min(1)
     .default("gnomon")
     .describe(`Profile by name, or the path, with a / or .yaml, of ${PROFILE_FILES}.`),
-  models: z.record(z.string(), z.string().min(1)).default({}).describe("Profile per model, where it differs."),
+  models: z.record(z.string(), z.string().min(1)).default({}).describe("Profile per model, if it differs."),
   profilesAllowed: z
     .array(z.string().min(1))
     .max(64)
     .default([])
     .describe("Profiles that a request may choose by header; none by default."),
-  profileHeader: header().default("routing-strategy").describe("Request header that chooses among them."),
+  profileHeader: header().default("routing-strategy").describe("Request header that chooses one of them."),
   seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).describe("Seed of every random draw of the router."),
   breaker: breaker.prefault({}).describe("When an endpoint that fails is left alone."),
   ejection: ejection.prefault({}).describe("When one that fares worse than the others is."),
@@ -84,18 +99,20 @@ export const clients = z.strictObject({
   keysEnv: environmentName()
     .optional()
     .describe(
-      "Variable with the API keys that clients must send, comma-separated; without it everybody is let in and Authorization is passed on.",
+      "Variable with the API keys that clients must send, comma-separated; unset: everybody is admitted and Authorization is passed on.",
     ),
   keysFile: z
     .string()
     .min(1)
     .optional()
-    .describe("YAML file with the digests of further keys and whose they are; `gnomon keys new` makes entries."),
-  keysWatchMillis: millis(0, MILLIS_PER_DAY).default(1000).describe("Time between two looks at it; 0 for none."),
+    .describe("YAML file with the digests of further keys and their tenants; `gnomon keys new` makes entries."),
+  keysWatchMillis: millis(0, MILLIS_PER_DAY)
+    .default(1000)
+    .describe("Time between two checks of the file; 0 to follow no changes."),
   tenantHeaders: headers()
     .default(["x-gnomon-tenant"])
     .describe(
-      "Request headers that say who asks, of keys that are bound to no tenant; else a digest of the API key, or of the body's user.",
+      "Request headers that name the tenant if the key is bound to none; otherwise a digest of the API key, or of the body's user.",
     ),
   sessionHeaders: headers()
     .default(["x-session-id", "x-gnomon-session"])
@@ -113,18 +130,18 @@ export const clients = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      "Ask vLLM for the token ids of chat and completion streams (return_token_ids), so that one whose engine dies, hangs or drains goes on at another; clients that did not ask do not see them.",
+      "Ask vLLM for the token ids of chat and completion streams (return_token_ids), so that a stream whose engine dies, hangs or drains continues at another; clients that did not ask for ids do not see them.",
     ),
   continueByText: z
     .boolean()
     .default(true)
     .describe(
-      "Where an engine sends no token ids, such a stream goes on behind its text: a chat by continue_final_message, a completion by a longer prompt. What follows may not be what the first engine would have made, and is counted apart; false for engines that do not know continue_final_message.",
+      "If an engine sends no token ids, continue such a stream from its text: a chat by continue_final_message, a completion by a longer prompt. The rest may differ from what the first engine would have generated, and is counted separately; set false for engines that do not know continue_final_message.",
     ),
   timeoutHeaders: headers()
     .default(["x-gnomon-timeout-ms", "x-envoy-upstream-rq-timeout-ms", "grpc-timeout"])
     .describe(
-      "Headers by which a client states how long it waits for its whole answer, first match: milliseconds, but gRPC's form in grpc-timeout. After that the engine is stopped and the answer is 504; 0 is no limit, and limits.totalMillisMax holds in any case.",
+      "Headers by which a client states how long it waits for its whole answer; the first that is present counts, in milliseconds (grpc-timeout in gRPC's form). After that time the engine is stopped and the answer is 504; 0 is no limit, and limits.totalMillisMax applies in any case.",
     ),
   ownHeaders: z
     .boolean()
@@ -140,7 +157,7 @@ export const clients = z.strictObject({
     .max(64)
     .default([])
     .describe(
-      "Origins whose pages in browsers may call; the gateway answers their preflights. None: an engine answers them, and its CORS headers pass.",
+      "Origins whose browser pages may call the gateway, which answers their preflight requests. None: an engine answers them, and its CORS headers are passed on.",
     ),
 });
 
@@ -149,36 +166,36 @@ export const prefix = z
     blockTokens: z
       .union([z.literal("engine"), z.int().min(1).max(BLOCK_TOKENS_MAX)])
       .default("engine")
-      .describe("Tokens per block. engine: as the engines' scrapes say, 16 before the first."),
+      .describe("Tokens per block. engine: as the engines' metrics state, 16 before the first scrape."),
     blockHash: z
       .enum(["blake3", "fast", "vllm-sha256", "vllm-sha256-cbor"])
       .default("blake3")
       .describe(
-        "Chain hash. fast: a two-word mix, for very long cold prompts. vllm-sha256, vllm-sha256-cbor: as vLLM's --prefix-caching-hash-algo sha256 or sha256_cbor, so that KV events count that bring no tokens; chains have no key then.",
+        "Chain hash. fast: a two-word mix, for very long cold prompts. vllm-sha256, vllm-sha256-cbor: as vLLM's --prefix-caching-hash-algo sha256 or sha256_cbor, so that KV events without tokens can be used; block hashes are then not keyed.",
       ),
     engineSeed: z
       .string()
       .max(255)
       .optional()
-      .describe("PYTHONHASHSEED of the engines, where blockHash is vLLM's; unset where they have none."),
+      .describe("PYTHONHASHSEED of the engines, if blockHash is one of vLLM's; unset if they have none."),
     engineModels: z
       .array(z.string().min(1))
       .max(64)
       .default([])
       .describe(
-        "Models whose prompts get vLLM's hashes, where blockHash is vLLM's: what engines serve without an adapter. Prompts of others, and with a cache salt, keep hashes of the gateway's own.",
+        "Models whose prompts get vLLM's hashes if blockHash is one of vLLM's: those that engines serve without an adapter. Prompts for other models, or with a cache salt, keep the gateway's own hashes.",
       ),
     capacityTokens: z
       .int()
       .min(1024)
       .max(1e10)
       .default(500_000)
-      .describe("Room per endpoint while the engine has not reported its own."),
+      .describe("Assumed cache size per endpoint until the engine reports its own."),
     answers: z
       .enum(["ids", "text", "off"])
       .default("ids")
       .describe(
-        "Answers in the index. ids: where clients ask for their token ids, or clients.continueStreams does; text: also where their text becomes as many tokens as the engine counted.",
+        "Which answers enter the prefix index. ids: those whose token ids are requested, by the client or by clients.continueStreams; text: also those whose text gives as many tokens as the engine counted.",
       ),
     secretEnv: environmentName()
       .optional()
@@ -203,7 +220,7 @@ export const tokenizerShape = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe("File with the chat template, where it is not beside the tokenizer."),
+    .describe("File with the chat template, if it is not beside the tokenizer."),
   encoding: z
     .enum(["cl100k_base", "o200k_base", "p50k_base", "r50k_base"])
     .default("cl100k_base")
@@ -214,11 +231,11 @@ export const tokenizerShape = z.strictObject({
     .min(0)
     .max(10_000_000)
     .default(65_536)
-    .describe("Prefixes of conversations whose tokens and hashes are remembered; 0 for none."),
+    .describe("Prefixes of conversations whose tokens and hashes are kept; 0 for none."),
   memoBytesMax: z.int().min(0).max(1e12).default(268_435_456).describe("Bytes that these may take."),
   timeoutMillis: millis(1, 60_000)
     .default(200)
-    .describe("Bound on one /tokenize call of kind vllm; beyond it the estimate stands in."),
+    .describe("Time limit of one /tokenize call of kind vllm; after it, tokens are estimated."),
 });
 
 export const tokenizer = tokenizerShape.refine((value) => value.kind !== "huggingface" || value.file !== undefined, {
@@ -231,5 +248,5 @@ export const tokenizerCacheFolder = z
   .min(1)
   .default("auto")
   .describe(
-    "Folder for what is made of each tokenizer.json once, so that the next start takes less time and memory. auto: gnomon in XDG_CACHE_HOME or ~/.cache, or in the folder for temporary files; off: none.",
+    "Folder for tables derived from each tokenizer.json, so that the next start takes less time and memory. auto: gnomon in XDG_CACHE_HOME or ~/.cache, or in the folder for temporary files; off: none.",
   );

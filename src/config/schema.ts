@@ -34,12 +34,12 @@ const listen = z.strictObject({
     .max(64)
     .default(1)
     .describe(
-      "Threads that carry requests, at one port (Linux); above 1 one more decides for all of them, and limits of what is held at once are shared out among them.",
+      "Threads that forward requests, all on the same port (Linux); above 1 another thread decides for all of them, and limits of what is held at once are divided among them.",
     ),
   warmUpMillis: millis(0, 60_000)
     .default(1000)
     .describe(
-      "Longest that made-up requests may run before it is ready, so that the first real ones meet compiled code: once for the decision, once for the path from socket to socket in every thread; 0 for none, where a start has to be quick and first requests may be slow.",
+      "Longest time for which made-up requests run before the gateway is ready, so that the first real ones meet compiled code: once for the decision, once for the whole path in every thread; 0 for a quick start with slow first requests.",
     ),
   drainNoticeMillis: millis(0, MILLIS_PER_DAY)
     .optional()
@@ -48,23 +48,25 @@ const listen = z.strictObject({
     ),
   drainMillis: millis(0, MILLIS_PER_DAY)
     .default(30_000)
-    .describe("Longest wait for requests in flight after that; new ones are refused, /metrics answers to the end."),
+    .describe(
+      "Longest wait for requests in flight after that; new requests are refused, and /metrics answers until the end.",
+    ),
   tls: listenTls.prefault({}).describe("TLS towards clients."),
 });
 
 const scrape = z.strictObject({
   intervalMillis: millis(10, 600_000).default(1000).describe("Time between two scrapes of a server's /metrics."),
-  timeoutMillis: millis(10, 600_000).default(2000).describe("Bound on one scrape."),
+  timeoutMillis: millis(10, 600_000).default(2000).describe("Time limit of one scrape."),
   staleAfterMillis: millis(10, MILLIS_PER_DAY)
     .default(3000)
-    .describe("Age from which the router's own ledger replaces scraped signals."),
+    .describe("Age above which the router's own ledger replaces scraped signals."),
   modelsIntervalMillis: millis(100, MILLIS_PER_DAY).default(30_000).describe("Time between two reads of /v1/models."),
   lostAfterMillis: millis(100, MILLIS_PER_DAY)
     .default(5000)
-    .describe("A server that takes no connection for this long leaves the router."),
+    .describe("A server that accepts no connection for this long is removed from the router."),
   retryMillis: millis(10, 600_000)
     .default(250)
-    .describe("First pause before a server that is not ready is asked again; doubles."),
+    .describe("First pause before a server that is not ready is asked again; it doubles each time."),
   retryMillisMax: millis(10, 600_000).default(5000).describe("Longest such pause."),
 });
 
@@ -81,8 +83,8 @@ const power = z.strictObject({
       "Endpoint id to labels of its GPUs, values comma-separated: {gpu-7: {Hostname: n7, gpu: '0,1'}}. Pods have theirs by the label pod.",
     ),
   intervalMillis: millis(100, 600_000).default(5000).describe("Time between two reads of an exporter."),
-  timeoutMillis: millis(10, 600_000).default(2000).describe("Bound on one read."),
-  staleAfterMillis: millis(100, MILLIS_PER_DAY).default(15_000).describe("Age from which a page counts no more."),
+  timeoutMillis: millis(10, 600_000).default(2000).describe("Time limit of one read."),
+  staleAfterMillis: millis(100, MILLIS_PER_DAY).default(15_000).describe("Age above which a page is ignored."),
 });
 
 const record = z
@@ -93,7 +95,7 @@ const record = z
       .min(65_536)
       .max(1024 * MIB)
       .default(16 * MIB)
-      .describe("Records waiting to be written; above it whole records are dropped and counted."),
+      .describe("Bytes of records waiting to be written; above that whole records are dropped and counted."),
     segmentBytesMax: z
       .int()
       .min(65_536)
@@ -106,7 +108,9 @@ const record = z
       .min(131_072)
       .max(1024 * 1024 * 1024 * MIB)
       .default(16_384 * MIB)
-      .describe("Compressed size of all segments in the folder; beyond it whole ones are removed, the oldest first."),
+      .describe(
+        "Compressed size of all segments in the folder; above that whole segments are removed, the oldest first.",
+      ),
     ageMaxHours: z
       .number()
       .min(0.01)
@@ -123,7 +127,7 @@ const record = z
       .min(0)
       .max(4096)
       .default(4)
-      .describe("Candidates that a decision is written with, the chosen one first; a digest covers all."),
+      .describe("Candidates written with each decision, the chosen one first; a digest covers all of them."),
     compressionLevel: z.int().min(1).max(19).default(1).describe("zstd level."),
   })
   .refine((value) => value.bytesMax >= 2 * value.segmentBytesMax, {
@@ -132,42 +136,45 @@ const record = z
   });
 
 const metrics = z.strictObject({
-  modelsMax: z.int().min(1).max(10_000).default(64).describe("Models with series of their own; the others share one."),
+  modelsMax: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(64)
+    .describe("Most models with series of their own; the others share one."),
   endpointsMax: z.int().min(1).max(10_000).default(512).describe("Endpoints with series of their own."),
   tenantsMax: z
     .int()
     .min(1)
     .max(10_000)
     .default(64)
-    .describe("Tenants with series of their own; the others share one."),
+    .describe("Most tenants with series of their own; the others share one."),
   processMetrics: z.boolean().default(true).describe("CPU, memory and event loop of this process."),
 });
 
 const shadow = z.strictObject({
-  enabled: z.boolean().default(false).describe("Replay and what-if on a thread beside the gateway."),
+  enabled: z.boolean().default(false).describe("Run replay and what-if on a thread beside the gateway."),
   profiles: z
     .array(z.string().min(1))
     .max(32)
     .default(["round-robin", "llm-d", "lmetric"])
-    .describe("Profiles that it asks about, by name or path."),
+    .describe("Profiles that it evaluates, by name or path."),
   engine: z
     .string()
     .min(1)
     .default("emulated-default")
-    .describe(
-      "Engine model to begin with, best one that `gnomon calibrate` wrote; a name of config/engines or a path.",
-    ),
+    .describe("Engine model to start with, ideally written by `gnomon calibrate`; a name in config/engines or a path."),
   calibrate: z
     .enum(["continuous", "off"])
     .default("continuous")
     .describe(
-      "Whether the engine model follows the traffic: fitted to the window, replaced where that predicts no worse.",
+      "Whether the engine model follows the traffic: it is fitted to the latest requests, and replaced if the new fit predicts no worse.",
     ),
   stepTimes: z
     .boolean()
     .default(false)
     .describe(
-      "Give the router the fitted step times, for endpoints whose engine is not configured: predicted-latency begins with them, again after each fit that is off by a twentieth.",
+      "Give the router the fitted step times of endpoints whose engine is not configured: predicted-latency starts from them, and again after each fit that differs by a twentieth.",
     ),
   calibrateEvery: z.int().min(1).max(1000).default(1).describe("Evaluations from one fit to the next."),
   calibrateRequestsMax: z
@@ -175,25 +182,27 @@ const shadow = z.strictObject({
     .min(100)
     .max(20_000)
     .default(1000)
-    .describe("Latest requests of the window that a fit looks at; 1,000 take 1 to 4 s of a core."),
+    .describe("Latest requests of the window that a fit uses; 1,000 take 1 to 4 s of a core."),
   cpuShareMax: z
     .number()
     .min(0.01)
     .max(1)
     .default(0.1)
-    .describe("Share of one core that fits and evaluations take at most; replaying recorded inputs comes on top."),
+    .describe("Largest share of one core for fits and evaluations; replaying recorded inputs is additional."),
   intervalMillis: millis(1000, MILLIS_PER_DAY).default(60_000).describe("Time between two evaluations."),
   predictMillis: millis(100, MILLIS_PER_DAY)
     .default(2_000)
-    .describe("Time between two predictions of requests that a rollout compares, within a share of their own."),
-  windowRequests: z.int().min(10).max(1_000_000).default(2000).describe("Latest requests that an evaluation looks at."),
-  requestsMin: z.int().min(1).max(1_000_000).default(50).describe("Requests below which there is no evaluation."),
+    .describe(
+      "Time between two predictions of the requests that a rollout compares, which have a CPU share of their own.",
+    ),
+  windowRequests: z.int().min(10).max(1_000_000).default(2000).describe("Latest requests that an evaluation uses."),
+  requestsMin: z.int().min(1).max(1_000_000).default(50).describe("Fewest requests for an evaluation."),
   bufferBytesMax: z
     .int()
     .min(65_536)
     .max(1024 * MIB)
     .default(16 * MIB)
-    .describe("Records on their way to the shadow; above it whole records are dropped and counted."),
+    .describe("Bytes of records on their way to the shadow; above that whole records are dropped and counted."),
   heapMegabytesMax: z.int().min(64).max(65_536).default(512).describe("Heap of its thread."),
 });
 
@@ -201,7 +210,7 @@ const log = z.strictObject({
   level: z
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")
-    .describe("Least important level to write, to stderr as JSON lines."),
+    .describe("Lowest level that is logged, to stderr as JSON lines."),
   access: z
     .enum(["off", "stdout"])
     .default("off")
@@ -216,14 +225,14 @@ export const CONFIG_SCHEMA = z.strictObject({
     .array(endpoint)
     .max(4096)
     .default([])
-    .describe("Engines to route to. None, and no other source in discovery: an emulated fleet is started."),
+    .describe("Engines to route to. With none here and no other source in discovery, an emulated fleet is started."),
   discovery: discovery.prefault({}).describe("Where endpoints come from."),
   engineTls: engineTls.prefault({}).describe("TLS towards engines whose URL is https."),
   routing: routing.prefault({}).describe("How an endpoint is chosen."),
   profiles,
   cascade: cascade.prefault({}).describe("Models that are asked one after another."),
-  admission: admission.prefault({}).describe("Who is let in, who waits, and who is refused."),
-  slo: slo.prefault({}).describe("What requests are promised; counted as goodput."),
+  admission: admission.prefault({}).describe("Which requests are admitted, queued and refused."),
+  slo: slo.prefault({}).describe("Latency targets of requests; counted as goodput."),
   policy: policy.prefault({}).describe("Changes of profiles, routing, admission and limits while the gateway runs."),
   rollout: rollout.prefault({}).describe("Rollouts of one profile against another on live traffic."),
   clients: clients.prefault({}).describe("Who asks."),
@@ -232,7 +241,7 @@ export const CONFIG_SCHEMA = z.strictObject({
   prefix: prefix.prefault({}).describe("The prefix index."),
   tokenizer: tokenizerShape
     .extend({
-      models: z.record(z.string(), tokenizer).default({}).describe("Tokenizer per model, where it differs."),
+      models: z.record(z.string(), tokenizer).default({}).describe("Tokenizer per model, if it differs."),
       cacheFolder: tokenizerCacheFolder,
     })
     .refine((value) => value.kind !== "huggingface" || value.file !== undefined, {

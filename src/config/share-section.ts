@@ -29,38 +29,42 @@ export const share = z
       .string()
       .regex(/^[A-Za-z0-9:_.-]{1,128}$/)
       .default("gnomon")
-      .describe("Begins the keys in Redis; fleets that share nothing have different ones."),
+      .describe("Prefix of the keys in Redis; separate fleets need different ones."),
     replica: z
       .string()
       .regex(/^[A-Za-z0-9_.-]{1,128}$/)
       .optional()
       .describe("Name of this gateway among the others; by default the host's name, the process and a random part."),
-    flushMillis: millis(0, 10_000).default(5).describe("What happens waits so long for more to be sent with it."),
+    flushMillis: millis(0, 10_000)
+      .default(5)
+      .describe("Time for which reports are collected before they are sent together."),
     leaseMillis: millis(100, MILLIS_PER_DAY)
       .default(3000)
-      .describe("A gateway of which nothing came for so long is forgotten, with all that it had in flight."),
+      .describe("A gateway that sent nothing for this long is forgotten, with everything it had in flight."),
     snapshotMillis: millis(100, MILLIS_PER_DAY)
       .default(5000)
-      .describe("Time between two lists of all that is in flight, which set right what was missed."),
+      .describe("Time between two complete lists of what is in flight, which correct what was missed."),
     timeoutMillis: millis(10, 60_000)
       .default(1000)
-      .describe("Without an answer of Redis for so long, this gateway goes on by its own view."),
+      .describe("Without an answer from Redis for this long, the gateway routes by its own view."),
     entriesMax: z
       .int()
       .min(100)
       .max(100_000_000)
       .default(65_536)
-      .describe("Reports that Redis keeps, about; a gateway that starts learns of prompts from them."),
-    warmMillis: millis(0, MILLIS_PER_DAY).default(600_000).describe("Age up to which they are read at a start."),
+      .describe("Approximate number of reports that Redis keeps; a gateway that starts learns prompts from them."),
+    warmMillis: millis(0, MILLIS_PER_DAY)
+      .default(600_000)
+      .describe("Age up to which they are read when a gateway starts."),
     limitsKeptMillis: millis(0, 732 * MILLIS_PER_DAY)
       .default(2 * MILLIS_PER_DAY)
       .describe(
-        "What limits have counted outlives all gateways for so long, twice the longest window at best; 0: it ends with the last one.",
+        "How long the counts of limits are kept when no gateway runs, ideally twice the longest window; 0: they end with the last gateway.",
       ),
     policyMillis: millis(0, MILLIS_PER_DAY)
       .default(0)
       .describe(
-        "Time between two looks at the key ':policy', which holds a policy as admin calls take it; 0 for none.",
+        "Time between two checks of the key ':policy', which holds a policy in the form of the admin API; 0 for none.",
       ),
   })
   .refine(({ url, cluster, sentinels }) => Number(url !== undefined) + placed(cluster) + placed(sentinels) <= 1, {

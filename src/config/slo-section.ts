@@ -27,10 +27,10 @@ export const slo = z
       .refine((all) => Object.keys(all).length <= CLASSES_MAX, { message: `at most ${CLASSES_MAX} classes` })
       .default({})
       .describe(
-        "What requests are promised, by service class: {interactive: {ttftMillis: 500, tpotMillis: 50}}; * is for classes that are not named, and for requests without one. A request's own headers win.",
+        "Targets by service class: {interactive: {ttftMillis: 500, tpotMillis: 50}}; * is for classes not named here and for requests without one. A request's own headers take precedence.",
       ),
-    tenants: classOf("tenant, as its key is bound to it"),
-    models: classOf("model, where their tenant has none"),
+    tenants: classOf("the tenant that their API key is bound to"),
+    models: classOf("model, if their tenant has none"),
   })
   .superRefine(({ classes, tenants, models }, context) => {
     for (const [section, names] of Object.entries({ tenants, models }))

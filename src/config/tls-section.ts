@@ -2,9 +2,12 @@ import * as z from "zod";
 import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
 const file = () => z.string().min(1).max(4096);
-const minVersion = () => z.enum(["TLSv1.2", "TLSv1.3"]).default("TLSv1.2").describe("Oldest version that is spoken.");
+const minVersion = () =>
+  z.enum(["TLSv1.2", "TLSv1.3"]).default("TLSv1.2").describe("Oldest TLS version that is accepted.");
 const watchMillis = () =>
-  millis(20, MILLIS_PER_DAY).default(1000).describe("Time between two looks at the files; a change counts at once.");
+  millis(20, MILLIS_PER_DAY)
+    .default(1000)
+    .describe("Time between two checks of the files; a change takes effect at once.");
 
 /** TLS towards clients. */
 export const listenTls = z
@@ -16,7 +19,7 @@ export const listenTls = z
     clientCaFile: file()
       .optional()
       .describe(
-        "PEM file of roots; clients, probes and scrapers too, must show a certificate of one of them. Unset: none.",
+        "PEM file of root certificates; clients, including probes and scrapers, must present a certificate signed by one of them. Unset: no client certificates.",
       ),
     minVersion: minVersion(),
     watchMillis: watchMillis(),
@@ -33,12 +36,15 @@ export const listenTls = z
 /** TLS towards engines whose URL is https. */
 export const engineTls = z
   .strictObject({
-    caFile: file().optional().describe("PEM file of roots that engines' certificates are held against; unset: Node's."),
-    certFile: file()
+    caFile: file()
       .optional()
-      .describe("PEM file with a certificate that is shown to engines, where they ask for one."),
+      .describe("PEM file of root certificates that engines' certificates are verified with; unset: Node's."),
+    certFile: file().optional().describe("PEM file with a client certificate for engines that ask for one."),
     keyFile: file().optional().describe("PEM file with its private key."),
-    verify: z.boolean().default(true).describe("false takes any certificate: the connection is secret, and anybody's."),
+    verify: z
+      .boolean()
+      .default(true)
+      .describe("false accepts any certificate: the connection is encrypted, but the engine is not authenticated."),
     minVersion: minVersion(),
     watchMillis: watchMillis(),
   })

@@ -43,7 +43,7 @@ export interface EmulatorOptions {
   readonly version?: "0.32.0";
   /** Undefined for the emulator's own tokenizer. */
   readonly tokenizer?: HuggingFaceFiles;
-  /** Mean length of an answer that ends by itself. */
+  /** Mean length of an answer that ends on its own. */
   readonly naturalTokensMean?: number;
   readonly enablePromptTokensDetails?: boolean;
   readonly forceIncludeUsage?: boolean;

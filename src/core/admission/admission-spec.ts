@@ -51,7 +51,7 @@ export interface QueueSpec {
   readonly expectedMicrosMax?: Micros | undefined;
   /** Saturation of a pool from which on its requests wait, in (0, 1]. */
   readonly waitAt: number;
-  /** Whose turn it is within a class: the tenant that was served least, or who came first. */
+  /** Order within a class: the tenant that was served least, or first come, first served. */
   readonly fairness: "least-served" | "first-come";
   readonly inputWeight: number;
   readonly outputWeight: number;

@@ -20,7 +20,7 @@ export interface CascadeSpec {
 
 /** Over all requests together. */
 export interface CascadeLimits {
-  /** Requests under way at a model behind their first one; beyond it answers are kept however unsure. */
+  /** Most requests under way at a later model than their first; beyond it answers are kept however low their confidence. */
   readonly escalationsInFlightMax: number;
   /** Bytes of answers that are held back; beyond it they are let go, unjudged. */
   readonly heldBytesMax: number;

@@ -8,7 +8,7 @@ export interface OutlierRules {
   readonly requestsMin: number;
   /** Share of them that failed, from which on it is ejected where others fail half as often at most; 0 for never. */
   readonly failureShare: number;
-  /** Ejected where its mean time per output token is so many times the others' median; 0 for never. */
+  /** An endpoint is ejected if its mean time per output token is this many times the others' median; 0 for never. */
   readonly slowFactor: number;
   /** First time out. Each further one is longer by as much, up to the longest; a look without a finding takes one back. */
   readonly ejectMicros: Micros;

@@ -21,7 +21,7 @@ export interface GatewayLimits extends JsonLimits {
   readonly bodyBytesInFlightMax: number;
   /** Requests between their head and their last byte; more is 503. */
   readonly requestsInFlightMax: number;
-  /** Sockets of clients; more are closed at once. */
+  /** Client connections; more are closed at once. */
   readonly clientConnectionsMax: number;
   /** Sockets to one endpoint, which is also the most requests that it is given at once. */
   readonly upstreamConnectionsMax: number;
@@ -62,7 +62,7 @@ export interface GatewayLimits extends JsonLimits {
   readonly cutMillisMax: number;
   /** The same of a stream that can go on at another endpoint; it is sent there then. */
   readonly continueMillisMax: number;
-  /** A client that reads nothing while bytes wait for it. */
+  /** Time after which a client that reads nothing while bytes wait for it is disconnected. */
   readonly writeStallMillisMax: number;
   /** Head of a request. */
   readonly headersMillisMax: number;

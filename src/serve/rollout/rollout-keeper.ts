@@ -24,7 +24,7 @@ export interface RolloutKeeperOptions {
   readonly now: () => Micros;
   readonly memory: RolloutMemory;
   readonly lookMillis: number;
-  /** Rollouts that are kept; the oldest that ended are let go. */
+  /** Rollouts that are kept; the oldest ended ones are forgotten. */
   readonly keptMax: number;
   /** Size of a document. */
   readonly bytesMax: number;
