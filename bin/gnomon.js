@@ -25,6 +25,8 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) {
   module.enableCompileCache();
   process.argv[1] = fileURLToPath(MAIN);
+  // An older Node has no such hooks.
+  (await import("./known-modules.js")).resolveKnownModules();
   // Before the rest is loaded, which takes a moment.
   const { stopEarly } = await import("../src/serve/early-stop.ts");
   stopEarly(process.argv.slice(2));

@@ -1,11 +1,12 @@
+import { statSync } from "node:fs";
 import { ConfigError } from "#config/config-error.ts";
 import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import type { SloTargets } from "#sim/result/slo.ts";
 import { WorkloadArrivals, type WorkloadArrivalsOptions } from "#sim/source/workload-arrivals.ts";
-import { ImportError, ImportReport } from "#trace/import/import-report.ts";
-import { detectFormat } from "#trace/import/detect-format.ts";
+import { ImportError, ImportReport, type WorkloadFormat } from "#trace/import/import-report.ts";
 import { IMPORT_DEFAULTS } from "#trace/import/import-options.ts";
 import { workloadFile } from "#trace/import/named-workload.ts";
+import { specFormat } from "#trace/import/spec-format.ts";
 import { synthesize } from "#trace/import/synthetic.ts";
 import { loadSyntheticSpec, type SyntheticSpec } from "#trace/import/synthetic-spec.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
@@ -36,7 +37,7 @@ export async function workloadPlan(flags: SimulateFlags, blockTokens: number): P
   const name = flags.workloadSpec ?? flags.workload ?? "chatbot";
   try {
     const path = workloadFile(name);
-    const { format } = await detectFormat(path);
+    const format = await formatOf(path);
     const asked = flags.slo === undefined ? undefined : parseSlo(flags.slo);
     const open = format === "synthetic" ? generated : recorded;
     return { name, ...(await open(path, flags, { blockTokens, asked })) };
@@ -44,6 +45,12 @@ export async function workloadPlan(flags: SimulateFlags, blockTokens: number): P
     if (error instanceof ImportError) throw new ConfigError(error.message.split("\n"));
     throw error;
   }
+}
+
+/** What reads the other formats is loaded only now, and with it cryptography and decompression. */
+async function formatOf(path: string): Promise<WorkloadFormat> {
+  if (/\.ya?ml$/.test(path) && statSync(path, { throwIfNoEntry: false })?.isFile() === true) return specFormat(path);
+  return (await (await import("#trace/import/detect-format.ts")).detectFormat(path)).format;
 }
 
 function targetsOf(spec: SyntheticSpec): SloTargets {

@@ -4,7 +4,7 @@ import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { readBlisTrace } from "./blis-trace.ts";
 import { ImportError, ImportReport } from "./import-report.ts";
 import { amount, isRecord, type JsonRecord, textField, tokenCount } from "./json-record.ts";
-import { unreadable } from "./line-reader.ts";
+import { unreadable } from "./unreadable.ts";
 
 /** The list is parsed whole; a larger file is refused. */
 const FILE_BYTES_MAX = 536_870_912;

@@ -7,8 +7,9 @@ import { VLLM_BENCH_KEYS } from "./vllm-bench.ts";
 import { BLIS_COLUMNS } from "./blis-columns.ts";
 import { ImportError, type WorkloadFormat } from "./import-report.ts";
 import { parseRecord } from "./json-record.ts";
-import { readLines, unreadable } from "./line-reader.ts";
-import { readSpecText } from "./synthetic-spec.ts";
+import { readLines } from "./line-reader.ts";
+import { specFormat } from "./spec-format.ts";
+import { unreadable } from "./unreadable.ts";
 import { VLLM_RUN_FILES } from "./vllm-run.ts";
 import { WORKLOAD_FILE_FORMAT } from "./workload-file.ts";
 
@@ -59,12 +60,6 @@ export async function detectFormat(path: string): Promise<DetectedFormat> {
   const format = await lineFormat(path);
   if (format === undefined) throw new ImportError(`${path}: not a workload that can be read; ${ACCEPTED}`);
   return { format, files: [path] };
-}
-
-/** BLIS's specifications say their version and their clients. */
-async function specFormat(path: string): Promise<WorkloadFormat> {
-  const text = await readSpecText(path);
-  return /^version\s*:/m.test(text) && /^clients\s*:/m.test(text) ? "blis-spec" : "synthetic";
 }
 
 /** A list of results, a list of conversations, or one session. */

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { ImportError } from "./import-report.ts";
+import { unreadable } from "./unreadable.ts";
 
 /** A longer line is no record of a trace; it is reported as an empty text with `tooLong`. */
 const LINE_BYTES_MAX = 67_108_864;
@@ -64,12 +65,4 @@ function openBytes(path: string): Readable {
   file.on("error", (error) => plain.destroy(error));
   plain.on("close", () => file.destroy());
   return file.pipe(plain);
-}
-
-export function unreadable(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "ENOENT") return "no such file or folder";
-  if (code === "EISDIR") return "expected a file, got a folder";
-  if (code === "EACCES") return "permission denied";
-  return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
 }

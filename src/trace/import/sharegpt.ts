@@ -4,7 +4,7 @@ import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { contentBlockIds } from "./block-id.ts";
 import type { ImportOptions } from "./import-options.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
-import { unreadable } from "./line-reader.ts";
+import { unreadable } from "./unreadable.ts";
 import { sessionStarts } from "./session-starts.ts";
 
 /** ShareGPT's published file has 640 MB. */

@@ -3,7 +3,7 @@ import { parseDocument } from "yaml";
 import * as z from "zod";
 import { DISTRIBUTION } from "./distribution.ts";
 import { ImportError } from "./import-report.ts";
-import { unreadable } from "./line-reader.ts";
+import { unreadable } from "./unreadable.ts";
 import { strict } from "./strict-object.ts";
 
 /** A longer specification is a mistake. */

@@ -3,7 +3,7 @@ import { MICROS_PER_SECOND } from "#core/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { parseRecord, TOKENS_MAX } from "./json-record.ts";
-import { unreadable } from "./line-reader.ts";
+import { unreadable } from "./unreadable.ts";
 
 /** A larger result is no run of a client. */
 const FILE_BYTES_MAX = 536_870_912;

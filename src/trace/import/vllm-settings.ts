@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import type { TraceEngine } from "../record.ts";
 import { ImportError } from "./import-report.ts";
 import { isRecord, type JsonRecord, parseRecord, textField } from "./json-record.ts";
-import { unreadable } from "./line-reader.ts";
+import { unreadable } from "./unreadable.ts";
 import { readVllmParallelism } from "./vllm-parallelism.ts";
 
 /** What a run's meta.json states. */

@@ -4,7 +4,7 @@ import type { WorkloadRequest } from "../workload-request.ts";
 import type { ImportOptions } from "./import-options.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { parseRecord, textField, tokenCount } from "./json-record.ts";
-import { unreadable } from "./line-reader.ts";
+import { unreadable } from "./unreadable.ts";
 import { sessionStarts } from "./session-starts.ts";
 import { WekaReplay } from "./weka-session.ts";
 
