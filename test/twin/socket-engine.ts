@@ -36,7 +36,7 @@ export class SocketEngine {
 
   /** On the port that it had before, if it had one. */
   async listen(): Promise<void> {
-    const server = createServer((socket) => this.#serve(socket));
+    const server = createServer({ noDelay: true }, (socket) => this.#serve(socket));
     this.#server = server;
     await new Promise<void>((resolve) => server.listen(this.#port, "127.0.0.1", resolve));
     this.#port = (server.address() as AddressInfo).port;

@@ -26,7 +26,7 @@ export class StubEngine {
 
   constructor(reply: Reply) {
     this.reply = reply;
-    this.#server = createServer((socket) => this.#serve(socket));
+    this.#server = createServer({ noDelay: true }, (socket) => this.#serve(socket));
   }
 
   async start(): Promise<this> {
