@@ -272,12 +272,12 @@ export class KvCache {
     return this.#records[extent * EXTENT_WORDS + LENGTH] as number;
   }
 
-  /** The extents that the sequence holds, in order, with their blocks. */
-  extentsOf(sequence: Sequence): { readonly extent: number; readonly blocks: number }[] {
-    return Array.from({ length: sequence.extentCount }, (_, i) => {
-      const count = this.#partsOf(sequence.extents[i] as number, sequence.extentBlocks[i] as number);
-      return this.#parts.slice(0, count).map((extent) => ({ extent, blocks: this.#lengthOf(extent) }));
-    }).flat();
+  /** The extents that the sequence holds, in order, with how many blocks each has. */
+  eachExtent({ extentCount, extents, extentBlocks }: Sequence, visit: (extent: number, blocks: number) => void): void {
+    for (let i = 0; i < extentCount; i++) {
+      const parts = this.#partsOf(extents[i] as number, extentBlocks[i] as number);
+      for (const part of this.#parts.slice(0, parts)) visit(part, this.#lengthOf(part));
+    }
   }
 
   /** Asserts that used and free blocks make up the pool and that references agree with what the sequences hold. */
@@ -286,15 +286,15 @@ export class KvCache {
     let used = 0;
     for (const sequence of running) {
       used += sequence.blockCount - sequence.namedBlocks;
-      for (const { extent, blocks } of this.extentsOf(sequence)) {
-        if (!holders.has(extent)) used += blocks;
-        holders.set(extent, (holders.get(extent) ?? 0) + 1);
-      }
+      this.eachExtent(sequence, (extent, blocks) => {
+        const others = holders.get(extent) ?? 0;
+        if (others === 0) used += blocks;
+        holders.set(extent, others + 1);
+      });
     }
     assert(used + this.free === this.usable, "used and free KV blocks make up the pool");
     this.tier?.verify();
-    for (const [extent, count] of holders) {
+    for (const [extent, count] of holders)
       assert(count === this.#records[extent * EXTENT_WORDS + REFERENCES], "a KV block's references are its holders");
-    }
   }
 }

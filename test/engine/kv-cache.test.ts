@@ -112,9 +112,11 @@ function compare(random: Random, seed: string): void {
 
 /** What stands for each block that the sequence holds by name: an extent and the place in it. */
 function placesOf(cache: KvCache, sequence: Sequence): string[] {
-  return cache.extentsOf(sequence).flatMap(({ extent, blocks }) => {
-    return Array.from({ length: blocks }, (_, place) => `${extent}/${place}`);
+  const places: string[] = [];
+  cache.eachExtent(sequence, (extent, blocks) => {
+    for (let place = 0; place < blocks; place++) places.push(`${extent}/${place}`);
   });
+  return places;
 }
 
 /** Content i is the same in all sequences of a family up to a point that is the sequence's own. */
