@@ -8,15 +8,25 @@ export interface TestProcess {
 }
 
 /**
- * Folders whose tests leave nothing behind in their process, no socket and no setting: each row is one process, where the
- * code is loaded and compiled once. Tests in a browser wait most and come first, then the longest rows, which take about
- * the same time. All other files have a process each.
+ * Folders and files whose tests leave nothing behind in their process, no socket and no setting: each row is one process,
+ * where the code is loaded and compiled once, and one browser started. Begun in this order: tests in a browser wait most and
+ * come first, then the rows by how long they take, so that no long one is left for the end. All other files have a process
+ * each, since they set something of their process, or start others.
+ *
+ * What keeps a run short, beside this order:
+ * - a test waits for what is to happen, and not for a time to pass; sockets of tests that write small pieces are made with
+ *   `noDelay`, or every piece may wait 40 ms for the last one's acknowledgement;
+ * - a gateway that a test starts needs no warm-up (`listen.warmUpMillis` 0), which takes 1 to 2 s of CPU;
+ * - what several tests look at (a simulation, a fitted engine, a tokenizer) is made once;
+ * - test/run.ts prints the slowest files at its end. `node --cpu-prof` on a row (`--test --test-isolation=none FILE...`)
+ *   shows what takes the CPU.
  */
 const SHARED: readonly (readonly string[])[] = [
-  ["page", "picker"],
+  ["page", "picker", "shadow/report/what-if-page.test.ts"],
   ["live"],
+  ["shadow"],
   ["core", "engine", "sim", "trace", "config"],
-  ["shadow", "serve", "emulator", "drive", "deploy"],
+  ["serve", "emulator", "drive", "deploy"],
   ["cli/calibrate", "cli/compare", "cli/evaluate", "cli/explain", "cli/rollout", "cli/simulate", "cli/sweep"],
   ["cli/trace", "cli/tune", "cli/what-if"],
 ];
@@ -31,11 +41,13 @@ const ALONE: ReadonlySet<string> = new Set([
   "test/trace/reader.test.ts",
 ]);
 /** Folders whose files take longest: begun first, or one core would wait for them at the end. */
-const LONG = ["twin", "cli/serve", "live/hang"];
+const LONG = ["live/hang", "cli/serve", "twin"];
 
 /** The processes for some test files, named from the root, in the order in which they are to begin. */
 export function testProcesses(files: readonly string[]): TestProcess[] {
-  const shared = SHARED.map((folders) => files.filter((file) => !ALONE.has(file) && isInSome(file, folders)));
+  const rowOf = (file: string): number =>
+    ALONE.has(file) ? -1 : SHARED.findIndex((folders) => isInSome(file, folders));
+  const shared = SHARED.map((_, row) => files.filter((file) => rowOf(file) === row));
   const alone = files.filter((file) => !shared.some((group) => group.includes(file)));
   const [long, short] = [true, false].map((isLong) => alone.filter((file) => isInSome(file, LONG) === isLong));
   return [
@@ -49,5 +61,6 @@ export function eachAlone(files: readonly string[]): TestProcess[] {
 }
 
 function isInSome(file: string, folders: readonly string[]): boolean {
-  return folders.some((folder) => relative("test", file).startsWith(join(folder, "/")));
+  const path = relative("test", file);
+  return folders.some((folder) => path === folder || path.startsWith(join(folder, "/")));
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { globSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { FILE_TIME } from "./file-times.ts";
 import { eachAlone, type TestProcess, testProcesses } from "./processes.ts";
 import { processesToRerun } from "./rerun.ts";
 
@@ -25,6 +26,12 @@ const SHARED_OPTIONS = [
 ];
 /** Where all of them put their temporary files, also those whose process was killed; removed at the end. */
 const SCRATCH = mkdtempSync(join(tmpdir(), "gnomon-tests-"));
+/** What people read, and behind it what `slowest` reads. */
+const REPORTERS = ["spec", "./test/file-times.ts"].flatMap((name) => [
+  `--test-reporter=${name}`,
+  "--test-reporter-destination=stdout",
+]);
+const SLOWEST_SHOWN = 8;
 const FAILURES = "✖ failing tests:";
 /** A process that takes as long hangs: the longest takes one minute of an idle machine. */
 const PROCESS_MILLIS_MAX = 6 * 60_000;
@@ -50,7 +57,7 @@ interface Outcome extends TestProcess {
 
 /** Runs the tests of one process; several files of it go through `node --test`, a single one is run as it is. */
 function run({ files, isShared }: TestProcess): Promise<Outcome> {
-  const argv = ["--import", PROPERTY_SEED, "--test-reporter=spec", ...(isShared ? SHARED_OPTIONS : []), ...files];
+  const argv = ["--import", PROPERTY_SEED, ...REPORTERS, ...(isShared ? SHARED_OPTIONS : []), ...files];
   const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env, TMPDIR: SCRATCH };
   const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
   const limit = setTimeout(() => {
@@ -96,6 +103,21 @@ function failuresOf({ name, output, code }: Outcome): string {
     : `\n${name}: ended with code ${code}, ${isCounted ? "" : "without its totals"}\n`;
 }
 
+function withoutTimes(output: string): string {
+  return output.replaceAll(new RegExp(`^${FILE_TIME}.*\n`, "gm"), "");
+}
+
+/** The files whose tests took longest, which is where time can be had: a line each. */
+function slowest(outcomes: readonly Outcome[]): string {
+  return outcomes
+    .flatMap(({ output }) => output.split("\n").filter((line) => line.startsWith(FILE_TIME)))
+    .map((line) => line.slice(FILE_TIME.length).split(" "))
+    .sort(([, one], [, other]) => Number(other) - Number(one))
+    .slice(0, SLOWEST_SHOWN)
+    .map(([file, millis]) => `${(Number(millis) / 1e3).toFixed(1).padStart(6)} s  ${file}\n`)
+    .join("");
+}
+
 /** Files by their names or patterns. */
 function filesOf(patterns: readonly string[]): string[] {
   return patterns.flatMap((pattern) => {
@@ -114,7 +136,7 @@ async function runAll(processes: readonly TestProcess[], atOnce: number): Promis
       const beganMillis = performance.now();
       const outcome = await run(next);
       const seconds = ((performance.now() - beganMillis) / 1e3).toFixed(1);
-      process.stdout.write(`\n${outcome.name} (${seconds} s)\n${outcome.output}`);
+      process.stdout.write(`\n${outcome.name} (${seconds} s)\n${withoutTimes(outcome.output)}`);
       outcomes.push(outcome);
     }
   };
@@ -152,6 +174,7 @@ async function main(named: readonly string[]): Promise<void> {
       counts.failed = 0;
     }
   }
+  process.stdout.write(`\nslowest files, beside ${AT_ONCE - 1} other processes:\n${slowest(outcomes)}`);
   process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped${note}\n`);
   process.exitCode = failures === "" ? 0 : 1;
 }
