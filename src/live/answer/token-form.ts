@@ -1,3 +1,4 @@
+import { ByteRun, viewOf } from "./byte-run.ts";
 import { matchesAt, scanFinishReasons } from "./finish-reason.ts";
 
 /**
@@ -9,11 +10,11 @@ import { matchesAt, scanFinishReasons } from "./finish-reason.ts";
  */
 export class TokenForm {
   /** From the event's beginning to behind the text's opening quote. */
-  #before: Buffer = NONE;
+  #before = NONE;
   /** From the text's closing quote to the id, or to the event's end where it has none. */
-  #between: Buffer = NONE;
+  #between = NONE;
   /** Behind the id. */
-  #behind: Buffer = NONE;
+  #behind = NONE;
   #hasId = false;
   /** Events in a row that were not matched, though a form was known or could have been. */
   #misses = 0;
@@ -40,9 +41,9 @@ export class TokenForm {
     // Several ids, or none, in a list.
     if (bracket >= 0 && (behind === bracket + 1 || bytes[behind] !== BRACKET_CLOSED)) return;
     this.#hasId = bracket >= 0;
-    this.#before = Buffer.from(bytes.subarray(start, text));
-    this.#between = Buffer.from(bytes.subarray(quote, bracket < 0 ? end : bracket + 1));
-    this.#behind = Buffer.from(bytes.subarray(behind, end));
+    this.#before = new ByteRun(bytes.subarray(start, text));
+    this.#between = new ByteRun(bytes.subarray(quote, bracket < 0 ? end : bracket + 1));
+    this.#behind = new ByteRun(bytes.subarray(behind, end));
   }
 
   get hasId(): boolean {
@@ -53,13 +54,15 @@ export class TokenForm {
   matches(bytes: Buffer, start: number, end: number): boolean {
     const before = this.#before;
     const text = start + before.length;
-    if (before.length === 0 || text >= end || !matchesAt(bytes, start, before)) return false;
+    if (before.length === 0 || text >= end) return false;
+    const view = viewOf(bytes);
+    if (!before.isAt(view, start)) return false;
     const quote = closingQuote(bytes, text, end);
-    if (quote < 0 || !matchesAt(bytes, quote, this.#between)) return false;
+    if (quote < 0 || !this.#between.isAt(view, quote)) return false;
     const id = quote + this.#between.length;
     const behind = this.#hasId ? digitsEnd(bytes, id) : id;
     if ((this.#hasId && behind === id) || behind + this.#behind.length !== end) return false;
-    if (!matchesAt(bytes, behind, this.#behind)) return false;
+    if (!this.#behind.isAt(view, behind)) return false;
     this.bracket = this.#hasId ? id - 1 : -1;
     this.hasText = quote > text;
     this.#misses = 0;
@@ -104,7 +107,7 @@ function digitsEnd(bytes: Buffer, from: number): number {
   return at;
 }
 
-const NONE = Buffer.alloc(0);
+const NONE = new ByteRun(new Uint8Array(0));
 /** With bare quotes before the colon, so that they cannot stand inside a string. */
 const TEXT_NAMES = ['"delta":{"content":"', '"text":"'].map((name) => Buffer.from(name));
 const DATA = Buffer.from("data: {");
