@@ -13,6 +13,7 @@ import { EventEmitter } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { loadProfile } from "#config/profile-file.ts";
+import type { AdmissionSpec } from "#core/admission/admission-spec.ts";
 import type { Load } from "#core/endpoint/endpoint.ts";
 import { DualIndex } from "#core/prefix/dual-index.ts";
 import { randomFor } from "#core/random.ts";
@@ -57,6 +58,15 @@ const REQUEST = {
   outputTokensMax: undefined,
   sequences: 1,
   profile: "",
+};
+
+/** They let everybody in. */
+const TENANT_LIMITS: AdmissionSpec = {
+  limits: {
+    rate: { type: "rate-limit", requestsMax: 1_000, windowMicros: 60_000_000, per: "tenant", onLimit: "reject" },
+  },
+  classes: { scores: {}, defaultScore: 0 },
+  saturation: { waitingMax: 1e9, kvUtilizationMax: 1 },
 };
 
 /** What an endpoint reports that does nothing. */
@@ -105,6 +115,11 @@ const DIMENSIONS: readonly Dimension[] = [
   { name: "adapters each runs", sizes: [4, 16, 64, 256], cost: (adapters) => decisions({ adapters }) },
   { name: "n of a request", sizes: [1, 8, 64, 512], cost: (sequences) => decisions({ sequences }) },
   { name: "tenants", sizes: [10, 100, 1_000, 10_000], cost: (tenants) => decisions({ tenants }) },
+  {
+    name: "tenants with limits, by VTC",
+    sizes: [10, 100, 1_000, 10_000, 100_000],
+    cost: (tenants) => decisions({ tenants, profile: "vtc-basic", admission: TENANT_LIMITS }),
+  },
   {
     name: "blocks in the index, 1,000s",
     sizes: [25, 100, 400, 1_600],
@@ -210,6 +225,9 @@ interface Cluster {
   readonly endpoints?: number;
   readonly inFlight?: number;
   readonly tenants?: number;
+  readonly admission?: AdmissionSpec;
+  /** "gnomon" where it is left out. */
+  readonly profile?: string;
   /** Names that every endpoint serves; requests name one after the other. */
   readonly models?: number;
   /** LoRA adapters in every endpoint's batch, where the profile looks at them. */
@@ -221,7 +239,7 @@ interface Cluster {
 /** Arrival, first token and end, of prompts of 128 blocks of which half were there before. */
 function decisions(cluster: Cluster): Promise<number> {
   const { endpoints = 16, inFlight = 400, tenants = 16, models = 1, adapters = 0, blocks = 100_000 } = cluster;
-  const profile = adapters > 0 ? "llm-d-lora" : "gnomon";
+  const { admission, profile = adapters > 0 ? "llm-d-lora" : "gnomon" } = cluster;
   const names = Array.from({ length: Math.max(models, adapters) }, (_, i) => `m${i}`);
   const router = new Router({
     seed: 1,
@@ -230,6 +248,7 @@ function decisions(cluster: Cluster): Promise<number> {
     index: new DualIndex(),
     blockTokens: 16,
     staleAfterMicros: 3_600_000_000,
+    ...(admission && { admission }),
   });
   for (let i = 0; i < endpoints; i++) {
     const kvCapacityTokens = (16 * Math.max(blocks, 40_000)) / endpoints;

@@ -5,9 +5,12 @@
 export class RecentMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #entriesMax: number;
+  readonly #forgotten: ((value: V, key: K) => void) | undefined;
 
-  constructor(entriesMax: number) {
+  /** Notified of entries that leave for want of room. */
+  constructor(entriesMax: number, forgotten?: (value: V, key: K) => void) {
     this.#entriesMax = entriesMax;
+    this.#forgotten = forgotten;
   }
 
   get size(): number {
@@ -39,15 +42,21 @@ export class RecentMap<K, V> {
   }
 
   /** Least recent first. */
+  entries(): IterableIterator<[K, V]> {
+    return this.#entries.entries();
+  }
+
+  /** Least recent first. */
   values(): IterableIterator<V> {
     return this.#entries.values();
   }
 
   #forget(): void {
     let excess = this.#entries.size - this.#entriesMax + (this.#entriesMax >> 3);
-    for (const key of this.#entries.keys()) {
+    for (const [key, value] of this.#entries) {
       if (excess-- <= 0) return;
       this.#entries.delete(key);
+      this.#forgotten?.(value, key);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { RecentMap } from "../recent-map.ts";
 import type { Micros } from "../units.ts";
+import { TokenTotals } from "./token-totals.ts";
 
 /** Tenants remembered; the one that was longest silent goes first. */
 const TENANTS_MAX = 16_384;
@@ -10,11 +11,6 @@ const BUCKETS_MAX = 1024;
 interface TenantWindow {
   readonly buckets: Map<number, number>;
   total: number;
-}
-
-interface Span {
-  readonly min: number;
-  readonly max: number;
 }
 
 export interface TokenTrackerOptions {
@@ -32,10 +28,15 @@ export interface TokenTrackerOptions {
  */
 export class TokenTracker {
   readonly #options: TokenTrackerOptions;
-  readonly #tenants = new RecentMap<string, TenantWindow>(TENANTS_MAX);
-  /** The span as of bucket `#spanBucket`; undefined has to be taken anew. */
-  #span: Span | "none" | undefined = undefined;
-  #spanBucket = -1;
+  readonly #totals = new TokenTotals();
+  readonly #tenants = new RecentMap<string, TenantWindow>(TENANTS_MAX, ({ total }) => this.#totals.move(total, 0));
+  /** Tenants by the buckets that they have tokens in, or had. */
+  readonly #byBucket = new Map<number, string[]>();
+  /** Names in it, those of tenants that are forgotten too, and how many are too many of these. */
+  #entered = 0;
+  #enteredMax = TENANTS_MAX;
+  /** Buckets before it are gone from all windows. */
+  #cutoff = -Infinity;
 
   constructor(options: TokenTrackerOptions) {
     this.#options = options;
@@ -48,17 +49,19 @@ export class TokenTracker {
 
   /** Adds weighted tokens; a negative amount corrects an earlier charge and never takes a bucket below 0. */
   add(tenant: string, at: Micros, weighted: number): void {
+    this.#expire(at);
     const window = this.#tenants.get(tenant) ?? { buckets: new Map<number, number>(), total: 0 };
     this.#tenants.set(tenant, window);
-    this.#prune(window, at);
     const before = window.total;
+    this.#prune(window, at);
     const bucket = Math.floor(at / this.#options.bucketMicros);
-    const held = window.buckets.get(bucket) ?? 0;
-    const holds = Math.max(0, held + weighted);
+    const held = window.buckets.get(bucket);
+    const holds = Math.max(0, (held ?? 0) + weighted);
     window.buckets.set(bucket, holds);
-    window.total += holds - held;
-    if (window.buckets.size > BUCKETS_MAX) this.#drop(window, window.buckets.keys().next().value!);
-    this.#widen(before, window.total);
+    window.total += holds - (held ?? 0);
+    if (window.buckets.size > BUCKETS_MAX) drop(window, window.buckets.keys().next().value!);
+    if (held === undefined) this.#enter(tenant, bucket);
+    this.#totals.move(before, window.total);
   }
 
   /** Weighted tokens of the tenant within the window; reading changes nothing. */
@@ -67,47 +70,54 @@ export class TokenTracker {
     return window === undefined ? 0 : this.#current(window, at);
   }
 
-  /**
-   * Least and most over tenants with any tokens in the window; undefined when there is none. Taken over all tenants once
-   * per bucket of time, and kept up in between.
-   */
-  span(at: Micros): Span | undefined {
-    const bucket = Math.floor(at / this.#options.bucketMicros);
-    if (this.#span === undefined || this.#spanBucket !== bucket) {
-      this.#span = this.#spanOfAll(at) ?? "none";
-      this.#spanBucket = bucket;
+  /** Least and most over tenants with any tokens in the window; undefined when there is none. */
+  span(at: Micros): TokenTotals["span"] {
+    this.#expire(at);
+    return this.#totals.span;
+  }
+
+  #enter(tenant: string, bucket: number): void {
+    const tenants = this.#byBucket.get(bucket);
+    if (tenants === undefined) this.#byBucket.set(bucket, [tenant]);
+    else tenants.push(tenant);
+    if (++this.#entered > this.#enteredMax) this.#enterAll();
+  }
+
+  #enterAll(): void {
+    this.#byBucket.clear();
+    this.#entered = 0;
+    this.#enteredMax = Infinity;
+    for (const [tenant, { buckets }] of this.#tenants.entries()) {
+      for (const bucket of buckets.keys()) this.#enter(tenant, bucket);
     }
-    return this.#span === "none" ? undefined : this.#span;
+    this.#enteredMax = TENANTS_MAX + 2 * this.#entered;
   }
 
-  /** Keeps the span up to a tenant's new total, or gives it up where the tenant may have been at its edge. */
-  #widen(before: number, after: number): void {
-    if (this.#span === undefined) return;
-    const { min, max } = this.#span === "none" ? { min: Infinity, max: 0 } : this.#span;
-    const leavesMin = before > 0 && before <= min && (after > before || after <= 0);
-    const leavesMax = before > 0 && before >= max && after < before;
-    if (leavesMin || leavesMax) this.#span = undefined;
-    else if (after > 0) this.#span = { min: Math.min(min, after), max: Math.max(max, after) };
-  }
-
-  #spanOfAll(at: Micros): Span | undefined {
-    let min = Infinity;
-    let max = 0;
-    for (const window of this.#tenants.values()) {
-      this.#prune(window, at);
-      if (window.total <= 0) continue;
-      min = Math.min(min, window.total);
-      max = Math.max(max, window.total);
+  /** Takes out what is older than the window, of those tenants that have any. */
+  #expire(at: Micros): void {
+    const cutoff = this.#cutoffOf(at);
+    if (cutoff <= this.#cutoff) return;
+    this.#cutoff = cutoff;
+    for (const [bucket, tenants] of this.#byBucket) {
+      if (bucket >= cutoff) continue;
+      this.#byBucket.delete(bucket);
+      this.#entered -= tenants.length;
+      for (const tenant of tenants) {
+        const window = this.#tenants.get(tenant);
+        if (window === undefined) continue;
+        const before = window.total;
+        this.#prune(window, at);
+        this.#totals.move(before, window.total);
+      }
     }
-    return max === 0 ? undefined : { min, max };
   }
 
-  #cutoff(at: Micros): number {
+  #cutoffOf(at: Micros): number {
     return Math.floor((at - this.#options.windowMicros) / this.#options.bucketMicros);
   }
 
   #current(window: TenantWindow, at: Micros): number {
-    const cutoff = this.#cutoff(at);
+    const cutoff = this.#cutoffOf(at);
     let total = window.total;
     for (const [bucket, weighted] of window.buckets) {
       if (bucket >= cutoff) break;
@@ -117,15 +127,15 @@ export class TokenTracker {
   }
 
   #prune(window: TenantWindow, at: Micros): void {
-    const cutoff = this.#cutoff(at);
+    const cutoff = this.#cutoffOf(at);
     for (const bucket of window.buckets.keys()) {
       if (bucket >= cutoff) return;
-      this.#drop(window, bucket);
+      drop(window, bucket);
     }
   }
+}
 
-  #drop(window: TenantWindow, bucket: number): void {
-    window.total -= window.buckets.get(bucket)!;
-    window.buckets.delete(bucket);
-  }
+function drop(window: TenantWindow, bucket: number): void {
+  window.total -= window.buckets.get(bucket)!;
+  window.buckets.delete(bucket);
 }

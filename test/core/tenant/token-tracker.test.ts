@@ -65,3 +65,15 @@ test("the span that is kept up is the one that all tenants have, through charges
     assert.deepEqual(kept.span(at), expected, `seed ${seed}, step ${step}`);
   }
 });
+
+test("what is kept is bounded, and the span is that of the tenants that are kept, however many come and go", () => {
+  const kept = tracker();
+  const [TENANTS, KEPT_AT_LEAST] = [50_000, 14_336];
+  for (let i = 0; i < TENANTS; i++) kept.add(`t${i}`, i, i + 1);
+  const { min, max } = kept.span(TENANTS)!;
+  assert.equal(max, TENANTS);
+  assert.ok(min > TENANTS - 16_384 - 1 && min <= TENANTS - KEPT_AT_LEAST + 1, `${min}`);
+  assert.equal(kept.total(`t${min - 1}`, TENANTS), min);
+  assert.equal(kept.total(`t${min - 2}`, TENANTS), 0);
+  assert.equal(kept.span(TENANTS + 302_000_000), undefined);
+});

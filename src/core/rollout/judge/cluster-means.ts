@@ -1,6 +1,7 @@
+import { RecentMap } from "../../recent-map.ts";
 import type { MeanEstimate } from "./confidence-sequence.ts";
 
-/** Clusters that may still grow; the one that was silent longest is final when there are more. */
+/** Clusters that may still grow; those that were silent longest are final when there are more. */
 const CLUSTERS_MAX = 65_536;
 
 interface Cluster {
@@ -44,14 +45,14 @@ export interface SavedClusters {
  */
 export class ClusterMeans {
   readonly #arms: readonly ArmSums[];
-  readonly #clusters: Map<string, Cluster>;
+  readonly #clusters = new RecentMap<string, Cluster>(CLUSTERS_MAX, () => this.finals++);
   /** Clusters that were made final for want of room; one of them that comes again counts as another. */
   finals: number;
 
   constructor(arms: number, saved?: SavedClusters) {
     this.#arms = Array.from({ length: arms }, (_, arm) => ({ ...NOTHING, ...saved?.arms[arm] }));
-    this.#clusters = new Map(saved?.clusters.map(([name, cluster]) => [name, { ...cluster }]));
     this.finals = saved?.finals ?? 0;
+    for (const [name, cluster] of saved?.clusters ?? []) this.#clusters.set(name, { ...cluster });
   }
 
   /**
@@ -69,11 +70,7 @@ export class ClusterMeans {
     cluster.value += value;
     cluster.covariate += covariate;
     weigh(this.#arms[arm]!, cluster, 1);
-    this.#clusters.delete(key);
     this.#clusters.set(key, cluster);
-    if (this.#clusters.size <= CLUSTERS_MAX) return;
-    this.finals++;
-    this.#clusters.delete(this.#clusters.keys().next().value!);
   }
 
   /** An arm's mean less the control's, as measured or less what the covariate explains. */
@@ -96,7 +93,7 @@ export class ClusterMeans {
   }
 
   saved(): SavedClusters {
-    const clusters = [...this.#clusters].map(([name, cluster]) => [name, { ...cluster }] as const);
+    const clusters = [...this.#clusters.entries()].map(([name, cluster]) => [name, { ...cluster }] as const);
     return { finals: this.finals, arms: this.#arms.map((sums) => ({ ...sums })), clusters };
   }
 }
