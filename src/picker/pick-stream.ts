@@ -251,4 +251,7 @@ const DRAINING = refusal("draining", "This picker is shutting down.");
 const FULL = refusal("full", "This picker has as many requests in flight as it may.");
 const GONE = refusal("no-endpoint", "The endpoint left as it was chosen.");
 const INTERNAL = refusal("internal", "The picker failed on this request.");
-const TOO_MANY_BYTES = refusal("saturated", "The picker holds as many request bytes as it may; try again later.");
+const TOO_MANY_BYTES = refusal(
+  "saturated",
+  "The limit of request bytes held at once for the picker is reached; try again later.",
+);

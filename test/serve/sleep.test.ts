@@ -94,7 +94,7 @@ test("engines that sleep get no requests; where all do, clients are asked to com
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "5"]);
   assert.equal(refused.headers.get("x-gnomon-reason"), "asleep");
   const { error } = (await refused.json()) as { error: { message: string } };
-  assert.equal(error.message, "All engines that serve this model sleep; try again once one of them was woken.");
+  assert.equal(error.message, "All engines that serve this model are asleep; try again once one of them is awake.");
   const page = await (await fetch(`${url}/metrics`)).text();
   assert.deepEqual(
     page.match(/^gnomon_endpoint_asleep\{.*\} .*$/gm)?.map((line) => line.at(-1)),

@@ -23,7 +23,7 @@ const SPLIT_KEYS: readonly SplitKey[] = ["session", "tenant", "request"];
  * - pools: each arm has endpoints of its own, marked by a label; keys are spread evenly over the arms.
  * - split: keys are spread evenly over the arms, which share all endpoints.
  * - canary: a split of two arms whose second has the share of the current step; its windows are the steps' dwell.
- * - shadow: the control routes everything; the other arms decide too, and nothing follows from it.
+ * - shadow: the control routes everything; the other arms also decide, without any effect.
  */
 export type Design =
   | { readonly kind: "switchback"; readonly windowMicros: Micros; readonly washoutMicros: Micros }

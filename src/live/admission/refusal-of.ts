@@ -24,14 +24,14 @@ export function refusalOf(rejected: Rejected, model: string, directory: Endpoint
 
 const MESSAGES: Readonly<Record<Exclude<Rejected["reason"], "unknown-model" | "excluded">, string>> = {
   "no-endpoint": "No engine is ready for this request.",
-  asleep: "All engines that serve this model sleep; try again once one of them was woken.",
+  asleep: "All engines that serve this model are asleep; try again once one of them is awake.",
   saturated: "All engines that serve this model are at their limit; try again later.",
   "bucket-empty": "Too many tokens were asked for in too short a time; try again later.",
   "rate-limit": "Too many requests came in too short a time; try again later.",
   "tenant-quota": "Too many of your requests are being served already; try again later.",
   "usage-quota": "The quota of requests or tokens for this period is used up; try again later.",
-  "hard-cap": "The gateway serves as many requests as it may; try again later.",
-  "model-cap": "As many requests for this model are being served as may; try again later.",
+  "hard-cap": "The gateway's limit of concurrent requests is reached; try again later.",
+  "model-cap": "The limit of concurrent requests for this model is reached; try again later.",
   shed: "The engines are saturated, and requests of this class are not served meanwhile; try again later.",
   "queue-full": "Too many requests wait already; try again later.",
   "queue-timeout": "No engine had room for this request in time; try again later.",

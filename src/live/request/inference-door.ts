@@ -13,7 +13,7 @@ export const UNAUTHORIZED = refusal(
   "Send one of this gateway's keys as a bearer token, or as x-api-key.",
 );
 const INTERNAL = refusal("internal", "The gateway failed on this request.");
-const FULL = refusal("full", "The gateway serves as many requests as it may; try again later.");
+const FULL = refusal("full", "The gateway's limit of concurrent requests is reached; try again later.");
 /** What a host is made of where nothing is wrong with it. */
 const PLAIN_HOST = /^[\w.:[\]-]+$/;
 

@@ -76,7 +76,10 @@ class CollectedBody implements BodyTaker {
 }
 
 const LOOSE_PIECES_MAX = 256;
-const TOO_MANY_BYTES = refusal("saturated", "The gateway holds as many request bytes as it may; try again later.");
+const TOO_MANY_BYTES = refusal(
+  "saturated",
+  "The gateway's limit of request bytes held at once is reached; try again later.",
+);
 const EMPTY = Buffer.alloc(0);
 
 function tooLarge(bytesMax: number): Refusal {

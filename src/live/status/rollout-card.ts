@@ -64,7 +64,7 @@ function designText({ design, canary, arms }: RolloutView): string {
       return `Canary: ${now}, step ${step + 1} of ${stepPercents.length} (${stepPercents.join(", ")} %), ${window} each.`;
     }
     case "shadow":
-      return `Shadow: the control routes everything; the other arms decide too, and nothing follows from it.`;
+      return `Shadow: the control routes everything; the other arms also decide, without any effect.`;
   }
 }
 

@@ -41,7 +41,7 @@ export function decisionsSection(state: PageState, actions: Actions): Markup {
     element(
       "p",
       {},
-      "A few of every second, refusals, waits and retries before others. Open one for the scores of all candidates.",
+      "A sample of each second, in which refusals, waits and retries come first. Open one for the scores of all candidates.",
     ),
     element(
       "div",
@@ -49,7 +49,7 @@ export function decisionsSection(state: PageState, actions: Actions): Markup {
       element(
         "button",
         { type: "button", "aria-pressed": String(held), onclick: () => actions.hold(!held) },
-        held ? "Held: let new ones in" : "Hold",
+        held ? "Held: show new ones" : "Hold",
       ),
       decisions.length > ROWS_SHOWN &&
         element(
@@ -59,7 +59,7 @@ export function decisionsSection(state: PageState, actions: Actions): Markup {
         ),
     ),
     decisions.length === 0
-      ? element("p", { class: "card" }, "No request was routed yet.")
+      ? element("p", { class: "card" }, "No request has been routed yet.")
       : element("div", { class: "card table" }, table),
   );
 }

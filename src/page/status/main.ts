@@ -90,7 +90,7 @@ async function ask(): Promise<void> {
     const answer = await get(`overview?decisions=${lastSequence(state)}&slot=${lastSlot(state)}`);
     if (answer.status === 401) {
       failures = 0;
-      const message = token === "" ? "This gateway asks for a token." : "The gateway does not take that token.";
+      const message = token === "" ? "This gateway asks for a token." : "The gateway does not accept that token.";
       change({ connection: { kind: "locked", message } });
       return;
     }
@@ -137,7 +137,8 @@ async function detailOf(sequence: number): Promise<DecisionDetail | string> {
   const at = state.decisions.find((one) => one.sequence === sequence)?.at ?? Date.now();
   try {
     const answer = await get(`decisions/${sequence}`);
-    if (answer.status === 404) return `The gateway remembers it no more: it was made ${age(Date.now() - at)} ago.`;
+    if (answer.status === 404)
+      return `The gateway no longer keeps this decision: it was made ${age(Date.now() - at)} ago.`;
     if (!answer.ok) return await problemOf(answer);
     return (await answer.json()) as DecisionDetail;
   } catch (error) {

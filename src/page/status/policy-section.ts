@@ -32,7 +32,7 @@ export function policySection({ version, defaultProfile, profiles, changes }: Po
           { name: "Time (UTC)", style: "text" },
           { name: "Change", style: "text" },
           { name: "By", style: "text wrap" },
-          { name: "Profile, or why not", style: "text wrap" },
+          { name: "Profile, or why refused", style: "text wrap" },
         ],
         rows,
         folds: true,

@@ -14,7 +14,7 @@ const ROOM = 1.1;
 export function rolloutChart({ arm, metric, predicted, points }: RolloutInterval): Markup {
   const name = `${arm}: ${metric.toUpperCase()}`;
   const last = points.at(-1);
-  if (last === undefined) return figure(name, element("p", {}, "Not enough was measured yet."));
+  if (last === undefined) return figure(name, element("p", {}, "Not enough has been measured yet."));
   const first = points[0]!.at;
   const until = Math.max(last.at, first + 1);
   const reach = reachOf(points, predicted);

@@ -35,7 +35,11 @@ function rolloutOf(rollout: RolloutCard, at: number): Markup {
     reason !== "" && element("p", {}, `Last step, ${dayAndClock(rollout.at)} UTC: ${reason}.`),
     element("div", { class: "card table" }, armsTable(rollout)),
     intervals.length > 0 &&
-      element("p", {}, "Means less the control's, with intervals that hold at every look together; below 0 is faster."),
+      element(
+        "p",
+        {},
+        "Differences of the means from the control's, with confidence intervals that are valid at any time of looking; below 0 is faster.",
+      ),
     element("div", { class: "cards small" }, intervals.map(rolloutChart)),
     element("p", {}, "Each arm by itself, window by window: its mean, shaded from its p50 to its p90."),
     element("div", { class: "cards small" }, windows.map(windowChart)),
@@ -114,7 +118,7 @@ function armRow(arm: RolloutArm, place: number): Row {
 function guardrailTable(guardrails: RolloutCard["guardrails"]): Markup {
   if (guardrails.length === 0) return element("p", {}, "None.");
   return dataTable({
-    caption: "Guardrails: what takes the rollout back at once",
+    caption: "Guardrails: limits beyond which the rollout is taken back at once",
     columns: [{ name: "Figure", style: "text wrap" }, { name: "Limit", style: "text wrap" }, { name: "Now" }],
     rows: guardrails.map(({ figure, arm, limit, used, value }) => ({
       key: `${figure} ${arm}`,

@@ -15,7 +15,7 @@ const STYLES = 8;
 export function windowChart({ metric, arms }: RolloutWindows): Markup {
   const name = `Each arm: ${metric.toUpperCase()}`;
   const all = arms.flatMap(({ points }) => points);
-  if (all.length === 0) return figure(name, element("p", {}, "No window was compared yet."));
+  if (all.length === 0) return figure(name, element("p", {}, "No window has been compared yet."));
   const times = all.map(({ at }) => at);
   const [first, last] = [Math.min(...times), Math.max(...times)];
   const until = Math.max(last, first + 1);

@@ -82,7 +82,7 @@ function lead({ candidates, ranking }: WhatIfAnswer, best: CandidateAnswer): str
   const likely = ranking.first[candidates.indexOf(best)];
   if (best.exceedsNoise.e2eMicros !== true || (best.difference.e2eMicros?.mean ?? 0) >= 0 || likely === undefined)
     return [];
-  return [`That its mean E2E is the least of all is ${percent(likely, 0)} likely.`];
+  return [`It has the lowest mean E2E of all with a probability of ${percent(likely, 0)}.`];
 }
 
 /** A difference below the model's own error. */

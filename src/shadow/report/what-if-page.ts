@@ -62,7 +62,7 @@ function notes({ notes }: PageData): string {
 function errorWords({ modelError, inForce }: WhatIfAnswer): string {
   if (modelError === undefined)
     return "The model's error is not known, since this traffic was not run as simulated here.";
-  return `The model's error stands in the heads: ${escaped(inForce)} simulated against what really happened.`;
+  return `The column heads show the model's error: ${escaped(inForce)} simulated against what really happened.`;
 }
 
 function scenarioWords({ candidates }: WhatIfAnswer): string {

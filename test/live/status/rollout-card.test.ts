@@ -68,6 +68,19 @@ test("a guardrail shows how much of its limit is used, once there are samples en
   ]);
 });
 
+test("of a guardrail that has no value, no limit, or too few samples, nothing is used; any failure uses a limit of 0", () => {
+  const [one] = rolloutViewCase().guardrails;
+  const used = (more: Partial<NonNullable<typeof one>>) =>
+    rolloutCard(rolloutViewCase({ guardrails: [{ ...one!, samples: 50, samplesMin: 20, ...more }] })).guardrails[0]
+      ?.used;
+  assert.equal(used({ value: 0.03, limit: 0.04 }), 0.75);
+  assert.equal(used({ value: null, limit: 0.04 }), null);
+  assert.equal(used({ value: 0.03, limit: null }), null);
+  assert.equal(used({ value: 0.03, limit: 0.04, samples: 19 }), null);
+  assert.equal(used({ value: 0.03, limit: 0.04, samples: 20 }), 0.75);
+  assert.deepEqual([used({ value: 0.03, limit: 0 }), used({ value: 0, limit: 0 })], [1, 0]);
+});
+
 test("steps have who made them", () => {
   assert.deepEqual(
     rolloutCard(rolloutViewCase()).steps.map(({ step, by, reason }) => [step, by, reason]),
@@ -87,7 +100,7 @@ test("every design is described by what it does to requests", () => {
   );
   assert.match(text({ ...common, kind: "split" }), /^Split: sessions are spread over the arms.*windows of 90 s\.$/);
   assert.match(text({ ...common, kind: "pools", label: "pool" }), /by their label pool/);
-  assert.match(text({ ...common, kind: "shadow", by: null }), /nothing follows/);
+  assert.match(text({ ...common, kind: "shadow", by: null }), /without any effect/);
   const canary = { step: 1, stepPercents: [1, 5, 25] };
   assert.equal(
     text({ ...common, kind: "canary" }, { canary }),

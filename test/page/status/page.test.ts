@@ -110,7 +110,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     const field = page.getByLabel("Status token or admin token");
     await field.fill("wrong");
     await field.press("Enter");
-    await page.getByText("does not take that token").waitFor();
+    await page.getByText("does not accept that token").waitFor();
     await field.fill("st-secret");
     await field.press("Enter");
     await page.locator(ROWS).first().waitFor();
@@ -183,7 +183,7 @@ describe("the status page in a browser", { skip: withoutBrowser }, () => {
     const detail = server.detail;
     server.detail = undefined;
     await page.locator("#decisions button.open").first().click();
-    await page.getByText("The gateway remembers it no more").waitFor();
+    await page.getByText("The gateway no longer keeps this decision").waitFor();
     server.detail = detail;
     await close();
   });

@@ -75,7 +75,7 @@ test("no difference beyond chance is reported of all three, with the estimates",
 test("better and worse are by mean E2E, and what the other two pay for it stands beside", () => {
   const better = told([candidate("a", { e2eMicros: [-8, true], ttftMicros: [20, true] })]);
   assert.match(better, /^a would have been better than own in E2E: mean E2E −8\.0 % .*, TTFT \+20\.0 %/);
-  assert.match(better, /least of all is 50 % likely/);
+  assert.match(better, /lowest mean E2E of all with a probability of 50 %/);
   assert.match(
     told([candidate("a", { e2eMicros: [8, true] })]),
     /^own stays best in E2E; next is a: mean E2E \+8\.0 %/,

@@ -176,6 +176,23 @@ test("a block or a cluster counts as much as it has requests: the mean is that o
   }
 });
 
+test("what a covariate explains is taken off clusters of many requests as off single ones", () => {
+  const clusters = new ClusterMeans(2);
+  const random = randomFor(8, 8);
+  for (let i = 0; i < 200; i++) {
+    for (const arm of [0, 1]) {
+      for (let r = 1 + random.below(5); r > 0; r--) {
+        const covariate = 100 * random.next();
+        clusters.add(arm, `session ${i}`, 2 * covariate + 7 * arm, covariate);
+      }
+    }
+  }
+  const adjusted = clusters.estimate(1, true);
+  assert.ok(Math.abs(adjusted.mean - 7) < 1e-6, `${adjusted.mean}`);
+  assert.ok(adjusted.deviation < 1e-3, `${adjusted.deviation}`);
+  assert.ok(clusters.estimate(1, false).deviation > 50);
+});
+
 test("one tenant that has most of an arm's requests makes the arm's mean no surer than itself", () => {
   const clusters = new ClusterMeans(2);
   const random = randomFor(6, 6);
