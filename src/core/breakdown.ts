@@ -7,7 +7,9 @@ export const ABSTAINED = -1;
 
 export type CandidateLoad = Pick<CandidateRow, "effectiveLoad" | "prefillTokensQueued" | "hitTokens">;
 
-const COLUMNS = 8;
+/** Signals, and last what removed the endpoint. */
+const COLUMNS = 9;
+const REMOVED_BY = 8;
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 
 const SLAB_DOUBLES = 8192;
@@ -17,18 +19,25 @@ const SLAB_DOUBLES = 8192;
  * heap; a kept decision keeps its slab.
  */
 export class DoubleSlab {
-  #room = new Float64Array(0);
+  /** Where the piece that was taken last lies. */
+  room: Float64Array = new Float64Array(0);
   #used = 0;
 
   /** So many zeros that nobody else will get. */
   take(length: number): Float64Array {
-    if (this.#used + length > this.#room.length) {
-      this.#room = new Float64Array(Math.max(SLAB_DOUBLES, length));
+    const from = this.place(length);
+    return this.room.subarray(from, from + length);
+  }
+
+  /** The same as where they begin in `room`: a view takes 0.1 us and 100 bytes, and not all need one. */
+  place(length: number): number {
+    if (this.#used + length > this.room.length) {
+      this.room = new Float64Array(Math.max(SLAB_DOUBLES, length));
       this.#used = 0;
     }
     const from = this.#used;
     this.#used += length;
-    return this.#room.subarray(from, this.#used);
+    return from;
   }
 }
 
@@ -50,10 +59,10 @@ export class ColumnBreakdown implements Breakdown {
   readonly values: Float64Array;
   readonly totals: Float64Array;
   clamped = 0;
-  /** Index into `#removers` of what removed each endpoint; 0 is nothing. */
-  readonly #removedBy: Uint8Array;
   readonly #removers: readonly string[];
-  readonly #signals: Float64Array;
+  /** Rows of COLUMNS from `#from` on; of each the last is an index into `#removers` of what removed it, 0 for nothing. */
+  readonly #cells: Float64Array;
+  readonly #from: number;
 
   constructor(
     snapshots: readonly Snapshot[],
@@ -65,11 +74,13 @@ export class ColumnBreakdown implements Breakdown {
     const count = snapshots.length;
     this.endpoints = endpoints;
     this.scorers = scorers;
-    this.values = slab.take(count * scorers.length);
-    this.totals = slab.take(count);
-    this.#removedBy = new Uint8Array(count);
+    const rows = count * COLUMNS;
+    const from = slab.place(rows + count * (1 + scorers.length));
+    this.#cells = slab.room;
+    this.#from = from;
+    this.totals = slab.room.subarray(from + rows, from + rows + count);
+    this.values = slab.room.subarray(from + rows + count, from + rows + count * (1 + scorers.length));
     this.#removers = removers;
-    this.#signals = slab.take(count * COLUMNS);
     this.begin(snapshots);
   }
 
@@ -77,23 +88,24 @@ export class ColumnBreakdown implements Breakdown {
   begin(snapshots: readonly Snapshot[]): void {
     this.values.fill(NaN);
     this.totals.fill(NaN);
-    this.#removedBy.fill(0);
     this.clamped = 0;
-    for (let i = 0, at = 0; i < snapshots.length; i++, at += COLUMNS) {
+    const cells = this.#cells;
+    for (let i = 0, at = this.#from; i < snapshots.length; i++, at += COLUMNS) {
       const snapshot = snapshots[i]!;
-      this.#signals[at] = FRESHNESS.indexOf(snapshot.freshness);
-      this.#signals[at + 1] = snapshot.loadAgeMicros;
-      this.#signals[at + 2] = snapshot.effectiveLoad;
-      this.#signals[at + 3] = snapshot.kvUtilization;
-      this.#signals[at + 4] = snapshot.requestsInFlight;
-      this.#signals[at + 5] = snapshot.prefillTokensQueued;
-      this.#signals[at + 6] = snapshot.hitTokens;
-      this.#signals[at + 7] = snapshot.prefixSource === "precise" ? 1 : 0;
+      cells[at] = codeOf(snapshot.freshness);
+      cells[at + 1] = snapshot.loadAgeMicros;
+      cells[at + 2] = snapshot.effectiveLoad;
+      cells[at + 3] = snapshot.kvUtilization;
+      cells[at + 4] = snapshot.requestsInFlight;
+      cells[at + 5] = snapshot.prefillTokensQueued;
+      cells[at + 6] = snapshot.hitTokens;
+      cells[at + 7] = snapshot.prefixSource === "precise" ? 1 : 0;
+      cells[at + REMOVED_BY] = 0;
     }
   }
 
   remove(index: number, remover: number): void {
-    this.#removedBy[index] = remover;
+    this.#cells[this.#from + index * COLUMNS + REMOVED_BY] = remover;
   }
 
   get candidates(): readonly CandidateRow[] {
@@ -102,28 +114,34 @@ export class ColumnBreakdown implements Breakdown {
 
   /** What of a row shows how much was there, for who asks at every request. */
   loadOf(index: number): CandidateLoad {
-    const at = index * COLUMNS;
+    const at = this.#from + index * COLUMNS;
     return {
-      effectiveLoad: this.#signals[at + 2]!,
-      prefillTokensQueued: this.#signals[at + 5]!,
-      hitTokens: this.#signals[at + 6]!,
+      effectiveLoad: this.#cells[at + 2]!,
+      prefillTokensQueued: this.#cells[at + 5]!,
+      hitTokens: this.#cells[at + 6]!,
     };
   }
 
   /** One of `candidates`, for who needs few of many. */
   row(index: number): CandidateRow {
-    const at = index * COLUMNS;
+    const at = this.#from + index * COLUMNS;
     return {
       endpoint: this.endpoints[index]!,
-      removedBy: this.#removers[this.#removedBy[index]!]!,
-      freshness: FRESHNESS[this.#signals[at]!]!,
-      loadAgeMicros: this.#signals[at + 1]!,
-      effectiveLoad: this.#signals[at + 2]!,
-      kvUtilization: this.#signals[at + 3]!,
-      requestsInFlight: this.#signals[at + 4]!,
-      prefillTokensQueued: this.#signals[at + 5]!,
-      hitTokens: this.#signals[at + 6]!,
-      prefixSource: this.#signals[at + 7] === 1 ? "precise" : "approximate",
+      removedBy: this.#removers[this.#cells[at + REMOVED_BY]!]!,
+      freshness: FRESHNESS[this.#cells[at]!]!,
+      loadAgeMicros: this.#cells[at + 1]!,
+      effectiveLoad: this.#cells[at + 2]!,
+      kvUtilization: this.#cells[at + 3]!,
+      requestsInFlight: this.#cells[at + 4]!,
+      prefillTokensQueued: this.#cells[at + 5]!,
+      hitTokens: this.#cells[at + 6]!,
+      prefixSource: this.#cells[at + 7] === 1 ? "precise" : "approximate",
     };
   }
+}
+
+/** Its place in FRESHNESS, without a call for each endpoint. */
+function codeOf(freshness: Freshness): number {
+  if (freshness === "fresh") return 0;
+  return freshness === "stale" ? 1 : 2;
 }

@@ -45,8 +45,9 @@ export const maxScore = pickerPlugin({
       epsilon,
       pick(request, candidates, totals, random) {
         tookTurn = false;
+        const only = onlyHighest(totals, candidates.length, epsilon);
+        if (only >= 0) return only;
         const tied = tiedIndexes(totals, candidates.length, epsilon);
-        if (tied.length === 1) return tied[0]!;
         switch (tieBreak) {
           case "lowest-id":
             return tied[0]!;
@@ -73,6 +74,14 @@ export const maxScore = pickerPlugin({
 });
 
 const TURN = { turn: true } as const;
+
+/** The candidate with the highest total where no other's is within epsilon of it, as mostly; else -1. */
+function onlyHighest(totals: Float64Array, count: number, epsilon: number): number {
+  let highest = 0;
+  for (let i = 1; i < count; i++) if (totals[i]! > totals[highest]!) highest = i;
+  for (let i = 0; i < count; i++) if (i !== highest && totals[i]! >= totals[highest]! - epsilon) return -1;
+  return highest;
+}
 
 /** Candidates whose total is within epsilon of the highest, in order. */
 function tiedIndexes(totals: Float64Array, count: number, epsilon: number): number[] {

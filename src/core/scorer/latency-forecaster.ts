@@ -203,17 +203,21 @@ export class LatencyForecaster {
   /** Undefined where the decision has no row of the endpoint. */
   #seen({ at, endpoint: id, sequence, breakdown, noted }: Routed, added: number): Seen | undefined {
     const aboard = this.#underWay.at(id);
-    const both = { id, at, promptTokensInFlight: aboard?.promptTokens ?? 0, newTokens: added };
+    const endpoint = this.#endpoints.get(id);
+    const promptTokensInFlight = aboard?.promptTokens ?? 0;
     const isPeers = sequence === PEER_SEQUENCE;
     if (this.#seenBy === "requests" || (isPeers && noted?.load === undefined)) {
       const requests = aboard?.requests ?? 0;
       return {
-        ...both,
-        endpoint: this.#endpoints.get(id),
+        id,
+        at,
+        endpoint,
         load: undefined,
         effectiveLoad: requests,
         requestsInFlight: requests,
         prefillTokensQueued: aboard?.queuedTokens ?? 0,
+        promptTokensInFlight,
+        newTokens: added,
       };
     }
     const load = isPeers ? noted?.load : rowOf(breakdown, id);
@@ -221,12 +225,15 @@ export class LatencyForecaster {
     const { effectiveLoad, requestsInFlight, prefillTokensQueued } = load;
     const fresh = "fresh" in load ? load.fresh : load.freshness === "fresh";
     return {
-      ...both,
-      endpoint: this.#endpoints.get(id),
+      id,
+      at,
+      endpoint,
       load: fresh ? this.#loads.get(id) : undefined,
       effectiveLoad,
       requestsInFlight,
       prefillTokensQueued,
+      promptTokensInFlight,
+      newTokens: added,
     };
   }
 }
