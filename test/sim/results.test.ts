@@ -23,6 +23,21 @@ test("percentiles are interpolated between ranks, and none is made of nothing", 
   assert.ok(Math.abs((values?.p90 ?? 0) - 37) < 1e-9);
 });
 
+test("values of any sign are put in order, and by their place in a larger buffer too", () => {
+  const drawn = [
+    [3, 0.5, 1e12, 7, 0.25, 3, -0, 0],
+    [2, -1.5, -7, 0.5, -1e9, 4],
+    [Infinity, 5e-324, 1, 0.1],
+  ];
+  for (const numbers of drawn) {
+    const values = new Float64Array([-99, ...numbers, 99]).subarray(1, numbers.length + 1);
+    const found = distribution(values);
+    assert.deepEqual(values, Float64Array.from(numbers).sort());
+    assert.deepEqual([found?.min, found?.max], [values[0], values.at(-1)]);
+    assert.equal(found?.mean, values.reduce((sum, value) => sum + value) / values.length);
+  }
+});
+
 test("figures by class and tenant are those of their requests", () => {
   const arrivals = [
     tagged(0, 0, 5, "fast", "a"),

@@ -8,10 +8,12 @@ export interface Anomalies {
   readonly holBlockingEvents: number;
 }
 
+const NONE: Anomalies = { priorityInversions: 0, holBlockingEvents: 0 };
+
 /** Finds them in the outcomes: a request waits from its arrival until it is first admitted to a batch. */
 export function findAnomalies(outcomes: Outcomes): Anomalies {
+  if (allAlike(outcomes.priority)) return NONE;
   const priorities = [...new Set(outcomes.priority)].sort((a, b) => a - b);
-  if (priorities.length < 2) return { priorityInversions: 0, holBlockingEvents: 0 };
   const rankOf = new Map(priorities.map((priority, rank) => [priority, rank]));
   const byEndpoint = new Map<number, number[]>();
   for (let row = 0; row < outcomes.length; row++) {
@@ -29,6 +31,11 @@ export function findAnomalies(outcomes: Outcomes): Anomalies {
     holBlockingEvents += found.blocked;
   }
   return { priorityInversions, holBlockingEvents };
+}
+
+function allAlike(numbers: Int32Array): boolean {
+  for (let i = 1; i < numbers.length; i++) if (numbers[i] !== numbers[0]) return false;
+  return true;
 }
 
 /** Goes through one endpoint's arrivals, admissions and ends in order of time. */

@@ -50,10 +50,10 @@ export function metricsOf(
   const totals = totalsOf(outcomes);
   const tier = tierTotals(fleet, endedAt);
   return {
-    ttftMicros: byClass(outcomes, (row) => outcomes.ttft[row]!),
-    tpotMicros: byClass(outcomes, (row) => (outcomes.isCompleted(row) ? tpotOf(outcomes, row) : NaN)),
-    e2eMicros: byClass(outcomes, (row) => outcomes.e2e[row]!),
-    queueDelayMicros: byClass(outcomes, (row) => outcomes.queueDelay[row]!),
+    ttftMicros: byClass(outcomes, outcomes.ttft),
+    tpotMicros: byClass(outcomes, tpots(outcomes)),
+    e2eMicros: byClass(outcomes, outcomes.e2e),
+    queueDelayMicros: byClass(outcomes, outcomes.queueDelay),
     itlMicros: gaps === undefined ? undefined : distribution(gaps.view().slice()),
     requestsPerSec: perSecond(totals.completed, seconds),
     tokensPerSec: perSecond(totals.outputTokens, seconds),
@@ -103,7 +103,7 @@ export interface EndpointFigures {
 }
 
 export function endpointFigures(outcomes: Outcomes, fleet: EngineFleet, endedAt: Micros): EndpointFigures[] {
-  const groups = grouped(outcomes, (row) => outcomes.endpoint[row]!, fleet.size);
+  const groups = grouped(outcomes, outcomes.endpoint, fleet.size);
   return fleet.specs.map(({ endpoint }, number) => {
     const engines = fleet.gaugesOfAll(endedAt + 1, number);
     const sum = (of: (gauges: EngineGauges) => number): number => engines.reduce((total, one) => total + of(one), 0);
@@ -130,7 +130,7 @@ export interface TenantFigures {
 
 /** In the order in which tenants came. */
 export function tenantFigures(outcomes: Outcomes): TenantFigures[] {
-  const groups = grouped(outcomes, (row) => outcomes.tenant[row]!, outcomes.tenants.length);
+  const groups = grouped(outcomes, outcomes.tenant, outcomes.tenants.length);
   return outcomes.tenants.map((tenant, number) => ({ tenant, ...figures(groups[number]!) }));
 }
 
@@ -145,7 +145,7 @@ interface Group {
   e2e: number;
 }
 
-function grouped(outcomes: Outcomes, groupOf: (row: number) => number, count: number): Group[] {
+function grouped(outcomes: Outcomes, groupOf: Int16Array | Uint16Array, count: number): Group[] {
   const groups = Array.from({ length: count }, (): Group => ({
     requests: 0,
     completed: 0,
@@ -157,7 +157,7 @@ function grouped(outcomes: Outcomes, groupOf: (row: number) => number, count: nu
     e2e: 0,
   }));
   for (let row = 0; row < outcomes.length; row++) {
-    const group = groups[groupOf(row)];
+    const group = groups[groupOf[row]!];
     if (group === undefined) continue;
     group.requests++;
     group.outputTokens += outcomes.outputTokens[row]!;
@@ -201,26 +201,45 @@ function totalsOf(outcomes: Outcomes) {
   return totals;
 }
 
-function byClass(outcomes: Outcomes, valueOf: (row: number) => number): ByClass {
-  const counts = new Uint32Array(outcomes.classes.length);
+/** Time per output token of those that were served to their end, a row each. */
+function tpots(outcomes: Outcomes): Float64Array {
   const values = new Float64Array(outcomes.length);
-  for (let row = 0; row < outcomes.length; row++) {
-    values[row] = valueOf(row);
-    if (!Number.isNaN(values[row]!)) counts[outcomes.sloClass[row]!]!++;
-  }
-  const columns = Array.from(counts, (count) => new Float64Array(count));
-  const places = new Uint32Array(counts.length);
-  for (let row = 0; row < outcomes.length; row++) {
-    const sloClass = outcomes.sloClass[row]!;
-    if (!Number.isNaN(values[row]!)) columns[sloClass]![places[sloClass]!++] = values[row]!;
-  }
-  const named = outcomes.classes.map((name, number) => [name, distribution(columns[number]!)] as const);
-  const [only, ...others] = named;
-  const single = only !== undefined && others.length === 0;
-  const all = single ? only[1] : distribution(values.filter((value) => !Number.isNaN(value)));
+  for (let row = 0; row < values.length; row++) values[row] = outcomes.isCompleted(row) ? tpotOf(outcomes, row) : NaN;
+  return values;
+}
+
+/** A row for each outcome; NaN counts for nothing. */
+function byClass(outcomes: Outcomes, values: Float64Array): ByClass {
+  const { classes } = outcomes;
+  const columns = classes.length === 1 ? [known(values)] : columnsOf(outcomes, values);
+  const named = classes.map((name, number) => [name, distribution(columns[number]!)] as const);
+  const all = classes.length === 1 ? named[0]![1] : distribution(known(values));
   const found = (entry: readonly [string, Distribution | undefined]): entry is readonly [string, Distribution] =>
     entry[1] !== undefined;
   return Object.fromEntries([["all", all] as const, ...named.sort(([a], [b]) => (a < b ? -1 : 1))].filter(found));
+}
+
+/** Of each class those that are known. */
+function columnsOf({ classes, sloClass }: Outcomes, values: Float64Array): Float64Array[] {
+  const counts = new Uint32Array(classes.length);
+  for (let row = 0; row < values.length; row++) if (!Number.isNaN(values[row]!)) counts[sloClass[row]!]!++;
+  const columns = Array.from(counts, (count) => new Float64Array(count));
+  const places = new Uint32Array(counts.length);
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row]!;
+    if (!Number.isNaN(value)) columns[sloClass[row]!]![places[sloClass[row]!]!++] = value;
+  }
+  return columns;
+}
+
+function known(values: Float64Array): Float64Array {
+  const kept = new Float64Array(values.length);
+  let count = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (!Number.isNaN(value)) kept[count++] = value;
+  }
+  return kept.subarray(0, count);
 }
 
 function sloFigures(
@@ -252,7 +271,8 @@ function sloFigures(
 }
 
 function jain(outcomes: Outcomes): number {
-  const tokens = tenantFigures(outcomes).map(({ outputTokens }) => outputTokens);
+  const tokens = new Float64Array(outcomes.tenants.length);
+  for (let row = 0; row < outcomes.length; row++) tokens[outcomes.tenant[row]!]! += outcomes.outputTokens[row]!;
   let sum = 0;
   let squares = 0;
   for (const x of tokens) {
