@@ -157,6 +157,11 @@ export class Run {
   #pump(): void {
     while (!this.#stopping) {
       const now = this.now();
+      // The timer for it may be late.
+      if (now > this.#options.durationSeconds * MICROS_PER_SECOND) {
+        this.stop();
+        break;
+      }
       if (this.#inFlight.size >= this.#options.concurrency) {
         this.#fullUntilMicros = now;
         break;

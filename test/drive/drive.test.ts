@@ -255,11 +255,10 @@ describe("drive", () => {
     await using folder = await temporaryFolder();
     const spec = { conversations: 10_000, arrivals: { process: "constant", ratePerSecond: 0.2 }, groups: [GROUP] };
     const { report } = await driven(await specFile(folder.path, spec), { options: { durationSeconds: 0.2 } });
-    // One every 5 ms of scaled time, for as long as a busy machine took to end a run of 50 s.
-    const { seconds, requests } = report;
-    assert.ok(requests.sent > 0 && requests.sent <= seconds / 0.005 + 2, `${requests.sent} in ${seconds} s`);
-    assert.ok(seconds < 5, `${seconds} s`);
-    assert.equal(report.requests.ok, report.requests.sent);
+    // One every 5 ms of scaled time, the first at once; fewer where a busy machine began late.
+    const { sent, ok } = report.requests;
+    assert.ok(sent <= 0.2 / 0.005 + 1, `${sent} sent`);
+    assert.equal(ok, sent);
   });
 
   it("writes a line a request, without the prompt", async () => {

@@ -105,13 +105,16 @@ test("scrapes that fail in any way are counted by kind and keep the endpoint in"
   await until("too large", () => errors()["too-large"] > 0);
   engine.metrics = (request) => void request.socket.end("SSH-2.0-OpenSSH\r\n\r\n");
   await until("not HTTP", () => errors().garbage > 1);
-  assert.deepEqual(made.story(url), ["endpoint-joined"]);
+  // On a busy machine the first scrape takes too long, and what the engine has room for is known with a later one.
+  const story = made.story(url).filter((kind) => kind !== "endpoint-changed");
+  assert.deepEqual(story, ["endpoint-joined"]);
   assert.notEqual(made.keeper.rows()[0]!.lastError, "");
   const before = made.loads(url).length;
   engine.metrics = answer(200, engineText({ running: 7 }));
   await until("loads again", () => made.loads(url).length > before);
   assert.equal(made.loads(url).at(-1)!.running, 7);
-  assert.equal(made.keeper.rows()[0]!.lastError, "");
+  // The one after that load may already have taken too long.
+  await until("a scrape without an error", () => made.keeper.rows()[0]!.lastError === "");
 });
 
 test("one question at a time is asked of a server", async (t) => {
