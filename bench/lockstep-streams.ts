@@ -9,6 +9,8 @@ export interface LockstepOrder {
   readonly port: number;
   readonly streams: number;
   readonly events: number;
+  /** About so long is a request's text; a few words by default. */
+  readonly bodyBytes?: number;
 }
 
 const [HEAD, EVENT, PROMPT_IDS, DONE] = [
@@ -63,11 +65,12 @@ function serve(socket: Socket): void {
 let streamsBegun = 0;
 
 /** One stream of so many events; resolves with how many came. */
-function stream(port: number, events: number): Promise<number> {
+function stream({ port, events, bodyBytes = 0 }: LockstepOrder): Promise<number> {
   const number = String(streamsBegun++);
+  const text = `stream number ${number} ${words(bodyBytes)}`;
   const body = JSON.stringify({
     model: "tiny",
-    messages: [{ role: "user", content: `stream number ${number} ` }],
+    messages: [{ role: "user", content: text }],
     stream: true,
   });
   const socket = connect(port, "127.0.0.1");
@@ -92,8 +95,16 @@ function stream(port: number, events: number): Promise<number> {
   });
 }
 
-process.on("message", ({ port, streams, events }: LockstepOrder) => {
-  void Promise.all(Array.from({ length: streams }, () => stream(port, events))).then((all) =>
+const WORDS = "the of and to in is that for it as was with be by on not he his but at are this have from or".split(" ");
+
+function words(bytes: number): string {
+  let text = "";
+  while (text.length < bytes) text += `${WORDS[Math.floor(Math.random() * WORDS.length)]} `;
+  return text;
+}
+
+process.on("message", (order: LockstepOrder) => {
+  void Promise.all(Array.from({ length: order.streams }, () => stream(order))).then((all) =>
     process.send!({ events: all.reduce((sum, one) => sum + one, 0) }),
   );
 });

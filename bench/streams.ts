@@ -7,7 +7,8 @@
  * All streams together send so many events a second, whatever their number is, evenly spread. Engines and clients are one
  * process with one clock, on the last core, gateways on the first; each is measured in turn, and once without any gateway,
  * which is what the harness adds itself. The gap is what two events lie further apart at the client than at the engine.
- * A bare Hono + dispatch proxy is measured too. With --stalls, a line below each shows when its event loop and the load's own
+ * `in 1 ms` are the reads of clients that came within a millisecond of one of the same stream: what holding events back so
+ * long could have joined. A bare Hono + dispatch proxy is measured too. With --stalls, a line below each shows when its event loop and the load's own
  * were more than 3 ms late, and what the thread did meanwhile: waited for a core, collected garbage, or worked. Needs a limit
  * of open files of some four times the streams (`ulimit -n`).
  */
@@ -65,7 +66,7 @@ async function main(): Promise<void> {
   for (const one of targets)
     if (one.pid !== undefined) await hold(load, { port: one.port, ...WARM_UP }, one, engine.stalls);
   console.log(
-    "streams   through       events/s  us/event  bytes/stream  delay p50 / p99 ms   added gap p50 / p99 ms   whole",
+    "streams   through       events/s  us/event  bytes/stream  in 1 ms  delay p50 / p99 ms   added gap p50 / p99 ms   whole",
   );
   for (const streams of counts) {
     const gapMillis = Math.max(1, Math.round((1_000 * streams) / eventsPerSecond));
@@ -81,7 +82,7 @@ async function main(): Promise<void> {
 }
 
 function print(streams: number, { name, pid }: Target, held: Held): void {
-  const { events, whole, delayMicros, addedGapMicros } = held.report;
+  const { events, reads, closeReads, whole, delayMicros, addedGapMicros } = held.report;
   const pair = ({ p50, p99 }: { p50: number; p99: number }): string =>
     `${(p50 / 1_000).toFixed(2)} / ${(p99 / 1_000).toFixed(2)}`;
   console.log(
@@ -91,6 +92,7 @@ function print(streams: number, { name, pid }: Target, held: Held): void {
       (events / (millis / 1_000)).toFixed(0).padStart(11),
       pid === undefined ? "".padStart(10) : (held.cpuMicros / events).toFixed(1).padStart(10),
       pid === undefined ? "".padStart(14) : (held.bytes / streams).toFixed(0).padStart(14),
+      `${((100 * closeReads) / reads).toFixed(2)} %`.padStart(10),
       pair(delayMicros).padStart(20),
       pair(addedGapMicros).padStart(25),
       `${whole} of ${streams}`.padStart(17),
@@ -148,8 +150,9 @@ async function hold(
   const before = cpuMicros(pids);
   await message(load);
   const [cpu, full] = [cpuMicros(pids) - before, resident()];
-  const reported = message(load);
   for (const file of files) await file?.read();
+  const reported = message(load);
+  load.send("end");
   const { report } = (await reported) as { report: TimedReport };
   return { report, cpuMicros: cpu, bytes: full - empty };
 }

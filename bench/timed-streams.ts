@@ -15,6 +15,9 @@ export interface TimedOrder {
 export interface TimedReport {
   readonly events: number;
   readonly whole: number;
+  /** Reads of clients that came less than a millisecond after one of the same stream: what could have been one write. */
+  readonly closeReads: number;
+  readonly reads: number;
   /** From engine to client, sorted. */
   readonly delayMicros: { readonly p50: number; readonly p99: number };
   /** By how much two events lay further apart at the client than at the engine. */
@@ -30,8 +33,11 @@ const PROMPT_IDS = chunk(
   `${START}"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":[1,2,3],"prompt_text":null}\n\n`,
 );
 const DONE = `${chunk("data: [DONE]\n\n")}0\r\n\r\n`;
+const TURNS_AT_ONCE = 3;
+const CLOSE_MICROS = 1_000;
 const SAMPLES_MAX = 2_000_000;
 
+let ending = (): void => {};
 let gapMillis = 100;
 let endsAt = 0;
 /** Streams by the millisecond of the gap in which they are due. */
@@ -41,6 +47,8 @@ let last = performance.now();
 
 setInterval(() => {
   const now = performance.now();
+  // What this process was late for is left out: made up for, it would be hundreds of events at once for the gateway.
+  last = Math.max(last, now - TURNS_AT_ONCE);
   for (; last + 1 <= now; last++) {
     if (turns.length === 0) continue;
     at = (at + 1) % turns.length;
@@ -91,6 +99,8 @@ const REQUEST = `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nconten
 class Meters {
   events = 0;
   whole = 0;
+  reads = 0;
+  closeReads = 0;
   readonly delays: number[] = [];
   readonly gaps: number[] = [];
 }
@@ -100,10 +110,14 @@ function stream(port: number, meters: Meters): Promise<void> {
   socket.setNoDelay(true);
   socket.write(REQUEST);
   let before = Number.NaN;
+  let readAt = Number.NaN;
   return new Promise((resolve) => {
     socket.on("data", (data) => {
       const now = performance.now() * 1_000;
       const text = data.toString("latin1");
+      meters.reads++;
+      if (now - readAt < CLOSE_MICROS) meters.closeReads++;
+      readAt = now;
       for (let from = text.indexOf('"content":"t'); from >= 0; from = text.indexOf('"content":"t', from + 1)) {
         meters.events++;
         const delay = now - Number.parseInt(text.slice(from + 12, from + 32), 10);
@@ -134,17 +148,20 @@ async function run(order: TimedOrder): Promise<TimedReport> {
   }
   // What is measured begins when all are there.
   await new Promise((next) => setTimeout(next, SETTLE_MILLIS));
-  Object.assign(meters, { events: 0 });
+  Object.assign(meters, { events: 0, reads: 0, closeReads: 0 });
   meters.delays.length = 0;
   meters.gaps.length = 0;
   process.send!({ kind: "held" });
   await new Promise((next) => setTimeout(next, order.millis));
-  const { events } = meters;
-  const report = { events, delayMicros: quantiles(meters.delays), addedGapMicros: quantiles(meters.gaps) };
+  const { events, reads, closeReads } = meters;
+  const [delays, gaps] = [meters.delays.slice(), meters.gaps.slice()];
   process.send!({ kind: "measured" });
+  // The end of all streams at once is no part of what is measured: the parent first takes what it needs.
+  await new Promise<void>((next) => (ending = next));
   endsAt = 0;
   await Promise.all(all);
-  return { ...report, whole: meters.whole };
+  const [delayMicros, addedGapMicros] = [quantiles(delays), quantiles(gaps)];
+  return { events, reads, closeReads, delayMicros, addedGapMicros, whole: meters.whole };
 }
 
 const STREAMS_PER_MILLI = 4;
@@ -156,7 +173,8 @@ function quantiles(all: readonly number[]): { readonly p50: number; readonly p99
   return { p50: of(0.5), p99: of(0.99) };
 }
 
-process.on("message", (order: TimedOrder) => {
+process.on("message", (order: TimedOrder | "end") => {
+  if (order === "end") return ending();
   void run(order).then((report) => process.send!({ kind: "report", report }));
 });
 process.on("disconnect", () => process.exit(0));

@@ -3,7 +3,9 @@
  * SIGUSR2 it writes what was since the last one, a `StallReport`, to the file that STALLS_PATH names.
  */
 import { openSync, readSync, writeFileSync } from "node:fs";
+import { Session } from "node:inspector";
 import { type PerformanceNodeEntry, PerformanceObserver } from "node:perf_hooks";
+import { type Span, heaviestIn } from "./span-samples.ts";
 
 /** Milliseconds between two turns of a loop that is asked for one every millisecond. */
 export interface Stall {
@@ -19,9 +21,14 @@ export interface StallReport {
   readonly stalls: readonly Stall[];
   /** Every collection, how long: by kind (1 young, 4 whole heap, 8 a step of marking, 16 weak callbacks). */
   readonly collections: readonly { readonly kind: number; readonly millis: number }[];
+  /** Where the thread was in the stalls that worked for long, most first, in milliseconds of all of them. */
+  readonly work: readonly (readonly [place: string, millis: number])[];
 }
 
 const STALL_MILLIS = 3;
+/** Stalls that did so much beside waiting and collecting garbage are looked into. */
+const WORKED_MILLIS = 5;
+const SAMPLING_MICROS = 500;
 /** CPU of the thread in nanoseconds, and how long it waited for a core. */
 const schedstat = openSync(`/proc/${process.pid}/task/${process.pid}/schedstat`, "r");
 const text = Buffer.alloc(64);
@@ -48,6 +55,23 @@ process.on("SIGUSR2", () => {
   setTimeout(report, 50);
 });
 
+const profiler = new Session();
+profiler.connect();
+profiler.post("Profiler.enable");
+profiler.post("Profiler.setSamplingInterval", { interval: SAMPLING_MICROS });
+profiler.post("Profiler.start");
+
+/** What lies within the stalls; profiling goes on anew. */
+function workIn(spans: readonly Span[]): StallReport["work"] {
+  let work: StallReport["work"] = [];
+  // Of a session in the same process, the answer comes before `post` returns.
+  profiler.post("Profiler.stop", (error, answer) => {
+    if (error === null) work = heaviestIn(answer.profile, spans);
+  });
+  profiler.post("Profiler.start");
+  return work;
+}
+
 function report(): void {
   const now = performance.now();
   const stalls = late.map(({ from, to, waited }): Stall => {
@@ -59,8 +83,19 @@ function report(): void {
     };
   });
   const collections = collected.map(({ kind, millis }) => ({ kind, millis }));
-  writeFileSync(path, JSON.stringify({ millis: now - since, stalls, collections } satisfies StallReport));
+  const long = late.filter((_, i) => workedMillis(stalls[i]!) > WORKED_MILLIS);
+  const work = workIn(long.map(({ from, to }) => ({ fromMicros: monotonic(from), toMicros: monotonic(to) })));
+  writeFileSync(path, JSON.stringify({ millis: now - since, stalls, collections, work } satisfies StallReport));
   [since, late, collected] = [now, [], []];
+}
+
+function workedMillis({ millis, waitedMillis: waited, collectedMillis }: Stall): number {
+  return millis - waited - collectedMillis;
+}
+
+/** Of the clock that profiles have, for a time of `performance.now()`. */
+function monotonic(millis: number): number {
+  return Number(process.hrtime.bigint()) / 1e3 + 1e3 * (millis - performance.now());
 }
 
 function waitedMillis(): number {

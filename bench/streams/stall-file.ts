@@ -36,7 +36,7 @@ export class StallFile {
   }
 
   print(whose: string): void {
-    const { millis, stalls, collections } = this.#report!;
+    const { millis, stalls, collections, work } = this.#report!;
     const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
     const all = sum(stalls.map((one) => one.millis));
     const waited = sum(stalls.map((one) => one.waitedMillis));
@@ -51,9 +51,16 @@ export class StallFile {
         `${longest.toFixed(0)} ms; ${percent(waited, all)} waited for a core, ${percent(collected, all)} collected ` +
         `garbage, ${percent(Math.max(0, all - waited - collected), all)} worked; collections: ${kinds.join(", ") || "none"}`,
     );
+    const worked = stalls.map((one) => one.millis - one.waitedMillis - one.collectedMillis).sort((a, b) => b - a);
+    const longestWork = worked.slice(0, LONGEST).map((one) => one.toFixed(1));
+    const places = work.map(([place, took]) => `${place} ${took.toFixed(1)}`);
+    console.log(
+      `            most work at once, ms: ${longestWork.join(", ") || "none"}; ms in those above 5: ${places.join(", ") || "none"}`,
+    );
   }
 }
 
+const LONGEST = 5;
 const KINDS: Readonly<Record<number, string>> = { 1: "young", 4: "whole heap", 8: "marking", 16: "weak callbacks" };
 
 function percent(part: number, whole: number): string {
