@@ -1,11 +1,14 @@
 /**
  * Properties are tried on the same cases in every run, so that a change is judged by what it changed. Others are tried
- * with GNOMON_PROPERTY_SEED=<integer>.
+ * with GNOMON_PROPERTY_SEED=<integer>. Threads that tests start import this too, and try no properties.
  */
-import fc from "fast-check";
+import { isMainThread } from "node:worker_threads";
 
 const seed = Number(process.env["GNOMON_PROPERTY_SEED"] ?? 20_261_122);
 if (!Number.isSafeInteger(seed)) {
   throw new RangeError(`GNOMON_PROPERTY_SEED is ${process.env["GNOMON_PROPERTY_SEED"]}: expected an integer`);
 }
-fc.configureGlobal({ ...fc.readConfigureGlobal(), seed });
+if (isMainThread) {
+  const { default: fc } = await import("fast-check");
+  fc.configureGlobal({ ...fc.readConfigureGlobal(), seed });
+}

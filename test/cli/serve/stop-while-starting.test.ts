@@ -6,6 +6,9 @@ import { test } from "node:test";
 
 const BIN = resolve(import.meta.dirname, "../../../bin/gnomon.js");
 
+/** Workers are warmed up before it is known that nobody will ask them. */
+const ENVIRONMENT = { ...process.env, GNOMON_LISTEN_WARM_UP_MILLIS: "0" };
+
 /** Has a process send itself a signal as soon as somebody handles it for the n-th time. */
 const signalsItself = (signal: NodeJS.Signals, nth: number) => `
 const { on } = process;
@@ -18,7 +21,10 @@ process.on = function (name, listener) {
 
 async function ended(signal: NodeJS.Signals, nth: number, args: readonly string[]) {
   const preload = `data:text/javascript,${encodeURIComponent(signalsItself(signal, nth))}`;
-  const child = spawn(process.execPath, ["--import", preload, BIN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, ["--import", preload, BIN, ...args], {
+    env: ENVIRONMENT,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let out = "";
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (text: string) => (out += text));
