@@ -21,6 +21,7 @@ type LiveRouting = (typeof LIVE_ROUTING)[number];
 const FIXED_LIMITS: ReadonlySet<string> = new Set([
   "connectMillisMax",
   "upstreamKeepAliveMillis",
+  "plainAnswerBytesMax",
   "headersMillisMax",
   "answersWaitingMax",
   "sweepMillis",

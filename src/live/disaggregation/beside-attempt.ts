@@ -44,7 +44,7 @@ export class BesideAttempt implements AttemptListener {
       requestId,
       dropAuthorization: context.keepsAuthorization,
     });
-    this.#attempt = new Attempt(upstream, { path, headers, body }, this);
+    this.#attempt = new Attempt(upstream, { path, headers, body, whole: true }, this);
     this.#attempt.send();
   }
 

@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 
 import { nowMicros } from "../clock.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
-import type { UpstreamConnection } from "./upstream-clients.ts";
+import type { UpstreamConnection } from "./upstream-connection.ts";
 import type { Upstream } from "./upstream-pools.ts";
 import type { PieceSink } from "./upstream-reads.ts";
 
@@ -23,6 +23,8 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly headers: string[];
   readonly body: Buffer;
+  /** Its answer is to come in one piece. */
+  readonly whole: boolean;
 }
 
 /** A reset this soon after the request went out means a kept connection that the endpoint was just closing. */
@@ -51,10 +53,8 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   }
 
   send(): void {
-    const { path, headers, body } = this.#request;
     this.#connection ??= this.#upstream.clients.take();
-    this.#connection.reads.begin();
-    this.#connection.client.dispatch({ path, method: "POST", headers, body }, this);
+    this.#connection.send(this.#request, this);
   }
 
   /** Takes no more of its answer and ends the connection at once, so that the engine stops too. */
@@ -64,13 +64,15 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   }
 
   pause(): void {
-    this.#controller?.pause();
-    if (this.#stage !== "released") this.#connection?.reads.pause();
+    if (this.#stage === "released") return;
+    if (this.#connection?.readsPlain === false) this.#controller?.pause();
+    this.#connection?.reads.pause();
   }
 
   resume(): void {
+    if (this.#stage === "released") return;
     this.#controller?.resume();
-    if (this.#stage !== "released") this.#connection?.reads.resume();
+    this.#connection?.reads.resume();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

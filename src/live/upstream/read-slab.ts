@@ -38,10 +38,10 @@ export const READ_SLAB = {
     return memory.subarray(this.at, this.at + bytes);
   },
 
-  /** The first bytes of what was read, as a piece. */
-  copied(bytes: number): Buffer {
-    const memory = this.room(bytes);
-    this.read.copy(memory, this.at, 0, bytes);
-    return this.piece(memory, bytes);
+  /** What was read up to a place, as a piece; of its beginning, what is before `from` is left out. */
+  copied(to: number, from = 0): Buffer {
+    const memory = this.room(to - from);
+    this.read.copy(memory, this.at, from, to);
+    return this.piece(memory, to - from);
   },
 };

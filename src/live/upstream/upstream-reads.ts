@@ -1,6 +1,7 @@
 import type { OnReadOpts, Socket } from "node:net";
 
 import { ChunkFraming } from "./chunk-framing.ts";
+import type { PlainAnswers } from "./plain-answers.ts";
 import { READ_SLAB } from "./read-slab.ts";
 
 /** Takes what arrives of a stream; each piece is the payload of all chunks that lay in one read. */
@@ -32,8 +33,11 @@ export class UpstreamReads {
   /** Whose payload does not go by undici. */
   #direct: Socket | undefined;
   #paused = false;
+  /** Answers in one piece that do not go by undici at all. */
+  readonly #plain: PlainAnswers | undefined;
 
-  constructor() {
+  constructor(plain?: PlainAnswers) {
+    this.#plain = plain;
     const take = (socket: Socket, bytes: number): boolean => this.#take(socket, bytes);
     this.onread = {
       buffer: READ_SLAB.read,
@@ -73,6 +77,10 @@ export class UpstreamReads {
     this.#sink = sink;
   }
 
+  get paused(): boolean {
+    return this.#paused;
+  }
+
   /** What is read from here on stays in the kernel, but for a read that is under way. */
   pause(): void {
     this.#paused = true;
@@ -80,12 +88,14 @@ export class UpstreamReads {
 
   resume(): void {
     this.#paused = false;
-    this.#direct?.read(0);
+    if (this.#plain?.reads === true) this.#plain.socket?.read(0);
+    else this.#direct?.read(0);
   }
 
   /** Whether reading goes on. */
   #take(socket: Socket, bytes: number): boolean {
     if (this.#direct === socket) return this.#pass(socket, bytes);
+    if (this.#plain?.take(socket, bytes) === true) return !this.#paused;
     const framing = this.#framing;
     if (framing !== undefined) {
       // Undici may still have some of what came before.
@@ -95,9 +105,16 @@ export class UpstreamReads {
       }
       if (framing.walk(READ_SLAB.read, 0, bytes) < bytes) this.#framing = undefined;
     }
-    const piece = READ_SLAB.copied(bytes);
+    const piece = this.#behind(READ_SLAB.copied(bytes));
     this.#first = this.#reads++ === 0 ? piece : undefined;
     return socket.push(piece);
+  }
+
+  #behind(piece: Buffer): Buffer {
+    const before = this.#plain?.before ?? "";
+    if (before === "") return piece;
+    this.#plain!.before = "";
+    return Buffer.concat([Buffer.from(before), piece]);
   }
 
   #pass(socket: Socket, bytes: number): boolean {

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import fc from "fast-check";
-import type { Dispatcher } from "undici";
+import type { Client, Dispatcher } from "undici";
 
 import { Attempt, type AttemptListener } from "#live/upstream/attempt.ts";
 import type { Upstream } from "#live/upstream/upstream-pools.ts";
-import { UpstreamReads } from "#live/upstream/upstream-reads.ts";
+import { UpstreamConnection } from "#live/upstream/upstream-connection.ts";
 
 const stale = Object.assign(new Error("reset"), { code: "ECONNRESET" });
 const refusedError = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
@@ -28,7 +28,7 @@ class FakeUpstream {
           return true;
         },
       };
-      return { client, reads: new UpstreamReads() };
+      return new UpstreamConnection(() => client as unknown as Client);
     },
     giveBack: () => void this.givenBack++,
   };
@@ -57,7 +57,7 @@ class Played {
       attemptReconnects: () => void this.heard.push("reconnects"),
       attemptBroke: () => void this.heard.push("broke"),
     };
-    const request = { path: "/", headers: [], body: Buffer.alloc(0) };
+    const request = { path: "/", headers: [], body: Buffer.alloc(0), whole: false };
     this.attempt = new Attempt(this.upstream as unknown as Upstream, request, listener);
     this.attempt.send();
   }

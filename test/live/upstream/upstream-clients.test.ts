@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 
 import { DEFAULT_LIMITS } from "#live/request/limits.ts";
-import { UpstreamClients, type UpstreamConnection } from "#live/upstream/upstream-clients.ts";
+import { UpstreamClients } from "#live/upstream/upstream-clients.ts";
+import type { UpstreamConnection } from "#live/upstream/upstream-connection.ts";
 
 let server: Server;
 let url = "";

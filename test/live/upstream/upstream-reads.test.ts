@@ -10,6 +10,7 @@ import { DEFAULT_LIMITS } from "#live/request/limits.ts";
 import { READ_SLAB } from "#live/upstream/read-slab.ts";
 import { UpstreamClients } from "#live/upstream/upstream-clients.ts";
 import type { Upstream } from "#live/upstream/upstream-pools.ts";
+import { UpstreamConnection } from "#live/upstream/upstream-connection.ts";
 import { UpstreamReads } from "#live/upstream/upstream-reads.ts";
 
 /** Sends what it is given in turns over all connections at once, and ends them. */
@@ -116,7 +117,6 @@ async function played(
   direct: boolean,
   sinks: { pieces: number },
 ): Promise<Seen> {
-  const own = new UpstreamReads();
   const sockets: PlayedSocket[] = [];
   const connect = (_options: object, done: (error: null, socket: PlayedSocket) => void): PlayedSocket => {
     const socket = new PlayedSocket(direct ? own : undefined);
@@ -131,12 +131,14 @@ async function played(
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  const connection = new UpstreamConnection(() => client);
+  const own = connection.reads;
   const seen: Seen = { statuses: [], body: "", end: "", connections: 0 };
-  const upstream = { inFlight: 0, clients: { take: () => ({ client, reads: own }), giveBack: () => {} } };
+  const upstream = { inFlight: 0, clients: { take: () => connection, giveBack: () => {} } };
   const send = (): Attempt => {
     const attempt = new Attempt(
       upstream as unknown as Upstream,
-      { path: "/", headers: [], body: Buffer.from("{}") },
+      { path: "/", headers: [], body: Buffer.from("{}"), whole: false },
       {
         answerStarted: (status) => void seen.statuses.push(status),
         answerData: (chunk) => void (seen.body += chunk.toString("latin1")),
@@ -247,7 +249,7 @@ test("past undici too, a client that does not read holds its engine up, and gets
   const done = new Promise<void>((resolve) => {
     attempt = new Attempt(
       { inFlight: 0, clients } as unknown as Upstream,
-      { path: "/", headers: [], body: Buffer.from("{}") },
+      { path: "/", headers: [], body: Buffer.from("{}"), whole: false },
       {
         answerStarted: () => {},
         answerData: (chunk) => {
