@@ -154,20 +154,40 @@ export class DecodeRun {
   }
 
   /**
-   * Composes the next step, as it starts or, with asynchronous scheduling, as the one before it has started: takes and
-   * fills blocks, members in the order of the batch.
+   * Ends and starts what is due by `at`, until every planned step has started. A step is composed as it starts or, with
+   * asynchronous scheduling, as the one before it has started. `began` is notified of each start, where somebody is.
+   * Most steps touch no block, so all of them are gone through here, where the times are at hand.
    */
-  compose(at: Micros): void {
-    const step = this.started - this.#ahead;
+  advance(at: Micros, began: ((startAt: Micros) => void) | undefined): void {
+    const [startAts, endAts, ahead] = [this.#startAt, this.#endAt, this.#ahead > 0];
+    for (;;) {
+      const step = this.started;
+      if (step > this.ended) {
+        if ((endAts[step - 1] as number) > at) return;
+        this.ended++;
+      }
+      const startAt = startAts[step] as number;
+      if (startAt > at) return;
+      if (!ahead) this.#compose(step, startAt);
+      this.started = step + 1;
+      began?.(startAt);
+      if (ahead) this.#compose(step, startAt);
+      if (this.started === this.#planned) return;
+    }
+  }
+
+  /** Takes and fills the blocks of the step after `step` others, members in the order of the batch. */
+  #compose(step: number, at: Micros): void {
+    const starts = this.#phaseStart;
     const taking = this.#phaseAt(step, 0);
     const filling = this.#phaseAt(step, this.#fillsLast);
-    let take = this.#phaseStart[taking] ?? 0;
-    let fill = this.#phaseStart[filling] ?? 0;
-    const takeEnd = this.#phaseStart[taking + 1] ?? 0;
-    const fillEnd = this.#phaseStart[filling + 1] ?? 0;
+    let take = starts[taking] as number;
+    let fill = starts[filling] as number;
+    const takeEnd = starts[taking + 1] as number;
+    const fillEnd = starts[filling + 1] as number;
     while (take < takeEnd || fill < fillEnd) {
-      const taker = take < takeEnd ? (this.#byPhase[take] ?? 0) : this.members;
-      const filler = fill < fillEnd ? (this.#byPhase[fill] ?? 0) : this.members;
+      const taker = take < takeEnd ? (this.#byPhase[take] as number) : this.members;
+      const filler = fill < fillEnd ? (this.#byPhase[fill] as number) : this.members;
       if (taker <= filler) {
         this.#kv.take(this.#running[taker] as Sequence, 1, at);
         take++;
@@ -209,6 +229,7 @@ export class DecodeRun {
   /** Phase of the members that after `step` steps compute the first (0) or last (1) position of a block. */
   #phaseAt(step: number, last: 0 | 1): number {
     const { blockTokens } = this.#kv;
-    return (blockTokens - ((step + last) % blockTokens)) % blockTokens;
+    const past = (step + last) % blockTokens;
+    return past === 0 ? 0 : blockTokens - past;
   }
 }

@@ -48,6 +48,8 @@ export class Engine {
   #next = new Step();
   #prepared = false;
   #steps = 0;
+  /** Reports the steps of a run, where somebody follows steps. */
+  readonly #began: ((startAt: Micros) => void) | undefined;
   /** Nobody can be in a step before something comes, or blocks are given back. */
   #stalled = false;
 
@@ -72,6 +74,7 @@ export class Engine {
     this.#run = new DecodeRun(this.#kv, config.asyncScheduling);
     this.#planner = new RunPlanner(config, this.#kv, this.#scheduler, this.#timer, this.#run);
     this.#early = config.semantics.completion === "last-step-start";
+    if (sink.step !== undefined) this.#began = (at) => this.#runStepped(at);
   }
 
   /**
@@ -238,32 +241,16 @@ export class Engine {
   /** Takes the run through everything up to `at`; it is over when its last step has started. */
   #advanceRun(at: Micros): void {
     const run = this.#run;
-    for (;;) {
-      if (run.executing) {
-        if (run.stepEndAt > at) return;
-        run.ended++;
-      }
-      const startAt = run.nextStartAt;
-      if (startAt > at) return;
-      this.#startRunStep(startAt);
-      if (!run.exhausted) continue;
-      this.#endRun();
-      return;
-    }
+    const before = run.started;
+    run.advance(at, this.#began);
+    this.#steps += run.started - before;
+    if (run.exhausted) this.#endRun();
   }
 
-  /** A step is composed and starts, or starts and the one after it is composed. */
-  #startRunStep(at: Micros): void {
+  #runStepped(at: Micros): void {
     const run = this.#run;
-    const { asyncScheduling } = this.#config;
-    if (!asyncScheduling) run.compose(at);
-    run.started++;
-    this.#steps++;
-    if (this.#sink.step !== undefined) {
-      run.describe(this.#current, run.started - 1);
-      this.#sink.step(at, run.stepEndAt, this.#current.shape);
-    }
-    if (asyncScheduling) run.compose(at);
+    run.describe(this.#current, run.started - 1);
+    this.#sink.step?.(at, run.stepEndAt, this.#current.shape);
   }
 
   /** Back to single steps, in the middle of one or between two. */
