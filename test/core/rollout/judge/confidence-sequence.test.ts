@@ -183,7 +183,7 @@ test("what a covariate explains is taken off clusters of many requests as off si
     for (const arm of [0, 1]) {
       for (let r = 1 + random.below(5); r > 0; r--) {
         const covariate = 100 * random.next();
-        clusters.add(arm, `session ${i}`, 2 * covariate + 7 * arm, covariate);
+        clusters.add(arm, i % 2 === 0 ? `session ${i}` : "", 2 * covariate + 7 * arm, covariate);
       }
     }
   }
