@@ -99,6 +99,7 @@ const REQUEST = `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nconten
 class Meters {
   events = 0;
   whole = 0;
+  begun = 0;
   reads = 0;
   closeReads = 0;
   readonly delays: number[] = [];
@@ -115,6 +116,7 @@ function stream(port: number, meters: Meters): Promise<void> {
     socket.on("data", (data) => {
       const now = performance.now() * 1_000;
       const text = data.toString("latin1");
+      if (Number.isNaN(readAt)) meters.begun++;
       meters.reads++;
       if (now - readAt < CLOSE_MICROS) meters.closeReads++;
       readAt = now;
@@ -146,7 +148,9 @@ async function run(order: TimedOrder): Promise<TimedReport> {
     all.push(stream(order.port, meters));
     if (i % STREAMS_PER_MILLI === 0) await new Promise((next) => setTimeout(next, 1));
   }
-  // What is measured begins when all are there.
+  // What is measured begins when all are there, or as many as come.
+  const until = performance.now() + BEGIN_MILLIS_MAX;
+  while (meters.begun < order.streams && performance.now() < until) await new Promise((next) => setTimeout(next, 50));
   await new Promise((next) => setTimeout(next, SETTLE_MILLIS));
   Object.assign(meters, { events: 0, reads: 0, closeReads: 0 });
   meters.delays.length = 0;
@@ -166,6 +170,7 @@ async function run(order: TimedOrder): Promise<TimedReport> {
 
 const STREAMS_PER_MILLI = 4;
 const SETTLE_MILLIS = 2_000;
+const BEGIN_MILLIS_MAX = 30_000;
 
 function quantiles(all: readonly number[]): { readonly p50: number; readonly p99: number } {
   const sorted = Float64Array.from(all).sort();
