@@ -2,18 +2,23 @@
  * What one decision costs: Router.accept of an arrival (match, filter, score, pick, charge, insert) against endpoints,
  * prompt length and profile. Prints microseconds.
  *
- *     npx node bench/decision.ts [--profiles | --events | --predicted]
+ *     npx node bench/decision.ts [--profiles | --events | --predicted] [--beside FOLDER]
  *
  * With --events each case is measured once more with engines that report their caches (KV events), beside the guess.
  * With --predicted it is gnomon, gnomon-predicted and gnomon-predicted behind the filter slo-headroom, at 5, 25 and 100
  * endpoints.
+ *
+ * With --beside a checkout of another commit each case is measured in turns with the router of that one, and a line has the
+ * lowest p50 of each and their ratio: what a change costs, on a busy machine too.
  */
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { loadProfile, profileNames } from "#config/profile-file.ts";
-import { DualIndex } from "#core/prefix/dual-index.ts";
+import * as indexModule from "#core/prefix/dual-index.ts";
 import type { BlockChain } from "#core/prompt/block-chain.ts";
 import { randomFor } from "#core/random.ts";
 import type { ProfileSpec } from "#core/plugin/spec.ts";
-import { Router } from "#core/router.ts";
+import * as routerModule from "#core/router.ts";
 
 const BLOCK_TOKENS = 16;
 const WARM_UP_DECISIONS = 3_000;
@@ -31,7 +36,25 @@ interface Case {
   readonly events?: boolean;
 }
 
-const given: Case[] = process.argv.includes("--profiles")
+/** What of a checkout decides. */
+interface Checkout {
+  readonly Router: typeof routerModule.Router;
+  readonly DualIndex: typeof indexModule.DualIndex;
+}
+
+const OWN: Checkout = { Router: routerModule.Router, DualIndex: indexModule.DualIndex };
+const TURNS_BESIDE = 5;
+
+const { values } = parseArgs({
+  options: {
+    profiles: { type: "boolean" },
+    events: { type: "boolean" },
+    predicted: { type: "boolean" },
+    beside: { type: "string" },
+  },
+});
+
+const given: Case[] = values.profiles
   ? profileNames().map((profile) => ({ endpoints: 100, tokens: 8_192, shared: 0.9, profile }))
   : [8, 100].flatMap((endpoints) =>
       [8_192, 100_000].flatMap((tokens) =>
@@ -39,9 +62,9 @@ const given: Case[] = process.argv.includes("--profiles")
       ),
     );
 
-const cases: readonly Case[] = process.argv.includes("--events")
+const cases: readonly Case[] = values.events
   ? given.filter(({ endpoints }) => endpoints === 100).flatMap((one) => [one, { ...one, events: true }])
-  : process.argv.includes("--predicted")
+  : values.predicted
     ? [5, 25, 100].flatMap((endpoints) =>
         ["gnomon", "gnomon-predicted", "gnomon-predicted with slo-headroom"].map((profile) => ({
           endpoints,
@@ -60,7 +83,10 @@ function specOf(profile: string): ProfileSpec {
   return { ...spec, filters: [...spec.filters, { plugin: filter, parameters }] };
 }
 
-function measure({ endpoints, tokens, shared, profile, events = false }: Case): {
+function measure(
+  { endpoints, tokens, shared, profile, events = false }: Case,
+  { Router, DualIndex }: Checkout = OWN,
+): {
   p50: number;
   p99: number;
   mean: number;
@@ -145,10 +171,10 @@ const ROOM_BLOCKS = Math.floor(500_000 / BLOCK_TOKENS);
 
 /** Engines that report what a prompt adds to their caches, and what they overwrite for it, the oldest prompt's tail first. */
 class ReportedCaches {
-  readonly #router: Router;
+  readonly #router: routerModule.Router;
   readonly #caches = new Map<string, { readonly held: Set<number>; stored: Int32Array[]; blocks: number }>();
 
-  constructor(router: Router) {
+  constructor(router: routerModule.Router) {
     this.#router = router;
   }
 
@@ -181,12 +207,42 @@ function tailFirst(hashes: Int32Array): Int32Array {
   return turned;
 }
 
-console.log("profile                    endpoints   tokens  shared     p50 us     p99 us   mean us");
+/** The lowest p50 of each in turns; both begin as often. */
+function besideOf(one: Case, other: Checkout): { readonly own: number; readonly beside: number } {
+  let [own, beside] = [Infinity, Infinity];
+  for (let turn = 0; turn < TURNS_BESIDE; turn++) {
+    for (const checkout of turn % 2 === 0 ? [OWN, other] : [other, OWN]) {
+      const { p50 } = measure(one, checkout);
+      if (checkout === OWN) own = Math.min(own, p50);
+      else beside = Math.min(beside, p50);
+    }
+  }
+  return { own, beside };
+}
+
+async function checkoutIn(folder: string): Promise<Checkout> {
+  const [router, index] = (await Promise.all([
+    import(resolve(folder, "src/core/router.ts")),
+    import(resolve(folder, "src/core/prefix/dual-index.ts")),
+  ])) as [typeof routerModule, typeof indexModule];
+  return { Router: router.Router, DualIndex: index.DualIndex };
+}
+
+function shown(columns: readonly (number | string)[]): string {
+  return columns.map((value) => (typeof value === "number" ? value.toFixed(2) : value).padStart(10)).join("");
+}
+
+const other = values.beside === undefined ? undefined : await checkoutIn(values.beside);
+const figures = other === undefined ? ["p50 us", "p99 us", "mean us"] : ["p50 us", "beside", "ratio"];
+console.log("profile".padEnd(40) + shown(["endpoints", "tokens", "shared", ...figures]));
 for (const one of cases) {
-  const { p50, p99, mean } = measure(one);
-  const cell = (value: number | string, width: number) => String(value).padStart(width);
   const name = one.events === true ? `${one.profile}, events` : one.profile;
-  console.log(
-    `${name.padEnd(26)} ${cell(one.endpoints, 9)} ${cell(one.tokens, 8)} ${cell(one.shared, 7)} ${cell(p50.toFixed(1), 10)} ${cell(p99.toFixed(1), 10)} ${cell(mean.toFixed(1), 9)}`,
-  );
+  const head = name.padEnd(40) + shown([String(one.endpoints), String(one.tokens), String(one.shared)]);
+  if (other === undefined) {
+    const { p50, p99, mean } = measure(one);
+    console.log(head + shown([p50, p99, mean]));
+  } else {
+    const { own, beside } = besideOf(one, other);
+    console.log(head + shown([own, beside, own / beside]));
+  }
 }

@@ -50,6 +50,13 @@ export class Inspected {
     return this.#number("process.memoryUsage().heapUsed");
   }
 
+  /** Bytes in its main thread's old generation, without what is too large for a page. */
+  oldBytes(): Promise<number> {
+    return this.#number(
+      'process.getBuiltinModule("node:v8").getHeapSpaceStatistics().find((space) => space.space_name === "old_space").space_used_size',
+    );
+  }
+
   async collectGarbage(): Promise<void> {
     await this.#post("HeapProfiler.collectGarbage");
   }
