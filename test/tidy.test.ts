@@ -51,7 +51,7 @@ const BANNED: readonly { readonly pattern: RegExp; readonly why: string }[] = [
 
 /** Words of our own that a reader would have to learn, and those that make programs talk. */
 const PRIVATE_WORDS =
-  /\b(?:[Tt]old|[Uu]ntold|[Tt]ells?|[Hh]ears?|[Hh]eard|[Hh]earing|[Ss]ays|[Ss]aid|Journal|ChatContext|EngineEars?)\b|\b[Ww]ords about\b|(?<![A-Za-z])lanes?(?![a-z])|Lanes?(?![a-z])|(?<![A-Z])LANES?(?![A-Z])/;
+  /\b(?:[Tt]old|[Uu]ntold|[Tt]ells?|[Hh]ears?|[Hh]eard|[Hh]earing|[Ss]ays|[Ss]aid|Journal|ChatContext|EngineEars?)\b|\b[Ww]ords about\b|\bby why\b|(?<![A-Za-z])lanes?(?![a-z])|Lanes?(?![a-z])|(?<![A-Z])LANES?(?![A-Z])/;
 /** The text in which a test or a group of them is described. */
 const TITLE = /\b(?:test|it|describe)(?:\.\w+)?\(\s*(["'`])((?:\\.|(?!\1).)*)\1/gs;
 /** Keys of the trace format, as its first version named block hashes, and a vocabulary. */

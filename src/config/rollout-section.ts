@@ -52,7 +52,7 @@ const guardrail = z
     samplesMin: z.int().min(1).max(1e9).default(30).describe("Fewer requests decide nothing."),
     holdMillis: millis(0, MILLIS_PER_DAY)
       .optional()
-      .describe("It must be crossed for so long, at every look; at once where it is left out."),
+      .describe("Time for which it must be crossed without a break before it trips; unset: it trips at once."),
     overdueMillis: millis(1, MILLIS_PER_DAY)
       .optional()
       .describe("Of overdue-rate: from when a first token is; 30 s where it is left out."),
@@ -128,7 +128,7 @@ export const ROLLOUT_SCHEMA = z.strictObject({
     .max(64)
     .optional()
     .describe(
-      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which holds at every look, with the level shared by all of them; requests of a quarter of a second count as one. Left out: ttft.p90 and e2e.p90 at most twice the control's for 1 s, error-rate and overdue-rate at most 5 %.",
+      "Limits that take the rollout back as soon as an arm is surely beyond one: the lower end of its figure, which is valid at any time of looking, with the level shared by all of them; requests of a quarter of a second count as one. Left out: ttft.p90 and e2e.p90 at most twice the control's for 1 s, error-rate and overdue-rate at most 5 %.",
     ),
   predictions: z
     .array(prediction)

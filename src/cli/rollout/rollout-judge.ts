@@ -67,7 +67,7 @@ function judgeTable(judged: JudgedRollout): string {
     "",
     wrapped(
       `Rollout ${name}, ${phase}; requests: ${requests}. Each arm less the control, milliseconds, with intervals that ` +
-        `hold at every look with ${percent(1 - level)}; adjusted by what the simulator predicts if the control had routed all:`,
+        `are valid at any time of looking with ${percent(1 - level)}; adjusted by what the simulator predicts if the control had routed all:`,
     ),
     table.toString(),
     "",

@@ -19,7 +19,7 @@ export function rolloutTable(rollout: RolloutView): string {
   return [
     rolloutLine(rollout),
     tableOf(ARM_HEAD, armRows(rollout)),
-    "Differences from the control, milliseconds, with intervals that hold at every look:",
+    "Differences from the control, milliseconds, with intervals that are valid at any time of looking:",
     tableOf(DIFFERENCE_HEAD, differenceRows(rollout)),
     "Guardrails:",
     tableOf(GUARDRAIL_HEAD, guardrailRows(rollout)),

@@ -17,7 +17,7 @@ export interface GatewayCounters {
   readonly moved: Record<string, number>;
   /** Requests that a second endpoint had too, by how that ended. */
   readonly hedges: Record<string, number>;
-  /** Requests whose first token was late and that no second endpoint was given, by why. */
+  /** Requests whose first token was late and that no second endpoint was given, by reason. */
   readonly hedgesDenied: Record<string, number>;
   /** Answers that broke after the client got bytes, and did not go on. */
   cuts: number;
@@ -25,7 +25,7 @@ export interface GatewayCounters {
   readonly continuations: Record<string, number>;
   /** Those of them that went on behind their text, by fault. */
   readonly continuationsByText: Record<string, number>;
-  /** Streams that broke and did not go on, by why. */
+  /** Streams that broke and did not go on, by reason. */
   readonly continuationsDenied: Record<string, number>;
   /** Tokens that went into continuations as prompt, of the prompts and of the answers so far. */
   continuationTokens: number;
@@ -57,7 +57,7 @@ export interface GatewayCounters {
   answerTokensDropped: number;
   /** Answers whose blocks went into the prefix index, by where their tokens are from: ids or text. */
   readonly answersKnown: Record<string, number>;
-  /** Answers whose tokens were to be found out and were not, by why. */
+  /** Answers whose tokens were to be found out and were not, by reason. */
   readonly answersUnknown: Record<string, number>;
   /** Inputs about progress that reached the router. */
   progressInputs: number;

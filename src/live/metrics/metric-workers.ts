@@ -16,7 +16,7 @@ export function registerWorkers({ workers: status }: WorkerSources, family: Fami
   family("gauge", "worker_requests_in_flight", "Requests of a worker that the router knows.", () =>
     status().workers.map(({ worker, requestsInFlight }) => row(requestsInFlight, { worker: String(worker) })),
   );
-  family("counter", "worker_restarts_total", "Workers that ended by themselves and were started again.", () => [
+  family("counter", "worker_restarts_total", "Workers that ended unexpectedly and were started again.", () => [
     row(status().restarts),
   ]);
   family("counter", "worker_requests_lost_total", "Requests that ended with their worker.", () => [

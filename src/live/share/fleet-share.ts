@@ -198,7 +198,7 @@ export class FleetShare implements TapListener, ShareListener {
     this.#state = "alone";
     if (isNew) this.counts.losses++;
     this.lag.forget();
-    // That a connection broke is often followed by why it is refused from now on.
+    // That a connection broke is often followed by the reason that it is refused from now on.
     const isRefusal = REFUSAL.test(why) && !REFUSAL.test(this.#aloneWhy);
     if (isNew || isRefusal)
       this.#options.report({ kind: "sharing-lost", detail: `${this.#options.link.name}: ${why}` });

@@ -24,7 +24,7 @@ export interface SimulatedCascade extends CascadeLimits {
 export interface CascadeFigures {
   /** Answers that were given up, by step. */
   readonly escalated: readonly number[];
-  /** Answers that were kept, by why; those of the last step are not among them. */
+  /** Answers that were kept, by reason; those of the last step are not among them. */
   readonly kept: Readonly<Record<string, number>>;
   /** Of all requests, those that left their first model. */
   readonly escalatedShare: number;
