@@ -49,6 +49,12 @@ export function cpuMicros(pids: readonly number[]): number {
   return nanos / 1000;
 }
 
+/** Time that their first threads ran: what remains of `cpuMicros` is compilers and collectors of garbage. */
+export function mainMicros(pids: readonly number[]): number {
+  const nanos = pids.map((pid) => Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[0]));
+  return nanos.reduce((sum, one) => sum + one, 0) / 1000;
+}
+
 /** Without taskset the scheduler places the processes, and figures are noisier. */
 export function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
   return process.platform === "linux" ? ["taskset", ["-c", String(core), command, ...args]] : [command, [...args]];

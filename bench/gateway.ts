@@ -17,6 +17,8 @@
  * in the place of `no ids` and `estimate`: with the policy that knows of caches, and sglang-router's round-robin. A second
  * table has gnomon's cost as a multiple of each.
  *
+ * Each round of the gateway is printed too, with what its compilers and collectors of garbage took of it.
+ *
  * Each proxy is warmed up with each workload first, until its code is compiled: the compiler's threads count as well, and
  * in the first 50,000 events of a stream they take as much as everything else.
  */
@@ -26,7 +28,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endAll, kept, message } from "./children.ts";
-import { cpuMicros, pinned, startGateway } from "./gateway-process.ts";
+import { cpuMicros, mainMicros, pinned, startGateway } from "./gateway-process.ts";
 import type { LoadOrder, LoadReport } from "./http-load.ts";
 import { median } from "./median.ts";
 import { startNginx } from "./nginx-process.ts";
@@ -103,15 +105,33 @@ async function main(): Promise<void> {
     for (const workload of WORKLOADS) await warmUp(load, proxy, workload);
   }
   const costs = new Map<string, number[]>();
+  const beside = new Map<string, number[]>();
   for (let round = 0; round < rounds; round++) {
     for (const workload of WORKLOADS) {
       for (const proxy of round % 2 === 0 ? proxies : proxies.toReversed()) {
         const key = `${proxy.name} ${workload.name}`;
-        costs.set(key, [...(costs.get(key) ?? []), await measure(load, proxy, workload, millis)]);
+        const { micros, others } = await measure(load, proxy, workload, millis);
+        costs.set(key, [...(costs.get(key) ?? []), micros]);
+        beside.set(key, [...(beside.get(key) ?? []), others]);
       }
     }
   }
   report(proxies, costs);
+  reportRounds(costs, beside);
+}
+
+/** Each round of the gateway, and what of it was not its own thread's: where rounds differ, this says by what. */
+function reportRounds(
+  costs: ReadonlyMap<string, readonly number[]>,
+  beside: ReadonlyMap<string, readonly number[]>,
+): void {
+  console.log("exact, each round in turn, and of it compilers and collectors of garbage");
+  for (const { name } of WORKLOADS) {
+    const key = `exact ${name}`;
+    const others = beside.get(key) ?? [];
+    const rounds = (costs.get(key) ?? []).map((micros, i) => `${micros.toFixed(1)} (${others[i]!.toFixed(1)})`);
+    console.log(name.padEnd(10) + rounds.map((text) => text.padStart(14)).join(""));
+  }
 }
 
 /** Gateways that are shown beside the one that the ratios are of. */
@@ -166,11 +186,17 @@ async function warmUp(load: ChildProcess, proxy: Proxy, workload: Workload): Pro
     done += (await run(load, proxy, workload, 1_000)).count;
 }
 
-/** Microseconds of CPU per answer, or per event of a stream. */
-async function measure(load: ChildProcess, proxy: Proxy, workload: Workload, time: number): Promise<number> {
-  const before = cpuMicros(proxy.pids);
+/** Microseconds of CPU per answer, or per event of a stream; `others`: of it, what its first thread did not do. */
+async function measure(
+  load: ChildProcess,
+  proxy: Proxy,
+  workload: Workload,
+  time: number,
+): Promise<{ readonly micros: number; readonly others: number }> {
+  const [all, main] = [cpuMicros(proxy.pids), mainMicros(proxy.pids)];
   const { count } = await run(load, proxy, workload, time);
-  return (cpuMicros(proxy.pids) - before) / count;
+  const micros = (cpuMicros(proxy.pids) - all) / count;
+  return { micros, others: micros - (mainMicros(proxy.pids) - main) / count };
 }
 
 async function run(
