@@ -549,6 +549,8 @@ test("a damaged folder is reported and left alone; measures that are gone begin 
   anew.keeper.restore();
   assert.equal(anew.keeper.view().rollouts[0]?.arms[0]?.total.requests, 0);
   assert.equal(phaseOf(anew), "running");
+  // What it still writes must not replace what is written next.
+  await anew.keeper.end();
   // Of another version of the judge.
   const other = new StateFolder(path).judge("try", { opening: "{}", failed: assert.fail });
   await other.replace(() => '{"version":1,"judge":{},"agreements":[],"intervals":[]}');
