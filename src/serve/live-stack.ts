@@ -17,6 +17,7 @@ import { enginePages } from "#live/status/engine-pages.ts";
 import { type StatusOptions, statusRoutes } from "#live/status/status.ts";
 import { gnomonVersion } from "./gnomon-version.ts";
 import type { HangWatch } from "#live/upstream/hang-watch.ts";
+import { pageFiles } from "#live/status/page-files.ts";
 import { warmUp } from "#live/warm-up/warm-up.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
@@ -135,8 +136,9 @@ export async function createLiveStack(given: ServePlan, environment: Environment
     logs.close();
   };
   const warmUp = async (): Promise<void> => {
+    // Read now, so that nobody who looks at the page waits for it.
+    pageFiles();
     log.debug(await warmUpAll(plan, settings, path), "warmed up");
-    settle();
     await share?.start(policy.keeper.offer);
     readiness.warm = true;
   };
@@ -187,23 +189,32 @@ function followEngines(
   return new BlockSize({ configured: prefix.blockTokens, change, report });
 }
 
-/** First the decision alone, then the whole path from socket to socket, each on a router that is thrown away and lets all in. */
+/**
+ * First the decision alone, then the whole path from socket to socket, each on a router that is thrown away and lets all in;
+ * then the heap is settled.
+ */
 async function warmUpAll(
   { config }: ServePlan,
   recorded: TraceRouter,
   path: Pick<GatewayOptions, "identity" | "tokenizer">,
 ): Promise<object> {
   const { warmUpMillis: budgetMillis } = config.listen;
-  if (budgetMillis === 0) return { requests: 0 };
+  if (budgetMillis === 0) {
+    settle();
+    return { requests: 0 };
+  }
   const { admission: _, ...settings } = recorded;
   const { blockTokens } = settings;
   const profiles = Object.keys(settings.profiles);
   const decisions = await warmUp({ tap: new RouterTap(newRouter(settings)), profiles, blockTokens, budgetMillis });
   // Kind vllm would ask the engines about made-up prompts.
-  if (config.tokenizer.kind === "vllm") return decisions;
+  if (config.tokenizer.kind === "vllm") {
+    settle();
+    return decisions;
+  }
   const tap = new RouterTap(newRouter(settings));
   const { continueStreams: continuesStreams } = config.clients;
-  const options = { ...path, continuesStreams, tap, budgetMillis };
+  const options = { ...path, continuesStreams, tap, budgetMillis, whileUnderWay: settle };
   return { ...decisions, requests: await warmUpPath(options) };
 }
 

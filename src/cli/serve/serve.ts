@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { Given } from "../key-flags.ts";
 import { addServeOptions, servePlan } from "./serve-options.ts";
+import { keepCompiled } from "#serve/keep-compiled.ts";
 import { keepRequestsYoung } from "#serve/young-objects.ts";
 
 export function serveCommand(): Command {
@@ -10,6 +11,7 @@ export function serveCommand(): Command {
   return addServeOptions(command).action(async (given: Given) => {
     const plan = servePlan(given, process.env);
     keepRequestsYoung();
+    keepCompiled();
     // Loaded only now: other commands do not need it and start in half the time.
     const { beginTable } = await import("#serve/begun-table.ts");
     const tables = await beginTable(plan.config, process.env);

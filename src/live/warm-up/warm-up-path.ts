@@ -8,6 +8,7 @@ import { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import { type GatewayOptions, createGateway } from "../gateway.ts";
 import type { RouterTap } from "../router-tap.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { HeldAnswers } from "./held-answers.ts";
 
 type Shared = "identity" | "tokenizer" | "limits" | "requestUsage" | "continuesStreams";
 
@@ -16,6 +17,8 @@ export interface PathWarmUpOptions extends Pick<GatewayOptions, Shared> {
   readonly tap: RouterTap;
   readonly requests?: number;
   readonly budgetMillis?: number;
+  /** Called once, at the end, while one request that streams and one that does not are under way. */
+  readonly whileUnderWay?: () => void;
 }
 
 const MODEL = "warm-up";
@@ -27,8 +30,9 @@ const EVENTS = 20;
  * that the first real requests meet compiled code from socket to socket. Resolves with the number of requests answered.
  */
 export async function warmUpPath(options: PathWarmUpOptions): Promise<number> {
-  const { tap, requests = 3_000, budgetMillis = 1_500, ...shared } = options;
-  const engine = createServer(answer);
+  const { tap, requests = 3_000, budgetMillis = 1_500, whileUnderWay, ...shared } = options;
+  const held = new HeldAnswers();
+  const engine = createServer((incoming, outgoing) => answer(incoming, outgoing, held));
   await new Promise<void>((resolve) => engine.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(engine.address() as AddressInfo).port}`;
   const directory = directoryOf(url, tap);
@@ -38,25 +42,43 @@ export async function warmUpPath(options: PathWarmUpOptions): Promise<number> {
   const until = performance.now() + budgetMillis;
   let sent = 0;
   const client = async (): Promise<void> => {
-    while (sent < requests && performance.now() < until) {
-      const { body } = await pool.request({
-        path: "/v1/chat/completions",
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: madeUpBody(sent++),
-      });
-      await body.dump();
-    }
+    while (sent < requests && performance.now() < until) await ask(pool, sent++);
   };
   // Without sockets to spare it is a shorter warm-up, and no reason not to start.
   const failed = await Promise.allSettled(Array.from({ length: IN_FLIGHT }, client));
   const answered = sent - failed.filter(({ status }) => status === "rejected").length;
+  if (whileUnderWay !== undefined) await underWay(pool, held, whileUnderWay);
   await pool.destroy();
   await gateway.close(0);
   engine.closeAllConnections();
   await new Promise((resolve) => engine.close(resolve));
   return answered;
 }
+
+async function ask(pool: Pool, n: number): Promise<void> {
+  const { body } = await pool.request({
+    path: "/v1/chat/completions",
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: madeUpBody(n),
+  });
+  await body.dump();
+}
+
+/** Where no request gets through it is called all the same. */
+async function underWay(pool: Pool, held: HeldAnswers, call: () => void): Promise<void> {
+  const bothWait = held.hold(2);
+  const asked = [ask(pool, STREAMED), ask(pool, STREAMED + 1)].map((asking) => asking.catch(() => {}));
+  await Promise.race([bothWait, ...asked]);
+  // The beginning of the stream is on its way to the client.
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => void setImmediate(resolve));
+  call();
+  held.release();
+  await Promise.all(asked);
+}
+
+/** Of the made-up requests, one that is streamed, and whose successor is not. */
+const STREAMED = 0;
 
 const SILENT = { finished: () => {}, retried: () => {}, tokenizerFellBack: () => {} };
 
@@ -102,11 +124,12 @@ const HEAD =
 const ROLE = `${HEAD}"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":[1,2],"prompt_text":null}\n\n`;
 const EVENT = `${HEAD}"delta":{"content":"x"},"logprobs":null,"finish_reason":null,"token_ids":[128]}]}\n\n`;
 
-function answer(incoming: IncomingMessage, outgoing: ServerResponse): void {
+function answer(incoming: IncomingMessage, outgoing: ServerResponse, held: HeldAnswers): void {
   let streams = false;
   incoming.on("data", (chunk: Buffer) => (streams ||= chunk.includes('"stream":true')));
   incoming.on("end", () => {
-    if (!streams) return void outgoing.writeHead(200, { "content-type": "application/json" }).end(WHOLE);
+    const whole = (): void => void outgoing.writeHead(200, { "content-type": "application/json" }).end(WHOLE);
+    if (!streams) return held.pass(whole);
     outgoing.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
     outgoing.write(ROLE);
     let left = EVENTS;
@@ -116,6 +139,6 @@ function answer(incoming: IncomingMessage, outgoing: ServerResponse): void {
       outgoing.write(EVENT);
       setImmediate(next);
     };
-    next();
+    held.pass(next);
   });
 }

@@ -12,9 +12,8 @@ import { IDENTITY, LEARNT, WORD_TOKENIZER } from "../gateway/rig.ts";
 
 const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
-test("the warm-up goes from socket to socket and leaves nothing behind", async () => {
-  const before = process.getActiveResourcesInfo().length;
-  const router = new Router({
+function newRouter(): Router {
+  return new Router({
     seed: 1,
     profiles: { default: DEFAULT_PROFILE },
     defaultProfile: "default",
@@ -22,6 +21,11 @@ test("the warm-up goes from socket to socket and leaves nothing behind", async (
     blockTokens: 4,
     staleAfterMicros: 1_000_000,
   });
+}
+
+test("the warm-up goes from socket to socket and leaves nothing behind", async () => {
+  const before = process.getActiveResourcesInfo().length;
+  const router = newRouter();
   const tap = new RouterTap(router);
   const outcomes = new Map<string, number>();
   tap.listen({
@@ -41,16 +45,22 @@ test("the warm-up goes from socket to socket and leaves nothing behind", async (
   assert.ok(process.getActiveResourcesInfo().length <= before);
 });
 
+test("what is done while requests are under way meets one that streams and one that does not, once", async () => {
+  const router = newRouter();
+  const charges: number[] = [];
+  const options = { tap: new RouterTap(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
+  const whileUnderWay = (): void => void charges.push(router.openCharges);
+  assert.equal(await warmUpPath({ ...options, requests: 20, budgetMillis: 120_000, whileUnderWay }), 20);
+  assert.deepEqual(charges, [2]);
+  assert.equal(router.openCharges, 0);
+});
+
 test("a warm-up whose connections break is a shorter one, and no reason not to start", async (t) => {
   t.mock.method(Pool.prototype, "request", async () => Promise.reject(new Error("read ECONNRESET")));
-  const router = new Router({
-    seed: 1,
-    profiles: { default: DEFAULT_PROFILE },
-    defaultProfile: "default",
-    index: new ApproximateIndex(),
-    blockTokens: 4,
-    staleAfterMicros: 1_000_000,
-  });
+  const router = newRouter();
   const options = { tap: new RouterTap(router), identity: IDENTITY, tokenizer: () => WORD_TOKENIZER };
-  assert.equal(await warmUpPath({ ...options, requests: 200, budgetMillis: 120_000 }), 0);
+  let calls = 0;
+  const whileUnderWay = (): void => void calls++;
+  assert.equal(await warmUpPath({ ...options, requests: 200, budgetMillis: 120_000, whileUnderWay }), 0);
+  assert.equal(calls, 1);
 });
