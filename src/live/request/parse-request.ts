@@ -147,7 +147,7 @@ function parseFields(
     model,
     stream,
     prompt,
-    sequences: prompt.count * positiveInteger(fields["n"], 1),
+    sequences: prompt.count * answersOf(fields["n"]),
     outputTokensMax:
       count(fields["max_completion_tokens"]) ?? count(fields["max_tokens"]) ?? count(fields["max_output_tokens"]),
     priority: finite(fields["priority"]),
@@ -196,8 +196,8 @@ function unread(model: string): ParsedRequest {
   };
 }
 
-/** vLLM refuses a bad count itself; here it only must not poison the ledger. */
-const COUNT_MAX = 1_000_000;
+/** Most answers of one prompt that vLLM takes (VLLM_MAX_N_SEQUENCES); it refuses more itself, and they charge nobody. */
+const ANSWERS_MAX = 16_384;
 
 function count(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
@@ -208,6 +208,7 @@ function finite(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }
 
-function positiveInteger(value: unknown, otherwise: number): number {
-  return Math.min(COUNT_MAX, count(value) ?? otherwise);
+function answersOf(value: unknown): number {
+  const answers = count(value) ?? 1;
+  return answers > ANSWERS_MAX ? 1 : answers;
 }
