@@ -40,8 +40,8 @@ else {
 }
 
 function handOver() {
-  // In a process group of its own: what a terminal or a supervisor sends to the whole group comes through here alone, and
-  // so once. A second interrupt would end a gateway that drains. This process waits for the other.
+  // In a process group of its own: what a terminal or a supervisor sends to the whole group comes through here alone. This
+  // process waits for the other.
   const args = [fileURLToPath(MAIN), ...process.argv.slice(2)];
   const child = spawn(OWN_NODE, args, { stdio: "inherit", detached: true });
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));

@@ -12,6 +12,8 @@ import { writeWholeFile } from "#trace/export/whole-file.ts";
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 const EXIT_INTERRUPTED = 130;
+/** Within this time an interrupt is the one before, forwarded by a parent such as npm, which a terminal interrupts too. */
+const SAME_INTERRUPT_MILLIS = 500;
 
 /**
  * `gnomon drive`. Its action ends normally when no request failed unexpectedly; else it throws a CommanderError with
@@ -39,12 +41,17 @@ export function driveCommand(): Command {
 async function driven(options: DriveOptions): Promise<DriveReport> {
   let control: DriveControl | undefined;
   let endProgress = (): void => {};
-  let interrupts = 0;
+  let firstMillis: number | undefined;
   const onInterrupt = () => {
-    interrupts++;
-    if (interrupts > 1) control?.cancel();
-    else control?.stop();
-    process.stderr.write(interrupts > 1 ? "\nclosing\n" : "\nstopping; interrupt again to close what is in flight\n");
+    const nowMillis = performance.now();
+    if (firstMillis === undefined) {
+      firstMillis = nowMillis;
+      control?.stop();
+      process.stderr.write("\nstopping; interrupt again to close what is in flight\n");
+    } else if (nowMillis - firstMillis >= SAME_INTERRUPT_MILLIS) {
+      control?.cancel();
+      process.stderr.write("\nclosing\n");
+    }
   };
   try {
     return await drive(options, (started) => {

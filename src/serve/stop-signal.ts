@@ -2,17 +2,23 @@ import { endStopEarly } from "./early-stop.ts";
 
 /** Exit code of a process that a second signal ended at once. */
 const EXIT_FORCED = 130;
+/**
+ * A signal that follows the first within this time is the same stop: a terminal's interrupt, and what is sent to a process
+ * group, reaches the process itself and once more through `npm start` or another parent that forwards it.
+ */
+const SAME_STOP_MILLIS = 500;
 
 /**
- * Resolves with the first SIGINT, SIGTERM or SIGHUP. A second SIGINT or SIGTERM ends the process at once, whatever is
+ * Resolves with the first SIGINT, SIGTERM or SIGHUP. A later SIGINT or SIGTERM ends the process at once, whatever is
  * still open. A SIGHUP never does: a terminal that closes sends it more than once, and supervisors send it beside SIGTERM.
  */
 export function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let stopping = false;
+    let stoppedMillis: number | undefined;
     const onSignal = (signal: NodeJS.Signals): void => {
-      if (stopping) process.exit(EXIT_FORCED);
-      stopping = true;
+      const nowMillis = performance.now();
+      stoppedMillis ??= nowMillis;
+      if (nowMillis - stoppedMillis >= SAME_STOP_MILLIS) process.exit(EXIT_FORCED);
       resolve(signal);
     };
     process.on("SIGINT", onSignal);

@@ -31,7 +31,8 @@ describe("an interrupted run", () => {
       child.kill("SIGINT");
       if (interrupts > 1) {
         await until(() => complaints.includes("interrupt again"));
-        child.kill("SIGINT");
+        // One that comes with the first is the same, forwarded by a parent.
+        await until(() => complaints.includes("closing") || !child.kill("SIGINT"));
       }
       const [code] = (await exit) as [number];
       await engine.close();

@@ -75,7 +75,7 @@ test("an endpoint that is not there is waited for, and reported, and a stop sign
   assert.equal((await served.exit).code, 0);
 });
 
-test("a second interrupt ends at once, whatever is still being answered", async (t) => {
+test("a later interrupt ends at once, whatever is still being answered", async (t) => {
   const slow = ["--set", "emulate.timeScale=0.01", "--set", "emulate.count=1"];
   const served = gnomon(t, [...FAST, ...slow]);
   const [, url = ""] = await served.said(READY);
@@ -83,8 +83,11 @@ test("a second interrupt ends at once, whatever is still being answered", async 
   await assert.doesNotReject(fetch(`${url}/healthz`));
   served.child.kill("SIGINT");
   await until(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status !== 200);
-  served.child.kill("SIGINT");
-  assert.equal((await served.exit).code, 130);
+  // One that comes with the first is the same, forwarded by a parent.
+  const again = setInterval(() => served.child.kill("SIGINT"), 100);
+  const { code } = await served.exit;
+  clearInterval(again);
+  assert.equal(code, 130);
   await cut;
 });
 
