@@ -5,7 +5,7 @@ import type { EndpointState } from "./endpoint/endpoint-state.ts";
 import type { Handoff } from "./plugin/spec.ts";
 import type { Insertion } from "./prefix/prefix-index.ts";
 import type { RouteRequest } from "./request.ts";
-import type { RolloutPlace } from "./rollouts.ts";
+import type { RolloutMembership } from "./rollouts.ts";
 import type { Micros } from "./units.ts";
 
 /** A request between its arrival and its end. */
@@ -14,8 +14,8 @@ export interface Pending {
   request: RouteRequest;
   /** As it arrived. */
   readonly asked: RouteRequest;
-  /** Its place in a rollout, for all its attempts. */
-  readonly place: RolloutPlace | undefined;
+  /** The rollout that it takes part in, for all its attempts. */
+  readonly membership: RolloutMembership | undefined;
   /** Endpoints that this request was sent to since it arrived or last went on; a retry leaves them out. */
   tried: EndpointId[];
   attempts: number;
@@ -67,11 +67,11 @@ export function isAhead({ prefill }: Pending): boolean {
 }
 
 /** One that arrives, before its first decision. */
-export function newPending(request: RouteRequest, place: RolloutPlace | undefined, at: Micros): Pending {
+export function newPending(request: RouteRequest, membership: RolloutMembership | undefined, at: Micros): Pending {
   return {
     request,
     asked: request,
-    place,
+    membership,
     tried: [],
     attempts: 0,
     continuedTokens: 0,

@@ -6,7 +6,7 @@ import type { Profile } from "./profile/profile.ts";
 import type { ProfileSet } from "./profile/profile-set.ts";
 import type { Random } from "./random.ts";
 import type { RouteRequest } from "./request.ts";
-import type { RolloutPlace } from "./rollouts.ts";
+import type { RolloutMembership } from "./rollouts.ts";
 import type { Micros } from "./units.ts";
 
 /** The profile of a request: that of its arm, where the arm names one, else what the host selected. */
@@ -20,8 +20,8 @@ export function mayAnswer({ stages }: Profile): MayServe | undefined {
 }
 
 /** Only endpoints of the arm's pool may serve it; true where none of them can, and others may. */
-export function leavesPool(fleet: Fleet, place: RolloutPlace | undefined): boolean {
-  const pool = place?.assignment.pool;
+export function leavesPool(fleet: Fleet, membership: RolloutMembership | undefined): boolean {
+  const pool = membership?.assignment.pool;
   return pool !== undefined && !fleet.restrict(pool.label, pool.value);
 }
 
@@ -32,20 +32,20 @@ export function leavesPool(fleet: Fleet, place: RolloutPlace | undefined): boole
 export function decisionRollout(
   at: Micros,
   { request, tried }: Pick<Pending, "request" | "tried">,
-  place: RolloutPlace,
+  membership: RolloutMembership,
   outsidePool: boolean,
   decided: Profile,
   fleet: Fleet,
   profiles: ProfileSet,
   stream: () => Random,
 ): DecisionRollout {
-  const { rollout: name, arm, assignment, shadows } = place;
+  const { rollout: name, arm, assignment, shadows } = membership;
   let marked = decided;
   const alternatives = shadows.map(({ arm: other, profile: asked }): ArmAlternative => {
     const profile = profiles.choose(profileNameOf(request, asked));
     if (profile.stages !== marked.stages) {
       fleet.markIneligible(at, request, tried, mayAnswer(profile));
-      leavesPool(fleet, place);
+      leavesPool(fleet, membership);
       marked = profile;
     }
     const { index } = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, stream());

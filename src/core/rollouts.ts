@@ -21,8 +21,8 @@ import type { RolloutStep } from "./rollout/rollout-state.ts";
 import { RolloutWatch } from "./rollout-watch.ts";
 import type { Micros } from "./units.ts";
 
-/** What a request is routed by, and for which rollout. */
-export interface RolloutPlace {
+/** The rollout that a request takes part in, its arm there, and what it is routed by because of that. */
+export interface RolloutMembership {
   readonly rollout: string;
   readonly arm: string;
   readonly assignment: Assignment;
@@ -119,7 +119,7 @@ export class Rollouts {
   }
 
   /** Where a request belongs; undefined where no rollout is about it. `request.session` is known where it is read. */
-  assign(request: RouteRequest, at: Micros): RolloutPlace | undefined {
+  assign(request: RouteRequest, at: Micros): RolloutMembership | undefined {
     if (request.ownProfile === true) return undefined;
     if (this.#planned) this.#watchPlanned(request, at);
     if (!this.#underWay) return undefined;

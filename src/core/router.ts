@@ -149,7 +149,7 @@ export class Router {
   hasTaker(at: Micros, requestId: string): boolean {
     const pending = this.#placements.pending.get(requestId);
     if (pending === undefined) return false;
-    const profile = this.#profiles.choose(profileNameOf(pending.request, pending.place?.assignment.profile));
+    const profile = this.#profiles.choose(profileNameOf(pending.request, pending.membership?.assignment.profile));
     return this.#fleet.hasTaker(at, pending.request, triedIfItFails(pending), mayAnswer(profile));
   }
 
@@ -234,9 +234,9 @@ export class Router {
   }
 
   #decide(at: Micros, pending: Pending, forced: EndpointId | undefined): Decision {
-    const { request, place } = pending;
+    const { request, membership } = pending;
     const fleet = this.#fleet;
-    const profile = this.#profiles.choose(profileNameOf(request, place?.assignment.profile));
+    const profile = this.#profiles.choose(profileNameOf(request, membership?.assignment.profile));
     const sequence = this.#sequence++;
     const refusal = fleet.markIneligible(at, request, pending.tried, mayAnswer(profile));
     const head = {
@@ -251,14 +251,15 @@ export class Router {
     const held = this.admission.hold(at, pending, refusal);
     if (held !== undefined) return { ...held, ...head, breakdown: EMPTY_BREAKDOWN };
     const usedLedger = fleet.refresh(at, request);
-    const outsidePool = leavesPool(fleet, place);
+    const outsidePool = leavesPool(fleet, membership);
     const stream = (): Random => this.#streamOf(sequence);
     const random = stream();
     const chosen = profile.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
     const choice = forcedChoice(chosen, fleet, forced);
     const { breakdown, reason } = choice;
     const noted = choice.index < 0 ? undefined : profile.noted(fleet.states[choice.index]!);
-    const rollout = place && decisionRollout(at, pending, place, outsidePool, profile, fleet, this.#profiles, stream);
+    const rollout =
+      membership && decisionRollout(at, pending, membership, outsidePool, profile, fleet, this.#profiles, stream);
     // A second endpoint outside of the first one's pool would take the request out of its arm.
     const state = outsidePool && pending.state !== undefined ? undefined : fleet.states[choice.index];
     if (state === undefined) {

@@ -37,12 +37,12 @@ export function choosePrefill(
 ): PrefillChoice | ColocateReason | undefined {
   if (stages === undefined || pending.state !== undefined) return undefined;
   const { spec, roles, prefill } = stages;
-  const { request, tried, transferFailed, asked, place } = pending;
+  const { request, tried, transferFailed, asked, membership } = pending;
   const why = colocateReason(spec, request, answers.hitTokens, { continued: request !== asked, transferFailed });
   if (why !== undefined) return why;
   const pairs = (endpoint: Endpoint): boolean => roles.mayPair(answers.endpoint, endpoint);
   fleet.markForPrefill(at, request, tried, answers, (endpoint) => roles.may("prefill", endpoint), pairs);
-  leavesPool(fleet, place);
+  leavesPool(fleet, membership);
   const { index, reason, breakdown } = prefill.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
   const state = fleet.states[index];
   if (state === undefined) return "no-prefill-endpoint";

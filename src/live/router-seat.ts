@@ -10,7 +10,7 @@ import type { Micros } from "#core/units.ts";
 import type { CountedPrompt } from "./status/decisive.ts";
 
 /** Notified of the decision on a request, and how long it waited for its turn. It must not throw. */
-export type Decided = (decision: Placed, queuedMicros: Micros) => void;
+export type OnDecided = (decision: Placed, queuedMicros: Micros) => void;
 
 /** An attempt that may have to go elsewhere. */
 export interface LeavingAttempt {
@@ -27,7 +27,7 @@ export interface LeavingAttempt {
  */
 export interface RouterSeat {
   /** Throws, or calls `failed`, where the decision is a defect. */
-  arrive(request: RouteRequest, decided: Decided, failed: (error: Error) => void): void;
+  arrive(request: RouteRequest, decided: OnDecided, failed: (error: Error) => void): void;
   accept(input: Exclude<Input, AskingInput>): void;
   /** Asks for another endpoint for a request in flight. */
   again(input: RequestAgain): Placed;
@@ -40,9 +40,9 @@ export interface RouterSeat {
   /** Whether the budget lets an attempt go elsewhere and somebody could take it. Spends nothing. */
   mayLeave(leaving: LeavingAttempt): boolean;
   /** A routed request was sent: it earns its part of a retry. */
-  earn(): void;
+  earnRetry(): void;
   /** A continuation made a token. */
-  refund(): void;
+  refundContinuation(): void;
   changeRetries(options: RetryOptions, hedge: HedgeOptions): void;
   /** Why a request went where it went, in a line of printable ASCII. */
   whyOf(decision: Routed, prompt: CountedPrompt): string;

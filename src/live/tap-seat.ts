@@ -16,7 +16,7 @@ import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
 import { QueueTurns } from "./admission/queue-turns.ts";
 import { nowMicros } from "./clock.ts";
 import { countUp, type GatewayCounters } from "./metrics/gateway-counters.ts";
-import type { Decided, LeavingAttempt, RouterSeat } from "./router-seat.ts";
+import type { OnDecided, LeavingAttempt, RouterSeat } from "./router-seat.ts";
 import type { RouterTap } from "./router-tap.ts";
 import { type CountedPrompt, decisiveText } from "./status/decisive.ts";
 
@@ -52,7 +52,7 @@ export class TapSeat implements RouterSeat {
     this.#host = { retries: this.#retries, hedges: this.#hedges, now: nowMicros, accept, hasTaker };
   }
 
-  arrive(request: RouteRequest, decided: Decided): void {
+  arrive(request: RouteRequest, decided: OnDecided): void {
     const decision = this.#tap.accept({ kind: "request-arrived", at: nowMicros(), request });
     if (decision.kind !== "queued") return decided(decision, 0);
     countUp(this.#counters.queued, decision.reason);
@@ -84,12 +84,12 @@ export class TapSeat implements RouterSeat {
     return denied === undefined && this.#host.hasTaker(requestId);
   }
 
-  earn(): void {
+  earnRetry(): void {
     this.#retries.earn();
     this.#hedges.earn();
   }
 
-  refund(): void {
+  refundContinuation(): void {
     this.#retries.refund();
   }
 

@@ -76,7 +76,7 @@ export class PickRequest implements AskingRequest, Swept {
   #known = false;
   #signs: AttemptSigns | undefined;
   #tokenizer: Tokenizer | undefined;
-  #encoded: TokenizedPrompt | undefined;
+  #tokenized: TokenizedPrompt | undefined;
   #bodyBytes = 0;
 
   constructor(options: PickRequestOptions) {
@@ -107,9 +107,9 @@ export class PickRequest implements AskingRequest, Swept {
     this.#bodyBytes = 0;
   }
 
-  encoded(tokenizer: Tokenizer, prompt: TokenizedPrompt): void {
+  expectCount(tokenizer: Tokenizer, tokenized: TokenizedPrompt): void {
     this.#tokenizer = tokenizer;
-    this.#encoded = prompt;
+    this.#tokenized = tokenized;
   }
 
   arrived(): void {
@@ -180,8 +180,8 @@ export class PickRequest implements AskingRequest, Swept {
     if (outcome === "aborted") context.counters.clientAborts++;
     this.releaseBody();
     context.inFlight.remove(this);
-    if (usage?.promptTokens !== undefined && this.#encoded !== undefined) {
-      this.#tokenizer?.learn(this.model, this.#encoded, usage.promptTokens);
+    if (usage?.promptTokens !== undefined && this.#tokenized !== undefined) {
+      this.#tokenizer?.learn(this.model, this.#tokenized, usage.promptTokens);
     }
     context.observe.finished(pickSummary(this, at, end));
   }

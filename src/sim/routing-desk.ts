@@ -15,7 +15,7 @@ export interface RoutingHost {
   readonly clock: Micros;
   readonly signals: { beforeDecision(at: Micros): void };
   later(at: Micros, event: SimulationEvent): void;
-  readonly desk: { earn(): void } | undefined;
+  readonly desk: { earnRetry(): void } | undefined;
   send(flight: Flight, decision: Routed): void;
   close(flight: Flight, outcome: Outcome): void;
   ended(flight: Flight, status: Ending): void;
@@ -92,7 +92,7 @@ export class RoutingDesk {
     const host = this.#host;
     switch (decision.kind) {
       case "routed":
-        host.desk?.earn();
+        host.desk?.earnRetry();
         return host.send(flight, decision);
       case "queued":
         return this.#entered(flight);

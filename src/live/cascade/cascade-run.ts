@@ -204,7 +204,7 @@ export class CascadeRun implements CascadeReading {
     this.attemptsBefore = exchange.state.attempts;
     exchange.model = model;
     exchange.prompt = { promptTokens: next.promptTokens, exact: next.promptTokensExact };
-    if (tokenizer !== undefined && prompt === whole) exchange.encoded(tokenizer, prompt);
+    if (tokenizer !== undefined && prompt === whole) exchange.expectCount(tokenizer, prompt);
     forward.continueAt(after.decision, false);
     forward.content = { path: exchange.path, body: this.#bodyOf(exchange.stream, model) };
     exchange.dispatch({ kind: "escalated" });

@@ -12,7 +12,7 @@ import { nowMicros } from "../clock.ts";
 import { onlyModel, servedModels } from "../discovery/models.ts";
 import { isFields } from "../fields.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
-import type { Decided } from "../router-seat.ts";
+import type { OnDecided } from "../router-seat.ts";
 import { type Asker, AskerLeft } from "../loop-turn.ts";
 import type { CascadeRun } from "../cascade/cascade-run.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
@@ -56,8 +56,8 @@ export interface AskingRequest extends Asker {
   queuedMicros: Micros;
   /** The decision that no endpoint may serve it. */
   rejected: Rejected | undefined;
-  /** The tokenizer is to be given the engine's own count of the prompt. */
-  encoded(tokenizer: Tokenizer, prompt: TokenizedPrompt): void;
+  /** Once the engine has reported its own count of the prompt, the tokenizer is to be given it. */
+  expectCount(tokenizer: Tokenizer, tokenized: TokenizedPrompt): void;
   /** The router is about to be informed of the request's arrival; from here on it must be informed of its end. */
   arrived(): void;
   refuse(refused: Refusal): void;
@@ -65,16 +65,16 @@ export interface AskingRequest extends Asker {
 }
 
 /** What follows a decision: the endpoint, the body that it gets, and whether usage was added to its stream. */
-export type Routing = (decision: Routed, body: Buffer, hidesUsage: boolean) => void;
+export type OnRouted = (decision: Routed, body: Buffer, hidesUsage: boolean) => void;
 
-/** What a host keeps of an answer is prepared; true where the engine is to be asked for its token ids. */
-export type Keeping = (parsed: ParsedRequest, prompt: TokenizedPrompt) => boolean;
+/** Prepares what a host keeps of an answer; true where the engine is to be asked for its token ids. */
+export type PrepareKept = (parsed: ParsedRequest, prompt: TokenizedPrompt) => boolean;
 
 /**
  * From a whole body to the decision, the same for every host: what it asks, who asks, its tokens and block hashes, the
  * router. Either `routed` is called, or the request is refused; a defect on the way is the request's own.
  */
-export function askBody(asking: AskingRequest, body: Buffer, routed: Routing, keep: Keeping = () => false): void {
+export function askBody(asking: AskingRequest, body: Buffer, routed: OnRouted, keep: PrepareKept = () => false): void {
   try {
     ask({ asking, body, routed, keep });
   } catch (error) {
@@ -113,8 +113,8 @@ export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed)
 interface Question {
   readonly asking: AskingRequest;
   readonly body: Buffer;
-  readonly routed: Routing;
-  readonly keep: Keeping;
+  readonly routed: OnRouted;
+  readonly keep: PrepareKept;
 }
 
 function ask(question: Question): void {
@@ -173,7 +173,7 @@ function decide(
   const { context, model } = asking;
   const prompt = truncated(whole, parsed.fields);
   // The engine's count of a prompt that it cuts is not that of the text.
-  if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) asking.encoded(tokenizer, prompt);
+  if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) asking.expectCount(tokenizer, prompt);
   if (prompt.fellBack) context.observe.tokenizerFellBack(model);
   const hidesUsage = addsUsage(asking, parsed);
   if (prompt === whole && asking.cascade === undefined) {
@@ -216,7 +216,7 @@ function decide(
 /** The router's decision, once it is this request's turn; a rejection refuses it. */
 function accept(asking: AskingRequest, request: RouteRequest, routed: (decision: Routed) => void): void {
   asking.arrived();
-  const decided: Decided = (decision, queuedMicros) => {
+  const decided: OnDecided = (decision, queuedMicros) => {
     asking.queuedMicros = queuedMicros;
     try {
       if (decision.kind === "rejected") reject(asking, decision);

@@ -45,12 +45,12 @@ import type { Route } from "./route.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 
 /**
- * One inference request and its answer, from the request's head to the answer's last byte. Where it is, its state names;
- * this carries out what is done on the client's side, and `Forward` what is done on the endpoint's.
+ * One inference request and its answer, from the request's head to the answer's last byte. `state` is where it stands; this
+ * class carries out the effects on the client's side, and `Forward` those on the endpoint's.
  */
 export class Exchange implements Swept, Asker, EffectPerformer {
   readonly context: GatewayParts;
-  /** Those in force when it came: a change cuts nothing that is under way. */
+  /** As they were when it came: a change of the configuration cuts nothing that is under way. */
   readonly limits: GatewayLimits;
   readonly waits: WaitLimits;
   readonly incoming: IncomingMessage;
@@ -65,7 +65,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   slot = 0;
   readonly openedAt: Micros = nowMicros();
   arrivedAt: Micros = this.openedAt;
-  /** How long its client waits, where it stated that, and until when. */
+  /** How long its client waits, and until when; undefined and Infinity where it stated nothing. */
   timeoutMicros: Micros | undefined;
   deadlineAt: Micros = Infinity;
   model = "";
@@ -91,7 +91,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
   /** The error that the gateway is to answer with. */
   #refusal: Refusal | undefined;
   #tokenizer: Tokenizer | undefined;
-  #prompt: TokenizedPrompt | undefined;
+  #tokenized: TokenizedPrompt | undefined;
   readonly #response: ServerResponse;
 
   constructor(context: GatewayParts, incoming: IncomingMessage, response: ServerResponse, target: RequestTarget) {
@@ -133,10 +133,10 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     return true;
   }
 
-  /** The tokenizer is to be given the engine's own count of the prompt. */
-  encoded(tokenizer: Tokenizer, prompt: TokenizedPrompt): void {
+  /** Once the engine has reported its own count of the prompt, the tokenizer gets it. */
+  expectCount(tokenizer: Tokenizer, tokenized: TokenizedPrompt): void {
     this.#tokenizer = tokenizer;
-    this.#prompt = prompt;
+    this.#tokenized = tokenized;
   }
 
   /** The router is about to be informed of the request's arrival; from here on it must be informed of its end. */
@@ -261,7 +261,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     this.cascade?.close();
     context.bodyBytesInFlight -= this.#bodyBytes;
     const counted = result.usage?.promptTokens;
-    if (counted !== undefined && this.#prompt) this.#tokenizer?.learn(this.model, this.#prompt, counted);
+    if (counted !== undefined && this.#tokenized) this.#tokenizer?.learn(this.model, this.#tokenized, counted);
     context.observe.finished(summarize(this, this.#forward, at, result));
   }
 

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { serveChat } from "../chat.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 import type { ClientAuth } from "./client-auth.ts";
 import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "../answer/errors.ts";
 import { Exchange } from "./exchange.ts";
 import { type RequestTarget, RequestTargets } from "./request-target.ts";
 import type { Routes } from "./route.ts";
+import { serveInference } from "./serve-inference.ts";
 
 export const UNAUTHORIZED = refusal(
   "unauthorized",
@@ -55,7 +55,7 @@ export class InferenceDoor {
     try {
       const exchange = new Exchange(this.#context, incoming, outgoing, target);
       const refused = this.#refusal(exchange);
-      if (refused === undefined) serveChat(exchange);
+      if (refused === undefined) serveInference(exchange);
       else exchange.refuse(refused);
     } catch (error) {
       this.#failed(outgoing, error);

@@ -7,7 +7,7 @@ import type { AfterFault, FailedStage } from "#core/retry/after-fault.ts";
 import type { HedgeOptions } from "#core/retry/hedge-budget.ts";
 import type { RetryOptions } from "#core/retry/retry-policy.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
-import type { Decided, LeavingAttempt, RouterSeat } from "../router-seat.ts";
+import type { OnDecided, LeavingAttempt, RouterSeat } from "../router-seat.ts";
 import type { Routed } from "#core/decision.ts";
 
 /** Is notified of a request's decisions and of how its attempts ended. */
@@ -28,9 +28,9 @@ export class TracedSeat implements RouterSeat {
     this.#listener = listener;
   }
 
-  arrive(request: RouteRequest, decided: Decided, failed: (error: Error) => void): void {
+  arrive(request: RouteRequest, decided: OnDecided, failed: (error: Error) => void): void {
     this.#listener.deciding(request.id);
-    const watched: Decided = (decision, queuedMicros) => {
+    const watched: OnDecided = (decision, queuedMicros) => {
       this.#listener.decided(request.id, decision, queuedMicros);
       decided(decision, queuedMicros);
     };
@@ -68,12 +68,12 @@ export class TracedSeat implements RouterSeat {
     return this.#seat.mayLeave(leaving);
   }
 
-  earn(): void {
-    this.#seat.earn();
+  earnRetry(): void {
+    this.#seat.earnRetry();
   }
 
-  refund(): void {
-    this.#seat.refund();
+  refundContinuation(): void {
+    this.#seat.refundContinuation();
   }
 
   changeRetries(options: RetryOptions, hedge: HedgeOptions): void {

@@ -27,9 +27,10 @@ import type { AttemptEffect, Finish } from "../request-state/request-effect.ts";
 import { REROUTED, REROUTED_APART, type RequestEvent, attemptFailed } from "../request-state/request-event.ts";
 import { progressOf, type TokenProgress } from "./token-progress.ts";
 import { writeError } from "./write-error.ts";
+
 /**
- * The endpoint's side of a routed request: makes events of what its attempts do, and carries out what the request's state
- * has done with them. Where the request is, and what may happen next, the state alone knows.
+ * The endpoint's side of a routed request: turns what its attempts do into events, and carries out the effects that
+ * follow. Where the request is and what may happen next is known to its state alone.
  */
 export class Forward implements AttemptListener {
   readonly #exchange: Exchange;
@@ -136,7 +137,6 @@ export class Forward implements AttemptListener {
     return undefined;
   }
 
-  /** Sends the request to the endpoint that was decided on. */
   #send(): RequestEvent | undefined {
     const { context, answerReader, cascade, kept, state } = this.#exchange;
     const { content } = this;

@@ -7,7 +7,7 @@ import { RequestTable } from "#core/request-table.ts";
 import type { AfterFault, FailedStage, GiveUpReason } from "#core/retry/after-fault.ts";
 import type { BrokenAnswer } from "#core/retry/after-break.ts";
 import type { Micros } from "#core/units.ts";
-import type { Decided, LeavingAttempt, RouterSeat } from "../router-seat.ts";
+import type { OnDecided, LeavingAttempt, RouterSeat } from "../router-seat.ts";
 import { type CountedPrompt, decisiveText } from "../status/decisive.ts";
 import { Bell } from "./bell.ts";
 import { readDecision } from "./decision-mail.ts";
@@ -27,7 +27,7 @@ const LOOK_MILLIS = 100;
 type Answer = AfterFault | Placed | boolean;
 
 interface Waiting {
-  readonly decided: Decided;
+  readonly decided: OnDecided;
   readonly failed: (error: Error) => void;
 }
 
@@ -64,7 +64,7 @@ export class RingSeat implements RouterSeat {
     this.#loop = new MailLoop(this.#bell, () => this.#take());
   }
 
-  arrive(request: RouteRequest, decided: Decided, failed: (error: Error) => void): void {
+  arrive(request: RouteRequest, decided: OnDecided, failed: (error: Error) => void): void {
     const { writer } = this.outbox;
     writer.begin(MAIL.arrived);
     writeRequest(writer, request);
@@ -127,9 +127,9 @@ export class RingSeat implements RouterSeat {
   }
 
   /** Done where the decision is made. */
-  earn(): void {}
+  earnRetry(): void {}
 
-  refund(): void {
+  refundContinuation(): void {
     this.outbox.writer.begin(MAIL.refund);
     this.outbox.send(false);
   }

@@ -119,7 +119,7 @@ export class WorkerDesk {
       case MAIL.fellBack:
         return observe.tokenizerFellBack(from.name());
       case MAIL.refund:
-        return seat.refund();
+        return seat.refundContinuation();
       case MAIL.note:
         return this.#note(JSON.parse(from.text()) as Note);
       case MAIL.sweep:
@@ -158,7 +158,7 @@ export class WorkerDesk {
   }
 
   #decided(open: OpenRequest, decision: Placed, queuedMicros: Micros): void {
-    if (decision.kind === "routed") this.#options.seat.earn();
+    if (decision.kind === "routed") this.#options.seat.earnRetry();
     const { writer } = this.#outbox;
     writer.begin(REPLY.decided);
     writer.text(open.id);

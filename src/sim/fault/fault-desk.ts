@@ -83,7 +83,7 @@ export class FaultDesk implements AttemptHost, HedgeHost {
   #retried: Flight | undefined;
 
   /** A request was sent: it earns its part of a retry, and of a second engine. */
-  earn(): void {
+  earnRetry(): void {
     this.retries.earn();
     this.hedges.earn();
   }

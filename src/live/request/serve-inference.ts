@@ -1,11 +1,11 @@
-import { Forward } from "./upstream/forward.ts";
-import { refusal } from "./answer/errors.ts";
-import { keepStream } from "./continuation/keep-stream.ts";
-import { type Routing, askBody } from "./request/ask.ts";
-import { clientTimeout } from "./request/client-timeout.ts";
-import type { Exchange } from "./request/exchange.ts";
-import { readBody } from "./request/request-body.ts";
-import { BODY_READ } from "./request-state/request-event.ts";
+import { Forward } from "../upstream/forward.ts";
+import { refusal } from "../answer/errors.ts";
+import { keepStream } from "../continuation/keep-stream.ts";
+import { type OnRouted, askBody } from "./ask.ts";
+import { clientTimeout } from "./client-timeout.ts";
+import type { Exchange } from "./exchange.ts";
+import { readBody } from "./request-body.ts";
+import { BODY_READ } from "../request-state/request-event.ts";
 
 /**
  * The path of one inference request: body → what it asks → who asks → its tokens and block hashes → the decision → the
@@ -13,7 +13,7 @@ import { BODY_READ } from "./request-state/request-event.ts";
  *
  * It waits only for the body and for a tokenizer that cannot answer at once; all else is one run of the event loop.
  */
-export function serveChat(exchange: Exchange): void {
+export function serveInference(exchange: Exchange): void {
   const { context, limits, incoming, headers } = exchange;
   const timeout = clientTimeout(headers, context.timeoutHeaders);
   if (typeof timeout === "string") return exchange.refuse(refusal("bad-request", timeout));
@@ -28,8 +28,8 @@ export function serveChat(exchange: Exchange): void {
       exchange.dispatch(BODY_READ);
       if (exchange.over) return;
       if (!Buffer.isBuffer(body)) return exchange.refuse(body);
-      const routed: Routing = (decision, sent, hidesUsage) => {
-        context.seat.earn();
+      const routed: OnRouted = (decision, sent, hidesUsage) => {
+        context.seat.earnRetry();
         exchange.forward(new Forward(exchange, sent, decision, hidesUsage));
       };
       askBody(exchange, body, routed, (parsed, prompt) => keepStream(exchange, parsed, prompt));
