@@ -1,21 +1,37 @@
 import { type ParameterTable, type ParameterValues, resolveParameters } from "./parameter.ts";
 import type { ParameterValue } from "./spec.ts";
 
-/** A signal that a plugin reads, for `profiles` and for telling what a missing scrape affects. */
+/**
+ * A signal that a plugin reads: shown by `gnomon profiles`, and what a missing scrape affects. Contract tests refuse it
+ * properties of the snapshot, the endpoint and the request that belong to signals which it has not declared.
+ */
 export type Signal =
+  /** hitBlocks, hitTokens: what the endpoint is believed to hold of the prompt. */
   | "prefix-index"
+  /** cachedBlocks: what its cache really holds, which only a simulation can look up. */
   | "engine-caches"
+  /** What this router and its peers sent there: requests and tokens in flight. */
   | "ledger"
+  /** Of the last scrape: requests running and waiting; */
   | "scrape:load"
+  /** use of the KV cache, hit ratio; */
   | "scrape:kv"
+  /** TTFT, TPOT and tokens a second as the engine reports them; */
   | "scrape:latency"
+  /** adapters running and waiting; */
   | "scrape:lora"
+  /** power and activity of its GPUs. */
   | "scrape:power"
+  /** ttftMicros, tpotMicros: as this router saw them. */
   | "observed-latency"
+  /** Token counts of answers, by inputs (`observe`). */
   | "usage"
+  /** The endpoint's labels. */
   | "labels"
+  /** The request's session, and its tenant. */
   | "session"
   | "tenant"
+  /** Nothing but facts that need no signal. */
   | "none";
 
 /** A plugin as the catalog holds it. */
