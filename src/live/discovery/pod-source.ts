@@ -1,23 +1,8 @@
-import type { KubernetesObject, V1EndpointSlice, V1Pod, V1Service } from "@kubernetes/client-node";
-import type { Collection, KubernetesApi } from "./kubernetes-api.ts";
+import type { V1EndpointSlice, V1Pod, V1Service } from "@kubernetes/client-node";
 import { type PodLabels, type PodSight, type PortChoice, podsOfList, podsOfSlices } from "./kubernetes-targets.ts";
-import { ResourceWatch, type WatchTimes } from "./kubernetes-watch.ts";
-import type { KeeperEvent } from "./keeper-event.ts";
-import type { SourceBoard } from "./source-board.ts";
-import { SourceStatus } from "./source-status.ts";
-
-/** What every watch of a source needs. */
-export interface PodSourceContext {
-  readonly api: KubernetesApi;
-  readonly times: WatchTimes;
-  readonly board: SourceBoard;
-  readonly report: (event: KeeperEvent) => void;
-}
-
-/** Follows something of the cluster until it is stopped. */
-export interface PodSource {
-  stop(): Promise<void>;
-}
+import { MissingObject } from "./missing-object.ts";
+import { SelectedPods } from "./selected-pods.ts";
+import { type PodSource, type PodSourceContext, watchOf } from "./watch-of.ts";
 
 const CORE = { group: "", version: "v1" } as const;
 
@@ -38,17 +23,11 @@ export function followSelector(
  * and the pods that this selects for their labels. A service without a selector has pods without labels.
  */
 export class ServiceSource implements PodSource {
-  readonly #context: PodSourceContext;
-  readonly #namespace: string;
-  readonly #service: string;
-  readonly #show: () => void;
-  readonly #watches: PodSource[];
-  readonly #ending = new Set<Promise<void>>();
-  #pods: PodSource | undefined;
-  #selector = "";
+  readonly #watches: readonly PodSource[];
+  readonly #pods: SelectedPods;
+  readonly #missing: MissingObject;
   #slices: ReadonlyMap<string, V1EndpointSlice> = new Map();
   #labelsOf: PodLabels = () => ({});
-  #missing = false;
 
   constructor(
     context: PodSourceContext,
@@ -57,10 +36,12 @@ export class ServiceSource implements PodSource {
     show: (pods: readonly PodSight[]) => void,
   ) {
     const { namespace, service } = where;
-    this.#context = context;
-    this.#namespace = namespace;
-    this.#service = service;
-    this.#show = () => show(podsOfSlices(this.#slices.values(), this.#labelsOf, choice));
+    this.#missing = new MissingObject(context.report, `service ${namespace}/${service}`, "there is no such service");
+    const showAll = (): void => show(podsOfSlices(this.#slices.values(), this.#labelsOf, choice));
+    this.#pods = new SelectedPods(context, { namespace, owner: service }, (pods) => {
+      this.#labelsOf = (name) => pods.get(`${namespace}/${name}`)?.metadata?.labels ?? {};
+      showAll();
+    });
     const slices = {
       group: "discovery.k8s.io",
       version: "v1",
@@ -72,73 +53,21 @@ export class ServiceSource implements PodSource {
     this.#watches = [
       watchOf<V1EndpointSlice>(context, slices, service, (objects) => {
         this.#slices = objects;
-        this.#show();
+        showAll();
       }),
       watchOf<V1Service>(context, itself, service, (objects) => this.#changed([...objects.values()][0])),
     ];
   }
 
   async stop(): Promise<void> {
-    const all = [...this.#watches, ...(this.#pods === undefined ? [] : [this.#pods])];
-    await Promise.all([...all.map((watch) => watch.stop()), ...this.#ending]);
+    await Promise.all([...this.#watches, this.#pods].map((watch) => watch.stop()));
   }
 
   /** A service that is gone leaves its pods' labels as they are: the slices state which of them still serve. */
   #changed(service: V1Service | undefined): void {
-    this.#reportMissing(service === undefined);
+    this.#missing.set(service === undefined);
     if (service === undefined) return;
-    const selector = Object.entries(service.spec?.selector ?? {})
-      .map(([name, value]) => `${name}=${value}`)
-      .join(",");
-    if (selector === this.#selector) return;
-    this.#selector = selector;
-    this.#endPods();
-    // Without a selector every pod of the namespace would be listed.
-    if (selector === "") {
-      this.#labelsOf = () => ({});
-      return this.#show();
-    }
-    const namespace = this.#namespace;
-    const collection = { ...CORE, resource: "pods", namespace, labelSelector: selector };
-    this.#pods = watchOf<V1Pod>(this.#context, collection, this.#service, (pods) => {
-      this.#labelsOf = (name) => pods.get(`${namespace}/${name}`)?.metadata?.labels ?? {};
-      this.#show();
-    });
+    const labels = Object.entries(service.spec?.selector ?? {});
+    this.#pods.select(labels.map(([name, value]) => `${name}=${value}`).join(","));
   }
-
-  #endPods(): void {
-    if (this.#pods === undefined) return;
-    const ending = this.#pods.stop().finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
-    this.#pods = undefined;
-  }
-
-  #reportMissing(missing: boolean): void {
-    if (missing === this.#missing) return;
-    this.#missing = missing;
-    const subject = `service ${this.#namespace}/${this.#service}`;
-    if (missing) this.#context.report({ kind: "source-failed", subject, detail: "there is no such service" });
-    else this.#context.report({ kind: "source-recovered", subject, detail: "" });
-  }
-}
-
-/** A watch with its row in the metrics and its lines in the log, both under "RESOURCE NAMESPACE/NAME". */
-export function watchOf<T extends KubernetesObject>(
-  { api, times, board, report }: PodSourceContext,
-  collection: Collection,
-  name: string,
-  changed: (objects: ReadonlyMap<string, T>) => void,
-): PodSource {
-  const subject = `${collection.resource} ${collection.namespace}/${name}`;
-  const status = new SourceStatus(subject);
-  board.add(status);
-  const trouble = (detail: string): void =>
-    report({ kind: detail === "" ? "source-recovered" : "source-failed", subject, detail });
-  const watch = new ResourceWatch<T>({ api, collection, changed, trouble, status, ...times });
-  return {
-    stop: () => {
-      board.remove(status);
-      return watch.stop();
-    },
-  };
 }

@@ -1,6 +1,8 @@
 import type { KubernetesObject, V1Pod } from "@kubernetes/client-node";
 import { type PodSight, type PortChoice, podsOfList } from "./kubernetes-targets.ts";
-import { type PodSource, type PodSourceContext, watchOf } from "./pod-source.ts";
+import { MissingObject } from "./missing-object.ts";
+import { SelectedPods } from "./selected-pods.ts";
+import { type PodSource, type PodSourceContext, watchOf } from "./watch-of.ts";
 
 /** Versions of InferencePool: that of Gateway API Inference Extension 1.0, and the one before it. */
 export type PoolVersion = "v1" | "v1alpha2";
@@ -25,18 +27,13 @@ interface InferencePool extends KubernetesObject {
  * data-parallel rank where there are several. A pool that is gone, or selects nothing, has no pods.
  */
 export class PoolSource implements PodSource {
-  readonly #context: PodSourceContext;
-  readonly #namespace: string;
-  readonly #pool: string;
   readonly #choice: PortChoice;
   readonly #show: (pods: readonly PodSight[]) => void;
   readonly #watch: PodSource;
-  readonly #ending = new Set<Promise<void>>();
-  #pods: PodSource | undefined;
+  readonly #pods: SelectedPods;
+  readonly #missing: MissingObject;
   #seen: ReadonlyMap<string, V1Pod> = new Map();
-  #selector = "";
   #ports: readonly number[] = [];
-  #missing = false;
 
   constructor(
     context: PodSourceContext,
@@ -45,11 +42,13 @@ export class PoolSource implements PodSource {
     show: (pods: readonly PodSight[]) => void,
   ) {
     const { namespace, pool, version } = where;
-    this.#context = context;
-    this.#namespace = namespace;
-    this.#pool = pool;
     this.#choice = choice;
     this.#show = show;
+    this.#missing = new MissingObject(context.report, `inferencepool ${namespace}/${pool}`, "there is no such pool");
+    this.#pods = new SelectedPods(context, { namespace, owner: pool }, (pods) => {
+      this.#seen = pods;
+      this.#changedPods();
+    });
     const collection = { group: POOL_GROUPS[version], version, resource: "inferencepools", namespace };
     this.#watch = watchOf<InferencePool>(
       context,
@@ -60,46 +59,23 @@ export class PoolSource implements PodSource {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#watch.stop(), this.#pods?.stop(), ...this.#ending]);
+    await Promise.all([this.#watch.stop(), this.#pods.stop()]);
   }
 
   #changed(pool: InferencePool | undefined): void {
-    this.#reportMissing(pool === undefined);
+    this.#missing.set(pool === undefined);
     const { selector, targetPorts, targetPortNumber } = pool?.spec ?? {};
     const labels = Object.entries(selector?.matchLabels ?? selector ?? {});
     const text = labels.map(([name, value]) => `${name}=${String(value)}`).join(",");
     const numbers = targetPorts?.flatMap(({ number }) => number ?? []) ?? [];
     this.#ports = numbers.length === 0 && targetPortNumber !== undefined ? [targetPortNumber] : numbers;
-    if (text === this.#selector) return this.#changedPods();
-    this.#selector = text;
-    this.#endPods();
-    // Without a selector every pod of the namespace would be listed.
-    if (text === "") return this.#changedPods();
-    const collection = { group: "", version: "v1", resource: "pods", namespace: this.#namespace, labelSelector: text };
-    this.#pods = watchOf<V1Pod>(this.#context, collection, this.#pool, (pods) => {
-      this.#seen = pods;
-      this.#changedPods();
-    });
+    if (!this.#pods.select(text)) return this.#changedPods();
+    // Those of the selector before are gone; the new one's come with its first list.
+    if (text !== "") this.#seen = new Map();
   }
 
   #changedPods(): void {
     const ports = this.#ports.length === 0 ? this.#choice.ports : this.#ports;
     this.#show(podsOfList(this.#seen.values(), { ...this.#choice, ports }));
-  }
-
-  #endPods(): void {
-    this.#seen = new Map();
-    if (this.#pods === undefined) return;
-    const ending = this.#pods.stop().finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
-    this.#pods = undefined;
-  }
-
-  #reportMissing(missing: boolean): void {
-    if (missing === this.#missing) return;
-    this.#missing = missing;
-    const subject = `inferencepool ${this.#namespace}/${this.#pool}`;
-    if (missing) this.#context.report({ kind: "source-failed", subject, detail: "there is no such pool" });
-    else this.#context.report({ kind: "source-recovered", subject, detail: "" });
   }
 }

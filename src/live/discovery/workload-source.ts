@@ -1,4 +1,4 @@
-import { type PodSource, type PodSourceContext, watchOf } from "./pod-source.ts";
+import { type PodSource, type PodSourceContext, watchOf } from "./watch-of.ts";
 import {
   type InferenceModelRewrite,
   type InferenceObjective,
