@@ -2,6 +2,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import { faultOfStatus } from "#live/answer/fault-of-status.ts";
+import { isMediaType } from "#live/answer/media-type.ts";
 import { SseScanner } from "#live/answer/sse-scanner.ts";
 import { type Usage, findUsage } from "#live/answer/usage.ts";
 import { nowMicros } from "#live/clock.ts";
@@ -46,9 +47,9 @@ export class ObservedResponse {
     this.status = Number(headers.get(":status")) || 0;
     const type = headers.get("content-type");
     const readable = headers.get("content-encoding") === "";
-    const streams = readable && this.status === 200 && type.startsWith("text/event-stream");
+    const streams = readable && this.status === 200 && isMediaType(type, "text/event-stream");
     this.#scanner = streams ? new SseScanner(parts.dialect, parts.limits.eventBytesInspected) : undefined;
-    this.#whole = !streams && readable && type.startsWith("application/json") ? [] : undefined;
+    this.#whole = !streams && readable && isMediaType(type, "application/json") ? [] : undefined;
   }
 
   /** Whether its body is text that may be changed as it passes: events, or JSON. */

@@ -108,7 +108,8 @@ export interface Delivery {
   completed(outcome: WholeOutcome, promisesMark: boolean): void;
   /** The engine ended the answer with an error event of its own, which the client has. */
   engineError(): void;
-  broke(fault: Fault): void;
+  /** It broke; `event` is the engine's own error event where it sent one, which the client has not. */
+  broke(fault: Fault, event?: Buffer): void;
   /** An endpoint at which a stream went on does not repeat what the client has: it is cut. */
   diverged(): void;
   /** The answer is no good and the client has seen none of it: another endpoint is tried, or an error is sent. */

@@ -1,6 +1,7 @@
 import type { Answer, AnswerHead, Delivery } from "./answer.ts";
 import { headerOf } from "../request/headers.ts";
 import type { Dialect } from "../request/route.ts";
+import { isMediaType } from "./media-type.ts";
 import { PassAnswer } from "./pass-answer.ts";
 import { StreamAnswer } from "./stream-answer.ts";
 import { WholeAnswer } from "./whole-answer.ts";
@@ -16,12 +17,12 @@ export function chooseAnswer(delivery: Delivery, head: AnswerHead): Answer | und
   const type = headerOf(headers, "content-type");
   if (!isStatusOf(delivery.dialect, status)) return undefined;
   const readable = headerOf(headers, "content-encoding") === "";
-  const streams = readable && status === 200 && type.startsWith("text/event-stream");
+  const streams = readable && status === 200 && isMediaType(type, "text/event-stream");
   if (delivery.writer.headSent && !streams) return undefined;
   if (streams) return new StreamAnswer(delivery, head);
   if (status >= 500 && !PERMANENT.has(status)) return new WholeAnswer(delivery, head);
   if (status !== 200 || !readable) return new PassAnswer(delivery, head);
-  if (type.startsWith("application/json")) return new WholeAnswer(delivery, head);
+  if (isMediaType(type, "application/json")) return new WholeAnswer(delivery, head);
   return delivery.dialect === "other" ? new PassAnswer(delivery, head) : undefined;
 }
 

@@ -41,7 +41,9 @@ export function cutRefusal(fault: Fault): Refusal {
     case "connect":
       return refusal("upstream-broke", "The engine was lost and stopped this answer; it is incomplete.");
     case "status":
+      return refusal("upstream-broke", "The engine failed on this request; the answer is incomplete.");
     case "saturated":
+      return refusal("upstream-broke", "The engine is at its limit and stopped this answer; it is incomplete.");
     case "cut":
     case "garbage":
       return refusal("upstream-broke", "The connection to the engine broke; the answer is incomplete.");

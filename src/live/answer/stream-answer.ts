@@ -222,8 +222,10 @@ export class StreamAnswer implements Answer {
     }
     this.#pass(bytes, from, kind === "abort" || delivery.continues ? start : end);
     if (kind === "abort") delivery.broke("draining");
-    else if (delivery.continues) delivery.broke(faultOfEvent(this.#errorCode(), bytes.subarray(start, end)));
-    else delivery.engineError();
+    else if (delivery.continues) {
+      const event = bytes.subarray(start, end);
+      delivery.broke(faultOfEvent(this.#errorCode(), event), event);
+    } else delivery.engineError();
     return -1;
   }
 

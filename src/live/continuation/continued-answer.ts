@@ -1,5 +1,6 @@
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "../answer/answer.ts";
 import { faultOfEvent } from "../answer/fault-of-status.ts";
+import { isMediaType } from "../answer/media-type.ts";
 import { eventData } from "../answer/sse-event.ts";
 import { SseScanner } from "../answer/sse-scanner.ts";
 import { findUsage } from "../answer/usage.ts";
@@ -179,7 +180,8 @@ export class ContinuedAnswer implements Answer {
     if (kind !== "error") return this.#delivery.broke(kind === "garbage" ? "garbage" : "draining");
     const error = eventData(bytes.subarray(start, end))?.["error"];
     const code = isFields(error) && typeof error["code"] === "number" ? error["code"] : 0;
-    this.#delivery.broke(faultOfEvent(code, bytes.subarray(start, end)));
+    const event = bytes.subarray(start, end);
+    this.#delivery.broke(faultOfEvent(code, event), event);
   }
 
   #flush(): void {
@@ -191,7 +193,7 @@ export class ContinuedAnswer implements Answer {
 
 /** The head is that of an answer with which a stream can go on. */
 export function isContinuation({ status, headers }: AnswerHead): boolean {
-  return status === 200 && headerOf(headers, "content-type").startsWith("text/event-stream");
+  return status === 200 && isMediaType(headerOf(headers, "content-type"), "text/event-stream");
 }
 
 function firstChoice(event: Record<string, unknown> | undefined) {

@@ -17,12 +17,15 @@ import {
 } from "../request-state/request-event.ts";
 import { countUp } from "../metrics/gateway-counters.ts";
 import type { Forward } from "./forward.ts";
+import type { EngineErrors } from "./write-error.ts";
 
 /** What the answers of one request reach it by: what they find becomes its events, what they write goes to its client. */
 export class AnswerDelivery implements Delivery {
   readonly #exchange: Exchange;
   readonly #forward: Forward;
   readonly hidesUsage: boolean;
+  /** The error event by which an engine ended a stream that could go on elsewhere. */
+  #engineError: { readonly fault: Fault; readonly event: Buffer } | undefined;
 
   constructor(exchange: Exchange, forward: Forward, hidesUsage: boolean) {
     this.#exchange = exchange;
@@ -141,13 +144,19 @@ export class AnswerDelivery implements Delivery {
   }
 
   /** A stream of which nothing is missing but its counts and its mark of completion gets them here. */
-  broke(fault: Fault): void {
+  broke(fault: Fault, event?: Buffer): void {
+    this.#engineError = event && { fault, event: Buffer.from(event) };
     const { kept } = this.#exchange;
     if (this.continues && kept?.ended === true && !this.#isMarked) {
       this.write(Buffer.from(closing(kept, this.#exchange.prompt.promptTokens)));
       this.marked("ok");
     } else if (this.#exchange.state.kind === "passing" && !this.continues) this.#countDenied();
     this.#exchange.dispatch({ kind: "upstream-broke", fault, continues: this.continues });
+  }
+
+  /** What engines reported of this fault: in place of an answer, or in the stream that it broke. */
+  errorsOf(fault: Fault, kept: KeptAnswer | undefined): EngineErrors {
+    return { kept, event: this.#engineError?.fault === fault ? this.#engineError.event : undefined };
   }
 
   diverged(): void {

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 
+import { isMediaType } from "../answer/media-type.ts";
 import { nowMicros } from "../clock.ts";
 import type { AnswerHeaders } from "../request/headers.ts";
 import type { UpstreamConnection } from "./upstream-connection.ts";
@@ -102,6 +103,7 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
   }
 
   onResponseEnd(): void {
+    this.#connection?.answered();
     this.#release();
     const listener = this.#listener;
     this.#listener = undefined;
@@ -110,11 +112,12 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
 
   /**
    * A kept connection may close just as it is used again. Nothing was answered then, the endpoint is well, and the same
-   * request goes out once more on a new connection; should the endpoint be gone after all, that fails to connect. Undici
-   * is still taking the old connection apart when it calls this, so the request goes out after that.
+   * request goes out once more on a new connection; should the endpoint be gone after all, that fails to connect. One that
+   * was made for this request and ends without an answer is the engine's own doing: policy and budget decide what follows.
+   * Undici is still taking the old connection apart when it calls this, so the request goes out after that.
    */
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#listener !== undefined && this.#stage === "sent" && this.#isStaleReset(error)) {
+    if (this.#listener !== undefined && this.#stage === "sent" && this.#isStale(error)) {
       this.#stage = "sent-again";
       this.#listener.attemptReconnects();
       this.#controller = undefined;
@@ -132,7 +135,8 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
     else this.send();
   }
 
-  #isStaleReset(error: Error): boolean {
+  #isStale(error: Error): boolean {
+    if (this.#connection?.mayBeStale !== true) return false;
     if (this.#startedAt === 0 || nowMicros() - this.#startedAt > STALE_RESET_MICROS) return false;
     return "code" in error && typeof error.code === "string" && RESET_CODES.has(error.code);
   }
@@ -150,7 +154,7 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
 /** Its body comes in chunks, an event in each or as many as lay together. */
 function isStream(headers: AnswerHeaders): boolean {
   const type = headers["content-type"];
-  return headers["transfer-encoding"] === "chunked" && typeof type === "string" && type.startsWith(EVENT_STREAM);
+  return (
+    headers["transfer-encoding"] === "chunked" && typeof type === "string" && isMediaType(type, "text/event-stream")
+  );
 }
-
-const EVENT_STREAM = "text/event-stream";

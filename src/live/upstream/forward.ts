@@ -117,7 +117,7 @@ export class Forward implements AttemptListener {
       case "write-kept":
       case "write-error":
       case "write-error-event":
-        writeError(this.#exchange, this.endpoint, effect, this.#kept);
+        writeError(this.#exchange, this.endpoint, effect, this.#delivery.errorsOf(effect.fault, this.#kept));
         break;
       case "report-prefilled":
         this.#stages?.report();

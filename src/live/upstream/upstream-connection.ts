@@ -37,6 +37,8 @@ export class UpstreamConnection implements PlainSink {
   readonly reads: UpstreamReads;
   /** Since when it is held without a request, in microseconds; for those who hold it. */
   idleSince = 0;
+  /** Answers that ended since it was made last. */
+  #answers = 0;
   readonly #host: string;
   readonly #plain: PlainAnswers | undefined;
   /** What undici has in flight while the connection is held, or may come to be. */
@@ -52,6 +54,7 @@ export class UpstreamConnection implements PlainSink {
       options === undefined || options.bytesMax === 0 ? undefined : new PlainAnswers(this, options.bytesMax);
     this.reads = new UpstreamReads(this.#plain);
     this.client = makeClient(this.reads.onread);
+    this.client.on("connect", () => void (this.#answers = 0));
   }
 
   /** Undici waits for an answer, and nothing was asked. */
@@ -62,6 +65,19 @@ export class UpstreamConnection implements PlainSink {
   /** What comes now does not pass through undici. */
   get readsPlain(): boolean {
     return this.#plain?.reads === true;
+  }
+
+  /**
+   * An end that comes now may be one that the engine decided on before it read the request: it had answered over this
+   * connection, and nothing of this answer came.
+   */
+  get mayBeStale(): boolean {
+    return this.#answers > 0 && !this.reads.came;
+  }
+
+  /** An answer is whole. */
+  answered(): void {
+    this.#answers++;
   }
 
   /** The last request is over; this one takes its place. */

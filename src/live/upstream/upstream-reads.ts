@@ -25,6 +25,7 @@ export class UpstreamReads {
   /** Option of the connection: what arrives is read into one buffer that all share. */
   readonly onread: OnReadOpts;
   #reads = 0;
+  #came = false;
   /** The first read of an answer, until its head was parsed. */
   #first: Buffer | undefined;
   /** Of a stream whose chunks are followed. */
@@ -51,6 +52,7 @@ export class UpstreamReads {
   begin(): void {
     this.end();
     this.#reads = 0;
+    this.#came = false;
   }
 
   /** Its answer is over, or nobody wants it any more. */
@@ -77,6 +79,11 @@ export class UpstreamReads {
     this.#sink = sink;
   }
 
+  /** Something was read since the request began. */
+  get came(): boolean {
+    return this.#came;
+  }
+
   get paused(): boolean {
     return this.#paused;
   }
@@ -95,6 +102,7 @@ export class UpstreamReads {
   /** Whether reading goes on. */
   #take(socket: Socket, bytes: number): boolean {
     if (this.#direct === socket) return this.#pass(socket, bytes);
+    this.#came = true;
     if (this.#plain?.take(socket, bytes) === true) return !this.#paused;
     const framing = this.#framing;
     if (framing !== undefined) {

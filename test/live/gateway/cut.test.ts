@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { type Rig, ask, startRig } from "./rig.ts";
-import { type Reply, STREAM_END, STREAM_HEAD, chunk, event, roleChunk, tokenChunk } from "./stub-engine.ts";
+import {
+  type Reply,
+  STREAM_END,
+  STREAM_HEAD,
+  chatAnswer,
+  chunk,
+  event,
+  jsonReply,
+  roleChunk,
+  tokenChunk,
+} from "./stub-engine.ts";
 
 const BODIES: Readonly<Record<string, object>> = {
   "/v1/chat/completions": { model: "tiny", messages: [{ role: "user", content: "x" }], stream: true },
@@ -104,6 +114,43 @@ describe("a stream that is cut never looks complete", () => {
       setTimeout(() => s.write(event(error) + event("[DONE]") + STREAM_END), 5);
     });
     assert.ok(body.endsWith(`data: ${error}\n\n`));
+  });
+
+  test("so it does where the stream could have gone on elsewhere, and there is no other endpoint", async () => {
+    const error = '{"error": {"message": "EngineCore", "type": "InternalServerError", "param": null, "code": 500}}';
+    const ids = { id: "c", object: "chat.completion.chunk", created: 1, model: "tiny", prompt_token_ids: [1, 2] };
+    const role = event({ ...ids, choices: [{ index: 0, delta: { role: "assistant", content: "" } }] });
+    const token = event({ ...ids, choices: [{ index: 0, delta: { content: "one" }, token_ids: [3] }] });
+    const ends: readonly (readonly [reply: Reply, last: RegExp])[] = [
+      [(_r, s) => void s.write(STREAM_HEAD + role + token + event(error) + event("[DONE]")), /EngineCore/],
+      [(_r, s) => void s.end(STREAM_HEAD + role + token), /connection to the engine broke/],
+    ];
+    for (const [reply, last] of ends) {
+      const rig = await startRig([reply], { continuesStreams: true });
+      const body = { ...BODIES["/v1/chat/completions"], temperature: 0, max_tokens: 9 };
+      const { body: got } = await ask(rig.url, body);
+      await rig.close();
+      assert.equal(rig.gateway.counters.continuationsDenied["no-endpoint"], 1, JSON.stringify(rig.gateway.counters));
+      const events = got.split("\n\n").filter((one) => one !== "");
+      assert.match(events[1]!, /"one"/);
+      assert.match(events.at(-1)!, last);
+      assert.equal(events.length, 3, got);
+    }
+  });
+
+  test("a media type may be written in letters of either case", async () => {
+    const { body } = await streamed("/v1/chat/completions", (_r, s) => {
+      s.write(STREAM_HEAD.replace(/text\/event-stream/, "Text/Event-Stream") + roleChunk() + tokenChunk("one"));
+      s.write(event("[DONE]") + STREAM_END);
+    });
+    assert.match(body, /"one".*\[DONE\]/s);
+    const rig = await startRig([
+      (_r, s) => void s.write(jsonReply(200, chatAnswer("good")).replace("application/json", "Application/JSON")),
+    ]);
+    const got = await ask(rig.url, { ...BODIES["/v1/chat/completions"], stream: false });
+    await rig.close();
+    assert.equal(got.status, 200);
+    assert.match(got.body, /good/);
   });
 
   test("an answer that cannot be held breaks the connection when it is cut", async () => {

@@ -18,17 +18,26 @@ class FakeUpstream {
   givenBack = 0;
   dispatched = 0;
   handler: Dispatcher.DispatchHandler | undefined;
+  readonly #isKept: boolean;
+
+  constructor(isKept: boolean) {
+    this.#isKept = isKept;
+  }
+
   readonly clients = {
     take: () => {
       this.taken++;
       const client = {
+        on: () => client,
         dispatch: (_options: object, handler: Dispatcher.DispatchHandler) => {
           this.dispatched++;
           this.handler = handler;
           return true;
         },
       };
-      return new UpstreamConnection(() => client as unknown as Client);
+      const connection = new UpstreamConnection(() => client as unknown as Client);
+      if (this.#isKept) connection.answered();
+      return connection;
     },
     giveBack: () => void this.givenBack++,
   };
@@ -36,7 +45,7 @@ class FakeUpstream {
 
 /** What a connection does to a request, by undici's order: start, head, pieces, then an end or an error. */
 class Played {
-  readonly upstream = new FakeUpstream();
+  readonly upstream: FakeUpstream;
   readonly heard: string[] = [];
   readonly attempt: Attempt;
   #at: "queued" | "started" | "answered" | "over" = "queued";
@@ -49,7 +58,9 @@ class Played {
     resume: () => {},
   };
 
-  constructor() {
+  /** Over a connection that was kept, or one that is made for it. */
+  constructor(isKept: boolean) {
+    this.upstream = new FakeUpstream(isKept);
     const listener: AttemptListener = {
       answerStarted: () => void this.heard.push("started"),
       answerData: () => void this.heard.push("data"),
@@ -115,8 +126,8 @@ describe("an attempt, whatever its connection does", () => {
   test("is released once, whether it ends, breaks or is left", async () => {
     const endings = new Set<string>();
     await fc.assert(
-      fc.asyncProperty(MOVES, async (moves) => {
-        const played = new Played();
+      fc.asyncProperty(fc.boolean(), MOVES, async (isKept, moves) => {
+        const played = new Played(isKept);
         const { upstream, heard } = played;
         for (const move of moves) {
           await played.play(move);
@@ -126,7 +137,10 @@ describe("an attempt, whatever its connection does", () => {
         assert.deepEqual([upstream.inFlight, upstream.taken, upstream.givenBack], [0, 1, 1]);
         const ends = heard.filter((one) => one === "ended" || one === "broke");
         assert.ok(ends.length <= 1 && (ends.length === 0 || heard.at(-1) === ends[0]), heard.join(" "));
-        assert.ok(upstream.dispatched <= 2, "it goes out again once at most");
+        assert.ok(
+          upstream.dispatched <= (isKept ? 2 : 1),
+          "it goes out again once at most, and only over a kept connection",
+        );
         assert.equal(heard.filter((one) => one === "reconnects").length, upstream.dispatched - 1);
         endings.add(ends[0] ?? "left");
         if (upstream.dispatched === 2) endings.add("again");

@@ -411,6 +411,34 @@ describe("connections to a real socket", () => {
     close();
   });
 
+  test("one that is made for the request is the engine's to end, and so is one over which an answer began", async () => {
+    const whole = JSON_HEAD + BODY;
+    const resets = async (answers: readonly string[]): Promise<readonly [requests: number, reconnects: number]> => {
+      let requests = 0;
+      const { url, close } = await engine((socket, request) => {
+        requests++;
+        const answer = answers[request] ?? "";
+        if (answer === "") socket.resetAndDestroy();
+        else if (answer === whole) socket.write(answer);
+        else socket.end(answer);
+      });
+      const clients = new UpstreamClients(url, DEFAULT_LIMITS);
+      let reconnects = 0;
+      for (const _ of answers) {
+        const asked = ask(clients);
+        await asked.end;
+        ({ reconnects } = asked.seen);
+      }
+      await clients.close();
+      close();
+      return [requests, reconnects];
+    };
+    assert.deepEqual(await resets([""]), [1, 0]);
+    assert.deepEqual(await resets([whole, JSON_HEAD.slice(0, 40)]), [2, 0]);
+    assert.deepEqual(await resets([whole, JSON_HEAD + BODY.slice(0, 4)]), [2, 0]);
+    assert.deepEqual(await resets([whole, ""]), [3, 1]);
+  });
+
   test("one that was idle for as long as it may be is closed, and closing waits for none that is held", async () => {
     const { url, close, sockets } = await engine((socket) => socket.write(JSON_HEAD + BODY));
     const idle = new UpstreamClients(url, { ...DEFAULT_LIMITS, upstreamKeepAliveMillis: 20 });
