@@ -1,4 +1,4 @@
-import type { Endpoint } from "#core/endpoint/endpoint.ts";
+import type { Endpoint, EndpointId } from "#core/endpoint/endpoint.ts";
 import type { HangReason } from "#core/endpoint/hang-reason.ts";
 import { bookAfter, EMPTY_BOOK, isUnderWay, type RolloutBook } from "#core/rollout/rollout-book.ts";
 import type { RolloutSpec } from "#core/rollout/rollout-input.ts";
@@ -50,15 +50,14 @@ export class FleetHistory {
   stand(event: FleetEvent): void {
     switch (event.kind) {
       case "endpoint-joined":
+        this.#leave(event.endpoint.id);
+        this.endpoints.set(event.endpoint.id, event.endpoint);
+        break;
       case "endpoint-changed":
         this.endpoints.set(event.endpoint.id, event.endpoint);
         break;
       case "endpoint-left":
-        this.endpoints.delete(event.endpoint);
-        this.#cordoned.delete(event.endpoint);
-        this.#suspended.delete(event.endpoint);
-        this.#unhealthy.delete(event.endpoint);
-        this.#asleep.delete(event.endpoint);
+        this.#leave(event.endpoint);
         break;
       case "endpoint-slept":
         if (event.asleep) this.#asleep.add(event.endpoint);
@@ -96,6 +95,14 @@ export class FleetHistory {
       case "sessions-restored":
         break;
     }
+  }
+
+  #leave(id: EndpointId): void {
+    this.endpoints.delete(id);
+    this.#cordoned.delete(id);
+    this.#suspended.delete(id);
+    this.#unhealthy.delete(id);
+    this.#asleep.delete(id);
   }
 
   #standRollout(event: RolloutEvent): void {
@@ -161,8 +168,24 @@ export class FleetHistory {
       ...unhealthy,
       ...asleep,
       ...rollouts,
-      ...this.#events.map((event) => shiftedEvent(event, start)),
+      ...this.#consistentEvents().map((event) => shiftedEvent(event, start)),
     ];
+  }
+
+  /**
+   * Where the recorder dropped that an endpoint left, its next join shows that it did; where a join was dropped, it is
+   * not there to leave.
+   */
+  #consistentEvents(): FleetEvent[] {
+    const there = new Set(this.endpoints.keys());
+    return this.#events.flatMap((event): FleetEvent[] => {
+      if (event.kind === "endpoint-left") return there.delete(event.endpoint) ? [event] : [];
+      if (event.kind !== "endpoint-joined") return [event];
+      const { id } = event.endpoint;
+      if (there.has(id)) return [{ kind: "endpoint-left", at: event.at, endpoint: id }, event];
+      there.add(id);
+      return [event];
+    });
   }
 
   /** The header with the profiles as they stood, and the last block size. */

@@ -39,6 +39,18 @@ test("what happened before a time is how the fleet stands, what comes after happ
   assert.deepEqual(history.eventsFrom(60), []);
 });
 
+test("a join or a leave that the recorder dropped is made up for by what follows", () => {
+  const history = new FleetHistory(Infinity);
+  const suspended: FleetEvent = { kind: "endpoint-suspended", at: 2, endpoint: "b", reason: "silent" };
+  for (const event of [joined(1), suspended, joined(3)]) history.stand(event);
+  assert.deepEqual(history.eventsFrom(4), []);
+  for (const event of [joined(10), left(20), left(30), joined(40), joined(50)]) history.add(event);
+  const events = history.eventsFrom(0);
+  assert.deepEqual(events, [left(10), joined(10), left(20), joined(40), left(50), joined(50)]);
+  const setting = { ...caseSetting(caseWorkload().slice(0, 60)), fleetEvents: events };
+  assert.equal(runCandidate(setting, namedProfile("gnomon")).endpoint.length, 60);
+});
+
 test("an endpoint that hangs as a window begins hangs in it, until it is let back or leaves", () => {
   const kinds = (history: FleetHistory) => history.eventsFrom(0).map(({ kind, at }) => [kind, at]);
   const suspended: FleetEvent = { kind: "endpoint-suspended", at: 5, endpoint: "b", reason: "silent" };
