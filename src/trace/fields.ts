@@ -1,3 +1,5 @@
+import { BLOCK_WORDS_MAX } from "#core/prompt/block-hash.ts";
+
 /** What is wrong with one line of a trace. The reader adds the file and the line. */
 export class TraceFormatError extends Error {
   override readonly name = "TraceFormatError";
@@ -112,6 +114,13 @@ export class Fields {
     const value = this.#values[key];
     if (value === undefined && absent !== undefined) return absent;
     if (!isInteger(value) || value < min) throw expected(this.pathOf(key), `an integer of at least ${min}`, value);
+    return value;
+  }
+
+  /** Tokens in a block. */
+  blockTokens(key: string): number {
+    const value = this.integer(key, 1);
+    if (value > BLOCK_WORDS_MAX) throw expected(this.pathOf(key), `an integer of at most ${BLOCK_WORDS_MAX}`, value);
     return value;
   }
 

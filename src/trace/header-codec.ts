@@ -91,7 +91,7 @@ function decodeRouter(fields: Fields): TraceRouter {
     profiles: decodeProfiles(fields.object("profiles")),
     defaultProfile: fields.string("defaultProfile"),
     ...(fields.has("policyVersion") ? { policyVersion: fields.integer("policyVersion", 1) } : {}),
-    blockTokens: fields.number("blockTokens"),
+    blockTokens: fields.blockTokens("blockTokens"),
     staleAfterMicros: fields.integer("staleAfterMicros", 0),
     ...(fields.has("hostMemory") && { hostMemory: decodeHostMemory(fields.object("hostMemory")) }),
     ...(fields.has("admission") && { admission: decodeAdmission(fields.object("admission")) }),

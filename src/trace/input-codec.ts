@@ -144,7 +144,7 @@ export function decodeInput(fields: Fields, chain: () => BlockChain): Input {
     case "endpoint-resumed":
       return decodeVerdict(kind, at, fields);
     case "block-size-changed":
-      return { kind, at, blockTokens: fields.integer("blockTokens", 1) };
+      return { kind, at, blockTokens: fields.blockTokens("blockTokens") };
     case "profile-changed":
       return { kind, at, name: fields.string("name"), profile: decodeProfile(fields.object("profile")) };
     case "policy-changed":

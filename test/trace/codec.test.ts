@@ -64,6 +64,16 @@ test("a header has the engines' settings where they are known, and what they can
     assert.throws(() => new TraceDecoder(line.replace(from, to)), message);
   refuse('"kvBlocks":640', '"kvBlocks":1', /engine\.kvBlocks: expected an integer of at least 2, got 1/);
   refuse('"asyncScheduling":false', '"asyncScheduling":0', /engine\.asyncScheduling: expected true or false, got 0/);
+  refuse(
+    '"blockTokens":16,"stale',
+    '"blockTokens":0.5,"stale',
+    /router\.blockTokens: expected an integer of at least 1/,
+  );
+  refuse(
+    '"blockTokens":16,"stale',
+    '"blockTokens":65537,"stale',
+    /router\.blockTokens: expected an integer of at most/,
+  );
   const later = line.replace('"kvBlocks":640', '"kvBlocks":640,"somethingNew":1');
   assert.deepEqual(new TraceDecoder(later).header.engine, engine, "settings of later writers are passed over");
 });

@@ -23,7 +23,7 @@ export interface BlockHasher {
 }
 
 /** Words per block that a hasher takes: 256 KiB a block. */
-const BLOCK_WORDS_MAX = 65_536;
+export const BLOCK_WORDS_MAX = 65_536;
 
 /**
  * Chain value i is BLAKE3(chain value i-1, words of block i), all words little-endian; the hashes are its first 64 bits.

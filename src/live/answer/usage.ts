@@ -1,3 +1,5 @@
+import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+
 /** What an engine reported that it read and wrote for one request. */
 export interface Usage {
   readonly promptTokens: number | undefined;
@@ -59,8 +61,8 @@ function count(text: string, name: string): number | undefined {
   if (!isDigit(text.charCodeAt(at))) return undefined;
   let value = 0;
   for (; isDigit(text.charCodeAt(at)); at++) value = 10 * value + text.charCodeAt(at) - ZERO;
-  // A mean that an endless number went into never comes back, and no trace could hold it.
-  return Number.isSafeInteger(value) ? value : undefined;
+  // A mean that an endless number went into never comes back, and no simulation could hold such a prompt.
+  return value <= REQUEST_TOKENS_MAX ? value : undefined;
 }
 
 function behindSpace(text: string, from: number): number {

@@ -2,6 +2,8 @@ import type { EngineConfig } from "#engine/config.ts";
 import type { TraceEngine } from "#trace/record.ts";
 import type { RecordedRun } from "../recorded/recorded-run.ts";
 
+/** More of them have no room in a simulation's memory. */
+const KV_BLOCKS_MAX = 100_000_000;
 /** Different counts of cached tokens needed before their common divisor is believed: one prefix has only one. */
 const COUNTS_MIN = 8;
 
@@ -53,7 +55,7 @@ export function recordedSizes(
     // As vLLM counts, with the block that is reserved.
     ...(block === undefined || !(capacity >= block && capacity < Infinity)
       ? {}
-      : { kvBlocks: Math.floor(capacity / block) + 1 }),
+      : { kvBlocks: Math.min(KV_BLOCKS_MAX, Math.floor(capacity / block) + 1) }),
     ...(batches.length === 0 ? {} : { sequencesMax: Math.floor(Math.min(...batches)) }),
     ...(dataParallel > 1 ? { dataParallel } : {}),
     ...engine,

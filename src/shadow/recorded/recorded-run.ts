@@ -1,7 +1,7 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { AnswerKnown, FirstToken, Input, RequestArrived, RequestFinished, RequestRetried } from "#core/input.ts";
 import { RecentMap } from "#core/recent-map.ts";
-import type { Micros } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX, type Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { TraceHeader, TraceItem } from "#trace/record.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
@@ -255,6 +255,8 @@ export class RunBook {
     if (end.outcome === "refused") return this.leave("refused");
     if (end.outputTokens === undefined || end.outputTokens < 1)
       return this.leave(`${end.outcome} without a known answer length`);
+    if (Math.max(end.promptTokens ?? open.route.promptTokens, end.outputTokens) > REQUEST_TOKENS_MAX)
+      return this.leave("more tokens than a request can have");
     const ended = { ...open, endAt: end.at, end, answerHashes: end.answerHashes };
     this.#ended.push(ended);
     if (end.answerFollows === true) this.#awaited.set(end.requestId, ended);

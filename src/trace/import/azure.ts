@@ -2,7 +2,8 @@ import { MICROS_PER_MILLI, MICROS_PER_SECOND } from "#core/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { TOKENS_MAX } from "./json-record.ts";
+import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+
 import { readLines } from "./line-reader.ts";
 
 export const AZURE_HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens";
@@ -50,7 +51,7 @@ function parseRow(text: string): Row | string {
   const micros = Number((match[7] ?? "").padEnd(6, "0").slice(0, 6));
   const promptTokens = Number(match[8]);
   const outputTokens = Number(match[9]);
-  if (promptTokens === 0 || promptTokens > TOKENS_MAX) return "ContextTokens is not a number of tokens >= 1";
-  if (outputTokens > TOKENS_MAX) return "GeneratedTokens is not a number of tokens >= 0";
+  if (promptTokens === 0 || promptTokens > REQUEST_TOKENS_MAX) return "ContextTokens is not a number of tokens >= 1";
+  if (outputTokens > REQUEST_TOKENS_MAX) return "GeneratedTokens is not a number of tokens >= 0";
   return { time: seconds * MICROS_PER_SECOND + micros, promptTokens, outputTokens };
 }

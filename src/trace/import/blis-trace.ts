@@ -7,7 +7,8 @@ import { BLIS_COLUMNS, BLIS_TRACE_VERSION } from "./blis-columns.ts";
 import { namespacedBlockId } from "./block-id.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { isRecord, TOKENS_MAX } from "./json-record.ts";
+import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { isRecord } from "./json-record.ts";
 import { readLines } from "./line-reader.ts";
 
 const BLOCK_TOKENS = 16;
@@ -87,10 +88,10 @@ function rowOf(cells: readonly string[], columns: ReadonlyMap<string, number>): 
   const status = field("status");
   if (status !== "ok" && status !== "") return "status is not ok";
   const prompt = number("input_tokens") + number("prefix_length");
-  if (!Number.isInteger(prompt) || prompt < 1 || prompt > TOKENS_MAX)
+  if (!Number.isInteger(prompt) || prompt < 1 || prompt > REQUEST_TOKENS_MAX)
     return "input_tokens is not a number of tokens >= 1";
   const output = number("output_tokens");
-  if (!Number.isInteger(output) || output < 0 || output > TOKENS_MAX)
+  if (!Number.isInteger(output) || output < 0 || output > REQUEST_TOKENS_MAX)
     return "output_tokens is not a number of tokens >= 0";
   const time = number("send_time_us") > 0 ? number("send_time_us") : number("arrival_time_us");
   if (!(time >= 0)) return "arrival_time_us is not a time";

@@ -1,7 +1,6 @@
-export type JsonRecord = Readonly<Record<string, unknown>>;
+import { REQUEST_TOKENS_MAX } from "#core/units.ts";
 
-/** Tokens beyond this are a broken length, not a prompt. */
-export const TOKENS_MAX = 100_000_000;
+export type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** The object that a line holds, or the reason why it holds none. */
 export function parseRecord(text: string): JsonRecord | string {
@@ -24,10 +23,10 @@ export function amount(record: JsonRecord, key: string): number | undefined {
   return typeof value === "number" && value >= 0 && Number.isFinite(value) ? value : undefined;
 }
 
-/** A whole number of tokens in [0, TOKENS_MAX], or undefined. */
+/** A whole number of tokens in [0, REQUEST_TOKENS_MAX], or undefined. */
 export function tokenCount(record: JsonRecord, key: string): number | undefined {
   const value = amount(record, key);
-  return value !== undefined && Number.isInteger(value) && value <= TOKENS_MAX ? value : undefined;
+  return value !== undefined && Number.isInteger(value) && value <= REQUEST_TOKENS_MAX ? value : undefined;
 }
 
 /** Whole numbers in [0, max], or undefined. */

@@ -1,7 +1,8 @@
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import type { ImportReport } from "./import-report.ts";
 import { inOrder } from "./in-order.ts";
-import { isRecord, type JsonRecord, parseRecord, TOKENS_MAX } from "./json-record.ts";
+import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { isRecord, type JsonRecord, parseRecord } from "./json-record.ts";
 import { readLines } from "./line-reader.ts";
 
 /** What a line of such a file has. */
@@ -95,5 +96,5 @@ function recordsIn(record: JsonRecord, key: string): readonly JsonRecord[] {
 }
 
 function isCount(value: number): boolean {
-  return Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;
+  return Number.isInteger(value) && value >= 0 && value <= REQUEST_TOKENS_MAX;
 }

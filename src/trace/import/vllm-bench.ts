@@ -2,7 +2,8 @@ import { readFile, stat } from "node:fs/promises";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 import { LENGTHS_ONLY, type WorkloadRequest } from "../workload-request.ts";
 import { ImportError, type ImportReport } from "./import-report.ts";
-import { parseRecord, TOKENS_MAX } from "./json-record.ts";
+import { REQUEST_TOKENS_MAX } from "#core/units.ts";
+import { parseRecord } from "./json-record.ts";
 import { unreadable } from "./unreadable.ts";
 
 /** A larger result is no run of a client. */
@@ -63,5 +64,5 @@ function listOf(result: Readonly<Record<string, unknown>>, key: string): readonl
 }
 
 function isCount(value: unknown): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= TOKENS_MAX;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= REQUEST_TOKENS_MAX;
 }

@@ -149,5 +149,6 @@ test("an endpoint that reports room for nothing gives no size", () => {
     recordedSizes({ ...run, endpoints: [{ ...endpoint!, kvCapacityTokens, concurrencyMax }] }, 16).sizes;
   assert.deepEqual(told(0, 0), { blockTokens: 16 });
   assert.deepEqual(told(15, 0), { blockTokens: 16 });
+  assert.deepEqual(told(1e308, 0), { blockTokens: 16, kvBlocks: 100_000_000 }, "more than memory has room for");
   assert.deepEqual(told(32, 2.5), { blockTokens: 16, kvBlocks: 3, sequencesMax: 2 });
 });

@@ -112,6 +112,21 @@ test("an endpoint that was cordoned before the first request gets none, in which
   }
 });
 
+test("a request with more tokens than one can have is left out of a recorded run", () => {
+  const book = new RunBook();
+  for (const [id, tokens] of Object.entries({ a: [10, 1], b: [1e15, 1], c: [10, 1e9] })) {
+    const [promptTokens, outputTokens] = tokens;
+    book.take({ kind: "request-arrived", at: 0, request: request({ id }) }, "a");
+    book.take(
+      { kind: "request-finished", at: 9, requestId: id, outcome: "ok", promptTokens, cachedTokens: 0, outputTokens },
+      undefined,
+    );
+  }
+  const { workload, left } = book.close(HEADER);
+  assert.equal(workload.length, 1);
+  assert.deepEqual(left, { "more tokens than a request can have": 2 });
+});
+
 test("a recorded run's setting is its own traffic, fleet and router", () => {
   const book = new RunBook();
   book.endpoints.set("a", A!);
