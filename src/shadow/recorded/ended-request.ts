@@ -1,6 +1,6 @@
 import type { RequestFinished } from "#core/input.ts";
 import type { RouteRequest } from "#core/request.ts";
-import type { Micros } from "#core/units.ts";
+import { REQUEST_TOKENS_MAX, type Micros } from "#core/units.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 
 /** A request of a trace, before its end. */
@@ -21,6 +21,14 @@ export interface Ended extends Open {
   readonly end: RequestFinished;
   /** As at its end, or as became known after it. */
   answerHashes: Int32Array | undefined;
+}
+
+/** Why a request that ended so cannot be simulated; undefined if it can. */
+export function leftOutReason({ route }: Open, { outcome, promptTokens, outputTokens }: RequestFinished) {
+  if (outcome === "refused") return "refused";
+  if (outputTokens === undefined || outputTokens < 1) return `${outcome} without a known answer length`;
+  const tokens = Math.max(promptTokens ?? route.promptTokens, outputTokens);
+  return tokens > REQUEST_TOKENS_MAX ? "more tokens than a request can have" : undefined;
 }
 
 /** What a simulation is to do again; `index` and times as of the whole workload. */

@@ -1,13 +1,13 @@
 import type { Endpoint } from "#core/endpoint/endpoint.ts";
 import type { AnswerKnown, FirstToken, Input, RequestArrived, RequestFinished, RequestRetried } from "#core/input.ts";
 import { RecentMap } from "#core/recent-map.ts";
-import { REQUEST_TOKENS_MAX, type Micros } from "#core/units.ts";
+import type { Micros } from "#core/units.ts";
 import type { FleetEvent } from "#sim/simulation-options.ts";
 import type { TraceHeader, TraceItem } from "#trace/record.ts";
 import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { BlockSizes } from "./block-sizes.ts";
 import { type Conversations, conversationsOf } from "./conversations.ts";
-import { type Ended, type Open, workloadRequest } from "./ended-request.ts";
+import { type Ended, leftOutReason, type Open, workloadRequest } from "./ended-request.ts";
 import { followHedge } from "./follow-hedge.ts";
 import { FleetHistory } from "./fleet-history.ts";
 import { NOT_WHOLE } from "./uncompared-reason.ts";
@@ -252,11 +252,8 @@ export class RunBook {
     }
     if (open === undefined) return this.leave("its arrival is not in the trace");
     this.#open.delete(end.requestId);
-    if (end.outcome === "refused") return this.leave("refused");
-    if (end.outputTokens === undefined || end.outputTokens < 1)
-      return this.leave(`${end.outcome} without a known answer length`);
-    if (Math.max(end.promptTokens ?? open.route.promptTokens, end.outputTokens) > REQUEST_TOKENS_MAX)
-      return this.leave("more tokens than a request can have");
+    const why = leftOutReason(open, end);
+    if (why !== undefined) return this.leave(why);
     const ended = { ...open, endAt: end.at, end, answerHashes: end.answerHashes };
     this.#ended.push(ended);
     if (end.answerFollows === true) this.#awaited.set(end.requestId, ended);
