@@ -9,19 +9,16 @@ import { BlockSize } from "#live/discovery/block-size.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
 import { SourceBoard } from "#live/discovery/source-board.ts";
 import { type Gateway, type GatewayOptions, createGateway } from "#live/gateway.ts";
-import { RouterTap } from "#live/router-tap.ts";
+import type { RouterTap } from "#live/router-tap.ts";
 import { GatewayMetrics } from "#live/metrics/metrics.ts";
+import type { RecorderStatus } from "#live/recorder/recorder.ts";
 import { Readiness } from "#live/status/readiness.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
 import { enginePages } from "#live/status/engine-pages.ts";
 import { type StatusOptions, statusRoutes } from "#live/status/status.ts";
 import { gnomonVersion } from "./gnomon-version.ts";
 import type { HangWatch } from "#live/upstream/hang-watch.ts";
-import { pageFiles } from "#live/status/page-files.ts";
-import { warmUp } from "#live/warm-up/warm-up.ts";
-import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 import type { Config } from "#config/schema.ts";
-import type { TraceRouter } from "#trace/record.ts";
 import { liveKeys } from "./live-keys.ts";
 import { type LiveTls, liveTls } from "./live-tls.ts";
 import type { LiveShadow } from "./live-shadow.ts";
@@ -29,8 +26,8 @@ import { openTracing } from "./live-tracing.ts";
 import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
 import { liveKvEvents } from "./live-kv-events.ts";
 import { hangWatch } from "./live-hangs.ts";
-import { faultOfKeeper, openLogs, requestObserver } from "./live-log.ts";
-import { newRouter, routerSettings } from "./live-router.ts";
+import { faultOfKeeper, type LiveLogs, openLogs, requestObserver } from "./live-log.ts";
+import { routerSettings } from "./live-router.ts";
 import { tokensOf } from "./secrets.ts";
 import { lately } from "./lately.ts";
 import { observers } from "./observers.ts";
@@ -41,11 +38,11 @@ import { hashSecret } from "./state/hash-secret.ts";
 import type { LivePolicy } from "./policy/live-policy.ts";
 import { livePolicies } from "./policy/live-policies.ts";
 import type { ServePlan } from "./serve-plan.ts";
-import { settle } from "./settle.ts";
 import { stateWatch } from "./state-watch.ts";
 import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
 import { identity, towardsClients } from "./towards-clients.ts";
-import { workersOf } from "./worker/workers-of.ts";
+import { warmUpAll } from "./warm-up-all.ts";
+import { type Workers, workersOf } from "./worker/workers-of.ts";
 import { WorkerSigns } from "#live/worker/worker-signs.ts";
 
 /** Everything that a running gateway is made of, and its end. */
@@ -71,73 +68,92 @@ export interface LiveStack {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Puts a gateway together from its plan. It listens and knows endpoints only when they are added. */
+/**
+ * Puts a gateway together from its plan, from the decision outwards. It listens and knows endpoints only when they are
+ * added.
+ */
 export async function createLiveStack(given: ServePlan, environment: Environment, log: Logger): Promise<LiveStack> {
   const plan = { ...given, replica: replicaName(given.config) };
-  const { config } = plan;
+  const { config, tables } = plan;
   const logs = openLogs(config.log, log);
   const { faults } = logs;
+
+  // The decision, and what of it outlives a restart.
   const state = liveState(plan, faults);
   const secret = hashSecret(config, environment, state);
   const settings = routerSettings(state.inForce, state.policyVersion);
   const { router, tap, share } = sharedRouter(plan, settings, { faults, secret, state }, environment);
-  const [directory, tls] = [new EndpointDirectory(), liveTls(config, faults.report)];
+
+  // Prompts: which tokens and blocks they are.
+  const directory = new EndpointDirectory();
+  const tls = liveTls(config, faults.report);
   const tracing = await openTracing(config, environment);
-  const { tables } = plan;
   const tokenizers = await openTokenizers({ config, secret, directory, ...tls, log, environment, tables, ...settings });
   const blockSizes = followEngines(config, tokenizers, tap, faults);
+
+  // Who sees every input: recorder and shadow.
   const { recorder, shadow, shadowStatus, search } = await observers(plan, settings, tap, faults);
-  const [readiness, sources] = [new Readiness(directory), new SourceBoard()];
+
+  // Endpoints: which there are, what they report, which hang.
+  const readiness = new Readiness(directory);
+  const sources = new SourceBoard();
   const report = reporterOf(readiness, faults);
-  const [power, hangs] = [startPower(config), hangWatch(config, tap, directory, faults)];
-  const signs = new WorkerSigns(hangs);
+  const power = startPower(config);
+  const hangs = hangWatch(config, tap, directory, faults);
   const keeper = newKeeper({ config, tap, directory, ...tls, report, power, blockSizes, hangs, shadow });
   const watch = stateWatch({ router, directory, keeper, settings, recorder, shadow, faults });
+
+  // What may change while it runs: the policy, and rollouts.
   const running: { gateway?: Gateway } = {};
-  const workers = workersOf(config, tokenizers);
-  const { counters, cascades } = countersOf(running);
   const policies = livePolicies({ plan, environment, tap, state, faults, share, gateway: () => running.gateway });
   const { policy, rollouts } = policies;
   const desks = { rollouts, autopilot: search?.attach(policies) };
-  const counted = { counters, policy: policy.desk, recorder: () => recorder?.status(), tokenizers: workers.counts };
-  const known = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
+
+  // What engines report of their caches.
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
+
+  // What it shows: metrics, status pages, logs.
+  const workers = workersOf(config, tokenizers);
+  const parts = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const forecasts = new ForecastAccuracy(config.metrics.endpointsMax);
-  const also = { forecasts, ...shadowStatus, ...events.metrics, ...workers.metrics, ...desks, cascades };
-  const metrics = new GatewayMetrics({ ...known, logs: logs.counts, ...counted, ...also, ...config.metrics });
+  const counts = countsOf({ running, logs, workers, recorder });
+  const measured = { forecasts, ...shadowStatus, ...events.metrics, ...workers.metrics, ...desks };
+  const metrics = new GatewayMetrics({ ...parts, ...counts, policy: policy.desk, ...measured, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [forecasts, recorder, metrics]) if (listener !== undefined) tap.listen(listener);
   directory.listen(metrics);
   // Only now: what it gives the router must reach the recorder.
   rollouts.restore();
-  const [tokens, keys] = [tokensOf(config, environment), liveKeys(config, environment, faults.report)];
-  const shown = { ...known, ...late, ...tokens, ...events.status, policy: policy.desk, ...desks, metrics, readiness };
+  const tokens = tokensOf(config, environment);
+  const keys = liveKeys(config, environment, faults.report);
+  const pages = { ...parts, ...late, ...tokens, ...events.status, policy: policy.desk, ...desks, metrics, readiness };
+
+  // The gateway, before which workers may stand.
   const path = { identity: identity(config, secret, policy), tokenizer: tokenizers.of };
   const observe = requestObserver(metrics, late.traffic, logs);
+  const signs = new WorkerSigns(hangs);
   const own = createGateway({
     ...path,
-    ...known,
+    ...parts,
     hangs: signs,
     observe,
     ...policy.models,
     ...towardsClients(state.inForce.config, tokens.adminToken, { ...ownTls(config, tls), ...tracing }),
     clientAuth: keys.auth,
-    statusRoutes: pagesOf({ ...shown, blockSizes, ...shadowStatus, recount: workers.recount }),
+    statusRoutes: pagesOf({ ...pages, blockSizes, ...shadowStatus, recount: workers.recount }),
   });
-  const deciding = { ...known, config, secret, settings, signs, observe, report: faults.report };
-  const gateway = workers.before(own, { ...deciding, policy });
+  const deciding = { ...parts, config, secret, settings, signs, observe, policy };
+  const gateway = workers.before(own, { ...deciding, report: faults.report });
   running.gateway = gateway;
+
   const close = async (): Promise<void> => {
-    readiness.draining = true;
-    await drain(gateway, config, environment, log);
+    await drain({ gateway, readiness, config, environment, log });
     for (const part of [policies, share, power, keeper, events, keys, tls, tracing]) await part?.stop();
     for (const part of [recorder, shadow, tokenizers]) await part?.close();
     watch.stop();
     logs.close();
   };
   const warmUp = async (): Promise<void> => {
-    // Read now, so that nobody who looks at the page waits for it.
-    pageFiles();
     log.debug(await warmUpAll(plan, settings, path), "warmed up");
     await share?.start(policy.keeper.offer);
     readiness.warm = true;
@@ -150,9 +166,23 @@ function ownTls({ listen }: Config, { connections, listenTls }: LiveTls): Pick<L
   return { connections, listenTls: listen.workers > 1 ? undefined : listenTls };
 }
 
-/** What a gateway counts, once there is one. */
-function countersOf(running: { readonly gateway?: Gateway }) {
-  return { counters: () => running.gateway?.counters, cascades: () => running.gateway?.parts.cascades };
+interface Counting {
+  /** Its gateway, once there is one. */
+  readonly running: { readonly gateway?: Gateway };
+  readonly logs: Pick<LiveLogs, "counts">;
+  readonly workers: Pick<Workers, "counts">;
+  readonly recorder: { status(): RecorderStatus } | undefined;
+}
+
+/** What its parts count by themselves. */
+function countsOf({ running, logs, workers, recorder }: Counting) {
+  return {
+    counters: () => running.gateway?.counters,
+    cascades: () => running.gateway?.parts.cascades,
+    logs: logs.counts,
+    tokenizers: workers.counts,
+    recorder: () => recorder?.status(),
+  };
 }
 
 function reporterOf(readiness: Readiness, faults: FaultLog): LiveStack["report"] {
@@ -189,36 +219,14 @@ function followEngines(
   return new BlockSize({ configured: prefix.blockTokens, change, report });
 }
 
-/**
- * First the decision alone, then the whole path from socket to socket, each on a router that is thrown away and lets all in;
- * then the heap is settled.
- */
-async function warmUpAll(
-  { config }: ServePlan,
-  recorded: TraceRouter,
-  path: Pick<GatewayOptions, "identity" | "tokenizer">,
-): Promise<object> {
-  const { warmUpMillis: budgetMillis } = config.listen;
-  if (budgetMillis === 0) {
-    settle();
-    return { requests: 0 };
-  }
-  const { admission: _, ...settings } = recorded;
-  const { blockTokens } = settings;
-  const profiles = Object.keys(settings.profiles);
-  const decisions = await warmUp({ tap: new RouterTap(newRouter(settings)), profiles, blockTokens, budgetMillis });
-  // Kind vllm would ask the engines about made-up prompts.
-  if (config.tokenizer.kind === "vllm") {
-    settle();
-    return decisions;
-  }
-  const tap = new RouterTap(newRouter(settings));
-  const { continueStreams: continuesStreams } = config.clients;
-  const options = { ...path, continuesStreams, tap, budgetMillis, whileUnderWay: settle };
-  return { ...decisions, requests: await warmUpPath(options) };
+interface Draining extends Pick<LiveStack, "gateway" | "readiness"> {
+  readonly config: Config;
+  readonly environment: Environment;
+  readonly log: Logger;
 }
 
-async function drain(gateway: Gateway, config: Config, environment: Environment, log: Logger): Promise<void> {
+async function drain({ gateway, readiness, config, environment, log }: Draining): Promise<void> {
+  readiness.draining = true;
   const since = nowMicros();
   const drained = await gateway.close(config.listen.drainMillis, drainNoticeMillis(config, environment));
   const millis = Math.round((nowMicros() - since) / MICROS_PER_MILLI);

@@ -1,0 +1,40 @@
+import type { GatewayOptions } from "#live/gateway.ts";
+import { RouterTap } from "#live/router-tap.ts";
+import { pageFiles } from "#live/status/page-files.ts";
+import { warmUp } from "#live/warm-up/warm-up.ts";
+import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
+import type { TraceRouter } from "#trace/record.ts";
+import { newRouter } from "./live-router.ts";
+import type { ServePlan } from "./serve-plan.ts";
+import { settle } from "./settle.ts";
+
+/**
+ * Runs made-up requests: first the decision alone, then the whole path from socket to socket, each on a router that is
+ * thrown away and lets all in; then the heap is settled. Returns what was done, for the log.
+ */
+export async function warmUpAll(
+  { config }: ServePlan,
+  recorded: TraceRouter,
+  path: Pick<GatewayOptions, "identity" | "tokenizer">,
+): Promise<object> {
+  // Read now, so that nobody who looks at the status page waits for it.
+  pageFiles();
+  const { warmUpMillis: budgetMillis } = config.listen;
+  if (budgetMillis === 0) {
+    settle();
+    return { requests: 0 };
+  }
+  const { admission: _, ...settings } = recorded;
+  const { blockTokens } = settings;
+  const profiles = Object.keys(settings.profiles);
+  const decisions = await warmUp({ tap: new RouterTap(newRouter(settings)), profiles, blockTokens, budgetMillis });
+  // Kind vllm would ask the engines about made-up prompts.
+  if (config.tokenizer.kind === "vllm") {
+    settle();
+    return decisions;
+  }
+  const tap = new RouterTap(newRouter(settings));
+  const { continueStreams: continuesStreams } = config.clients;
+  const options = { ...path, continuesStreams, tap, budgetMillis, whileUnderWay: settle };
+  return { ...decisions, requests: await warmUpPath(options) };
+}
