@@ -1,8 +1,8 @@
 /**
- * The whole loop of the autopilot on a gateway with its embedded emulated fleet: on little traffic a search is refused with
- * its reason; on more it proposes; the proposal is accepted by the admin's call, becomes a rollout with the usual guardrails,
- * and is promoted once its difference is found, or taken back. What was recorded must replay alike. Ends with exit code 1
- * where something is not as it must be.
+ * The whole loop of the autopilot on a gateway with its embedded emulated fleet: on little traffic a search is refused
+ * with its reason; on more it proposes; the proposal is accepted by the admin's call, becomes a rollout with the usual
+ * guardrails, and is promoted once its difference is found, or taken back. What was recorded must replay alike. Ends
+ * with exit code 1 where something is not as it must be.
  *
  *     npx node bench/autopilot.ts [--in-force always-busiest] [--profiles gnomon,llm-d,round-robin] [--trials 12] [--clients 120]
  *         [--seconds 200]

@@ -4,12 +4,12 @@
  *     npx node bench/cascade.ts [--streams 200] [--tokens 64] [--clients 8] [--judged 8,16,0]
  *     npx node bench/cascade.ts --vllm "COMMAND PORT MODEL" [...]
  *
- * Without `--vllm`, emulated engines with steps of 10 and 30 ms. With it, two engines of that command, in which PORT and
- * MODEL stand for an engine's port and the name of its model; where its weights are random, --logprobs-mode
- * processed_logprobs is to be among its options, as a bias of the request makes such a model sure of answers. Each model is asked alone first; the threshold is the middle
- * of the means that the small one's answers have, so that about half of them go on. `--judged` lists tokens after which an
- * answer is judged, 0 for all. Every stream must be one answer of one model, with the text that this model gives alone,
- * and a replay of the trace must decide the same.
+ * Without `--vllm`, emulated engines with steps of 10 and 30 ms. With it, two engines of that command, in which PORT
+ * and MODEL stand for an engine's port and the name of its model; where its weights are random, --logprobs-mode
+ * processed_logprobs is to be among its options, as a bias of the request makes such a model sure of answers. Each
+ * model is asked alone first; the threshold is the middle of the means that the small one's answers have, so that about
+ * half of them go on. `--judged` lists tokens after which an answer is judged, 0 for all. Every stream must be one
+ * answer of one model, with the text that this model gives alone, and a replay of the trace must decide the same.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -169,7 +169,10 @@ function promptChains(tokens: number, shared: number, count: number): () => Bloc
 /** Room of an engine in blocks, as the endpoints state it. */
 const ROOM_BLOCKS = Math.floor(500_000 / BLOCK_TOKENS);
 
-/** Engines that report what a prompt adds to their caches, and what they overwrite for it, the oldest prompt's tail first. */
+/**
+ * Engines that report what a prompt adds to their caches, and what they overwrite for it, the oldest prompt's tail
+ * first.
+ */
 class ReportedCaches {
   readonly #router: routerModule.Router;
   readonly #caches = new Map<string, { readonly held: Set<number>; stored: Int32Array[]; blocks: number }>();

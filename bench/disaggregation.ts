@@ -7,11 +7,11 @@
  *         [--engines 8] [--colocated gnomon] [--shared gnomon-pd] [--out FOLDER] [--reuse] [--time-scale 1]
  *         [--replicas 20]
  *
- * FOLDER holds mooncake/conversation_trace.jsonl. A load takes about two and a half minutes. The first `--prefill` engines
- * have the role prefill, the others decode; the colocated profile pays no attention to it. Blocks go between emulated
- * engines at 25 GB/s. A prediction is the middle of its replicas, as in what-if: near saturation one simulation is one draw of
- * many, and so is a live run. Prints Markdown: what clients measured, whether the machine kept up, and measured at the gateway →
- * predicted.
+ * FOLDER holds mooncake/conversation_trace.jsonl. A load takes about two and a half minutes. The first `--prefill`
+ * engines have the role prefill, the others decode; the colocated profile pays no attention to it. Blocks go between
+ * emulated engines at 25 GB/s. A prediction is the middle of its replicas, as in what-if: near saturation one
+ * simulation is one draw of many, and so is a live run. Prints Markdown: what clients measured, whether the machine
+ * kept up, and measured at the gateway → predicted.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -36,7 +36,10 @@ export async function engineReady(port: number): Promise<void> {
   }
 }
 
-/** A port for engines that are started again, and the hundred behind it: below those that connections are given, since one that asks for an engine that is gone may be given the port it asks for. */
+/**
+ * A port for engines that are started again, and the hundred behind it: below those that connections are given, since
+ * one that asks for an engine that is gone may be given the port it asks for.
+ */
 export function enginePort(): number {
   return 20_000 + Math.floor(Math.random() * 12_000);
 }

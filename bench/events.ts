@@ -6,10 +6,10 @@
  *       [--events 100 --events 400] [--exact] [--body-bytes 2048]
  *
  * The gateway is what `serve` starts, beside a bare Hono + dispatch proxy and, with --beside, the gateways of other
- * checkouts (with their node_modules), with --peers routers of the field and nginx, as in bench/gateway.ts; in turns, pinned to the first core, load on the last. Ratios are medians of those of
- * each round. A stream begins with a request on a new connection; with several --events, streams of so many each, a line
- * for each proxy says what a stream costs beside its events, and what an event by itself. --exact has the gateway count exact
- * Llama-3 tokens.
+ * checkouts (with their node_modules), with --peers routers of the field and nginx, as in bench/gateway.ts; in turns,
+ * pinned to the first core, load on the last. Ratios are medians of those of each round. A stream begins with a request
+ * on a new connection; with several --events, streams of so many each, a line for each proxy says what a stream costs
+ * beside its events, and what an event by itself. --exact has the gateway count exact Llama-3 tokens.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

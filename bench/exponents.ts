@@ -1,8 +1,8 @@
 /**
- * How cost grows with size: of a request by the bytes of its body, by its turns and by what else
- * a body can have much of, of a decision by endpoints, requests in flight, models, adapters, n, tenants and what the prefix
- * index holds. Prints microseconds of CPU and the exponent, the slope of a line through the logarithms; ends with exit code 1
- * where one is above 1.1.
+ * How cost grows with size: of a request by the bytes of its body, by its turns and by what else a body can have much
+ * of, of a decision by endpoints, requests in flight, models, adapters, n, tenants and what the prefix index holds.
+ * Prints microseconds of CPU and the exponent, the slope of a line through the logarithms; ends with exit code 1 where
+ * one is above 1.1.
  *
  *     npx node bench/exponents.ts
  *

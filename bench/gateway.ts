@@ -4,11 +4,11 @@
  *
  *     npx node bench/gateway.ts [--rounds 3] [--millis 1500] [--beside FOLDER] [--only "SSE"] [--peers FOLDER]
  *
- * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with exact
- * Llama-3 tokens, which the ratios are of, the same without the token ids by which a stream goes on elsewhere (`no ids`), and
- * with estimated tokens. Each proxy is a process pinned to the first core, the
- * engines and the load generator are two more on the last. CPU is the time that the proxy's threads ran, from /proc, over
- * the answers or events in that time. Rounds are interleaved and run backwards every other time; medians are shown.
+ * The gateway is what `serve` starts, with its defaults: scraping, metrics, decisions kept. It runs three times: with
+ * exact Llama-3 tokens, which the ratios are of, the same without the token ids by which a stream goes on elsewhere
+ * (`no ids`), and with estimated tokens. Each proxy is a process pinned to the first core, the engines and the load
+ * generator are two more on the last. CPU is the time that the proxy's threads ran, from /proc, over the answers or
+ * events in that time. Rounds are interleaved and run backwards every other time; medians are shown.
  *
  * With --beside a checkout of another commit (with its node_modules) its gateway is measured in the same rounds, in the
  * place of `no ids` and `estimate`, and a column has the ratio: what a change costs.

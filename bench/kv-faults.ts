@@ -6,10 +6,10 @@
  *
  *     npx node bench/kv-faults.ts --tokenizer FOLDER --vllm "COMMAND PORT" [--seconds 12] [--fault NAME]
  *
- * COMMAND starts a vLLM that reports cached tokens (--enable-prompt-tokens-details); PORT stands for its port. NAME is drop,
- * pause, drop-refused, pause-refused or restart, one or several with commas; all where it is left out. Two engines on two
- * cores take one to two minutes to start, and one that is started again another: a fault a call takes two to four minutes,
- * all of them six.
+ * COMMAND starts a vLLM that reports cached tokens (--enable-prompt-tokens-details); PORT stands for its port. NAME is
+ * drop, pause, drop-refused, pause-refused or restart, one or several with commas; all where it is left out. Two
+ * engines on two cores take one to two minutes to start, and one that is started again another: a fault a call takes
+ * two to four minutes, all of them six.
  *
  * With --seed (the engines' PYTHONHASHSEED) the events reach the gateway without tokens, and it hashes as the engines do.
  */

@@ -3,9 +3,9 @@
  * what was sent, in one run. Conversations go through a gateway, and a second client fills and overwrites the engines'
  * caches behind its back.
  *
- * With --emulated the engines are two emulated ones, small, and --fault does something to their events: `drop` loses 1 % of
- * the messages, `refuse` also answers no replay, `pause` sends nothing in the middle third, `reset` empties the caches every
- * 2 s, `restart` kills an engine at the first third and starts it again.
+ * With --emulated the engines are two emulated ones, small, and --fault does something to their events: `drop` loses 1
+ * % of the messages, `refuse` also answers no replay, `pause` sends nothing in the middle third, `reset` empties the
+ * caches every 2 s, `restart` kills an engine at the first third and starts it again.
  *
  * Run: `npx node bench/kv-hits.ts --tokenizer FOLDER --engine URL [--engine URL] [--seconds N]` on engines that publish
  * KV events and report cached tokens, such as vLLM with --kv-events-config and --enable-prompt-tokens-details.

@@ -1,10 +1,11 @@
 /**
- * Whether llm-d-router's endpoint picker takes what gnomon exports: its own policies as gnomon has them, and drawn variants of
- * them, each as an EndpointPickerConfig with nothing but a list of endpoints added.
+ * Whether llm-d-router's endpoint picker takes what gnomon exports: its own policies as gnomon has them, and drawn
+ * variants of them, each as an EndpointPickerConfig with nothing but a list of endpoints added.
  *
  *     npx node bench/llm-d-export.ts --binary <endpoint picker> [--drawn 10] [--seed 1]
  *
- * Each file is given to a process of its own, which must answer on its metrics port. Ends with exit code 1 where one does not.
+ * Each file is given to a process of its own, which must answer on its metrics port. Ends with exit code 1 where one
+ * does not.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -4,8 +4,9 @@
  *     npx node bench/llm-d-shares.ts --envoy BINARY --llm-d BINARY [--requests 600] [--rates 12,24] [--seed 1]
  *
  * Envoy asks llm-d-router's picker (its default scorers) before three emulated engines; then gnomon's picker with the
- * profile `llm-d`, before engines of the same kind that were started anew; then the simulator has the same arrivals, a hundred times.
- * Conversations over a few system prompts, as token ids in whole blocks of 64, so that all three know the same prefixes.
+ * profile `llm-d`, before engines of the same kind that were started anew; then the simulator has the same arrivals, a
+ * hundred times. Conversations over a few system prompts, as token ids in whole blocks of 64, so that all three know
+ * the same prefixes.
  *
  * Each of llm-d's decisions is then looked at by gnomon's router, with what had gone where until then and the gauges of
  * that moment (read every 50 ms, as llm-d does): among the profile's best endpoints, or not. Where several are equally

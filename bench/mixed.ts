@@ -1,7 +1,7 @@
 /**
- * Mixed load for minutes or an hour: requests of 2, 8 and 32 KB and streams, at a pace, with fresh last messages. Prints for
- * each minute the latency, the heap after a collection, resident memory, handles and connections, and at the end what is
- * left once all is quiet.
+ * Mixed load for minutes or an hour: requests of 2, 8 and 32 KB and streams, at a pace, with fresh last messages.
+ * Prints for each minute the latency, the heap after a collection, resident memory, handles and connections, and at the
+ * end what is left once all is quiet.
  *
  *     npx node bench/mixed.ts [--minutes 10] [--rate 50] [--minute-seconds 60]
  *

@@ -13,7 +13,10 @@ export interface NginxProcess {
   readonly pids: readonly number[];
 }
 
-/** Goes round the engines; undefined, with a line that states it, where it is not there. Linux pins it to the first core. */
+/**
+ * Goes round the engines; undefined, with a line that states it, where it is not there. Linux pins it to the first
+ * core.
+ */
 export async function startNginx(ports: readonly number[], scratch: string): Promise<NginxProcess | undefined> {
   const port = await freePort();
   const file = join(scratch, "nginx.conf");

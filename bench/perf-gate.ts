@@ -1,13 +1,14 @@
 /**
- * Whether this commit takes more CPU time than its parent: both are run in turns, and the middle of the paired ratios counts.
+ * Whether this commit takes more CPU time than its parent: both are run in turns, and the middle of the paired ratios
+ * counts.
  *
  *     node bench/perf-gate.ts [--base HEAD^] [--rounds 9] [--limit 1.2] [--requests 15000]
  *
- * Ends with exit code 1 where some case's ratio is above the limit. Each round runs a case of the base and of this checkout
- * one right after the other, in changing order, and compares their CPU time (user and system), which another program on
- * the machine moves much less than the wall's; a ratio of pairs, and the middle of them, leaves what moves both alike. It is
- * no part of the tests: a machine that many share can still be off by some percent. The base is checked out beside this
- * one for as long as it takes, and uses its dependencies.
+ * Ends with exit code 1 where some case's ratio is above the limit. Each round runs a case of the base and of this
+ * checkout one right after the other, in changing order, and compares their CPU time (user and system), which another
+ * program on the machine moves much less than the wall's; a ratio of pairs, and the middle of them, leaves what moves
+ * both alike. It is no part of the tests: a machine that many share can still be off by some percent. The base is
+ * checked out beside this one for as long as it takes, and uses its dependencies.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";

@@ -7,11 +7,12 @@
  *         [--fleet even|mixed] [--signals own|<milliseconds>] [--seed n] [--json]
  *
  * The folder holds mooncake/conversation_trace.jsonl, weka/*.json, azure/AzureLLMInferenceTrace_code.csv and
- * lmcache/*.jsonl. Engines are H100 with Llama 3.1 8B (mixed: every second one an A100). Gauges are read as often as the
- * router that a profile comes from does by default (llm-d and AIBrix every 50 ms, gnomon every second), gnomon's own
- * profiles also as often as each of the others', and are late by 5 ms; --signals 1000 reads all every second. Prefixes
- * are known from the router's own decisions. All of a table's figures come from the same arrivals. --half keeps what a choice is made on apart from what it is judged by: the trace's first or second
- * half, every second conversation, or another draw of a generator. --engines scales the rate too.
+ * lmcache/*.jsonl. Engines are H100 with Llama 3.1 8B (mixed: every second one an A100). Gauges are read as often as
+ * the router that a profile comes from does by default (llm-d and AIBrix every 50 ms, gnomon every second), gnomon's
+ * own profiles also as often as each of the others', and are late by 5 ms; --signals 1000 reads all every second.
+ * Prefixes are known from the router's own decisions. All of a table's figures come from the same arrivals. --half
+ * keeps what a choice is made on apart from what it is judged by: the trace's first or second half, every second
+ * conversation, or another draw of a generator. --engines scales the rate too.
  */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";

@@ -1,8 +1,9 @@
 /**
  * Several gateways in front of one fleet, in processes of their own, on a real Redis: what they find in caches and how
- * evenly they spread requests, against one gateway (--apart: four that share nothing alone); what happens while Redis is killed, stopped, slowed and full, and when
- * a gateway is killed under load. Requests go to the gateways in turn. Every gateway's trace is replayed. Ends with exit
- * code 1 where a request failed, a decision comes out otherwise, or charges outlive the lease.
+ * evenly they spread requests, against one gateway (--apart: four that share nothing alone); what happens while Redis
+ * is killed, stopped, slowed and full, and when a gateway is killed under load. Requests go to the gateways in turn.
+ * Every gateway's trace is replayed. Ends with exit code 1 where a request failed, a decision comes out otherwise, or
+ * charges outlive the lease.
  *
  *     npx node bench/replicas.ts [--part compare|faults|all] [--trouble killed] [--apart] [--requests 300] [--engines 4] [--time-scale 4]
  *

@@ -7,9 +7,9 @@
  *
  * --design leaves out the designs whose names do not begin with it. aa-trace and bias need GNOMON_TRACES, a folder with
  * mooncake/conversation_trace.jsonl and weka/*.json; bias goes through mooncake-moderate, mooncake-high, weka-light and
- * weka-moderate, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them in --out
- * and reports them; --case then names some of its runs, or all that are there: "report". --port is the gateway's, with eight
- * engines behind it, so that several may run at a time.
+ * weka-moderate, or the one case that is named. live runs rollouts over sockets, each for a minute or two, keeps them
+ * in --out and reports them; --case then names some of its runs, or all that are there: "report". --port is the
+ * gateway's, with eight engines behind it, so that several may run at a time.
  */
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -4,10 +4,11 @@
  *
  *     npx node bench/stages.ts [--millis 2000] [--only "8 KB"] [--flag --tokenizer --flag estimate]
  *
- * The gateway is what `serve` starts, with exact Llama-3 tokens unless flags say otherwise. CPU, allocations and calls are
- * counted without the profiler, the shares of a second run with it. Shares and counts hold on a machine with other work,
- * microseconds do not. Calls are those of the kernel's count of reads and writes (/proc/PID/io). What a request leaves in the
- * old generation is to be little: 50 to 200 bytes at 2 KB, where a Map through which requests pass made it 430 more.
+ * The gateway is what `serve` starts, with exact Llama-3 tokens unless flags say otherwise. CPU, allocations and calls
+ * are counted without the profiler, the shares of a second run with it. Shares and counts hold on a machine with other
+ * work, microseconds do not. Calls are those of the kernel's count of reads and writes (/proc/PID/io). What a request
+ * leaves in the old generation is to be little: 50 to 200 bytes at 2 KB, where a Map through which requests pass made
+ * it 430 more.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -4,13 +4,13 @@
  *     npx node bench/streams.ts [--streams 2000 --streams 10000] [--events-per-second 10000] [--millis 5000] [--rounds 1]
  *       [--beside FOLDER] [--stalls]
  *
- * All streams together send so many events a second, whatever their number is, evenly spread. Engines and clients are one
- * process with one clock, on the last core, gateways on the first; each is measured in turn, and once without any gateway,
- * which is what the harness adds itself. The gap is what two events lie further apart at the client than at the engine.
- * `in 1 ms` are the reads of clients that came within a millisecond of one of the same stream: what holding events back so
- * long could have joined. A bare Hono + dispatch proxy is measured too. With --stalls, a line below each shows when its event loop and the load's own
- * were more than 3 ms late, and what the thread did meanwhile: waited for a core, collected garbage, or worked. Needs a limit
- * of open files of some four times the streams (`ulimit -n`).
+ * All streams together send so many events a second, whatever their number is, evenly spread. Engines and clients are
+ * one process with one clock, on the last core, gateways on the first; each is measured in turn, and once without any
+ * gateway, which is what the harness adds itself. The gap is what two events lie further apart at the client than at
+ * the engine. `in 1 ms` are the reads of clients that came within a millisecond of one of the same stream: what holding
+ * events back so long could have joined. A bare Hono + dispatch proxy is measured too. With --stalls, a line below each
+ * shows when its event loop and the load's own were more than 3 ms late, and what the thread did meanwhile: waited for
+ * a core, collected garbage, or worked. Needs a limit of open files of some four times the streams (`ulimit -n`).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

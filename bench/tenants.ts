@@ -138,7 +138,10 @@ function p99(all: readonly number[]): number {
   return all.toSorted((a, b) => a - b)[Math.floor(0.99 * (all.length - 1))] ?? NaN;
 }
 
-/** Engines that would have the same sum of squared shares if all had the same: all of them where requests are spread evenly. */
+/**
+ * Engines that would have the same sum of squared shares if all had the same: all of them where requests are spread
+ * evenly.
+ */
 function effective(counts: readonly number[]): number {
   const total = counts.reduce((sum, count) => sum + count, 0);
   return 1 / counts.reduce((sum, count) => sum + (count / total) ** 2, 0);

@@ -7,8 +7,8 @@
  *         [--in-force llm-d] [--slower 2] [--requests N] [--trials 45] [--windows seconds] [--out folder] [--port 19900]
  *
  * The folder has mooncake/conversation_trace.jsonl and weka/*.json; half of WEKA's sessions are searched and the others
- * driven. Engines and arrivals are --slower times as slow as an H100's, for tune and live alike, so that two cores
- * keep up; where they do not, the last line tells. What is in --out is not done again: `fleets` after `rollout` measures the
+ * driven. Engines and arrivals are --slower times as slow as an H100's, for tune and live alike, so that two cores keep
+ * up; where they do not, the last line tells. What is in --out is not done again: `fleets` after `rollout` measures the
  * same policy.
  */
 import { mkdirSync, mkdtempSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Attempts to get a bad policy past `gnomon tune`: made-up traffic of drawn kinds, some of it short, before engines that are
- * as the model has them or 30 % faster or slower, observed or not, and a search of few simulations. What it calls better is
- * then judged by the true engines on other traffic of the same kind.
+ * Attempts to get a bad policy past `gnomon tune`: made-up traffic of drawn kinds, some of it short, before engines
+ * that are as the model has them or 30 % faster or slower, observed or not, and a search of few simulations. What it
+ * calls better is then judged by the true engines on other traffic of the same kind.
  *
  *     npx node bench/tune-traps.ts [--attempts 100] [--seed 1] [--trials 20]
  *

@@ -4,7 +4,10 @@ import type { TestEvent } from "node:test/reporters";
 /** Marks a line of `fileTimes`, which no test prints. */
 export const FILE_TIME = "⏱ ";
 
-/** A reporter beside the readable one: how long the tests of each file took, in milliseconds of wall time, a line a file. */
+/**
+ * A reporter beside the readable one: how long the tests of each file took, in milliseconds of wall time, a line a
+ * file.
+ */
 export default async function* fileTimes(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const millisOf = new Map<string, number>();
   for await (const { type, data } of source) {

@@ -8,10 +8,10 @@ export interface TestProcess {
 }
 
 /**
- * Folders and files whose tests leave nothing behind in their process, no socket and no setting: each row is one process,
- * where the code is loaded and compiled once, and one browser started. Begun in this order: tests in a browser wait most and
- * come first, then the rows by how long they take, so that no long one is left for the end. All other files have a process
- * each, since they set something of their process, or start others.
+ * Folders and files whose tests leave nothing behind in their process, no socket and no setting: each row is one
+ * process, where the code is loaded and compiled once, and one browser started. Begun in this order: tests in a browser
+ * wait most and come first, then the rows by how long they take, so that no long one is left for the end. All other
+ * files have a process each, since they set something of their process, or start others.
  *
  * What keeps a run short, beside this order:
  * - a test waits for what is to happen, and not for a time to pass; sockets of tests that write small pieces are made with

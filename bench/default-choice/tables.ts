@@ -66,7 +66,10 @@ export function heldOutTable(cells: readonly Cell[], policy: string, others: rea
   ].join("\n");
 }
 
-/** Ours, its least and most over the seeds / the best of the others, and whose that is; bold where ours is level or ahead. */
+/**
+ * Ours, its least and most over the seeds / the best of the others, and whose that is; bold where ours is level or
+ * ahead.
+ */
 function columnText(one: Standing, here: readonly Cell[], policy: string): string {
   const values = here.filter((cell) => cell.policy === policy).map((cell) => cell[one.column]);
   const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => shown(one.column, value));

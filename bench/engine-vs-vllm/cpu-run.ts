@@ -22,7 +22,10 @@ export interface RunRequest {
   readonly abortedAt: number | undefined;
 }
 
-/** One engine step as vLLM logged it. Requests that compute their prompt again after a preemption count as decodes there. */
+/**
+ * One engine step as vLLM logged it. Requests that compute their prompt again after a preemption count as decodes
+ * there.
+ */
 export interface RunStep {
   /** Microseconds since the run began. */
   readonly startAt: number;

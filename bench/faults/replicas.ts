@@ -8,8 +8,9 @@ import type { Row } from "./report.ts";
 const ROOT = join(import.meta.dirname, "../..");
 
 /**
- * Several gateways on a real Redis: the comparison and the faults of bench/replicas.ts, by how much quotas are exceeded, and
- * the tests that start a cluster of three and Sentinels. Without redis-server in PATH nothing is shown, and that is stated.
+ * Several gateways on a real Redis: the comparison and the faults of bench/replicas.ts, by how much quotas are
+ * exceeded, and the tests that start a cluster of three and Sentinels. Without redis-server in PATH nothing is shown,
+ * and that is stated.
  */
 export async function replicasPart(seed: number): Promise<Row[]> {
   if (!hasRedis()) {

@@ -25,7 +25,10 @@ const OUTPUT_TOKENS_MAX = 80;
 /** Requests that get the engines' code compiled and their caches going, straight to each. */
 const WARM_UP_REQUESTS = 12;
 
-/** Records a gateway under gnomon-predicted in front of real engines that are started for it; returns the trace's folder. */
+/**
+ * Records a gateway under gnomon-predicted in front of real engines that are started for it; returns the trace's
+ * folder.
+ */
 export async function engineRun(options: EngineRunOptions): Promise<string> {
   const { command, engines: count, requests, seed, folder } = options;
   const trace = join(folder, "engines");

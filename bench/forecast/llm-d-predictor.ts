@@ -3,7 +3,10 @@ import { MICROS_PER_MILLI } from "#core/units.ts";
 import { BoostedTrees, type BoostingOptions } from "./boosted-trees.ts";
 import { type Features, FIGURES, type FigureName, type Sample } from "./sample.ts";
 
-/** Those of llm-d's latency predictor (August 2026), with its objective MEAN: its default of the 90th percentile is meant to be too high. */
+/**
+ * Those of llm-d's latency predictor (August 2026), with its objective MEAN: its default of the 90th percentile is
+ * meant to be too high.
+ */
 const OPTIONS: BoostingOptions = {
   trees: 200,
   depth: 6,

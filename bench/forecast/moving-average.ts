@@ -3,7 +3,10 @@ import type { FigureName, Sample } from "./sample.ts";
 /** Weight of the latest request. */
 const WEIGHT = 0.1;
 
-/** For each sample, the mean of what its endpoint's requests took until then, the latest counting most; of all of them before it has any. */
+/**
+ * For each sample, the mean of what its endpoint's requests took until then, the latest counting most; of all of them
+ * before it has any.
+ */
 export function movingAverages(samples: readonly Sample[], figure: FigureName): number[] {
   const known = samples
     .filter((sample) => sample.measured[figure] !== undefined)

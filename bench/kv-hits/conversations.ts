@@ -17,7 +17,10 @@ export interface ConversationOptions {
   readonly seconds: number;
 }
 
-/** Chats of several turns over a few system prompts, one turn after another, through a gateway. Returns turns and failures. */
+/**
+ * Chats of several turns over a few system prompts, one turn after another, through a gateway. Returns turns and
+ * failures.
+ */
 export async function converse(
   random: Random,
   options: ConversationOptions,

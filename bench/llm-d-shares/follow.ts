@@ -25,7 +25,10 @@ export interface Scraped {
 export interface Agreement {
   /** Decisions that another router made among this policy's best endpoints. */
   readonly among: number;
-  /** Of those that are not: where one was among the best by gauges that came within the next interval, or the one before. */
+  /**
+   * Of those that are not: where one was among the best by gauges that came within the next interval, or the one
+   * before.
+   */
   readonly withinAnInterval: number;
   readonly decisions: number;
   /** Requests that this policy's ties would have given to each endpoint, by its share of each decision. */

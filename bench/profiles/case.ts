@@ -57,7 +57,10 @@ export interface Study {
   /** Half of the workload that is used. */
   readonly half: "all" | "first" | "second";
   readonly engines: number;
-  /** even: all H100. mixed: every second one an A100. sizes: every second one with a quarter of the cache and of the batch. */
+  /**
+   * even: all H100. mixed: every second one an A100. sizes: every second one with a quarter of the cache and of the
+   * batch.
+   */
   readonly fleet: "even" | "mixed" | "sizes";
   /** Between two scrapes of an engine; "own": as the router that a profile comes from has it. */
   readonly scrapeMicros: Micros | "own";

@@ -21,8 +21,9 @@ const WRONG = { arm: "other", metric: "e2e", figure: "mean", lowMillis: -600, hi
 const SHADOW = { enabled: true, calibrate: "off", profiles: [], predictMillis: 1_000, intervalMillis: 3_600_000 };
 
 /**
- * Rollouts live beside a shadow that predicts their requests: of how many, how soon, and what is left of the variance; then one
- * whose document predicts what is not so, which must be paused for it. The trace must replay alike through all of it.
+ * Rollouts live beside a shadow that predicts their requests: of how many, how soon, and what is left of the variance;
+ * then one whose document predicts what is not so, which must be paused for it. The trace must replay alike through all
+ * of it.
  */
 export async function adjusted(): Promise<boolean> {
   const engines = await startEngines(ENGINES, "emulated-default");

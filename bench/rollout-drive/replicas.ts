@@ -14,8 +14,9 @@ const SWITCHBACK = { kind: "switchback", windowMillis: 4_000, washoutMillis: 500
 const MORE = { guardrails: [], baselineMillis: 0, cooldownMillis: 0 };
 
 /**
- * Two gateways that share over a Redis run one rollout in step and keep nothing else: one of them is killed with -9 and started
- * again, Redis is killed and comes back empty, and steps are made at either. False where one thing is not as it must be.
+ * Two gateways that share over a Redis run one rollout in step and keep nothing else: one of them is killed with -9 and
+ * started again, Redis is killed and comes back empty, and steps are made at either. False where one thing is not as it
+ * must be.
  */
 export async function replicas(): Promise<boolean> {
   const redis = await ownRedis();

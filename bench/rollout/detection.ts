@@ -23,8 +23,9 @@ const START_SECONDS = 30;
 const SECONDS_MAX = 1800;
 
 /**
- * A known difference: planned from one trace of ten minutes, as `gnomon rollout plan` does, then run on other traffic of the
- * same kind for as long as planned, without and with predictions of a simulator whose engines are a tenth too slow.
+ * A known difference: planned from one trace of ten minutes, as `gnomon rollout plan` does, then run on other traffic
+ * of the same kind for as long as planned, without and with predictions of a simulator whose engines are a tenth too
+ * slow.
  */
 export async function detection(control: string, other: string, runs: number, design?: string): Promise<void> {
   print(

@@ -22,9 +22,10 @@ export interface AaQuestion {
 }
 
 /**
- * A profile rolled out against itself: whatever is found is a false alarm. Looked at twice in each window, from the first to
- * the last; one interval that leaves out 0 at one look is enough. Each figure has the level for itself, and so have all
- * guardrails together, those that a rollout has by default, looked at every second; a rollout that one takes back ends there.
+ * A profile rolled out against itself: whatever is found is a false alarm. Looked at twice in each window, from the
+ * first to the last; one interval that leaves out 0 at one look is enough. Each figure has the level for itself, and so
+ * have all guardrails together, those that a rollout has by default, looked at every second; a rollout that one takes
+ * back ends there.
  */
 export function falseAlarms({ about, settingOf, spanSeconds, windowSeconds, runs, design }: AaQuestion): void {
   print(

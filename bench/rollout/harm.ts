@@ -5,7 +5,10 @@ import { designsOf, rolloutRun, SECOND, START_MICROS } from "./rollout-run.ts";
 const WINDOW_SECONDS = 10;
 const CONVERSATIONS_PER_SECOND = 14;
 
-/** A worse profile under load, with guardrails: whether it is taken back, in which window, and a profile as good as the control never. */
+/**
+ * A worse profile under load, with guardrails: whether it is taken back, in which window, and a profile as good as the
+ * control never.
+ */
 export function harm(runs: number, seconds: number, only?: string): void {
   print(`The guardrails that a rollout has by default, ${runs} runs of ${seconds} s, windows of ${WINDOW_SECONDS} s`);
   print("design             other            taken back   windows until then (mean, most)   requests failed");

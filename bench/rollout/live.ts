@@ -57,9 +57,9 @@ const ROLLOUTS: readonly LiveRollout[] = [
 ];
 
 /**
- * Rollouts live, over sockets, before emulated engines, beside what a plan says they show: made as an operator makes one, from
- * the trace of an earlier run by the control, with engines that were calibrated on that trace. The truth live is a run of all
- * requests by each profile. Runs that are in the folder are not done again.
+ * Rollouts live, over sockets, before emulated engines, beside what a plan says they show: made as an operator makes
+ * one, from the trace of an earlier run by the control, with engines that were calibrated on that trace. The truth live
+ * is a run of all requests by each profile. Runs that are in the folder are not done again.
  */
 export async function live(traces: string, folder: string, only: string | undefined, port: number): Promise<void> {
   mkdirSync(folder, { recursive: true });

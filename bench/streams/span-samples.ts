@@ -10,7 +10,10 @@ const PLACES_MAX = 10;
 /** A sample stands for no more: what is above that is time in which the thread did not run. */
 const SAMPLE_MICROS_MAX = 1_000;
 
-/** Where a thread was within the spans: by the outermost function of a file below src or bench, or else by V8's own name. */
+/**
+ * Where a thread was within the spans: by the outermost function of a file below src or bench, or else by V8's own
+ * name.
+ */
 export function heaviestIn(
   { nodes, startTime, samples = [], timeDeltas = [] }: Profiler.Profile,
   spans: readonly Span[],

@@ -59,8 +59,9 @@ export async function measuredRollout(
 }
 
 /**
- * The second half by either profile, each before a fleet of its own, and the gain of the held-out requests as tune's own
- * interval has it. Both get the same arrivals at the same time, so that a moment in which the machine is busy is one of both.
+ * The second half by either profile, each before a fleet of its own, and the gain of the held-out requests as tune's
+ * own interval has it. Both get the same arrivals at the same time, so that a moment in which the machine is busy is
+ * one of both.
  */
 export async function measuredFleets(
   traffic: LiveTraffic,

@@ -10,7 +10,10 @@ export interface GivenConfig {
   readonly lines: readonly string[];
 }
 
-/** From the file that --config names, the environment, and a command's flags, which win. `under` loses to the flags alone. */
+/**
+ * From the file that --config names, the environment, and a command's flags, which win. `under` loses to the flags
+ * alone.
+ */
 export function givenConfig(
   given: Given,
   keyFlags: readonly KeyFlag[],

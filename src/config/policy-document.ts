@@ -57,7 +57,10 @@ export function policyDocument(
 
 /** How a document from outside meets the policy that is there. */
 export type PolicyMerge =
-  /** Keys of routing and limits that it leaves out stay as they are in the base; its profiles, models and admission are all. */
+  /**
+   * Keys of routing and limits that it leaves out stay as they are in the base; its profiles, models and admission are
+   * all.
+   */
   | "replace"
   /** A merge patch (RFC 7396): what it leaves out stays, null takes away. */
   | "merge";

@@ -152,7 +152,10 @@ function schedulerOf({ type, params }: z.output<typeof scheduler>): SchedulerPol
   return type === "priority-fcfs" && !params.respect_priority ? "fcfs" : type;
 }
 
-/** A policy of that name with its default parameters, but for the size of a bucket; throws ConfigError naming what is accepted. */
+/**
+ * A policy of that name with its default parameters, but for the size of a bucket; throws ConfigError naming what is
+ * accepted.
+ */
 export function admissionByName(name: string, bucketSize?: number): AdmissionSpec {
   if (bucketSize !== undefined && name !== "token-bucket")
     throw new ConfigError([`--admission-bucket-size: expected with --admission-policy token-bucket, got ${name}`]);

@@ -67,11 +67,17 @@ export interface Routed {
   readonly prefixSource: PrefixSource;
   /** Some candidate's signal was missing or too old, and the router's own ledger stood in for it. */
   readonly usedLedger: boolean;
-  /** What its times were expected to be, by a scorer that predicts them; absent without one, and where two share the work. */
+  /**
+   * What its times were expected to be, by a scorer that predicts them; absent without one, and where two share the
+   * work.
+   */
   readonly forecast?: Forecast;
   /** Another endpoint computes the prompt, and `endpoint` fetches its blocks and answers. Absent: `endpoint` does both. */
   readonly prefill?: PrefillStage;
-  /** Why `endpoint` does both although the profile has a stage for prompts; absent where it has none, or `prefill` is there. */
+  /**
+   * Why `endpoint` does both although the profile has a stage for prompts; absent where it has none, or `prefill` is
+   * there.
+   */
   readonly colocated?: ColocateReason;
   /** What plugins learn of it beside; absent where that is nothing, and in a trace. */
   readonly noted?: Noted;
@@ -131,8 +137,9 @@ export interface Queued {
 }
 
 /**
- * no-endpoint: none is known or none is left to try. unknown-model: none serves it. asleep: those that could all sleep. excluded: the profile's filters take
- * none for what they are. saturated: filters refused all, some for how busy they are. Others: admission refused it.
+ * no-endpoint: none is known or none is left to try. unknown-model: none serves it. asleep: those that could all sleep.
+ * excluded: the profile's filters take none for what they are. saturated: filters refused all, some for how busy they
+ * are. Others: admission refused it.
  */
 export type RejectReason = NobodyReason | "excluded" | "saturated" | RefusalReason;
 

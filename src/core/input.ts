@@ -29,7 +29,10 @@ export type ExogenousInput =
   /** No new requests for it; those in flight go on. */
   | { readonly kind: "endpoint-cordoned"; readonly at: Micros; readonly endpoint: EndpointId }
   | { readonly kind: "endpoint-uncordoned"; readonly at: Micros; readonly endpoint: EndpointId }
-  /** Its health checks fail from now on, so that it gets no new requests while enough others may serve; or do not any more. */
+  /**
+   * Its health checks fail from now on, so that it gets no new requests while enough others may serve; or do not any
+   * more.
+   */
   | {
       readonly kind: "endpoint-checked";
       readonly at: Micros;
@@ -230,7 +233,10 @@ export interface BlocksStored {
   readonly hashes: Int32Array;
   /** Blocks at which another chain begins, ascending, where there are several; each in (0, blocks). */
   readonly starts?: readonly number[];
-  /** They lie in the memory of the engine's host and are copied to the device before they are used; absent: on the device. */
+  /**
+   * They lie in the memory of the engine's host and are copied to the device before they are used; absent: on the
+   * device.
+   */
   readonly medium?: "host";
 }
 

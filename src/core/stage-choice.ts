@@ -25,7 +25,8 @@ export function forcedChoice(choice: Choice, { ids, ineligible }: Fleet, forced:
 
 /**
  * Who computes the prompt of a request that `answers` answers, or why that one does; undefined where the profile has no
- * stage for it, and for a second endpoint beside one that has the request, which does all itself. The fleet's marks are of this stage afterwards.
+ * stage for it, and for a second endpoint beside one that has the request, which does all itself. The fleet's marks are
+ * of this stage afterwards.
  */
 export function choosePrefill(
   at: Micros,

@@ -23,7 +23,8 @@ const KV_PRESSURE_FROM = 0.5;
  *                    the start moves on by one with every request (vLLM 0.32)
  *   weighted-queue:  4 waiting + running; the start stays (earlier versions)
  *
- * With one API server. vLLM starts as many as there are ranks unless configured otherwise; each then knows its own requests.
+ * With one API server. vLLM starts as many as there are ranks unless configured otherwise; each then knows its own
+ * requests.
  */
 export class RankBalancer {
   readonly #balance: RankBalance;

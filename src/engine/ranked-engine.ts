@@ -67,7 +67,10 @@ export class RankedEngine implements ServingEngine {
     return next;
   }
 
-  /** The rank with the earlier event first, and the lower number among equals, so that a host is notified in order of time. */
+  /**
+   * The rank with the earlier event first, and the lower number among equals, so that a host is notified in order of
+   * time.
+   */
   advanceTo(at: Micros): void {
     this.#publishBefore(at);
     this.#advanceRanks(at);

@@ -8,8 +8,8 @@ export interface EngineRequest {
   /** Prompt length, at least 1. */
   readonly promptTokens: number;
   /**
-   * Tokens that will be generated; cut where they exceed the model's length with the prompt. With 0 the request is over with
-   * its prompt: its token is reported like any other and never takes a place in the KV cache.
+   * Tokens that will be generated; cut where they exceed the model's length with the prompt. With 0 the request is over
+   * with its prompt: its token is reported like any other and never takes a place in the KV cache.
    */
   readonly outputTokens: number;
   /**
@@ -30,8 +30,8 @@ export interface EngineRequest {
 }
 
 /**
- * Why a request left: `stop` when all its output was made, `length` when the model's length or all KV blocks cut it, `abort` when the
- * host took it back, `deadline` when its client gave up.
+ * Why a request left: `stop` when all its output was made, `length` when the model's length or all KV blocks cut it,
+ * `abort` when the host took it back, `deadline` when its client gave up.
  */
 export type FinishReason = "stop" | "length" | "abort" | "deadline";
 

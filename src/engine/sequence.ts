@@ -1,7 +1,10 @@
 import type { Micros } from "#core/units.ts";
 import type { EngineRequest } from "./request.ts";
 
-/** fetching: its blocks are on their way from another engine. fetched: they are there, and it waits for a place in the batch. */
+/**
+ * fetching: its blocks are on their way from another engine. fetched: they are there, and it waits for a place in the
+ * batch.
+ */
 export type SequenceState = "arriving" | "waiting" | "fetching" | "fetched" | "running" | "held" | "ended";
 
 /** A request inside an engine: how far it is and which blocks it holds. Pooled, hence the mutable request. */

@@ -4,8 +4,8 @@ import type { FinishReason, EngineRequest } from "./request.ts";
 import type { BatchShape } from "./step-time/batch-shape.ts";
 
 /**
- * What an engine reports to its host, during advanceTo and abort, in the order of time. (Where requests complete at the start
- * of their last step, one whose client goes during a step is notified of that step's token before its end.)
+ * What an engine reports to its host, during advanceTo and abort, in the order of time. (Where requests complete at the
+ * start of their last step, one whose client goes during a step is notified of that step's token before its end.)
  */
 export interface EngineSink {
   /** First admission into a batch, with the prompt tokens found in the cache. Again on each where preemption restarts. */

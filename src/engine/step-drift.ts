@@ -23,7 +23,10 @@ export function driftAt({ windowMicros, factors }: StepDrift, at: Micros): numbe
   return factors[Math.floor(at / windowMicros) % factors.length]!;
 }
 
-/** What stalls add to a step that would last from `at` for so long: those that begin in it, and what is left of one before. */
+/**
+ * What stalls add to a step that would last from `at` for so long: those that begin in it, and what is left of one
+ * before.
+ */
 export function stalledMicros({ windowMicros, factors, stalls }: StepDrift, at: Micros, micros: number): number {
   if (stalls === undefined || stalls.at.length === 0) return 0;
   const from = at % (windowMicros * factors.length);
@@ -58,7 +61,10 @@ export interface StepResiduals {
   readonly betweenRuns?: BetweenRuns | undefined;
   /** How far the run in question lay from all that were fitted, where it was one of them: never in a file. */
   readonly thisRun?: SeenRun | undefined;
-  /** Logarithm of predicted over observed mean E2E on requests that the fit had not seen; left out where there were none. */
+  /**
+   * Logarithm of predicted over observed mean E2E on requests that the fit had not seen; left out where there were
+   * none.
+   */
   readonly heldOutError?: number | undefined;
 }
 

@@ -33,7 +33,10 @@ export function listedTargets(config: Config, environment: Environment): Target[
   }
 }
 
-/** Hands the gateway its list, follows the cluster, names and the file, or starts an emulated fleet where there is nothing. */
+/**
+ * Hands the gateway its list, follows the cluster, names and the file, or starts an emulated fleet where there is
+ * nothing.
+ */
 export async function startSources(
   stack: LiveStack,
   config: Config,

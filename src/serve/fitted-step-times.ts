@@ -3,7 +3,10 @@ import type { StepTimes } from "#core/endpoint/step-times.ts";
 import type { EngineConfig } from "#engine/config.ts";
 import type { FleetKeeper } from "#live/discovery/fleet-keeper.ts";
 
-/** A fit whose times are all nearer to those in use than this changes nothing: the router would forget what it learned since. */
+/**
+ * A fit whose times are all nearer to those in use than this changes nothing: the router would forget what it learned
+ * since.
+ */
 const CHANGE_MIN = 0.05;
 const TIMES = ["stepMicros", "prefillTokenMicros", "sequenceMicros", "contextTokenMicros"] as const;
 

@@ -92,7 +92,10 @@ export function faultOfBreaker(endpoint: EndpointId, change: BreakerChange): Fau
   };
 }
 
-/** Metrics and the last minutes' figures for every request, a line for every fault, and a line for every request where that is asked for. */
+/**
+ * Metrics and the last minutes' figures for every request, a line for every fault, and a line for every request where
+ * that is asked for.
+ */
 export function requestObserver(
   metrics: GatewayMetrics,
   traffic: Pick<RequestObserver, "finished">,

@@ -50,7 +50,10 @@ export const NO_LATENCY: Latency = {
 export type PrefixSignal =
   /** From its own decisions, as live without KV events. */
   | { readonly kind: "approximate" }
-  /** From a copy of all engines' caches, made at the first decision after each delay; with delay 0 the caches themselves. */
+  /**
+   * From a copy of all engines' caches, made at the first decision after each delay; with delay 0 the caches
+   * themselves.
+   */
   | { readonly kind: "engine-caches"; readonly delayMicros: Micros }
   /** From the engines' KV events, each so long after its step. */
   | { readonly kind: "kv-events"; readonly delayMicros: Micros }

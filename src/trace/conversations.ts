@@ -83,7 +83,10 @@ function* grouped(requests: readonly WorkloadRequest[]): Generator<readonly Work
   for (const { group } of keyed) yield group.length === 1 ? group : ordered(group);
 }
 
-/** What comes before what, by arrival and index where nothing else decides. Of a circle each turn comes in its place by these. */
+/**
+ * What comes before what, by arrival and index where nothing else decides. Of a circle each turn comes in its place by
+ * these.
+ */
 function ordered(group: readonly WorkloadRequest[]): WorkloadRequest[] {
   const turns = new Map<string, WorkloadRequest[]>();
   for (const request of group) {

@@ -17,8 +17,8 @@ export interface CommandLine {
 }
 
 /**
- * Starts gnomon and kills what is left of it when the test is over. A gateway is ready without a warm-up, which takes 1 to 2
- * s of CPU; a test that is to have one has the variable of `listen.warmUpMillis` undefined.
+ * Starts gnomon and kills what is left of it when the test is over. A gateway is ready without a warm-up, which takes 1
+ * to 2 s of CPU; a test that is to have one has the variable of `listen.warmUpMillis` undefined.
  */
 export function gnomon(t: TestContext, args: readonly string[], environment: NodeJS.ProcessEnv = {}): CommandLine {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GNOMON_") && name !== "NODE_OPTIONS");

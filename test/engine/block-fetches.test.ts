@@ -10,7 +10,10 @@ import { chronicle, randomWorkload, type Workload } from "./random-workload.ts";
 /** GNOMON_SEEDS runs more of them. */
 const SEEDS = Number(process.env["GNOMON_SEEDS"] ?? 600);
 
-/** A random workload of which some requests are fetched from elsewhere, some of those in vain, and some hold their blocks. */
+/**
+ * A random workload of which some requests are fetched from elsewhere, some of those in vain, and some hold their
+ * blocks.
+ */
 function disaggregated(seed: number): Workload {
   const workload = randomWorkload(seed);
   const random = randomFor(seed, 9);

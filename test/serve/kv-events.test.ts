@@ -116,7 +116,10 @@ async function rig(t: TestContext, kept = 1_000, tier?: EngineConfig["tier"]): P
 /** Turns of the event loop without an event from the engine, after which none is on its way. */
 const QUIET_TURNS = 10;
 
-/** The gateway comes to expect all whole blocks of a prompt that the engine has: not at once, on a machine that does much else. */
+/**
+ * The gateway comes to expect all whole blocks of a prompt that the engine has: not at once, on a machine that does
+ * much else.
+ */
 async function comesToKnow(ask: Rig["ask"], prompt: readonly number[]): Promise<void> {
   const tokens = prompt.length - 1;
   const all = [tokens, "precise", tokens] as const;

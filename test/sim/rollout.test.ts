@@ -83,7 +83,8 @@ const DESIGNS: readonly Design[] = [
 for (const design of DESIGNS) {
   test(`${design.kind}: a worse profile is taken back by its guardrail, and the trace replays alike through it`, () => {
     const { items, steps, arms } = rollout(design);
-    // A canary's first step does no harm; half of the requests are more than one engine bears beside what the control sends.
+    // A canary's first step does no harm; half of the requests are more than one engine bears beside what the control
+    // sends.
     const advances = design.kind === "canary" ? ["advance"] : [];
     assert.deepEqual(
       steps.map(({ step }) => step),

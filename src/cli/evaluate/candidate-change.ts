@@ -48,9 +48,9 @@ const SECONDS_MAX = 86_400;
 export const CHANGES: ReadonlySet<string> = new Set(["admission", "priority", "scheduler", "autoscale"]);
 
 /**
- * What dotted parameters change beside the profile: `admission.KEY` as in the configuration's section admission, what is not
- * given having its default; or `admission.`, `priority.`, `scheduler.` and `autoscale.KEY` as in a policies file, on top of
- * `base`, and the times above. Undefined where there is none; throws ConfigError.
+ * What dotted parameters change beside the profile: `admission.KEY` as in the configuration's section admission, what
+ * is not given having its default; or `admission.`, `priority.`, `scheduler.` and `autoscale.KEY` as in a policies
+ * file, on top of `base`, and the times above. Undefined where there is none; throws ConfigError.
  */
 export function candidateChange(parameters: Parameters, base: TemplateSections = {}): CandidateChange | undefined {
   const own = Object.fromEntries([...CHANGES].map((head) => [head, below(head, parameters)]));

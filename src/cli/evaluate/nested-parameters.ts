@@ -1,7 +1,10 @@
 import { ConfigError } from "#config/config-error.ts";
 import type { ParameterValue } from "#core/plugin/spec.ts";
 
-/** Values by dotted paths as mappings in mappings. Throws ConfigError where a path goes on below a value; `at` leads to them. */
+/**
+ * Values by dotted paths as mappings in mappings. Throws ConfigError where a path goes on below a value; `at` leads to
+ * them.
+ */
 export function nested(at: string, parameters: Readonly<Record<string, ParameterValue>>): Record<string, unknown> {
   const given: Record<string, unknown> = {};
   for (const [path, value] of Object.entries(parameters)) {

@@ -4,8 +4,8 @@ import { problemLine, unknownWord } from "#config/problem.ts";
 import { readYamlFile } from "#config/yaml-file.ts";
 
 /**
- * Sets a command's options from a YAML mapping of their long names, `objective: goodput`; what was given on the command line
- * stays. Throws ConfigError with every problem.
+ * Sets a command's options from a YAML mapping of their long names, `objective: goodput`; what was given on the command
+ * line stays. Throws ConfigError with every problem.
  */
 export function setOptionsFromFile(command: Command, file: string): void {
   const yaml = readYamlFile(file);

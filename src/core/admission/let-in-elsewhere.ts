@@ -14,7 +14,10 @@ export interface SharedParts {
   readonly counters: () => ServiceCounters | undefined;
 }
 
-/** Counts a request that another router sent to an endpoint with such labels, whatever the limits say: but in windows that were taken over, as it is in them. */
+/**
+ * Counts a request that another router sent to an endpoint with such labels, whatever the limits say: but in windows
+ * that were taken over, as it is in them.
+ */
 export function letInElsewhere(
   { limits, modelCap, counters }: SharedParts,
   at: Micros,

@@ -12,7 +12,10 @@ const LOOK_MICROS = 100_000;
 /** Heads of lines that are looked at for one turn; more are left for the next one. */
 const HEADS_TRIED_MAX = 32;
 
-/** Whether a request that waits may go on now: yes, not before some microseconds have passed, or not with its whole pool. */
+/**
+ * Whether a request that waits may go on now: yes, not before some microseconds have passed, or not with its whole
+ * pool.
+ */
 export type MayGoOn = (waiting: WaitingRequest) => "yes" | "pool-full" | Micros;
 
 /**

@@ -3,7 +3,10 @@ import type { Micros } from "../units.ts";
 /** When health checks are believed. */
 export interface CheckRules {
   readonly intervalMicros: Micros;
-  /** Checks in a row that fail until their server counts as unhealthy, and that succeed until it is well again; at least 1. */
+  /**
+   * Checks in a row that fail until their server counts as unhealthy, and that succeed until it is well again; at least
+   * 1.
+   */
   readonly unhealthyAfter: number;
   readonly healthyAfter: number;
 }

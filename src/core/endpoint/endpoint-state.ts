@@ -107,7 +107,10 @@ export class EndpointState implements Snapshot, Account {
     this.slowReturn.served();
   }
 
-  /** An attempt failed. That it hangs was judged by more than one request; it and sleep keep the endpoint out by themselves. */
+  /**
+   * An attempt failed. That it hangs was judged by more than one request; it and sleep keep the endpoint out by
+   * themselves.
+   */
   attemptFailed(at: Micros, fault: Fault, sentAt: Micros): void {
     if (fault === "hung" || fault === "asleep") this.breaker.undecided(sentAt);
     else this.breaker.failed(at, fault, sentAt);

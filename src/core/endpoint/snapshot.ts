@@ -37,8 +37,8 @@ export interface Snapshot {
   /** Prompt tokens of all requests in flight there. */
   readonly promptTokensInFlight: number;
   /**
-   * Leading blocks of this request's prompt that it is believed to hold. Those that lie in its host's memory count for less:
-   * for as many as computing takes the time that they spare.
+   * Leading blocks of this request's prompt that it is believed to hold. Those that lie in its host's memory count for
+   * less: for as many as computing takes the time that they spare.
    */
   readonly hitBlocks: number;
   /** The same in tokens, at most the prompt's length. */

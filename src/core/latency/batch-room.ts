@@ -2,7 +2,10 @@ import type { Endpoint, Load } from "../endpoint/endpoint.ts";
 
 /** Share of the cache above which prompts that wait there wait for room in it. */
 const FULL_SHARE = 0.85;
-/** Below it, gauges show that there is room, whatever contexts that were added up say: what prompts have in common lies there once. */
+/**
+ * Below it, gauges show that there is room, whatever contexts that were added up say: what prompts have in common lies
+ * there once.
+ */
 const ROOMY_SHARE = 0.5;
 
 /**

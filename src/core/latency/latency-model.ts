@@ -22,7 +22,10 @@ export interface Situation {
   readonly prefillPerMicro: number;
   /** Prompt tokens that come there with each token of an answer where the batch stays as large as it is. */
   readonly prefillPerStep: number;
-  /** Share of the batch that has to end before there is room for this request; 0 where there is room, above 1 where the queue is longer than the batch. */
+  /**
+   * Share of the batch that has to end before there is room for this request; 0 where there is room, above 1 where the
+   * queue is longer than the batch.
+   */
   readonly turnover: number;
   /** Mean time since the answers of the batch began. */
   readonly ageMicros: Micros;
@@ -55,7 +58,10 @@ const PAIR_UNIT = TOKEN_UNIT * TOKEN_UNIT;
 const SURPRISE_MAX = 8;
 /** Share of an endpoint's time that prompts of others take at most, so that a step's time stays finite. */
 const PREFILL_SHARE_MAX = 0.8;
-/** A sample's error counts as a share of what was predicted above this, so that one long prompt does not outweigh many short ones. */
+/**
+ * A sample's error counts as a share of what was predicted above this, so that one long prompt does not outweigh many
+ * short ones.
+ */
 const EVEN_MICROS = 100_000;
 
 /**
@@ -67,11 +73,12 @@ const EVEN_MICROS = 100_000;
  *     steps = ceil((queued + new) / stepTokensMax),  left = queued - min(queued, stepTokensMax, computing / perToken)
  *     wait  = waitSpeed * (turnover * answer * tpot + max(0, answer * tpot / 2 - age))
  *
- * The half step is what a request waits for the one under way, which has been computing prompts for a while; `overhead` is what is the same for every request, on the way
- * there and back. Where the batch or the cache is full, requests wait until others end: a batch's worth of them ends
- * within the time of a mean answer, and the first of them later where they all began of late. The coefficients are one set for all endpoints of the model, by recursive least
- * squares; speeds are an endpoint's own: the moving mean of measured over predicted there, so that a slower board, or one
- * that is throttled, is known after a few answers.
+ * The half step is what a request waits for the one under way, which has been computing prompts for a while; `overhead`
+ * is what is the same for every request, on the way there and back. Where the batch or the cache is full, requests wait
+ * until others end: a batch's worth of them ends within the time of a mean answer, and the first of them later where
+ * they all began of late. The coefficients are one set for all endpoints of the model, by recursive least squares;
+ * speeds are an endpoint's own: the moving mean of measured over predicted there, so that a slower board, or one that
+ * is throttled, is known after a few answers.
  */
 export class LatencyModel {
   readonly #priors: StepTimes;

@@ -32,7 +32,10 @@ export const maxScore = pickerPlugin({
   readsWith: ({ tieBreak }) => (tieBreak === "coldest-work" ? ["prefix-index", "ledger"] : ["none"]),
   create(name, { tieBreak, epsilon }) {
     let turn = 0;
-    /** Whether the last pick took a turn of the rotation; it counts once the decision took effect, whichever router made it. */
+    /**
+     * Whether the last pick took a turn of the rotation; it counts once the decision took effect, whichever router made
+     * it.
+     */
     let tookTurn = false;
     const served = new RecentMap<EndpointId, number>(ENDPOINTS_MAX);
     const rotate = (tied: readonly number[]) => {

@@ -40,7 +40,10 @@ export interface RolesSpec {
 export interface DisaggregationSpec {
   /** Chooses the endpoint that computes the prompt, after the one that answers was chosen. */
   readonly prefill: StageSpec;
-  /** With fewer prompt tokens than this outside its cache, the endpoint that answers computes them itself; 0: it never does. */
+  /**
+   * With fewer prompt tokens than this outside its cache, the endpoint that answers computes them itself; 0: it never
+   * does.
+   */
   readonly colocateBelowTokens: number;
   /** A shorter prompt stays at one endpoint, whatever is cached. */
   readonly promptTokensMin: number;

@@ -28,8 +28,8 @@ interface Endpoint {
 }
 
 /**
- * What engines reported that they hold, whatever the order and with gaps. An engine may hold several copies of a block; it is
- * gone when as many were removed as were stored.
+ * What engines reported that they hold, whatever the order and with gaps. An engine may hold several copies of a block;
+ * it is gone when as many were removed as were stored.
  *
  * Blocks lie in runs. An endpoint's holding is always a leading part of a run: a gap inside one splits it, so gaps are
  * what costs, and engines free tails first. Runs that the same endpoints hold are joined when a chain shows that one

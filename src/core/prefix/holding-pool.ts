@@ -2,7 +2,10 @@ import { doubled } from "./doubled.ts";
 
 export const NO_HOLDING = -1;
 
-/** Arrays of as many are made in place; beyond, each has memory of its own, which costs as much as the rest of an empty pool. */
+/**
+ * Arrays of as many are made in place; beyond, each has memory of its own, which costs as much as the rest of an empty
+ * pool.
+ */
 const HOLDINGS_MIN = 16;
 
 /** What a pool needs to know of the segments that are held. Read anew at each use: the arrays are replaced as they grow. */

@@ -53,7 +53,10 @@ export class PreciseIndex {
   #speculatedHits = new Int32Array(0);
   /** Speculations that ended because there were too many. */
   endedEarly = 0;
-  /** Prompts that were computed without a report of their blocks, where all is reported: the tokens are not the engine's. */
+  /**
+   * Prompts that were computed without a report of their blocks, where all is reported: the tokens are not the
+   * engine's.
+   */
   unreported = 0;
 
   constructor(times: PreciseTimes = PRECISE_TIMES) {

@@ -77,8 +77,9 @@ export class ProfileSet {
   }
 
   /**
-   * Another policy, whole: profiles that it does not have are gone, but for those that are kept. Plugins that a profile of the same name had, with the
-   * same parameters, stay with what they learned, so that other weights do not forget sessions, counters or turns.
+   * Another policy, whole: profiles that it does not have are gone, but for those that are kept. Plugins that a profile
+   * of the same name had, with the same parameters, stay with what they learned, so that other weights do not forget
+   * sessions, counters or turns.
    */
   replace({ version, profiles, defaultProfile }: PolicySpec): void {
     assert(Object.hasOwn(profiles, defaultProfile), "the default profile is among the profiles");

@@ -135,7 +135,10 @@ export class Profile {
     return breakdown;
   }
 
-  /** Scorers and filters see every input, so that a profile which is not in force stays warm; the picker only its own decisions. */
+  /**
+   * Scorers and filters see every input, so that a profile which is not in force stays warm; the picker only its own
+   * decisions.
+   */
   observe(input: Input, made: Decision | undefined, request: RouteRequest | undefined): void {
     this.stages?.prefill.observe(input, prefillView(made), request);
     const decision = decodeView(made, request);

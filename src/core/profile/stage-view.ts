@@ -6,7 +6,10 @@ export function prefillStageName(profile: string): string {
   return `${profile}/prefill`;
 }
 
-/** A decision as the plugins see it that choose who answers: where another endpoint computes the prompt, all of it comes. */
+/**
+ * A decision as the plugins see it that choose who answers: where another endpoint computes the prompt, all of it
+ * comes.
+ */
 export function decodeView(decision: Decision | undefined, request: RouteRequest | undefined): Decision | undefined {
   if (decision?.kind !== "routed" || decision.prefill === undefined || request === undefined) return decision;
   return { ...decision, hitTokens: Math.max(0, request.promptTokens - 1) };

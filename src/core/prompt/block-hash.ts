@@ -1,7 +1,10 @@
 import { Blake3Hasher } from "./blake3-hasher.ts";
 import { FastHasher } from "./fast-hasher.ts";
 
-/** What a block hands to the next: 8 words. The first parent is the root, which the host derives from model, adapter and salt. */
+/**
+ * What a block hands to the next: 8 words. The first parent is the root, which the host derives from model, adapter and
+ * salt.
+ */
 export type ChainValue = Int32Array;
 
 /** Hashes full blocks, each over the chain value before it. One instance serves one caller at a time. */

@@ -60,7 +60,10 @@ export class RetryPolicy {
     this.#saved -= 1;
   }
 
-  /** A continuation made a token: it multiplied no overload, and a fleet that loses engines one by one may go on with it. */
+  /**
+   * A continuation made a token: it multiplied no overload, and a fleet that loses engines one by one may go on with
+   * it.
+   */
   refund(): void {
     this.#saved = Math.min(this.#options.burst, this.#saved + 1);
   }

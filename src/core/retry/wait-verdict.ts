@@ -76,8 +76,9 @@ export type WaitVerdict = "hedge" | "wait" | "move" | "give-up" | "cut" | "time-
 
 /**
  * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left: a process that hangs as it
- * ends, or a machine that vanished, keeps its connections open. Where nobody else may take the request (`mayMove`, asked
- * only then), a hung one may still answer, and is waited for. One that is drained or sleeps is left by what can go on elsewhere.
+ * ends, or a machine that vanished, keeps its connections open. Where nobody else may take the request (`mayMove`,
+ * asked only then), a hung one may still answer, and is waited for. One that is drained or sleeps is left by what can
+ * go on elsewhere.
  */
 export function waitVerdict(waiting: Waiting, limits: WaitLimits, mayMove: () => boolean): WaitVerdict {
   const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;

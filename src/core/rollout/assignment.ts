@@ -72,7 +72,10 @@ export function assignmentOf(request: DrawnBy, at: Micros, state: RolloutState):
   }
 }
 
-/** A switchback's arm in a window: each arm once in as many windows in a row as there are arms, in an order drawn by name. */
+/**
+ * A switchback's arm in a window: each arm once in as many windows in a row as there are arms, in an order drawn by
+ * name.
+ */
 export function switchbackArm({ name, seed, arms }: RolloutPlan, window: number): number {
   const block = Math.floor(window / arms.length);
   const random = randomFor(seed, mix32(nameHash(name) ^ 0x5bd1e995) * 0x10_0000 + (block % 0x10_0000));

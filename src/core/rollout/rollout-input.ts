@@ -40,7 +40,10 @@ export interface RolloutRestored extends Omit<RolloutSpec, "plan"> {
   readonly agreements?: readonly Agreement[];
 }
 
-/** The judge of every rollout that runs looks at what was measured until now; what it proposes is for the host to accept. */
+/**
+ * The judge of every rollout that runs looks at what was measured until now; what it proposes is for the host to
+ * accept.
+ */
 export interface RolloutLook {
   readonly kind: "rollout-look";
   readonly at: Micros;

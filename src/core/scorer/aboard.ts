@@ -1,6 +1,9 @@
 import type { Micros } from "../units.ts";
 
-/** What was aboard until some time, added up over time, so that the difference between two times over the time between them is the mean. */
+/**
+ * What was aboard until some time, added up over time, so that the difference between two times over the time between
+ * them is the mean.
+ */
 interface AboardSum {
   readonly requestMicros: number;
   readonly promptTokenMicros: number;

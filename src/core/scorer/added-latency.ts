@@ -22,9 +22,9 @@ const OUTPUT_TAU_MICROS = 300_000_000;
  * request by the n and their context, for each of the n by this request and its prompt. What does not fit waits until
  * something ends.
  *
- * promptSpeed and stepSpeed are what a prompt token and a step take at this endpoint over the mean of the candidates, as its
- * answers show it (EndpointSpeeds): an idle endpoint on a slower board is not the best one for being idle. speedWeight is
- * how far they count; at 0 all endpoints count as alike.
+ * promptSpeed and stepSpeed are what a prompt token and a step take at this endpoint over the mean of the candidates,
+ * as its answers show it (EndpointSpeeds): an idle endpoint on a slower board is not the best one for being idle.
+ * speedWeight is how far they count; at 0 all endpoints count as alike.
  *
  * A token computed takes a block of cache from another prompt, and draws the next turns of its conversation to the place.
  * Both cost more where more is asked for:

@@ -19,9 +19,10 @@ import { type Scorer, scorerPlugin } from "./scorer.ts";
  *     cost     = waitWeight * wait + prefill + batchWeight * decode + fullWeight * overflow
  *     score    = best cost / cost
  *
- * Endpoints whose step times are known, by their engine file or a fit, begin with those and are learned on from together;
- * all others begin with the parameters. n requests are there. `demand` and the reasons for the weights are added-latency's, whose cost is counted in tokens and
- * holds for one kind of engine; here what a token, a sequence and a step take is learned, and each endpoint's own speed.
+ * Endpoints whose step times are known, by their engine file or a fit, begin with those and are learned on from
+ * together; all others begin with the parameters. n requests are there. `demand` and the reasons for the weights are
+ * added-latency's, whose cost is counted in tokens and holds for one kind of engine; here what a token, a sequence and
+ * a step take is learned, and each endpoint's own speed.
  */
 export const predictedLatency = scorerPlugin({
   summary: "time that the request would add there, for itself and for the requests it joins, as predicted",

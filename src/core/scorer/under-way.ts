@@ -29,7 +29,10 @@ interface Followed {
   before: ReturnType<Aboard["until"]> | undefined;
 }
 
-/** Requests from their decision to their end, so that a LatencyModel, each endpoint's own, learns from the times that they took. */
+/**
+ * Requests from their decision to their end, so that a LatencyModel, each endpoint's own, learns from the times that
+ * they took.
+ */
 export class UnderWay {
   readonly #modelOf: (endpoint: EndpointId) => LatencyModel;
   readonly #followed = new RecentRequests<Followed>(REQUESTS_MAX);

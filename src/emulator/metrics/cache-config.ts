@@ -1,7 +1,10 @@
 import type { EngineConfig } from "#engine/config.ts";
 import { familyHead, labelText } from "./exposition.ts";
 
-/** The family whose labels say how the KV cache is laid out. Fields that the emulator has no use for keep vLLM's defaults. */
+/**
+ * The family whose labels say how the KV cache is laid out. Fields that the emulator has no use for keep vLLM's
+ * defaults.
+ */
 export function renderCacheConfig(engine: EngineConfig): string {
   const size = engine.kvBlocks * engine.blockTokens;
   const labels = {

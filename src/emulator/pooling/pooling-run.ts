@@ -31,7 +31,10 @@ export function readPoolingFields(fields: FieldReader): PoolingFields {
 /** Nothing is generated: it is over with its prompt. */
 const NOTHING: OutputPlan = { tokens: new Int32Array(0), texts: [], finish: "stop", stopReason: null };
 
-/** Computes prompts and answers with what `body` makes of them. Throws ApiError 400 for a prompt that the model cannot take. */
+/**
+ * Computes prompts and answers with what `body` makes of them. Throws ApiError 400 for a prompt that the model cannot
+ * take.
+ */
 export function runPooling(
   service: Service,
   exchange: Exchange,

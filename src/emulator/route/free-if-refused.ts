@@ -6,7 +6,10 @@ import type { Service } from "../service.ts";
 
 type Handler = (service: Service, exchange: Exchange, body: JsonObject) => Promise<void> | void;
 
-/** As vLLM does: where a request is turned down whose blocks wait at another engine, that one is notified and frees them. */
+/**
+ * As vLLM does: where a request is turned down whose blocks wait at another engine, that one is notified and frees
+ * them.
+ */
 export function freeIfRefused(handle: Handler): Handler {
   return async (service, exchange, body) => {
     try {

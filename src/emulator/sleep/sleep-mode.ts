@@ -5,7 +5,10 @@ import { isComplete, type Answer } from "../generation/sequence.ts";
 export const PAUSE_MODES = ["abort", "wait", "keep"] as const;
 export type PauseMode = (typeof PAUSE_MODES)[number];
 
-/** 0 pauses alone; 1 takes the weights off the device; 2 gives all of its memory up. From 1 on no cached block is left, but where requests are kept. */
+/**
+ * 0 pauses alone; 1 takes the weights off the device; 2 gives all of its memory up. From 1 on no cached block is left,
+ * but where requests are kept.
+ */
 export type SleepLevel = 0 | 1 | 2;
 
 const MEMORY = ["weights", "kv_cache"] as const;

@@ -22,9 +22,9 @@ const ROUNDS_MIN = 4;
 export type RowWeights = "equal" | "inverse-target" | "inverse-expected";
 
 /**
- * Least squares with coefficients of at least 0. Rows far out are left out and the rest is fitted again: a handful of long pauses among
- * thousands of steps would otherwise bend the line, while leaving out more would lower the mean. A column whose
- * coefficient turns out negative is left out.
+ * Least squares with coefficients of at least 0. Rows far out are left out and the rest is fitted again: a handful of
+ * long pauses among thousands of steps would otherwise bend the line, while leaving out more would lower the mean. A
+ * column whose coefficient turns out negative is left out.
  */
 export function fitLinear(
   rows: readonly (readonly number[])[],

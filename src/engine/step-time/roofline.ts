@@ -7,8 +7,8 @@ import type { StepTime } from "./step-time.ts";
 /**
  * One crossover for the whole step: step = max(compute, memory).
  *
- * With d = hidden, L = layers, h = heads, dh = head size, q = h * dh, k = kvHeads * dh, and for a sequence that computes n tokens with
- * s before it, ctx = s + (n - 1) / 2:
+ * With d = hidden, L = layers, h = heads, dh = head size, q = h * dh, k = kvHeads * dh, and for a sequence that
+ * computes n tokens with s before it, ctx = s + (n - 1) / 2:
  *
  *   flops(s, n) = L * (2n (dq + 2dk) + 2n dq + 4 h n ctx dh + 5 h n ctx + 2 n d + 2n * matrices * d * dff [* experts per token])
  *   bytes(s, n) = 2 L k b n + 2 L k b s + L d b n

@@ -8,7 +8,10 @@ import type { AnswerReader } from "./answer-reader.ts";
 import { AnswerText } from "./answer-text.ts";
 import { AnswerTokens } from "./answer-tokens.ts";
 
-/** Which answers go into the prefix index: those whose ids come back, those too whose text becomes their tokens, or none. */
+/**
+ * Which answers go into the prefix index: those whose ids come back, those too whose text becomes their tokens, or
+ * none.
+ */
 export type AnswersIndexed = "ids" | "text" | "off";
 
 /** What of a request decides how its answer may be read. */

@@ -16,7 +16,10 @@ import type { Dialect } from "../request/route.ts";
  */
 export type SseKind = "token" | "end" | "meta" | "usage" | "done" | "error" | "abort" | "comment" | "garbage";
 
-/** Classifies by reading the whole event. Used until the first token, which must be distinguished from chunks without text. */
+/**
+ * Classifies by reading the whole event. Used until the first token, which must be distinguished from chunks without
+ * text.
+ */
 export function classifyFirst(dialect: Dialect, bytes: Buffer, start: number, end: number): SseKind {
   const data = dataStart(bytes, start, end);
   if (data < 0) return "comment";

@@ -27,8 +27,9 @@ interface Asked {
 }
 
 /**
- * One request on its way through a cascade. While its answer is judged nothing of it reaches the client; then it passes,
- * or it is given up and the next model is asked. Log-probabilities that only the gateway asked for are kept from the client.
+ * One request on its way through a cascade. While its answer is judged nothing of it reaches the client; then it
+ * passes, or it is given up and the next model is asked. Log-probabilities that only the gateway asked for are kept
+ * from the client.
  */
 export class CascadeRun implements CascadeReading {
   readonly #cascades: Cascades;

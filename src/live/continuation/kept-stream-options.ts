@@ -12,7 +12,10 @@ export type UnfitStream = UnfitRequest | "no-ids" | "long" | "room" | "reasoning
 
 export interface KeptStreamOptions {
   readonly plan: ContinuationPlan;
-  /** It may go on behind its text where its engine sends no ids; its prompt's tokens, 0 where they are not known for sure. */
+  /**
+   * It may go on behind its text where its engine sends no ids; its prompt's tokens, 0 where they are not known for
+   * sure.
+   */
   readonly byText: { readonly promptTokens: number } | undefined;
   /** Where the chain of the prompt's blocks ends, where it is known. */
   readonly end: ChainEnd | undefined;

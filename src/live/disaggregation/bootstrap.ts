@@ -9,7 +9,10 @@ const BOOTSTRAP_PORT = 8998;
 /** Rooms are numbers that JSON keeps exact. */
 const ROOMS = 2 ** 47;
 
-/** By what two engines that get a request at once find each other, as SGLang's do: where the first one waits, and a room. */
+/**
+ * By what two engines that get a request at once find each other, as SGLang's do: where the first one waits, and a
+ * room.
+ */
 export function bootstrapFields({ url, labels }: Pick<EndpointEntry, "url" | "labels">): Fields {
   const port = Number(labels?.[BOOTSTRAP_PORT_LABEL] ?? BOOTSTRAP_PORT);
   return {

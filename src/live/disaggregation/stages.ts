@@ -128,7 +128,10 @@ export class Stages {
     this.#beside = undefined;
   }
 
-  /** Nobody will fetch the blocks that wait, so the engine that has them is to free them; `by`: who answers now, if anybody. */
+  /**
+   * Nobody will fetch the blocks that wait, so the engine that has them is to free them; `by`: who answers now, if
+   * anybody.
+   */
   close(by: EndpointId | undefined): void {
     this.release();
     if (!this.#waits) return;

@@ -8,7 +8,10 @@ import {
 } from "./health-checker.ts";
 import type { CheckerOf } from "./probe-listener.ts";
 
-/** The active health checks of a fleet: so many at once, over connections of their own, so that no slow page delays them. */
+/**
+ * The active health checks of a fleet: so many at once, over connections of their own, so that no slow page delays
+ * them.
+ */
 export class HealthChecks {
   readonly counts: CheckCounts = newCheckCounts();
   readonly checkerOf: CheckerOf;

@@ -58,8 +58,8 @@ const RETRY_MILLIS_MAX = 30_000;
  * took the address of another is a new target; one with an address of each family is one target.
  *
  * Needs list and watch on endpointslices, services and pods (with a selector: on pods alone; with a pool: on
- * inferencepools and pods, and where workloads are followed on inferenceobjectives and inferencemodelrewrites). Without services or pods
- * the endpoints are found all the same and have no labels. Rejects where no API server is configured.
+ * inferencepools and pods, and where workloads are followed on inferenceobjectives and inferencemodelrewrites). Without
+ * services or pods the endpoints are found all the same and have no labels. Rejects where no API server is configured.
  */
 export async function discoverKubernetes(options: KubernetesOptions): Promise<PodSource> {
   const { report } = options;

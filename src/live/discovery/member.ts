@@ -115,9 +115,9 @@ export class Member {
   }
 
   /**
-   * Reports to the router the load that a page shows. A page that does not speak of this rank is passed over: its signals age
-   * then, as after a failed scrape. An engine that was started anew holds no blocks any more. Returns whether the engine
-   * did any work since the last page, undefined where its pages do not show that.
+   * Reports to the router the load that a page shows. A page that does not speak of this rank is passed over: its
+   * signals age then, as after a failed scrape. An engine that was started anew holds no blocks any more. Returns
+   * whether the engine did any work since the last page, undefined where its pages do not show that.
    */
   observe(at: Micros, page: EnginePage): boolean | undefined {
     const reading = readingOf(at, page, this.#target.dataParallelRank);

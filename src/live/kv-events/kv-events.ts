@@ -132,7 +132,10 @@ export class KvEvents implements TapListener {
     if (address !== undefined) this.#follow(entry, address);
   }
 
-  /** An engine that came back, or whose publisher cannot be reached, may publish elsewhere by now, or for the first time. */
+  /**
+   * An engine that came back, or whose publisher cannot be reached, may publish elsewhere by now, or for the first
+   * time.
+   */
   async #askAgain(id: EndpointId): Promise<void> {
     const [entry, joined, asked] = [this.#options.directory.get(id), this.#joined.get(id), this.#askedMillis.get(id)];
     if (entry === undefined || joined === undefined || asked === undefined || this.#stopped) return;

@@ -67,8 +67,8 @@ const MILLIS_PER_HOUR = 3_600_000;
  *
  * `accepted` only queues. Lines are made after the events of the same turn of the event loop were served, so that a
  * record's objects die young, and in slices; compression and files are the thread pool's. What does not fit the buffer
- * or the disk is dropped by whole records, and the next line states how many. A disk that fails, as a full one does, is left
- * alone for pauses that grow to a minute; what comes meanwhile is counted and dropped at once.
+ * or the disk is dropped by whole records, and the next line states how many. A disk that fails, as a full one does, is
+ * left alone for pauses that grow to a minute; what comes meanwhile is counted and dropped at once.
  */
 export class Recorder implements TapListener {
   readonly #options: RecorderOptions;

@@ -109,7 +109,10 @@ function answerEnded(state: Holding | Passing, { outcome, promisesMark }: Answer
   return complete(state, outcome);
 }
 
-/** It broke: nothing is lost behind the mark of completion, before the first byte another endpoint may help, else it is cut. */
+/**
+ * It broke: nothing is lost behind the mark of completion, before the first byte another endpoint may help, else it is
+ * cut.
+ */
 function broke(state: Holding | Passing, fault: Fault): Step {
   const outcome = markedOutcome(state);
   if (outcome !== undefined) return complete(state, outcome);

@@ -33,13 +33,19 @@ export interface GatewayLimits extends JsonLimits {
   readonly continuationTokensKept: number;
   /** Bytes that the tokens kept of all streams may take; a stream for which there is no room is cut where it breaks. */
   readonly continuationBytesKept: number;
-  /** What the beginnings of chats may take, so that of a conversation that goes on only the new messages are read; 0 for none. */
+  /**
+   * What the beginnings of chats may take, so that of a conversation that goes on only the new messages are read; 0 for
+   * none.
+   */
   readonly knownBodyBytesKept: number;
   /** Retries allowed per request in the long run, beyond `retryBurst`. */
   readonly retryRatio: number;
   /** Retries that may come at once, as when an endpoint dies with this many in flight. */
   readonly retryBurst: number;
-  /** Without a token at an endpoint that is well, until a request that streams goes to a second one too; undefined for never. */
+  /**
+   * Without a token at an endpoint that is well, until a request that streams goes to a second one too; undefined for
+   * never.
+   */
   readonly hedgeMillis: number | undefined;
   /** Share of requests that may, in the long run, beyond `hedgeBurst`. */
   readonly hedgeShareMax: number;
@@ -72,7 +78,10 @@ export interface GatewayLimits extends JsonLimits {
   readonly clientKeepAliveMillis: number;
   /** Kept connections to endpoints; below vLLM's 5 s. */
   readonly upstreamKeepAliveMillis: number;
-  /** An answer in one piece is read past undici where its body has up to so many bytes and its head is plain; 0 for none. */
+  /**
+   * An answer in one piece is read past undici where its body has up to so many bytes and its head is plain; 0 for
+   * none.
+   */
   readonly plainAnswerBytesMax: number;
   /** An answer that does not stream is held back and inspected up to this many bytes. */
   readonly answerBytesInspected: number;

@@ -2,8 +2,8 @@ import type { Decision } from "#core/decision.ts";
 
 /**
  * Profile and policy version of a decision as the header x-gnomon-profile has them: `gnomon; version=3`, and where the
- * request is part of a rollout its place there: `lmetric; version=3; rollout=try; arm=other; window=7`. What a header cannot
- * hold of a name, and what would end it, is percent-encoded. "" where nothing was decided.
+ * request is part of a rollout its place there: `lmetric; version=3; rollout=try; arm=other; window=7`. What a header
+ * cannot hold of a name, and what would end it, is percent-encoded. "" where nothing was decided.
  */
 export function profileText(decision: Pick<Decision, "profile" | "policyVersion" | "rollout"> | undefined): string {
   if (decision === undefined) return "";

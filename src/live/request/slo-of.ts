@@ -6,8 +6,8 @@ import type { RequestHeaders } from "./request-headers.ts";
 const MILLIS = /^\d{1,12}(?:\.\d{1,3})?$/;
 
 /**
- * The targets that a client stated for its request, in milliseconds above 0; undefined where it stated none. Returns what is
- * wrong where a header is not that.
+ * The targets that a client stated for its request, in milliseconds above 0; undefined where it stated none. Returns
+ * what is wrong where a header is not that.
  */
 export function sloOf(headers: RequestHeaders): Slo | undefined | string {
   const ttft = headers.get("x-gnomon-slo-ttft-ms").trim();

@@ -13,7 +13,10 @@ const PATH = "/gnomon/admin/rollout";
 const ONE = `${PATH}/:id{[^/]{1,400}}`;
 const STEPS = ["pause", "resume", "advance", "promote", "rollback"] as const satisfies RolloutStepRequest["step"][];
 
-/** The admin API of rollouts, behind the gate of all of /gnomon/admin/. Everything goes the way of all sources: RolloutDesk. */
+/**
+ * The admin API of rollouts, behind the gate of all of /gnomon/admin/. Everything goes the way of all sources:
+ * RolloutDesk.
+ */
 export function rolloutRoutes(desk: RolloutDesk): (app: App) => void {
   const limit = bodyLimit({
     maxSize: desk.bytesMax,

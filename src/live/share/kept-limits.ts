@@ -7,7 +7,10 @@ import { keptLimitsText, windowsOfText } from "./kept-limits-text.ts";
 
 /** Where it is kept what limits have counted, for gateways that start when none is there. */
 export interface LimitsStore {
-  /** What was kept last, by each version that this one reads, and for how long it will be still. Rejects where it cannot be asked. */
+  /**
+   * What was kept last, by each version that this one reads, and for how long it will be still. Rejects where it cannot
+   * be asked.
+   */
   read(): Promise<readonly { readonly text: string; readonly leftMillis: number }[]>;
   /** Rejects where nobody knows whether it is kept. */
   write(text: string, keptMillis: number): Promise<void>;

@@ -122,7 +122,10 @@ export class RedisLink implements ShareLink {
     return { revision: Number(revision), text };
   }
 
-  /** Replaces it where its revision is still that one (0: there is none) and returns the new one; undefined where it is not. */
+  /**
+   * Replaces it where its revision is still that one (0: there is none) and returns the new one; undefined where it is
+   * not.
+   */
   async replaceShared(key: string, revision: number, text: string): Promise<number | undefined> {
     const next = await this.#asked(this.#writer.eval(REPLACE, 1, key, revision, text));
     return next === 0 ? undefined : revision + 1;

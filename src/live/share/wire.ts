@@ -4,7 +4,10 @@ import type { PeerNews } from "#core/peer-news.ts";
 /** Reports of another version are not read but for their head, which stays as it is up to the replica's name. */
 export const WIRE_VERSION = 3;
 
-/** Bits of a charge: its tokens are exact; another endpoint computes its prompt; its client named a user; plugins noted something. */
+/**
+ * Bits of a charge: its tokens are exact; another endpoint computes its prompt; its client named a user; plugins noted
+ * something.
+ */
 export const EXACT = 1;
 export const PREFILL = 2;
 export const USER = 4;

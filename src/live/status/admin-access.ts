@@ -13,10 +13,10 @@ export interface AdminCaller {
 export type AdminVerdict = "allowed" | "unauthorized" | "forbidden";
 
 /**
- * Who may see the status pages. With tokens: who sends one of them. Without any: only peers on a loopback address, and of those
- * only requests that were meant for this machine and came from nobody else. A proxy on this machine, which makes
- * everybody a loopback peer, gives itself away by its headers; a page in a browser here whose name was bound anew to
- * 127.0.0.1, by its Host.
+ * Who may see the status pages. With tokens: who sends one of them. Without any: only peers on a loopback address, and
+ * of those only requests that were meant for this machine and came from nobody else. A proxy on this machine, which
+ * makes everybody a loopback peer, gives itself away by its headers; a page in a browser here whose name was bound anew
+ * to 127.0.0.1, by its Host.
  */
 export function adminAccess(...tokens: readonly (string | undefined)[]): (caller: AdminCaller) => AdminVerdict {
   const expected = tokens.filter((token) => token !== undefined).map(digest);

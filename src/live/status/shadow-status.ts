@@ -63,7 +63,10 @@ export interface ShadowError {
   readonly observedSeconds: number;
   /** predicted / observed mean - 1 */
   readonly mean: number;
-  /** Mean of |predicted - observed| / observed, request by request; less than a tenth of the median observed counts as that. */
+  /**
+   * Mean of |predicted - observed| / observed, request by request; less than a tenth of the median observed counts as
+   * that.
+   */
   readonly mape: number;
 }
 

@@ -32,8 +32,9 @@ export class BegunChats {
   }
 
   /**
-   * What is to be encoded of a chat: all its steps, or those behind its beginning. `stepsBehind` makes the steps, one for each
-   * message, of what follows where it is given something, or undefined where there are none; so is the answer then.
+   * What is to be encoded of a chat: all its steps, or those behind its beginning. `stepsBehind` makes the steps, one
+   * for each message, of what follows where it is given something, or undefined where there are none; so is the answer
+   * then.
    */
   plan(
     beginning: readonly ChatMessage[] | undefined,

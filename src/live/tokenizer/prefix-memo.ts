@@ -55,9 +55,9 @@ class Node implements MemoNode {
 
 /**
  * Remembers, per prefix of messages, where its chain stands, so that a conversation costs what is new in it. A tree: a
- * path from a root is a conversation. Bounded in entries and bytes; the least recently used goes first, to a sixteenth of the
- * bounds: marking a path as used costs its length, and of long chats in turns was 2 us of a request. A node always counts as
- * used before its parent was, so that what goes is a leaf.
+ * path from a root is a conversation. Bounded in entries and bytes; the least recently used goes first, to a sixteenth
+ * of the bounds: marking a path as used costs its length, and of long chats in turns was 2 us of a request. A node
+ * always counts as used before its parent was, so that what goes is a leaf.
  */
 export class PrefixMemo {
   readonly #entriesMax: number;

@@ -3,8 +3,8 @@ const END_CHARS = 24;
 const SAMPLES = 16;
 
 /**
- * Distinguishes a text that comes again from one that comes once, so that only the former is kept. A table of fingerprints in
- * which a newer one takes the place of an older: its answer is probable, never sure.
+ * Distinguishes a text that comes again from one that comes once, so that only the former is kept. A table of
+ * fingerprints in which a newer one takes the place of an older: its answer is probable, never sure.
  */
 export class Sightings {
   readonly #slots = new Int32Array(SLOTS);

@@ -14,7 +14,10 @@ type Chat = Extract<PromptSource, { kind: "chat" }>;
 
 const NO_TAIL = new Int32Array(0);
 
-/** A prompt that remembers how long its text is; undefined where images or sounds are tokens that the text does not show. */
+/**
+ * A prompt that remembers how long its text is; undefined where images or sounds are tokens that the text does not
+ * show.
+ */
 interface EstimatedPrompt extends TokenizedPrompt {
   readonly textUnits: number | undefined;
 }

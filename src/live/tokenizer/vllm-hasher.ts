@@ -26,9 +26,9 @@ export function vllmRoot(algorithm: VllmHash, seed: string | undefined): ChainVa
 }
 
 /**
- * Hashes blocks as vLLM does: SHA-256 over (digest before, tokens, None), as Python pickles it (protocol 5) or as canonical CBOR.
- * The hashes are the digest's last 64 bits, as vLLM's KV events have them; so an event needs no tokens, and a trace's
- * chains have no key. Throws a RangeError unless `blockWords` is an integer in [1, 8192].
+ * Hashes blocks as vLLM does: SHA-256 over (digest before, tokens, None), as Python pickles it (protocol 5) or as
+ * canonical CBOR. The hashes are the digest's last 64 bits, as vLLM's KV events have them; so an event needs no tokens,
+ * and a trace's chains have no key. Throws a RangeError unless `blockWords` is an integer in [1, 8192].
  */
 export function vllmHasher(algorithm: VllmHash): (blockWords: number) => BlockHasher {
   return (blockWords) => {

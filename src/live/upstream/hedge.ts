@@ -14,8 +14,8 @@ import { HedgeDelivery, type HedgeVerdict } from "./hedge-delivery.ts";
 import { openAttempt, type SentContent } from "./open-attempt.ts";
 
 /**
- * A request at a second endpoint beside the one that has it. What comes is kept, at most `holdBytesMax` and one piece, until
- * it is known that an answer begins or that the attempt fails; `passTo` then goes through it again, to the end.
+ * A request at a second endpoint beside the one that has it. What comes is kept, at most `holdBytesMax` and one piece,
+ * until it is known that an answer begins or that the attempt fails; `passTo` then goes through it again, to the end.
  */
 export class Hedge implements AttemptListener {
   readonly routed: Routed;

@@ -5,7 +5,10 @@ export interface TurnTaker {
 
 let waiting: TurnTaker[] = [];
 
-/** Takes its turn once what the sockets have at hand was read: the ends of kept connections, and bytes that nobody asked for. */
+/**
+ * Takes its turn once what the sockets have at hand was read: the ends of kept connections, and bytes that nobody asked
+ * for.
+ */
 export function afterReads(taker: TurnTaker): void {
   if (waiting.push(taker) === 1) setImmediate(takeTurns);
 }

@@ -9,10 +9,10 @@ import { UpstreamConnection } from "./upstream-connection.ts";
  * Connections to one endpoint, each with one request at a time. The last one that became free is used again first, so
  * that those which sparse traffic does not need time out.
  *
- * Undici's own pool does the same, but is notified of each client's every change between busy and free. And a client that may
- * hold one request alone waits a turn of the event loop after each answer before it looks whether there is another; it is
- * set here so that it may hold two, and never gets them. The turn that it waits before each request, for stray bytes on a
- * kept connection, stays.
+ * Undici's own pool does the same, but is notified of each client's every change between busy and free. And a client
+ * that may hold one request alone waits a turn of the event loop after each answer before it looks whether there is
+ * another; it is set here so that it may hold two, and never gets them. The turn that it waits before each request, for
+ * stray bytes on a kept connection, stays.
  *
  * Undici's own header and body timeouts are off: a long prefill or a slow generation is no fault, and the limits are
  * ours. `connect` makes the connections where they are to be made in another way. HTTP/2 is off: many streams would share

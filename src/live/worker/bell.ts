@@ -8,7 +8,10 @@ export function newBellMemory(): BellMemory {
 const RINGS = 0;
 const ASLEEP = 1;
 
-/** Wakes a thread that sleeps; one that is awake looks by itself before it sleeps, and is left alone: a wake costs 20 us. */
+/**
+ * Wakes a thread that sleeps; one that is awake looks by itself before it sleeps, and is left alone: a wake costs 20
+ * us.
+ */
 export class Bell {
   readonly #words: Int32Array;
 

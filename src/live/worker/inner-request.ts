@@ -15,7 +15,10 @@ const PEER = `${OWN_PREFIX}inner-peer`;
 const DROPPED: ReadonlySet<string> = new Set([TOKEN, PEER, "connection", "keep-alive", "upgrade", "expect", "te"]);
 const CONNECTIONS_MAX = 64;
 
-/** Passes requests for pages, models and administration from a worker to the first thread, and the answers back as they come. */
+/**
+ * Passes requests for pages, models and administration from a worker to the first thread, and the answers back as they
+ * come.
+ */
 export function passOn({ path, token }: InnerPlace): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
   const agent = new Agent({ keepAlive: false, maxSockets: CONNECTIONS_MAX });
   return (incoming, outgoing) => {

@@ -15,7 +15,10 @@ interface Found {
   readonly times: Record<WaitKind, number[]>;
 }
 
-/** Passes on what a worker's attempts find, once a sweep, to the thread where endpoints are judged; it reports which hang. */
+/**
+ * Passes on what a worker's attempts find, once a sweep, to the thread where endpoints are judged; it reports which
+ * hang.
+ */
 export class RingHangs implements AttemptWatch {
   readonly #outbox: Outbox;
   readonly #found = new Map<EndpointId, Found>();

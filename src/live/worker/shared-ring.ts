@@ -1,4 +1,7 @@
-/** Bytes between two threads, in one direction: where it is written, where it is read, and room for `bytes`, a power of two. */
+/**
+ * Bytes between two threads, in one direction: where it is written, where it is read, and room for `bytes`, a power of
+ * two.
+ */
 export interface RingMemory {
   readonly places: SharedArrayBuffer;
   readonly room: SharedArrayBuffer;

@@ -21,9 +21,9 @@ export function policiesText({
 
 /**
  * The policies before a restart, that in force last. Where the configuration has changed since they were kept, it is in
- * force under the next number; where it has not, what was changed meanwhile stays. A remembered policy that this version or
- * configuration cannot have is left out; where that in force is one, the configuration is in force. Throws an Error for what
- * is no such text.
+ * force under the next number; where it has not, what was changed meanwhile stays. A remembered policy that this
+ * version or configuration cannot have is left out; where that in force is one, the configuration is in force. Throws
+ * an Error for what is no such text.
  */
 export function pastPolicies(value: unknown, start: Policy, running: Config, now: string): PolicyPast | undefined {
   if (value === undefined) return undefined;

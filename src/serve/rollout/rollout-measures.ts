@@ -56,7 +56,10 @@ export class RolloutMeasures {
     }
   }
 
-  /** Keeps the entries of rollouts that are new, and all of them whole where it is time for it. Rejects as the disk does. */
+  /**
+   * Keeps the entries of rollouts that are new, and all of them whole where it is time for it. Rejects as the disk
+   * does.
+   */
   async keep(rollouts: Rollouts): Promise<void> {
     if (this.#options.folder === undefined) return;
     const isNew = this.#kept(rollouts).filter(([, watch]) => watch.noted === undefined).length > 0;

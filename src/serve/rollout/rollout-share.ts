@@ -20,9 +20,10 @@ export interface RolloutShareOptions {
 const TRIES_MAX = 8;
 
 /**
- * Rollouts that all replicas of a gateway run in step: a step that one of them makes is taken by all. Arms and windows follow
- * from the plan and the wall time of its steps alone, so nothing else has to be agreed on. Without the store each goes on
- * by itself; once it is there again, also where it is empty, whoever stands further brings the others there.
+ * Rollouts that all replicas of a gateway run in step: a step that one of them makes is taken by all. Arms and windows
+ * follow from the plan and the wall time of its steps alone, so nothing else has to be agreed on. Without the store
+ * each goes on by itself; once it is there again, also where it is empty, whoever stands further brings the others
+ * there.
  */
 export class RolloutShare {
   readonly #options: RolloutShareOptions;

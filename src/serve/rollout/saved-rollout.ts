@@ -14,7 +14,10 @@ const VERSION = 1;
 /** Of what judges have seen; of another one the comparison begins anew. */
 export const MEASURE_VERSION = 3;
 
-/** A rollout as it is kept: in a folder across restarts, and where replicas share it. Times are wall times in microseconds since 1970. */
+/**
+ * A rollout as it is kept: in a folder across restarts, and where replicas share it. Times are wall times in
+ * microseconds since 1970.
+ */
 export interface SavedRollout extends Omit<RolloutSpec, "plan"> {
   readonly state: RolloutState;
   /** While it is planned: when its first window begins. */

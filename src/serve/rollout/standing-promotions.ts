@@ -1,7 +1,10 @@
 import type { RolloutState } from "#core/rollout/rollout-state.ts";
 import type { Policy } from "../policy/policy.ts";
 
-/** Promotions that decide, and those that a later policy has overtaken: a gateway that starts then must not make them again. */
+/**
+ * Promotions that decide, and those that a later policy has overtaken: a gateway that starts then must not make them
+ * again.
+ */
 export class StandingPromotions {
   /** Names of rollouts whose promoted profile decided here at some look. */
   readonly #held = new Set<string>();

@@ -7,8 +7,8 @@ const ENTRY_BYTES = ENTRY_DOUBLES * Float64Array.BYTES_PER_ELEMENT;
 
 /**
  * Which prompts belong to which conversation, as the router infers them: pairs of numbers, appended before the answer
- * that they precede can have ended, so that a conversation that goes on after the process was killed is known. They are keyed
- * hashes. When the file has grown to twice what is remembered, its older half is let go.
+ * that they precede can have ended, so that a conversation that goes on after the process was killed is known. They are
+ * keyed hashes. When the file has grown to twice what is remembered, its older half is let go.
  */
 export class ConversationJournal {
   readonly #path: string;

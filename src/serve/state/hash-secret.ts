@@ -4,7 +4,10 @@ import type { LiveState } from "./live-state.ts";
 
 const SECRET_BYTES = 32;
 
-/** Keys block hashes, sessions and tenants: of the variable that the configuration names, else what is kept, else made anew. */
+/**
+ * Keys block hashes, sessions and tenants: of the variable that the configuration names, else what is kept, else made
+ * anew.
+ */
 export function hashSecret(
   { prefix }: Config,
   environment: Readonly<Record<string, string | undefined>>,

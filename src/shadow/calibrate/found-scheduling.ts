@@ -12,10 +12,10 @@ export interface FoundScheduling {
 const GAIN_MIN = 0.05;
 
 /**
- * Calibrates with async scheduling and without, and has what is nearer on the requests held out. With it a request waits
- * for up to two steps before its prompt is computed, and without it for one; taken for the other, the fit puts that wait into what
- * a prompt costs a step, which is as wrong as anything can be for an engine that answers prompts computed elsewhere. Yields
- * after every replay of the trace. Throws CannotIdentify where neither can be fitted.
+ * Calibrates with async scheduling and without, and has what is nearer on the requests held out. With it a request
+ * waits for up to two steps before its prompt is computed, and without it for one; taken for the other, the fit puts
+ * that wait into what a prompt costs a step, which is as wrong as anything can be for an engine that answers prompts
+ * computed elsewhere. Yields after every replay of the trace. Throws CannotIdentify where neither can be fitted.
  */
 export function* calibrateUnstated(evidence: Evidence, options: CalibrateOptions): Generator<void, FoundScheduling> {
   const { sizes } = options;

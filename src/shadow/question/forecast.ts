@@ -5,10 +5,10 @@ import type { Metric } from "./metric.ts";
 import type { PairedDifference } from "./paired.ts";
 
 /**
- * What is predicted: of each figure the middle of the replicas, so that about half of what may come lies above. The simulation
- * on the engine as it was fitted meets no pause and no slow minute, so that it is too low at the tail and near saturation;
- * the replicas' mean is too high there, since one long queue weighs more than many short ones. The simulation itself where
- * there are no replicas.
+ * What is predicted: of each figure the middle of the replicas, so that about half of what may come lies above. The
+ * simulation on the engine as it was fitted meets no pause and no slow minute, so that it is too low at the tail and
+ * near saturation; the replicas' mean is too high there, since one long queue weighs more than many short ones. The
+ * simulation itself where there are no replicas.
  */
 export function forecastOf(
   fitted: Distribution | undefined,

@@ -15,12 +15,12 @@ export type EngineOf = (endpoint: number) => EngineConfig;
 
 /**
  * The engines of one replica of a simulation: how fast they really are is drawn anew from what the calibration left to
- * chance. The level of all step times, the delay outside the engine and the prefill rate are drawn once; the drift is the
- * recorded residuals in another order, by blocks of neighbours, so that slow swings stay slow, and at the same moments for
- * all endpoints, so that what they have in common stays so. Stalls come by chance, as often and as long as some were seen.
- * What another run is off by (betweenRuns) widens the three that are drawn once, and what this one is known to have been off
- * by (thisRun) moves them. It depends on the seed and the replica alone: all candidates
- * meet the same. Replica 0 is the engine as it was fitted.
+ * chance. The level of all step times, the delay outside the engine and the prefill rate are drawn once; the drift is
+ * the recorded residuals in another order, by blocks of neighbours, so that slow swings stay slow, and at the same
+ * moments for all endpoints, so that what they have in common stays so. Stalls come by chance, as often and as long as
+ * some were seen. What another run is off by (betweenRuns) widens the three that are drawn once, and what this one is
+ * known to have been off by (thisRun) moves them. It depends on the seed and the replica alone: all candidates meet the
+ * same. Replica 0 is the engine as it was fitted.
  */
 export function replicaEngines(
   engine: EngineConfig,
@@ -79,7 +79,10 @@ function delayed({ baseMicros, perPromptTokenMicros }: EngineConfig["queueDelay"
   return { baseMicros: baseMicros * factor, perPromptTokenMicros: perPromptTokenMicros * factor };
 }
 
-/** Other step times than coefficients have no prefill rate and no decode of their own; their level is drawn all the same. */
+/**
+ * Other step times than coefficients have no prefill rate and no decode of their own; their level is drawn all the
+ * same.
+ */
 function stepTimeOf(
   { stepTime }: EngineConfig,
   prefill: number,

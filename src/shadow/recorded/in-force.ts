@@ -7,8 +7,8 @@ import type { Candidate } from "../question/candidate.ts";
 
 /**
  * What requests were routed by unless they named another profile: the default profile of the trace, or, where `events`
- * (RecordedRun.fleetEvents) make it another one or roll one out, each of them at its time. Throws an Error where the trace lacks a
- * profile, or where one asks for what this version does not have.
+ * (RecordedRun.fleetEvents) make it another one or roll one out, each of them at its time. Throws an Error where the
+ * trace lacks a profile, or where one asks for what this version does not have.
  */
 export function inForceOf({ router }: TraceHeader, events: readonly FleetEvent[] = []): Candidate {
   const { profiles, defaultProfile } = router;

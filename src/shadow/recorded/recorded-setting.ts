@@ -11,7 +11,10 @@ export interface Assumed {
   /** Goes with the engine. */
   readonly residuals: StepResiduals | undefined;
   readonly scrapeMicros: Micros;
-  /** From the decision until the engine has the request, and from the engine until the client has a token; 0 if left out. */
+  /**
+   * From the decision until the engine has the request, and from the engine until the client has a token; 0 if left
+   * out.
+   */
   readonly requestMicros?: Micros;
   readonly answerMicros?: Micros;
 }

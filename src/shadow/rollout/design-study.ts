@@ -143,8 +143,9 @@ function figureStudy(
 }
 
 /**
- * How much further whole rollouts are apart than the deviation of their windows lets expect, at least 1. Neighbouring windows
- * of a pool share its queue, and its keys stay with it: fewer of them than there are say something of their own.
+ * How much further whole rollouts are apart than the deviation of their windows lets expect, at least 1. Neighbouring
+ * windows of a pool share its queue, and its keys stay with it: fewer of them than there are say something of their
+ * own.
  */
 function betweenRuns(all: readonly MeanEstimate[]): number {
   const middle = all.reduce((sum, { mean }) => sum + mean, 0) / all.length;

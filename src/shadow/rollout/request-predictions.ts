@@ -18,9 +18,9 @@ const REQUESTS_MAX = 4_096;
 const ENDED_QUANTILE = 0.99;
 
 /**
- * What the simulator makes of requests that ended and wait for it, if the control had routed all traffic. Requests under way
- * are missing in a simulation of what is known, so those are predicted alone that ended long enough ago. One that the run does
- * not hold gets a row without times, and waits no longer.
+ * What the simulator makes of requests that ended and wait for it, if the control had routed all traffic. Requests
+ * under way are missing in a simulation of what is known, so those are predicted alone that ended long enough ago. One
+ * that the run does not hold gets a row without times, and waits no longer.
  *
  * A prediction may take away only what no arm can change. It knows when a request came and how long its answer was, which a
  * router does not decide; a conversation's later turns come as long after the answer before them as they did.

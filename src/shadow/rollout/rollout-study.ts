@@ -60,13 +60,19 @@ export interface RolloutStudy {
   readonly truth: { readonly control: ArmTruth; readonly other: ArmTruth };
   readonly designs: readonly DesignStudy[];
   readonly recommendation: Recommendation;
-  /** Of rollouts of the recommended design with the guardrails, those that were taken back; undefined without guardrails. */
+  /**
+   * Of rollouts of the recommended design with the guardrails, those that were taken back; undefined without
+   * guardrails.
+   */
   readonly guarded?: { readonly guardrails: readonly Guardrail[]; readonly runs: number; readonly takenBack: number };
   /** What the recommended design is predicted to show in the end, with a probability of 90 %. */
   readonly shown: ShownIntervals;
 }
 
-/** Requests that all rollouts simulate together, unless more are asked for: half a minute on two cores that have nothing else to do. */
+/**
+ * Requests that all rollouts simulate together, unless more are asked for: half a minute on two cores that have nothing
+ * else to do.
+ */
 const REQUESTS_AFFORDED = 1_000_000;
 /** Fewer show little of what chance does; more narrow it by little. */
 const RUNS_MIN = 3;

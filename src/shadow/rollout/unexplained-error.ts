@@ -14,10 +14,10 @@ const DRAWS = 200;
 export type UnexplainedErrors = Readonly<Partial<Record<TimeMetric, number>>>;
 
 /**
- * What rollouts of the control against itself would differ by because of what the model does not explain: the deviation, over
- * draws of the design's arms, of the difference of the means of what was observed less what was simulated, on the traffic
- * that was recorded. Simulated rollouts know nothing of it; live ones have it beside what they share with the simulated ones.
- * With pools nothing was recorded that shows it.
+ * What rollouts of the control against itself would differ by because of what the model does not explain: the
+ * deviation, over draws of the design's arms, of the difference of the means of what was observed less what was
+ * simulated, on the traffic that was recorded. Simulated rollouts know nothing of it; live ones have it beside what
+ * they share with the simulated ones. With pools nothing was recorded that shows it.
  */
 export function unexplainedErrors(
   design: Design,

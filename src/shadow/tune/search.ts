@@ -63,7 +63,10 @@ const ROUNDS_MAX = 200;
 const UNANSWERED_WEIGHT = 10;
 /** What counts as better, as part of the loss. */
 const BETTER = 0.003;
-/** Part of the budget that the policies to begin with may take once each was looked at; the rest is for policies near the best. */
+/**
+ * Part of the budget that the policies to begin with may take once each was looked at; the rest is for policies near
+ * the best.
+ */
 const BASES_PART = 2 / 3;
 /** Policies that come to the last stage at least, where the budget allows for any. */
 const LAST_MIN = 2;
@@ -104,7 +107,10 @@ export class Search {
   /** Trials of this run, by their keys. */
   readonly #own = new Set<string>();
   #trials = 0;
-  /** In simulations of all that is searched on; what was known from before counts too, so that a search goes on as it would have. */
+  /**
+   * In simulations of all that is searched on; what was known from before counts too, so that a search goes on as it
+   * would have.
+   */
   #spent = 0;
   #ownSpent = 0;
   /** The first simulation's begin, as time that was left; undefined before it. */

@@ -25,7 +25,10 @@ export interface TuneQuestion {
   readonly observed: readonly Observed[] | undefined;
   /** Part of the conversations that the search sees, in (0, 1). */
   readonly share: number;
-  /** Simulations of the search at most, one of a part of the traffic counting as that part; and the time that it may take. */
+  /**
+   * Simulations of the search at most, one of a part of the traffic counting as that part; and the time that it may
+   * take.
+   */
   readonly trialsMax: number;
   readonly budgetMillis: number;
   /** Drawn engines that the result is judged on. */

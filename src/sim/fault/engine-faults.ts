@@ -158,7 +158,10 @@ export class EngineFaults {
     this.#breaks(flight);
   }
 
-  /** Without a fault of its own: answers stream and have a head, a prompt computed for another engine has none before its end. */
+  /**
+   * Without a fault of its own: answers stream and have a head, a prompt computed for another engine has none before
+   * its end.
+   */
   #breaks(flight: Flight, fault: Fault = flight.leg === undefined ? "cut" : "connect"): void {
     this.#host.answer(this.#host.clock, { kind: "broke", flight, engine: flight.engine, fault });
   }

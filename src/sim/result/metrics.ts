@@ -10,7 +10,10 @@ import { meetsTarget, type SloTargets, targetOf, tpotOf } from "./slo.ts";
 /** Distributions by SLO class, "all" for all requests together; requests without a class are in "". */
 type ByClass = Readonly<Record<string, Distribution>>;
 
-/** The figures of BLIS's evaluation result. Times in microseconds; rates per simulated second, from time 0 to the last end. */
+/**
+ * The figures of BLIS's evaluation result. Times in microseconds; rates per simulated second, from time 0 to the last
+ * end.
+ */
 export interface Metrics extends Anomalies {
   readonly ttftMicros: ByClass;
   readonly tpotMicros: ByClass;

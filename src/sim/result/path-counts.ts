@@ -15,7 +15,10 @@ export interface PathCounts {
   retriesDenied: number;
   /** Requests without a byte that left an endpoint, by what it was. */
   readonly moved: Record<EngineTrouble, number>;
-  /** Requests that a second endpoint had too, by how that ended; and those that were late and were given none, by reason. */
+  /**
+   * Requests that a second endpoint had too, by how that ended; and those that were late and were given none, by
+   * reason.
+   */
   readonly hedges: Partial<Record<HedgeEnd, number>>;
   readonly hedgesDenied: Partial<Record<GiveUpReason, number>>;
   /** Times that an answer went on elsewhere after it broke. */

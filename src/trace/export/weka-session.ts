@@ -64,8 +64,8 @@ export class WekaBlockIds {
 
 /**
  * The conversations of a group (as `conversations` makes them), each with those that its turns start: what the importer
- * reads as the same workload but for its arrival, for which the format has no place. A service time that was not observed is 0, so
- * that think times are what they were.
+ * reads as the same workload but for its arrival, for which the format has no place. A service time that was not
+ * observed is 0, so that think times are what they were.
  */
 export function* wekaSessions(group: readonly TrafficRequest[], ids: WekaBlockIds): Generator<WekaSessionFile> {
   const turns = new Map<string, TrafficRequest[]>();

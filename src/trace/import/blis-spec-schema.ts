@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { strict } from "./strict-object.ts";
 
-/** BLIS's WorkloadSpec, versions 1 and 2, which differ in names of classes: the keys that this reader understands; others are refused by name. */
+/**
+ * BLIS's WorkloadSpec, versions 1 and 2, which differ in names of classes: the keys that this reader understands;
+ * others are refused by name.
+ */
 
 const nonnegative = z.number().nonnegative().max(1e15);
 const positive = z.number().positive().max(1e15);

@@ -1,7 +1,10 @@
 import type { Input } from "#core/input.ts";
 import type { TraceRouter } from "../record.ts";
 
-/** The options of the recorded router, as a header behind this input has to state them; the same object where it changes none. */
+/**
+ * The options of the recorded router, as a header behind this input has to state them; the same object where it changes
+ * none.
+ */
 export function routerAfter(router: TraceRouter, input: Input): TraceRouter {
   if (input.kind === "profile-changed") {
     return { ...router, profiles: { ...router.profiles, [input.name]: input.profile } };

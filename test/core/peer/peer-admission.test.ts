@@ -41,7 +41,10 @@ function routers(
   });
 }
 
-/** 40 requests of one tenant, to the routers in turn; news reach the others after so many requests. How many were let in. */
+/**
+ * 40 requests of one tenant, to the routers in turn; news reach the others after so many requests. How many were let
+ * in.
+ */
 function letIn(all: ReturnType<typeof routers>, every: number): number {
   let placed = 0;
   for (let i = 0; i < 40; i++) {
@@ -101,7 +104,10 @@ test("what a peer held of a quota is free again when it ends there, and when the
   assert.equal(asked("n", 11), "rejected");
 });
 
-/** Requests of two users of one tenant, to two routers in turn that get each other's news at once: how many each is let in. */
+/**
+ * Requests of two users of one tenant, to two routers in turn that get each other's news at once: how many each is let
+ * in.
+ */
 function letInByUser(limit: AdmissionSpec["limits"][string]): number[] {
   const all = routers(2, { limits: { limit } });
   const placed = [0, 0];

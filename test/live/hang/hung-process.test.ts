@@ -5,7 +5,10 @@ import { Conversation } from "./conversation.ts";
 import { startEngine } from "./engine-process.ts";
 import { SwitchedEngine } from "./switched-engine.ts";
 
-/** Begun streams are cut; and judged sooner than by default. A busy machine may be judged to hang too; requests are answered all the same. */
+/**
+ * Begun streams are cut; and judged sooner than by default. A busy machine may be judged to hang too; requests are
+ * answered all the same.
+ */
 const SOON = [
   "scrape.intervalMillis=250",
   "scrape.timeoutMillis=400",

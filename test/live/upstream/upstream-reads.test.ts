@@ -78,7 +78,10 @@ test("one that does not read holds its sender up as every socket does", async ()
   server.close();
 });
 
-/** A socket by whose side a test plays an engine: what it "reads" arrives as a read into the shared buffer, or as Node's own would. */
+/**
+ * A socket by whose side a test plays an engine: what it "reads" arrives as a read into the shared buffer, or as Node's
+ * own would.
+ */
 class PlayedSocket extends Duplex {
   readonly sent: Buffer[] = [];
   readonly #reads: UpstreamReads | undefined;

@@ -2,7 +2,10 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { FitReport } from "#shadow/calibrate/rolling-fit.ts";
 import type { FromShadow, ShadowWork } from "#shadow/thread/shadow-message.ts";
 
-/** Accepts an engine a microsecond slower and a tenth less sure than the one it was started with, at the first message, and dies. */
+/**
+ * Accepts an engine a microsecond slower and a tenth less sure than the one it was started with, at the first message,
+ * and dies.
+ */
 const { engine, residuals } = workerData as ShadowWork;
 const { stepTime } = engine;
 if (stepTime.kind !== "coefficients") throw new Error("expected coefficients");

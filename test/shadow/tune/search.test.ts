@@ -11,7 +11,10 @@ const BASES = profileNames()
   .map(namedProfile);
 const BEST = "sticky";
 
-/** A search over all shipped profiles, one of which is better, with simulations that take a second for the whole traffic. */
+/**
+ * A search over all shipped profiles, one of which is better, with simulations that take a second for the whole
+ * traffic.
+ */
 function searchOf(more: Partial<SearchOptions>) {
   const clock = { millis: 0 };
   const seen: { readonly name: string; readonly share: number; readonly replica: number }[] = [];

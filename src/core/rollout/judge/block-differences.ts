@@ -70,12 +70,13 @@ export function plainEstimate(sums: BlockSums): MeanEstimate {
 }
 
 /**
- * The mean difference less what the covariate explains (A. Deng and others, "Improving the sensitivity of online controlled
- * experiments by utilizing pre-experiment data", 2013): where the line through all blocks is when the covariate does not
- * differ. The covariate does not depend on the arm, so over the draw of the order its own difference has mean 0. The line
- * keeps its intercept, which is the effect, and its slope costs a degree of freedom. A covariate that leans to one side leaves
- * less to know the effect by: `count` is how many blocks without one it is worth (M. Lindon and others, "Anytime-valid linear models
- * and regression adjusted causal inference in randomized experiments", 2022).
+ * The mean difference less what the covariate explains (A. Deng and others, "Improving the sensitivity of online
+ * controlled experiments by utilizing pre-experiment data", 2013): where the line through all blocks is when the
+ * covariate does not differ. The covariate does not depend on the arm, so over the draw of the order its own difference
+ * has mean 0. The line keeps its intercept, which is the effect, and its slope costs a degree of freedom. A covariate
+ * that leans to one side leaves less to know the effect by: `count` is how many blocks without one it is worth (M.
+ * Lindon and others, "Anytime-valid linear models and regression adjusted causal inference in randomized experiments",
+ * 2022).
  */
 export function adjustedEstimate(sums: BlockSums): MeanEstimate {
   const plain = plainEstimate(sums);

@@ -60,7 +60,10 @@ export interface Finding {
   readonly effectError?: number;
 }
 
-/** Values after which a mean of `effect` is found, if their deviation is that; undefined where it takes more than `valuesMax`. */
+/**
+ * Values after which a mean of `effect` is found, if their deviation is that; undefined where it takes more than
+ * `valuesMax`.
+ */
 export function valuesToFind(
   effect: number,
   deviation: number,

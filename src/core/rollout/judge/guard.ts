@@ -38,9 +38,10 @@ interface Stretch {
 }
 
 /**
- * Watches the limits of a rollout over all requests of its arms, so that with probability 1 - `level` no limit that is kept is
- * ever taken for crossed: limits and arms share the level, and of an arm's stretches the j-th has 1 / j (j + 1) of it, which
- * are 1 together. The control's own figure may be higher than measured, for which its standard error stands.
+ * Watches the limits of a rollout over all requests of its arms, so that with probability 1 - `level` no limit that is
+ * kept is ever taken for crossed: limits and arms share the level, and of an arm's stretches the j-th has 1 / j (j + 1)
+ * of it, which are 1 together. The control's own figure may be higher than measured, for which its standard error
+ * stands.
  *
  * Requests of a washout count too, and what the control routes before the start and in a pause: harm is harm, and the
  * control's figures are known before the first window. Where arms have endpoints of their own (pools), a limit relative to
@@ -165,7 +166,10 @@ export class Guard {
   }
 }
 
-/** An arm's figure over its limit; NaN where one of them has too few samples, or the limit has nothing to do with the control. */
+/**
+ * An arm's figure over its limit; NaN where one of them has too few samples, or the limit has nothing to do with the
+ * control.
+ */
 function timesLimit(guardrail: Guardrail, own: Stretch, control: Stretch): number {
   const { relativeMax = NaN, samplesMin } = guardrail;
   const of = ({ tally }: Stretch) => measuredOf(guardrail, { ended: tally, open: [], independent: 1 });

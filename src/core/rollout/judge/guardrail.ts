@@ -15,8 +15,8 @@ export const GUARDED_FIGURES: readonly GuardedFigure[] = [
 ];
 
 /**
- * A limit that takes an arm back as soon as it is crossed, whatever the comparison shows so far: as soon as the lower end of
- * where the arm's figure may be is above it.
+ * A limit that takes an arm back as soon as it is crossed, whatever the comparison shows so far: as soon as the lower
+ * end of where the arm's figure may be is above it.
  */
 export interface Guardrail {
   /** `overdue-rate`: requests that waited, or wait still, longer than `overdueMicros` for their first token. */
@@ -27,7 +27,10 @@ export interface Guardrail {
   readonly relativeMax?: number;
   /** Fewer samples of the arm, or of the control where it is compared with it, decide nothing. */
   readonly samplesMin: number;
-  /** It counts as crossed once it has been at every look for so long: the first requests of a window may meet one hiccup. 0 where it is left out. */
+  /**
+   * It counts as crossed once it has been at every look for so long: the first requests of a window may meet one
+   * hiccup. 0 where it is left out.
+   */
   readonly holdMicros?: Micros;
   /** Of `overdue-rate` alone; OVERDUE_MICROS where it is left out. */
   readonly overdueMicros?: Micros;
@@ -68,7 +71,10 @@ export interface GuardrailReading {
   readonly value: number;
   /** What it is at least, at every look together; NaN where too little is known. */
   readonly low: number;
-  /** What the control's figure may be, which is what the limit is made of; NaN where it was not asked or has too few samples. */
+  /**
+   * What the control's figure may be, which is what the limit is made of; NaN where it was not asked or has too few
+   * samples.
+   */
   readonly control: number;
   /** The lowest limit that holds; NaN while none does. */
   readonly limit: number;
@@ -77,10 +83,10 @@ export interface GuardrailReading {
 }
 
 /**
- * An arm in its latest stretch against a limit; `evidence` is the natural logarithm of what is needed to be sure. A request
- * that has not ended counts for as long as it has lasted, which it will at least have taken: an arm that answers nothing is
- * found by what waits there. Of the control both of its last stretches are asked, at the upper end of where its figure may be,
- * and the worse one counts: the newest one may have nothing but its quickest answers yet.
+ * An arm in its latest stretch against a limit; `evidence` is the natural logarithm of what is needed to be sure. A
+ * request that has not ended counts for as long as it has lasted, which it will at least have taken: an arm that
+ * answers nothing is found by what waits there. Of the control both of its last stretches are asked, at the upper end
+ * of where its figure may be, and the worse one counts: the newest one may have nothing but its quickest answers yet.
  */
 export function guardrailReading(
   guardrail: Guardrail,

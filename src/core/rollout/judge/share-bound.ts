@@ -1,8 +1,9 @@
 /**
  * What a share of so many independent draws shows, at any time that it is looked at: the likelihood of what was seen,
- * averaged over all shares alike, over that of a share of `against`. While the true share is `against` or the draws are fewer
- * this is a martingale, which exceeds 1 / level with probability at most `level` (J. Ville, 1939; H. Robbins, "Statistical methods
- * related to the law of the iterated logarithm", 1970). Natural logarithm. `count` need not be whole.
+ * averaged over all shares alike, over that of a share of `against`. While the true share is `against` or the draws are
+ * fewer this is a martingale, which exceeds 1 / level with probability at most `level` (J. Ville, 1939; H. Robbins,
+ * "Statistical methods related to the law of the iterated logarithm", 1970). Natural logarithm. `count` need not be
+ * whole.
  */
 export function shareEvidence(count: number, share: number, against: number): number {
   const [hits, misses] = [share * count, (1 - share) * count];

@@ -1,8 +1,8 @@
 import type { Micros } from "../../units.ts";
 
 /**
- * Requests that came within so short a time share a queue and whatever else went wrong then: they count as one. Of a window it
- * is a four-hundredth at least, so that their number stays bounded.
+ * Requests that came within so short a time share a queue and whatever else went wrong then: they count as one. Of a
+ * window it is a four-hundredth at least, so that their number stays bounded.
  */
 const SLICE_MICROS: Micros = 250_000;
 const SLICES_MAX = 400;
@@ -13,7 +13,10 @@ export function sliceOf(stretch: Micros, windowMicros: Micros, at: Micros): numb
   return Math.max(0, Math.floor((at - stretch) / slice));
 }
 
-/** How many slices of even size say as much as these counts of requests do (L. Kish, "Survey Sampling", 1965); 0 of none. */
+/**
+ * How many slices of even size say as much as these counts of requests do (L. Kish, "Survey Sampling", 1965); 0 of
+ * none.
+ */
 export function evenSlices(counts: Iterable<number>): number {
   let [sum, squares] = [0, 0];
   for (const count of counts) {

@@ -76,8 +76,9 @@ export class TimeHistogram {
   }
 
   /**
-   * What a figure is at least, at every look together, where the values count as `count` independent ones: of a quantile, the
-   * value that too many are above; of the mean, the lower end of its interval. NaN where too little is known.
+   * What a figure is at least, at every look together, where the values count as `count` independent ones: of a
+   * quantile, the value that too many are above; of the mean, the lower end of its interval. NaN where too little is
+   * known.
    */
   atLeast(of: TimeFigure, count: number, evidence: number): number {
     if (of !== "mean") {

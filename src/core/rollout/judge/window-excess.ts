@@ -12,10 +12,10 @@ export interface SavedExcess {
 }
 
 /**
- * By how much an arm's figure is above its limit, window by window, and what that is at least, at every look together. Where
- * arms have endpoints of their own the window is what was drawn: one in which a pool has the longer prompts shows little.
- * It is the natural logarithm of figure over limit, at most 1 either way: the queue of an overloaded pool grows from window
- * to window, and on a scale of its own that growth would look like chance.
+ * By how much an arm's figure is above its limit, window by window, and what that is at least, at every look together.
+ * Where arms have endpoints of their own the window is what was drawn: one in which a pool has the longer prompts shows
+ * little. It is the natural logarithm of figure over limit, at most 1 either way: the queue of an overloaded pool grows
+ * from window to window, and on a scale of its own that growth would look like chance.
  */
 export class WindowExcess {
   #count: number;

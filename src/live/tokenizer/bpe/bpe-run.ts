@@ -116,7 +116,10 @@ export class BpeRun {
     return true;
   }
 
-  /** Looks on for the next added token; returns the work it was, in whole units: a fraction would cost an object for each piece scanned after it. */
+  /**
+   * Looks on for the next added token; returns the work it was, in whole units: a fraction would cost an object for
+   * each piece scanned after it.
+   */
   #search(): number {
     const from = this.#searched;
     const until = Math.min(this.#text.length, from + SEARCHED_CHARS);

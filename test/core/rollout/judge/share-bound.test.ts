@@ -60,7 +60,10 @@ test("looked at after every draw, a share of a tenth is found to be above it at 
   assert.ok(alarms > 0 && alarms <= 0.05 * RUNS, `${alarms}`);
 });
 
-/** Requests of a second have one time, which nine of ten seconds have below 300 ms; the control's is measured on its own. */
+/**
+ * Requests of a second have one time, which nine of ten seconds have below 300 ms; the control's is measured on its
+ * own.
+ */
 function alarmsOf(guardrail: Guardrail, level: number): number {
   let alarms = 0;
   for (let run = 0; run < GUARDED_RUNS; run++) {
@@ -109,7 +112,10 @@ test("a limit that an arm just keeps is found crossed in at most the promised sh
   assert.ok(alarmsOf({ figure: "ttft.p50", absoluteMax: 300, samplesMin: 10 }, 0.05) > 0.9 * GUARDED_RUNS);
 });
 
-/** Two pools, windows of 20 s: in each window one pool is slower by luck, up to eight times, and the other arm by `worse`. */
+/**
+ * Two pools, windows of 20 s: in each window one pool is slower by luck, up to eight times, and the other arm by
+ * `worse`.
+ */
 function poolsTakenBack(worse: number, windows: number): { readonly runs: number; readonly windowsMean: number } {
   let [runs, sum] = [0, 0];
   for (let run = 0; run < GUARDED_RUNS; run++) {
