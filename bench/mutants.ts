@@ -2,11 +2,13 @@
  * Mutation testing: small changes of the source, one at a time, and whether some test fails because of it.
  *
  *     npm run bench -- mutants [--folder core|engine|live|sim|trace|config|named|all] [--sample 40] [--seed 1]
+ *       [--files-max 15] [--files-far 15] [--only FILE:LINE]... [--minutes 4.5]
  *
  * Each mutant is tried in a copy of the tree on the test files that load its file, nearest first, at most --files-max of
- * them. A sample is drawn per folder from all its mutants; the same seed draws the same. No mutant is begun after
- * --minutes. What survives is printed with its place: a hole of the tests, or a change that changes nothing. The exit
- * code is 1 where one of the named mutants, which every run of the tests must kill, survives.
+ * them; what survives these on the next ones, up to --files-far, and is counted apart. A sample is drawn per folder from
+ * all its mutants; the same seed draws the same, and --only tries those of the sample at these places alone. No mutant is
+ * begun after --minutes. What survives is printed with its place: a hole of the tests, or a change that changes nothing.
+ * The exit code is 1 where one of the named mutants, which every run of the tests must kill, survives.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -28,6 +30,9 @@ interface Settings {
   readonly sample: number;
   readonly seed: number;
   readonly filesMax: number;
+  readonly filesFar: number;
+  /** Beginnings of places, all where there are none. */
+  readonly only: readonly string[];
   readonly minutes: number;
 }
 
@@ -52,6 +57,8 @@ function settings(): Settings {
       sample: { type: "string", default: "40" },
       seed: { type: "string", default: "1" },
       "files-max": { type: "string", default: "15" },
+      "files-far": { type: "string" },
+      only: { type: "string", multiple: true, default: [] },
       minutes: { type: "string", default: "4.5" },
     },
   });
@@ -59,11 +66,14 @@ function settings(): Settings {
   if (folder !== "all" && folder !== NAMED && !FOLDERS.includes(folder)) {
     throw new RangeError(`--folder: expected one of all, ${NAMED}, ${FOLDERS.join(", ")}, got ${folder}`);
   }
+  const filesMax = numberOf("files-max", values["files-max"]);
   return {
     folders: folder === "all" ? [NAMED, ...FOLDERS] : [folder],
     sample: numberOf("sample", values.sample),
     seed: numberOf("seed", values.seed),
-    filesMax: numberOf("files-max", values["files-max"]),
+    filesMax,
+    filesFar: Math.max(filesMax, numberOf("files-far", values["files-far"] ?? String(filesMax))),
+    only: values.only,
     minutes: numberOf("minutes", values.minutes),
   };
 }
@@ -90,7 +100,7 @@ async function tally(workshop: Workshop, folder: string, chosen: Settings, until
   const named = folder === NAMED ? namedMutants(workshop.folder) : undefined;
   const all = named ?? drawn(workshop.folder, folder, chosen.seed).map((mutant) => ({ name: "", mutant }));
   const tried: Tried[] = [];
-  for (const { name, mutant } of named ?? all.slice(0, chosen.sample)) {
+  for (const { name, mutant } of (named ?? all.slice(0, chosen.sample)).filter((one) => isAmong(one, chosen.only))) {
     if (performance.now() > until) break;
     const start = performance.now();
     const verdict = await workshop.judge(mutant);
@@ -101,10 +111,14 @@ async function tally(workshop: Workshop, folder: string, chosen: Settings, until
   return { folder, all: all.length, tried };
 }
 
+function isAmong({ mutant, name }: Omit<Tried, "verdict">, only: readonly string[]): boolean {
+  return only.length === 0 || only.some((place) => placed(mutant, name).startsWith(`${place} `));
+}
+
 function told(verdict: Verdict): string {
   switch (verdict.kind) {
     case "killed":
-      return `killed by: ${verdict.by}`;
+      return `killed${verdict.isFar ? " far off" : ""} by: ${verdict.by}`;
     case "survived":
       return `SURVIVED ${verdict.files} of ${verdict.reaching} test files that load it`;
     case "timeout":
@@ -122,14 +136,15 @@ const lives = ({ verdict }: Tried): boolean => verdict.kind === "survived" || ve
 
 function report(tallies: readonly Tally[]): void {
   const table = new Table({
-    head: ["folder", "mutants", "tried", "killed", "timeouts", "survived", "score"],
+    head: ["folder", "mutants", "tried", "killed", "far off", "timeouts", "survived", "score"],
     style: { head: [], border: [], compact: true },
   });
   for (const { folder, all, tried } of tallies) {
     const count = (kind: Verdict["kind"]) => tried.filter(({ verdict }) => verdict.kind === kind).length;
+    const far = tried.filter(({ verdict }) => verdict.kind === "killed" && verdict.isFar).length;
     const survived = tried.filter(lives).length;
     const score = tried.length === 0 ? "-" : `${((100 * (tried.length - survived)) / tried.length).toFixed(0)} %`;
-    table.push([folder, all, tried.length, count("killed"), count("timeout"), survived, score]);
+    table.push([folder, all, tried.length, count("killed") - far, far, count("timeout"), survived, score]);
   }
   for (const { folder, tried } of tallies) {
     const survivors = tried.filter(lives).map(({ mutant, name }) => placed(mutant, name));
@@ -141,7 +156,8 @@ function report(tallies: readonly Tally[]): void {
 const chosen = settings();
 const until = performance.now() + chosen.minutes * 60_000;
 const testFiles = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
-const workshop = new Workshop({ root: ROOT, testFiles, filesMax: chosen.filesMax, runMillisMax: RUN_MILLIS_MAX });
+const { filesMax, filesFar } = chosen;
+const workshop = new Workshop({ root: ROOT, testFiles, filesMax, filesFar, runMillisMax: RUN_MILLIS_MAX });
 process.on("exit", () => workshop.close());
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 const tallies: Tally[] = [];

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { testProcesses } from "../../test/processes.ts";
 import { ImportGraph } from "./import-graph.ts";
 import { type Mutant, mutated } from "./mutant.ts";
 
 export type Verdict =
-  | { readonly kind: "killed"; readonly by: string }
+  | { readonly kind: "killed"; readonly by: string; readonly isFar: boolean }
   | { readonly kind: "timeout" }
   | { readonly kind: "survived"; readonly files: number; readonly reaching: number }
   | { readonly kind: "unreached" };
@@ -17,6 +17,8 @@ export interface WorkshopOptions {
   readonly testFiles: readonly string[];
   /** Test files tried on one mutant, nearest first. */
   readonly filesMax: number;
+  /** What survives these is tried on further ones, up to so many in all. */
+  readonly filesFar: number;
   /** Bound on one run of test files. */
   readonly runMillisMax: number;
 }
@@ -27,8 +29,10 @@ type Ran = { readonly failed: string } | "passed" | "timeout";
 /** Files of a mutant's first run, which most mutants do not outlive; each later run has more. */
 const FILES_FIRST = 3;
 const FILES_GROWTH = 4;
-/** One test; a promise that never settles would end its file without a word. */
-const TEST_MILLIS_MAX = 20_000;
+/** So that a run ends within its bound. */
+const FILES_BATCH_MAX = 12;
+/** One test, or one file with a process of its own; a promise that never settles would end its file without a word. */
+const TEST_MILLIS_MAX = 40_000;
 /** A line of TAP. */
 const FAILED = /^\s*not ok \d+ - (.*)$/;
 const HEAP_MIB_MAX = 1_536;
@@ -43,6 +47,7 @@ const COPIED = [
   "package.json",
   "README.md",
   "ARCHITECTURE.md",
+  "LICENSE",
 ];
 
 /** A copy of the tree in which mutants are tried, one after another. */
@@ -74,8 +79,10 @@ export class Workshop {
   async judge(mutant: Mutant): Promise<Verdict> {
     const reaching = this.#near(mutant.file).filter((file) => !this.broken.has(file));
     if (reaching.length === 0) return { kind: "unreached" };
-    const files = reaching.slice(0, this.#options.filesMax);
-    for (const batch of batches(files, this.#apart)) {
+    const { filesMax, filesFar } = this.#options;
+    const near = batches(reaching.slice(0, filesMax), this.#apart);
+    const far = batches(reaching.slice(filesMax, filesFar), this.#apart);
+    for (const [i, batch] of [...near, ...far].entries()) {
       const ran = await this.#mutatedRun(mutant, batch);
       if (ran === "passed") continue;
       // A failure counts where the same files pass without the change.
@@ -83,9 +90,9 @@ export class Workshop {
         await this.#findBroken(batch);
         return this.judge(mutant);
       }
-      return ran === "timeout" ? { kind: "timeout" } : { kind: "killed", by: ran.failed };
+      return ran === "timeout" ? { kind: "timeout" } : { kind: "killed", by: ran.failed, isFar: i >= near.length };
     }
-    return { kind: "survived", files: files.length, reaching: reaching.length };
+    return { kind: "survived", files: Math.min(filesFar, reaching.length), reaching: reaching.length };
   }
 
   async #mutatedRun(mutant: Mutant, files: readonly string[]): Promise<Ran> {
@@ -172,17 +179,22 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/** Test files that reach a file: fewest imports away first, then those of the same folder, then the lightest. */
+/**
+ * Test files that reach a file: those that load it themselves first, then those that name it, as plugins are named in
+ * profiles, those of the same folder, fewest imports away, the lightest.
+ */
 function nearness({ root, testFiles }: WorkshopOptions): (file: string) => readonly string[] {
   const graph = new ImportGraph(root);
   const reached = new Map(testFiles.map((test) => [test, graph.reachedFrom(test)]));
+  const texts = new Map(testFiles.map((test) => [test, readFileSync(join(root, test), "utf8")]));
   return (file) => {
     const mirrored = file.replace(/^src/, "test").replace(/[^/]*$/, "");
-    const rank = (test: string): readonly [number, number, number] => [
-      test.startsWith(mirrored) ? 0 : 1,
-      reached.get(test)!.get(file)!,
-      reached.get(test)!.size,
-    ];
+    const name = new RegExp(`\\b${basename(file, ".ts")}\\b`);
+    const rank = (test: string): readonly number[] => {
+      const distance = reached.get(test)!.get(file)!;
+      const order = [distance === 1, name.test(texts.get(test)!), test.startsWith(mirrored)];
+      return [...order.map((isNear) => (isNear ? 0 : 1)), distance, reached.get(test)!.size];
+    };
     return testFiles
       .filter((test) => reached.get(test)!.has(file))
       .map((test) => ({ test, rank: rank(test) }))
@@ -201,7 +213,7 @@ function batches(files: readonly string[], apart: ReadonlySet<string>): string[]
   const together = files.filter((file) => !apart.has(file));
   const all: string[][] = [];
   let size = FILES_FIRST;
-  for (let from = 0; from < together.length; size *= FILES_GROWTH) {
+  for (let from = 0; from < together.length; size = Math.min(FILES_BATCH_MAX, size * FILES_GROWTH)) {
     all.push(together.slice(from, from + size));
     from += size;
   }
