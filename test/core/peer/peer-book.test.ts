@@ -258,3 +258,13 @@ test("peers beyond the bound are ignored and counted", () => {
   assert.equal(here.peers.peers.length, PEERS_MAX);
   assert.equal(here.peers.counts.ignoredReports, 1);
 });
+
+test("a breaker's news have its pause while it is open, and none once it is closed", () => {
+  const news = new OwnNews();
+  news.breaker("a", { state: "open", fault: "draining", pauseMicros: 7_000 });
+  news.breaker("a", { state: "closed" });
+  assert.deepEqual(news.take(), [
+    { kind: "breaker", endpoint: "a", state: "open", pauseMicros: 7_000 },
+    { kind: "breaker", endpoint: "a", state: "closed", pauseMicros: 0 },
+  ]);
+});

@@ -41,3 +41,9 @@ test("where none meets both, idle ones are preferred, then who misses TPOT only,
     assert.deepEqual(scoresOf([both, observed("far", 400, 40)], strategy), [1, 0]);
   }
 });
+
+test("a target in which the candidates are alike has no weight, and where they are alike in both, all score the same", () => {
+  assert.deepEqual(scoresOf([observed("a", 50, 9), observed("b", 50, 2), observed("c", 50, 5.5)]), [1, 0, 0.5]);
+  assert.deepEqual(scoresOf([observed("a", 95, 5), observed("b", 20, 5)], "most"), [0, 1]);
+  assert.deepEqual(scoresOf([observed("a", 50, 5), observed("b", 50, 5)]), [0.5, 0.5]);
+});

@@ -66,3 +66,20 @@ test("another description of an endpoint changes its forecast from the next deci
   assert.ok(Math.abs(slow.ttftMicros / fast.ttftMicros - 3) < 0.01);
   assert.deepEqual(scorer.forecast!(asked, described(1)), fast);
 });
+
+test("waiting prompts, a prompt to compute, a large batch and a full cache each speak against an endpoint", () => {
+  const scorer = CATALOG.scorers["predicted-latency"].create("x", { roomShare: 0.1 });
+  const asked = request({ id: "q", promptTokens: 4_000 });
+  const small = { id: "b", models: ["m"], labels: {}, kvCapacityTokens: 100_000, concurrencyMax: undefined };
+  const base = { id: "a", hitTokens: 3_200, requestsInFlight: 4, effectiveLoad: 4, promptTokensInFlight: 30_000 };
+  for (const [name, worse] of [
+    ["waiting prompts", { prefillTokensQueued: 9_000 }],
+    ["a prompt to compute", { hitTokens: 0 }],
+    ["a large batch", { requestsInFlight: 60, effectiveLoad: 60 }],
+    ["a full cache", { endpoint: small }],
+  ] as const) {
+    const scores = new Float64Array(2);
+    scorer.score(asked, [snapshot(base), snapshot({ ...base, id: "b", ...worse })], scores);
+    assert.ok(scores[0]! > scores[1]!, `${name}: ${scores.join(", ")}`);
+  }
+});

@@ -271,3 +271,22 @@ test("SGLang's events are read: arrays of five fields, hashes that are signed in
   const removed = events.find((event) => event.kind === "removed");
   assert.deepEqual([...own.removed(removed!.hashes).hashes], ours.slice(2));
 });
+
+test("a hash of 64 bits is the same as a number, as a big integer of either sign, and at the end of a digest", () => {
+  const hash = 0x1_8000_0003;
+  const digest = Uint8Array.from([9, 9, 9, 9, 0, 0, 0, 1, 0x80, 0, 0, 3]);
+  const written = [hash, BigInt(hash), digest.subarray(4), digest];
+  const { events } = decodeBatch(encode([1, [["BlockRemoved", written]]], { useBigInt64: true }));
+  assert.deepEqual(
+    events.flatMap((event) => (event.kind === "removed" ? event.hashes : [])),
+    written.map(() => ({ low: 0x8000_0003 | 0, high: 1 })),
+  );
+  const negative = decodeBatch(encode([1, [["BlockRemoved", [-1n, -(2n ** 63n)]]]], { useBigInt64: true }));
+  assert.deepEqual(
+    negative.events.flatMap((event) => (event.kind === "removed" ? event.hashes : [])),
+    [
+      { low: -1, high: -1 },
+      { low: 0, high: -(2 ** 31) },
+    ],
+  );
+});

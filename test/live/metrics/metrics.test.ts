@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { Decision } from "#core/decision.ts";
@@ -332,4 +334,26 @@ test("no gauge is named as a counter", async () => {
   const page = await new MetricsUnderTest({ processMetrics: true }).metrics.render();
   assert.doesNotMatch(page, /^# TYPE \S+_total gauge$/m);
   assert.match(page, /^gnomon_nodejs_active_handles\{/m);
+});
+
+test("times have the buckets of the vLLM that was captured, so that the two can be laid over each other", async () => {
+  const captured = readFileSync(join(import.meta.dirname, "../../golden/vllm-http/metrics_after_traffic.http"), "utf8");
+  const made = new MetricsUnderTest();
+  made.join("a");
+  made.metrics.finished(summary());
+  const page = await made.metrics.render();
+  const bounds = (text: string, name: string): string[] =>
+    text
+      .split("\n")
+      .filter((line) => line.startsWith(`${name}_bucket{`))
+      .map((line) => String(Number(/le="([^"]+)"/.exec(line)![1]!.replace("+Inf", "Infinity"))));
+  for (const [ours, theirs] of [
+    ["gnomon_time_to_first_token_seconds", "vllm:time_to_first_token_seconds"],
+    ["gnomon_time_per_output_token_seconds", "vllm:request_time_per_output_token_seconds"],
+    ["gnomon_e2e_request_latency_seconds", "vllm:e2e_request_latency_seconds"],
+  ] as const) {
+    const expected = bounds(captured, theirs);
+    assert.ok(expected.length > 10, theirs);
+    assert.deepEqual(bounds(page, ours), expected, ours);
+  }
 });

@@ -147,3 +147,32 @@ function window(subject: string, requests: number): PeerWindow {
   const measure = "usage-quota tenant 86400000000";
   return { kind: "window", limit: "day", measure, subject, passedMicros: 5, counts: [requests, 0, 0, 0, 0, 0] };
 }
+
+test("a text that is no record of windows is refused by its part that is none", () => {
+  const row = '["day","measure","t",5,1,0]';
+  const head = (keptMillis: string, windows: string) => `{"format":1,"keptMillis":${keptMillis},"windows":${windows}}`;
+  assert.equal(windowsOfText(head("10", `[${row}]`), 4).length, 1);
+  for (const [text, reason] of [
+    ["null", "expected format 1, got undefined"],
+    [head('"10"', `[${row}]`), "its head"],
+    [head("-1", `[${row}]`), "its head"],
+    [head("10", "{}"), "its head"],
+    [head("10", "7"), "its head"],
+    [head("10", `[${Array.from({ length: 8_193 }, () => row).join(",")}]`), "its head"],
+    [head("10", `[${row},7]`), "window 1 is none"],
+    [head("10", `[${row},["day","measure",3,5]]`), "window 1 is none"],
+    [head("10", '[["day","measure","t",-5]]'), "window 0 is none"],
+    [head("10", '[["day","measure","t",5,0.5]]'), "window 0 is none"],
+    [head("10", `[["day","measure","t",5${",1".repeat(65)}]]`), "window 0 is none"],
+    [" ".repeat(4_194_305), "it is too long"],
+  ] as const) {
+    assert.throws(() => windowsOfText(text, 4), { message: reason }, text.slice(0, 80));
+  }
+  assert.equal(windowsOfText(head("10", `[["day","measure","t",5${",1".repeat(64)}]]`), 4)[0]!.counts.length, 64);
+});
+
+test("windows are as old as the text is, never from the future", () => {
+  const text = keptLimitsText([window("t", 1)], 10).text;
+  const ages = [4, 10, 11].map((leftMillis) => windowsOfText(text, leftMillis)[0]!.ageMicros);
+  assert.deepEqual(ages, [6_000, 0, 0]);
+});

@@ -3,18 +3,26 @@ import { test } from "node:test";
 import type { Exchange } from "#live/request/exchange.ts";
 import { AttemptSigns } from "#live/upstream/attempt-signs.ts";
 
+interface Signs {
+  readonly made: AttemptSigns;
+  readonly known: unknown[][];
+  /** Its endpoint: whether it hangs, and what the directory has of it. */
+  readonly endpoint: { isHung: boolean; entry: object | undefined };
+}
+
 /** Signs of an attempt, and what the judge of hung endpoints gets to know of it. */
-function signs(stream: boolean): { made: AttemptSigns; known: unknown[][] } {
+function signs(stream: boolean): Signs {
   const known: unknown[][] = [];
+  const endpoint: Signs["endpoint"] = { isHung: false, entry: { state: "ready" } };
   const hangs = {
     answered: (...one: unknown[]) => known.push(["answered", ...one]),
     waits: (...one: unknown[]) => known.push(["waits", ...one]),
     took: (...one: unknown[]) => known.push(["took", ...one]),
-    isHung: () => false,
+    isHung: () => endpoint.isHung,
   };
-  const directory = { get: () => ({ state: "ready" }) };
+  const directory = { get: () => endpoint.entry };
   const context = { hangs, directory } as unknown as Exchange["context"];
-  return { made: new AttemptSigns({ context, stream }, "e1", 1_000), known };
+  return { made: new AttemptSigns({ context, stream }, "e1", 1_000), known, endpoint };
 }
 
 test("an answer in one piece is known by how long it took, a stream by its first token", () => {
@@ -47,4 +55,21 @@ test("silence is counted from the last sweep that saw a piece; an attempt that n
   assert.deepEqual(known.splice(0), [["answered", "e1", 3_000]]);
   assert.equal(made.sweep(4_500, false), 1_500);
   assert.deepEqual(known, []);
+});
+
+test("an endpoint's most serious trouble is the one that counts, since when it is that", () => {
+  const { made, endpoint } = signs(true);
+  const troubleOf = (at: number, entry: object | undefined, isHung = false) => {
+    Object.assign(endpoint, { entry, isHung });
+    return made.trouble(at);
+  };
+  assert.equal(troubleOf(2_000, { state: "ready" }), undefined);
+  assert.deepEqual(troubleOf(3_000, { state: "ready", evicts: true }), { kind: "evicted", since: 3_000 });
+  assert.deepEqual(troubleOf(4_000, { state: "ready", evicts: true, asleep: true }), { kind: "asleep", since: 4_000 });
+  assert.deepEqual(troubleOf(5_000, { state: "ready", asleep: true }), { kind: "asleep", since: 4_000 });
+  assert.deepEqual(troubleOf(6_000, { state: "ready", asleep: true }, true), { kind: "hung", since: 6_000 });
+  assert.deepEqual(troubleOf(7_000, { state: "lost", asleep: true }, true), { kind: "lost", since: 7_000 });
+  assert.deepEqual(troubleOf(8_000, undefined, true), { kind: "hung", since: 8_000 });
+  assert.equal(troubleOf(9_000, undefined), undefined);
+  assert.deepEqual(troubleOf(9_500, { state: "lost" }), { kind: "lost", since: 9_500 });
 });

@@ -25,3 +25,15 @@ test("long runs of marks, which JavaScript sorts by insertion, do not go through
   composer.compose("e\u0301 and so on");
   assert.equal(normalize.mock.callCount(), 1);
 });
+
+test("where the library composes a character otherwise, texts with any of its parts go through the library", () => {
+  // The dotted long s and what it is made of.
+  const odd = { normalizeString: (text: string) => (text.includes("\u1e9b") ? "odd" : text.normalize("NFC")) };
+  const differing = composedDifferently(odd);
+  assert.deepEqual(
+    differing.toSorted((a, b) => a - b),
+    [0x17f, 0x307, 0x1e9b],
+  );
+  const own = new Composer(odd, differing);
+  assert.equal(own.compose("\u1e9b"), "odd");
+});
