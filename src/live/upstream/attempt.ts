@@ -137,7 +137,8 @@ export class Attempt implements Dispatcher.DispatchHandler, PieceSink {
 
   #isStale(error: Error): boolean {
     if (this.#connection?.mayBeStale !== true) return false;
-    if (this.#startedAt === 0 || nowMicros() - this.#startedAt > STALE_RESET_MICROS) return false;
+    // Undici also fails a request that it had not begun to write when the connection that it was to go over is reset.
+    if (this.#startedAt > 0 && nowMicros() - this.#startedAt > STALE_RESET_MICROS) return false;
     return "code" in error && typeof error.code === "string" && RESET_CODES.has(error.code);
   }
 

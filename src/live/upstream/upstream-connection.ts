@@ -54,7 +54,8 @@ export class UpstreamConnection implements PlainSink {
       options === undefined || options.bytesMax === 0 ? undefined : new PlainAnswers(this, options.bytesMax);
     this.reads = new UpstreamReads(this.#plain);
     this.client = makeClient(this.reads.onread);
-    this.client.on("connect", () => void (this.#answers = 0));
+    const isNew = (): void => void (this.#answers = 0);
+    this.client.on("connect", isNew).on("disconnect", isNew);
   }
 
   /** Undici waits for an answer, and nothing was asked. */

@@ -349,6 +349,31 @@ describe("a connection whose plain answers do not pass through undici", () => {
   });
 });
 
+test("a kept connection that is reset before a request was written over it is made anew for that request", async () => {
+  const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+  const answer = Buffer.from(JSON_HEAD + BODY);
+  for (const bytesMax of [0, 1_000])
+    for (const whole of [false, true])
+      for (const late of [0, 1]) {
+        const all = new Played(bytesMax);
+        all.send({ whole });
+        await turns(6);
+        all.sockets[0]!.arrives(answer);
+        await turns(2);
+        if (late === 0) all.sockets[0]!.destroy(reset);
+        all.send({ whole });
+        if (late === 1) all.sockets[0]!.destroy(reset);
+        await turns(8);
+        all.sockets[1]!.arrives(answer);
+        await turns(2);
+        const name = `${bytesMax} ${whole} ${late}`;
+        assert.match((all.log[1] as { end: string }).end, /^(reconnects )?ended$/, name);
+        assert.match(all.sockets[1]!.sent, /^POST /, name);
+        assert.deepEqual([all.sockets.length, all.upstream.inFlight], [2, 0], name);
+        void all.connection.client.destroy();
+      }
+});
+
 describe("connections to a real socket", () => {
   /** An engine that answers each request with what it is given. */
   async function engine(
