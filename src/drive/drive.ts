@@ -68,12 +68,13 @@ export async function drive(options: DriveOptions, onStart?: (control: DriveCont
     await run.all(workload.requests, fit);
     const used = process.cpuUsage(cpu);
     const cpuSeconds = (used.user + used.system) / MICROS_PER_SECOND;
-    return reportOf(options, model, run, fit, workload.report, interrupted, {
+    const driver = {
       cpuSeconds,
       cpuMicrosPerRequest: run.sent === 0 ? 0 : (cpuSeconds * MICROS_PER_SECOND) / run.sent,
       eventLoopDelayMillisP99: Math.max(0, delay.percentile(99) / NANOS_PER_MILLI - LOOP_SAMPLE_MILLIS),
       samplesDropped: run.samples.dropped,
-    });
+    };
+    return reportOf({ options, model, run, fit, read: workload.report, interrupted, driver });
   } finally {
     delay.disable();
     await Promise.all(targets.map((target) => target.close()));
@@ -88,15 +89,14 @@ async function discoverModel(targets: readonly Target[], headers: Readonly<Recor
   throw new DriveError(`no model to ask for: ${found.reason} (${target.url}); name one with --model`);
 }
 
-function reportOf(
-  options: DriveOptions,
-  model: string,
-  run: Run,
-  fit: WorkloadFit,
-  read: ImportReport,
-  interrupted: boolean,
-  driver: DriveReport["driver"],
-): DriveReport {
+interface Driven extends Pick<DriveReport, "model" | "interrupted" | "driver"> {
+  readonly options: DriveOptions;
+  readonly run: Run;
+  readonly fit: WorkloadFit;
+  readonly read: ImportReport;
+}
+
+function reportOf({ options, model, run, fit, read, interrupted, driver }: Driven): DriveReport {
   const { driftMillis, ...figures } = measured(run.samples);
   const { outcomes } = run.samples;
   const failures = outcomes.filter(isFailure);

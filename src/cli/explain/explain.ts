@@ -65,6 +65,7 @@ function readJson(file: string): unknown {
     return JSON.parse(readFileSync(file === "-" ? STDIN : file, "utf8")) as unknown;
   } catch (error) {
     const why = error instanceof SyntaxError ? "it is not JSON" : "it cannot be read";
-    throw new ConfigError([`explain: expected a file of JSON, got ${file}: ${why}`]);
+    const name = file === "-" ? "standard input" : file;
+    throw new ConfigError([`explain: expected a file of JSON, got ${name}: ${why}`]);
   }
 }

@@ -9,7 +9,7 @@ import type { ToolCallText } from "./tool-call.ts";
 import { totalUsage, usageJson } from "./usage.ts";
 
 /** What a chat answer needs beyond the common context. */
-export interface GatewayParts extends AnswerContext {
+export interface ChatAnswerContext extends AnswerContext {
   readonly request: ChatRequest;
   /** The call that the answer is; undefined for text. */
   readonly toolCall: ToolCallText | undefined;
@@ -24,10 +24,15 @@ export class ChatBody implements Answer {
   readonly sequences: readonly Sequence[];
   readonly everyToken = false;
   readonly #exchange: Exchange;
-  readonly #context: GatewayParts;
+  readonly #context: ChatAnswerContext;
   readonly #leading: () => HeaderList;
 
-  constructor(exchange: Exchange, context: GatewayParts, sequences: readonly Sequence[], leading: () => HeaderList) {
+  constructor(
+    exchange: Exchange,
+    context: ChatAnswerContext,
+    sequences: readonly Sequence[],
+    leading: () => HeaderList,
+  ) {
     this.sequences = sequences;
     this.#exchange = exchange;
     this.#context = context;
@@ -44,7 +49,7 @@ export class ChatBody implements Answer {
   }
 }
 
-function chatJson(context: GatewayParts, sequences: readonly Sequence[]): string {
+function chatJson(context: ChatAnswerContext, sequences: readonly Sequence[]): string {
   const { sampling, tokenizer, blockTokens } = context;
   const prompt = sequences[0]?.prompt ?? new Int32Array(0);
   const totals = totalUsage(sequences, blockTokens);
@@ -68,7 +73,7 @@ function chatJson(context: GatewayParts, sequences: readonly Sequence[]): string
   return JSON.stringify(body);
 }
 
-function chatChoice(context: GatewayParts, sequence: Sequence): unknown {
+function chatChoice(context: ChatAnswerContext, sequence: Sequence): unknown {
   const { request, tokenizer, sampling } = context;
   const { plan, produced } = sequence;
   const tokens = plan.tokens.subarray(0, produced);
@@ -83,7 +88,7 @@ function chatChoice(context: GatewayParts, sequence: Sequence): unknown {
   };
 }
 
-function chatMessage(context: GatewayParts, sequence: Sequence): unknown {
+function chatMessage(context: ChatAnswerContext, sequence: Sequence): unknown {
   const text = textBetween(sequence.plan, 0, sequence.produced);
   const { tooling } = context.request;
   const called = context.toolCall?.parse(text.length);
@@ -98,7 +103,7 @@ function chatMessage(context: GatewayParts, sequence: Sequence): unknown {
 }
 
 /** A required tool call that came to its end finishes as "tool_calls"; a named one as "stop", as vLLM has it. */
-export function chatFinish(context: GatewayParts, sequence: Sequence): string | null {
+export function chatFinish(context: ChatAnswerContext, sequence: Sequence): string | null {
   const { tooling } = context.request;
   if (sequence.finish === "stop" && tooling.kind === "call" && tooling.required) return "tool_calls";
   return sequence.finish ?? null;

@@ -1,6 +1,6 @@
 import { textBetween, type Sequence } from "../generation/sequence.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { chatFinish, type GatewayParts } from "./chat-body.ts";
+import { chatFinish, type ChatAnswerContext } from "./chat-body.ts";
 import { chatLogprobs } from "./logprobs.ts";
 import type { ToolCallText } from "./tool-call.ts";
 import { TokenStream } from "./token-stream.ts";
@@ -8,10 +8,10 @@ import { finalUsageJson, runningUsage, totalUsage, type UsageTotals } from "./us
 
 /** A chat answer as an event stream. */
 export class ChatStream extends TokenStream {
-  readonly #context: GatewayParts;
+  readonly #context: ChatAnswerContext;
   readonly #head: string;
 
-  constructor(exchange: Exchange, context: GatewayParts, sequences: readonly Sequence[]) {
+  constructor(exchange: Exchange, context: ChatAnswerContext, sequences: readonly Sequence[]) {
     super(exchange, sequences);
     this.#context = context;
     const { id, created, model } = context;

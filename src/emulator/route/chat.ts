@@ -3,7 +3,7 @@ import { hashTokens } from "../generation/block-hash.ts";
 import type { Sequence } from "../generation/sequence.ts";
 import type { JsonObject } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { ChatBody, type GatewayParts } from "../openai/chat-body.ts";
+import { ChatBody, type ChatAnswerContext } from "../openai/chat-body.ts";
 import { readChatBatch, readChatRequest, type ChatRequest } from "../openai/chat-request.ts";
 import { ChatStream } from "../openai/chat-stream.ts";
 import { sampleSchema } from "../openai/schema-sample.ts";
@@ -21,9 +21,10 @@ export async function handleChat(service: Service, exchange: Exchange, body: Jso
   service.checkServing(exchange);
   const prompt = await service.tokenizer.encodeChat(request.prompt);
   const forced = forcedText(request, prompt);
-  const sequences = await promptSequences(service, exchange, { ...request, sampling }, model, prompt, forced?.text);
+  const asked = { sampling, model, prompt, forced: forced?.text, firstChoice: 0 };
+  const sequences = await promptSequences(service, exchange, asked);
   service.admit(sequences.length);
-  const context: GatewayParts = {
+  const context: ChatAnswerContext = {
     ...service.answerContext(exchange, "chatcmpl", model, sampling),
     request,
     toolCall: forced?.toolCall,
@@ -61,19 +62,28 @@ export async function chatSequences(
   firstChoice: number,
 ): Promise<Sequence[]> {
   const prompt = await service.tokenizer.encodeChat(request.prompt);
-  return promptSequences(service, exchange, request, model, prompt, undefined, firstChoice);
+  return promptSequences(service, exchange, {
+    sampling: request.sampling,
+    model,
+    prompt,
+    forced: undefined,
+    firstChoice,
+  });
+}
+
+interface AskedChat extends Pick<ChatRequest, "sampling"> {
+  readonly model: string;
+  readonly prompt: Int32Array;
+  /** What the model must write; undefined where that is its own choice. */
+  readonly forced: string | undefined;
+  readonly firstChoice: number;
 }
 
 async function promptSequences(
   service: Service,
   exchange: Exchange,
-  request: ChatRequest,
-  model: string,
-  prompt: Int32Array,
-  forced: string | undefined,
-  firstChoice = 0,
+  { sampling, model, prompt, forced, firstChoice }: AskedChat,
 ): Promise<Sequence[]> {
-  const { sampling } = request;
   const maxTokens = service.resolveMaxTokens(prompt, false, sampling);
   const pieces = forced === undefined ? undefined : await service.tokenizer.pieces(forced);
   const scoresPrompt = sampling.promptLogprobs !== undefined;

@@ -49,6 +49,14 @@ const results = z
 
 type Summary = Pick<Distribution, "mean" | "p50" | "p99"> | undefined;
 
+interface Summaries {
+  readonly ttft: Summary;
+  readonly tpot: Summary;
+  readonly e2e: Summary;
+  readonly hitRatio?: number | undefined;
+  readonly goodput?: number | undefined;
+}
+
 export const RESULT_FORMATS =
   "a report of drive --json, results of simulate, an answer of what-if --json, or BLIS's SimResults";
 
@@ -61,22 +69,25 @@ export function figuresInResults(value: unknown, name: string): PolicyFigures[] 
   if (asked.success) {
     return asked.data.candidates.map(({ name: policy, predicted, intervals, hitRatio, goodput }) => {
       const of = (metric: Metric) => expected(predicted[metric], intervals?.[metric]);
-      return policyFigures(policy, of("ttftMicros"), of("tpotMicros"), of("e2eMicros"), 1, hitRatio, goodput);
+      const times = { ttft: of("ttftMicros"), tpot: of("tpotMicros"), e2e: of("e2eMicros") };
+      return policyFigures(policy, { ...times, hitRatio, goodput });
     });
   }
   const simulated = simulation.safeParse(value);
   if (simulated.success) {
     const { policyId, metrics } = simulated.data;
     const { ttftMicros, tpotMicros, e2eMicros, cacheHitRate, sloAttainmentAll } = metrics;
-    const hits = cacheHitRate.gpu + cacheHitRate.cpu;
-    return [policyFigures(policyId, ttftMicros.all, tpotMicros.all, e2eMicros.all, 1, hits, sloAttainmentAll)];
+    const times = { ttft: ttftMicros.all, tpot: tpotMicros.all, e2e: e2eMicros.all };
+    const hitRatio = cacheHitRate.gpu + cacheHitRate.cpu;
+    return [policyFigures(policyId, { ...times, hitRatio, goodput: sloAttainmentAll })];
   }
   const listed = results.safeParse(value);
-  if (listed.success) return [policyFigures(name, ...summariesOf(listed.data), 1, undefined)];
+  if (listed.success) return [policyFigures(name, timesOf(listed.data))];
   const driven = driveReport.safeParse(value);
   if (!driven.success) return undefined;
   const { ttftMillis, tpotMillis, e2eMillis, hitRatio } = driven.data;
-  return [policyFigures(name, ttftMillis, tpotMillis, e2eMillis, MICROS_PER_MILLI, hitRatio.engine ?? undefined)];
+  const times = { ttft: ttftMillis, tpot: tpotMillis, e2e: e2eMillis };
+  return [policyFigures(name, { ...times, hitRatio: hitRatio.engine ?? undefined }, MICROS_PER_MILLI)];
 }
 
 /** What the replicas lead to expect, where there are any. */
@@ -85,13 +96,13 @@ function expected(predicted: Summary, drawn: z.infer<typeof expectations>): Summ
   return { mean: drawn.mean.expected, p50: drawn.p50.expected, p99: drawn.p99.expected };
 }
 
-function summariesOf(list: z.infer<typeof results>): [ttft: Summary, tpot: Summary, e2e: Summary] {
+function timesOf(list: z.infer<typeof results>): Summaries {
   const several = list.filter(({ output_tokens: tokens }) => tokens > 1);
-  return [
-    distribution(Float64Array.from(list, (one) => one.ttft_us)),
-    distribution(Float64Array.from(several, (one) => one.itl_mean_us)),
-    distribution(Float64Array.from(list, (one) => one.e2e_us)),
-  ];
+  return {
+    ttft: distribution(Float64Array.from(list, (one) => one.ttft_us)),
+    tpot: distribution(Float64Array.from(several, (one) => one.itl_mean_us)),
+    e2e: distribution(Float64Array.from(list, (one) => one.e2e_us)),
+  };
 }
 
 /** Figures of what really happened in a trace, of requests that were answered whole. */
@@ -106,15 +117,13 @@ export function figuresOfRun({ observed, workload }: RecordedRun, policy: string
     cached += one.cachedTokens;
     prompt += workload[i]!.promptTokens;
   });
-  return policyFigures(
-    policy,
-    figuresOf(ok.map(({ ttftMicros }) => ttftMicros)),
-    figuresOf(ok.map(tpotOf)),
-    figuresOf(ok.map(({ e2eMicros }) => e2eMicros)),
-    1,
-    prompt === 0 ? undefined : cached / prompt,
-    goodputOfRun(observed, workload),
-  );
+  return policyFigures(policy, {
+    ttft: figuresOf(ok.map(({ ttftMicros }) => ttftMicros)),
+    tpot: figuresOf(ok.map(tpotOf)),
+    e2e: figuresOf(ok.map(({ e2eMicros }) => e2eMicros)),
+    hitRatio: prompt === 0 ? undefined : cached / prompt,
+    goodput: goodputOfRun(observed, workload),
+  });
 }
 
 /** Of the requests that stated targets; undefined where none did. */
@@ -129,15 +138,8 @@ function goodputOfRun(observed: RecordedRun["observed"], workload: RecordedRun["
   return promised === 0 ? undefined : met / promised;
 }
 
-function policyFigures(
-  policy: string,
-  ttft: Summary,
-  tpot: Summary,
-  e2e: Summary,
-  micros: number,
-  hitRatio: number | undefined,
-  goodput?: number,
-): PolicyFigures {
+/** `micros` is how many microseconds the unit of the times has. */
+function policyFigures(policy: string, { ttft, tpot, e2e, hitRatio, goodput }: Summaries, micros = 1): PolicyFigures {
   return {
     policy,
     figures: {
