@@ -1,4 +1,4 @@
-import { LineCounter, isNode, parseDocument } from "yaml";
+import { LineCounter, type Document, isAlias, isNode, parseDocument, visit } from "yaml";
 import { readFileSync, statSync } from "node:fs";
 import type { Checked, Problem } from "./problem.ts";
 import type { Path } from "./schema-node.ts";
@@ -13,6 +13,8 @@ export interface YamlFile {
 
 /** Larger files than this are no configuration. */
 const FILE_BYTES_MAX = 4_194_304;
+/** What aliases of one anchor may stand for, so that a small file does not become an endless one. */
+const ALIASES_MAX = 100;
 
 export function readYamlFile(name: string): Checked<YamlFile> {
   let text: string;
@@ -26,7 +28,10 @@ export function readYamlFile(name: string): Checked<YamlFile> {
   return parseYamlFile(name, text);
 }
 
-/** Duplicate keys, unknown tags and broken syntax are problems; an empty file is an empty mapping. */
+/**
+ * Duplicate keys, unknown tags, aliases of nothing or of too much and broken syntax are problems; an empty file is an empty
+ * mapping. Never throws.
+ */
 export function parseYamlFile(name: string, text: string): Checked<YamlFile> {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
@@ -38,8 +43,14 @@ export function parseYamlFile(name: string, text: string): Checked<YamlFile> {
     });
     return { ok: false, problems };
   }
-  const value: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
-  return { ok: true, value: { name, value, lineOf } };
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: ALIASES_MAX }) ?? {};
+    return { ok: true, value: { name, value, lineOf } };
+  } catch (error) {
+    const at = danglingAlias(document);
+    const place = at === undefined ? name : `${name} line ${lines.linePos(at).line}`;
+    return refused(`expected YAML, got ${error instanceof Error ? error.message.toLowerCase() : ""} (${place})`);
+  }
 
   function lineOf(path: Path): number {
     for (let depth = path.length; depth > 0; depth--) {
@@ -48,6 +59,24 @@ export function parseYamlFile(name: string, text: string): Checked<YamlFile> {
     }
     return 1;
   }
+}
+
+/** Where the first alias stands whose anchor does not come before it, in characters; undefined where all have theirs. */
+function danglingAlias(document: Document): number | undefined {
+  const anchors = new Set<string>();
+  let found: number | undefined;
+  visit(document, {
+    Node: (_key, node) => {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.add(node.anchor);
+      } else if (!anchors.has(node.source)) {
+        found = node.range?.[0];
+        return visit.BREAK;
+      }
+      return undefined;
+    },
+  });
+  return found;
 }
 
 function refused(message: string): Checked<never> {

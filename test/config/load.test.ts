@@ -163,6 +163,12 @@ test("files that are no configuration are refused, not read half", (t) => {
   assert.match(refused({ file: tmpdir() })[0]!, /it is a folder/);
   assert.match(refused({ file: file(t, "listen: [1\n") })[0]!, /expected YAML, got .* line/);
   assert.match(
+    refused({ file: file(t, "listen:\n  port: 0\n  host: *.local\n") })[0]!,
+    /expected YAML, got unresolved alias \(the anchor must be set before the alias\): \.local \(.*gnomon\.yaml line 3\)$/,
+  );
+  const bomb = ["a0: &a0 [0, 0]", ...[1, 2, 3, 4].map((i) => `a${i}: &a${i} [${`*a${i - 1}, `.repeat(9)}]`)];
+  assert.match(refused({ file: file(t, bomb.join("\n")) })[0]!, /got excessive alias count .*gnomon\.yaml\)$/);
+  assert.match(
     refused({ file: file(t, "listen: {port: 1}\nlisten: {port: 2}\n") })[0]!,
     /keys must be unique .*line 2/,
   );

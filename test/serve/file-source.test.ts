@@ -87,7 +87,10 @@ test("a ConfigMap's swapped link is a change; one that is wrong, gone or half ch
   mount("..4", "endpoints: [{url: 'http://10.0.0.5:8000'}, {url: 'http://10.0.0.5:8000'}]\n");
   await until("another refusal", () => events.length === 2);
   assert.match(events[1]!.detail, /http:\/\/10\.0\.0\.5:8000 is listed twice/);
-  mount("..5", "endpoints: []\n");
+  mount("..5", "endpoints:\n  - url: http://10.0.0.6:8000\n    labels: {model: *llama}\n");
+  await until("an alias of nothing", () => events.length === 3);
+  assert.match(events[2]!.detail, /got unresolved alias .*: llama \(.*endpoints\.yaml line 3\)/);
+  mount("..6", "endpoints: []\n");
   await until("an empty list", () => shown.length === 3);
   assert.deepEqual(urls(), []);
   assert.deepEqual(events.at(-1)!.kind, "source-recovered");

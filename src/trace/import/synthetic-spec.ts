@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { parseDocument } from "yaml";
+import { type Document, parseDocument } from "yaml";
 import * as z from "zod";
 import { DISTRIBUTION } from "./distribution.ts";
 import { ImportError } from "./import-report.ts";
@@ -120,11 +120,19 @@ export function parseSpec<S extends z.ZodType>(schema: S, path: string, text: st
   const document = parseDocument(text, { uniqueKeys: true });
   const [fault] = document.errors;
   if (fault !== undefined) throw new ImportError(`${path}: not YAML: ${fault.message}`);
-  const value: unknown = document.toJS({ maxAliasCount: 100 });
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(dataOf(path, document));
   if (result.success) return result.data;
   const lines = result.error.issues.map((issue) => `${path}: ${at(issue.path)}${describe(issue)}`);
   throw new ImportError(lines.join("\n"));
+}
+
+/** An alias of nothing, or of too much, is found only here. */
+function dataOf(path: string, document: Document): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw new ImportError(`${path}: not YAML: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function at(path: readonly PropertyKey[]): string {

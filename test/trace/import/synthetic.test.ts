@@ -126,5 +126,6 @@ describe("a specification that is wrong", () => {
 
   it("is refused when it is no YAML", () => {
     assert.throws(() => parseSyntheticSpec("x.yaml", "a: [1"), /x\.yaml: not YAML/);
+    assert.throws(() => parseSyntheticSpec("x.yaml", "a: *b"), /x\.yaml: not YAML: Unresolved alias .*: b/);
   });
 });
