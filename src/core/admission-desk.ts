@@ -110,14 +110,11 @@ export class AdmissionDesk {
     if (this.#isIn(pending)) return undefined;
     const limited = this.#limited(at, pending);
     if (limited !== undefined) return limited;
+    if (refusal !== undefined) {
+      return this.#awaitsEndpoint(refusal, request) ? this.#wait(at, pending, "no-endpoint") : undefined;
+    }
     const { queue, shedAt } = this.#spec;
-    if (
-      refusal === "no-endpoint" ||
-      refusal === "asleep" ||
-      (refusal !== undefined && queue?.emptyPool.models.includes(request.model) === true)
-    )
-      return this.#wait(at, pending, "no-endpoint");
-    if (refusal !== undefined || (queue === undefined && shedAt === undefined)) return undefined;
+    if (queue === undefined && shedAt === undefined) return undefined;
     const band = this.#bandOf(request);
     const saturation = this.#saturation(at, request);
     if (shedAt !== undefined && band < 0 && waiting === undefined && saturation >= shedAt) {
@@ -207,6 +204,12 @@ export class AdmissionDesk {
   /** Nobody is kept out, or it was let in before. */
   #isIn({ permit, attempts }: Pending): boolean {
     return !this.#active || permit !== undefined || attempts > 0;
+  }
+
+  /** An endpoint may still come for it, or wake up; of a model that nobody serves only where the queue is to wait for one. */
+  #awaitsEndpoint(refusal: NobodyReason, { model }: RouteRequest): boolean {
+    if (refusal === "no-endpoint" || refusal === "asleep") return true;
+    return this.#spec.queue?.emptyPool.models.includes(model) === true;
   }
 
   #hasRoom(at: Micros, request: RouteRequest): boolean {

@@ -7,9 +7,17 @@ export const ABSTAINED = -1;
 
 export type CandidateLoad = Pick<CandidateRow, "effectiveLoad" | "prefillTokensQueued" | "hitTokens">;
 
-/** Signals, and last what removed the endpoint. */
-const COLUMNS = 9;
+/** Columns of a row: signals, and last what removed the endpoint. */
+const FRESHNESS_CODE = 0;
+const LOAD_AGE_MICROS = 1;
+const EFFECTIVE_LOAD = 2;
+const KV_UTILIZATION = 3;
+const REQUESTS_IN_FLIGHT = 4;
+const PREFILL_TOKENS_QUEUED = 5;
+const HIT_TOKENS = 6;
+const IS_PRECISE = 7;
 const REMOVED_BY = 8;
+const COLUMNS = 9;
 const FRESHNESS: readonly Freshness[] = ["fresh", "stale", "unknown"];
 
 const SLAB_DOUBLES = 8192;
@@ -50,9 +58,7 @@ export const EMPTY_BREAKDOWN: Breakdown = {
   clamped: 0,
 };
 
-/**
- * What a decision saw, in columns, not in one object per endpoint. Rows are made when somebody looks at them.
- */
+/** What a decision saw, as numbers in one array: `row` makes an object of an endpoint's when somebody looks at it. */
 export class ColumnBreakdown implements Breakdown {
   readonly endpoints: readonly EndpointId[];
   readonly scorers: Breakdown["scorers"];
@@ -92,14 +98,14 @@ export class ColumnBreakdown implements Breakdown {
     const cells = this.#cells;
     for (let i = 0, at = this.#from; i < snapshots.length; i++, at += COLUMNS) {
       const snapshot = snapshots[i]!;
-      cells[at] = codeOf(snapshot.freshness);
-      cells[at + 1] = snapshot.loadAgeMicros;
-      cells[at + 2] = snapshot.effectiveLoad;
-      cells[at + 3] = snapshot.kvUtilization;
-      cells[at + 4] = snapshot.requestsInFlight;
-      cells[at + 5] = snapshot.prefillTokensQueued;
-      cells[at + 6] = snapshot.hitTokens;
-      cells[at + 7] = snapshot.prefixSource === "precise" ? 1 : 0;
+      cells[at + FRESHNESS_CODE] = codeOf(snapshot.freshness);
+      cells[at + LOAD_AGE_MICROS] = snapshot.loadAgeMicros;
+      cells[at + EFFECTIVE_LOAD] = snapshot.effectiveLoad;
+      cells[at + KV_UTILIZATION] = snapshot.kvUtilization;
+      cells[at + REQUESTS_IN_FLIGHT] = snapshot.requestsInFlight;
+      cells[at + PREFILL_TOKENS_QUEUED] = snapshot.prefillTokensQueued;
+      cells[at + HIT_TOKENS] = snapshot.hitTokens;
+      cells[at + IS_PRECISE] = snapshot.prefixSource === "precise" ? 1 : 0;
       cells[at + REMOVED_BY] = 0;
     }
   }
@@ -112,30 +118,30 @@ export class ColumnBreakdown implements Breakdown {
     return this.endpoints.map((_, i) => this.row(i));
   }
 
-  /** What of a row shows how much was there, for who asks at every request. */
+  /** The part of a row that shows the load, for callers that need it at every request. */
   loadOf(index: number): CandidateLoad {
     const at = this.#from + index * COLUMNS;
     return {
-      effectiveLoad: this.#cells[at + 2]!,
-      prefillTokensQueued: this.#cells[at + 5]!,
-      hitTokens: this.#cells[at + 6]!,
+      effectiveLoad: this.#cells[at + EFFECTIVE_LOAD]!,
+      prefillTokensQueued: this.#cells[at + PREFILL_TOKENS_QUEUED]!,
+      hitTokens: this.#cells[at + HIT_TOKENS]!,
     };
   }
 
-  /** One of `candidates`, for who needs few of many. */
+  /** One of `candidates`, for callers that need few of many. */
   row(index: number): CandidateRow {
     const at = this.#from + index * COLUMNS;
     return {
       endpoint: this.endpoints[index]!,
       removedBy: this.#removers[this.#cells[at + REMOVED_BY]!]!,
-      freshness: FRESHNESS[this.#cells[at]!]!,
-      loadAgeMicros: this.#cells[at + 1]!,
-      effectiveLoad: this.#cells[at + 2]!,
-      kvUtilization: this.#cells[at + 3]!,
-      requestsInFlight: this.#cells[at + 4]!,
-      prefillTokensQueued: this.#cells[at + 5]!,
-      hitTokens: this.#cells[at + 6]!,
-      prefixSource: this.#cells[at + 7] === 1 ? "precise" : "approximate",
+      freshness: FRESHNESS[this.#cells[at + FRESHNESS_CODE]!]!,
+      loadAgeMicros: this.#cells[at + LOAD_AGE_MICROS]!,
+      effectiveLoad: this.#cells[at + EFFECTIVE_LOAD]!,
+      kvUtilization: this.#cells[at + KV_UTILIZATION]!,
+      requestsInFlight: this.#cells[at + REQUESTS_IN_FLIGHT]!,
+      prefillTokensQueued: this.#cells[at + PREFILL_TOKENS_QUEUED]!,
+      hitTokens: this.#cells[at + HIT_TOKENS]!,
+      prefixSource: this.#cells[at + IS_PRECISE] === 1 ? "precise" : "approximate",
     };
   }
 }

@@ -73,8 +73,8 @@ export class CascadeRun implements CascadeReading {
     return this.#spec.steps[this.#number]!;
   }
 
-  /** Enough of the answer is there, or as much as there is room for. */
-  get isRipe(): boolean {
+  /** It can be judged: enough of the answer is there, or as much as there is room for. */
+  get isReady(): boolean {
     return this.judging && (this.#full || this.#tokens >= this.#spec.judgedTokensMax);
   }
 

@@ -103,13 +103,13 @@ export class AnswerDelivery implements Delivery {
 
   firstToken(): void {
     this.#exchange.dispatch(FIRST_TOKEN);
-    this.#judgeRipe();
+    this.#judgeIfReady();
   }
 
   progress(tokensSeen: number): void {
     const { tokens } = this.#forward;
     if (tokens.reaches(tokensSeen)) tokens.report(nowMicros());
-    this.#judgeRipe();
+    this.#judgeIfReady();
   }
 
   holdFull(): void {
@@ -129,12 +129,12 @@ export class AnswerDelivery implements Delivery {
   }
 
   marked(outcome: WholeOutcome): void {
-    if (outcome === "ok" && this.#leaves(() => this.marked(outcome))) return;
+    if (outcome === "ok" && this.#escalates(() => this.marked(outcome))) return;
     this.#exchange.dispatch({ kind: "marked", outcome });
   }
 
   completed(outcome: WholeOutcome, promisesMark: boolean): void {
-    if (outcome === "ok" && this.#leaves(() => this.completed(outcome, promisesMark))) return;
+    if (outcome === "ok" && this.#escalates(() => this.completed(outcome, promisesMark))) return;
     if (promisesMark && this.continues && !this.#isMarked) return this.broke("cut");
     this.#exchange.dispatch({ kind: "answer-ended", outcome, promisesMark });
   }
@@ -166,14 +166,14 @@ export class AnswerDelivery implements Delivery {
   }
 
   /** Whether a cascade asks another model, or has yet to learn whether it can; what comes of the answer waits for that. */
-  #leaves(goOn?: () => void): boolean {
+  #escalates(goOn?: () => void): boolean {
     const { state, cascade } = this.#exchange;
     if (cascade === undefined || state.kind !== "holding" || state.carriage === "through") return false;
     return cascade.judge(this.#exchange, this.#forward, goOn);
   }
 
-  #judgeRipe(): void {
-    if (this.#exchange.cascade?.isRipe === true) this.#leaves();
+  #judgeIfReady(): void {
+    if (this.#exchange.cascade?.isReady === true) this.#escalates();
   }
 
   get #isMarked(): boolean {

@@ -41,9 +41,9 @@ export class UpstreamConnection implements PlainSink {
   #answers = 0;
   readonly #host: string;
   readonly #plain: PlainAnswers | undefined;
-  /** What undici has in flight while the connection is held, or may come to be. */
+  /** Undici's request in flight, while the connection is held or may come to be held. */
   #carrier: Carrier | undefined;
-  /** What goes out in the next turn. */
+  /** A request that is written to the held connection in the next turn of the event loop. */
   #next: { readonly request: ConnectionRequest; readonly handler: Dispatcher.DispatchHandler } | undefined;
   #closing = false;
 
@@ -90,7 +90,7 @@ export class UpstreamConnection implements PlainSink {
     } else this.#dispatch(request, handler);
   }
 
-  /** No connection is held from now on, so that undici's client can close. */
+  /** Holds no connection from now on, so that undici's client can close. */
   close(): void {
     this.#closing = true;
     if (this.isHeld) this.drop();
@@ -202,7 +202,10 @@ export class UpstreamConnection implements PlainSink {
 
 const NOT_NEEDED = new Error("no request needs this connection");
 
-/** A request as undici has it: of whoever has the connection at the time. */
+/**
+ * The request that undici has in flight on a connection. While the connection is held it stands for each request that is
+ * sent past undici, one after another; `handler` is that of the request under way.
+ */
 class Carrier implements Dispatcher.DispatchHandler {
   controller: Dispatcher.DispatchController | undefined;
   handler: Dispatcher.DispatchHandler | undefined;

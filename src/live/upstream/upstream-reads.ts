@@ -19,7 +19,7 @@ export interface PieceSink {
  * its last chunk, its payload goes from the read straight to who wants it. Undici has parsed the head and whole chunks, and
  * waits for the next one; it gets the last chunk, and whatever is not plainly a chunk, with what was not walked over before
  * it. So the end of a message, its trailers, keeping the connection, an answer that is torn off and one that is garbage
- * are undici's as before; where it is closed, paused or destroyed is Node's.
+ * are undici's; where it is closed, paused or destroyed is Node's.
  */
 export class UpstreamReads {
   /** Option of the connection: what arrives is read into one buffer that all share. */
