@@ -131,7 +131,8 @@ function count({ counts, times }: Sums, summary: RequestSummary): void {
     counts.cachedTokens += summary.cachedTokens;
     counts.promptTokens += summary.promptTokens ?? 0;
   }
-  if (ttftMicros !== undefined) times.ttft.add(ttftMicros);
+  // Of an answer that is not streamed, nobody knows when its first token came.
+  if (ttftMicros !== undefined && summary.stream) times.ttft.add(ttftMicros);
   if (tpotMicros !== undefined) times.tpot.add(tpotMicros);
   if (outcome === "ok") times.e2e.add(e2eMicros);
 }

@@ -99,6 +99,15 @@ test("it remembers no more than its slots, over a long silence too, and a clock 
   assert.equal(traffic.view(-1).slots.at(-1)?.requests, 1);
 });
 
+test("of answers that are not streamed, it is not known when their first token came", () => {
+  const traffic = new RecentTraffic(() => START);
+  traffic.finished(summary());
+  traffic.finished(summary({ stream: false, ttftMicros: 25_000_000, tpotMicros: undefined, e2eMicros: 25_000_000 }));
+  const { lastMinute, models, slots } = traffic.view(-1);
+  for (const { ttft } of [lastMinute, models[0]!, slots[0]!]) assert.equal(ttft?.mean, 100);
+  assert.equal(lastMinute.e2e?.mean, 13_000);
+});
+
 test("the last minute by model: the busiest first, and beyond so many in a slot they are one", () => {
   let now = START;
   const traffic = new RecentTraffic(() => now);
