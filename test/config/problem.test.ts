@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { unknownWord } from "#config/problem.ts";
+import * as z from "zod";
+import { checkShape, problemLine, unknownWord } from "#config/problem.ts";
+import { parseYamlFile } from "#config/yaml-file.ts";
 
 const hint = (written: string, accepted: readonly string[]): string | undefined =>
   /did you mean (\w+)\?/.exec(unknownWord("key", written, accepted))?.[1];
@@ -28,4 +30,36 @@ test("a word outside a short set is shown with the set, outside a long one witho
     unknownWord("profile", "zzzzzzzzz", many),
     /^expected a profile that exists, got the unknown profile "z+"$/,
   );
+});
+
+test("a value of another kind is named by its kind, never by what is in it", () => {
+  const shape = z.strictObject({ url: z.string(), port: z.int().min(0).max(9), names: z.array(z.string()) });
+  const of = (value: unknown) => {
+    const checked = checkShape(shape, value);
+    return checked.ok ? [] : checked.problems.map((problem) => problemLine(problem));
+  };
+  assert.deepEqual(of({ url: { key: "sk-secret" }, port: ["sk-secret", 2], names: null }), [
+    "url: expected a string, got a mapping",
+    "port: expected an integer in [0, 9], got a list of 2",
+    "names: expected a list, got null",
+  ]);
+  const long = "x".repeat(100);
+  assert.deepEqual(of({ url: "u", port: long, names: [] }), [
+    `port: expected an integer in [0, 9], got "${"x".repeat(59)}…`,
+  ]);
+});
+
+test("a file that is no YAML is refused with the line and the reason, without a word of what stands there", () => {
+  for (const [text, reason] of [
+    ['a: 1\napiKey: "sk-secret\n', /expected YAML, got .* \(named line \d\)$/],
+    ["a: 1\napiKey: sk-secret\n  b: sk-secret: c\n", /\(named line [23]\)$/],
+    ["apiKey: sk-secret\napiKey: sk-secret\n", /unique.* \(named line 2\)$/],
+  ] as const) {
+    const parsed = parseYamlFile("named", text);
+    assert.ok(!parsed.ok);
+    assert.match(parsed.problems[0]!.message, reason);
+    for (const { message } of parsed.problems) {
+      assert.ok(!message.includes("secret") && !message.includes("\n"), message);
+    }
+  }
 });

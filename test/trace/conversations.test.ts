@@ -60,3 +60,12 @@ test("conversations that wait for one another in a circle are given out whole", 
   ];
   assert.deepEqual(listed(circle), [circle]);
 });
+
+test("requests of one time go by their index, given in whatever order", () => {
+  const rest = { promptTokens: 1, outputTokens: 1, blockIds: undefined, blockTokens: 16, text: undefined };
+  const more = { tokenIds: undefined, tenant: "", sloClass: "", model: "", turn: 0, thinkMicros: undefined };
+  const [first, second] = [0, 1].map((index): WorkloadRequest => {
+    return { ...rest, ...more, index, arrivalMicros: 5, session: "", parent: undefined, joins: [] };
+  });
+  assert.deepEqual(listed([second!, first!]), [[first], [second]]);
+});
