@@ -38,9 +38,9 @@ function textReader(queue: AnswerQueue): AnswerText {
   return new AnswerText({ ...asked, queue, counters });
 }
 
-let told: (() => void) | undefined;
+let notified: (() => void) | undefined;
 const queue = new AnswerQueue({
-  seat: { accept: () => told?.() },
+  seat: { accept: () => notified?.() },
   counters,
   waitingMax: ANSWERS,
   load: { isBusy: false },
@@ -80,7 +80,7 @@ async function microsAnAnswer(tokens: number, round: number): Promise<number> {
   });
   let left = ANSWERS;
   const all = new Promise<void>((resolve) => {
-    told = () => {
+    notified = () => {
       if (--left === 0) resolve();
     };
   });

@@ -1,6 +1,6 @@
 /**
  * Calibration against recorded runs of the real vLLM: fitted on one run or its first part, tested on another or on the
- * rest, from what a gateway sees and nothing else. Says what missed its bound, and fails then.
+ * rest, from what a gateway sees and nothing else. Prints what missed its bound, and fails then.
  *
  *     GNOMON_SHARED=folder npx node bench/calibrate.ts
  *
@@ -45,7 +45,7 @@ if (existsSync(gpu)) {
     });
     attempt(`${name}, first half`, () => {
       const calibration = calibrate(gpuEvidence(run), { sizes, trainPart: 0.5 });
-      told(calibration);
+      printCalibration(calibration);
       errors(`${name}, second half`, calibration.heldOut);
     });
   }
@@ -54,7 +54,7 @@ if (existsSync(gpu)) {
 function across(name: string, fitted: Evidence, otherName: string, other: Evidence, sizes: EngineConfig): void {
   attempt(name, () => {
     const calibration = calibrate(fitted, { sizes });
-    told(calibration);
+    printCalibration(calibration);
     errors(`the rest of ${name}`, calibration.heldOut);
     errors(
       otherName,
@@ -73,7 +73,7 @@ function attempt(name: string, run: () => void): void {
   }
 }
 
-function told({ parameters, errors: standard, evaluations }: Calibration): void {
+function printCalibration({ parameters, errors: standard, evaluations }: Calibration): void {
   for (const [name, value] of Object.entries(parameters)) {
     const error = standard[name as keyof typeof standard];
     if (error !== undefined) console.log(`    ${name} ${value.toPrecision(5)} +- ${error.toPrecision(2)}`);

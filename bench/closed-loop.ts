@@ -1,15 +1,15 @@
 /**
  * Predicted against measured: each profile runs live, over sockets, before a fresh fleet of emulated engines; then the
- * engine is fitted to one of the recorded traces and what-if says from that trace alone what the others would measure.
+ * engine is fitted to one of the recorded traces and what-if predicts from that trace alone what the others would measure.
  *
  *     GNOMON_TRACES=<folder> npx node bench/closed-loop.ts [--workload mooncake|weka] [--load moderate|high]
  *         [--profiles a,b] [--calibrate-on gnomon] [--requests n] [--time-scale 1] [--seed 1] [--port 19400]
  *         [--replicas 10] [--out folder] [--reuse]
  *
  * The folder holds mooncake/conversation_trace.jsonl and weka/*.json. Each workload and load takes about 1.3 minutes a
- * profile. Prints Markdown: what clients measured, whether the machine kept up (a run in which it did not tells
+ * profile. Prints Markdown: what clients measured, whether the machine kept up (a run in which it did not shows
  * nothing; --time-scale 0.5 makes everything half as fast), measured at the gateway → predicted with the interval
- * that replicas tell, and how the order of the policies carries over. --out keeps traces, reports, the fitted engine and
+ * of the replicas, and how the order of the policies carries over. --out keeps traces, reports, the fitted engine and
  * result.json; by default they go to a temporary folder that is removed. With --reuse live runs are taken from --out
  * where they are there.
  */

@@ -21,7 +21,7 @@ import { parseArgs } from "node:util";
 import { TraceReader } from "#trace/reader.ts";
 import { endAll, kept, message } from "./children.ts";
 import { idHidingProxy } from "./continuation/id-hiding-proxy.ts";
-import { type Heard, type Question, keyOf, listen, questions } from "./continuation/stream.ts";
+import { type Received, type Question, keyOf, listen, questions } from "./continuation/stream.ts";
 import { enginePort, engineReady, signalGroup, startGroup } from "./engine-group.ts";
 import { startGateway } from "./gateway-process.ts";
 
@@ -77,13 +77,13 @@ async function emulated(): Promise<void> {
         });
     }
   })();
-  const heard = await Promise.all(asked.map((question, i) => listen(port, `stream-${i}`, question)));
+  const received = await Promise.all(asked.map((question, i) => listen(port, `stream-${i}`, question)));
   run.isOver = true;
   await killing;
   console.log(`${asked.length} streams of ${tokens} tokens, ${engines.length} engines, ${kills} killed`);
-  report(asked, heard, (question) => [expected.get(keyOf(question)) ?? ""]);
+  report(asked, received, (question) => [expected.get(keyOf(question)) ?? ""]);
   await sleep(1_500);
-  await seams(heard);
+  await seams(received);
   await denials(port);
 }
 
@@ -117,7 +117,7 @@ async function startEngine(port: number): Promise<Engine> {
   return { child, port: taken };
 }
 
-async function askEngine({ port }: Engine, question: Question): Promise<readonly [Question, Heard]> {
+async function askEngine({ port }: Engine, question: Question): Promise<readonly [Question, Received]> {
   return [question, await listen(port, `alone-${keyOf(question).replace(" ", "-")}`, { ...question, usage: false })];
 }
 
@@ -137,11 +137,11 @@ async function real(command: string): Promise<void> {
     const running = run(fault);
     await sleep(1_000 * Number(values["fault-seconds"]));
     signalGroup(victim.child.pid!, SIGNALS[fault]);
-    const heard = await running;
+    const received = await running;
     console.log(`${fault}: ${asked.length} streams, one engine gets ${SIGNALS[fault]}`);
-    report(asked, heard, (_question, i) => [first[i]!.text, second[i]!.text]);
+    report(asked, received, (_question, i) => [first[i]!.text, second[i]!.text]);
     await sleep(1_500);
-    await seams(heard, fault);
+    await seams(received, fault);
     await denials(port);
     if (fault === "stop") {
       signalGroup(victim.child.pid!, "SIGCONT");
@@ -165,19 +165,19 @@ function startReal(command: string, port: number): Engine {
 /** `undisturbed` has the texts that a stream is to have one of. */
 function report(
   asked: readonly Question[],
-  heard: readonly Heard[],
+  received: readonly Received[],
   undisturbed: (question: Question, i: number) => readonly string[],
 ): void {
   const flaws = new Map<string, number>();
-  for (const { flaw } of heard) if (flaw !== "") flaws.set(flaw, (flaws.get(flaw) ?? 0) + 1);
-  const same = heard.filter(({ text }, i) => undisturbed(asked[i]!, i).includes(text)).length;
-  const whole = heard.filter(({ flaw }) => flaw === "").length;
-  console.log(`  whole and well-formed: ${whole} of ${heard.length}; text as undisturbed: ${same}`);
+  for (const { flaw } of received) if (flaw !== "") flaws.set(flaw, (flaws.get(flaw) ?? 0) + 1);
+  const same = received.filter(({ text }, i) => undisturbed(asked[i]!, i).includes(text)).length;
+  const whole = received.filter(({ flaw }) => flaw === "").length;
+  console.log(`  whole and well-formed: ${whole} of ${received.length}; text as undisturbed: ${same}`);
   for (const [flaw, count] of flaws) console.log(`  ${count} with: ${flaw}`);
 }
 
 /** Gaps where streams went on, from the trace: which those were, and what the router saw. */
-async function seams(heard: readonly Heard[], prefix = "stream"): Promise<void> {
+async function seams(received: readonly Received[], prefix = "stream"): Promise<void> {
   const broken = new Map<string, number>();
   const routed: number[] = [];
   const continued = new Set<number>();
@@ -195,8 +195,8 @@ async function seams(heard: readonly Heard[], prefix = "stream"): Promise<void> 
     routed.push((input.at - since) / 1_000);
     broken.delete(input.requestId);
   }
-  const gaps = [...continued].map((i) => addedGap(heard[i]!));
-  const others = heard.filter((_one, i) => !continued.has(i)).map(addedGap);
+  const gaps = [...continued].map((i) => addedGap(received[i]!));
+  const others = received.filter((_one, i) => !continued.has(i)).map(addedGap);
   console.log(`  went on elsewhere: ${continued.size} streams, ${times} times`);
   console.log(`  ms from the break to the next token, at the router: ${quantiles(routed)}`);
   console.log(
@@ -205,7 +205,7 @@ async function seams(heard: readonly Heard[], prefix = "stream"): Promise<void> 
 }
 
 /** The longest pause between two events over the usual one, in milliseconds. */
-function addedGap({ arrivals }: Heard): number {
+function addedGap({ arrivals }: Received): number {
   const gaps = arrivals.slice(1).map((at, i) => at - arrivals[i]!);
   const sorted = gaps.toSorted((a, b) => a - b);
   return (sorted.at(-1) ?? 0) - (sorted[sorted.length >> 1] ?? 0);

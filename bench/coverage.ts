@@ -5,7 +5,7 @@
  *     npx node bench/coverage.ts [--seeds N] [--part drawn|order|real] [--block-tokens N] [--sequences-max N]
  *         [--batch-tokens-max N] [FOLDER ...]
  *
- * Folders: further traces of one engine, as `gnomon serve --record` wrote them; the flags say what they do not tell of it.
+ * Folders: further traces of one engine, as `gnomon serve --record` wrote them; the flags state what they do not.
  * The given runs are those of GNOMON_SHARED (default ../shared).
  */
 import { join } from "node:path";

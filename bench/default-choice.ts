@@ -6,7 +6,7 @@
  *         [--cases "n;m"] [--policies "a;b"] [--default gnomon] [--results FILE] [--shard 1/2] [--tables]
  *
  * FOLDER holds mooncake/conversation_trace.jsonl, azure/AzureLLMInferenceTrace_code.csv, weka/*.json and weka-more/*.json.
- * Simulated H100 engines with Llama 3.1 8B in virtual time, others where a case says so. Every seed has traffic of its
+ * Simulated H100 engines with Llama 3.1 8B in virtual time, others where a case has them. Every seed has traffic of its
  * own. Results are added to FILE, a line each; what is there is not run again, so that a run can be stopped, or shared
  * among processes by --shard. --tables prints what FILE has and runs nothing.
  */

@@ -24,7 +24,7 @@ export function signalGroup(group: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Resolves once the engine at this port of loopback says that it is well. */
+/** Resolves once the engine at this port of loopback reports that it is well. */
 export async function engineReady(port: number): Promise<void> {
   for (;;) {
     const isWell = await fetch(`http://127.0.0.1:${port}/health`).then(

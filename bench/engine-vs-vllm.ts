@@ -1,5 +1,5 @@
 /**
- * The engine model against recorded runs of the real vLLM. Says what missed its bound, and fails then.
+ * The engine model against recorded runs of the real vLLM. Prints what missed its bound, and fails then.
  *
  *     npx node bench/engine-vs-vllm.ts [FOLDER ...]
  *

@@ -8,7 +8,7 @@
  * The gateway is what `serve` starts, beside a bare Hono + dispatch proxy and, with --beside, the gateways of other
  * checkouts (with their node_modules), with --peers routers of the field and nginx, as in bench/gateway.ts; in turns,
  * pinned to the first core, load on the last. Ratios are medians of those of each round. A stream begins with a request
- * on a new connection; with several --events, streams of so many each, a line for each proxy says what a stream costs
+ * on a new connection; with several --events, streams of so many each, a line for each proxy shows what a stream costs
  * beside its events, and what an event by itself. --exact has the gateway count exact Llama-3 tokens.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -113,7 +113,7 @@ async function main(): Promise<void> {
   if (lengths.length > 1) for (const [at, { name }] of proxies.entries()) printParts(name, costs[at]!);
 }
 
-/** What the shortest and the longest streams tell of a stream's beginning and end, and of an event. */
+/** What the shortest and the longest streams show of a stream's beginning and end, and of an event. */
 function printParts(name: string, costs: readonly (readonly number[])[]): void {
   const [short, long] = [lengths.indexOf(Math.min(...lengths)), lengths.indexOf(Math.max(...lengths))];
   const [few, many] = [lengths[short]!, lengths[long]!];

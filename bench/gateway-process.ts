@@ -27,15 +27,15 @@ export async function startGateway(
   const gateway = kept(
     spawn(command, [...args, "--log-level", "error"], { stdio: ["ignore", "pipe", "inherit"], env }),
   );
-  let said = "";
+  let output = "";
   for await (const text of gateway.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
-    said += String(text);
-    const port = /ready at http:\/\/[^:]+:(\d+)|"url":"http:\/\/[^:"]+:(\d+)/.exec(said);
+    output += String(text);
+    const port = /ready at http:\/\/[^:]+:(\d+)|"url":"http:\/\/[^:"]+:(\d+)/.exec(output);
     if (port === null) continue;
     gateway.stdout.resume();
     return { port: Number(port[1] ?? port[2]), pid: gateway.pid! };
   }
-  throw new Error(`the gateway ended before it was ready: ${said}`);
+  throw new Error(`the gateway ended before it was ready: ${output}`);
 }
 
 /** Time that all threads of the processes ran. */

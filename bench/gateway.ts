@@ -120,7 +120,7 @@ async function main(): Promise<void> {
   reportRounds(costs, beside);
 }
 
-/** Each round of the gateway, and what of it was not its own thread's: where rounds differ, this says by what. */
+/** Each round of the gateway, and what of it was not its own thread's: where rounds differ, this shows by what. */
 function reportRounds(
   costs: ReadonlyMap<string, readonly number[]>,
   beside: ReadonlyMap<string, readonly number[]>,
@@ -144,7 +144,7 @@ async function variants(ports: readonly number[]): Promise<Proxy[]> {
   ];
 }
 
-/** Two tables: on a machine with other work the lowest round says more than the middle one. */
+/** Two tables: on a machine with other work the lowest round shows more than the middle one. */
 function report(proxies: readonly Proxy[], costs: ReadonlyMap<string, readonly number[]>): void {
   for (const [title, pick] of [
     ["medians", median],

@@ -1,6 +1,6 @@
 /**
- * Child process: asks for /healthz over one kept connection, a few milliseconds after each answer, and tells its parent
- * on request how long it waited at most since the last time it told.
+ * Child process: asks for /healthz over one kept connection, a few milliseconds after each answer, and reports to its parent
+ * on request how long it waited at most since its last report.
  */
 import { connect } from "node:net";
 

@@ -13,7 +13,7 @@ const COMPLETIONS = "/v1/completions";
 const WORDS = "the of and to in is that for it as was with be by on not he his but at are this have from or".split(" ");
 const TOOL = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
 
-/** What is doubled, by its name. Sizes count what the name says; words and characters are what a text has of them. */
+/** What is doubled, by its name. Sizes count what the name does; words and characters are what a text has of them. */
 export const HOSTILE_REQUESTS: Readonly<Record<string, HostileRequest>> = {
   "messages, equal": (size, salt) => chat(salt, { messages: times(size, () => message("x")) }),
   "messages, distinct": (size, salt) => chat(salt, { messages: times(size, (i) => message(`message ${i}`)) }),

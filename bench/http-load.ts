@@ -1,6 +1,6 @@
 /**
- * Child process: sends chat requests over kept connections, as fast as they are answered, for as long as it is told, and
- * tells its parent how many were answered. Every request's last message is new; what precedes it is one of a few
+ * Child process: sends chat requests over kept connections, as fast as they are answered, for as long as it is asked to, and
+ * reports to its parent how many were answered. Every request's last message is new; what precedes it is one of a few
  * conversations.
  */
 import { type Socket, connect } from "node:net";

@@ -110,7 +110,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     onDemand: true,
   },
   "tune-no-gain": {
-    about: "what tune says where nothing is to be gained (needs GNOMON_TRACES)",
+    about: "what tune answers where nothing is to be gained (needs GNOMON_TRACES)",
     onDemand: true,
   },
   autopilot: {

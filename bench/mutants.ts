@@ -106,7 +106,7 @@ async function tally(workshop: Workshop, folder: string, chosen: Settings, until
     const verdict = await workshop.judge(mutant);
     tried.push({ name, mutant, verdict });
     const seconds = ((performance.now() - start) / 1000).toFixed(1);
-    process.stdout.write(`${seconds.padStart(6)} s  ${told(verdict)}\n          ${placed(mutant, name)}\n`);
+    process.stdout.write(`${seconds.padStart(6)} s  ${verdictText(verdict)}\n          ${placed(mutant, name)}\n`);
   }
   return { folder, all: all.length, tried };
 }
@@ -115,7 +115,7 @@ function isAmong({ mutant, name }: Omit<Tried, "verdict">, only: readonly string
   return only.length === 0 || only.some((place) => placed(mutant, name).startsWith(`${place} `));
 }
 
-function told(verdict: Verdict): string {
+function verdictText(verdict: Verdict): string {
   switch (verdict.kind) {
     case "killed":
       return `killed${verdict.isFar ? " far off" : ""} by: ${verdict.by}`;

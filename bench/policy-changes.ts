@@ -61,11 +61,11 @@ async function startGateway(file: string): Promise<{ url: string; end: () => Pro
   const gateway = kept(
     spawn(process.execPath, [main, "serve", "--config", file], { stdio: ["ignore", "pipe", "inherit"], env }),
   );
-  let said = "";
+  let output = "";
   for await (const text of gateway.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
-    said += String(text);
-    const [, url] = /"url":"([^"]+)"|ready at (http:\S+):/.exec(said) ?? [];
-    if (url === undefined || !said.includes("ready")) continue;
+    output += String(text);
+    const [, url] = /"url":"([^"]+)"|ready at (http:\S+):/.exec(output) ?? [];
+    if (url === undefined || !output.includes("ready")) continue;
     gateway.stdout.resume();
     const end = async (): Promise<void> => {
       gateway.kill("SIGINT");
@@ -73,7 +73,7 @@ async function startGateway(file: string): Promise<{ url: string; end: () => Pro
     };
     return { url, end };
   }
-  throw new Error(`the gateway ended before it was ready: ${said}`);
+  throw new Error(`the gateway ended before it was ready: ${output}`);
 }
 
 function report(storm: StormResult, seconds: number): void {

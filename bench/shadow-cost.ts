@@ -183,12 +183,12 @@ async function shadowLine(url: string): Promise<string> {
     await fetch(`${url}/gnomon/shadow`)
   ).json()) as ShadowStatus;
   const { fits, heldOut } = calibration;
-  const told = Object.entries(fits).filter(([, count]) => count > 0);
+  const counted = Object.entries(fits).filter(([, count]) => count > 0);
   const error = Object.entries(heldOut).map(([metric, { mean }]) => `${metric} ${(100 * mean).toFixed(1)} %`);
   return [
     `shadow ${state}: ${parity.decisions} decisions replayed, ${parity.differences} different`,
     `${dropped} dropped, ${restarts} restarts, lag ${lagMillis} ms, ${cpuSeconds.toFixed(1)} s of CPU`,
-    `fits ${told.map(([outcome, count]) => `${count} ${outcome}`).join(", ")}`,
+    `fits ${counted.map(([outcome, count]) => `${count} ${outcome}`).join(", ")}`,
     `held out: ${error.join(", ")}; latest evaluation of ${evaluation?.requests ?? 0} requests`,
   ].join("; ");
 }

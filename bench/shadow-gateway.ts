@@ -1,6 +1,6 @@
 /**
- * Child process: a gateway as `serve` runs it, with an emulated fleet in a process of its own. Tells its parent its URL;
- * asked for a mark, it tells what its event loop and its decisions took since the mark before.
+ * Child process: a gateway as `serve` runs it, with an emulated fleet in a process of its own. Sends its parent its URL;
+ * asked for a mark, it reports what its event loop and its decisions took since the mark before.
  *
  *     shadow-gateway.ts SECTION.KEY=JSON...
  */

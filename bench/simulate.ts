@@ -29,7 +29,7 @@ const CASES: readonly Case[] = [
   { requests: 1_000_000, instances: 16, ratePerInstance: 35, secondsMax: 20 },
 ];
 const MEGABYTES_MAX = 2_000;
-/** The case whose time is told by part. */
+/** The case whose time is printed by part. */
 const PROFILED = 2;
 
 /** Llama 3.1 8B on an H100 by roofline, as BLIS is measured with. */

@@ -119,7 +119,7 @@ async function gateway(root: string, flags: readonly string[], enginePort: numbe
 async function bareProxy(enginePort: number, own: Environment): Promise<Begun> {
   const command = [join(import.meta.dirname, "bare-proxy.ts"), String(enginePort)];
   const process = begun(command, own, ["ignore", "ignore", "inherit", "ipc"]);
-  return { process, port: message(process).then((said) => (said as { port: number }).port) };
+  return { process, port: message(process).then((sent) => (sent as { port: number }).port) };
 }
 
 function begun(command: readonly string[], own: Environment, stdio: StdioOptions): ChildProcess {

@@ -14,7 +14,7 @@ import { PLAIN_CLUSTER } from "./plain-cluster.ts";
 
 /**
  * `node bench/studies.ts [affinity | decay | herding] [--scrape-millis n]`: what the simulator is for, with its output.
- * Gauges are read every second, as gnomon reads them, unless told otherwise; herding has intervals of its own.
+ * Gauges are read every second, as gnomon reads them, unless asked otherwise; herding has intervals of its own.
  */
 
 const { values, positionals } = parseArgs({

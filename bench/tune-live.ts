@@ -8,7 +8,7 @@
  *
  * The folder has mooncake/conversation_trace.jsonl and weka/*.json; half of WEKA's sessions are searched and the others
  * driven. Engines and arrivals are --slower times as slow as an H100's, for tune and live alike, so that two cores keep
- * up; where they do not, the last line tells. What is in --out is not done again: `fleets` after `rollout` measures the
+ * up; where they do not, the last line names it. What is in --out is not done again: `fleets` after `rollout` measures the
  * same policy.
  */
 import { mkdirSync, mkdtempSync } from "node:fs";
@@ -72,7 +72,7 @@ else {
 }
 print(`${((performance.now() - since) / 1000).toFixed(0)} s; ${folder}`);
 
-/** What tune says of the half that it did not search. */
+/** What tune answers for the half that it did not search. */
 function predicted({ answer, profile }: Searched): void {
   const { verdict, heldOut, winner, search } = answer;
   print(`tune: ${verdict.kind.toUpperCase()}: ${verdict.reasons.join("; ")}`);

@@ -1,6 +1,6 @@
 /**
  * `gnomon tune` where nothing is to be gained: one engine, engines that are hardly loaded, prompts that share nothing, and
- * a policy in force that tune itself found. What it says of each, on windows of the trace; where it calls a policy better
+ * a policy in force that tune itself found. What it answers for each, on windows of the trace; where it calls a policy better
  * all the same, what that policy gains on the window after, which neither the search nor the judge saw.
  *
  *     GNOMON_TRACES=<folder> npx node bench/tune-no-gain.ts [--cases "n;m"] [--windows 3] [--requests 1500] [--trials 30]

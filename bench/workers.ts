@@ -5,7 +5,7 @@
  *     npx node bench/workers.ts [--rounds 3] [--millis 4000] [--body-bytes 8192] [--connections 32] [--only one,workers]
  *
  * Needs redis-server in PATH. Engines are stubs that answer at once. Sender and stubs run on the same cores, so that what
- * is answered in a second says little; CPU time is the gateways' own.
+ * is answered in a second shows little; CPU time is the gateways' own.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";

@@ -54,7 +54,7 @@ export interface MachineReport {
 }
 
 const MODEL = "emulated";
-/** A run in which an engine's steps, or the driver's requests, were later than this says little. */
+/** A run in which an engine's steps, or the driver's requests, were later than this shows little. */
 const LATE_MILLIS_MAX = 25;
 const SENT_LATE_MILLIS_MAX = 50;
 const STARVED_SHARE_MAX = 0.05;

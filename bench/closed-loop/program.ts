@@ -45,10 +45,10 @@ export class Program {
     });
   }
 
-  /** Resolves when it has said `ready` on its standard output. */
+  /** Resolves when it has printed `ready` on its standard output. */
   static async start(order: Order, ready: string): Promise<Program> {
     const program = new Program(order);
-    await program.#says(ready);
+    await program.#prints(ready);
     return program;
   }
 
@@ -60,7 +60,7 @@ export class Program {
     if (code === null || !accepted.includes(code)) throw program.#failure(`exit code ${code}`);
   }
 
-  /** Zeros where the system does not tell (/proc of Linux). */
+  /** Zeros where the system does not report them (/proc of Linux). */
   coreSeconds(): CoreSeconds {
     const all = withChildren(this.#child.pid ?? 0).map(coreSecondsOf);
     return {
@@ -89,7 +89,7 @@ export class Program {
     return new Promise((resolve) => this.#child.once("close", resolve));
   }
 
-  #says(ready: string): Promise<void> {
+  #prints(ready: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (why: string) => {
         this.#child.kill("SIGKILL");
@@ -97,11 +97,11 @@ export class Program {
       };
       const timer = setTimeout(() => fail(`not ready within ${START_MILLIS_MAX / 1000} s`), START_MILLIS_MAX);
       this.#child.once("close", (code) => fail(`exit code ${code}`));
-      let said = "";
+      let output = "";
       this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-        if (said.includes(ready)) return;
-        said += text;
-        if (!said.includes(ready)) return;
+        if (output.includes(ready)) return;
+        output += text;
+        if (!output.includes(ready)) return;
         clearTimeout(timer);
         this.#child.removeAllListeners("close");
         resolve();

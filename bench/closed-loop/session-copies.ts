@@ -8,7 +8,7 @@ const ID_END = 2 ** 53;
 
 /**
  * A workload so many times over, one after the other: sessions again, with text of their own but for the prompts that all
- * have in common: the ids from 2^52 on, or those that `isCommon` says. `gapMicros` lies between the last start of one time
+ * have in common: the ids from 2^52 on, or those that `isCommon` accepts. `gapMicros` lies between the last start of one time
  * and the first of the next.
  */
 export function copiesOf(

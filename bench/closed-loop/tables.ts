@@ -16,7 +16,7 @@ export interface ProfileRow {
   /** As the gateway saw it, from its decision on. */
   readonly recorded: PolicyFigures;
   readonly predictedImbalance: number | null;
-  /** Where 90 % of live runs are to lie, as far as the fit can tell; undefined without replicas. */
+  /** Where 90 % of live runs are to lie, as far as the fit shows; undefined without replicas. */
   readonly intervals: CandidateAnswer["intervals"];
 }
 
@@ -56,7 +56,7 @@ export function liveTable(runs: readonly LiveRun[]): string {
   );
 }
 
-/** Whether emulator, gateway and driver kept up; a run in which they did not tells nothing of a policy. */
+/** Whether emulator, gateway and driver kept up; a run in which they did not shows nothing of a policy. */
 export function machineTable(rows: readonly ProfileRow[]): string {
   return markdown(
     ["profile", "engine steps late, ms mean", "p99", "sent late, ms p99", "driver's loop late, ms p99"].concat([

@@ -11,7 +11,7 @@ export interface Question {
 }
 
 /** What a client got of a stream. */
-export interface Heard {
+export interface Received {
   readonly text: string;
   /** Why it is no whole and well-formed stream; "" where it is one. */
   readonly flaw: string;
@@ -36,7 +36,7 @@ export function keyOf({ number, isChat }: Question): string {
 }
 
 /** Asks one question; never rejects. */
-export function listen(port: number, id: string, question: Question): Promise<Heard> {
+export function listen(port: number, id: string, question: Question): Promise<Received> {
   const { number, isChat, usage, tokens } = question;
   const content = `Question ${number}: what became of the ${number} ships that left the harbor on day ${number * 7}?`;
   const body = JSON.stringify({
@@ -56,9 +56,9 @@ export function listen(port: number, id: string, question: Question): Promise<He
       response.setEncoding("utf8");
       response.on("data", (text: string) => stream.add(text));
       response.on("error", () => {});
-      response.on("close", () => resolve(stream.heard(response.statusCode ?? 0)));
+      response.on("close", () => resolve(stream.received(response.statusCode ?? 0)));
     });
-    sent.on("error", (error) => resolve({ ...stream.heard(0), flaw: error.message }));
+    sent.on("error", (error) => resolve({ ...stream.received(0), flaw: error.message }));
     sent.end(body);
   });
 }
@@ -106,7 +106,7 @@ class StreamText {
     }
   }
 
-  heard(status: number): Heard {
+  received(status: number): Received {
     const { isChat, usage, tokens } = this.#question;
     const counts = this.#usage;
     const flaws = [

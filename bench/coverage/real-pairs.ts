@@ -9,7 +9,7 @@ import { insideOf, percent, printPairs, type Row } from "./table.ts";
 export interface Machine {
   readonly name: string;
   readonly folders: readonly string[];
-  /** What the traces do not tell of their engine. */
+  /** What the traces do not state of their engine. */
   readonly flags: SizeFlags;
 }
 

@@ -10,7 +10,7 @@ export interface RunDelays {
   readonly tokenMicros: number;
 }
 
-/** Of a run that does not tell when its scheduler had the requests. */
+/** Of a run that does not show when its scheduler had the requests. */
 const USUAL_DELAYS: RunDelays = { visibleMicros: 5500, tokenMicros: 1600 };
 
 export interface CpuReplay {
@@ -25,17 +25,17 @@ export interface CpuReplay {
 
 /** The medians of the run's own delays, where it recorded when its scheduler had the requests. */
 export function delaysOf(run: CpuRun, replay: CpuReplay): RunDelays {
-  const told = [...run.requests.keys()].filter((i) => run.requests[i]!.queuedAt !== undefined);
+  const reported = [...run.requests.keys()].filter((i) => run.requests[i]!.queuedAt !== undefined);
   const median = (values: number[]) => values.filter(Number.isFinite).sort((a, b) => a - b)[values.length >> 1];
-  const visibleMicros = median(told.map((i) => (run.requests[i]!.queuedAt! - run.requests[i]!.send) * 1e6));
-  const tokenMicros = median(told.map((i) => run.requests[i]!.firstAt * 1e6 - (replay.firstAt[i] ?? NaN)));
+  const visibleMicros = median(reported.map((i) => (run.requests[i]!.queuedAt! - run.requests[i]!.send) * 1e6));
+  const tokenMicros = median(reported.map((i) => run.requests[i]!.firstAt * 1e6 - (replay.firstAt[i] ?? NaN)));
   if (visibleMicros === undefined || tokenMicros === undefined) return USUAL_DELAYS;
   return { visibleMicros: Math.round(visibleMicros), tokenMicros: Math.round(tokenMicros) };
 }
 
 /**
  * The recorded starts and durations of the steps drive the clock, and requests are there when the scheduler had them,
- * as far as the run tells.
+ * as far as the run shows.
  */
 export function replayRecordedSteps(run: CpuRun): CpuReplay {
   return replay(run, true, {

@@ -11,7 +11,7 @@ export interface RunRequest {
   readonly promptTokens: number;
   /** Of a request that its client took back: all that it asked for. */
   readonly outputTokens: number;
-  /** Undefined where the engine did not tell, as of a request that was taken back. */
+  /** Undefined where the engine did not report it, as of a request that was taken back. */
   readonly cachedTokens: number | undefined;
   readonly firstAt: number;
   readonly lastAt: number;
@@ -43,7 +43,7 @@ export interface CpuRun {
   /** KV blocks that were made hittable, and that were overwritten; undefined where no events were recorded. */
   readonly blocks: { readonly stored: number; readonly removed: number } | undefined;
   readonly preemptions: number;
-  /** The settings of the engine, as meta.json tells them. */
+  /** The settings of the engine, as meta.json has them. */
   readonly engine: EngineConfig;
 }
 
@@ -93,17 +93,17 @@ function wasServed(line: RunLine): boolean {
 
 function requestOf(line: RunLine): RunRequest {
   const abortedAt = line.optional("dropped") ?? line.optional("aborted_at");
-  const told = abortedAt === undefined;
+  const isWhole = abortedAt === undefined;
   return {
     send: line.number("send"),
     group: line.number("group"),
     prefixTokens: line.count("prefix_len"),
     text: line.number("unique_id"),
     promptTokens: line.count("prompt_tokens", 1),
-    outputTokens: line.count(told ? "completion_tokens" : "max_tokens", 1),
+    outputTokens: line.count(isWhole ? "completion_tokens" : "max_tokens", 1),
     cachedTokens: line.optional("cached_tokens"),
-    firstAt: told ? line.number("first_chunk") : NaN,
-    lastAt: told ? lastChunkAt(line) : NaN,
+    firstAt: isWhole ? line.number("first_chunk") : NaN,
+    lastAt: isWhole ? lastChunkAt(line) : NaN,
     priority: line.optional("priority") ?? 0,
     queuedAt: line.optional("queued"),
     abortedAt,

@@ -6,10 +6,10 @@ import type { CpuRun } from "./cpu-run.ts";
 import { type Comparison, judge, mean, meanAbsoluteError, meanError, printComparisons } from "./errors.ts";
 import { type MeasuredStep, resampledResiduals } from "./residuals.ts";
 
-/** Residuals of steps are drawn one by one, and in rows, since slow times last; of so many pairs the median is told. */
+/** Residuals of steps are drawn one by one, and in rows, since slow times last; of so many pairs the median is printed. */
 const RESIDUAL_ROWS = [1, 20];
 const REPLICA_PAIRS = 7;
-/** Of fewer steps with as many requests the mean tells nothing. */
+/** Of fewer steps with as many requests the mean shows nothing. */
 const COMPARABLE_STEPS_MIN = 10;
 
 /** The scheduler alone: the recorded starts and durations of the steps drive the clock. */
@@ -21,10 +21,10 @@ export function testScheduler(name: string, run: CpuRun): void {
   console.log(`    to the scheduler ${visibleMicros / 1e3} ms, from a step to its client ${tokenMicros / 1e3} ms`);
   const comparisons = compareCpuRun(run, replay, delays);
   printComparisons(comparisons);
-  const told = run.requests.flatMap(({ cachedTokens }, i) =>
+  const reported = run.requests.flatMap(({ cachedTokens }, i) =>
     cachedTokens === undefined ? [] : [cachedTokens === replay.cached[i] ? 1 : 0],
   );
-  const exact = mean(told);
+  const exact = mean(reported);
   judge("requests with exact cached_tokens", exact, exact >= 0.995, ">= 99.5 %");
   const same = mean(run.steps.map((step, i) => (sameStep(run, step, replay.shapes[i]) ? 1 : 0)));
   judge("steps with the real composition", same, same >= 0.95, ">= 95 %");

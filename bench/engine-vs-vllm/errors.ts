@@ -40,7 +40,7 @@ export function meanAbsoluteError({ real, predicted }: Comparison): number {
   return mean(real.map((value, i) => Math.abs((predicted[i] ?? 0) - value) / value));
 }
 
-/** Says whether a figure is within its bound, and makes the process fail if it is not. */
+/** Prints whether a figure is within its bound, and makes the process fail if it is not. */
 export function judge(what: string, value: number, within: boolean, bound: string): void {
   console.log(`${within ? "ok  " : "MISS"} ${what}: ${(100 * value).toFixed(2)} % (${bound})`);
   if (!within) process.exitCode = 1;

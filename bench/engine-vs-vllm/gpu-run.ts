@@ -46,7 +46,7 @@ export interface GpuRun {
   readonly kvBlocks: number | undefined;
   readonly sequencesMax: number;
   readonly batchTokensMax: number;
-  /** The settings of the engine, as meta.json tells them; where it says no KV blocks, enough for the greatest batch. */
+  /** The settings of the engine, as meta.json has them; where it names no KV blocks, enough for the greatest batch. */
   readonly engine: EngineConfig;
 }
 
@@ -93,7 +93,7 @@ export function readGpuRun(folder: string): GpuRun {
   };
 }
 
-/** vLLM makes CUDA graphs for up to twice max_num_seqs, 512 at most, unless told otherwise. */
+/** vLLM makes CUDA graphs for up to twice max_num_seqs, 512 at most, unless asked otherwise. */
 function graphTokensMaxOf(meta: RunMeta, sequencesMax: number): number {
   return meta.count(["resolved_config.compilation_config.max_cudagraph_capture_size"], Math.min(2 * sequencesMax, 512));
 }

@@ -12,7 +12,7 @@ interface KnownModel {
   readonly experts?: ExpertShape;
 }
 
-/** What a run's recorded kernels do not tell of its model and boards. */
+/** What a run's recorded kernels do not show of its model and boards. */
 export interface GpuSetup {
   readonly layers: number;
   readonly gpus: number;

@@ -10,8 +10,8 @@ const BOUNDS = [0.1, 0.03, 0.05];
 
 /**
  * Step times from the measured kernels. Where the link between several GPUs is not known, the two figures of their
- * exchange are fitted on the first half of the requests. Experts of several GPUs exchange tokens, of which no kernel
- * tells.
+ * exchange are fitted on the first half of the requests. Experts of several GPUs exchange tokens, which no kernel
+ * shows.
  */
 export function testKernels(name: string, run: GpuRun, setup: GpuSetup): void {
   const experts = run.expertRows && setup.experts && { ...setup.experts, rows: run.expertRows };
@@ -39,7 +39,7 @@ export function testKernels(name: string, run: GpuRun, setup: GpuSetup): void {
   report(`(c) ${name}, measured kernels, ${how}`, run, stepTime);
 }
 
-/** Why kernels cannot tell a step of this engine; "" where they can. */
+/** Why kernels do not show a step of this engine; "" where they can. */
 function refusal({ notes, engine, expertRows }: GpuRun, { experts }: GpuSetup): string {
   if (notes.length > 0) return notes.join("; ");
   if (experts === undefined) return "";
@@ -49,7 +49,7 @@ function refusal({ notes, engine, expertRows }: GpuRun, { experts }: GpuSetup): 
 
 /**
  * Coefficients fitted on the first half of the requests by arrival, tested on the second. No step takes less than the
- * reading of the weights: in a run whose steps are all full, nothing else tells the base from the rest.
+ * reading of the weights: in a run whose steps are all full, nothing else separates the base from the rest.
  */
 export function testCoefficients(name: string, run: GpuRun, setup: GpuSetup): void {
   const spec = (x: readonly number[]): StepTimeSpec => ({
@@ -64,7 +64,7 @@ export function testCoefficients(name: string, run: GpuRun, setup: GpuSetup): vo
 }
 
 /**
- * Least sum over the requests of the first half of squared errors, relative for the time per token, which tells small
+ * Least sum over the requests of the first half of squared errors, relative for the time per token, which separates small
  * batches from large ones, and relative to the mean for the first token and the whole. Two searches, the second from
  * where the first one ended.
  */

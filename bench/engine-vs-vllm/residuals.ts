@@ -9,7 +9,7 @@ export interface MeasuredStep {
 }
 
 /**
- * How many times as long as the model says a run's steps took, drawn anew in rows of consecutive ones (a moving-block
+ * How many times as long as the model has it a run's steps took, drawn anew in rows of consecutive ones (a moving-block
  * bootstrap; one by one for rows of 1): what another run of the same engine might have met. Each factor holds for a mean
  * step's time.
  */

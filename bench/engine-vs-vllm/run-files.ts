@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isRecord, type JsonRecord } from "#trace/import/json-record.ts";
 
-/** One line of a file of a run; its fields are read by name, and what is no such field is an error that tells the line. */
+/** One line of a file of a run; its fields are read by name, and what is no such field is an error that names the line. */
 export class RunLine {
   readonly record: JsonRecord;
   readonly #where: string;
@@ -88,9 +88,9 @@ function linesOf(folder: string, file: string, min = 1): { readonly text: string
   const path = join(folder, file);
   if (!existsSync(path)) throw new Error(`${path}: expected this file of the run, got no such file`);
   const lines = readFileSync(path, "utf8").split("\n");
-  const told = lines.flatMap((text, i) => (text.trim() === "" ? [] : [{ text, where: `${path}:${i + 1}` }]));
-  if (told.length < min) throw new Error(`${path}: expected lines, got an empty file`);
-  return told;
+  const filled = lines.flatMap((text, i) => (text.trim() === "" ? [] : [{ text, where: `${path}:${i + 1}` }]));
+  if (filled.length < min) throw new Error(`${path}: expected lines, got an empty file`);
+  return filled;
 }
 
 function parsed(text: string, where: string): unknown {

@@ -16,7 +16,7 @@ export interface StepFit {
 
 /**
  * Coefficients from measured steps. The context of decodes is not among them: in one workload it grows with their
- * number, and a fit cannot tell the two apart.
+ * number, and a fit cannot distinguish the two.
  */
 export function fitSteps(samples: readonly StepSample[]): StepFit {
   const rows = samples.map(({ shape }) => [

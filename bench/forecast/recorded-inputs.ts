@@ -58,9 +58,9 @@ function gpuInputs(folder: string): RecordedInputs {
   const onClock = (seconds: number): Micros => micros(seconds - offset - start);
   const lines = readNumberRows(folder, "timeseries.csv");
   // One of the runs has 0 in every row: it was not recorded.
-  const told = lines.some((line) => line.number("kv_cache_pct") > 0);
+  const hasUsage = lines.some((line) => line.number("kv_cache_pct") > 0);
   const loads = lines.map((line) =>
-    observed(line.number("t"), line, told ? line.number("kv_cache_pct") / 100 : undefined),
+    observed(line.number("t"), line, hasUsage ? line.number("kv_cache_pct") / 100 : undefined),
   );
   const all = requests.flatMap((request, number) =>
     inputsOf(number, engine, {

@@ -103,7 +103,7 @@ function prefixesOf({ scorers }: ProfileSpec, delayMicros: number): PrefixSignal
   throw new Error("config.routing_scorers: expected no-hit-lru without prefix-affinity, got both");
 }
 
-/** The prefix of a group has the length that the first of its requests with a prefix says. */
+/** The prefix of a group has the length of the first of its requests with a prefix. */
 function requestsOf(requests: ClusterForm["requests"]): GoldenRequest[] {
   const prefixes = new Map<string, number>();
   for (const { prefix_group, prefix_length } of requests) {

@@ -22,7 +22,7 @@ export interface LatencyForm {
   readonly beta?: readonly number[];
 }
 
-/** What a case's latency model says of steps, and of times outside them. */
+/** What a case's latency model makes of steps, and of times outside them. */
 export interface GoldenLatency {
   readonly stepTime: StepTimeSpec;
   readonly queueDelay: { readonly baseMicros: number; readonly perPromptTokenMicros: number };

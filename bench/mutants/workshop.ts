@@ -152,7 +152,7 @@ export class Workshop {
       detached: true,
     });
     return new Promise((resolve) => {
-      let said = "";
+      let output = "";
       const end = (ran: Ran): void => {
         clearTimeout(timer);
         endGroup(child.pid);
@@ -160,8 +160,8 @@ export class Workshop {
       };
       const timer = setTimeout(() => end("timeout"), this.#options.runMillisMax);
       child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        const lines = (said + text).split("\n");
-        said = lines.pop() ?? "";
+        const lines = (output + text).split("\n");
+        output = lines.pop() ?? "";
         const failed = lines.map((line) => FAILED.exec(line)?.[1]).find((name) => name !== undefined);
         if (failed !== undefined) end({ failed });
       });

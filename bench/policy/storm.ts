@@ -34,7 +34,7 @@ export interface StormOptions {
   readonly url: string;
   readonly token: string;
   readonly configMap: ConfigMap;
-  /** What its file says but for routing and limits. */
+  /** Its file, but for routing and limits. */
   readonly fixed: object;
   readonly changes: number;
   /** Changes that must be refused; each of the ways there are, again and again. */
@@ -86,10 +86,10 @@ export async function policyStorm(options: StormOptions): Promise<StormResult> {
     }
     if ((i + 1) % every === 0 && refused.length + slipped.length < options.invalid) {
       const before = await admin.state();
-      const said = await admin.wrong(refused.length + slipped.length);
+      const refusal = await admin.wrong(refused.length + slipped.length);
       const after = await admin.state();
-      if (said === undefined || before !== after) slipped.push(`${said}: ${before} became ${after}`);
-      else refused.push(said);
+      if (refusal === undefined || before !== after) slipped.push(`${refusal}: ${before} became ${after}`);
+      else refused.push(refusal);
     }
   }
   await load.stop();
@@ -97,8 +97,8 @@ export async function policyStorm(options: StormOptions): Promise<StormResult> {
   const applied: Record<string, number> = {};
   for (const { source } of versions) applied[source] = (applied[source] ?? 0) + 1;
   const { requests, failed, failures } = load;
-  const told = { adminMillis, fileMillis, refused, slipped, applied, versions: load.versions };
-  return { requests, failed, failures, ...told, versionInForce: versions[0]!.version };
+  const figures = { adminMillis, fileMillis, refused, slipped, applied, versions: load.versions };
+  return { requests, failed, failures, ...figures, versionInForce: versions[0]!.version };
 }
 
 /** Clients that ask one request after another, every other one as a stream. */
@@ -191,7 +191,7 @@ class Admin {
     await until(`change ${i} by file`, async () => (await this.#get<PolicyView>("")).version > version);
   }
 
-  /** Asks for something that must be refused; what was said of it, undefined where it was not refused. */
+  /** Asks for something that must be refused; why it was, undefined where it was not. */
   async wrong(i: number): Promise<string | undefined> {
     const [document, path] = WRONG[i % WRONG.length]!;
     if (i % 4 === 3) return this.#wrongFile(i, document, path);
@@ -248,7 +248,7 @@ async function until(what: string, condition: () => Promise<boolean>): Promise<v
   }
 }
 
-/** What the trace of a storm says. */
+/** What the trace of a storm shows. */
 export interface StormTrace {
   readonly replay: ReplayResult;
   readonly decisions: number;

@@ -45,7 +45,7 @@ export async function adjusted(): Promise<boolean> {
       await start(gateway, name, design, []);
       await seconds(long);
       const rollout = await gateway.rollout(name);
-      isWell = told(rollout) && isWell;
+      isWell = report(rollout) && isWell;
       await gateway.admin("POST", `/rollout/${name}/rollback`);
     }
     await start(gateway, "contradicted", RUNS[1].design, [WRONG]);
@@ -72,7 +72,7 @@ async function start(gateway: DrivenGateway, name: string, design: object, predi
   await gateway.admin("POST", "/rollout", { name, arms: ARMS, design, ...more });
 }
 
-function told({ name, adjustment, differences }: RolloutView): boolean {
+function report({ name, adjustment, differences }: RolloutView): boolean {
   const { predicted = 0, unpredicted = 0, waiting = 0 } = adjustment ?? {};
   const means = differences.filter(({ figure }) => figure === "mean");
   const figures = means.map(({ metric, count, meanMillis, lowMillis, highMillis, varianceLeft }) => {

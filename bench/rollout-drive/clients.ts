@@ -11,7 +11,7 @@ export interface RoutedTo {
 
 const FAILURES_KEPT = 5;
 /** Characters that a conversation begins with; they fill some blocks. */
-const OPENING = "Tell me more about the harbour. ".repeat(8);
+const OPENING = "Show me more about the harbour. ".repeat(8);
 const TURNS = 6;
 const ANSWER_TOKENS = 24;
 

@@ -13,7 +13,7 @@ import type { WorkloadRequest } from "#trace/workload-request.ts";
 import { PLAIN_CLUSTER } from "../plain-cluster.ts";
 
 export const ENGINES = 4;
-/** Label of the endpoints that says which pool they are in. */
+/** Label of the endpoints that names their pool. */
 export const POOL_LABEL = "pool";
 export const POOLS: readonly string[] = ["a", "b"];
 

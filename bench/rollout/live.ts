@@ -57,7 +57,7 @@ const ROLLOUTS: readonly LiveRollout[] = [
 ];
 
 /**
- * Rollouts live, over sockets, before emulated engines, beside what a plan says they show: made as an operator makes
+ * Rollouts live, over sockets, before emulated engines, beside what a plan predicts of them: made as an operator makes
  * one, from the trace of an earlier run by the control, with engines that were calibrated on that trace. The truth live
  * is a run of all requests by each profile. Runs that are in the folder are not done again.
  */

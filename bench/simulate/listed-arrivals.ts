@@ -3,7 +3,7 @@ import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
 import type { ArrivalSource, SimulatedRequest } from "#sim/source/arrival-source.ts";
 
-/** One arrival as a trace or a test tells it. */
+/** One arrival as a trace or a test lists it. */
 export interface ListedArrival {
   readonly route: RouteRequest;
   readonly arrivalAt: Micros;

@@ -1,4 +1,4 @@
-/** Loaded before a command (`--import`): says at its end what its process took. */
+/** Loaded before a command (`--import`): prints at its end what its process took. */
 process.on("exit", () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
   process.stderr.write(
