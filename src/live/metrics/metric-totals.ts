@@ -1,7 +1,9 @@
 import type { GatewayCounters } from "./gateway-counters.ts";
 import type { Family, Row } from "./metric-state.ts";
 
-type Total = { [K in keyof GatewayCounters]: GatewayCounters[K] extends number ? K : never }[keyof GatewayCounters];
+type CountersOf<T> = { [K in keyof GatewayCounters]: GatewayCounters[K] extends T ? K : never }[keyof GatewayCounters];
+type Total = CountersOf<number>;
+type Labelled = CountersOf<Readonly<Record<string, number>>>;
 
 const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[] = [
   ["retriesDenied", "retries_denied_total", "Retries denied because the budget was spent."],
@@ -38,6 +40,43 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["internalErrors", "internal_errors_total", "Defects caught at the edge of a request."],
 ];
 
+/** Counters with a label, which is the key of their record. */
+const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: string, help: string])[] = [
+  ["refused", "reason", "refusals_total", "Requests that the gateway answered with an error itself."],
+  [
+    "outOfFiles",
+    "of",
+    "out_of_files_total",
+    "Connections refused or not opened because no file descriptor was left, by whose they were.",
+  ],
+  ["deadlines", "state", "deadlines_passed_total", "Requests whose client's deadline passed."],
+  ["continuations", "fault", "streams_continued_total", "Streams continued at another endpoint, by fault."],
+  [
+    "continuationsByText",
+    "fault",
+    "streams_continued_by_text_total",
+    "Streams continued at another endpoint from their text, because the engine sends no token ids; the result may not be exact; by fault.",
+  ],
+  ["continuationsDenied", "reason", "streams_not_continued_total", "Streams cut instead of continued, by reason."],
+  ["moved", "from", "requests_moved_total", "Requests moved to another endpoint before their first byte, by reason."],
+  ["hedges", "end", "hedges_total", "Requests also sent to a second endpoint, by outcome."],
+  [
+    "hedgesDenied",
+    "reason",
+    "hedges_denied_total",
+    "Late requests that were not sent to a second endpoint, by reason.",
+  ],
+  [
+    "knownBodies",
+    "event",
+    "known_bodies_total",
+    "Long chats and beginnings of chats kept so that they need not be tokenized again.",
+  ],
+  ["answersKnown", "from", "answers_indexed_total", "Answers put into the prefix index."],
+  ["answersUnknown", "reason", "answers_unknown_total", "Answers whose tokens could not be determined."],
+  ["faults", "fault", "attempt_faults_total", "Attempts that failed before the client got a byte."],
+];
+
 /** What the gateway counted since its start; undefined before there is a gateway. */
 export function registerTotals(counters: () => GatewayCounters | undefined, family: Family, row: Row): void {
   for (const [counter, name, help] of TOTALS) {
@@ -46,62 +85,9 @@ export function registerTotals(counters: () => GatewayCounters | undefined, fami
       return all === undefined ? [] : [row(all[counter])];
     });
   }
-  const byKey = (name: string, help: string, label: string, of: (all: GatewayCounters) => Record<string, number>) =>
-    family("counter", name, help, () => {
-      const all = counters();
-      return all === undefined ? [] : Object.entries(of(all)).map(([value, count]) => row(count, { [label]: value }));
-    });
-  byKey("refusals_total", "Requests that the gateway answered with an error itself.", "reason", (all) => all.refused);
-  byKey(
-    "out_of_files_total",
-    "Connections refused or not opened because no file descriptor was left, by whose they were.",
-    "of",
-    (all) => all.outOfFiles,
-  );
-  byKey("deadlines_passed_total", "Requests whose client's deadline passed.", "state", (all) => all.deadlines);
-  byKey(
-    "streams_continued_total",
-    "Streams continued at another endpoint, by fault.",
-    "fault",
-    (all) => all.continuations,
-  );
-  byKey(
-    "streams_continued_by_text_total",
-    "Streams continued at another endpoint from their text, because the engine sends no token ids; the result may not be exact; by fault.",
-    "fault",
-    (all) => all.continuationsByText,
-  );
-  byKey(
-    "streams_not_continued_total",
-    "Streams cut instead of continued, by reason.",
-    "reason",
-    (all) => all.continuationsDenied,
-  );
-  byKey(
-    "requests_moved_total",
-    "Requests moved to another endpoint before their first byte, by reason.",
-    "from",
-    (all) => all.moved,
-  );
-  byKey("hedges_total", "Requests also sent to a second endpoint, by outcome.", "end", (all) => all.hedges);
-  byKey(
-    "hedges_denied_total",
-    "Late requests that were not sent to a second endpoint, by reason.",
-    "reason",
-    (all) => all.hedgesDenied,
-  );
-  byKey(
-    "known_bodies_total",
-    "Long chats and beginnings of chats kept so that they need not be tokenized again.",
-    "event",
-    (all) => all.knownBodies,
-  );
-  byKey("answers_indexed_total", "Answers put into the prefix index.", "from", (all) => all.answersKnown);
-  byKey(
-    "answers_unknown_total",
-    "Answers whose tokens could not be determined.",
-    "reason",
-    (all) => all.answersUnknown,
-  );
-  byKey("attempt_faults_total", "Attempts that failed before the client got a byte.", "fault", (all) => all.faults);
+  for (const [counter, label, name, help] of BY_LABEL) {
+    family("counter", name, help, () =>
+      Object.entries(counters()?.[counter] ?? {}).map(([value, count]) => row(count, { [label]: value })),
+    );
+  }
 }
