@@ -12,6 +12,7 @@ import { sliceRecorded } from "#trace/transform/slice-recorded.ts";
 import { Tally } from "#trace/transform/tally.ts";
 import { trafficToTrace } from "#trace/transform/traffic-to-trace.ts";
 import { drawTraffic } from "../../core/traffic.ts";
+import { request } from "../../core/state.ts";
 import { HEADER } from "../trace-samples.ts";
 import { collected, streamed } from "./workload-samples.ts";
 
@@ -162,4 +163,43 @@ test("a workload of single requests with what came of them is the same after it 
       ]);
     assert.deepEqual(figures(again), figures(single), `seed ${seed}`);
   }
+});
+
+test("a turn thinks from the end of the one before it; one that came earlier begins a conversation of its own", async () => {
+  const { header } = new TraceDecoder(new TraceEncoder({ blockTokens: 16 }).header(HEADER));
+  const inputs: Input[] = [];
+  // Conversation "a": sent at 0, 5 and 9 s; its second turn ends at 10 s only. "b" is another one.
+  for (const [id, session, at, seconds] of [
+    ["a0", "a", 0, 2],
+    ["b0", "b", 1, 3],
+    ["a1", "a", 5, 5],
+    ["b1", "b", 4, 1],
+    ["a2", "a", 9, 1],
+    ["a3", "a", 13, 1],
+  ] as const) {
+    inputs.push({ kind: "request-arrived", at: at * 1e6, request: request({ id, session }) });
+    const end = { kind: "request-finished", at: (at + seconds) * 1e6, requestId: id, outcome: "ok" } as const;
+    inputs.push({ ...end, promptTokens: 67, cachedTokens: 0, outputTokens: 5 });
+  }
+  const records = inputs
+    .toSorted((a, b) => a.at - b.at)
+    .map((input): TraceItem => ({ kind: "record", input, decision: undefined }));
+  const traffic = await collected(recordedTraffic(streamed([{ kind: "run", header }, ...records]), new Tally()));
+  assert.deepEqual(
+    traffic.map(({ id, request: { session, turn, arrivalMicros, thinkMicros } }) => {
+      return [id, session, turn, arrivalMicros / 1e6, thinkMicros === undefined ? undefined : thinkMicros / 1e6];
+    }),
+    [
+      ["a0", "conversation_0", 0, 0, undefined],
+      ["b0", "conversation_1", 0, 1, undefined],
+      ["b1", "conversation_1", 1, 4, 0],
+      ["a1", "conversation_0", 1, 5, 3],
+      ["a2", "conversation_2", 0, 9, undefined],
+      ["a3", "conversation_2", 1, 13, 3],
+    ],
+  );
+  assert.deepEqual(
+    traffic.map(({ observed }) => observed?.e2eMicros),
+    [2e6, 3e6, 1e6, 5e6, 1e6, 1e6],
+  );
 });
