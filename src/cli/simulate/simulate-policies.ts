@@ -58,27 +58,20 @@ function readPolicies(file: string): SimulationPolicies {
 
 /** The profile that --profile, --routing-policy, --routing-scorers or --policy-config ask for; gnomon's own without. */
 function profileOf(flags: SimulateFlags, fromFile: Policy | undefined): NamedProfile {
-  const { policyConfig, routingPolicy, routingScorers, profile } = flags;
-  if (fromFile === undefined && routingPolicy === undefined && routingScorers === undefined) {
+  const { policyConfig = "--policy-config", routingPolicy, routingScorers, profile } = flags;
+  const hasFlags = routingPolicy !== undefined || routingScorers !== undefined;
+  if (fromFile === undefined && !hasFlags) {
     return loadProfile(profile ?? (flags.architecture === "pd" ? "gnomon-pd" : "gnomon"));
   }
   if (profile !== undefined) {
     const others = "--routing-policy, --routing-scorers or the routing of --policy-config";
     throw new ConfigError([`--profile: expected to be alone, got it together with ${others}`]);
   }
-  return profileOfPolicy(
-    {
-      policy: routingPolicy ?? (routingScorers === undefined ? (fromFile?.policy ?? "weighted") : "weighted"),
-      scorers:
-        routingScorers === undefined
-          ? routingPolicy === undefined
-            ? fromFile?.scorers
-            : undefined
-          : parseScorers(routingScorers),
-    },
-    {
-      policy: routingPolicy === undefined ? (policyConfig ?? "--routing-scorers") : "--routing-policy",
-      scorers: routingScorers === undefined ? (policyConfig ?? "--routing-policy") : "--routing-scorers",
-    },
-  );
+  if (fromFile !== undefined && !hasFlags) {
+    return profileOfPolicy(fromFile, { policy: policyConfig, scorers: policyConfig });
+  }
+  // Flags take the place of the file's policy, whole; scorers alone are weighted.
+  const policy = routingPolicy ?? "weighted";
+  const scorers = routingScorers === undefined ? undefined : parseScorers(routingScorers);
+  return profileOfPolicy({ policy, scorers }, { policy: "--routing-policy", scorers: "--routing-scorers" });
 }
