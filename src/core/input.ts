@@ -130,6 +130,7 @@ const ASKING: ReadonlySet<Input["kind"]> = new Set<AskingInput["kind"]>([
   "request-escalated",
 ]);
 
+/** Whether the router answers this input with a decision. */
 export function isAsking(input: Input): input is AskingInput {
   return ASKING.has(input.kind);
 }

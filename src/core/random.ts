@@ -13,6 +13,7 @@ export interface Random {
   below(bound: number): number;
 }
 
+/** The stream of draws with this number under this seed, both integers up to 2^53: the same pair always draws the same. */
 export function randomFor(seed: number, stream: number): Random {
   return new Sfc32(seed, stream);
 }

@@ -162,6 +162,7 @@ const ENGINE_DEFAULTS: EngineConfig = {
   check: false,
 };
 
+/** ENGINE_DEFAULTS with some values in their place. Nothing is checked here. */
 export function engineDefaults(overrides: Partial<EngineConfig> = {}): EngineConfig {
   return { ...ENGINE_DEFAULTS, ...overrides };
 }

@@ -19,6 +19,7 @@ export interface Stalls {
   readonly micros: Float64Array;
 }
 
+/** The factor on step times of the window that `at` lies in; after the last window the first one follows again. */
 export function driftAt({ windowMicros, factors }: StepDrift, at: Micros): number {
   return factors[Math.floor(at / windowMicros) % factors.length]!;
 }

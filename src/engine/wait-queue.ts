@@ -17,6 +17,7 @@ export interface WaitQueue {
   remove(sequence: Sequence): void;
 }
 
+/** An empty queue in the order of the policy. */
 export function createWaitQueue(policy: SchedulerPolicy): WaitQueue {
   switch (policy) {
     case "fcfs":

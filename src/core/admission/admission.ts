@@ -59,6 +59,7 @@ export const ADMIT: Admission = { action: "admit" };
 /** What is done with a request above a limit: refused at once, or it waits. */
 export type OnLimit = "reject" | "delay";
 
+/** The verdict on a request above a limit, with the time until it would be below: at least 1 us, rounded up. */
 export function above(onLimit: OnLimit, reason: LimitReason, micros: Micros): Admission {
   return { action: onLimit, reason, micros: Math.max(1, Math.ceil(micros)) };
 }

@@ -23,6 +23,7 @@ export interface Filter extends Noter {
   observe?(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void;
 }
 
+/** A filter for the catalogue: `create` gets its parameters typed by their table, with defaults filled in. */
 export function filterPlugin<const P extends ParameterTable>(definition: Definition<Filter, P>): Plugin<Filter> {
   return plugin(definition);
 }

@@ -12,6 +12,7 @@ export interface PeerCounts {
   doubtedBreakers: number;
 }
 
+/** Counts before anything came. */
 export function newPeerCounts(): PeerCounts {
   return { ignoredReports: 0, missedReports: 0, refusedCharges: 0, strayNews: 0, doubtedBreakers: 0 };
 }

@@ -35,6 +35,7 @@ export interface Peer {
   readonly suspects: Set<EndpointId>;
 }
 
+/** A peer of which no report was taken yet; `incomplete` where some came before and were missed. */
 export function newPeer(name: string, epoch: number, incomplete: boolean): Peer {
   return { name, epoch, sequence: 0, incomplete, requests: new Map(), suspects: new Set() };
 }

@@ -19,6 +19,7 @@ export interface Picker extends Noter {
   observe?(input: Input, decision: Decision): void;
 }
 
+/** A picker for the catalogue: `create` gets its parameters typed by their table, with defaults filled in. */
 export function pickerPlugin<const P extends ParameterTable>(definition: Definition<Picker, P>): Plugin<Picker> {
   return plugin(definition);
 }

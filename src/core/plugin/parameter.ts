@@ -42,6 +42,10 @@ export function resolveParameters<T extends ParameterTable>(
   return values as ParameterValues<T>;
 }
 
+/**
+ * What is wrong with parameters of a plugin, under `path`: unknown names, and values of the wrong type or out of
+ * bounds.
+ */
 export function checkParameters(
   table: ParameterTable,
   given: Readonly<Record<string, unknown>>,

@@ -61,6 +61,7 @@ export interface ReportedIndex extends PrefixIndex {
   knowledge(slot: number): Knowledge;
 }
 
+/** Whether the index takes what engines report of their caches. */
 export function takesReports(index: PrefixIndex): index is ReportedIndex {
   return "knowledge" in index;
 }

@@ -19,6 +19,7 @@ type Scores = Readonly<Record<string, number>>;
 
 export const PRIORITY_POLICIES = ["constant", "slo-based", "tenant-priority", "deadline-aware"] as const;
 
+/** The policy that a spec describes. */
 export function createPriority(spec: PrioritySpec): PriorityPolicy {
   switch (spec.type) {
     case "constant":

@@ -50,6 +50,7 @@ const ACCEPTED: Readonly<Record<StepKind, readonly Phase[]>> = {
   rollback: ["running", "paused"],
 };
 
+/** A rollout before its first step. */
 export function plannedRollout(plan: RolloutPlan, at: Micros): RolloutState {
   return {
     plan,

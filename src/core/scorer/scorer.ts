@@ -26,6 +26,7 @@ export interface Scorer extends Noter {
   observe?(input: Input, decision: Decision | undefined, request: RouteRequest | undefined): void;
 }
 
+/** A scorer for the catalogue: `create` gets its parameters typed by their table, with defaults filled in. */
 export function scorerPlugin<const P extends ParameterTable>(definition: Definition<Scorer, P>): Plugin<Scorer> {
   return plugin(definition);
 }

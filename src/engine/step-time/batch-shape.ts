@@ -22,6 +22,7 @@ export interface BatchShape {
   decodeContextMaxTokens: number;
 }
 
+/** The shape of a batch of nothing. */
 export function emptyShape(): BatchShape {
   return {
     prefillSequences: 0,
@@ -35,6 +36,7 @@ export function emptyShape(): BatchShape {
   };
 }
 
+/** Makes it the shape of a batch of nothing. */
 export function clearShape(shape: BatchShape): void {
   shape.prefillSequences = 0;
   shape.prefillTokens = 0;
@@ -46,6 +48,7 @@ export function clearShape(shape: BatchShape): void {
   shape.decodeContextMaxTokens = 0;
 }
 
+/** Adds `tokens` tokens of a prompt behind `start` computed ones; the prompt is `whole` tokens long. */
 export function addPrefill(shape: BatchShape, start: number, tokens: number, whole: number = start + tokens): void {
   shape.prefillSequences++;
   shape.prefillTokens += tokens;
@@ -54,6 +57,7 @@ export function addPrefill(shape: BatchShape, start: number, tokens: number, who
   shape.prefillWholeTwice += tokens * (2 * whole + tokens);
 }
 
+/** Adds one output token behind `start` tokens of context. */
 export function addDecode(shape: BatchShape, start: number): void {
   shape.decodeSequences++;
   shape.decodeContextTokens += start;

@@ -22,6 +22,7 @@ export interface CoefficientSpec {
   readonly perPrefillPairMicros?: number;
 }
 
+/** Step time as a linear function of the batch's shape. */
 export class CoefficientStepTime implements StepTime {
   readonly stateless = true;
   readonly #base: number;

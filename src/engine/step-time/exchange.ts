@@ -16,6 +16,7 @@ export interface Exchange {
 
 const BYTES_PER_MICRO_OF_GIGABYTE = 1e3;
 
+/** Microseconds that a step of so many tokens takes for the exchanges of its layers, by rings of boards. */
 export function exchangeMicros(exchange: Exchange, layers: number, tokens: number): number {
   const { gpus, bytesPerToken, gigabytesPerSecond, hopMicros } = exchange;
   const part = (tokens * bytesPerToken) / gpus / (gigabytesPerSecond * BYTES_PER_MICRO_OF_GIGABYTE);

@@ -41,6 +41,7 @@ export interface KernelTableSpec {
   readonly perTokenMicros?: number;
 }
 
+/** Step time from measured kernels, between whose sizes it interpolates. */
 export class KernelTableStepTime implements StepTime {
   readonly stateless = true;
   readonly #layers: number;

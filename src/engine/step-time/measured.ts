@@ -10,6 +10,7 @@ export interface MeasuredSpec {
   readonly startAt?: readonly Micros[];
 }
 
+/** Step times as they were recorded, one after another, whatever the batch. */
 export class MeasuredStepTime implements StepTime {
   readonly stateless = false;
   readonly #stepMicros: readonly number[];

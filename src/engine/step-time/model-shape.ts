@@ -35,6 +35,7 @@ export interface HardwareShape {
   readonly mfuDecode: number;
 }
 
+/** Numbers in a head's keys; hidden / heads where the model does not state it. */
 export function headSizeOf(model: ModelShape): number {
   return model.headSize ?? model.hidden / model.heads;
 }

@@ -26,6 +26,7 @@ export interface RooflineSpec {
   readonly tensorParallel: number;
 }
 
+/** Step time as the larger of what arithmetic and what memory takes. */
 export class RooflineStepTime implements StepTime {
   readonly stateless = true;
   readonly #flopsPerToken: number;

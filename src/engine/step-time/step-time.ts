@@ -18,6 +18,7 @@ export interface StepTime {
 
 export type StepTimeSpec = CoefficientSpec | RooflineSpec | TrainedPhysicsSpec | KernelTableSpec | MeasuredSpec;
 
+/** The model of step times that a spec describes. */
 export function createStepTime(spec: StepTimeSpec): StepTime {
   switch (spec.kind) {
     case "coefficients":

@@ -34,6 +34,7 @@ export interface TrainedPhysicsSpec {
 /** KV blocks are taken to hold 16-bit numbers. */
 const KV_ELEMENT_BYTES = 2;
 
+/** Step time as a weighted sum of what arithmetic, memory and exchange take by a roofline. */
 export class TrainedPhysicsStepTime implements StepTime {
   readonly stateless = true;
   readonly #spec: TrainedPhysicsSpec;

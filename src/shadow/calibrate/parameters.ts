@@ -20,6 +20,7 @@ export const OPTIONAL: ReadonlySet<Parameter> = new Set([
   "perPrefillPairMicros",
 ]);
 
+/** A value for each parameter. */
 export function parametersOf(values: (parameter: Parameter) => number): Parameters {
   return Object.fromEntries(PARAMETERS.map((parameter) => [parameter, values(parameter)])) as Record<Parameter, number>;
 }

@@ -31,6 +31,7 @@ export function goodputOf(
   return all === 0 ? undefined : good / all;
 }
 
+/** A request's times in microseconds; NaN for what it has not. */
 export function timesOf(outcome: CandidateOutcome, row: number): RequestTimes {
   return { ttft: outcome.ttftMicros[row]!, tpot: outcome.tpotMicros[row]!, e2e: outcome.e2eMicros[row]! };
 }

@@ -23,6 +23,7 @@ export interface PredictionError {
   readonly correlation: number;
 }
 
+/** How far predictions are off, request by request, over those with both values; undefined where there are none. */
 export function predictionError(predicted: Float64Array, observed: Float64Array): PredictionError | undefined {
   const pairs: [number, number][] = [];
   for (let i = 0; i < predicted.length; i++) {

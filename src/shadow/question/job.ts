@@ -36,6 +36,7 @@ export interface JobResults {
   readonly trial: TrialResult;
 }
 
+/** Does a job. Same setting and job, same result, in any thread. */
 export function perform(setting: Setting, job: Job): JobResults[Job["kind"]] {
   switch (job.kind) {
     case "outcome":

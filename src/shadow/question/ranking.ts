@@ -24,6 +24,10 @@ export interface BlockSums {
   readonly counts: Float64Array;
 }
 
+/**
+ * The sums of values in order of arrival, NaN left out: blocks of the square root of their number, at most BLOCKS_MAX
+ * blocks.
+ */
 export function blockSumsOf(values: Float64Array): BlockSums {
   const length = Math.max(Math.ceil(Math.sqrt(values.length)), Math.ceil(values.length / BLOCKS_MAX));
   const blocks = Math.ceil(values.length / length);

@@ -20,6 +20,7 @@ export interface RegretSummary {
   readonly worst: readonly DecisionRegret[];
 }
 
+/** Over all decisions that could be asked about; undefined ones are left out. */
 export function regretSummary(answers: readonly (DecisionRegret | undefined)[]): RegretSummary {
   const found = answers.filter((one) => one !== undefined);
   const part = (value: (one: DecisionRegret) => number) =>

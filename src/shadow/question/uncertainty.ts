@@ -22,6 +22,7 @@ export interface CoveredFigure extends Interval {
 }
 export type Coverage = Readonly<Record<Figure, CoveredFigure>>;
 
+/** The 90 % prediction intervals of a metric's figures; undefined where replicas give none. */
 export function figureIntervals(
   predicted: Distribution | undefined,
   replicas: readonly ReplicaFigures[],

@@ -19,6 +19,7 @@ export function twoArmPlan(design: Design, seed: number): RolloutPlan {
 const SETTLE_SECONDS = 1800;
 const WINDOW_SAMPLES_MIN = 5;
 
+/** How a simulated rollout is judged: with `level`, in (0, 1), as the chance of a false alarm, and without guardrails. */
 export function judgeOptions(plan: RolloutPlan, level: number, plannedCount: number): JudgeOptions {
   return {
     plan,

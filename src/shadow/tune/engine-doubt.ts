@@ -19,6 +19,7 @@ const KNOWN_MIN = 0.03;
 /** A model that is further off on the very traffic that it is asked about is wrong. */
 const MODEL_ERROR_MAX = 0.25;
 
+/** How far an engine may be off, by what its calibration and its error on this very traffic show. */
 export function engineDoubt(residuals: StepResiduals | undefined, error: PredictionError | undefined): EngineDoubt {
   const measured = error === undefined ? undefined : Math.log(1 + error.meanRelative);
   const own = (stated: number, between: number) => Math.hypot(stated, between);

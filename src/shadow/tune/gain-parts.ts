@@ -52,6 +52,7 @@ export interface Compared {
 const PROMPTS = ["< 1K tokens", "1K-4K", "4K-16K", "16K-64K", ">= 64K"] as const;
 const TURNS = ["first turn", "turns 2-4", "turns 5-16", "later turns"] as const;
 
+/** Where a gain comes from: by length of prompts, turn of a conversation, and tokens found in caches. */
 export function gainParts(compared: Compared): GainParts {
   const { workload, clusters, counts, losses } = compared;
   const prompts = PROMPTS.map(() => newSums());

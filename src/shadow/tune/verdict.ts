@@ -26,6 +26,7 @@ export interface Judged {
   readonly heldOut: HeldOut | undefined;
 }
 
+/** Whether the policy that was found is proposed, refused or uncertain, and why. */
 export function verdictOf({ gainMin, search, winner, heldOut }: Judged): Verdict {
   const least = percent(gainMin);
   if (!Number.isFinite(search.inForceLoss))

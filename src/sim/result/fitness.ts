@@ -35,6 +35,7 @@ export interface Fitness {
   readonly values: Partial<Readonly<Record<FitnessKey, number>>>;
 }
 
+/** The weighted sum of a simulation's metrics, and what each of them was. */
 export function fitnessOf(metrics: Metrics, weights: FitnessWeights): Fitness {
   const values: Partial<Record<FitnessKey, number>> = {};
   let score = 0;

@@ -42,6 +42,7 @@ export interface Metrics extends Anomalies {
   readonly kvThrashingRate: number;
 }
 
+/** A simulation's metrics from its outcomes; `gaps` are the gaps between tokens, where they were kept. */
 export function metricsOf(
   outcomes: Outcomes,
   fleet: EngineFleet,
@@ -105,6 +106,7 @@ export interface EndpointFigures {
   readonly blockMisses: number;
 }
 
+/** The same by endpoint, in the order in which they joined. */
 export function endpointFigures(outcomes: Outcomes, fleet: EngineFleet, endedAt: Micros): EndpointFigures[] {
   const groups = grouped(outcomes, outcomes.endpoint, fleet.size);
   return fleet.specs.map(({ endpoint }, number) => {

@@ -29,6 +29,7 @@ export interface PathCounts {
   timeouts: number;
 }
 
+/** Counts before the first request. */
 export function newPathCounts(): PathCounts {
   return {
     faults: {},

@@ -11,6 +11,7 @@ export interface SloTarget {
 /** Targets by class; "" is for requests without one, and "*" for classes that are not named. */
 export type SloTargets = Readonly<Record<string, SloTarget>>;
 
+/** The target of a class: its own, else that of "*"; undefined for none. */
 export function targetOf(targets: SloTargets, sloClass: string): SloTarget | undefined {
   return Object.hasOwn(targets, sloClass) ? targets[sloClass] : targets["*"];
 }

@@ -22,6 +22,7 @@ export interface WindowFigures {
   readonly arms: readonly ArmFigures[];
 }
 
+/** An arm's figures as of now. */
 export function armFigures(tally: ArmTally): ArmFigures {
   const { requests, failed, refused } = tally.counts;
   const times = TIME_METRICS.map((metric) => {

@@ -20,6 +20,7 @@ export interface BlockSums {
 /** Of fewer nobody knows how much of the difference the covariate explains, and the slope costs more than it brings. */
 const ADJUSTED_MIN = 10;
 
+/** Sums over no blocks, to add to. */
 export function noBlocks(): BlockSums {
   return {
     count: 0,
