@@ -288,7 +288,6 @@ export function requestId(index: number): string {
   return `${REQUEST_PREFIX}${index}`;
 }
 
-/** The index of the request that `requestId` named so. */
 export function requestIndexOf(id: string): number {
   return Number(id.slice(REQUEST_PREFIX.length));
 }
