@@ -19,7 +19,13 @@ export interface Endpoint {
   readonly stepTimes?: StepTimes;
 }
 
-/** What an engine reported of itself, at one moment. `undefined` is unknown, which is not zero. */
+/**
+ * No engine has more of anything that it reports. Whoever reads a larger figure holds it for unknown, so that sums and
+ * products in plugins stay finite: a score that is no number would fail every request for which its endpoint is a candidate.
+ */
+export const REPORTED_MAX = 1e12;
+
+/** What an engine reported of itself, at one moment, no figure above REPORTED_MAX. `undefined` is unknown, which is not zero. */
 export interface Load {
   /** Requests in the running batch. */
   readonly running: number | undefined;

@@ -13,6 +13,8 @@ const UTILIZATION_PERCENT = "DCGM_FI_DEV_GPU_UTIL";
 const SM_ACTIVE = "DCGM_FI_PROF_SM_ACTIVE";
 const WANTED: ReadonlySet<string> = new Set([WATTS, UTILIZATION_PERCENT, SM_ACTIVE]);
 
+/** No GPU draws more, and the utilization is a percentage; a larger figure is a broken page. */
+const WATTS_MAX = 1_000_000;
 /** GPUs in one page; the rest of it is not read. */
 const DEVICES_MAX = 1024;
 
@@ -20,7 +22,7 @@ const DEVICES_MAX = 1024;
 export function readDcgmPage(text: string): { readonly devices: readonly DeviceReading[]; readonly malformed: number } {
   const devices = new Map<string, DeviceReading & { profiled: boolean }>();
   const malformed = readExposition(text, WANTED, (name, labels, value) => {
-    if (!Number.isFinite(value) || value < 0) return;
+    if (!(value >= 0 && value <= WATTS_MAX)) return;
     const key = `${labels.get("UUID") ?? `${labels.get("Hostname") ?? ""}/${labels.get("gpu") ?? ""}`}/${labels.get("GPU_I_ID") ?? ""}`;
     let device = devices.get(key);
     if (device === undefined) {

@@ -1,4 +1,4 @@
-import type { Load } from "#core/endpoint/endpoint.ts";
+import { type Load, REPORTED_MAX } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_SECOND, type Micros } from "#core/units.ts";
 import type { EnginePage, RankSignals, Signal } from "./scrape-map.ts";
 
@@ -170,7 +170,7 @@ function sumOf(values: readonly number[]): number {
 }
 
 function known(value: number): number | undefined {
-  return Number.isFinite(value) && value >= 0 ? value : undefined;
+  return value >= 0 && value <= REPORTED_MAX ? value : undefined;
 }
 
 function share(value: number): number | undefined {

@@ -24,6 +24,8 @@ test("a GPU's profiled activity counts before its utilization, which is a percen
     ],
   );
   assert.equal(malformed, 1);
+  const broken = readDcgmPage(gpu("DCGM_FI_DEV_POWER_USAGE", "n1", 0, "vllm-0", "1e308")).devices;
+  assert.equal(broken[0]?.watts, undefined);
 });
 
 test("an endpoint's GPUs are those its labels name: power summed, activity averaged, old pages left out", async (t) => {

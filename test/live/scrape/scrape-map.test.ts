@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Load } from "#core/endpoint/endpoint.ts";
+import { type Load, REPORTED_MAX } from "#core/endpoint/endpoint.ts";
 import { readEnginePage } from "#live/scrape/scrape-map.ts";
 import {
   capacityTokensOf,
@@ -145,6 +145,15 @@ test("an endless sum gives no mean and no rate, which would be no score and in n
     reading(page(1, "1")),
   );
   assert.deepEqual([ttftMicros, tpotMicros, tokensPerSecond], [undefined, undefined, undefined]);
+});
+
+test("a figure that no engine can have is unknown", () => {
+  const page = (figure: string) => {
+    const { running, waiting } = load(`vllm:num_requests_running ${figure}\nvllm:num_requests_waiting ${figure}\n`);
+    return [running, waiting];
+  };
+  assert.deepEqual(page("1e12"), [REPORTED_MAX, REPORTED_MAX]);
+  for (const figure of ["1.1e12", "1e308", "+Inf", "-1"]) assert.deepEqual(page(figure), [undefined, undefined]);
 });
 
 test("a counter that went back, or another process, is a restart; no negative rate comes of it", () => {
