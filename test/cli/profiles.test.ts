@@ -48,7 +48,7 @@ test("plugins are shown by name too, and a name that is none is refused with tho
   );
 });
 
-test("JSON holds the same", () => {
+test("as JSON, a profile is what its file makes, and every plugin of the catalogue is listed", () => {
   assert.deepEqual(JSON.parse(profilesReport(["gnomon"], { json: true })), [loadProfile("gnomon")]);
   const plugins = JSON.parse(profilesReport([], { plugins: true, json: true })) as { kind: string; name: string }[];
   const count = [CATALOG.filters, CATALOG.scorers, CATALOG.pickers].reduce(

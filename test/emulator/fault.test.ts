@@ -52,7 +52,7 @@ describe("a fault ordered by header", () => {
   const answer = async (body: unknown, fault: string): Promise<HttpMessage> => parseResponse(await send(body, fault));
   const never = (): boolean => false;
 
-  test("status", async () => {
+  test("a status is answered as an error of that status, without the engine", async () => {
     const { status, chunks } = await answer(ASK, "status=503");
     assert.equal(status, 503);
     assert.equal((JSON.parse(chunks[0] ?? "") as { error: { code: number } }).error.code, 503);
@@ -98,7 +98,7 @@ describe("a fault ordered by header", () => {
     assert.match(body.chunks[0] ?? "", /"text":"","logprobs":null,"finish_reason":"abort"/);
   });
 
-  test("garbage and content-type", async () => {
+  test("garbage has status 200 and is neither events nor JSON; another content-type leaves the body as it is", async () => {
     const garbage = await answer(STREAM, "garbage");
     assert.equal(garbage.status, 200);
     assert.ok(!garbage.chunks.join("").startsWith("data: {"));

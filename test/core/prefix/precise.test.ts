@@ -102,7 +102,7 @@ describe("what engines report", () => {
     assert.deepEqual(hitsOf(index, text, 2), [0, 4]);
   });
 
-  it("bounds its speculations", () => {
+  it("expects no more prompts at once than SPECULATIONS_MAX, and none longer than SPECULATION_MICROS", () => {
     const index = new ReportedEndpoints(TIMES);
     index.join("a", 100);
     for (let i = 0; i < SPECULATIONS_MAX + 3; i++) index.insert(0, text);

@@ -208,7 +208,7 @@ describe("what only the engine can judge passes untouched", () => {
     { ...CHAT, messages: [{ role: "wizard", content: null }] },
     { ...CHAT, max_tokens: -1, priority: "high", session_id: 5 },
   ];
-  test("values", async () => {
+  test("odd values reach the engine byte by byte", async () => {
     const rig = await startRig([(_r, socket) => socket.write(jsonReply(200, chatAnswer("ok")))]);
     for (const body of odd) {
       const bytes = ` ${JSON.stringify(body, undefined, 1)}\n`;

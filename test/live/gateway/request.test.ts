@@ -63,7 +63,7 @@ const exactly = (prompt: unknown, more: object): Promise<RouteRequest> =>
   routed({ model: "tiny", prompt, ...more }, { path: "/v1/completions" }, EXACT);
 
 describe("what the router learns of a request", () => {
-  test("counts: prompts times n", async () => {
+  test("its sequences are its prompts times n", async () => {
     assert.equal((await text("a b")).sequences, 1);
     assert.equal((await text("a b", { n: 3 })).sequences, 3);
     assert.equal((await text(["a", "b", "c"], { n: 2 })).sequences, 6);
@@ -230,7 +230,7 @@ describe("what the router learns of a request", () => {
 });
 
 describe("what the router learns of an answer", () => {
-  test("the engine's own counts", () =>
+  test("its token counts are the engine's own, of which the tokenizer learns too", () =>
     withRig(ok, async (rig) => {
       LEARNT.length = 0;
       await ask(rig.url, CHAT);

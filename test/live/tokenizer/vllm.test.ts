@@ -94,7 +94,7 @@ test("many questions at once, and an engine that keeps failing, are not waited f
   assert.equal(failing.describe().counters["paused"], 15);
 });
 
-test("needs somebody to ask", async () => {
+test("kind vllm is refused where no engine can be asked", async () => {
   const options = { kind: "vllm", blockTokens: 16, blockHash: "blake3", secret: "s" } as const;
   await assert.rejects(createTokenizer(options), /kind vllm needs ask/);
 });

@@ -145,7 +145,7 @@ test("inputs of every kind that a request's path reports pass", () => {
   );
 });
 
-test("a summary passes whole", () => {
+test("a request's summary is read back as it was written, every field of it", () => {
   const summary = {
     requestId: "r",
     method: "POST",
