@@ -7,7 +7,10 @@ import type { Dialect } from "../request/route.ts";
 export function giveUpRefusal(fault: Fault): Refusal {
   switch (fault) {
     case "connect":
-      return refusal("upstream-broke", "No engine could be reached for this request.");
+      return refusal(
+        "upstream-broke",
+        "No engine answered this request: it could not be reached, or it closed the connection.",
+      );
     case "status":
       return refusal("upstream-broke", "The engine failed on this request.");
     case "saturated":

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { type Rig, ask, startRig } from "./rig.ts";
+import { type Rig, ask, errorOf, startRig } from "./rig.ts";
 import {
   type Reply,
   STREAM_END,
@@ -151,6 +151,14 @@ describe("a stream that is cut never looks complete", () => {
     await rig.close();
     assert.equal(got.status, 200);
     assert.match(got.body, /good/);
+  });
+
+  test("an engine that dies before it answers in one piece was not out of reach for its client", async () => {
+    const rig = await startRig([(_r, s) => void s.resetAndDestroy()]);
+    const got = await ask(rig.url, { ...BODIES["/v1/chat/completions"], stream: false });
+    await rig.close();
+    assert.equal(got.status, 502);
+    assert.match(errorOf(got).message, /could not be reached, or it closed the connection/);
   });
 
   test("an answer that cannot be held breaks the connection when it is cut", async () => {
