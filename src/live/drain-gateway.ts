@@ -23,9 +23,9 @@ export interface Drained {
  * over. What has not ended by then is answered with an error, and cut.
  */
 export async function drainGateway(server: Server, context: GatewayParts, times: DrainTimes): Promise<Drained> {
-  context.leaving = true;
+  context.phase = "leaving";
   if (server.listening && times.noticeMillis > 0) await sleep(times.noticeMillis);
-  context.draining = true;
+  context.phase = "draining";
   const deadline = performance.now() + times.graceMillis;
   while (context.inFlight.size > 0 && performance.now() < deadline) await sleep(DRAIN_POLL_MILLIS);
   const requestsCut = context.inFlight.size;

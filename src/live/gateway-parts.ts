@@ -88,8 +88,6 @@ export interface GatewayParts {
   bodyBytesInFlight: number;
   /** Counts the requests that brought an id, which alone need not be unique. */
   sequence: number;
-  /** The gateway will end soon: every answer ends its connection. */
-  leaving: boolean;
-  /** No new requests; those in flight finish. */
-  draining: boolean;
+  /** leaving: it will end soon, so every answer ends its connection. draining: also no new requests; those in flight finish. */
+  phase: "serving" | "leaving" | "draining";
 }

@@ -194,7 +194,7 @@ async function beside(
   millisMax: number,
   serve: (request: BesideRequest) => Promise<Response | Refusal>,
 ): Promise<Response> {
-  if (context.draining) return answerOf(context, refusal("draining", "The gateway is shutting down."));
+  if (context.phase === "draining") return answerOf(context, refusal("draining", "The gateway is shutting down."));
   const request = new BesideRequest(context, incoming, millisMax);
   const answer = await serve(request).catch((error: unknown) => {
     request.end();

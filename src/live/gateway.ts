@@ -222,8 +222,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     inFlight: new InFlight(limits.sweepMillis, hangs),
     bodyBytesInFlight: 0,
     sequence: options.sequenceStart ?? 0,
-    leaving: false,
-    draining: false,
+    phase: "serving",
   };
 }
 

@@ -100,7 +100,7 @@ export class PickStream {
     });
     this.#request = request;
     request.seen = { status: 0, showsBodies: this.#responseMode !== BODY_MODE.none };
-    if (context.draining) return request.refuse(DRAINING);
+    if (context.phase === "draining") return request.refuse(DRAINING);
     if (context.inFlight.size > request.limits.requestsInFlightMax) return request.refuse(FULL);
     if (sent.endOfStream === true || !takesBody || UNREAD_MODES.has(this.#requestMode)) {
       this.#asked = "by-headers";

@@ -375,7 +375,7 @@ test("a picker that shuts down refuses with 503 and lets what is under way end",
   await exchange.nexts(2);
   const late = proxy.open();
   await until("open", () => proxy.rig.gateway.counters.pickerStreams === 2);
-  proxy.rig.gateway.parts.draining = true;
+  proxy.rig.gateway.parts.phase = "draining";
   late.head();
   assert.equal((await late.next()).immediateResponse?.status.code, 503);
   exchange.response(200);
@@ -383,7 +383,7 @@ test("a picker that shuts down refuses with 503 and lets what is under way end",
   exchange.answer(ANSWER, true);
   await exchange.next();
   assert.equal(proxy.rig.summaries.at(-1)!.outcome, "ok");
-  proxy.rig.gateway.parts.draining = false;
+  proxy.rig.gateway.parts.phase = "serving";
 });
 
 test("a proxy that resets every stream, as Envoy ends them, keeps its connection and what is open on it", async (t) => {

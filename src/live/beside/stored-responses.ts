@@ -71,14 +71,14 @@ export class StoredResponses {
   }
 
   #pass({ requestId }: BesideRequest, { entry, answer }: Found): Response {
-    const { leaving: close, sendsOwnHeaders: sendsOwn } = this.#context;
+    const { phase, sendsOwnHeaders: sendsOwn } = this.#context;
     const own = {
       requestId,
       endpoint: entry.id,
       reason: "stored",
       profile: "",
       hitTokens: 0,
-      close,
+      close: phase !== "serving",
       sendsOwn,
       cors: undefined,
     };

@@ -182,23 +182,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
       case "report-illegal":
         this.threw(new Error(`the event ${effect.event} has no meaning for a request that is ${effect.state}`));
         break;
-      case "send":
-      case "release-attempt":
-      case "ask-retry":
-      case "ask-continuation":
-      case "show-head":
-      case "write-held":
-      case "write-whole":
-      case "write-kept":
-      case "write-error":
-      case "write-error-event":
-      case "report-prefilled":
-      case "report-first-token":
-      case "report-timeout":
-      case "report-retried":
-      case "report-continued":
-      case "report-given-up":
-      case "report-cut":
+      default:
         return this.#forward?.perform(effect);
     }
     return undefined;
@@ -220,7 +204,8 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     this.refusedFor = refused.reason;
     const body = Buffer.from(errorBody(refused, this.route.dialect));
     const headers = errorHeaders(refused, body.length, this.context.sendsOwnHeaders);
-    pushOwn(headers, { ...this.ownHeaders(endpoint, ""), close: !this.incoming.complete || this.context.leaving });
+    const own = this.ownHeaders(endpoint, "");
+    pushOwn(headers, { ...own, close: own.close || !this.incoming.complete });
     this.writer.whole(ERRORS[refused.reason].status, headers, body);
   }
 
@@ -228,9 +213,10 @@ export class Exchange implements Swept, Asker, EffectPerformer {
     const routed = this.#forward?.routed;
     const hitTokens = heldTokens(routed);
     const profile = profileText(routed ?? this.rejected);
-    const { leaving: close, sendsOwnHeaders: sendsOwn, cors: answers } = this.context;
+    const { phase, sendsOwnHeaders: sendsOwn, cors: answers } = this.context;
     const cors = answers?.of(this.headers.get("origin"));
     const prefill = routed?.prefill?.endpoint;
+    const close = phase !== "serving";
     return { requestId: this.requestId, endpoint, prefill, reason, profile, hitTokens, close, sendsOwn, cors };
   }
 

@@ -70,11 +70,11 @@ export class InferenceDoor {
   }
 
   #refusal({ headers }: Exchange): Refusal | undefined {
-    const { draining, inFlight, limits } = this.#context;
+    const { phase, inFlight, limits } = this.#context;
     const client = this.#allowed(headers.get("authorization"), headers.get("x-api-key"));
     if (client === undefined) return UNAUTHORIZED;
     headers.client = client;
-    if (draining) return refusal("draining", "The gateway is shutting down.");
+    if (phase === "draining") return refusal("draining", "The gateway is shutting down.");
     if (inFlight.size > limits.requestsInFlightMax) return FULL;
     return refusalOfEncoding(headers.get("content-encoding"));
   }
