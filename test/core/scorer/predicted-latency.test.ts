@@ -68,18 +68,19 @@ test("another description of an endpoint changes its forecast from the next deci
 });
 
 test("waiting prompts, a prompt to compute, a large batch and a full cache each speak against an endpoint", () => {
-  const scorer = CATALOG.scorers["predicted-latency"].create("x", { roomShare: 0.1 });
   const asked = request({ id: "q", promptTokens: 4_000 });
   const small = { id: "b", models: ["m"], labels: {}, kvCapacityTokens: 100_000, concurrencyMax: undefined };
   const base = { id: "a", hitTokens: 3_200, requestsInFlight: 4, effectiveLoad: 4, promptTokensInFlight: 30_000 };
-  for (const [name, worse] of [
-    ["waiting prompts", { prefillTokensQueued: 9_000 }],
-    ["a prompt to compute", { hitTokens: 0 }],
-    ["a large batch", { requestsInFlight: 60, effectiveLoad: 60 }],
-    ["a full cache", { endpoint: small }],
+  const batch = { requestsInFlight: 60, effectiveLoad: 60, hitTokens: 4_000 };
+  for (const [name, worse, parameters] of [
+    ["waiting prompts", { prefillTokensQueued: 9_000 }, {}],
+    ["a prompt to compute", { hitTokens: 0 }, {}],
+    ["a large batch, nothing waiting or to compute", batch, { waitWeight: 0 }],
+    ["a full cache", { endpoint: small }, { roomShare: 0.1 }],
   ] as const) {
+    const scorer = CATALOG.scorers["predicted-latency"].create("x", parameters);
     const scores = new Float64Array(2);
     scorer.score(asked, [snapshot(base), snapshot({ ...base, id: "b", ...worse })], scores);
-    assert.ok(scores[0]! > scores[1]!, `${name}: ${scores.join(", ")}`);
+    assert.ok(scores[0] === 1 && scores[1]! > 0 && scores[1]! < 1, `${name}: ${scores.join(", ")}`);
   }
 });
