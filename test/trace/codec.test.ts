@@ -7,7 +7,7 @@ import { TraceDecoder } from "#trace/decoder.ts";
 import { TraceEncoder } from "#trace/encoder.ts";
 import { TraceFormatError } from "#trace/fields.ts";
 import { breakdownDigest, type TraceRecord } from "#trace/record.ts";
-import { HEADER, chainOf, decisions, inputs } from "./trace-samples.ts";
+import { HEADER, chainOf, decisions, inputs, peerNews } from "./trace-samples.ts";
 
 /** Candidates that a decision is written with. */
 const CANDIDATES_MAX = 6;
@@ -49,6 +49,15 @@ test("every input and decision reads back as it was, to the last bit", () => {
       });
     }),
     { numRuns: 300 },
+  );
+});
+
+test("all that a gateway may report to others reads back as it was", () => {
+  fc.assert(
+    fc.property(fc.array(peerNews, { minLength: 20, maxLength: 40 }), (news) => {
+      const input = { kind: "peer-reported", at: 5, peer: "other", epoch: 1, sequence: 2, news } as const;
+      assert.deepEqual(roundTrip([[input, undefined]])[0]!.input, input);
+    }),
   );
 });
 
