@@ -34,7 +34,7 @@ interface KnownBody {
   readonly bytes: Buffer;
   /** Looked over as far as that. */
   readonly scan: JsonScan;
-  /** What stands before the messages, which are under a key that no client has. */
+  /** What stands before the messages that follow: their list, with a mark that no client has as its first item. */
   readonly head: string;
   readonly messages: readonly unknown[];
 }
@@ -63,7 +63,7 @@ export class KnownBodies {
   readonly #tails: number[] = [];
   /** Nobody can make bodies that are mistaken for one another by their numbers. */
   readonly #seed = randomInt(2 ** 32);
-  readonly #listKey = randomBytes(16).toString("hex");
+  readonly #mark = randomBytes(16).toString("hex");
   readonly #bytesMin: number;
   #bytes = 0;
 
@@ -128,12 +128,14 @@ export class KnownBodies {
     } catch {
       return undefined;
     }
-    const more = isFields(parsed) ? parsed[this.#listKey] : undefined;
+    const list = isFields(parsed) ? parsed["messages"] : undefined;
     // A second list takes the place of the first one.
-    if (!isFields(parsed) || !Array.isArray(more) || "messages" in parsed) return undefined;
-    const messages = beginning.concat(more as unknown[]);
+    if (!isFields(parsed) || !Array.isArray(list) || list[0] !== this.#mark) return undefined;
+    const more = list.slice(1) as unknown[];
+    const messages = beginning.concat(more);
     if (more.length === scan.listItems - known.scan.listItems) this.#grow(body, known, scan, messages);
-    return { scan, fields: renamed(parsed, this.#listKey, messages), beginning };
+    // In place, so that what reads the fields meets the shape that JSON.parse gives a body that is read whole.
+    return { scan, fields: Object.assign(parsed, { messages }), beginning };
   }
 
   #grow(body: Buffer, known: KnownBody, scan: JsonScan, messages: readonly unknown[]): void {
@@ -182,7 +184,7 @@ export class KnownBodies {
     const scan = new JsonScan(bytes, NO_LIMITS);
     scan.advance(itemBeforeEnd);
     // What follows in the body may replace its messages: these are those of the beginning alone.
-    const head = `${readText(bytes, 0, listKeyAt, scan.unread)}"${this.#listKey}":[`;
+    const head = `${readText(bytes, 0, listKeyAt, scan.unread)}"messages":["${this.#mark}",`;
     const parsed = beginning(bytes);
     if (parsed?.length === listItems - 1 && parsed.length === scan.listItems && bytes[0] === 0x7b)
       this.#keep({ key, bytes, scan: scan.goingOn(EMPTY, NO_LIMITS), head, messages: parsed });
@@ -244,17 +246,6 @@ function beginning(bytes: Buffer): unknown[] | undefined {
 /** Text and its values beside the bytes. */
 function sizeOf({ bytes, messages, head }: KnownBody): number {
   return BODY_BYTES + 2 * bytes.length + 2 * head.length + MESSAGE_BYTES * messages.length;
-}
-
-/** The same fields in their order, with all messages under the client's key. */
-function renamed(parsed: Fields, listKey: string, messages: readonly unknown[]): Fields {
-  const fields: Record<string, unknown> = {};
-  for (const name of Object.keys(parsed)) {
-    if (name === listKey) fields["messages"] = messages;
-    else if (name === "__proto__") Object.defineProperty(fields, name, { value: parsed[name], enumerable: true });
-    else fields[name] = parsed[name];
-  }
-  return fields;
 }
 
 function firstVisible(bytes: Buffer, from: number): number {

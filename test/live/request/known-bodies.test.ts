@@ -5,6 +5,7 @@ import { KnownBodies } from "#live/request/known-bodies.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "#live/request/limits.ts";
 import { type ParsedRequest, parseRequest } from "#live/request/parse-request.ts";
 import { Routes } from "#live/request/route.ts";
+import { sameShape } from "../../same-shape.ts";
 
 const CHAT = new Routes().of("/v1/chat/completions")!;
 
@@ -181,4 +182,16 @@ test("keys keep their order, and a prototype is a field like any other", () => {
     assert.equal(Object.getPrototypeOf(first!.fields), Object.prototype);
   }
   assert.ok((known.counts["known"] ?? 0) > 0);
+});
+
+test("the fields of a body that is read on have the shape of those of a body that is read whole", () => {
+  const known = new KnownBodies({});
+  for (const more of [{}, { stream: true, max_tokens: 3 }, { tools: [] }]) {
+    for (let turns = 3; turns < 8; turns++) {
+      const body = bodyOf(conversation(turns), more);
+      const [first, second] = [read(body, known), read(body)] as { fields: object }[];
+      assert.ok(sameShape(first!.fields, second!.fields), body.slice(-30));
+    }
+  }
+  assert.ok(known.counts["known"]! > 5);
 });
