@@ -193,11 +193,13 @@ function routerOf(
 
 type OwnParts = Pick<GatewayParts, "seat" | "pools" | "limits" | "counters" | "hangs" | "answers">;
 
+/** Of one shape whatever the options, so that code optimized for the warm-up's gateway serves this one too. */
 function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
   const { limits, hangs } = own;
   return {
-    ...options,
     ...own,
+    directory: options.directory,
+    tokenizer: options.tokenizer,
     openFiles: new OpenFiles(options, own.counters.outOfFiles),
     spans: options.spans,
     seat: options.spans?.around(own.seat) ?? own.seat,

@@ -9,6 +9,7 @@ import { type GatewayOptions, createGateway } from "../gateway.ts";
 import type { RouterTap } from "../router-tap.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { HeldAnswers } from "./held-answers.ts";
+import { joinMadeUp, MADE_UP_MODEL as MODEL } from "./made-up-endpoint.ts";
 
 type Shared = "identity" | "tokenizer" | "limits" | "requestUsage" | "continuesStreams";
 
@@ -21,7 +22,6 @@ export interface PathWarmUpOptions extends Pick<GatewayOptions, Shared> {
   readonly whileUnderWay?: () => void;
 }
 
-const MODEL = "warm-up";
 const IN_FLIGHT = 16;
 const EVENTS = 20;
 
@@ -35,7 +35,8 @@ export async function warmUpPath(options: PathWarmUpOptions): Promise<number> {
   const engine = createServer((incoming, outgoing) => answer(incoming, outgoing, held));
   await new Promise<void>((resolve) => engine.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(engine.address() as AddressInfo).port}`;
-  const directory = directoryOf(url, tap);
+  const directory = new EndpointDirectory();
+  joinMadeUp(url, nowMicros(), tap, directory);
   const tokenizer = (model: string) => withoutLearning(shared.tokenizer(model));
   const gateway = createGateway({ ...shared, tokenizer, tap, directory, observe: SILENT });
   const pool = new Pool((await gateway.listen("127.0.0.1", 0)).url, { connections: IN_FLIGHT });
@@ -93,20 +94,17 @@ function withoutLearning(tokenizer: Tokenizer): Tokenizer {
   };
 }
 
-function directoryOf(url: string, tap: RouterTap): EndpointDirectory {
-  const directory = new EndpointDirectory();
-  const models = [{ id: MODEL, object: "model" as const }];
-  directory.add({ id: url, url, dataParallelRank: undefined, apiKey: undefined, state: "ready", detail: "", models });
-  const endpoint = { id: url, models: [MODEL], labels: {}, kvCapacityTokens: undefined, concurrencyMax: undefined };
-  tap.accept({ kind: "endpoint-joined", at: nowMicros(), endpoint });
-  return directory;
-}
-
-/** Conversations of one to eight messages, every fourth of them streamed. */
+/**
+ * Conversations of one to eight messages, each sent twice, every fourth request streamed. Some have long messages: the rest
+ * of such a body is read behind messages that are known, and a prompt of thousands of tokens gives numbers that no longer
+ * fit 31 bits. Code that was optimized without having met those is thrown away when the first client sends them.
+ */
 function madeUpBody(n: number): string {
+  const conversation = n >> 4;
+  const words = conversation % 32 === 4 ? 200 : conversation % 8 === 0 ? 65 : 10;
   const messages = Array.from({ length: 1 + (n % 8) }, (_, i) => ({
     role: i % 2 === 0 ? "user" : "assistant",
-    content: `${n >> 4} ${i} ${"made up for the warm-up ".repeat(10)}`,
+    content: `${conversation} ${i} ${"made up for the warm-up ".repeat(words)}`,
   }));
   return JSON.stringify({ model: MODEL, messages, max_tokens: EVENTS, ...(n % 4 === 0 ? { stream: true } : {}) });
 }

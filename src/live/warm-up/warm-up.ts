@@ -3,7 +3,9 @@ import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import { type Random, randomFor } from "#core/random.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { Micros } from "#core/units.ts";
+import { EndpointDirectory } from "../discovery/endpoint-directory.ts";
 import type { RouterTap } from "../router-tap.ts";
+import { joinMadeUp, MADE_UP_MODEL } from "./made-up-endpoint.ts";
 
 export interface WarmUpOptions {
   /**
@@ -73,10 +75,8 @@ class MadeUpTraffic {
     this.#tap = tap;
     this.#options = options;
     this.#ids = Array.from({ length: endpoints }, (_, i) => `warm-up-${i}`);
-    for (const id of this.#ids) {
-      const endpoint = { id, models: [MODEL], labels: {}, kvCapacityTokens: 500_000, concurrencyMax: undefined };
-      tap.accept({ kind: "endpoint-joined", at: this.#at, endpoint });
-    }
+    const directory = new EndpointDirectory();
+    for (const id of this.#ids) joinMadeUp(id, this.#at, tap, directory);
   }
 
   async one(): Promise<void> {
@@ -142,7 +142,7 @@ class MadeUpTraffic {
     }
     return {
       id: `warm-up-${number}`,
-      model: MODEL,
+      model: MADE_UP_MODEL,
       tenant: `tenant-${number % 5}`,
       session: `session-${number % 50}`,
       sloClass: "",
@@ -156,8 +156,6 @@ class MadeUpTraffic {
     };
   }
 }
-
-const MODEL = "warm-up";
 
 function textOf(number: number, bytes: number): string {
   const word = `warm up request ${number} with some words, `;

@@ -5,10 +5,16 @@ import { Pool } from "undici";
 import { ApproximateIndex } from "#core/prefix/approximate.ts";
 import { loadProfile } from "#config/profile-file.ts";
 import { Router } from "#core/router.ts";
+import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
+import { Member } from "#live/discovery/member.ts";
+import { staticTargets } from "#live/discovery/static.ts";
 import { RouterTap } from "#live/router-tap.ts";
+import type { Tokenizer } from "#live/tokenizer/tokenizer.ts";
+import { joinMadeUp } from "#live/warm-up/made-up-endpoint.ts";
 import { warmUpPath } from "#live/warm-up/warm-up-path.ts";
 
-import { IDENTITY, LEARNT, WORD_TOKENIZER } from "../gateway/rig.ts";
+import { type Rig, IDENTITY, LEARNT, startRig, WORD_TOKENIZER } from "../gateway/rig.ts";
+import { sameShape } from "../../same-shape.ts";
 
 const DEFAULT_PROFILE = loadProfile("gnomon").spec;
 
@@ -63,4 +69,41 @@ test("a warm-up whose connections break is a shorter one, and no reason not to s
   const whileUnderWay = (): void => void calls++;
   assert.equal(await warmUpPath({ ...options, requests: 200, budgetMillis: 120_000, whileUnderWay }), 0);
   assert.equal(calls, 1);
+});
+
+test("some of its chats are read behind messages that are known, as long ones of clients are", async () => {
+  let readOn = 0;
+  const tokenizer: Tokenizer = {
+    ...WORD_TOKENIZER,
+    encode(prompt, scope) {
+      if (prompt.kind === "chat" && prompt.beginning !== undefined) readOn++;
+      return WORD_TOKENIZER.encode(prompt, scope);
+    },
+  };
+  const options = { tap: new RouterTap(newRouter()), identity: IDENTITY, tokenizer: () => tokenizer };
+  await warmUpPath({ ...options, requests: 160, budgetMillis: 120_000 });
+  assert.ok(readOn >= 4, `${readOn} of 160`);
+});
+
+test("what requests share, and endpoints, have one shape in each gateway, so that optimized code serves the next one", async () => {
+  const rigs: Rig[] = [];
+  for (const options of [{}, { timeoutHeaders: ["x-timeout"], continuesStreams: true, sequenceStart: 5 }]) {
+    rigs.push(await startRig([], options));
+  }
+  const [one, other] = rigs.map(({ gateway }) => gateway.parts);
+  for (const rig of rigs) await rig.close();
+  assert.ok(sameShape(one!, other!));
+
+  const tap = new RouterTap(newRouter());
+  const joined: object[] = [];
+  tap.listen({
+    accepted(input) {
+      if (input.kind === "endpoint-joined") joined.push(input.endpoint);
+    },
+  });
+  const directory = new EndpointDirectory();
+  joinMadeUp("http://127.0.0.1:9", 1, tap, directory);
+  const [target] = staticTargets([{ url: "http://127.0.0.1:10", labels: { zone: "a" } }]);
+  new Member(target!, tap, directory).join(2, [{ id: "m", object: "model" }], undefined);
+  assert.ok(sameShape(joined[0]!, joined[1]!));
 });
