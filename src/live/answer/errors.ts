@@ -74,6 +74,7 @@ export interface Refusal {
   readonly retryAfterSeconds?: number;
 }
 
+/** An error of the gateway's own; `param` names the field of the body that it is about, as OpenAI's errors do. */
 export function refusal(reason: ErrorReason, message: string, param: string | null = null): Refusal {
   return { reason, message, param };
 }

@@ -71,6 +71,7 @@ export interface GatewayCounters {
   internalErrors: number;
 }
 
+/** Counters before the first request. */
 export function newCounters(): GatewayCounters {
   return {
     refused: {},

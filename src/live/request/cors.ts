@@ -26,6 +26,7 @@ const NONE: CorsAnswer = { origin: "" };
 const EXPOSED = "x-request-id, retry-after, x-gnomon-endpoint, x-gnomon-reason, x-gnomon-hit-tokens, x-gnomon-profile";
 const PREFLIGHT_SECONDS = 600;
 
+/** Adds what lets a page in a browser read the answer. */
 export function pushCors(headers: string[], { origin }: CorsAnswer): void {
   if (origin !== "*") headers.push("vary", "Origin");
   if (origin === "") return;

@@ -121,6 +121,7 @@ export function clientHeaders(from: AnswerHeaders, own: OwnHeaders, keepLength: 
   return headers;
 }
 
+/** Adds the gateway's own headers, as [name, value, ...]. */
 export function pushOwn(headers: string[], own: OwnHeaders): void {
   headers.push("x-request-id", own.requestId);
   if (own.sendsOwn) {

@@ -119,6 +119,7 @@ export interface EnginePage {
   readonly malformed: number;
 }
 
+/** Reads a metrics page of vLLM; what is not known there or cannot be read is left out. */
 export function readEnginePage(text: string): EnginePage {
   const ranks = new Map<string, RankSignals>();
   let adapters: Adapters | undefined;

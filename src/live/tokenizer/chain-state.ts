@@ -31,6 +31,7 @@ export interface ChainState {
   readonly carry: readonly number[];
 }
 
+/** Where a chain stands before its first word. */
 export function rootState(root: ChainValue): ChainState {
   return { words: 0, blocks: 0, hashes: new SharedHashes(new Int32Array(0), 0), carry: Array.from(root) };
 }

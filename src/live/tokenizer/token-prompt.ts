@@ -13,6 +13,7 @@ export function encodeTokens(
   return chain instanceof Promise ? chain.then((done) => exactPrompt(chains, done)) : exactPrompt(chains, chain);
 }
 
+/** A prompt whose words are the engine's own tokens. */
 export function exactPrompt(chains: PromptChains, chain: PromptChain): TokenizedPrompt {
   const blocks = { hashes: chain.hashes, length: chain.blocks, blockTokens: chains.blockWords };
   return { blocks, promptTokens: chain.words, exact: true, fellBack: false, end: chain.end };

@@ -52,6 +52,7 @@ export interface LivePolicy {
   stop(): Promise<void>;
 }
 
+/** The policy of a plan, put in force again where a later one was kept; watches nothing before it is started. */
 export function livePolicy(options: LivePolicyOptions): LivePolicy {
   const { plan, environment, tap, report, gateway, past, folder, objections, reread } = options;
   const running = plan.config;

@@ -26,6 +26,7 @@ export interface WorkersOptions
   };
 }
 
+/** No worker is started before there is a gateway for it to stand before. */
 export function workersOf({ listen }: Config, own: Pick<Tokenizers, "counts">): Workers {
   let pool: WorkerPool | undefined;
   const status = () => pool?.status() ?? { workers: [], restarts: 0, requestsLost: 0 };
