@@ -39,6 +39,12 @@ export class ByteReader {
     throw new WireError("a number is too large");
   }
 
+  positive(): number {
+    const value = this.whole();
+    if (value === 0) throw new WireError("a number is 0");
+    return value;
+  }
+
   optional(): number | undefined {
     const value = this.whole();
     return value === 0 ? undefined : value - 1;

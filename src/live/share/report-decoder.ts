@@ -68,15 +68,15 @@ export class ReportDecoder {
       case "charged":
         return this.#charged(from);
       case "first-token":
-        return { kind, request: from.whole(), ttftMicros: from.whole() };
+        return { kind, request: from.positive(), ttftMicros: from.whole() };
       case "prefilled":
-        return { kind, request: from.whole(), prefillMicros: from.whole() };
+        return { kind, request: from.positive(), prefillMicros: from.whole() };
       case "progress":
-        return { kind, request: from.whole(), outputTokens: from.whole() };
+        return { kind, request: from.positive(), outputTokens: from.whole() };
       case "failed":
-        return { kind, request: from.whole() };
+        return { kind, request: from.positive() };
       case "released": {
-        const request = from.whole();
+        const request = from.positive();
         const outcome = OUTCOMES[from.byte()];
         if (outcome === undefined) throw new WireError("an outcome is unknown");
         const counts = { promptTokens: from.optional(), outputTokens: from.optional(), decodeMicros: from.optional() };
@@ -116,10 +116,10 @@ export class ReportDecoder {
   }
 
   #charged(from: ByteReader): PeerCharged {
-    const head = { kind: "charged", request: from.whole(), attempt: from.whole() } as const;
+    const head = { kind: "charged", request: from.whole(), attempt: from.positive() } as const;
     const where = { endpoint: from.text(), profile: from.text(), reason: from.text() };
     const who = { model: from.text(), tenant: from.text(), session: from.text() };
-    const sequences = from.whole();
+    const sequences = from.positive();
     const promptTokens = from.whole();
     const bits = from.byte();
     const user = (bits & USER) === 0 ? undefined : from.text();

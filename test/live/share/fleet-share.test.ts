@@ -38,6 +38,16 @@ test("a report reads back as it was, and bytes that are no report are refused", 
   );
 });
 
+test("a report of a request 0, which no trace could hold, is refused", () => {
+  const asRead = (news: PeerNews) => {
+    const head = { kind: "news", fingerprint: 9, replica: "r", epoch: 1, sequence: 3 } as const;
+    return new ReportDecoder().news(readHead(Buffer.from(new ReportEncoder().encode({ ...head, news: [news] }))).rest);
+  };
+  assert.deepEqual(asRead({ kind: "failed", request: 1 }), [{ kind: "failed", request: 1 }]);
+  assert.throws(() => asRead({ kind: "failed", request: 0 }), WireError);
+  assert.throws(() => asRead({ kind: "first-token", request: 0, ttftMicros: 5 }), WireError);
+});
+
 /** Counts of tokens are at least 1 on the way, and windows of those that are there have no age. */
 function asSent(news: PeerNews): PeerNews {
   if (news.kind === "window") {
