@@ -2,9 +2,11 @@ import { type ColocateReason, colocateReason } from "./disaggregation/colocate.t
 import type { Placed, PrefillStage, Routed } from "./decision.ts";
 import type { Endpoint, EndpointId } from "./endpoint/endpoint.ts";
 import type { EndpointState } from "./endpoint/endpoint-state.ts";
+import type { MayServe } from "./eligible.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Forecast } from "./latency/forecast.ts";
 import type { Pending } from "./pending.ts";
+import type { PrefillStages } from "./profile/prefill-stages.ts";
 import type { Choice, Profile } from "./profile/profile.ts";
 import type { Random } from "./random.ts";
 import { leavesPool } from "./rollout-decision.ts";
@@ -41,8 +43,7 @@ export function choosePrefill(
   const { request, tried, transferFailed, asked, membership } = pending;
   const why = colocateReason(spec, request, answers.hitTokens, { continued: request !== asked, transferFailed });
   if (why !== undefined) return why;
-  const pairs = (endpoint: Endpoint): boolean => roles.mayPair(answers.endpoint, endpoint);
-  fleet.markForPrefill(at, request, tried, answers, (endpoint) => roles.may("prefill", endpoint), pairs);
+  fleet.markForPrefill(at, request, tried, answers, mayPrefill(roles), mayPair(roles, answers.endpoint));
   leavesPool(fleet, membership);
   const { index, reason, breakdown } = prefill.choose(request, fleet.states, fleet.ids, fleet.ineligible, random);
   const state = fleet.states[index];
@@ -52,6 +53,15 @@ export function choosePrefill(
   const noted = prefill.noted(state);
   const what = { endpoint, handoff: spec.handoff, reason, hitTokens, ...held, prefixSource, breakdown };
   return { state, stage: noted === undefined ? what : { ...what, noted } };
+}
+
+// Not within choosePrefill: what its functions capture would be put on the heap by each call that returns at once, too.
+function mayPrefill(roles: PrefillStages["roles"]): MayServe {
+  return (endpoint) => roles.may("prefill", endpoint);
+}
+
+function mayPair(roles: PrefillStages["roles"], answers: Endpoint): MayServe {
+  return (endpoint) => roles.mayPair(answers, endpoint);
 }
 
 /** What a decision states of it; a forecast is of one endpoint that does both. */

@@ -159,7 +159,9 @@ export class DecodeRun {
    * Most steps touch no block, so all of them are gone through here, where the times are at hand.
    */
   advance(at: Micros, began: ((startAt: Micros) => void) | undefined): void {
-    const [startAts, endAts, ahead] = [this.#startAt, this.#endAt, this.#ahead > 0];
+    const startAts = this.#startAt;
+    const endAts = this.#endAt;
+    const ahead = this.#ahead > 0;
     for (;;) {
       const step = this.started;
       if (step > this.ended) {

@@ -94,7 +94,8 @@ export class EngineObserver {
 
   /** How it ended, and when its client has all of it; `latency` is spent outside of the engine. */
   ended(flight: Flight, reason: FinishReason, latency: Latency): void {
-    const [outcomes, row] = [this.outcomesOf(flight), rowOf(flight)];
+    const outcomes = this.outcomesOf(flight);
+    const row = rowOf(flight);
     if (reason === "deadline") return outcomes.end(row, "timed-out");
     outcomes.end(row, reason === "stop" ? "completed" : "length");
     const outside = outcomes.outputTokens[row]! * latency.perOutputTokenMicros + latency.afterLastTokenMicros;
@@ -107,7 +108,8 @@ export class EngineObserver {
     if (request instanceof PrefillLeg) request.cachedTokens = cachedTokens;
     // Whose prompt was computed elsewhere was admitted there before.
     if (continuations > 0 || fetch !== undefined) return;
-    const [outcomes, row] = [this.outcomesOf(flight), rowOf(flight)];
+    const outcomes = this.outcomesOf(flight);
+    const row = rowOf(flight);
     outcomes.queueDelay[row] = at - source.arrivalAt;
     outcomes.cachedTokens[row] = cachedTokens;
   }

@@ -62,6 +62,12 @@ export class EndpointState implements Snapshot, Account {
   prefixSource: PrefixSource = "approximate";
 
   #loadObservedAt: Micros = 0;
+  /**
+   * The last scrape's `kvUtilization`, where it had one. Beside the load and never undefined: what may be undefined V8 puts
+   * into a box before it is copied to a field of numbers, one for each endpoint and decision.
+   */
+  #kvScraped = 0;
+  #kvIsScraped = false;
   /** Requests that the last scrape showed beyond our own. */
   #foreignRequests = 0;
   readonly #ttft = new Ewma(OBSERVED_LATENCY_TAU_MICROS);
@@ -98,6 +104,8 @@ export class EndpointState implements Snapshot, Account {
   observeLoad(at: Micros, load: Load): void {
     this.load = load;
     this.#loadObservedAt = at;
+    this.#kvScraped = load.kvUtilization ?? 0;
+    this.#kvIsScraped = load.kvUtilization !== undefined;
     const seen = load.running === undefined ? 0 : load.running + (load.waiting ?? 0);
     this.#foreignRequests = Math.max(0, seen - this.requestsInFlight);
   }
@@ -150,8 +158,8 @@ export class EndpointState implements Snapshot, Account {
     this.freshness = load === undefined ? "unknown" : this.loadAgeMicros <= staleAfterMicros ? "fresh" : "stale";
     const fresh = this.freshness === "fresh";
     this.effectiveLoad = this.requestsInFlight + (fresh ? this.#foreignRequests : 0);
-    const scraped = fresh ? load?.kvUtilization : undefined;
-    this.kvUtilization = scraped ?? Math.min(1, this.tokensInFlight / this.kvCapacityTokens);
+    if (fresh && this.#kvIsScraped) this.kvUtilization = this.#kvScraped;
+    else this.kvUtilization = Math.min(1, this.tokensInFlight / this.kvCapacityTokens);
   }
 
   /** Tokens whose keys and values our requests occupy there, as far as we can know. */

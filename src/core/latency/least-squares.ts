@@ -35,7 +35,8 @@ export class LeastSquares {
   }
 
   add(features: readonly number[], y: number): void {
-    const [p, px] = [this.#p, this.#px];
+    const p = this.#p;
+    const px = this.#px;
     let spread = this.#keep;
     for (let i = 0; i < px.length; i++) {
       px[i] = 0;

@@ -109,7 +109,9 @@ export class UnderWay {
     const one = this.#followed.get(requestId);
     if (one?.firstTokenAt === undefined || one.before === undefined || outputTokens < OUTPUT_TOKENS_MIN) return;
     const { endpoint, before, firstTokenAt, foreign, promptTokens } = one;
-    const [now, steps, micros] = [one.aboard.until(at), outputTokens - 1, at - firstTokenAt];
+    const now = one.aboard.until(at);
+    const steps = outputTokens - 1;
+    const micros = at - firstTokenAt;
     if (micros <= 0) return;
     const requests = foreign + (now.requestMicros - before.requestMicros) / micros;
     const prompts = foreign * promptTokens + (now.promptTokenMicros - before.promptTokenMicros) / micros;

@@ -79,7 +79,8 @@ export class PromptChains {
       const high = Math.floor(id / LOW);
       const low = id - high * LOW;
       this.#mixPlaces(high, perId);
-      const [left, right] = [this.#placeLeft, this.#placeRight];
+      const left = this.#placeLeft;
+      const right = this.#placeRight;
       const parts = Math.min(perId, named - first);
       for (let part = 0, word = 2 * first; part < parts; part++, word += 2) {
         hashes[word] = mix32(low ^ left[part]!);

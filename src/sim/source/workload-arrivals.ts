@@ -35,7 +35,8 @@ export interface WorkloadArrivalsOptions extends ScheduleOptions {
 export class WorkloadArrivals implements ArrivalSource {
   readonly #options: WorkloadArrivalsOptions;
   /** What is read at once: conversations that depend on one another, of a stream a request. */
-  readonly #groups: Iterator<readonly WorkloadRequest[]>;
+  readonly #groups: Iterator<readonly WorkloadRequest[]> | undefined;
+  readonly #stream: Iterator<WorkloadRequest> | undefined;
   readonly #schedule: Schedule;
   readonly #chains = new Map<number, PromptChains>();
   #exhausted = false;
@@ -45,7 +46,8 @@ export class WorkloadArrivals implements ArrivalSource {
 
   constructor(requests: readonly WorkloadRequest[] | Iterable<WorkloadRequest>, options: WorkloadArrivalsOptions) {
     this.#options = options;
-    this.#groups = isArray(requests) ? conversations(requests) : singly(requests);
+    if (isArray(requests)) this.#groups = conversations(requests);
+    else this.#stream = requests[Symbol.iterator]();
     this.#schedule = new Schedule(options);
   }
 
@@ -54,7 +56,10 @@ export class WorkloadArrivals implements ArrivalSource {
   }
 
   nextAt(): Micros {
-    while (!this.#exhausted && this.#readUntil <= (this.#schedule.nextDue ?? Infinity)) this.#read();
+    while (!this.#exhausted && this.#readUntil <= (this.#schedule.nextDue ?? Infinity)) {
+      if (this.#stream === undefined) this.#readGroup();
+      else this.#readOne(this.#stream);
+    }
     return this.#schedule.nextDue ?? Infinity;
   }
 
@@ -73,22 +78,45 @@ export class WorkloadArrivals implements ArrivalSource {
     this.#schedule.finished(request.workload, at);
   }
 
-  #read(): void {
-    const step = this.#groups.next();
-    if (step.done === true) {
+  #readGroup(): void {
+    const step = this.#groups?.next();
+    if (step === undefined || step.done === true) {
       this.#exhausted = true;
       return;
     }
     const group = step.value;
-    for (let i = 0; i < group.length; i++) this.#schedule.add({ request: group[i]!, send: true }, this.#clock);
-    const first = group[0]!;
+    for (let i = 0; i < group.length; i++) this.#add(group[i]!);
+    if (group.length === 1) return this.#hasRead(group[0]!);
+    this.#checkTime(group[0]!);
+    if (group.every(({ thinkMicros }) => thinkMicros !== undefined)) return;
+    this.#readUntil = Math.max(this.#readUntil, this.#schedule.arrivalDue({ arrivalMicros: startOf(group) }));
+  }
+
+  #readOne(stream: Iterator<WorkloadRequest>): void {
+    const step = stream.next();
+    if (step.done === true) {
+      this.#exhausted = true;
+      return;
+    }
+    this.#add(step.value);
+    this.#hasRead(step.value);
+  }
+
+  #add(request: WorkloadRequest): void {
+    this.#schedule.add({ request, send: true }, this.#clock);
+  }
+
+  #checkTime(first: WorkloadRequest): void {
     if ((this.#schedule.nextDue ?? Infinity) < this.#clock) throw new RangeError(lateTurn(first));
+  }
+
+  /** One that nothing read at once depends on. */
+  #hasRead(request: WorkloadRequest): void {
+    this.#checkTime(request);
     // Of a stream, later turns with an arrival of their own are no evidence about other conversations.
-    if (first.session !== "" && first.turn > 0 && group.length === 1) return;
-    const alone = group.length === 1;
-    if (alone ? first.thinkMicros !== undefined : group.every(({ thinkMicros }) => thinkMicros !== undefined)) return;
-    const start = alone ? first : { arrivalMicros: startOf(group) };
-    this.#readUntil = Math.max(this.#readUntil, this.#schedule.arrivalDue(start));
+    if (request.session !== "" && request.turn > 0) return;
+    if (request.thinkMicros !== undefined) return;
+    this.#readUntil = Math.max(this.#readUntil, this.#schedule.arrivalDue(request));
   }
 
   readonly #chainsOf = (blockTokens: number): PromptChains => {
@@ -103,10 +131,6 @@ export class WorkloadArrivals implements ArrivalSource {
 
 function isArray(requests: Iterable<WorkloadRequest>): requests is readonly WorkloadRequest[] {
   return Array.isArray(requests);
-}
-
-function* singly(requests: Iterable<WorkloadRequest>): Generator<readonly WorkloadRequest[]> {
-  for (const request of requests) yield [request];
 }
 
 function lateTurn({ session, turn }: WorkloadRequest): string {
