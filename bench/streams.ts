@@ -146,9 +146,11 @@ async function hold(
   const empty = resident();
   load.send(order);
   await message(load);
-  for (const file of files) await file?.read();
+  for (const file of files) await file?.restart();
   const before = cpuMicros(pids);
-  await message(load);
+  const measured = message(load);
+  load.send("measure");
+  await measured;
   const [cpu, full] = [cpuMicros(pids) - before, resident()];
   for (const file of files) await file?.read();
   const reported = message(load);

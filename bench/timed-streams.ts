@@ -37,6 +37,7 @@ const TURNS_AT_ONCE = 3;
 const CLOSE_MICROS = 1_000;
 const SAMPLES_MAX = 2_000_000;
 
+let measure = (): void => {};
 let ending = (): void => {};
 let gapMillis = 100;
 let endsAt = 0;
@@ -152,10 +153,12 @@ async function run(order: TimedOrder): Promise<TimedReport> {
   const until = performance.now() + BEGIN_MILLIS_MAX;
   while (meters.begun < order.streams && performance.now() < until) await new Promise((next) => setTimeout(next, 50));
   await new Promise((next) => setTimeout(next, SETTLE_MILLIS));
+  const asked = new Promise<void>((next) => (measure = next));
+  process.send!({ kind: "held" });
+  await asked;
   Object.assign(meters, { events: 0, reads: 0, closeReads: 0 });
   meters.delays.length = 0;
   meters.gaps.length = 0;
-  process.send!({ kind: "held" });
   await new Promise((next) => setTimeout(next, order.millis));
   const { events, reads, closeReads } = meters;
   const [delays, gaps] = [meters.delays.slice(), meters.gaps.slice()];
@@ -178,7 +181,8 @@ function quantiles(all: readonly number[]): { readonly p50: number; readonly p99
   return { p50: of(0.5), p99: of(0.99) };
 }
 
-process.on("message", (order: TimedOrder | "end") => {
+process.on("message", (order: TimedOrder | "measure" | "end") => {
+  if (order === "measure") return measure();
   if (order === "end") return ending();
   void run(order).then((report) => process.send!({ kind: "report", report }));
 });

@@ -5,6 +5,7 @@
 import { openSync, readSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector";
 import { type PerformanceNodeEntry, PerformanceObserver } from "node:perf_hooks";
+import { FORGOTTEN_MILLIS } from "./forgotten-millis.ts";
 import { type Span, heaviestIn } from "./span-samples.ts";
 
 /** Milliseconds between two turns of a loop that is asked for one every millisecond. */
@@ -86,7 +87,9 @@ function report(): void {
   const long = late.filter((_, i) => workedMillis(stalls[i]!) > WORKED_MILLIS);
   const work = workIn(long.map(({ from, to }) => ({ fromMicros: monotonic(from), toMicros: monotonic(to) })));
   writeFileSync(path, JSON.stringify({ millis: now - since, stalls, collections, work } satisfies StallReport));
-  [since, late, collected] = [now, [], []];
+  setTimeout(() => {
+    [since, late, collected] = [performance.now(), [], []];
+  }, FORGOTTEN_MILLIS);
 }
 
 function workedMillis({ millis, waitedMillis: waited, collectedMillis }: Stall): number {

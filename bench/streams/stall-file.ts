@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { FORGOTTEN_MILLIS } from "./forgotten-millis.ts";
 import type { StallReport } from "./loop-stalls.ts";
 
 /** What one process reports about its event loop: it is started with `nodeFlags` and `environment`. */
@@ -33,6 +34,12 @@ export class StallFile {
       this.#report = JSON.parse(text) as StallReport;
       return;
     }
+  }
+
+  /** Forgets what was, and the pause of 30 to 200 ms that a profiler makes when it begins anew, with what it delayed. */
+  async restart(): Promise<void> {
+    await this.read();
+    await sleep(FORGOTTEN_MILLIS + 100);
   }
 
   print(whose: string): void {
