@@ -1,12 +1,5 @@
 import { InvalidArgumentError } from "commander";
 
-/** Values after commas, of an option that may be repeated. */
-export function listOf(
-  parse: (text: string) => number,
-): (text: string, before: readonly number[]) => readonly number[] {
-  return (text, before) => [...before, ...text.split(",").map(parse)];
-}
-
 /** A whole number of a range. */
 export function whole(min: number, max: number): (text: string) => number {
   return (text) => {

@@ -1,7 +1,8 @@
 import { Option } from "commander";
 import { PATH_RULES, type PathRules } from "#core/retry/path-rules.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
-import { amount, listOf, share } from "./flag-number.ts";
+import { amount, share } from "./flag-number.ts";
+import { listOf } from "./list-flag.ts";
 
 const HEDGE_MILLIS_MAX = 1e8;
 const AFTER = "--hedge-after <millis>";

@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import { type Override, overrideFromText, valueOf } from "#config/override.ts";
 import { problemLine } from "#config/problem.ts";
 import { CONFIG_SCHEMA } from "#config/schema.ts";
+import { names, repeated } from "./list-flag.ts";
 import { type Path, nodeAt, schemaNode } from "#config/schema-node.ts";
 
 /** A flag that sets one key of the configuration. */
@@ -10,6 +11,8 @@ export interface KeyFlag {
   readonly flags: string;
   readonly path: Path;
   readonly meaning: string;
+  /** It takes several values, repeated or after commas. */
+  readonly isList?: true;
 }
 
 /** Values of a command's options, as commander hands them over. */
@@ -18,8 +21,12 @@ export type Given = Readonly<Record<string, unknown>>;
 /** Adds the flags, and --config and --set, which every command with a configuration has. */
 export function addKeyFlags(command: Command, keyFlags: readonly KeyFlag[]): Command {
   command.option("-c, --config <file>", "configuration file (YAML); config/default.yaml shows every key");
-  for (const { flags, meaning } of keyFlags) command.option(flags, meaning);
-  return command.option("--set <key=value...>", "set any key of the configuration, for example limits.attemptsMax=2");
+  for (const { flags, meaning, isList } of keyFlags) {
+    if (isList === true) command.option(flags, meaning, names);
+    else command.option(flags, meaning);
+  }
+  const meaning = "set any key of the configuration, for example limits.attemptsMax=2; repeat for more";
+  return command.option("--set <key=value>", meaning, repeated);
 }
 
 /** What flags set, and what is wrong with those that name no key, a line each. */
@@ -41,7 +48,7 @@ export function keyOverrides(given: Given, keyFlags: readonly KeyFlag[]): FlagOv
     if (typeof text === "string") overrides.push({ path, value: valueOf(text, node), from });
   }
   const problems: string[] = [];
-  for (const one of listOf(given["set"])) {
+  for (const one of textsOf(given["set"])) {
     const override = overrideFromText(one, root);
     if ("message" in override) problems.push(`--set: ${problemLine({ path: [], message: override.message })}`);
     else overrides.push(override);
@@ -54,6 +61,6 @@ export function textOf(given: Given, key: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function listOf(value: unknown): string[] {
+function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }

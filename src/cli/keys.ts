@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { stringify } from "yaml";
 import { ConfigError } from "#config/config-error.ts";
 import { type KeyEntry, parseKeysFile, readKeysFile } from "#config/keys-file.ts";
+import { names } from "./list-flag.ts";
 
 interface EntryFlags {
   readonly name: string;
@@ -68,7 +69,7 @@ function entryOptions(command: Command): Command {
     .requiredOption("--name <name>", "name of the key, for whoever maintains the file")
     .option("--tenant <name>", "tenant of its requests (default: the key's name)")
     .option("--class <class>", "service class of its requests")
-    .option("--classes <class...>", "other service classes that its requests may name")
+    .option("--classes <class>", "another service class that its requests may name; repeat for more", names)
     .option("--expires <time>", "when it expires, ISO 8601 with an offset");
 }
 

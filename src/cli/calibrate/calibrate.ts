@@ -17,6 +17,7 @@ import { type Parameter, PARAMETERS } from "#shadow/calibrate/parameters.ts";
 import { betweenWords, residualsFor, sourceRunOf } from "#shadow/recorded/engine-origin.ts";
 import type { TraceHeader } from "#trace/record.ts";
 import { calibrateTable, evaluationTable } from "./calibrate-table.ts";
+import { names } from "../list-flag.ts";
 import { addSizeFlags, type SizeFlags, sizedEngine } from "./engine-sizes.ts";
 import { checkOutputFile } from "../check-output-file.ts";
 import { loadOnly } from "./load-only.ts";
@@ -49,8 +50,13 @@ export function calibrateCommand(): Command {
       "--engine <file>",
       "engine, by name or path, whose sizes and scheduling apply where nothing else states them",
     )
-    .option("--endpoint <id...>", "fit only these endpoints, for fleets of different machines")
-    .option("--fix <parameter=micros...>", `a parameter known from elsewhere: ${PARAMETERS.join(", ")}`, fixes, {})
+    .option("--endpoint <id>", "fit only this endpoint, for fleets of different machines; repeat for more", names)
+    .option(
+      "--fix <parameter=micros>",
+      `a parameter known from elsewhere: ${PARAMETERS.join(", ")}; repeat for more`,
+      each(fix),
+      {},
+    )
     .option(
       "--train <part>",
       "share of the requests, by arrival, that is fitted; the fit is tested on the rest",
@@ -58,9 +64,9 @@ export function calibrateCommand(): Command {
       0.7,
     )
     .option(
-      "--between-runs <part=share...>",
-      `how far another run is assumed to differ, as a share, where one trace cannot show it: ${statedWords()}`,
-      spreads,
+      "--between-runs <part=share>",
+      `how far another run is assumed to differ, as a share, where one trace cannot show it: ${statedWords()}; repeat for more`,
+      each(spread),
       {},
     )
     .option("--evaluate", "fit nothing; report how far --engine is from what happened in this trace", false)
@@ -226,7 +232,12 @@ function statedWords(): string {
   return BETWEEN_RUNS_PARTS.map((part) => `${part} ${BETWEEN_RUNS_STATED[part]}`).join(", ");
 }
 
-function spreads(
+/** Pairs after commas, of an option that may be repeated. */
+function each<T>(add: (text: string, before: T) => T): (text: string, before: T) => T {
+  return (text, before) => text.split(",").reduce((all, pair) => add(pair, all), before);
+}
+
+function spread(
   text: string,
   before: Partial<Record<BetweenRunsPart, number>>,
 ): Partial<Record<BetweenRunsPart, number>> {
@@ -240,7 +251,7 @@ function spreads(
   return { ...before, [part]: share };
 }
 
-function fixes(text: string, before: Partial<Record<Parameter, number>>): Partial<Record<Parameter, number>> {
+function fix(text: string, before: Partial<Record<Parameter, number>>): Partial<Record<Parameter, number>> {
   const [name = "", value = ""] = text.split("=");
   const parameter = PARAMETERS.find((one) => one === name);
   if (parameter === undefined) throw new InvalidArgumentError(`expected one of ${PARAMETERS.join(", ")}, got ${name}`);

@@ -9,6 +9,7 @@ import { schemaNode } from "#config/schema-node.ts";
 import type { PolicyHistory, PolicyOutcome, PolicyView } from "#live/policy/policy-desk.ts";
 import { historyTable } from "./policy-table.ts";
 import { type GatewayFlags, callAdmin } from "../admin/admin-client.ts";
+import { repeated } from "../list-flag.ts";
 import { gatewayOptions } from "../admin/gateway-options.ts";
 
 interface ChangeFlags extends GatewayFlags {
@@ -50,7 +51,11 @@ function setCommand(): Command {
     .description("Change the policy: by a file that holds all of it, or key by key.")
     .argument("[file]", "YAML or JSON with routing, profiles, limits; - for standard input")
     .option("--merge", "treat the file as a merge patch: what it leaves out stays, null removes")
-    .option("--set <key=value...>", "set one key, for example routing.profile=llm-d or limits.attemptsMax=2")
+    .option(
+      "--set <key=value>",
+      "set one key, for example routing.profile=llm-d or limits.attemptsMax=2; repeat for more",
+      repeated,
+    )
     .action(async (file: string | undefined, flags: SetFlags) => {
       const set = flags.set ?? [];
       if ((file === undefined) === (set.length === 0)) {

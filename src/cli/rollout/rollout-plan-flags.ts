@@ -2,7 +2,8 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { TIME_METRICS } from "#core/rollout/judge/outcome.ts";
 import { type FigureKey, PLANNED_FIGURES } from "#shadow/rollout/rollout-sample.ts";
-import { amount, listOf, share, whole } from "../flag-number.ts";
+import { amount, share, whole } from "../flag-number.ts";
+import { listOf, repeated } from "../list-flag.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
 import { addTrafficFlags } from "./traffic-flags.ts";
 
@@ -45,7 +46,7 @@ export function rolloutPlanOptions(): Command {
     )
     .addOption(
       new Option("--arm <name>", `profile by name or the path of ${PROFILE_FILES}; given twice, the control first`)
-        .argParser((name: string, before: readonly string[]) => [...before, name])
+        .argParser(repeated)
         .default([], "none"),
     )
     .addOption(

@@ -12,8 +12,9 @@ import { removedWeights } from "../removed-weights.ts";
 
 const KEY_FLAGS: readonly KeyFlag[] = [
   {
-    flags: "--endpoint <url...>",
+    flags: "--endpoint <url>",
     path: ["endpoints"],
+    isList: true,
     meaning: "engine to route to; repeat for more (without any, an emulated fleet is started)",
   },
   { flags: "--host <address>", path: ["listen", "host"], meaning: "address to listen on" },

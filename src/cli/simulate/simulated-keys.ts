@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { repeated } from "../list-flag.ts";
 
 export interface SetFlags {
   /** Texts key=value. */
@@ -36,6 +37,6 @@ export const SIMULATED_KEYS = [
 export function setOption(): Option {
   const meaning = "set a key of the gateway's configuration (repeat for more); one of";
   return new Option("--set <key=value>", `${meaning}: ${SIMULATED_KEYS.join(", ")}`)
-    .argParser((text: string, before: readonly string[]) => [...before, text])
+    .argParser(repeated)
     .default([], "");
 }

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILE_FILES } from "#config/profile-files.ts";
 import { OBJECTIVES, type ObjectiveName } from "#core/objective-names.ts";
 import { amount, share, whole } from "../flag-number.ts";
+import { names, repeated } from "../list-flag.ts";
 import { addTrafficFlags } from "../rollout/traffic-flags.ts";
 import { type SloFlags, sloOptions } from "./slo-targets.ts";
 import type { TrafficFlags } from "../what-if/what-if-flags.ts";
@@ -51,8 +52,9 @@ export function tuneOptions(): Command {
   for (const option of sloOptions()) command.addOption(option);
   command
     .option(
-      "--profile <name...>",
-      `profiles to start from, by name or the path of ${PROFILE_FILES} (default: those that come with gnomon)`,
+      "--profile <name>",
+      `profiles to start from, by name or the path of ${PROFILE_FILES}; repeat for more (default: those that come with gnomon)`,
+      names,
       [],
     )
     .addOption(
@@ -81,7 +83,7 @@ export function tuneOptions(): Command {
     .option(
       "--kind <engine>",
       "with --engines: also ask about this kind of engine, by name or path; repeat for more",
-      (name: string, before: readonly string[]) => [...before, name],
+      repeated,
       [],
     )
     .option("--goodput-min <share>", "with --engines: the goodput that must be reached", share, 0.99)

@@ -7,7 +7,8 @@ import { type AutoscaleFlags, autoscaleOptions } from "../autoscale-flags.ts";
 import { LOSE_FLAG, LOSE_MEANING, type LostEndpoint, lostEndpoints } from "../lost-endpoint.ts";
 import { askedHedgeOptions } from "../hedge-flags.ts";
 import { type RouterFlags, ROUTERS_MAX, ROUTERS_MEANING, routerOptions } from "../router-flags.ts";
-import { amount, listOf, share, whole } from "../flag-number.ts";
+import { amount, share, whole } from "../flag-number.ts";
+import { listOf, names, repeated } from "../list-flag.ts";
 import { addSizeFlags, type SizeFlags } from "../calibrate/engine-sizes.ts";
 
 export interface WhatIfFlags extends SizeFlags, RouterFlags, AutoscaleFlags, ArchitectureFlags {
@@ -96,15 +97,16 @@ export function whatIfOptions(): Command {
       "folder that --record wrote, or a recorded workload (Mooncake, Azure, WEKA, LMCache, token ids)",
     )
     .option(
-      "--profile <name...>",
+      "--profile <name>",
       `profiles to ask about, by name or the path of ${PROFILE_FILES}; repeat for more`,
+      names,
       [],
     )
     .option("--in-force <name>", "profile that the traffic was routed by (default: the trace's own, else gnomon)")
     .option(
       "--engine <file>",
       "engine by name or path, ideally one written by calibrate (default: what the trace states about its engines, else calibrated from it); repeat to ask about several",
-      (name, before: readonly string[]) => [...before, name],
+      repeated,
       [],
     )
     .option(
@@ -154,8 +156,7 @@ function withAutoscaler(command: Command): Command {
   const meaning =
     `ask about a fleet that this autoscaling policy scales: ${SCALE_POLICIES.join(", ")}, optionally with parameters ` +
     "(target-utilization:target_utilization=0.5); repeat for more";
-  const add = (text: string, before: readonly string[]): readonly string[] => [...before, text];
-  command.option("--autoscale <policy>", meaning, add, []);
+  command.option("--autoscale <policy>", meaning, repeated, []);
   for (const option of autoscaleOptions()) command.addOption(option);
   return command
     .option(
