@@ -77,15 +77,13 @@ async function compare(): Promise<void> {
   ]);
   line(Array.from({ length: 10 }, () => "---"));
   const cases = [
-    [1, 1, false],
-    [2, 1, true],
-    [2, 2, true],
-    [4, 1, true],
-    [4, 1, false],
+    [1, false],
+    [2, true],
+    [4, true],
+    [4, false],
   ] as const;
-  for (const [count, workers, shared] of flags.apart ? cases.slice(-1) : cases) {
-    const settings = [`listen.workers=${workers}`];
-    await withFleet(shared ? count : 0, count, settings, async (gateways) => {
+  for (const [count, shared] of flags.apart ? cases.slice(-1) : cases) {
+    await withFleet(shared ? count : 0, count, async (gateways) => {
       const report = await load(gateways, Number(flags.requests));
       const shares = shared ? await Promise.all(gateways.map(shareOf)) : [];
       const parity = await ended(gateways);
@@ -97,7 +95,7 @@ async function compare(): Promise<void> {
         `${report.requests.failed} requests failed: ${JSON.stringify(report.outcomes)}`,
       );
       line([
-        workers === 1 ? count : `${count}, each of ${workers} workers`,
+        count,
         shared ? "yes" : count === 1 ? "" : "no",
         (100 * (report.hitRatio.engine ?? NaN)).toFixed(1),
         report.ttftMillis.p50?.toFixed(0) ?? "",
@@ -138,7 +136,6 @@ async function ended(gateways: readonly Gateway[]): Promise<string> {
 async function withFleet(
   sharing: number,
   count: number,
-  settings: readonly string[],
   run: (gateways: readonly Gateway[], redis: BenchRedis, engines: Engines) => Promise<void>,
   through?: (redis: BenchRedis) => Promise<string>,
 ): Promise<void> {
@@ -146,7 +143,7 @@ async function withFleet(
   const engines = await startEngines(Number(flags.engines), Number(flags["time-scale"]));
   const url = through === undefined ? redis.url : await through(redis);
   const gateways: Gateway[] = [];
-  for (let i = 0; i < count; i++) gateways.push(await startGateway(engines, i < sharing ? url : "", settings));
+  for (let i = 0; i < count; i++) gateways.push(await startGateway(engines, i < sharing ? url : ""));
   try {
     await run(gateways, redis, engines);
   } finally {
@@ -173,9 +170,9 @@ async function faults(): Promise<void> {
   );
   for (const [what, trouble] of troubles) {
     if (!what.includes(flags.trouble)) continue;
-    await withFleet(2, 2, [], (gateways, redis) => inTrouble(what, trouble, gateways, redis), proxied);
+    await withFleet(2, 2, (gateways, redis) => inTrouble(what, trouble, gateways, redis), proxied);
   }
-  if ("gateway".includes(flags.trouble)) await withFleet(2, 2, [], killed);
+  if ("gateway".includes(flags.trouble)) await withFleet(2, 2, killed);
 }
 
 async function inTrouble(

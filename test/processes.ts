@@ -37,7 +37,6 @@ const ALONE: ReadonlySet<string> = new Set([
   "test/live/share/redis-link.test.ts",
   "test/live/share/redis-places.test.ts",
   "test/live/warm-up/warm-up-path.test.ts",
-  "test/serve/worker/workers-share.test.ts",
   "test/trace/reader.test.ts",
 ]);
 /** Folders whose files take longest: begun first, or one core would wait for them at the end. */

@@ -6,18 +6,10 @@ import { listenTls } from "./tls-section.ts";
 export const listen = z.strictObject({
   host: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
   port: z.int().min(0).max(65_535).default(8080).describe("Port to listen on; 0 takes a free one."),
-  workers: z
-    .int()
-    .min(1)
-    .max(64)
-    .default(1)
-    .describe(
-      "Threads that forward requests, all on the same port (Linux); above 1 another thread decides for all of them, and limits of what is held at once are divided among them.",
-    ),
   warmUpMillis: millis(0, 60_000)
     .default(1000)
     .describe(
-      "Longest time for which made-up requests run before the gateway is ready, so that the first real ones meet compiled code: once for the decision, once for the whole path in every thread; 0 for a quick start with slow first requests.",
+      "Longest time for which made-up requests run before the gateway is ready, so that the first real ones meet compiled code: once for the decision, once for the whole path; 0 for a quick start with slow first requests.",
     ),
   drainNoticeMillis: millis(0, MILLIS_PER_DAY)
     .optional()

@@ -18,14 +18,13 @@ import { Identifier, type IdentityOptions } from "./request/identity.ts";
 import { InFlight } from "./request/in-flight.ts";
 import { KnownBodies } from "./request/known-bodies.ts";
 import { InferenceDoor } from "./request/inference-door.ts";
-import type { RouterSeat } from "./router-seat.ts";
 import type { RouterTap } from "./router-tap.ts";
 import { TapSeat } from "./tap-seat.ts";
 import { hedgeOptions, retryOptions } from "./request/attempt-options.ts";
 import { DEFAULT_LIMITS, type GatewayLimits, waitLimits } from "./request/limits.ts";
 import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
 import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
-import { listen, type ListenHow, listenInner } from "./listen.ts";
+import { listen } from "./listen.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
 import { Cors } from "./request/cors.ts";
 import { Routes } from "./request/route.ts";
@@ -36,18 +35,13 @@ import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 import { EngineConnections } from "./tls/connections.ts";
 import { secureServer, type ServerTls } from "./tls/secure-server.ts";
 import { UpstreamPools } from "./upstream/upstream-pools.ts";
-import type { InnerPlace } from "./worker/inner-request.ts";
 
 export type GatewayApp = Hono<{ Bindings: HttpBindings }>;
 
-/** Where the router is: in this thread, with a judge of hung endpoints of its own where none is given, or in another one. */
-type RouterPlace =
-  | { readonly tap: RouterTap; readonly hangs?: AttemptWatch; readonly seat?: RouterSeat }
-  | { readonly tap?: undefined; readonly hangs: AttemptWatch; readonly seat: RouterSeat };
-
-export type GatewayOptions = GatewaySettings & RouterPlace;
-
-export interface GatewaySettings extends Pick<OpenFilesOptions, "filesMax"> {
+export interface GatewayOptions extends Pick<OpenFilesOptions, "filesMax"> {
+  readonly tap: RouterTap;
+  /** Judges which endpoints hang; one of its own when left out. */
+  readonly hangs?: AttemptWatch;
   readonly directory: EndpointDirectory;
   /** The tokenizer for a model as the client named it. */
   readonly tokenizer: (model: string) => Tokenizer;
@@ -92,10 +86,6 @@ export interface GatewaySettings extends Pick<OpenFilesOptions, "filesMax"> {
   readonly sendsOwnHeaders?: boolean;
   /** Origins whose pages may call, "*" for any; none leaves that to the engines. */
   readonly corsOrigins?: readonly string[];
-  /** Serves what does not come straight in as inference, in place of the routes of this gateway. */
-  readonly others?: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
-  /** Number from which on requests that brought an id are counted; several gateways before one router have their own. */
-  readonly sequenceStart?: number;
   /** Mounts what else is served on the same port, before the unknown paths. */
   readonly statusRoutes?: (app: GatewayApp) => void;
 }
@@ -113,9 +103,7 @@ export interface Gateway {
   /** Requests between their head and their last byte. */
   inFlight(): number;
   /** Rejects with the socket's error when the address cannot be had. Port 0 takes a free one. */
-  listen(host: string, port: number, how?: ListenHow): Promise<{ readonly url: string }>;
-  /** Takes what workers pass on. */
-  listenInner(place: InnerPlace): Promise<void>;
+  listen(host: string, port: number): Promise<{ readonly url: string }>;
   /**
    * Goes on taking requests for `noticeMillis`, while load balancers learn that it leaves. Then refuses new ones, waits
    * for those in flight at most `graceMillis` and cuts them off. All else is served until then.
@@ -129,7 +117,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const connections = options.connections ?? new EngineConnections();
   const pools = new UpstreamPools(limits, connections);
   options.directory.listen(pools);
-  const { seat, hangs } = routerOf(options, limits, counters);
+  const { tap, directory, hangs = new HangWatch({ tap, directory }) } = options;
+  const seat = new TapSeat({ tap, retries: retryOptions(limits), hedge: hedgeOptions(limits), counters });
   const answers = new AnswerQueue({
     seat,
     counters,
@@ -162,8 +151,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       limitServer(server, context.limits);
     },
     inFlight: () => context.inFlight.size,
-    listen: (host, port, how) => listen(server, host, port, how),
-    listenInner: (place) => listenInner(server, place),
+    listen: (host, port) => listen(server, host, port),
     close: async (graceMillis, noticeMillis = 0) => {
       const drained = await drainGateway(server, context, { graceMillis, noticeMillis });
       answers.close();
@@ -177,18 +165,6 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefined {
   return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
-}
-
-function routerOf(
-  options: GatewayOptions,
-  limits: GatewayLimits,
-  counters: GatewayCounters,
-): { readonly seat: RouterSeat; readonly hangs: AttemptWatch } {
-  const { tap } = options;
-  if (tap === undefined) return options;
-  const seat =
-    options.seat ?? new TapSeat({ tap, retries: retryOptions(limits), hedge: hedgeOptions(limits), counters });
-  return { seat, hangs: options.hangs ?? new HangWatch({ tap, directory: options.directory }) };
 }
 
 type OwnParts = Pick<GatewayParts, "seat" | "pools" | "limits" | "counters" | "hangs" | "answers">;
@@ -223,7 +199,7 @@ function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {
     cors: (options.corsOrigins ?? []).length === 0 ? undefined : new Cors(options.corsOrigins ?? []),
     inFlight: new InFlight(limits.sweepMillis, hangs),
     bodyBytesInFlight: 0,
-    sequence: options.sequenceStart ?? 0,
+    sequence: 0,
     phase: "serving",
   };
 }
@@ -236,7 +212,7 @@ function newServer(
   app: GatewayApp,
   context: GatewayParts,
   door: InferenceDoor,
-  { others, listenTls: tls }: Pick<GatewaySettings, "others" | "listenTls">,
+  { listenTls: tls }: Pick<GatewayOptions, "listenTls">,
 ): Server {
   const { limits, counters, inFlight } = context;
   const listener = getRequestListener(app.fetch, {
@@ -246,7 +222,6 @@ function newServer(
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (door.takes(incoming)) door.serve(incoming, outgoing);
     else if (incoming.headers.host === undefined && incoming.httpVersionMinor > 0) refuseHost(outgoing, context);
-    else if (others !== undefined) others(incoming, outgoing);
     else void listener(incoming, outgoing);
   };
   const bounds = {

@@ -22,12 +22,11 @@ export interface LeavingAttempt {
 }
 
 /**
- * The router as the path of a request sees it: that of this thread, or that of the thread which decides for several. What
- * is asked about a request in flight is answered at once; its arrival is when its turn has come.
+ * The router as the path of a request sees it. What is asked about a request in flight is answered at once; its arrival is
+ * when its turn has come.
  */
 export interface RouterSeat {
-  /** Throws, or calls `failed`, where the decision is a defect. */
-  arrive(request: RouteRequest, decided: OnDecided, failed: (error: Error) => void): void;
+  arrive(request: RouteRequest, decided: OnDecided): void;
   accept(input: Exclude<Input, AskingInput>): void;
   /** Asks for another endpoint for a request in flight. */
   again(input: RequestAgain): Placed;

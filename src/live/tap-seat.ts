@@ -27,7 +27,7 @@ export interface TapSeatOptions {
   readonly counters: Pick<GatewayCounters, "queued">;
 }
 
-/** The router of this thread. */
+/** The router, what retries share, and who waits for a turn. */
 export class TapSeat implements RouterSeat {
   readonly #tap: RouterTap;
   readonly #counters: TapSeatOptions["counters"];

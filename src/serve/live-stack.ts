@@ -20,7 +20,7 @@ import { gnomonVersion } from "./gnomon-version.ts";
 import type { HangWatch } from "#live/upstream/hang-watch.ts";
 import type { Config } from "#config/schema.ts";
 import { liveKeys } from "./live-keys.ts";
-import { type LiveTls, liveTls } from "./live-tls.ts";
+import { liveTls } from "./live-tls.ts";
 import type { LiveShadow } from "./live-shadow.ts";
 import { openTracing } from "./live-tracing.ts";
 import { ForecastAccuracy } from "#live/metrics/forecast-accuracy.ts";
@@ -42,8 +42,6 @@ import { stateWatch } from "./state-watch.ts";
 import { type Tokenizers, openTokenizers } from "./tokenizers.ts";
 import { identity, towardsClients } from "./towards-clients.ts";
 import { warmUpAll } from "./warm-up-all.ts";
-import { type Workers, workersOf } from "./worker/workers-of.ts";
-import { WorkerSigns } from "#live/worker/worker-signs.ts";
 
 /** Everything that a running gateway is made of, and its end. */
 export interface LiveStack {
@@ -113,11 +111,10 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const events = liveKvEvents({ config, secret, tap, directory, tokenizers, blockSizes, faults });
 
   // What it shows: metrics, status pages, logs.
-  const workers = workersOf(config, tokenizers);
   const parts = { router, tap, directory, keeper, hangs, sources, ...(share && { share: () => share.status() }) };
   const forecasts = new ForecastAccuracy(config.metrics.endpointsMax);
-  const counts = countsOf({ running, logs, workers, recorder });
-  const measured = { forecasts, ...shadowStatus, ...events.metrics, ...workers.metrics, ...desks };
+  const counts = countsOf({ running, logs, tokenizers, recorder });
+  const measured = { forecasts, ...shadowStatus, ...events.metrics, ...desks };
   const metrics = new GatewayMetrics({ ...parts, ...counts, policy: policy.desk, ...measured, ...config.metrics });
   const late = lately(config, tap);
   for (const listener of [forecasts, recorder, metrics]) if (listener !== undefined) tap.listen(listener);
@@ -128,22 +125,18 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   const keys = liveKeys(config, environment, faults.report);
   const pages = { ...parts, ...late, ...tokens, ...events.status, policy: policy.desk, ...desks, metrics, readiness };
 
-  // The gateway, before which workers may stand.
+  // The gateway.
   const path = { identity: identity(config, secret, policy), tokenizer: tokenizers.of };
   const observe = requestObserver(metrics, late.traffic, logs);
-  const signs = new WorkerSigns(hangs);
-  const own = createGateway({
+  const gateway = createGateway({
     ...path,
     ...parts,
-    hangs: signs,
     observe,
     ...policy.models,
-    ...towardsClients(state.inForce.config, tokens.adminToken, { ...ownTls(config, tls), ...tracing }),
+    ...towardsClients(state.inForce.config, tokens.adminToken, { ...tls, ...tracing }),
     clientAuth: keys.auth,
-    statusRoutes: pagesOf({ ...pages, blockSizes, ...shadowStatus, recount: workers.recount }),
+    statusRoutes: pagesOf({ ...pages, blockSizes, ...shadowStatus }),
   });
-  const deciding = { ...parts, config, secret, settings, signs, observe, policy };
-  const gateway = workers.before(own, { ...deciding, report: faults.report });
   running.gateway = gateway;
 
   const close = async (): Promise<void> => {
@@ -161,26 +154,21 @@ export async function createLiveStack(given: ServePlan, environment: Environment
   return { tap, gateway, policy, rollouts, keeper, directory, readiness, sources, report, warmUp, close };
 }
 
-/** Where workers speak with clients, what they pass on comes over a socket of this machine. */
-function ownTls({ listen }: Config, { connections, listenTls }: LiveTls): Pick<LiveTls, "connections" | "listenTls"> {
-  return { connections, listenTls: listen.workers > 1 ? undefined : listenTls };
-}
-
 interface Counting {
   /** Its gateway, once there is one. */
   readonly running: { readonly gateway?: Gateway };
   readonly logs: Pick<LiveLogs, "counts">;
-  readonly workers: Pick<Workers, "counts">;
+  readonly tokenizers: Pick<Tokenizers, "counts">;
   readonly recorder: { status(): RecorderStatus } | undefined;
 }
 
 /** What its parts count by themselves. */
-function countsOf({ running, logs, workers, recorder }: Counting) {
+function countsOf({ running, logs, tokenizers, recorder }: Counting) {
   return {
     counters: () => running.gateway?.counters,
     cascades: () => running.gateway?.parts.cascades,
     logs: logs.counts,
-    tokenizers: workers.counts,
+    tokenizers: tokenizers.counts,
     recorder: () => recorder?.status(),
   };
 }

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { Config } from "#config/schema.ts";
 import { type Slo, sloWith } from "#core/slo.ts";
 import { MICROS_PER_MILLI } from "#core/units.ts";
-import type { GatewaySettings } from "#live/gateway.ts";
+import type { GatewayOptions } from "#live/gateway.ts";
 import { LoopLoad } from "#live/loop-load.ts";
 import type { IdentityOptions } from "#live/request/identity.ts";
 import type { SloRulesOptions } from "#live/request/slo-rules.ts";
@@ -43,7 +43,7 @@ export function towardsClients(
   config: Config,
   adminToken: string | undefined,
   ways: Pick<LiveTls, "connections" | "listenTls"> & Pick<LiveTracing, "spans">,
-): Partial<GatewaySettings> {
+): Partial<GatewayOptions> {
   const { clients, routes, prefix, cascade } = config;
   return {
     cascade,

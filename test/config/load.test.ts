@@ -43,9 +43,8 @@ test("config/default.yaml is what the schema describes, and reads back as the de
 });
 
 test("defaults that other parts have too are the same there", () => {
-  const { drainMillis: _, drainNoticeMillis: __, tls: ___, warmUpMillis: ____, workers, ...listen } = DEFAULTS.listen;
+  const { drainMillis: _, drainNoticeMillis: __, tls: ___, warmUpMillis: ____, ...listen } = DEFAULTS.listen;
   assert.deepEqual(listen, { host: "127.0.0.1", port: 8080 });
-  assert.equal(workers, 1);
   assert.deepEqual({ holdMillis: undefined, hedgeMillis: undefined, ...DEFAULTS.limits }, DEFAULT_LIMITS);
   const { intervalMillis, timeoutMillis, staleAfterMillis, ...times } = DEFAULTS.scrape;
   assert.deepEqual(

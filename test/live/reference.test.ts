@@ -45,7 +45,7 @@ test("every route and every metric of a gateway is documented, and none that is 
   t.after(() => rmSync(directory, { recursive: true }));
   const plan = servePlan(
     {
-      set: ["shadow.enabled=true", "autopilot.enabled=true", "listen.workers=2"],
+      set: ["shadow.enabled=true", "autopilot.enabled=true"],
       record: directory,
       endpoint: ["http://127.0.0.1:9"],
     },

@@ -118,8 +118,8 @@ test("prompts go from engines that compute them to others that answer, and a rep
   assert.match(out, new RegExp(`${REQUESTS} decisions`));
 });
 
-test("threads that carry requests share prompts as one does", async (t) => {
-  const { url, engines, inputs } = await rig(t, ["listen.workers=2"]);
+test("an embedding is computed by one engine, beside prompts that are shared", async (t) => {
+  const { url, engines, inputs } = await rig(t);
   const asks = Array.from({ length: REQUESTS }, (_, i) => ask(url, i));
   const embedding = await fetch(`${url}/v1/embeddings`, {
     method: "POST",

@@ -46,12 +46,12 @@ interface Running {
 }
 
 /** A whole gateway that follows a pool's workloads, and one engine with two models. */
-async function running(t: TestContext, workers = 1): Promise<Running> {
+async function running(t: TestContext): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), "gnomon-workloads-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "config.yaml");
   const discovery = { kind: "kubernetes", pool: "llama", workloads: "llm-d.ai" };
-  const listen = { workers, drainNoticeMillis: 0, warmUpMillis: 0 };
+  const listen = { drainNoticeMillis: 0, warmUpMillis: 0 };
   writeFileSync(
     file,
     stringify({ listen, discovery, admission: { shedAt: 0.5, classes: { batch: -1, standard: 3 } } }),
@@ -149,36 +149,6 @@ test("the answer to a rewritten request names the model that its client asked fo
   assert.ok(lastText().endsWith("data: [DONE]\n\n"));
   assert.equal(await ask({}, { model: "base" }), 200);
   assert.equal((JSON.parse(lastText()) as { model: string }).model, "base", "of its own name it is left alone");
-});
-
-test("behind workers as well: objectives by either header, and rewrites that come while they run", async (t) => {
-  const { stack, inputs, received, ask, lastText } = await running(t, 2);
-  stack.policy.workloads.set({ priorities: { urgent: 5, batch: -7 }, rewrites: ModelRewrites.none });
-  assert.equal(await ask({}, { model: "chat" }), 404);
-  assert.equal(await ask({ "x-gateway-inference-objective": "urgent" }), 200);
-  assert.equal(await ask({ "x-llm-d-inference-objective": "batch", "x-gnomon-slo-class": "standard" }), 200);
-  const asked = inputs.flatMap((input) => (input.kind === "request-arrived" ? [input.request.sloClass] : []));
-  assert.deepEqual(asked, ["", "urgent", "batch"]);
-  const change = inputs.findLast(({ kind }) => kind === "policy-changed");
-  assert.ok(change?.kind === "policy-changed");
-  assert.deepEqual(change.admission?.classes.scores, { batch: -7, standard: 3, urgent: 5 });
-  stack.policy.workloads.set({ priorities: { urgent: 5, batch: -7 }, rewrites: REWRITES });
-  // By connections of their own, which the workers share.
-  const once = { connection: "close" };
-  for (let inRow = 0; inRow < 20;) inRow = (await ask(once, { model: "chat" })) === 200 ? inRow + 1 : 0;
-  const models = new Set<string>();
-  // A conversation keeps its model, whichever worker has it.
-  for (let session = 0; session < 12; session++) {
-    const sent = new Set<string>();
-    for (let turn = 0; turn < 2; turn++) {
-      assert.equal(await ask({ "x-session-id": `s${session}`, ...once }, { model: "chat" }), 200);
-      sent.add((JSON.parse(String(received().at(-1)!.body)) as { model: string }).model);
-      assert.equal((JSON.parse(lastText()) as { model: string }).model, "chat");
-    }
-    assert.equal(sent.size, 1);
-    for (const model of sent) models.add(model);
-  }
-  assert.deepEqual([...models].sort(), ["base", "new"]);
 });
 
 const BY = { by: "test", dryRun: false, ifVersion: undefined };

@@ -20,11 +20,6 @@ const KEY_FLAGS: readonly KeyFlag[] = [
   { flags: "--host <address>", path: ["listen", "host"], meaning: "address to listen on" },
   { flags: "-p, --port <port>", path: ["listen", "port"], meaning: "port to listen on; 0 takes a free one" },
   {
-    flags: "--workers <count>",
-    path: ["listen", "workers"],
-    meaning: "threads that forward requests, all on the same port",
-  },
-  {
     flags: "--picker-port <port>",
     path: ["picker", "port"],
     meaning: "port on which Envoy asks for endpoints (external processing); off by default",

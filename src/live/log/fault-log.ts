@@ -8,7 +8,6 @@ export const FAULT_KINDS = {
   "answer-cut": { level: "warn", message: "an answer was cut after the client got a part of it" },
   "stream-continued": { level: "warn", message: "a stream broke and goes on at another endpoint" },
   "client-stalled": { level: "warn", message: "a client did not read its answer" },
-  "worker-died": { level: "error", message: "a worker ended by itself" },
   "breaker-open": { level: "warn", message: "an endpoint's breaker opened" },
   "breaker-closed": { level: "info", message: "an endpoint's breaker closed" },
   "signals-stale": { level: "warn", message: "an endpoint's signals are stale" },

@@ -23,7 +23,6 @@ import { registerShare } from "./metric-share.ts";
 import { type LabelTexts, SharedLabels } from "./shared-labels.ts";
 import { registerTotals } from "./metric-totals.ts";
 import { registerSources } from "./metric-sources.ts";
-import { registerWorkers, type WorkerSources } from "./metric-workers.ts";
 import type { PolicyDesk } from "../policy/policy-desk.ts";
 import type { RecorderStatus } from "../recorder/recorder.ts";
 import type { ShareStatus } from "../share/share-status.ts";
@@ -32,7 +31,7 @@ import type { HangWatch } from "../upstream/hang-watch.ts";
 import type { TokenizerDescription } from "../tokenizer/described-tokenizer.ts";
 
 /** What is counted or known elsewhere and only read for a page. */
-export interface StateSources extends KvEventSources, ForecastSources, RolloutSources, WorkerSources {
+export interface StateSources extends KvEventSources, ForecastSources, RolloutSources {
   readonly router: Router;
   readonly directory: EndpointDirectory;
   readonly keeper: Pick<FleetKeeper, "rows" | "targetsRefused" | "checkCounts">;
@@ -88,7 +87,6 @@ export function registerState(registry: Registry, sources: StateSources): void {
   registerAdmission(sources.router, sources.counters, family, row);
   registerCascades(sources.cascades ?? (() => undefined), family, row);
   registerLogs(sources.logs, family, row);
-  registerWorkers(sources, family, row);
   registerKvEvents(sources, family, row);
   registerForecasts(sources, family, row);
   registerRollouts(registry, sources);

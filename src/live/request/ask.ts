@@ -225,7 +225,7 @@ function accept(asking: AskingRequest, request: RouteRequest, routed: (decision:
       asking.bug(error);
     }
   };
-  asking.context.seat.arrive(request, decided, (error) => asking.bug(error));
+  asking.context.seat.arrive(request, decided);
 }
 
 /** There is no endpoint for it, or admission keeps it out. */

@@ -35,7 +35,7 @@ const PRIORITY = "x-vllm-priority";
 const CORS_PREFIX = "access-control-";
 
 /** Headers of this gateway, in both directions. */
-export const OWN_PREFIX = "x-gnomon-";
+const OWN_PREFIX = "x-gnomon-";
 
 export interface UpstreamHeaderOptions {
   readonly requestId: string;

@@ -51,8 +51,6 @@ export interface StatusOptions {
   /** Undefined where no better policy is searched. */
   readonly autopilot?: AutopilotDesk | undefined;
   readonly version: string;
-  /** Awaited before the metrics page is made: what other threads counted comes in. */
-  readonly recount?: () => Promise<void>;
   /** Left out where no KV events are followed. */
   readonly kvEvents?: Pick<KvEvents, "rowOf">;
   /** Bearer token of /gnomon/*; without one, and without the other, they answer on loopback only. */
@@ -75,7 +73,6 @@ export function statusRoutes(options: StatusOptions): (app: Hono<{ Bindings: Htt
   const access = adminAccess(options.adminToken, options.statusToken);
   return (app) => {
     app.get("/metrics", async (c) => {
-      await options.recount?.();
       c.header("content-type", options.metrics.contentType);
       return c.body(await options.metrics.render());
     });

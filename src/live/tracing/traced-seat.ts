@@ -28,13 +28,13 @@ export class TracedSeat implements RouterSeat {
     this.#listener = listener;
   }
 
-  arrive(request: RouteRequest, decided: OnDecided, failed: (error: Error) => void): void {
+  arrive(request: RouteRequest, decided: OnDecided): void {
     this.#listener.deciding(request.id);
     const watched: OnDecided = (decision, queuedMicros) => {
       this.#listener.decided(request.id, decision, queuedMicros);
       decided(decision, queuedMicros);
     };
-    this.#seat.arrive(request, watched, failed);
+    this.#seat.arrive(request, watched);
   }
 
   accept(input: Exclude<Input, AskingInput>): void {

@@ -34,7 +34,7 @@ async function ended(signal: NodeJS.Signals, nth: number, args: readonly string[
 
 const STARTS: readonly (readonly [NodeJS.Signals, string])[] = [
   ["SIGTERM", "--port 0"],
-  ["SIGINT", "serve --port 0 --workers 2"],
+  ["SIGINT", "serve --port 0"],
   ["SIGHUP", "emulate --count 2 --port-base 0"],
 ];
 
