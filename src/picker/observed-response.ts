@@ -1,5 +1,6 @@
 import type { Fault } from "#core/endpoint/fault.ts";
 import type { Outcome } from "#core/endpoint/outcome.ts";
+import { isAborted } from "#live/answer/aborted-answer.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import { faultOfStatus } from "#live/answer/fault-of-status.ts";
 import { isMediaType } from "#live/answer/media-type.ts";
@@ -68,7 +69,7 @@ export class ObservedResponse {
     const { reader, tokens } = this.#parts;
     const body = this.#whole === undefined || this.#whole.length === 0 ? undefined : Buffer.concat(this.#whole);
     const usage = this.#scanner === undefined ? body && findUsage(body) : findUsage(this.#lastEvent);
-    const fault = this.#fault(complete, body);
+    const fault = this.#fault(complete, body, usage);
     if (fault !== undefined) return { outcome: "failed", fault, usage, outputTokens: usage?.outputTokens };
     if (!complete) return { outcome: "aborted", fault: undefined, usage, outputTokens: this.#tokens || undefined };
     if (this.status >= 400) return { outcome: "refused", fault: undefined, usage, outputTokens: undefined };
@@ -78,10 +79,12 @@ export class ObservedResponse {
   }
 
   /** A stream without its mark of completion was cut, unless nobody showed it here. */
-  #fault(complete: boolean, body: Buffer | undefined): Fault | undefined {
+  #fault(complete: boolean, body: Buffer | undefined, usage: Usage | undefined): Fault | undefined {
     if (this.#broke !== undefined) return this.#broke;
+    const { dialect } = this.#parts;
+    if (complete && this.status === OK && body !== undefined && isAborted(dialect, body, usage)) return "draining";
     if (this.status >= 500) return faultOfStatus(this.status, body ?? EMPTY);
-    const promised = this.#scanner !== undefined && this.#parts.dialect !== "other";
+    const promised = this.#scanner !== undefined && dialect !== "other";
     return complete && promised && this.#sawBody && !this.#marked ? "cut" : undefined;
   }
 
@@ -121,3 +124,4 @@ export class ObservedResponse {
 }
 
 const EMPTY = Buffer.alloc(0);
+const OK = 200;

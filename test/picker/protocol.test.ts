@@ -318,6 +318,7 @@ test("an engine that fails, ends its stream early or reports an error in it coun
     [503, "application/json", '{"error":{}}', "status"],
     [200, "text/event-stream", event("a"), undefined],
     [200, "text/event-stream", 'data: {"error":{"code":500}}\n\n', "status"],
+    [200, "application/json", '{"choices":[{"index":0,"finish_reason":"abort"}]}', "draining"],
   ];
   for (const [status, type, body, fault] of cases) {
     const proxy = await ProxyRig.start(t);

@@ -30,7 +30,8 @@ export class MessagesBody implements Answer {
       role: "assistant",
       content: [{ type: "text", text: textBetween(sequence.plan, 0, sequence.produced) }],
       model: this.#context.model,
-      stop_reason: stopReason(sequence),
+      // What is null is left out of a whole answer.
+      ...withoutNull(stopOf(sequence)),
       usage: finalUsage(this.#context, this.sequences),
     };
     sendJson(this.#exchange, 200, JSON.stringify(body), this.#leading());
@@ -44,6 +45,7 @@ export class MessagesBody implements Answer {
 /** The same as an event stream, whose events have names and whose end has no [DONE]. */
 export class MessagesStream extends TokenStream {
   readonly #context: AnswerContext;
+  #isBlockOpen = false;
 
   constructor(exchange: Exchange, context: AnswerContext, sequences: readonly Sequence[]) {
     super(exchange, sequences);
@@ -54,21 +56,22 @@ export class MessagesStream extends TokenStream {
     const usage = { input_tokens: this.sequences[0]?.prompt.length ?? 0, output_tokens: 0 };
     const head = { id: this.#context.id, type: "message", role: "assistant", content: [], model: this.#context.model };
     this.#event("message_start", { message: { ...head, stop_reason: null, stop_sequence: null, usage } });
-    this.#event("content_block_start", { content_block: { type: "text", text: "" }, index: 0 });
   }
 
   protected tokens(sequence: Sequence, from: number, to: number): void {
     const text = textBetween(sequence.plan, from, to);
-    if (text !== "") this.#event("content_block_delta", { delta: { type: "text_delta", text }, index: 0 });
+    if (text === "") return;
+    if (!this.#isBlockOpen) this.#event("content_block_start", { content_block: { type: "text", text: "" }, index: 0 });
+    this.#isBlockOpen = true;
+    this.#event("content_block_delta", { delta: { type: "text_delta", text }, index: 0 });
   }
 
   protected close(): void {
     const [sequence] = this.sequences;
     if (sequence === undefined) return;
-    const stop = typeof sequence.plan.stopReason === "string" ? sequence.plan.stopReason : null;
-    this.#event("content_block_stop", { index: 0 });
+    if (this.#isBlockOpen) this.#event("content_block_stop", { index: 0 });
     this.#event("message_delta", {
-      delta: { stop_reason: stopReason(sequence), stop_sequence: stop },
+      delta: stopOf(sequence),
       usage: finalUsage(this.#context, this.sequences),
     });
     this.#event("message_stop", {});
@@ -88,19 +91,30 @@ export function messagesError(error: ApiError): string {
   return JSON.stringify({ type: "error", error: { type: error.type, message: error.message } });
 }
 
-function stopReason(sequence: Sequence): string {
-  if (sequence.finish === "length") return "max_tokens";
-  if (sequence.finish === "stop" && typeof sequence.plan.stopReason === "string") return "stop_sequence";
-  return sequence.finish === "stop" ? "end_turn" : "abort";
+interface MessageStop {
+  readonly stop_reason: string | null;
+  readonly stop_sequence: string | null;
 }
 
+/** Why an answer ended. vLLM has no word for one that it aborted: null. */
+function stopOf({ finish, plan: { stopReason } }: Sequence): MessageStop {
+  if (finish === "length") return { stop_reason: "max_tokens", stop_sequence: null };
+  if (finish !== "stop") return { stop_reason: null, stop_sequence: null };
+  if (typeof stopReason === "string") return { stop_reason: "stop_sequence", stop_sequence: stopReason };
+  return { stop_reason: "end_turn", stop_sequence: null };
+}
+
+function withoutNull(stop: MessageStop): object {
+  return Object.fromEntries(Object.entries(stop).filter(([, value]) => value !== null));
+}
+
+/** `input_tokens` are the prompt's that were neither read from the cache nor put into it; without details, all. */
 function finalUsage(context: AnswerContext, sequences: readonly Sequence[]): unknown {
-  const { promptTokens, completionTokens, cachedTokens, createdCacheTokens } = totalUsage(
-    sequences,
-    context.blockTokens,
-  );
+  const { blockTokens, promptTokensDetails } = context;
+  const { promptTokens, completionTokens, cachedTokens, createdCacheTokens } = totalUsage(sequences, blockTokens);
+  if (!promptTokensDetails) return { input_tokens: promptTokens, output_tokens: completionTokens };
   return {
-    input_tokens: promptTokens,
+    input_tokens: promptTokens - cachedTokens - createdCacheTokens,
     output_tokens: completionTokens,
     cache_creation_input_tokens: createdCacheTokens,
     cache_read_input_tokens: cachedTokens,

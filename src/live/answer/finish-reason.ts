@@ -22,6 +22,14 @@ export function scanFinishReasons(bytes: Buffer, start: number, end: number): Fi
   return ends;
 }
 
+/** Why an answer of Anthropic's messages ended. vLLM has no word for one that it aborted, and writes null. */
+export function isStopReason(value: unknown): boolean {
+  return typeof value === "string" && value !== "abort";
+}
+
+/** The status of an answer of OpenAI's responses that was aborted, where the engine states that at all. */
+export const CANCELLED = "cancelled";
+
 /** In the few bytes behind the last choice a search costs less than the call of one. */
 function nextName(json: Buffer, from: number, end: number): number {
   for (let at = from; at <= end - NAME.length; at++) if (json[at] === QUOTE && matchesAt(json, at, NAME)) return at;

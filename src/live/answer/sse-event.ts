@@ -1,5 +1,5 @@
 import { type Fields, isFields } from "../fields.ts";
-import { matchesAt, scanFinishReasons } from "./finish-reason.ts";
+import { CANCELLED, isStopReason, matchesAt, scanFinishReasons } from "./finish-reason.ts";
 import type { Dialect } from "../request/route.ts";
 
 /**
@@ -10,7 +10,8 @@ import type { Dialect } from "../request/route.ts";
  * - usage: OpenAI's chunk without choices that only counts
  * - done: the engine declares the answer complete
  * - error: the engine reports a failure in the stream
- * - abort: a choice ended with finish_reason "abort", as a terminating vLLM ends its streams
+ * - abort: the answer ended without the model's doing, as a terminating vLLM ends its streams: finish_reason "abort", a
+ *   stop_reason of null, a response that is "cancelled"
  * - comment: no data, as a keep-alive
  * - garbage: data that is not JSON
  */
@@ -136,15 +137,13 @@ function hasOutput(part: Fields): boolean {
 
 /** An event of Anthropic's messages or OpenAI's responses, which say themselves what they are. */
 function typedKind(event: Fields): SseKind {
-  const type = event["type"];
+  const { type, delta, response } = event;
   if (typeof type !== "string") return isFields(event["error"]) ? "error" : "meta";
   if (type === "error" || type === "response.failed") return "error";
-  if (type === "message_stop" || type === "response.completed" || type === "response.incomplete") return "done";
-  const delta = event["delta"];
-  if (type === "message_delta" && isFields(delta)) {
-    if (delta["stop_reason"] === "abort") return "abort";
-    if (typeof delta["stop_reason"] === "string") return "end";
-  }
+  if (type === "message_stop" || type === "response.completed" || type === "response.incomplete")
+    return isFields(response) && response["status"] === CANCELLED ? "abort" : "done";
+  if (type === "message_delta" && isFields(delta) && "stop_reason" in delta)
+    return isStopReason(delta["stop_reason"]) ? "end" : "abort";
   // A finished item, such as a call of a tool, is output also where its parts were not streamed.
   if (type === "response.output_item.done") return "end";
   return type === "content_block_delta" || type.endsWith(".delta") ? "token" : "meta";

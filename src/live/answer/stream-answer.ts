@@ -137,20 +137,17 @@ export class StreamAnswer implements Answer {
           from = this.#keep(from);
           break;
         case "done":
-          if (this.#isUnbegun()) {
-            delivery.attemptFailed("draining");
-            return -1;
-          }
+          if (this.#isUnbegun()) return this.#stop(from, "abort");
           delivery.marked(this.#outcome);
           if (delivery.dialect === "responses") this.#remember();
           break;
         case "error":
-          if (!this.#isRefusal()) return this.#stop(from);
+          if (!this.#isRefusal()) return this.#stop(from, "error");
           this.#reported = "refusal";
           if (delivery.stage === "held") delivery.holdFull();
           break;
         case "abort":
-          return this.#stop(from);
+          return this.#stop(from, "abort");
         case "garbage":
           if (delivery.stage !== "held" || !promisesEnd(delivery.dialect)) break;
           delivery.attemptFailed("garbage");
@@ -190,10 +187,11 @@ export class StreamAnswer implements Answer {
 
   /**
    * The engine calls complete what has no token and no end: it is shutting down. (An answer without a token is well where
-   * it states why the model stopped; a choice's finish_reason counts as a token.)
+   * it states why the model stopped; a choice's finish_reason counts as a token.) Anthropic's messages state it always.
    */
   #isUnbegun(): boolean {
     const { dialect, stage } = this.#delivery;
+    if (dialect === "messages") return this.#reported === "nothing";
     if (!promisesEnd(dialect) || this.#tokens > 0 || this.#reported !== "nothing" || stage === "passing") return false;
     return dialect !== "responses" || !hasOutputItems(this.#event());
   }
@@ -206,11 +204,11 @@ export class StreamAnswer implements Answer {
 
   /**
    * The engine failed. While the client has nothing, another endpoint may serve it. Else it gets what came before; an
-   * error of the engine's own goes with it, and a choice that ended in "abort" is replaced by one, since a client takes
-   * any finish_reason for an end.
+   * error of the engine's own goes with it, and the event of an abort is replaced by one, since a client takes any
+   * finish_reason for an end.
    */
-  #stop(from: number): -1 {
-    const { bytes, start, end, kind } = this.#scanner;
+  #stop(from: number, kind: "abort" | "error"): -1 {
+    const { bytes, start, end } = this.#scanner;
     const delivery = this.#delivery;
     if (delivery.stage !== "passing") {
       if (kind === "abort") delivery.attemptFailed("draining");

@@ -2,6 +2,7 @@ import { REQUEST_TOKENS_MAX } from "#core/units.ts";
 
 /** What an engine reported that it read and wrote for one request. */
 export interface Usage {
+  /** The whole prompt, with what was cached of it. */
   readonly promptTokens: number | undefined;
   readonly cachedTokens: number | undefined;
   readonly outputTokens: number | undefined;
@@ -19,11 +20,20 @@ export function findUsage(json: Buffer, start = 0, end: number = json.length): U
   if (from < 0) return undefined;
   // A few look-ups in a short string cost less than as many calls out of JavaScript.
   const text = json.toString("latin1", from, Math.min(end, from + USAGE_BYTES_MAX));
+  const read = count(text, '"cache_read_input_tokens"');
   return {
-    promptTokens: count(text, '"prompt_tokens"') ?? count(text, '"input_tokens"'),
-    cachedTokens: count(text, '"cached_tokens"') ?? count(text, '"cache_read_input_tokens"'),
+    promptTokens: count(text, '"prompt_tokens"') ?? inputTokens(text, read),
+    cachedTokens: count(text, '"cached_tokens"') ?? read,
     outputTokens: count(text, '"completion_tokens"') ?? count(text, '"output_tokens"'),
   };
+}
+
+/** Anthropic counts what was read from the cache, or put into it, beside `input_tokens`; OpenAI's responses within. */
+function inputTokens(text: string, read: number | undefined): number | undefined {
+  const input = count(text, '"input_tokens"');
+  if (input === undefined) return undefined;
+  const tokens = input + (read ?? 0) + (count(text, '"cache_creation_input_tokens"') ?? 0);
+  return tokens <= REQUEST_TOKENS_MAX ? tokens : undefined;
 }
 
 const USAGE = Buffer.from('"usage"');

@@ -1,8 +1,7 @@
+import { isAborted } from "./aborted-answer.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./fault-of-status.ts";
-import { type FinishReasons, scanFinishReasons } from "./finish-reason.ts";
 import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
-import type { Dialect } from "../request/route.ts";
 import { type Usage, findUsage } from "./usage.ts";
 
 /**
@@ -44,9 +43,8 @@ export class WholeAnswer implements Answer {
     if (!looksLikeJson(body) && this.#delivery.dialect !== "other") {
       return this.#delivery.attemptFailed("garbage");
     }
-    const ends = scanFinishReasons(body, 0, body.length);
     const usage = findUsage(body);
-    if (ends === "abort" || isUnbegun(this.#delivery.dialect, ends, usage)) {
+    if (isAborted(this.#delivery.dialect, body, usage)) {
       this.#delivery.attemptFailed("draining");
     } else {
       this.#usage = usage;
@@ -80,15 +78,6 @@ export class WholeAnswer implements Answer {
 }
 
 const EMPTY = Buffer.alloc(0);
-
-/**
- * An answer of OpenAI's without a token and without an end: no choice has a finish_reason, and it counts no output. An
- * engine that is shutting down answers so.
- */
-function isUnbegun(dialect: Dialect, ends: FinishReasons, usage: Usage | undefined): boolean {
-  if (dialect !== "chat" && dialect !== "completions") return false;
-  return (ends === "no-choice" || ends === "unended") && usage?.outputTokens === 0;
-}
 
 /** An object, from its first to its last byte; what is between is the engine's word. */
 function looksLikeJson(body: Buffer): boolean {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
+import { randomFor } from "#core/random.ts";
 import { type Usage, findUsage } from "#live/answer/usage.ts";
 
 import { capture, captureNames } from "../gateway/captures.ts";
@@ -16,8 +17,12 @@ function byParsing(value: Json): Usage | undefined {
   if (typeof usage !== "object" || usage === null) return undefined;
   const details = (usage["prompt_tokens_details"] ?? usage["input_tokens_details"]) as typeof object | null | undefined;
   const number = (one: Json | undefined): number | undefined => (typeof one === "number" ? one : undefined);
+  const beside = [usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]].map(
+    (one) => number(one) ?? 0,
+  );
+  const input = number(usage["input_tokens"]);
   return {
-    promptTokens: number(usage["prompt_tokens"] ?? usage["input_tokens"]),
+    promptTokens: number(usage["prompt_tokens"]) ?? (input === undefined ? undefined : input + beside[0]! + beside[1]!),
     cachedTokens: number(details?.["cached_tokens"] ?? usage["cache_read_input_tokens"]),
     outputTokens: number(usage["completion_tokens"] ?? usage["output_tokens"]),
   };
@@ -56,6 +61,39 @@ describe("usage", () => {
     assert.equal(findUsage(Buffer.from(JSON.stringify({ text: written, usage: null }))), undefined);
     assert.equal(findUsage(Buffer.from("")), undefined);
     assert.equal(findUsage(Buffer.from('"usage"')), undefined);
+  });
+
+  test("is of the whole prompt, whatever API counts it: Anthropic's input tokens leave out what the cache had or gets", () => {
+    const random = randomFor(1, 0);
+    const draw = (max: number): number => random.below(max + 1);
+    for (let i = 0; i < 200; i++) {
+      const [promptTokens, outputTokens] = [1 + draw(5_000), draw(500)];
+      const cachedTokens = draw(promptTokens);
+      const created = draw(promptTokens - cachedTokens);
+      const openai = {
+        prompt_tokens: promptTokens,
+        total_tokens: promptTokens + outputTokens,
+        completion_tokens: outputTokens,
+        prompt_tokens_details: { cached_tokens: cachedTokens, created_cache_tokens: created },
+      };
+      const messages = {
+        input_tokens: promptTokens - cachedTokens - created,
+        output_tokens: outputTokens,
+        cache_creation_input_tokens: created,
+        cache_read_input_tokens: cachedTokens,
+      };
+      const responses = {
+        input_tokens: promptTokens,
+        input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: created },
+        output_tokens: outputTokens,
+      };
+      for (const usage of [openai, messages, responses])
+        assert.deepEqual(findUsage(Buffer.from(JSON.stringify({ usage }))), {
+          promptTokens,
+          cachedTokens,
+          outputTokens,
+        });
+    }
   });
 
   test("a count that is no number of tokens is none", () => {

@@ -44,7 +44,7 @@ const DIALECTS: Readonly<Record<string, { start: string; end: string }>> = {
   "/v1/completions": { start: completionToken("one"), end: event("[DONE]") },
   "/v1/messages": {
     start: typed("message_start", { message: {} }) + typed("content_block_delta", { delta: { text: "one" } }),
-    end: typed("message_stop"),
+    end: typed("message_delta", { delta: { stop_reason: "end_turn", stop_sequence: null } }) + typed("message_stop"),
   },
   "/v1/responses": {
     start: typed("response.created") + typed("response.output_text.delta", { delta: "one" }),
@@ -104,6 +104,37 @@ describe("a stream that is cut never looks complete", () => {
     assert.ok(!body.includes("[DONE]"));
     assert.ok(!body.includes('"abort"'));
     assert.match(body, /shutting down/);
+    assert.equal(rig.summaries[0]!.outcome, "failed");
+  });
+
+  test("an answer of messages that vLLM aborted, which it calls stop_reason null, ends in an error", async () => {
+    const { start } = DIALECTS["/v1/messages"]!;
+    const aborted = typed("message_delta", { delta: { stop_reason: null, stop_sequence: null }, usage: {} });
+    const stop = typed("message_stop");
+    for (const end of [aborted + stop, stop]) {
+      const { body, rig } = await streamed("/v1/messages", (_r, s) => {
+        s.write(STREAM_HEAD + start);
+        setTimeout(() => s.write(end + STREAM_END), 5);
+      });
+      assert.ok(textOf(body).startsWith(textOf(start)));
+      assert.ok(!body.includes("message_stop") && !body.includes("message_delta"), body);
+      const last = body.split("\n\n").at(-2)!;
+      assert.match(last, /^event: error\ndata: \{"type":"error","error":\{"type":"api_error"/);
+      assert.equal(rig.summaries[0]!.outcome, "failed");
+      assert.deepEqual(rig.gateway.counters.faults, {});
+      assert.equal(rig.gateway.counters.cuts, 1);
+    }
+  });
+
+  test("so does a response that was cancelled by its engine", async () => {
+    const { start } = DIALECTS["/v1/responses"]!;
+    const { body, rig } = await streamed("/v1/responses", (_r, s) => {
+      s.write(STREAM_HEAD + start);
+      const response = { status: "cancelled", usage: { input_tokens: 3, output_tokens: 1 } };
+      setTimeout(() => s.write(typed("response.completed", { response }) + STREAM_END), 5);
+    });
+    assert.ok(!body.includes("response.completed"));
+    assert.match(body, /event: error\n.*shutting down/);
     assert.equal(rig.summaries[0]!.outcome, "failed");
   });
 
