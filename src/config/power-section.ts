@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
+import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
 /** Power and activity of the endpoints' GPUs, from DCGM exporters. */
 export const power = z.strictObject({
@@ -17,4 +17,10 @@ export const power = z.strictObject({
   intervalMillis: millis(100, 600_000).default(5000).describe("Time between two reads of an exporter."),
   timeoutMillis: millis(10, 600_000).default(2000).describe("Time limit of one read."),
   staleAfterMillis: millis(100, MILLIS_PER_DAY).default(15_000).describe("Age above which a page is ignored."),
+  pageBytesMax: z
+    .int()
+    .min(65_536)
+    .max(64 * MIB)
+    .default(MIB)
+    .describe("Bytes of an exporter's page."),
 });

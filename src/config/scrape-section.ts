@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { MILLIS_PER_DAY, millis } from "./schema-value.ts";
+import { MIB, MILLIS_PER_DAY, millis } from "./schema-value.ts";
 
 /** Reading the engines' metrics pages and model lists. */
 export const scrape = z.strictObject({
@@ -16,4 +16,10 @@ export const scrape = z.strictObject({
     .default(250)
     .describe("First pause before a server that is not ready is asked again; it doubles each time."),
   retryMillisMax: millis(10, 600_000).default(5000).describe("Longest such pause."),
+  pageBytesMax: z
+    .int()
+    .min(65_536)
+    .max(64 * MIB)
+    .default(MIB)
+    .describe("Bytes of a server's /metrics; vLLM's are 75 KB, and 31 KB for each further rank."),
 });

@@ -40,6 +40,22 @@ export function loopTurn(asker: Asker): Promise<void> {
   });
 }
 
+/** Long work that pauses after each slice: its first slice at once, each other one in a turn of its own. */
+export async function inTurns<T>(work: Generator<void, T>, asker: Asker): Promise<T> {
+  for (let slice = work.next(); ; slice = work.next()) {
+    if (slice.done === true) return slice.value;
+    await loopTurn(asker);
+  }
+}
+
+/** The same without a pause, for work that is known to be short. */
+export function atOnce<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const slice = work.next();
+    if (slice.done === true) return slice.value;
+  }
+}
+
 function goOn(): void {
   for (let gone = false; !gone && first < waiting.length;) {
     const { asker, resolve, reject } = waiting[first++]!;

@@ -15,6 +15,7 @@ import {
   Scraper,
   type ScrapeResult,
 } from "../scrape/scrape.ts";
+import { EXPOSITION_BYTES_MAX_DEFAULT } from "../scrape/exposition.ts";
 import type { EnginePage } from "../scrape/scrape-map.ts";
 import { type RequestFault, askEngine } from "./engine-request.ts";
 import type { KeeperEvent } from "./keeper-event.ts";
@@ -24,7 +25,7 @@ import type { ProbeContext } from "./probe-listener.ts";
 import { readServedModels } from "./served-models.ts";
 import type { Target } from "./target.ts";
 
-/** Bounds and intervals of looking after servers, in milliseconds. */
+/** Bounds and intervals of looking after servers. */
 export interface KeeperTimes {
   readonly scrapeIntervalMillis: number;
   readonly scrapeTimeoutMillis: number;
@@ -35,6 +36,8 @@ export interface KeeperTimes {
   /** Pause after the first unanswered question to a server that is not ready; doubles up to the maximum. */
   readonly retryMillis: number;
   readonly retryMillisMax: number;
+  /** Of one metrics page; a larger one counts as a scrape that failed. */
+  readonly pageBytesMax: number;
 }
 
 export const KEEPER_TIMES_DEFAULT: KeeperTimes = {
@@ -44,6 +47,7 @@ export const KEEPER_TIMES_DEFAULT: KeeperTimes = {
   lostAfterMillis: PATH_RULES.lostAfterMicros / MICROS_PER_MILLI,
   retryMillis: PATH_RULES.returns.retryMicros / MICROS_PER_MILLI,
   retryMillisMax: PATH_RULES.returns.retryMicrosMax / MICROS_PER_MILLI,
+  pageBytesMax: EXPOSITION_BYTES_MAX_DEFAULT,
 };
 
 export interface KeeperOptions extends MemberContext, ProbeContext {
@@ -64,7 +68,6 @@ const MODELS_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * Looks after one server and the endpoints behind it (one, or one per data-parallel rank), in a single loop, so that at
  * most one question is under way.
- *
  * waiting: GET /v1/models is asked with growing pauses until it is answered; then a first scrape brings the capacity,
  * and the endpoints join the router. An engine whose metrics cannot be read joins all the same.
  *
@@ -93,9 +96,10 @@ export class ServerKeeper {
     this.url = url;
     this.#options = options;
     this.#apiKey = first.apiKey;
-    const { dispatcher, now, times } = options;
-    const timeoutMillis = times.scrapeTimeoutMillis;
-    this.scraper = new Scraper({ url, apiKey: first.apiKey, dispatcher, timeoutMillis, now, stop: this.#stop.signal });
+    const { scrapeTimeoutMillis: timeoutMillis, pageBytesMax } = options.times;
+    const { dispatcher, now } = options;
+    const own = { url, apiKey: first.apiKey, dispatcher, now, stop: this.#stop.signal };
+    this.scraper = new Scraper({ ...own, timeoutMillis, pageBytesMax });
     const judged = (healthy: boolean, detail: string): void => this.#checked(healthy, detail);
     this.#checker = options.checkerOf?.({ url, apiKey: first.apiKey }, judged, () => this.#ready !== undefined);
     this.put(first);
@@ -291,8 +295,6 @@ export class ServerKeeper {
   }
 }
 
-function isUnreachable(
-  result: ScrapeResult,
-): result is Extract<ScrapeResult, { kind: "failed" }> & { fault: "connect" } {
+function isUnreachable(result: ScrapeResult): result is ScrapeResult & { kind: "failed"; fault: "connect" } {
   return result.kind === "failed" && result.fault === "connect";
 }

@@ -1,5 +1,11 @@
 import { readExposition } from "./exposition.ts";
 
+export interface DcgmPage {
+  readonly devices: readonly DeviceReading[];
+  /** Wanted lines that could not be read. */
+  readonly malformed: number;
+}
+
 /** One GPU as a DCGM exporter reports it; undefined where the page does not. */
 export interface DeviceReading {
   readonly labels: ReadonlyMap<string, string>;
@@ -18,10 +24,13 @@ const WATTS_MAX = 1_000_000;
 /** GPUs in one page; the rest of it is not read. */
 const DEVICES_MAX = 1024;
 
-/** Reads a page of dcgm-exporter. A GPU is distinguished by its UUID, else by host, number and MIG instance. */
-export function readDcgmPage(text: string): { readonly devices: readonly DeviceReading[]; readonly malformed: number } {
+/**
+ * Reads a page of dcgm-exporter, and pauses after each slice. A GPU is distinguished by its UUID, else by host, number and
+ * MIG instance.
+ */
+export function* dcgmPage(text: string): Generator<void, DcgmPage> {
   const devices = new Map<string, DeviceReading & { profiled: boolean }>();
-  const malformed = readExposition(text, WANTED, (name, labels, value) => {
+  const malformed = yield* readExposition(text, WANTED, (name, labels, value) => {
     if (!(value >= 0 && value <= WATTS_MAX)) return;
     const key = `${labels.get("UUID") ?? `${labels.get("Hostname") ?? ""}/${labels.get("gpu") ?? ""}`}/${labels.get("GPU_I_ID") ?? ""}`;
     let device = devices.get(key);

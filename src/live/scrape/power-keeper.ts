@@ -1,9 +1,9 @@
 import { Agent } from "undici";
 import type { EndpointId, Load } from "#core/endpoint/endpoint.ts";
 import { MICROS_PER_MILLI, type Micros } from "#core/units.ts";
-import { type DeviceReading, readDcgmPage } from "./dcgm-page.ts";
+import { inTurns, STAYS } from "../loop-turn.ts";
+import { type DeviceReading, dcgmPage } from "./dcgm-page.ts";
 import { askEngine } from "../discovery/engine-request.ts";
-import { EXPOSITION_BYTES_MAX } from "./exposition.ts";
 
 /** Labels that a GPU's series must have to belong to an endpoint; a value may list several, separated by commas. */
 export type DeviceMatch = Readonly<Record<string, string>>;
@@ -16,6 +16,8 @@ export interface PowerOptions {
   readonly intervalMillis: number;
   readonly timeoutMillis: number;
   readonly staleAfterMillis: number;
+  /** Of one page. */
+  readonly pageBytesMax: number;
   readonly now: () => Micros;
 }
 
@@ -89,15 +91,15 @@ export class PowerKeeper {
   }
 
   async #scrapeOne(url: string): Promise<void> {
-    const { timeoutMillis, now } = this.#options;
+    const { timeoutMillis, pageBytesMax, now } = this.#options;
     this.counts.scrapes++;
     const ask = { dispatcher: this.#dispatcher, apiKey: undefined, timeoutMillis, stop: this.#stop.signal };
-    const answer = await askEngine(url, { ...ask, bytesMax: EXPOSITION_BYTES_MAX });
+    const answer = await askEngine(url, { ...ask, bytesMax: pageBytesMax });
     if (answer.kind === "failed") {
       this.counts.errors++;
       return;
     }
-    const { devices, malformed } = readDcgmPage(answer.text);
+    const { devices, malformed } = await inTurns(dcgmPage(answer.text), STAYS);
     this.counts.malformedLines += malformed;
     this.#pages.set(url, { at: now(), devices });
   }

@@ -1,3 +1,4 @@
+import { atOnce } from "../loop-turn.ts";
 import { readExposition } from "./exposition.ts";
 
 /** What one engine (one data-parallel rank) reports on its metrics page; NaN is not reported. Times in seconds. */
@@ -115,17 +116,27 @@ export interface EnginePage {
   readonly adapters: Adapters | undefined;
   /** Start of the API server, seconds since 1970; undefined in its multiprocess mode. */
   readonly processStart: number | undefined;
-  /** Wanted lines that could not be read. */
+  /** Wanted lines that could not be read, or are of a rank too many. */
   readonly malformed: number;
 }
 
-/** Reads a metrics page of vLLM; what is not known there or cannot be read is left out. */
+/** Data-parallel ranks of one page, and adapters of one list of its; what is beyond is left out. */
+const RANKS_MAX = 1_024;
+const ADAPTERS_MAX = 1_024;
+
+/** Reads a short metrics page of vLLM; what is not known there or cannot be read is left out. */
 export function readEnginePage(text: string): EnginePage {
+  return atOnce(enginePage(text));
+}
+
+/** The same of a page that may be long: pauses after each slice. */
+export function* enginePage(text: string): Generator<void, EnginePage> {
   const ranks = new Map<string, RankSignals>();
   let adapters: Adapters | undefined;
   let adaptersAt = -Infinity;
   let processStart: number | undefined;
-  const malformed = readExposition(text, WANTED, (name, labels, value) => {
+  let ranksLeftOut = 0;
+  const malformed = yield* readExposition(text, WANTED, (name, labels, value) => {
     if (name === PROCESS_START) {
       processStart = value;
     } else if (name === ADAPTERS) {
@@ -136,11 +147,17 @@ export function readEnginePage(text: string): EnginePage {
     } else {
       const rank = labels.get("engine") ?? labels.get("dp_rank") ?? "";
       let signals = ranks.get(rank);
-      if (signals === undefined) ranks.set(rank, (signals = new RankSignals()));
+      if (signals === undefined) {
+        if (ranks.size >= RANKS_MAX) {
+          ranksLeftOut++;
+          return;
+        }
+        ranks.set(rank, (signals = new RankSignals()));
+      }
       signals.take(name, labels, value);
     }
   });
-  return { ranks, adapters, processStart, malformed };
+  return { ranks, adapters, processStart, malformed: malformed + ranksLeftOut };
 }
 
 /** One rank's signals, before ranks are put together. */
@@ -202,7 +219,7 @@ function readAdapters(labels: ReadonlyMap<string, string>): Adapters {
 
 function readNames(list: string | undefined): string[] {
   return (list ?? "")
-    .split(",")
+    .split(",", ADAPTERS_MAX)
     .map((name) => name.trim())
     .filter((name) => name !== "");
 }

@@ -1,8 +1,8 @@
 import type { Dispatcher } from "undici";
 import type { Micros } from "#core/units.ts";
 import { askEngine, type RequestFault } from "../discovery/engine-request.ts";
-import { EXPOSITION_BYTES_MAX } from "./exposition.ts";
-import { type EnginePage, readEnginePage } from "./scrape-map.ts";
+import { inTurns, STAYS } from "../loop-turn.ts";
+import { type EnginePage, enginePage } from "./scrape-map.ts";
 
 /**
  * Time between two scrapes of one server. vLLM renders its page on the event loop that also streams tokens: 19 ms idle
@@ -20,6 +20,7 @@ export interface ScraperOptions {
   readonly apiKey: string | undefined;
   readonly dispatcher: Dispatcher;
   readonly timeoutMillis: number;
+  readonly pageBytesMax: number;
   readonly now: () => Micros;
   readonly stop: AbortSignal;
 }
@@ -57,12 +58,12 @@ export class Scraper {
   }
 
   async scrape(): Promise<ScrapeResult> {
-    const { url, now, ...ask } = this.#options;
+    const { url, now, pageBytesMax, ...ask } = this.#options;
     this.counts.scrapes++;
-    const answer = await askEngine(`${url}/metrics`, { ...ask, bytesMax: EXPOSITION_BYTES_MAX });
+    const answer = await askEngine(`${url}/metrics`, { ...ask, bytesMax: pageBytesMax });
     const at = now();
     if (answer.kind === "failed") return this.#failed(at, answer.fault, answer.detail);
-    const page = readEnginePage(answer.text);
+    const page = await inTurns(enginePage(answer.text), STAYS);
     this.counts.malformedLines += page.malformed;
     if (page.ranks.size === 0) return this.#failed(at, "garbage", "its /metrics has no signal of an engine");
     this.lastPageAt = at;

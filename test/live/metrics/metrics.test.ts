@@ -7,7 +7,8 @@ import type { Decision } from "#core/decision.ts";
 import { nowMicros } from "#live/clock.ts";
 import type { ScrapeRow } from "#live/discovery/fleet-keeper.ts";
 import { EndpointDirectory } from "#live/discovery/endpoint-directory.ts";
-import { readExposition } from "#live/scrape/exposition.ts";
+import { atOnce } from "#live/loop-turn.ts";
+import { readExposition, type SampleVisitor } from "#live/scrape/exposition.ts";
 import { newCounters } from "#live/metrics/gateway-counters.ts";
 import { RouterTap } from "#live/router-tap.ts";
 import { GatewayMetrics, type MetricsOptions } from "#live/metrics/metrics.ts";
@@ -139,15 +140,13 @@ test("law: a histogram's buckets are cumulative, end at the count, and hold ever
       const found = new Map<number, number>();
       let total = 0;
       let sum = 0;
-      readExposition(
-        await made.metrics.render(),
-        new Set(["_bucket", "_sum", "_count"].map((end) => `gnomon_time_to_first_token_seconds${end}`)),
-        (name, labels, value) => {
-          if (name.endsWith("_bucket")) found.set(Number(labels.get("le")!.replace("+Inf", "Infinity")), value);
-          else if (name.endsWith("_sum")) sum = value;
-          else total = value;
-        },
-      );
+      const names = new Set(["_bucket", "_sum", "_count"].map((end) => `gnomon_time_to_first_token_seconds${end}`));
+      const visit: SampleVisitor = (name, labels, value) => {
+        if (name.endsWith("_bucket")) found.set(Number(labels.get("le")!.replace("+Inf", "Infinity")), value);
+        else if (name.endsWith("_sum")) sum = value;
+        else total = value;
+      };
+      atOnce(readExposition(await made.metrics.render(), names, visit));
       assert.equal(total, values.length);
       assert.equal(found.get(Infinity), total);
       assert.ok(Math.abs(sum - values.reduce((all, value) => all + value / 1e6, 0)) < 1e-6 * Math.max(1, sum));
@@ -308,13 +307,13 @@ test("the page is well-formed: each family once, with a type, and every sample r
   const names = new Set(samples.map((line) => /^[^{ ]+/.exec(line)![0]));
   let read = 0;
   let endpoint = "";
-  const malformed = readExposition(page, names, (name, labels) => {
+  const visit: SampleVisitor = (name, labels) => {
     read++;
     if (name === "gnomon_decisions_total") endpoint = labels.get("endpoint")!;
     const family = name.replace(/_(bucket|sum|count)$/, "");
     assert.ok(typed.includes(name) || typed.includes(family), name);
-  });
-  assert.equal(malformed, 0);
+  };
+  assert.equal(atOnce(readExposition(page, names, visit)), 0);
   assert.equal(read, samples.length);
   assert.equal(endpoint, 'quote"back\\slash\nline');
 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { readExposition } from "#live/scrape/exposition.ts";
+import { atOnce } from "#live/loop-turn.ts";
+import { readExposition, type SampleVisitor } from "#live/scrape/exposition.ts";
 import { CAPTURED_PAGES, capturedPage, writtenPage } from "./captured-page.ts";
 
 interface Sample {
@@ -12,9 +13,9 @@ interface Sample {
 
 function read(page: string, names: Iterable<string>): { samples: Sample[]; malformed: number } {
   const samples: Sample[] = [];
-  const malformed = readExposition(page, new Set(names), (name, labels, value) =>
-    samples.push({ name, labels: Object.fromEntries(labels), value }),
-  );
+  const visit: SampleVisitor = (name, labels, value) =>
+    void samples.push({ name, labels: Object.fromEntries(labels), value });
+  const malformed = atOnce(readExposition(page, new Set(names), visit));
   return { samples, malformed };
 }
 
@@ -144,6 +145,56 @@ test("law: no text makes it throw, and a cut page gives the samples of its whole
     const { samples } = read(lines, names);
     assert.deepEqual(samples, whole.slice(0, samples.length));
   }
+});
+
+test("law: a page that is read in slices pauses in each, and has the samples of its lines", () => {
+  const line = fc.constantFrom(
+    "# TYPE a counter",
+    "  # TYPE a_b gauge",
+    "#",
+    "a 1",
+    "a_sum 2",
+    "a_b 3",
+    "b_other 4",
+    "",
+  );
+  const wanted = new Set(["a_b", "a_sum", "b_other"]);
+  fc.assert(
+    fc.property(
+      fc.array(line, { minLength: 1, maxLength: 12 }),
+      fc.integer({ min: 0, max: 40_000 }),
+      (lines, times) => {
+        // Padded, so that the same lines come out whether pauses lie between them or not.
+        const samples = (page: string, least: number): number => {
+          let found = 0;
+          let pauses = 0;
+          const work = readExposition(page, wanted, () => void found++);
+          for (let slice = work.next(); slice.done !== true; slice = work.next()) pauses++;
+          assert.ok(pauses >= least, `${pauses} pauses in ${page.length} characters`);
+          return found;
+        };
+        const text = `${lines.join("\n")}\n`;
+        const pad = "#\n".repeat(times);
+        assert.equal(samples(pad + text + pad + text, Math.floor(pad.length / 32_768)), 2 * samples(text, 0));
+      },
+    ),
+  );
+});
+
+test("a sample with too many labels or too long a line is left out and counted", () => {
+  const labels = (count: number) => Array.from({ length: count }, (_, i) => `l${i}="x"`).join();
+  const page = [
+    `a{${labels(256)}} 1`,
+    `a{${labels(257)}} 2`,
+    `a{x="${"y".repeat(65_000)}"} 3`,
+    `a{x="${"y".repeat(66_000)}"} 4`,
+  ];
+  const { samples, malformed } = read(page.join("\n"), ["a"]);
+  assert.deepEqual(
+    samples.map(({ value }) => value),
+    [1, 3],
+  );
+  assert.equal(malformed, 2);
 });
 
 function escapeLabel(text: string): string {

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { readDcgmPage } from "#live/scrape/dcgm-page.ts";
+import { atOnce } from "#live/loop-turn.ts";
+import { dcgmPage } from "#live/scrape/dcgm-page.ts";
 import { PowerKeeper } from "#live/scrape/power-keeper.ts";
 
 const gpu = (name: string, host: string, number: number, pod: string, value: string) =>
@@ -14,7 +15,7 @@ ${gpu("DCGM_FI_DEV_POWER_USAGE", "n1", 0, "vllm-0", "310.5")}${gpu("DCGM_FI_DEV_
 `;
 
 test("a GPU's profiled activity counts before its utilization, which is a percentage", () => {
-  const { devices, malformed } = readDcgmPage(PAGE);
+  const { devices, malformed } = atOnce(dcgmPage(PAGE));
   assert.deepEqual(
     devices.map(({ watts, smUtilization }) => [watts, smUtilization]),
     [
@@ -24,7 +25,7 @@ test("a GPU's profiled activity counts before its utilization, which is a percen
     ],
   );
   assert.equal(malformed, 1);
-  const broken = readDcgmPage(gpu("DCGM_FI_DEV_POWER_USAGE", "n1", 0, "vllm-0", "1e308")).devices;
+  const broken = atOnce(dcgmPage(gpu("DCGM_FI_DEV_POWER_USAGE", "n1", 0, "vllm-0", "1e308"))).devices;
   assert.equal(broken[0]?.watts, undefined);
 });
 
@@ -43,6 +44,7 @@ test("an endpoint's GPUs are those its labels name: power summed, activity avera
     intervalMillis: 60_000,
     timeoutMillis: 60_000,
     staleAfterMillis: 10,
+    pageBytesMax: 65_536,
     now: () => now,
   });
   t.after(() => keeper.stop());

@@ -208,3 +208,13 @@ test("an engine sleeps where its page shows it as not awake, at any level; one r
   assert.deepEqual(new Set([0, 1].map((rank) => sleepOf(reading(ranks, rank)))), new Set(["awake", "paused"]));
   assert.equal(sleepOf(reading(cold.replace(/^vllm:engine_sleep_state.*$/gm, ""))), undefined);
 });
+
+test("of more ranks than a server has, and of more adapters than an engine runs, the first ones are read", () => {
+  const ranks = Array.from({ length: 3_000 }, (_, i) => `vllm:num_requests_running{engine="${i}"} 1`);
+  const page = readEnginePage(ranks.join("\n"));
+  assert.equal(page.ranks.size, 1_024);
+  assert.equal(page.malformed, 3_000 - 1_024);
+  const names = Array.from({ length: 3_000 }, (_, i) => `a${i}`).join();
+  const adapters = readEnginePage(`vllm:lora_requests_info{running_lora_adapters="${names}",max_lora="4"} 1`).adapters;
+  assert.equal(adapters?.running.length, 1_024);
+});
