@@ -34,7 +34,7 @@ if (major > MAJOR_MIN || (major === MAJOR_MIN && minor >= MINOR_MIN)) {
 } else if (existsSync(OWN_NODE)) handOver();
 else {
   process.stderr.write(
-    `gnomon: expected Node ${MAJOR_MIN}.${MINOR_MIN} or later, got ${process.versions.node}; "npm ci" brings one along\n`,
+    `gnomon: expected Node ${MAJOR_MIN}.${MINOR_MIN} or later, got ${process.versions.node}; "npm ci" in its sources brings one along\n`,
   );
   process.exitCode = 1;
 }

@@ -32,6 +32,8 @@ const SHARED: readonly (readonly string[])[] = [
 ];
 /** Files in these folders that measure their own process, or start others. */
 const ALONE: ReadonlySet<string> = new Set([
+  "test/deploy/image.test.ts",
+  "test/deploy/package.test.ts",
   "test/live/gateway/mixed.test.ts",
   "test/live/hang/hung-process.test.ts",
   "test/live/share/redis-link.test.ts",

@@ -11,7 +11,7 @@ export function erase(source: string): string {
   return namedByJavaScript(stripTypeScriptTypes(source));
 }
 
-/** The same for a declaration, whose types stay. */
+/** The same for a text that has no types, or keeps them: JavaScript, a declaration. */
 export function namedByJavaScript(text: string): string {
   return text.replace(MODULE_NAME, "$1.js");
 }

@@ -12,15 +12,14 @@ import { erase, namedByJavaScript } from "./erase.ts";
  */
 const ROOT = resolve(import.meta.dirname, "../..");
 const FOLDER = resolve(process.argv[2] ?? ".");
-const COPIED = ["bin", "config", "LICENSE", "README.md", "src/picker/proto"];
+const COPIED = ["config", "LICENSE", "README.md", "src/picker/proto"];
 
 const stage = mkdtempSync(join(tmpdir(), "gnomon-package-"));
 try {
   for (const name of COPIED) cpSync(join(ROOT, name), join(stage, name), { recursive: true });
-  for (const name of globSync("src/**/*.ts", { cwd: ROOT })) copyErased(name);
+  for (const name of globSync("bin/**/*.js", { cwd: ROOT })) copyChanged(name, name, namedByJavaScript);
+  for (const name of globSync("src/**/*.ts", { cwd: ROOT })) copyChanged(name, name.replace(/\.ts$/, ".js"), erase);
   declareCore();
-  const main = join(stage, "bin/gnomon.js");
-  writeFileSync(main, readFileSync(main, "utf8").replace("../src/main.ts", "../src/main.js"));
   writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest(), null, 2)}\n`);
   mkdirSync(FOLDER, { recursive: true });
   execFileSync("npm", ["pack", "--silent", "--pack-destination", FOLDER], {
@@ -31,10 +30,10 @@ try {
   rmSync(stage, { recursive: true, force: true });
 }
 
-function copyErased(name: string): void {
-  const target = join(stage, name.replace(/\.ts$/, ".js"));
+function copyChanged(name: string, as: string, change: (text: string) => string): void {
+  const target = join(stage, as);
   mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, erase(readFileSync(join(ROOT, name), "utf8")));
+  writeFileSync(target, change(readFileSync(join(ROOT, name), "utf8")));
 }
 
 /** Declarations of src/core alone, whose modules name one another by their JavaScript. */

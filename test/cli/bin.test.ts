@@ -94,7 +94,10 @@ describe("the command gnomon", () => {
       copyFileSync(BIN, bin);
       const { code, complaint } = await start([...AS_OLD, "--", "--help"], bin).ended;
       assert.equal(code, 1);
-      assert.equal(complaint, `gnomon: expected Node 24.12 or later, got ${OLD}; "npm ci" brings one along\n`);
+      assert.equal(
+        complaint,
+        `gnomon: expected Node 24.12 or later, got ${OLD}; "npm ci" in its sources brings one along\n`,
+      );
     } finally {
       rmSync(place, { recursive: true });
     }

@@ -21,11 +21,23 @@ export interface CommandLine {
  * to 2 s of CPU; a test that is to have one has the variable of `listen.warmUpMillis` undefined.
  */
 export function gnomon(t: TestContext, args: readonly string[], environment: NodeJS.ProcessEnv = {}): CommandLine {
+  const env = { ...ownEnvironment(), GNOMON_LISTEN_WARM_UP_MILLIS: "0", ...environment };
+  return started(t, [process.execPath, join(ROOT, "src/main.ts"), ...args], { env });
+}
+
+/** This process's variables without those that would change how a gnomon runs. */
+export function ownEnvironment(): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GNOMON_") && name !== "NODE_OPTIONS");
-  const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...Object.fromEntries(own), GNOMON_LISTEN_WARM_UP_MILLIS: "0", ...environment },
-  });
+  return Object.fromEntries(own);
+}
+
+/** Starts a program and kills what is left of it when the test is over. */
+export function started(
+  t: TestContext,
+  [program = "", ...args]: readonly string[],
+  options: { readonly env: NodeJS.ProcessEnv; readonly cwd?: string },
+): CommandLine {
+  const child = spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
   t.after(() => child.kill("SIGKILL"));
   let stdout = "";
   let stderr = "";

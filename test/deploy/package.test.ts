@@ -1,30 +1,21 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { test } from "node:test";
+import { after, describe, test } from "node:test";
+import { parseSync } from "oxc-parser";
 import { erase } from "../../deploy/package/erase.ts";
+import { ownEnvironment, started } from "../cli/command-line.ts";
+import { BRING, foundNodes, isAdmitted, OLDEST } from "./admitted-nodes.ts";
+import { installPackage } from "./installed-package.ts";
+import { assertServes, assertStops } from "./served-request.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const IMPORTS = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { imports: Record<string, string> })
-  .imports;
-
-/** Names of our own modules in a text that has no types any more. */
-const NAME = /(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*"([#.][^"]*\.[jt]s)"/g;
-
-test("in the package every module is named by its JavaScript, and is there", () => {
-  const wrong: string[] = [];
-  for (const file of globSync("src/**/*.ts", { cwd: ROOT })) {
-    const text = erase(readFileSync(join(ROOT, file), "utf8"));
-    for (const [, name = ""] of text.matchAll(NAME)) {
-      const source = resolve(ROOT, pathOf(name, file).replace(/\.js$/, ".ts"));
-      if (name.endsWith(".ts") || !existsSync(source)) wrong.push(`${file}: ${name}`);
-    }
-  }
-  assert.deepEqual(wrong, []);
-});
+/** A module or a worker of ours that a module names by where it is. */
+const NAMED_BESIDE = /\bnew URL\("([.][^"]*\.[jt]s)"/g;
+const NODES = foundNodes();
 
 test("types become spaces, so that places in the package are those of the source", () => {
   const source = 'import type { A } from "./a.ts";\nimport { b } from "#core/b.ts";\nexport const c: A = b as A;\n';
@@ -34,48 +25,89 @@ test("types become spaces, so that places in the package are those of the source
   assert.ok(!erased.includes("./a"));
 });
 
-const NODE = process.env["GNOMON_NODE"] ?? "";
-const skip =
-  NODE === "" ? "GNOMON_NODE names no Node to run the package with, such as the oldest that it states" : false;
-
-test(
-  "the package runs on another Node: it answers its version, simulates, serves, records and replays",
-  { skip },
-  async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), "gnomon-package-test-"));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    execFileSync(process.execPath, [join(ROOT, "deploy/package/pack.ts"), folder], { stdio: "ignore" });
-    execFileSync("tar", ["-xzf", globSync("*.tgz", { cwd: folder })[0]!], { cwd: folder });
-    symlinkSync(join(ROOT, "node_modules"), join(folder, "package/node_modules"));
-    const argv = (...args: string[]) => [join(folder, "package/bin/gnomon.js"), ...args];
-    const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GNOMON_") && name !== "NODE_OPTIONS");
-    const env = Object.fromEntries(own);
-    const run = (...args: string[]) => execFileSync(NODE, argv(...args), { encoding: "utf8", stdio: "pipe", env });
-    assert.match(run("--version"), /^\d+\.\d+\.\d+/);
-    assert.match(run("simulate", "--num-requests", "20"), /20 completed/);
-    const trace = join(folder, "trace");
-    const gateway = spawn(NODE, argv("serve", "--port", "0", "--record", trace), {
-      stdio: ["ignore", "pipe", "ignore"],
-      env,
-    });
-    t.after(() => gateway.kill("SIGKILL"));
-    let out = "";
-    gateway.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
-    const urlIn = /http:\/\/127\.0\.0\.1:\d+/;
-    while (!urlIn.test(out)) await once(gateway.stdout, "data");
-    const messages = [{ role: "user", content: "word ".repeat(100) }];
-    const body = JSON.stringify({ model: "llama-3.1-8b", messages, max_tokens: 4 });
-    const init = { method: "POST", headers: { "content-type": "application/json" }, body };
-    assert.equal((await fetch(`${urlIn.exec(out)![0]}/v1/chat/completions`, init)).status, 200);
-    gateway.kill("SIGTERM");
-    await once(gateway, "exit");
-    assert.match(run("replay", trace), /1 decisions compared: all identical/);
-  },
-);
-
-function pathOf(name: string, file: string): string {
-  if (name.startsWith(".")) return join(dirname(file), name);
-  const folder = name.slice(0, name.indexOf("/") + 1);
-  const target = IMPORTS[`${folder}*`] ?? "";
-  return target.replace("*", name.slice(folder.length));
+/** Of every module, package and worker that a module names. */
+function namesIn(text: string): string[] {
+  const { staticImports, staticExports, dynamicImports } = parseSync("module.js", text).module;
+  const exported = staticExports.flatMap(({ entries }) => entries.map(({ moduleRequest }) => moduleRequest?.value));
+  const later = dynamicImports.map(({ moduleRequest: { start, end } }) => text.slice(start, end));
+  return [
+    ...staticImports.map(({ moduleRequest }) => moduleRequest.value),
+    ...exported.filter((name) => name !== undefined),
+    ...later.filter((name) => name.startsWith('"')).map((name) => name.slice(1, -1)),
+    ...[...text.matchAll(NAMED_BESIDE)].map(([, name]) => name!),
+  ];
 }
+
+describe("the package, installed into an empty folder", () => {
+  const installed = installPackage();
+  after(() => installed.remove());
+
+  test("has every file that one of its modules names, and states every package", () => {
+    const { imports } = JSON.parse(readFileSync(join(installed.files, "package.json"), "utf8")) as {
+      imports: Readonly<Record<string, string>>;
+    };
+    const pathOf = (name: string, file: string): string => {
+      if (name.startsWith(".")) return join(dirname(file), name);
+      const folder = name.slice(0, name.indexOf("/") + 1);
+      return (imports[`${folder}*`] ?? "").replace("*", name.slice(folder.length));
+    };
+    const isThere = (name: string, file: string): boolean => {
+      if (/^[#.]/.test(name)) return existsSync(join(installed.files, pathOf(name, file)));
+      if (name.startsWith("node:")) return isBuiltin(name);
+      return installed.dependencies.some((one) => name === one || name.startsWith(`${one}/`));
+    };
+    const modules = globSync("{bin,src}/**/*.js", { cwd: installed.files });
+    assert.ok(modules.length > 700, `${modules.length}`);
+    const wrong = modules.flatMap((file) =>
+      namesIn(readFileSync(join(installed.files, file), "utf8"))
+        .filter((name) => !isThere(name, file))
+        .map((name) => `${file}: ${name}`),
+    );
+    assert.deepEqual(wrong, []);
+    assert.deepEqual(globSync("{bin,src}/**/!(*.d).ts", { cwd: installed.files }), []);
+  });
+
+  test(`the oldest Node that it admits, ${OLDEST}, is among those that it is tried with`, (t) => {
+    if (!NODES.some(({ version }) => version.startsWith(`${OLDEST}.`)))
+      t.skip(`not on this machine; brought by: ${BRING}`);
+  });
+
+  for (const node of NODES.filter(isAdmitted)) {
+    test(`on Node ${node.version} it loads every command, serves, records, replays, and decides as a library`, async (t) => {
+      const env = { ...ownEnvironment(), NODE_DISABLE_COMPILE_CACHE: "1" };
+      const command = [node.path, installed.command];
+      const run = (...args: string[]) =>
+        execFileSync(node.path, [installed.command, ...args], { encoding: "utf8", env, cwd: installed.folder });
+      const version = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
+      assert.equal(run("--version").trim(), version.version);
+      // Its help loads the code of every command.
+      assert.match(run("--help"), /\n {2}what-if /);
+      assert.match(run("simulate", "--num-requests", "20"), /20 completed/);
+      const place = mkdtempSync(join(tmpdir(), "gnomon-package-"));
+      t.after(() => rmSync(place, { recursive: true, force: true }));
+      const trace = join(place, "trace");
+      const each = ["--set", "listen.workers=2", "--set", "shadow.enabled=true", "--picker-port", "0"];
+      const served = started(t, [...command, "serve", "--port", "0", "--record", trace, ...each], {
+        env,
+        cwd: installed.folder,
+      });
+      await assertServes(served);
+      await assertStops(served);
+      assert.match(run("replay", trace), /1 decisions compared: all identical/);
+      const example = join(installed.folder, "example.mjs");
+      copyFileSync(join(ROOT, "deploy/package/example.mjs"), example);
+      const decided = execFileSync(node.path, [example], { encoding: "utf8", env });
+      assert.match(decided, /^([abc]) \1 48 prefix-affinity$/m);
+    });
+  }
+
+  for (const node of NODES.filter((one) => !isAdmitted(one))) {
+    test(`on Node ${node.version} it ends with what is missing`, () => {
+      assert.throws(
+        () => execFileSync(node.path, [installed.command, "--version"], { stdio: "pipe", encoding: "utf8" }),
+        ({ status, stderr }: { status: number; stderr: string }) =>
+          status === 1 && stderr.startsWith(`gnomon: expected Node ${OLDEST} or later, got ${node.version}`),
+      );
+    });
+  }
+});
