@@ -22,16 +22,25 @@ import { addedLatency } from "./scorer/added-latency.ts";
 import { capacity } from "./scorer/capacity.ts";
 import { consistentHash } from "./scorer/consistent-hash.ts";
 import { dynamoCost } from "./scorer/dynamo-cost.ts";
-import { kvUtilization } from "./scorer/kv-utilization.ts";
+import { gauge } from "./scorer/gauge.ts";
+import {
+  kvUtilization,
+  leastKvCache,
+  leastRequest,
+  loadAware,
+  loadBalance,
+  mostLoaded,
+  queue,
+  queueDepth,
+  queueHeadroom,
+  runningRequestsScorer,
+  tokenLoad,
+  vllmLoad,
+} from "./scorer/load-gauges.ts";
 import { latencyHeadroom } from "./scorer/latency-headroom.ts";
-import { leastKvCache } from "./scorer/least-kv-cache.ts";
 import { leastLatency } from "./scorer/least-latency.ts";
-import { leastRequest } from "./scorer/least-request.ts";
 import { lmetric } from "./scorer/lmetric.ts";
-import { loadAware } from "./scorer/load-aware.ts";
-import { loadBalance } from "./scorer/load-balance.ts";
 import { loraAffinity } from "./scorer/lora-affinity.ts";
-import { mostLoaded } from "./scorer/most-loaded.ts";
 import { noHitLru } from "./scorer/no-hit-lru.ts";
 import { power } from "./scorer/power.ts";
 import { prefixOracle } from "./scorer/prefix-oracle.ts";
@@ -40,16 +49,10 @@ import { cacheHitRate } from "./scorer/cache-hit-rate.ts";
 import { precisePrefixCache } from "./scorer/precise-prefix-cache.ts";
 import { prefixAffinity } from "./scorer/prefix-affinity.ts";
 import { prefixHeld } from "./scorer/prefix-held.ts";
-import { queue } from "./scorer/queue.ts";
-import { queueDepth } from "./scorer/queue-depth.ts";
-import { queueHeadroom } from "./scorer/queue-headroom.ts";
-import { runningRequestsScorer } from "./scorer/running-requests.ts";
 import { sessionAffinity } from "./scorer/session-affinity.ts";
 import { sloHeadroom } from "./scorer/slo-headroom.ts";
 import { throughput } from "./scorer/throughput.ts";
-import { tokenLoad } from "./scorer/token-load.ts";
 import { utilization } from "./scorer/utilization.ts";
-import { vllmLoad } from "./scorer/vllm-load.ts";
 import { vtc } from "./scorer/vtc.ts";
 import { windowedWork } from "./scorer/windowed-work.ts";
 
@@ -83,6 +86,7 @@ export const CATALOG = {
     capacity,
     "consistent-hash": consistentHash,
     "dynamo-cost": dynamoCost,
+    gauge,
     "latency-headroom": latencyHeadroom,
     "least-kv-cache": leastKvCache,
     "least-latency": leastLatency,

@@ -6,7 +6,7 @@ import { imbalance } from "#core/filter/imbalance.ts";
 import { maxScore } from "#core/picker/max-score.ts";
 import { Profile } from "#core/profile/profile.ts";
 import { randomFor } from "#core/random.ts";
-import { queueDepth } from "#core/scorer/queue-depth.ts";
+import { queueDepth } from "#core/scorer/load-gauges.ts";
 import { ABSTAIN, type Scorer } from "#core/scorer/scorer.ts";
 import { request, snapshot } from "../state.ts";
 
