@@ -103,11 +103,13 @@ export const limits = z.strictObject({
       "Time from the loss of an engine until its requests that no other engine may take get an error; the others move at once.",
     ),
   cutMillisMax: millis(1, MILLIS_PER_DAY)
-    .default(10_000)
-    .describe("Silence after which an answer that has begun is cut, at an engine that is lost or hangs."),
+    .default(30_000)
+    .describe(
+      "Silence after which an answer that has begun is cut, at an engine that is lost or hangs, if it cannot continue elsewhere and another engine could serve its client anew; if none could, only the other limits end it.",
+    ),
   continueMillisMax: millis(1, MILLIS_PER_DAY)
     .default(1000)
-    .describe("The same for a stream that can continue at another endpoint, which it then does."),
+    .describe("The same for a stream that can continue at another engine, which it then does."),
   writeStallMillisMax: millis(1, MILLIS_PER_DAY)
     .default(120_000)
     .describe("Time after which a client that reads nothing while bytes wait for it is disconnected."),

@@ -6,6 +6,7 @@ import type { AfterFault, FailedStage } from "#core/retry/after-fault.ts";
 import type { BrokenAnswer } from "#core/retry/after-break.ts";
 import type { HedgeOptions } from "#core/retry/hedge-budget.ts";
 import type { RetryOptions } from "#core/retry/retry-policy.ts";
+import type { Taker } from "#core/retry/wait-verdict.ts";
 import type { Micros } from "#core/units.ts";
 import type { CountedPrompt } from "./status/decisive.ts";
 
@@ -36,8 +37,8 @@ export interface RouterSeat {
   afterBreak(broken: BrokenAnswer): AfterFault;
   /** The first token of a request is late: whether a second endpoint gets it too, and which. */
   hedge(requestId: string): AfterFault;
-  /** Whether the budget lets an attempt go elsewhere and somebody could take it. Spends nothing. */
-  mayLeave(leaving: LeavingAttempt): boolean;
+  /** Whether somebody else could serve an attempt, and the budget lets it go there. Spends nothing. */
+  takerOf(leaving: LeavingAttempt): Taker;
   /** A routed request was sent: it earns its part of a retry. */
   earnRetry(): void;
   /** A continuation made a token. */

@@ -13,6 +13,7 @@ import { afterBreak, type BrokenAnswer } from "#core/retry/after-break.ts";
 import { askHedge, type HedgeHost } from "#core/retry/ask-hedge.ts";
 import { HedgeBudget, type HedgeOptions } from "#core/retry/hedge-budget.ts";
 import { type RetryOptions, RetryPolicy } from "#core/retry/retry-policy.ts";
+import { type Taker, takerOf } from "#core/retry/wait-verdict.ts";
 import { QueueTurns } from "./admission/queue-turns.ts";
 import { nowMicros } from "./clock.ts";
 import { countUp, type GatewayCounters } from "./metrics/gateway-counters.ts";
@@ -79,9 +80,9 @@ export class TapSeat implements RouterSeat {
     return askHedge(this.#host, requestId);
   }
 
-  mayLeave({ requestId, fault, times, continues }: LeavingAttempt): boolean {
+  takerOf({ requestId, fault, times, continues }: LeavingAttempt): Taker {
     const denied = continues ? this.#retries.continuationDenial(fault, times) : this.#retries.denial(fault, times);
-    return denied === undefined && this.#host.hasTaker(requestId);
+    return takerOf(denied, () => this.#host.hasTaker(requestId));
   }
 
   earnRetry(): void {

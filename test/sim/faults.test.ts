@@ -12,7 +12,11 @@ import { cluster, engines, listed, ROUND_ROBIN } from "./cluster.ts";
 
 const SECOND = MICROS_PER_SECOND;
 /** Answers that break are cut; those that go on have a file of their own. */
-const CUTS = { ...PATH_RULES, retry: { ...PATH_RULES.retry, continuationsMax: 0 } };
+const CUTS = {
+  ...PATH_RULES,
+  retry: { ...PATH_RULES.retry, continuationsMax: 0 },
+  waits: { ...PATH_RULES.waits, cutMicrosMax: 10 * SECOND },
+};
 /** Every step takes 10 ms. */
 const STEP = { kind: "coefficients", baseMicros: 10_000, perPrefillTokenMicros: 0, perDecodeMicros: 0 } as const;
 

@@ -118,6 +118,7 @@ export class LiveHost implements HandoffHost {
         continuationsMax: retry.continuationsMax,
         retryRatio: retry.ratio,
         retryBurst: retry.burst,
+        cutMillisMax: waits.cutMicrosMax / MICROS_PER_MILLI,
         hedgeMillis: waits.hedgeMicros / MICROS_PER_MILLI,
         hedgeShareMax: hedge.shareMax,
         hedgeBurst: hedge.burst,

@@ -35,7 +35,11 @@ export const SHARING_ROUTER = {
 };
 export const SCRAPE_MICROS = MICROS_PER_SECOND;
 /** A budget that a script can spend; answers that break are cut. */
-export const RULES: PathRules = { ...PATH_RULES, retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0.1, burst: 6 } };
+export const RULES: PathRules = {
+  ...PATH_RULES,
+  retry: { attemptsMax: 3, continuationsMax: 0, ratio: 0.1, burst: 6 },
+  waits: { ...PATH_RULES.waits, cutMicrosMax: 10 * MICROS_PER_SECOND },
+};
 /** The same where answers go on elsewhere. */
 export const GOING_ON: PathRules = { ...RULES, retry: { ...RULES.retry, continuationsMax: 3, burst: 200 } };
 /** The same where a late first token is asked for at a second endpoint. */

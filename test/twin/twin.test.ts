@@ -144,6 +144,36 @@ test("hung: silent requests move, begun ones are cut, the endpoint is suspended 
   assert.ok(path.moved.hung > 0 && path.cuts > 0);
 });
 
+test("all hang: whoever nobody else may serve is waited for, and goes on where it is or at whoever returns first", async (t) => {
+  for (const [rules, goesOn] of [
+    [RULES, false],
+    [GOING_ON, true],
+  ] as const) {
+    const alone = {
+      endpoints: 1,
+      requests: requests(30, 130_000, 200),
+      events: [happens("engine-hung", 2.05, "a"), happens("engine-continued", 22.05, "a")],
+    };
+    const one = await compare(t, alone, ["endpoint-suspended a", "endpoint-resumed a"], rules);
+    assert.deepEqual([one.path.cuts, one.path.timeouts, one.ends.completed], [0, 0, 30]);
+    const together = {
+      endpoints: 2,
+      requests: requests(30, 130_000, 200),
+      events: [
+        happens("engine-hung", 2.05, "a"),
+        happens("engine-hung", 2.06, "b"),
+        happens("engine-continued", 12.05, "b"),
+        happens("engine-continued", 32.05, "a"),
+      ],
+    };
+    const two = await compare(t, together, ["endpoint-suspended a", "endpoint-resumed b"], rules);
+    assert.equal(two.path.timeouts, 0);
+    // What cannot go on is cut once another engine may serve its client anew.
+    if (!goesOn) assert.ok(two.path.cuts > 0);
+    else assert.deepEqual([two.path.cuts, two.ends.completed, two.path.continuations > 0], [0, 30, true]);
+  }
+});
+
 test("vanished: connections stay open and nobody answers; requests leave once it is lost", async (t) => {
   const script = {
     endpoints: 3,

@@ -38,7 +38,7 @@ export const PATH_RULES: PathRules = {
     firstByteMicrosMax: 10 * MINUTE,
     idleMicrosMax: 2 * MINUTE,
     lostMicrosMax: 5 * MICROS_PER_SECOND,
-    cutMicrosMax: 10 * MICROS_PER_SECOND,
+    cutMicrosMax: 30 * MICROS_PER_SECOND,
     continueMicrosMax: MICROS_PER_SECOND,
     hedgeMicros: Infinity,
     writeStallMicrosMax: 2 * MINUTE,

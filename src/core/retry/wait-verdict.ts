@@ -1,4 +1,5 @@
 import type { Fault } from "../endpoint/fault.ts";
+import type { RetryDenial } from "./retry-policy.ts";
 import type { Micros } from "../units.ts";
 
 /** How long a request is waited for. */
@@ -11,9 +12,12 @@ export interface WaitLimits {
   readonly idleMicrosMax: Micros;
   /** At a lost endpoint without a byte, where no other may take the request. */
   readonly lostMicrosMax: Micros;
-  /** Silence of an answer that began, at an endpoint that is lost or hangs. */
+  /**
+   * Silence of an answer that began, at an endpoint that is lost or hangs, where it cannot go on elsewhere and another
+   * endpoint would answer the same request anew.
+   */
   readonly cutMicrosMax: Micros;
-  /** The same where the answer may go on at another endpoint. */
+  /** The same where the answer goes on at another endpoint. */
   readonly continueMicrosMax: Micros;
   /** Without a token at an endpoint that is well, until a second one is asked beside it; Infinity for never. */
   readonly hedgeMicros: Micros;
@@ -39,6 +43,18 @@ export const FAULT_OF_TROUBLE: Readonly<Record<TroubleKind, Fault>> = {
 export interface Trouble {
   readonly kind: TroubleKind;
   readonly since: Micros;
+}
+
+/**
+ * Who else could serve a request. nobody: no other endpoint that is well may. barred: one may, and the request may not
+ * go there, for its attempts or the budget are used up. free: one may, and gets it if it is asked.
+ */
+export type Taker = "nobody" | "barred" | "free";
+
+/** `denied`: why the policy lets it go nowhere else; undefined where it does. */
+export function takerOf(denied: RetryDenial | undefined, hasTaker: () => boolean): Taker {
+  if (!hasTaker()) return "nobody";
+  return denied === undefined ? "free" : "barred";
 }
 
 /** One attempt as its host finds it. */
@@ -67,7 +83,7 @@ export interface Waiting {
  * - wait: nothing is to be done
  * - move: to another endpoint, which there is; the client has seen nothing
  * - give-up: there is none, and this one is lost
- * - cut: an answer that began ends here, or goes on at another endpoint
+ * - cut: an answer that began goes on at another endpoint, or ends here where its client does better to ask again
  * - time-out: a limit is reached
  * - stalled: by a client that does not read
  * - hedge: a second endpoint is asked beside this one
@@ -75,28 +91,37 @@ export interface Waiting {
 export type WaitVerdict = "hedge" | "wait" | "move" | "give-up" | "cut" | "time-out" | "stalled";
 
 /**
- * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left: a process that hangs as it
- * ends, or a machine that vanished, keeps its connections open. Where nobody else may take the request (`mayMove`,
- * asked only then), a hung one may still answer, and is waited for. One that is drained or sleeps is left by what can
- * go on elsewhere.
+ * What is to be done with an attempt that waits. An endpoint that is lost or hangs is left for one that may serve the
+ * request (`taker`, asked only then): a process that hangs as it ends, or a machine that vanished, keeps its connections
+ * open. Where there is none, an answer is waited for as long as its client waits, since the endpoint may go on: a pause
+ * is no loss. One that is drained or sleeps is left by what can go on elsewhere.
  */
-export function waitVerdict(waiting: Waiting, limits: WaitLimits, mayMove: () => boolean): WaitVerdict {
+export function waitVerdict(waiting: Waiting, limits: WaitLimits, taker: () => Taker): WaitVerdict {
   const { at, arrivedAt, quietMicros, begun, continues, held, streams, blocked, trouble } = waiting;
   const waited = at - arrivedAt;
   if (waited > limits.totalMicrosMax || at > waiting.deadlineAt) return "time-out";
   if (trouble?.kind === "evicted" || trouble?.kind === "asleep") {
     // It is well: what cannot go on elsewhere ends where it is, or once it is woken.
-    if ((!begun || continues) && mayMove()) return begun ? "cut" : "move";
+    if ((!begun || continues) && taker() === "free") return begun ? "cut" : "move";
+  } else if (trouble !== undefined && begun) {
+    if (!blocked && isBetterElsewhere(waiting, limits, taker)) return "cut";
   } else if (trouble !== undefined) {
-    const silentMax = continues ? limits.continueMicrosMax : limits.cutMicrosMax;
-    if (begun && !blocked && quietMicros > silentMax) return "cut";
-    if (!begun && mayMove()) return "move";
-    if (!begun && trouble.kind === "lost" && at - trouble.since > limits.lostMicrosMax) return "give-up";
+    if (taker() === "free") return "move";
+    if (trouble.kind === "lost" && at - trouble.since > limits.lostMicrosMax) return "give-up";
   }
   if (blocked) return quietMicros > limits.writeStallMicrosMax ? "stalled" : "wait";
   if (begun || held) return quietMicros > limits.idleMicrosMax ? "time-out" : "wait";
   if (streams && waited > limits.firstByteMicrosMax) return "time-out";
   return trouble === undefined && waiting.lateMicros > limits.hedgeMicros ? "hedge" : "wait";
+}
+
+/** An answer that began, at an endpoint that is lost or hangs. */
+function isBetterElsewhere({ quietMicros, continues }: Waiting, limits: WaitLimits, taker: () => Taker): boolean {
+  const goesOn = continues && quietMicros > limits.continueMicrosMax;
+  const endsHere = quietMicros > limits.cutMicrosMax;
+  if (!goesOn && !endsHere) return false;
+  const found = taker();
+  return (goesOn && found === "free") || (endsHere && found !== "nobody");
 }
 
 /** The trouble of one attempt's endpoint, as it is found now; since when it is known stays while it is the same. */

@@ -64,9 +64,12 @@ export interface GatewayLimits extends JsonLimits {
    * at once; where none may, it is answered with an error after so long.
    */
   readonly lostMillisMax: number;
-  /** Silence of an answer that began, at an engine that is lost or hung; it is cut then. */
+  /**
+   * Silence of an answer that began, at an engine that is lost or hung, where it cannot go on elsewhere and another
+   * engine may serve its client anew; it is cut then. Where none may, `idleMillisMax` alone bounds it.
+   */
   readonly cutMillisMax: number;
-  /** The same of a stream that can go on at another endpoint; it is sent there then. */
+  /** The same of a stream that can go on at another engine; it is sent there then. */
   readonly continueMillisMax: number;
   /** Time after which a client that reads nothing while bytes wait for it is disconnected. */
   readonly writeStallMillisMax: number;

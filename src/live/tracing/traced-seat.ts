@@ -4,6 +4,7 @@ import type { AskingInput, Input, RequestAgain } from "#core/input.ts";
 import type { RouteRequest } from "#core/request.ts";
 import type { BrokenAnswer } from "#core/retry/after-break.ts";
 import type { AfterFault, FailedStage } from "#core/retry/after-fault.ts";
+import type { Taker } from "#core/retry/wait-verdict.ts";
 import type { HedgeOptions } from "#core/retry/hedge-budget.ts";
 import type { RetryOptions } from "#core/retry/retry-policy.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
@@ -64,8 +65,8 @@ export class TracedSeat implements RouterSeat {
     return after;
   }
 
-  mayLeave(leaving: LeavingAttempt): boolean {
-    return this.#seat.mayLeave(leaving);
+  takerOf(leaving: LeavingAttempt): Taker {
+    return this.#seat.takerOf(leaving);
   }
 
   earnRetry(): void {

@@ -31,11 +31,11 @@ export function attemptVerdict(
     { at, arrivedAt, deadlineAt, quietMicros, begun, continues, held, streams, blocked, trouble, lateMicros },
     waits,
     () => {
-      if (hedging?.underWay === true) return true;
+      if (hedging?.underWay === true) return "free";
       const goesOn = resuming || begun;
       const times = goesOn ? (kept?.continuations ?? 0) : state.attempts;
       const fault = FAULT_OF_TROUBLE[trouble?.kind ?? "hung"];
-      return context.seat.mayLeave({ requestId: routeId, fault, times, continues: goesOn });
+      return context.seat.takerOf({ requestId: routeId, fault, times, continues: goesOn });
     },
   );
 }

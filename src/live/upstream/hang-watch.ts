@@ -107,7 +107,7 @@ function hungEvent(
     kind: "endpoint-hung",
     endpoint,
     detail: FOUND[probe],
-    done: "it gets no new request while another endpoint may serve; requests without a byte go to another one, silent answers that began are cut",
+    done: "it gets no new request while another endpoint may serve; requests without a byte go to another one, silent answers that began go on elsewhere, or are waited for where nobody else may serve",
     figures: {
       quietMillis: Math.round(quietMicros / MICROS_PER_MILLI),
       limitMillis: Math.round(limitMicros / MICROS_PER_MILLI),

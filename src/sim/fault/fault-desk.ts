@@ -10,7 +10,7 @@ import type { HedgeHost } from "#core/retry/ask-hedge.ts";
 import { HedgeBudget } from "#core/retry/hedge-budget.ts";
 import type { PathRules } from "#core/retry/path-rules.ts";
 import { RetryPolicy } from "#core/retry/retry-policy.ts";
-import { FAULT_OF_TROUBLE, troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
+import { FAULT_OF_TROUBLE, type Taker, takerOf, troubleSince, waitVerdict } from "#core/retry/wait-verdict.ts";
 import { SlotList } from "#core/slot-list.ts";
 import type { Micros } from "#core/units.ts";
 import type { Flight } from "../flight.ts";
@@ -254,14 +254,14 @@ export class FaultDesk implements AttemptHost, HedgeHost {
       trouble: flight.trouble,
       lateMicros: mayHedge(flight) ? at - flight.sentAt : 0,
     };
-    const mayMove = (): boolean => {
-      if (flight.hedge !== undefined) return true;
-      const denied = flight.resuming
+    const taker = (): Taker => {
+      if (flight.hedge !== undefined) return "free";
+      const denied = flight.begun
         ? this.retries.continuationDenial(fault, flight.continuations)
         : this.retries.denial(fault, outcomes.attempts[flight.row]!);
-      return denied === undefined && router.hasTaker(at, flight.id);
+      return takerOf(denied, () => router.hasTaker(at, flight.id));
     };
-    const verdict = waitVerdict(waiting, this.#rules.waits, mayMove);
+    const verdict = waitVerdict(waiting, this.#rules.waits, taker);
     if (verdict === "wait" || verdict === "stalled") return;
     if (verdict === "hedge") {
       this.#retried = flight;

@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { PATH_RULES } from "#core/retry/path-rules.ts";
-import { type Trouble, troubleSince, type Waiting, waitVerdict } from "#core/retry/wait-verdict.ts";
+import {
+  type Taker,
+  takerOf,
+  type Trouble,
+  troubleSince,
+  type Waiting,
+  waitVerdict,
+} from "#core/retry/wait-verdict.ts";
 import { MICROS_PER_SECOND } from "#core/units.ts";
 
 const SECOND = MICROS_PER_SECOND;
@@ -24,27 +31,34 @@ const waiting = (of: Partial<Waiting>): Waiting => ({
   lateMicros: 20 * SECOND,
   ...of,
 });
-const verdict = (of: Partial<Waiting>, mayMove = true) => waitVerdict(waiting(of), LIMITS, () => mayMove);
+const verdict = (of: Partial<Waiting>, taker: Taker = "free") => waitVerdict(waiting(of), LIMITS, () => taker);
 
-test("an endpoint in trouble is left by who has no byte, and cuts who has one and gets no more", () => {
+test("an endpoint in trouble is left by who has no byte, and by who has one and gets no more, for an endpoint that may serve", () => {
   assert.equal(verdict({}), "wait", "no trouble");
   assert.equal(verdict({ trouble: HUNG }), "move");
   assert.equal(verdict({ trouble: LOST }), "move");
-  assert.equal(verdict({ trouble: HUNG }, false), "wait", "a hung one may still answer");
-  assert.equal(verdict({ trouble: LOST }, false), "give-up");
-  assert.equal(verdict({ trouble: { kind: "lost", since: 16 * SECOND } }, false), "wait", "it was lost just now");
-  assert.equal(verdict({ trouble: HUNG, begun: true }), "cut");
-  assert.equal(verdict({ trouble: HUNG, begun: true, quietMicros: 10 * SECOND }), "wait");
-  assert.equal(verdict({ trouble: HUNG, begun: true, blocked: true }), "wait", "its client does not read");
+  assert.equal(verdict({ trouble: HUNG }, "nobody"), "wait", "a hung one may still answer");
+  assert.equal(verdict({ trouble: LOST }, "nobody"), "give-up");
+  assert.equal(verdict({ trouble: { kind: "lost", since: 16 * SECOND } }, "nobody"), "wait", "it was lost just now");
+  const { cutMicrosMax, continueMicrosMax } = LIMITS;
+  const ends = { trouble: HUNG, begun: true };
+  assert.equal(verdict({ ...ends, quietMicros: cutMicrosMax + 1 }), "cut", "its client does better to ask again");
+  assert.equal(verdict({ ...ends, quietMicros: cutMicrosMax }), "wait");
+  assert.equal(verdict({ ...ends, quietMicros: cutMicrosMax + 1, blocked: true }), "wait", "its client does not read");
+  const goesOn = { ...ends, continues: true };
+  assert.equal(verdict({ ...goesOn, quietMicros: continueMicrosMax + 1 }), "cut");
+  assert.equal(verdict({ ...goesOn, quietMicros: continueMicrosMax }), "wait");
+  assert.equal(verdict({ ...goesOn, quietMicros: cutMicrosMax }, "barred"), "wait", "it cannot go on elsewhere");
+  assert.equal(verdict({ ...goesOn, quietMicros: cutMicrosMax + 1 }, "barred"), "cut");
 });
 
 test("an endpoint that is drained is left at once by what can go on elsewhere, and by nothing else", () => {
   const evicted: Trouble = { kind: "evicted", since: 20 * SECOND };
   assert.equal(verdict({ trouble: evicted }), "move");
-  assert.equal(verdict({ trouble: evicted }, false), "wait");
+  assert.equal(verdict({ trouble: evicted }, "nobody"), "wait");
   assert.equal(verdict({ trouble: evicted, begun: true, quietMicros: 0 }), "wait", "it cannot go on elsewhere");
   assert.equal(verdict({ trouble: evicted, begun: true, continues: true, quietMicros: 0 }), "cut");
-  assert.equal(verdict({ trouble: evicted, begun: true, continues: true, quietMicros: 0 }, false), "wait");
+  assert.equal(verdict({ trouble: evicted, begun: true, continues: true, quietMicros: 0 }, "nobody"), "wait");
 });
 
 test("limits hold to the microsecond, each for what it is about", () => {
@@ -66,27 +80,55 @@ test("limits hold to the microsecond, each for what it is about", () => {
   assert.equal(verdict({ blocked: true, begun: true, quietMicros: writeStallMicrosMax + 1 }), "stalled");
 });
 
+const DRAWN = fc.record({
+  at: fc.integer({ min: 0, max: 2 * LIMITS.totalMicrosMax }),
+  arrivedAt: fc.constant(0),
+  deadlineAt: fc.constantFrom(Infinity, 90 * SECOND, LIMITS.totalMicrosMax),
+  quietMicros: fc.oneof(
+    fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
+    fc.integer({ min: 0, max: 2 * LIMITS.cutMicrosMax }),
+  ),
+  begun: fc.boolean(),
+  continues: fc.boolean(),
+  held: fc.boolean(),
+  streams: fc.boolean(),
+  blocked: fc.boolean(),
+  trouble: fc.constantFrom(undefined, HUNG, LOST),
+  lateMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
+});
+const TAKER = fc.constantFrom<Taker>("nobody", "barred", "free");
+
 test("whatever the state, a begun answer never moves, and nobody moves where there is no taker", () => {
-  const drawn = fc.record({
-    at: fc.integer({ min: 0, max: 2 * LIMITS.totalMicrosMax }),
-    arrivedAt: fc.constant(0),
-    deadlineAt: fc.constant(Infinity),
-    quietMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
-    begun: fc.boolean(),
-    continues: fc.boolean(),
-    held: fc.boolean(),
-    streams: fc.boolean(),
-    blocked: fc.boolean(),
-    trouble: fc.constantFrom(undefined, HUNG, LOST),
-    lateMicros: fc.integer({ min: 0, max: 2 * LIMITS.idleMicrosMax }),
-  });
   fc.assert(
-    fc.property(drawn, fc.boolean(), (one, mayMove) => {
-      const said = waitVerdict(one, LIMITS, () => mayMove);
-      if (one.begun || !mayMove || one.trouble === undefined) assert.notEqual(said, "move");
+    fc.property(DRAWN, TAKER, (one, taker) => {
+      const said = waitVerdict(one, LIMITS, () => taker);
+      if (one.begun || taker !== "free" || one.trouble === undefined) assert.notEqual(said, "move");
       if (one.begun) assert.notEqual(said, "give-up");
       if (said === "cut") assert.ok(one.begun && one.trouble !== undefined && !one.blocked);
     }),
+  );
+});
+
+test("an answer that began ends before its limits only for an endpoint that may serve; where one takes it, silence is bounded", () => {
+  const { totalMicrosMax, idleMicrosMax, writeStallMicrosMax, continueMicrosMax, cutMicrosMax } = LIMITS;
+  fc.assert(
+    fc.property(DRAWN, TAKER, (drawn, taker) => {
+      const one = { ...drawn, begun: true };
+      const said = waitVerdict(one, LIMITS, () => taker);
+      const isLate = one.at > totalMicrosMax || one.at > one.deadlineAt;
+      const isWithin = !isLate && one.quietMicros <= (one.blocked ? writeStallMicrosMax : idleMicrosMax);
+      if (isWithin && taker === "nobody") assert.equal(said, "wait");
+      if (one.trouble === undefined || one.blocked || isLate) return;
+      const bound = one.continues && taker === "free" ? continueMicrosMax : cutMicrosMax;
+      if (taker !== "nobody" && one.quietMicros > bound) assert.equal(said, "cut");
+    }),
+  );
+});
+
+test("who could serve a request, and whether it may go there", () => {
+  assert.deepEqual(
+    [takerOf(undefined, () => true), takerOf("budget", () => true), takerOf(undefined, () => false)],
+    ["free", "barred", "nobody"],
   );
 });
 
@@ -100,7 +142,8 @@ test("trouble is known since it was first found, until it is another", () => {
 
 test("a late first token is asked for at a second endpoint, where that is wanted and the first one is well", () => {
   const limits = { ...LIMITS, hedgeMicros: SECOND };
-  const late = (of: Partial<Waiting>) => waitVerdict(waiting({ lateMicros: SECOND + 1, ...of }), limits, () => false);
+  const late = (of: Partial<Waiting>) =>
+    waitVerdict(waiting({ lateMicros: SECOND + 1, ...of }), limits, () => "nobody");
   assert.equal(late({}), "hedge");
   assert.equal(late({ lateMicros: SECOND }), "wait", "not yet");
   assert.equal(verdict({}), "wait", "never, by default");
