@@ -21,8 +21,10 @@ export const picker = z
       .int()
       .min(0)
       .max(FALLBACKS_MAX)
-      .default(1)
-      .describe("Endpoints named after the chosen one, which a proxy that retries tries in order."),
+      .default(0)
+      .describe(
+        "Endpoints named after the chosen one, which a proxy that retries tries in order. 0 where its cluster takes one address only (Envoy's ORIGINAL_DST answers 503 to a list); 1 or more for Envoy's override_host policy.",
+      ),
     certFile: z.string().min(1).optional().describe("Certificate (PEM) of the picker's port; unset: plain text."),
     keyFile: z.string().min(1).optional().describe("Its private key (PEM)."),
   })

@@ -86,7 +86,7 @@ describe("the package, installed into an empty folder", () => {
       const place = mkdtempSync(join(tmpdir(), "gnomon-package-"));
       t.after(() => rmSync(place, { recursive: true, force: true }));
       const trace = join(place, "trace");
-      const each = ["--set", "listen.workers=2", "--set", "shadow.enabled=true", "--picker-port", "0"];
+      const each = ["--set", "shadow.enabled=true", "--picker-port", "0"];
       const served = started(t, [...command, "serve", "--port", "0", "--record", trace, ...each], {
         env,
         cwd: installed.folder,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { test } from "node:test";
+import { loadConfig } from "#config/load.ts";
 import { nowMicros } from "#live/clock.ts";
 import { ModelRewrites } from "#live/discovery/workload-rules.ts";
 import { until } from "../live/discovery/fleet-under-test.ts";
@@ -141,6 +142,17 @@ test("a body on an unknown path goes on as it comes", async (t) => {
       { body: "last", endOfStream: true },
     ],
   );
+});
+
+test("one address where nothing else is configured, which every proxy can use", async (t) => {
+  const { picker } = loadConfig({ file: undefined, environment: {}, overrides: [] });
+  const proxy = await ProxyRig.start(t, {}, { fallbacksMax: picker.fallbacks });
+  const exchange = proxy.open();
+  exchange.head();
+  exchange.body(chat());
+  const reply = await exchange.next();
+  assert.equal(metadataOf(reply), "10.0.0.1:8000");
+  assert.equal(headerOf(reply, "x-gateway-destination-endpoint"), "10.0.0.1:8000");
 });
 
 test("fallbacks follow the chosen endpoint in order of their totals, as many as configured, IPv6 in brackets", async (t) => {
