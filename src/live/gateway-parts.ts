@@ -3,6 +3,7 @@ import type { Fault } from "#core/endpoint/fault.ts";
 import type { WaitLimits } from "#core/retry/wait-verdict.ts";
 import type { AnswersIndexed } from "./answer/choose-reader.ts";
 import type { AnswerQueue } from "./answer/answer-queue.ts";
+import type { StoredResponses } from "./beside/stored-responses.ts";
 import type { Cascades } from "./cascade/cascades.ts";
 import type { EndpointDirectory } from "./discovery/endpoint-directory.ts";
 import type { ModelRewrites } from "./discovery/workload-rules.ts";
@@ -61,6 +62,8 @@ export interface GatewayParts {
   readonly knownBodies: KnownBodies;
   readonly answersIndexed: AnswersIndexed;
   readonly answers: AnswerQueue;
+  /** Where answers of /v1/responses are stored. */
+  readonly responses: StoredResponses;
   /** Undefined where there is none. */
   readonly cascades: Cascades | undefined;
   /** Asks engines for usage where the client did not, and keeps the added chunk from it. */

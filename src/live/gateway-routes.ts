@@ -6,7 +6,6 @@ import { type Refusal, ERRORS, errorBody, errorHeaders, refusal } from "./answer
 import { BesideRequest } from "./beside/beside-request.ts";
 import { EngineAdministration } from "./beside/engine-administration.ts";
 import { type EngineCaller, readyServers } from "./beside/engine-caller.ts";
-import { StoredResponses } from "./beside/stored-responses.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { ServedModel } from "./discovery/endpoint-directory.ts";
 import { servedModels } from "./discovery/models.ts";
@@ -151,8 +150,7 @@ function addCors({ app, context, caller }: Parts): void {
 const PREFLIGHT_MILLIS_MAX = 5_000;
 const PASSED_OF_PREFLIGHT = /^(?:access-control-.*|vary|allow|content-type)$/;
 
-function addStoredResponses({ app, context, allowed, caller }: Parts): void {
-  const stored = new StoredResponses(context, caller);
+function addStoredResponses({ app, context, allowed }: Parts): void {
   app.on(
     ["GET", "POST"],
     ["/v1/responses/:id{[\\w-]{1,256}}", "/v1/responses/:id{[\\w-]{1,256}}/cancel"],
@@ -161,7 +159,7 @@ function addStoredResponses({ app, context, allowed, caller }: Parts): void {
       if (path.endsWith("/cancel") !== (method === "POST")) return next();
       if (!isAllowed(allowed, c.env.incoming)) return answerOf(context, UNAUTHORIZED);
       return beside(context, c.env.incoming, context.limits.totalMillisMax, (request) =>
-        stored.serve(request, c.req.param("id"), path + new URL(c.req.url).search),
+        context.responses.serve(context, request, c.req.param("id"), path + new URL(c.req.url).search),
       );
     },
   );

@@ -26,6 +26,7 @@ import { type AdministrationOptions, addRoutes } from "./gateway-routes.ts";
 import { OpenFiles, type OpenFilesOptions } from "./open-files.ts";
 import { listen } from "./listen.ts";
 import { EngineCaller } from "./beside/engine-caller.ts";
+import { StoredResponses } from "./beside/stored-responses.ts";
 import { Cors } from "./request/cors.ts";
 import { Routes } from "./request/route.ts";
 import { SloRules, type SloRulesOptions } from "./request/slo-rules.ts";
@@ -126,13 +127,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     load: options.load ?? { isBusy: false },
     bug: (error) => options.observe.bug?.(error),
   });
-  const context = partsOf(options, { seat, pools, limits, counters, hangs, answers });
+  const caller = new EngineCaller(() => context.limits, limits.connectMillisMax, connections, directory);
+  const responses = new StoredResponses({ directory, caller, counters });
+  const context = partsOf(options, { seat, pools, limits, counters, hangs, answers, responses });
   const app: GatewayApp = new Hono();
   options.statusRoutes?.(app);
   const allowed = authOf(options) ?? (() => ANYBODY);
   const routes = new Routes(options.extraRoutes);
   const door = new InferenceDoor(context, allowed, routes);
-  const caller = new EngineCaller(() => context.limits, connections, options.directory);
   addRoutes({ app, context, allowed, door, routes, caller, administration: options.administration });
   const server = newServer(app, context, door, options);
   context.openFiles.guard(server);
@@ -167,7 +169,7 @@ function authOf({ clientAuth, clientKeys }: GatewayOptions): ClientAuth | undefi
   return clientAuth ?? (clientKeys === undefined ? undefined : new ClientKeys(plainKeys(clientKeys)).of);
 }
 
-type OwnParts = Pick<GatewayParts, "seat" | "pools" | "limits" | "counters" | "hangs" | "answers">;
+type OwnParts = Pick<GatewayParts, "seat" | "pools" | "limits" | "counters" | "hangs" | "answers" | "responses">;
 
 /** Of one shape whatever the options, so that code optimized for the warm-up's gateway serves this one too. */
 function partsOf(options: GatewayOptions, own: OwnParts): GatewayParts {

@@ -4,6 +4,8 @@ import { isAborted } from "#live/answer/aborted-answer.ts";
 import type { AnswerReader } from "#live/answer/answer-reader.ts";
 import { faultOfStatus } from "#live/answer/fault-of-status.ts";
 import { isMediaType } from "#live/answer/media-type.ts";
+import { outerText } from "#live/answer/outer-text.ts";
+import { eventData, responseIdOf } from "#live/answer/sse-event.ts";
 import { SseScanner } from "#live/answer/sse-scanner.ts";
 import { type Usage, findUsage } from "#live/answer/usage.ts";
 import { nowMicros } from "#live/clock.ts";
@@ -25,6 +27,8 @@ export interface ObservedEnd {
   readonly fault: Fault | undefined;
   readonly usage: Usage | undefined;
   readonly outputTokens: number | undefined;
+  /** Id of an answer of /v1/responses, which its engine may have stored. */
+  readonly responseId?: string | undefined;
 }
 
 /**
@@ -42,6 +46,7 @@ export class ObservedResponse {
   #broke: Fault | undefined;
   #marked = false;
   #sawBody = false;
+  #responseId: string | undefined;
 
   constructor(headers: RequestHeaders, parts: ResponseParts) {
     this.#parts = parts;
@@ -75,7 +80,9 @@ export class ObservedResponse {
     if (this.status >= 400) return { outcome: "refused", fault: undefined, usage, outputTokens: undefined };
     if (body !== undefined) reader?.whole(body);
     const seen = this.#scanner === undefined ? undefined : tokens.seen;
-    return { outcome: "ok", fault: undefined, usage, outputTokens: usage?.outputTokens ?? seen };
+    const responseId =
+      this.#responseId ?? (body && this.#parts.dialect === "responses" ? outerText(body, "id") : undefined);
+    return { outcome: "ok", fault: undefined, usage, outputTokens: usage?.outputTokens ?? seen, responseId };
   }
 
   /** A stream without its mark of completion was cut, unless nobody showed it here. */
@@ -92,6 +99,8 @@ export class ObservedResponse {
     scanner.push(chunk);
     while (scanner.next()) {
       const { kind, bytes, start, end } = scanner;
+      if (kind === "meta" && this.#parts.dialect === "responses")
+        this.#responseId ??= responseIdOf(eventData(bytes.subarray(start, end)));
       if (kind === "token") {
         this.#token(bytes, start, end);
       } else if (kind === "done") this.#marked = true;

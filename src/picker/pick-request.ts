@@ -177,6 +177,7 @@ export class PickRequest implements AskingRequest, Swept {
       });
     }
     if (outcome === "ok" && this.seen.showsBodies) this.#signs?.completed(this.tokens?.firstAt, at);
+    if (end.responseId !== undefined) context.responses.made(end.responseId, this.endpoint);
     if (outcome === "aborted") context.counters.clientAborts++;
     this.releaseBody();
     context.inFlight.remove(this);

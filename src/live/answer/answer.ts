@@ -45,6 +45,8 @@ export interface AnswerCounts {
   readonly usage: Usage | undefined;
   /** Output tokens counted in the stream; undefined where the answer did not stream. */
   readonly tokensSeen: number | undefined;
+  /** Id of an answer of /v1/responses, which its engine may have stored. */
+  readonly responseId?: string | undefined;
 }
 
 /**

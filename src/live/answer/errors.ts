@@ -9,6 +9,7 @@ export type ErrorReason =
   | "forbidden"
   | "unknown-path"
   | "unknown-model"
+  | "unknown-response"
   | "wrong-method"
   | "slow-request"
   | "too-large"
@@ -38,6 +39,7 @@ export const ERRORS: Readonly<Record<ErrorReason, ErrorRow>> = {
   forbidden: { status: 403, type: "PermissionDeniedError", retryAfter: undefined },
   "unknown-path": { status: 404, type: "NotFoundError", retryAfter: undefined },
   "unknown-model": { status: 404, type: "NotFoundError", retryAfter: undefined },
+  "unknown-response": { status: 404, type: "invalid_request_error", retryAfter: undefined },
   "wrong-method": { status: 405, type: "MethodNotAllowedError", retryAfter: undefined },
   "slow-request": { status: 408, type: "RequestTimeoutError", retryAfter: undefined },
   "too-large": { status: 413, type: "RequestTooLargeError", retryAfter: undefined },

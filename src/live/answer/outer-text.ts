@@ -1,6 +1,6 @@
 /**
  * The text under a name of the outermost object of a JSON text; undefined where it is not there or no string, or longer than
- * any that is a word of an API. Objects within, such as what a tool is called with, may have any names.
+ * any that is a word or a name of an API. Objects within, such as what a tool is called with, may have any names.
  */
 export function outerText(json: Buffer, name: string): string | undefined {
   const key = Buffer.from(`"${name}"`);
@@ -26,7 +26,7 @@ const BRACE = 0x7b;
 const BRACE_CLOSED = 0x7d;
 /** What a bracket lacks of a brace. */
 const CASE = 0x20;
-const WORD_BYTES_MAX = 64;
+const WORD_BYTES_MAX = 256;
 
 /** Behind the closing quote of the string that opens at `from`. */
 function stringEnd(json: Buffer, from: number): number {

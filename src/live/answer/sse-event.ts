@@ -97,6 +97,13 @@ export function eventData(event: Buffer): Fields | undefined {
   return data < 0 ? undefined : parseData(event, data, event.length);
 }
 
+/** The id of a response, of the event that it begins with. */
+export function responseIdOf(event: Fields | undefined): string | undefined {
+  const response = event?.["response"];
+  const id = isFields(response) ? response["id"] : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
 /** A chunk of OpenAI's chat or completions. */
 function chunkKind(event: Fields): SseKind {
   if (isFields(event["error"]) || event["object"] === "error") return "error";

@@ -3,7 +3,7 @@ import type { Answer, AnswerCounts, AnswerHead, Delivery, KeptAnswer } from "./a
 import { faultOfEvent } from "./fault-of-status.ts";
 import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
 import type { Dialect } from "../request/route.ts";
-import { eventData } from "./sse-event.ts";
+import { eventData, responseIdOf } from "./sse-event.ts";
 import { SseScanner } from "./sse-scanner.ts";
 import { TokenForm } from "./token-form.ts";
 import { findUsage } from "./usage.ts";
@@ -35,6 +35,7 @@ export class StreamAnswer implements Answer {
   #lastBytes: Buffer | undefined;
   #lastStart = 0;
   #lastEnd = 0;
+  #responseId: string | undefined;
 
   constructor(delivery: Delivery, head: AnswerHead) {
     this.#delivery = delivery;
@@ -101,7 +102,7 @@ export class StreamAnswer implements Answer {
     this.#delivery.counters.uninspected += this.#scanner.uninspected;
     const usage =
       this.#lastBytes === undefined ? undefined : findUsage(this.#lastBytes, this.#lastStart, this.#lastEnd);
-    return { usage, tokensSeen: this.#tokens };
+    return { usage, tokensSeen: this.#tokens, responseId: this.#responseId };
   }
 
   get #outcome(): "ok" | "refused" {
@@ -134,6 +135,7 @@ export class StreamAnswer implements Answer {
           break;
         case "meta":
           this.#remember();
+          if (delivery.dialect === "responses") this.#responseId ??= responseIdOf(this.#event());
           from = this.#keep(from);
           break;
         case "done":

@@ -2,6 +2,7 @@ import { isAborted } from "./aborted-answer.ts";
 import type { Answer, AnswerCounts, AnswerHead, Delivery } from "./answer.ts";
 import { faultOfStatus } from "./fault-of-status.ts";
 import { ownCachedTokens } from "../disaggregation/own-cached-tokens.ts";
+import { outerText } from "./outer-text.ts";
 import { type Usage, findUsage } from "./usage.ts";
 
 /**
@@ -17,6 +18,7 @@ export class WholeAnswer implements Answer {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #usage: Usage | undefined;
+  #responseId: string | undefined;
 
   constructor(delivery: Delivery, head: AnswerHead) {
     this.#delivery = delivery;
@@ -48,6 +50,7 @@ export class WholeAnswer implements Answer {
       this.#delivery.attemptFailed("draining");
     } else {
       this.#usage = usage;
+      if (this.#delivery.dialect === "responses") this.#responseId = outerText(body, "id");
       const { cascade } = this.#delivery;
       if (cascade !== undefined) this.#chunks[0] = cascade.readWhole(body);
       this.#delivery.completed("ok", false);
@@ -68,7 +71,7 @@ export class WholeAnswer implements Answer {
   }
 
   counts(): AnswerCounts {
-    return { usage: this.#usage, tokensSeen: undefined };
+    return { usage: this.#usage, tokensSeen: undefined, responseId: this.#responseId };
   }
 
   #body(): Buffer {

@@ -22,10 +22,15 @@ export class EngineCaller {
   readonly #agent: Agent;
   readonly #limits: () => GatewayLimits;
 
-  /** `limits` are those in force at each call. */
-  constructor(limits: () => GatewayLimits, connections: EngineConnections, directory: EndpointDirectory) {
+  /** `limits` are those in force at each call; connecting keeps the first. */
+  constructor(
+    limits: () => GatewayLimits,
+    connectMillisMax: number,
+    connections: EngineConnections,
+    directory: EndpointDirectory,
+  ) {
     this.#limits = limits;
-    const connect = connections.connector(limits().connectMillisMax, directory.serverNameOf);
+    const connect = connections.connector(connectMillisMax, directory.serverNameOf);
     this.#agent = new Agent({ connections: CONNECTIONS_MAX, connect });
   }
 

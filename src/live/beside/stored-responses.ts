@@ -1,14 +1,16 @@
 import { Readable } from "node:stream";
 
 import type { Dispatcher } from "undici";
-import { LRUCache } from "lru-cache";
 
+import type { EndpointId } from "#core/endpoint/endpoint.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
-import type { EndpointEntry } from "../discovery/endpoint-directory.ts";
+import type { EndpointDirectory, EndpointEntry } from "../discovery/endpoint-directory.ts";
 import { type Refusal, refusal } from "../answer/errors.ts";
 import { clientHeaders } from "../request/headers.ts";
+import { countUp, type GatewayCounters } from "../metrics/gateway-counters.ts";
 import type { BesideRequest } from "./beside-request.ts";
-import { type EngineCaller, readyServers } from "./engine-caller.ts";
+import { type EngineCall, type EngineCaller, readyServers } from "./engine-caller.ts";
+import { ResponsePlaces } from "./response-places.ts";
 
 interface Found {
   readonly entry: EndpointEntry;
@@ -17,34 +19,104 @@ interface Found {
 
 /** Servers asked at once for an answer of which nobody knows where it is. */
 const ASKED_AT_ONCE = 32;
-const PLACES_REMEMBERED = 10_000;
+/** Searches under way for what requests follow; beyond that they go where any request may. */
+const SEARCHES_MAX = 64;
+const SEARCH_MILLIS_MAX = 2_000;
 const BODY_BYTES_MAX = 65_536;
+const OK = 200;
 const NOT_FOUND = 404;
+/** What may stand in a path. */
+const STORED_ID = /^[\w-]{1,256}$/;
+
+interface Parts {
+  readonly directory: EndpointDirectory;
+  readonly caller: EngineCaller;
+  readonly counters: GatewayCounters;
+}
+
+/** Where a stored answer is: endpoints that have it; "gone" with its engine; or nobody has it, as far as is known. */
+export type ResponsePlace = readonly EndpointId[] | "gone" | "unknown";
 
 /**
- * Answers that an engine stored: /v1/responses/{id} and its cancel. Only the engine that made one has it. Where it is is
- * asked of all ready engines, which works for a gateway that has just started and for several of them, and remembered.
+ * Answers that an engine stored: /v1/responses/{id} and its cancel, and requests that follow one by `previous_response_id`.
+ * Only the engine that made one has it. Where it is is noted as it passes, and otherwise asked of all ready engines, which
+ * works for a gateway that has just started and for several of them.
  */
 export class StoredResponses {
-  readonly #context: GatewayParts;
-  readonly #caller: EngineCaller;
-  readonly #places = new LRUCache<string, string>({ max: PLACES_REMEMBERED });
+  readonly #parts: Parts;
+  readonly #places: ResponsePlaces;
+  #searches = 0;
 
-  constructor(context: GatewayParts, caller: EngineCaller) {
-    this.#context = context;
-    this.#caller = caller;
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#places = new ResponsePlaces(parts.counters);
   }
 
-  async serve(request: BesideRequest, id: string, path: string): Promise<Response | Refusal> {
+  /** An endpoint answered with it, or with the beginning of it. */
+  made(id: string, endpoint: EndpointId): void {
+    const entry = this.#parts.directory.get(endpoint);
+    if (entry !== undefined) this.#places.note(id, entry.url);
+  }
+
+  /** Where a request has to go that follows this answer; at once where that was noted. */
+  placeOf(
+    id: string,
+    call: Pick<EngineCall, "headers" | "dropAuthorization" | "requestId">,
+  ): ResponsePlace | Promise<ResponsePlace> {
+    const { counters } = this.#parts;
+    const url = this.#places.of(id);
+    if (url !== undefined) {
+      const endpoints = this.#endpointsOf(url);
+      countUp(counters.responsesFollowed, endpoints.length > 0 ? "noted" : "gone");
+      return endpoints.length > 0 ? endpoints : "gone";
+    }
+    if (this.#searches === SEARCHES_MAX || !STORED_ID.test(id)) {
+      countUp(counters.responsesFollowed, "unknown");
+      return "unknown";
+    }
+    return this.#search(id, call);
+  }
+
+  async #search(
+    id: string,
+    call: Pick<EngineCall, "headers" | "dropAuthorization" | "requestId">,
+  ): Promise<ResponsePlace> {
+    this.#searches++;
+    try {
+      const given = { ...call, method: "GET", path: `/v1/responses/${id}`, body: undefined } as const;
+      const found = await this.#find(id, AbortSignal.timeout(SEARCH_MILLIS_MAX), (entry, signal) =>
+        this.#parts.caller.call(entry, { ...given, signal }).then((answer) => ({ entry, answer })),
+      );
+      discard(found);
+      const isThere = found?.answer.statusCode === OK;
+      countUp(this.#parts.counters.responsesFollowed, isThere ? "found" : "unknown");
+      if (!isThere) return "unknown";
+      this.#places.note(id, found.entry.url);
+      return this.#endpointsOf(found.entry.url);
+    } finally {
+      this.#searches--;
+    }
+  }
+
+  #endpointsOf(url: string): EndpointId[] {
+    return this.#parts.directory
+      .all()
+      .filter((entry) => entry.url === url)
+      .map((entry) => entry.id);
+  }
+
+  async serve(context: GatewayParts, request: BesideRequest, id: string, path: string): Promise<Response | Refusal> {
     const method = request.incoming.method === "POST" ? "POST" : "GET";
     const body = method === "POST" ? await request.body(BODY_BYTES_MAX) : undefined;
     if (body !== undefined && !Buffer.isBuffer(body)) return body;
     const ask = (entry: EndpointEntry, signal: AbortSignal): Promise<Found> =>
-      this.#caller.call(entry, { ...request.call, method, path, body, signal }).then((answer) => ({ entry, answer }));
+      this.#parts.caller
+        .call(entry, { ...request.call, method, path, body, signal })
+        .then((answer) => ({ entry, answer }));
     const found = await this.#find(id, request.signal, ask);
     if (found === undefined) return refusal("no-endpoint", "No engine is ready for this request.");
-    if (found.answer.statusCode !== NOT_FOUND) this.#places.set(id, found.entry.url);
-    return this.#pass(request, found);
+    if (found.answer.statusCode !== NOT_FOUND) this.#places.note(id, found.entry.url);
+    return this.#pass(context, request, found);
   }
 
   /** The first answer that is not "not found"; such a one where all are. Undefined where nobody answers. */
@@ -53,8 +125,8 @@ export class StoredResponses {
     signal: AbortSignal,
     ask: (entry: EndpointEntry, signal: AbortSignal) => Promise<Found>,
   ): Promise<Found | undefined> {
-    const servers = readyServers(this.#context.directory);
-    const place = this.#places.get(id);
+    const servers = readyServers(this.#parts.directory);
+    const place = this.#places.of(id);
     const known = servers.find(({ url }) => url === place);
     const others = servers.filter((server) => server !== known);
     let missing: Found | undefined;
@@ -70,8 +142,8 @@ export class StoredResponses {
     return missing;
   }
 
-  #pass({ requestId }: BesideRequest, { entry, answer }: Found): Response {
-    const { phase, sendsOwnHeaders: sendsOwn } = this.#context;
+  #pass(context: GatewayParts, { requestId }: BesideRequest, { entry, answer }: Found): Response {
+    const { phase, sendsOwnHeaders: sendsOwn } = context;
     const own = {
       requestId,
       endpoint: entry.id,

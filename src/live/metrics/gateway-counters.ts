@@ -41,6 +41,10 @@ export interface GatewayCounters {
   timeouts: number;
   /** Calls of engines' administration that were sent to the engines. */
   administrationCalls: number;
+  /** Requests that follow a stored response, by where that is: noted, found, gone, unknown. */
+  readonly responsesFollowed: Record<string, number>;
+  /** Places of stored responses beyond those that are remembered. */
+  responsePlacesForgotten: number;
   /** Connections refused above the limit. */
   connectionsDropped: number;
   /** Connections that were refused or not made since no file was left for them, by whom they were of: client or engine. */
@@ -96,6 +100,8 @@ export function newCounters(): GatewayCounters {
     deadlines: {},
     timeouts: 0,
     administrationCalls: 0,
+    responsesFollowed: {},
+    responsePlacesForgotten: 0,
     connectionsDropped: 0,
     outOfFiles: {},
     handshakesFailed: 0,

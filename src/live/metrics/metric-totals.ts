@@ -25,6 +25,11 @@ const TOTALS: readonly (readonly [counter: Total, name: string, help: string])[]
   ["handshakesFailed", "tls_handshakes_failed_total", "Client connections whose TLS handshake failed."],
   ["timeouts", "timeouts_total", "Requests that exceeded a time limit."],
   ["administrationCalls", "administration_calls_total", "Administrative calls that were sent to all engines."],
+  [
+    "responsePlacesForgotten",
+    "response_places_forgotten_total",
+    "Stored responses whose engine was forgotten because too many are remembered.",
+  ],
   ["connectionsDropped", "connections_dropped_total", "Connections refused because there were too many."],
   ["malformedHttp", "malformed_http_total", "Requests that were not HTTP."],
   [
@@ -65,6 +70,12 @@ const BY_LABEL: readonly (readonly [counter: Labelled, label: string, name: stri
     "reason",
     "hedges_denied_total",
     "Late requests that were not sent to a second endpoint, by reason.",
+  ],
+  [
+    "responsesFollowed",
+    "place",
+    "responses_followed_total",
+    "Requests with a previous_response_id, by where that is: noted, found by asking the engines, gone with its engine, unknown.",
   ],
   [
     "knownBodies",

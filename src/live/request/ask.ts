@@ -19,10 +19,11 @@ import { countUp } from "../metrics/gateway-counters.ts";
 import type { CountedPrompt } from "../status/decisive.ts";
 import type { TokenizedPrompt, Tokenizer } from "../tokenizer/tokenizer.ts";
 import { askedBy } from "./asked-by.ts";
+import { engineBody } from "./engine-body.ts";
+import { followedBy, type Subset, subsetFollowing } from "./followed-response.ts";
 import { laxBoolean } from "./lax-boolean.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { type ParsedRequest, isRefusal, parseRequest } from "./parse-request.ts";
-import { withFields } from "./request-body.ts";
 import type { RequestHeaders } from "./request-headers.ts";
 import type { Route } from "./route.ts";
 import { tokensOfAll, truncated } from "./truncation.ts";
@@ -112,6 +113,8 @@ export function askWithoutBody(asking: AskingRequest, routed: (decision: Routed)
 
 interface Question {
   readonly asking: AskingRequest;
+  /** Endpoints that it may go to; any where undefined. */
+  readonly subset?: readonly string[] | undefined;
   readonly body: Buffer;
   readonly routed: OnRouted;
   readonly keep: PrepareKept;
@@ -138,7 +141,22 @@ function askParsed(question: Question, parsed: ParsedRequest | Refusal): void {
   asking.model = model;
   // Of a cascade the answer names the model that gave it.
   if (model !== asked && model === named) asking.nameSwap = new NameSwap(model, asked);
+  const subset = subsetFollowing(asking, parsed);
+  if (subset instanceof Promise) later(asking, subset, (known) => askAt(question, parsed, known));
+  else askAt(question, parsed, subset);
+}
 
+/** Goes on once it is known at which endpoints it may be answered; anywhere where undefined. */
+function askAt(question: Question, parsed: ParsedRequest, subset: Subset): void {
+  const { asking } = question;
+  if (asking.over) return;
+  if (subset !== undefined && isRefusal(subset)) return asking.refuse(subset);
+  tokenize({ ...question, subset }, parsed);
+}
+
+function tokenize(question: Question, parsed: ParsedRequest): void {
+  const { asking } = question;
+  const { context, model } = asking;
   const { source } = parsed.prompt;
   if (source === undefined || asking.route.countsOnly) return decide(question, parsed, NO_PROMPT);
   const tokenizer = context.tokenizer(model);
@@ -164,7 +182,7 @@ function later<T>(asking: AskingRequest, promised: Promise<T>, goOn: (known: T) 
 }
 
 function decide(
-  { asking, body, routed, keep }: Question,
+  { asking, body, routed, keep, subset }: Question,
   parsed: ParsedRequest,
   whole: TokenizedPrompt,
   tokenizer?: Tokenizer,
@@ -172,8 +190,9 @@ function decide(
   if (asking.over) return;
   const { context, model } = asking;
   const prompt = truncated(whole, parsed.fields);
-  // The engine's count of a prompt that it cuts is not that of the text.
-  if (tokenizer !== undefined && parsed.prompt.count === 1 && prompt === whole) asking.expectCount(tokenizer, prompt);
+  // The engine's count of a prompt that it cuts, or puts behind a stored response, is not that of the text.
+  const isAll = prompt === whole && followedBy(asking, parsed) === undefined;
+  if (tokenizer !== undefined && parsed.prompt.count === 1 && isAll) asking.expectCount(tokenizer, prompt);
   if (prompt.fellBack) context.observe.tokenizerFellBack(model);
   const hidesUsage = addsUsage(asking, parsed);
   if (prompt === whole && asking.cascade === undefined) {
@@ -191,7 +210,7 @@ function decide(
     ...by.promised,
     priority: priorityOf(asking, parsed),
     promptTokens: tokensOfAll(whole, prompt, parsed.prompt, parsed.fields),
-    promptTokensExact: prompt.exact && parsed.prompt.count === 1,
+    promptTokensExact: prompt.exact && parsed.prompt.count === 1 && followedBy(asking, parsed) === undefined,
     outputTokensMax: parsed.outputTokensMax,
     sequences: parsed.sequences,
     blocks: prompt.blocks,
@@ -200,7 +219,7 @@ function decide(
     ...(!parsed.cacheRead && { cacheRead: false }),
     ...(!isDivisible(asking, parsed) && { undivided: true }),
     ...(asking.timeoutMicros !== undefined && { timeoutMicros: asking.timeoutMicros }),
-    ...(asking.subset !== undefined && { subset: asking.subset }),
+    ...(subset !== undefined && { subset }),
     ...(profile !== "" && { ownProfile: true }),
   };
   asking.prompt = { promptTokens: request.promptTokens, exact: request.promptTokensExact };
@@ -209,7 +228,7 @@ function decide(
   accept(asking, request, (decision) => {
     // A part of a judged answer has no form in which another engine could go on behind it.
     const asksIds = cascade === undefined && keep(parsed, prompt);
-    routed(decision, bodyFor(body, parsed, model, { hidesUsage, asksIds, more: cascade?.fields }), hidesUsage);
+    routed(decision, engineBody(body, parsed, model, { hidesUsage, asksIds, more: cascade?.fields }), hidesUsage);
   });
 }
 
@@ -266,29 +285,4 @@ function addsUsage({ context, answeredElsewhere, route }: AskingRequest, { strea
   if (route.dialect !== "chat" && route.dialect !== "completions") return false;
   const options = fields?.["stream_options"];
   return !isFields(options) || laxBoolean(options["include_usage"]) !== true;
-}
-
-interface AddedFields {
-  readonly hidesUsage: boolean;
-  readonly asksIds: boolean;
-  readonly more: object | undefined;
-}
-
-/** The client's own bytes, but for fields that must be there. */
-function bodyFor(
-  body: Buffer,
-  { model: asked, fields }: ParsedRequest,
-  model: string,
-  { hidesUsage, asksIds, more }: AddedFields,
-): Buffer {
-  const isNamed = asked === model || fields === undefined;
-  if (isNamed && !hidesUsage && !asksIds && more === undefined) return body;
-  const options = fields?.["stream_options"];
-  const merged = { ...(isFields(options) ? options : {}), include_usage: true, continuous_usage_stats: false };
-  return withFields(body, {
-    ...(!isNamed && { model }),
-    ...(hidesUsage && { stream_options: merged }),
-    ...(asksIds && { return_token_ids: true }),
-    ...more,
-  });
 }

@@ -243,6 +243,7 @@ export class Exchange implements Swept, Asker, EffectPerformer {
         ...this.#answer(result),
       });
     }
+    if (result.responseId !== undefined) context.responses.made(result.responseId, this.#forward?.endpoint ?? "");
     this.kept?.close();
     this.cascade?.close();
     context.bodyBytesInFlight -= this.#bodyBytes;

@@ -9,4 +9,6 @@ export interface ForwardResult {
   readonly usage: Usage | undefined;
   readonly outputTokens: number | undefined;
   readonly firstTokenAt: Micros | undefined;
+  /** As of AnswerCounts. */
+  readonly responseId?: string | undefined;
 }

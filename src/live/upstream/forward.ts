@@ -295,6 +295,6 @@ export class Forward implements AttemptListener {
     if (outcome === "ok") this.#signs.completed(firstAt, nowMicros());
     this.#answer = undefined;
     const usage = this.#stages === undefined ? end?.usage : this.#stages.ended(outcome, end?.usage);
-    return { outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
+    return { ...end, outcome, usage, outputTokens: usage?.outputTokens ?? tokensSeen, firstTokenAt };
   }
 }

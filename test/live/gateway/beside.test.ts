@@ -6,6 +6,7 @@ import { Hono } from "hono";
 import type { HttpBindings } from "@hono/node-server";
 import OpenAI from "openai";
 
+import { nowMicros } from "#live/clock.ts";
 import { adminAccess } from "#live/status/admin-access.ts";
 import { enginePages } from "#live/status/engine-pages.ts";
 import { Readiness } from "#live/status/readiness.ts";
@@ -104,6 +105,84 @@ test("a stored response is found at the engine that has it, by the openai client
   for (const path of ["/v1/responses/..", "/v1/responses/%2e%2e", "/v1/responses/a%2fb"]) {
     assert.equal((await ask(rig.url, undefined, { method: "GET", path })).status, 404, path);
   }
+});
+
+/** An engine that stores its responses, streamed or whole, and knows no others. */
+function storing(name: string): Reply {
+  const stored = new Set<string>();
+  return ({ method, path, body }, socket) => {
+    const notFound = jsonReply(404, { error: { message: "Response with id not found.", code: 404 } });
+    if (method === "GET") {
+      const id = path.slice("/v1/responses/".length);
+      return void socket.write(stored.has(id) ? jsonReply(200, { id }) : notFound);
+    }
+    const asked = JSON.parse(body.toString()) as { previous_response_id?: string; stream?: boolean };
+    if (asked.previous_response_id !== undefined && !stored.has(asked.previous_response_id))
+      return void socket.write(notFound);
+    const id = `resp_${name}${stored.size}`;
+    stored.add(id);
+    const response = { id, status: "completed", output: [{}], usage: { input_tokens: 3, output_tokens: 1 } };
+    if (asked.stream !== true) return void socket.write(jsonReply(200, response));
+    const of = (type: string, more: object) => chunk(`event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`);
+    const begun = of("response.created", { response: { ...response, status: "in_progress" } });
+    const delta = of("response.output_text.delta", { delta: "x" });
+    socket.write(STREAM_HEAD + begun + delta + of("response.completed", { response }) + STREAM_END);
+  };
+}
+
+const RANDOM = { filters: [], scorers: [], picker: { plugin: "random", parameters: {} } };
+const FOLLOW = { model: "tiny", input: "x" };
+const PATH = { path: "/v1/responses" };
+
+test("a request that follows a response goes to the engine that has it, which the trace states", async (t) => {
+  const rig = await rigOf(t, ["a", "b", "c"].map(storing), { profile: RANDOM });
+  let last: string | undefined;
+  const places = new Set<string>();
+  for (let i = 0; i < 30; i++) {
+    // Each conversation has three answers.
+    const body = { ...FOLLOW, stream: i % 2 === 0, ...(i % 3 > 0 && { previous_response_id: last }) };
+    const got = await ask(rig.url, body, PATH);
+    assert.equal(got.status, 200, got.body);
+    last = /"id":"(resp_[^"]*)"/.exec(got.body)![1]!;
+    places.add(last.slice(5, 6));
+  }
+  assert.equal(places.size, 3, "the first of each conversation went anywhere");
+  assert.deepEqual(rig.gateway.counters.responsesFollowed, { noted: 20 });
+  const arrived = rig.inputs.flatMap((input) => (input.kind === "request-arrived" ? [input.request] : []));
+  assert.equal(arrived.filter(({ subset }) => subset?.length === 1).length, 20);
+});
+
+test("what follows a response of before the gateway's start is found by asking the engines, once", async (t) => {
+  const rig = await rigOf(t, ["a", "b", "c"].map(storing));
+  const made = await fetch(`${rig.engines[2]!.url}/v1/responses`, { method: "POST", body: JSON.stringify(FOLLOW) });
+  const { id } = (await made.json()) as { id: string };
+  for (let i = 0; i < 3; i++) {
+    const got = await ask(rig.url, { ...FOLLOW, previous_response_id: id }, PATH);
+    assert.deepEqual([got.status, got.headers["x-gnomon-endpoint"]], [200, "c"]);
+  }
+  assert.deepEqual(rig.gateway.counters.responsesFollowed, { found: 1, noted: 2 });
+  for (const unknown of ["resp_none", "../../health", "x".repeat(2_000)]) {
+    const got = await ask(rig.url, { ...FOLLOW, previous_response_id: unknown }, PATH);
+    assert.equal(got.status, 404, "in the engine's own words");
+  }
+  assert.deepEqual(rig.gateway.counters.responsesFollowed, { found: 1, noted: 2, unknown: 3 });
+});
+
+test("a response is gone with its engine: 404, as from an engine that does not have it", async (t) => {
+  const rig = await rigOf(t, ["a", "b"].map(storing));
+  const { body } = await ask(rig.url, FOLLOW, PATH);
+  const { id } = JSON.parse(body) as { id: string };
+  rig.directory.remove("a");
+  rig.tap.accept({ kind: "endpoint-left", at: nowMicros(), endpoint: "a" });
+  const got = await ask(rig.url, { ...FOLLOW, previous_response_id: id }, PATH);
+  assert.equal(got.status, 404);
+  assert.deepEqual(errorOf(got), {
+    message: `Response with id '${id}' not found.`,
+    type: "invalid_request_error",
+    param: "response_id",
+    code: 404,
+  });
+  assert.deepEqual(rig.gateway.counters.responsesFollowed, { gone: 1 });
 });
 
 test("an engine that has not stored a response is not taken for one that has, however soon it answers", async (t) => {
